@@ -1,0 +1,1 @@
+"""The contract between the daemon and its clients. Imports pydantic and nothing of ours."""

@@ -1,0 +1,22 @@
+"""The base of everything that travels between daemon and clients."""
+
+from pydantic import BaseModel, ConfigDict
+from pydantic.alias_generators import to_camel
+
+
+class Wire(BaseModel):
+    """A value on the wire: camelCase JSON outside, snake_case Python inside.
+
+    Immutable, so that an event can be shared by the fold, the journal and every client. Unknown fields
+    are tolerated (an older receiver must survive a newer sender); missing or ill-typed ones are errors.
+    """
+
+    model_config = ConfigDict(
+        alias_generator=to_camel,
+        validate_by_name=True,
+        validate_by_alias=True,
+        serialize_by_alias=True,
+        extra="ignore",
+        frozen=True,
+        json_schema_serialization_defaults_required=True,
+    )

@@ -1,0 +1,64 @@
+"""What can go wrong, as a client sees it: LSP's −32803 (request failed) with `data.kind` from a closed list."""
+
+from typing import Literal
+
+from pydantic import JsonValue
+
+from amanu_protocol.base import Wire
+
+REQUEST_FAILED = -32803
+INVALID_PARAMS = -32602
+
+ErrorKind = Literal[
+    "sessionNotFound",
+    "sessionReadOnly",
+    "turnInProgress",
+    "staleTurn",
+    "approvalNotFound",
+    "proposalNotFound",
+    "proposalConflict",
+    "blobNotFound",
+    "itemNotFound",
+    "authRequired",
+    "modelNotFound",
+    "modelUnavailable",
+    "overloaded",
+    "unsupportedVersion",
+    "permissionDenied",
+    "providerError",
+    "storageError",
+    "invalidRule",
+    "invalidParams",
+    "internalError",
+]
+
+
+class ErrorData(Wire):
+    """`error.data` of a failed request."""
+
+    kind: ErrorKind
+    path: str | None = None
+    """The bad field, for `invalidParams`, as `field.index.field`."""
+    hint: str | None = None
+    """What the person can do about it."""
+    details: dict[str, JsonValue] | None = None
+
+
+class AmanuError(Exception):
+    """A failure a person can act on. `str(error)` is a full sentence that says what to do."""
+
+    def __init__(
+        self,
+        kind: ErrorKind,
+        message: str,
+        *,
+        hint: str | None = None,
+        path: str | None = None,
+        details: dict[str, JsonValue] | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.data = ErrorData(kind=kind, hint=hint, path=path, details=details)
+
+    @property
+    def kind(self) -> ErrorKind:
+        return self.data.kind

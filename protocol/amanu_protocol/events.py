@@ -1,0 +1,179 @@
+"""The closed union of what happens in a session. State changes only by folding one of these."""
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from amanu_protocol.base import Wire
+from amanu_protocol.items import Approval, Decision, Item, Mode, Proposal, QueuedPrompt, Retry, Usage
+
+EndReason = Literal[
+    "completed",
+    "cancelled",
+    "stepLimit",
+    "timeLimit",
+    "costLimit",
+    "refused",
+    "failed",
+    "interrupted",
+]
+"""Why a turn ended. `interrupted`: the daemon died in it. `refused`: the model declined."""
+
+
+class SessionChanged(Wire):
+    """Session properties that changed; an absent field is unchanged."""
+
+    kind: Literal["sessionChanged"] = "sessionChanged"
+    title: str | None = None
+    mode: Mode | None = None
+    model_id: str | None = None
+    trusted: bool | None = None
+    closed: bool | None = None
+
+
+class TurnStarted(Wire):
+    kind: Literal["turnStarted"] = "turnStarted"
+    turn_id: str
+    prompt_id: str
+    model_id: str
+
+
+class StepEnded(Wire):
+    """A model reply is complete. Its private part carries the reply for the conversation."""
+
+    kind: Literal["stepEnded"] = "stepEnded"
+    turn_id: str
+    step: int
+    """1-based in the turn."""
+
+
+class TurnEnded(Wire):
+    """Exactly one per turn."""
+
+    kind: Literal["turnEnded"] = "turnEnded"
+    turn_id: str
+    reason: EndReason
+    message: str
+    """For the person; "" when the reason says it all."""
+    can_continue: bool
+    """The turn stopped at a limit or a failure and a further prompt goes on from there."""
+
+
+class ItemStarted(Wire):
+    kind: Literal["itemStarted"] = "itemStarted"
+    item: Item
+
+
+class ItemDelta(Wire):
+    """Text to append: to `text` of a thought or answer, to `output` of a tool call."""
+
+    kind: Literal["itemDelta"] = "itemDelta"
+    item_id: str
+    text: str
+
+
+class ItemChanged(Wire):
+    """A further state of an open item (a tool call moving on)."""
+
+    kind: Literal["itemChanged"] = "itemChanged"
+    item: Item
+
+
+class ItemCompleted(Wire):
+    """The final form of an item; creates it when it was never started."""
+
+    kind: Literal["itemCompleted"] = "itemCompleted"
+    item: Item
+
+
+class ItemsWithdrawn(Wire):
+    """Items of an attempt that failed and is retried: they never happened."""
+
+    kind: Literal["itemsWithdrawn"] = "itemsWithdrawn"
+    item_ids: list[str]
+    reason: str
+
+
+class ApprovalRequested(Wire):
+    kind: Literal["approvalRequested"] = "approvalRequested"
+    approval: Approval
+
+
+class ApprovalResolved(Wire):
+    kind: Literal["approvalResolved"] = "approvalResolved"
+    tool_call_id: str
+    decision: Decision
+
+
+class ProposalChanged(Wire):
+    """A proposal's present state, whole."""
+
+    kind: Literal["proposalChanged"] = "proposalChanged"
+    proposal: Proposal
+
+
+class PromptQueued(Wire):
+    kind: Literal["promptQueued"] = "promptQueued"
+    prompt: QueuedPrompt
+
+
+class PromptUnqueued(Wire):
+    """The queued prompt starts, or the person took it back."""
+
+    kind: Literal["promptUnqueued"] = "promptUnqueued"
+    prompt_id: str
+
+
+class RetryChanged(Wire):
+    """A retry is scheduled, or (None) it is no longer waited for."""
+
+    kind: Literal["retryChanged"] = "retryChanged"
+    retry: Retry | None = None
+
+
+class UsageChanged(Wire):
+    kind: Literal["usageChanged"] = "usageChanged"
+    usage: Usage
+
+
+class ItemsReplaced(Wire):
+    """Sent to one slow client instead of what it missed since `replacesFrom`: the items as they are now."""
+
+    kind: Literal["itemsReplaced"] = "itemsReplaced"
+    replaces_from: int
+    items: list[Item]
+    withdrawn: list[str]
+
+
+Event = Annotated[
+    SessionChanged
+    | TurnStarted
+    | StepEnded
+    | TurnEnded
+    | ItemStarted
+    | ItemDelta
+    | ItemChanged
+    | ItemCompleted
+    | ItemsWithdrawn
+    | ApprovalRequested
+    | ApprovalResolved
+    | ProposalChanged
+    | PromptQueued
+    | PromptUnqueued
+    | RetryChanged
+    | UsageChanged
+    | ItemsReplaced,
+    Field(discriminator="kind"),
+]
+
+
+class EventMessage(Wire):
+    """`amanu/event`, the only stream. `seq` grows by one per session; `epoch` changes when the daemon
+    starts or history is rolled back, so that late messages cannot be mistaken."""
+
+    session_id: str
+    epoch: int
+    seq: int
+    at: int
+    """Milliseconds since the epoch."""
+    event: Event

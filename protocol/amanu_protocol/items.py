@@ -1,0 +1,292 @@
+"""The visible things of a session, and what a person decides about them.
+
+Items go *started → deltas → completed*; the completed form is authoritative.
+"""
+
+from typing import Annotated, Literal
+
+from pydantic import Field, JsonValue
+
+from amanu_protocol.base import Wire
+
+Mode = Literal["plan", "ask", "acceptEdits", "auto"]
+"""A mode is a set of policy rules: read-only · ask before effects · edits allowed · everything allowed
+that no rule denies or asks about."""
+
+Effect = Literal["read", "write", "run"]
+"""What a tool can do to the world: nothing · change files · start a process."""
+
+Scope = Literal["once", "turn", "session", "workspace", "user"]
+"""For how long an answer to an approval is remembered."""
+
+
+# Attachments ---------------------------------------------------------------------------------------
+
+
+class FileAttachment(Wire):
+    """A file, or lines of it (1-based, inclusive), that goes with a prompt."""
+
+    kind: Literal["file"] = "file"
+    path: str
+    start_line: int | None = None
+    end_line: int | None = None
+
+
+class SelectionAttachment(Wire):
+    """Text the person selected in an editor, as it stood there (saved or not)."""
+
+    kind: Literal["selection"] = "selection"
+    path: str
+    start_line: int
+    end_line: int
+    text: str
+
+
+Attachment = Annotated[FileAttachment | SelectionAttachment, Field(discriminator="kind")]
+
+
+# Decisions -----------------------------------------------------------------------------------------
+
+
+class ScopeOffer(Wire):
+    """One way to answer an approval: the scope, and the text of the rule it would save ("" for once)."""
+
+    scope: Scope
+    rule: str
+
+
+class Approval(Wire):
+    """A question to the person, held as session state until somebody or something settles it."""
+
+    tool_call_id: str
+    title: str
+    detail: str
+    """What will happen, in full: the command, the path; plain text, control characters made visible."""
+    effect: Effect
+    rule: str
+    """The rule that made this a question."""
+    scopes: list[ScopeOffer]
+    proposal_id: str | None = None
+    asked_at: int
+    """Milliseconds since the epoch. Answers within half a second of it are not taken."""
+
+
+class Decision(Wire):
+    """How an approval was settled, by whom or by which rule."""
+
+    outcome: Literal["allowed", "reviewed", "rejected", "denied", "cancelled"]
+    by: Literal["person", "rule"]
+    client: str | None = None
+    """Name of the client the person used, e.g. "Visual Studio Code"."""
+    rule: str | None = None
+    scope: Scope | None = None
+    reason: str | None = None
+    """What the person said when rejecting; it goes to the model."""
+
+
+# Items ---------------------------------------------------------------------------------------------
+
+
+class UserMessage(Wire):
+    """What the person said. `steer` marks a message put into a running turn."""
+
+    kind: Literal["userMessage"] = "userMessage"
+    item_id: str
+    turn_id: str
+    text: str
+    attachments: list[Attachment]
+    steer: bool
+
+
+class Thought(Wire):
+    """Reasoning the model shows. `subject` is its first bold heading, "" if it has none."""
+
+    kind: Literal["thought"] = "thought"
+    item_id: str
+    turn_id: str
+    subject: str
+    text: str
+
+
+class Answer(Wire):
+    """Text the model says to the person, Markdown."""
+
+    kind: Literal["answer"] = "answer"
+    item_id: str
+    turn_id: str
+    text: str
+
+
+ToolCallState = Literal[
+    "validating", "awaitingApproval", "scheduled", "executing", "succeeded", "failed", "cancelled", "rejected"
+]
+
+
+class BlobRef(Wire):
+    """A payload too big for an event: fetch it with `amanu/blob/get`."""
+
+    blob_id: str
+    size: int
+    """Bytes."""
+
+
+class ToolCall(Wire):
+    """One use of a tool. Its `itemId` is the `toolCallId`."""
+
+    kind: Literal["toolCall"] = "toolCall"
+    item_id: str
+    turn_id: str
+    tool: str
+    title: str
+    """One line for the person, e.g. "Read src/app.py". The tool's name until the arguments are known."""
+    effect: Effect
+    arguments: dict[str, JsonValue]
+    state: ToolCallState
+    output: str
+    """What the person sees of the work: live while executing, capped; final when completed."""
+    blob: BlobRef | None = None
+    """The whole output, when `output` is only part of it."""
+    proposal_id: str | None = None
+    decision: Decision | None = None
+    error: str | None = None
+
+
+class PlanEntry(Wire):
+    text: str
+    status: Literal["pending", "inProgress", "completed"]
+
+
+class Plan(Wire):
+    """The model's list of what it means to do; each completion replaces the last."""
+
+    kind: Literal["plan"] = "plan"
+    item_id: str
+    turn_id: str
+    entries: list[PlanEntry]
+
+
+class Notice(Wire):
+    """Something the daemon itself says in the conversation: a limit, a retry that gave up, a restart."""
+
+    kind: Literal["notice"] = "notice"
+    item_id: str
+    turn_id: str | None = None
+    level: Literal["info", "warning", "error"]
+    code: str
+    """Stable word for programs, e.g. "stepLimit"; the error kinds of `errors.py` are among them."""
+    text: str
+
+
+Item = Annotated[
+    UserMessage | Thought | Answer | ToolCall | Plan | Notice,
+    Field(discriminator="kind"),
+]
+
+
+# Proposals -----------------------------------------------------------------------------------------
+
+HunkState = Literal["pending", "accepted", "applied", "rejected", "conflicted", "revertedByPerson"]
+
+
+class Hunk(Wire):
+    """One contiguous change. Lines are 1-based, in the base (old) and in the proposed text (new)."""
+
+    hunk_id: str
+    old_start: int
+    old_lines: int
+    new_start: int
+    new_lines: int
+    old_text: str
+    new_text: str
+    state: HunkState
+    edited_by_person: bool
+    reason: str | None = None
+    """Why it was rejected (the person's words) or conflicted (ours)."""
+
+
+class ProposedFile(Wire):
+    """The change to one file, from a known base to proposed text."""
+
+    path: str
+    """Absolute."""
+    change: Literal["edit", "create", "delete"]
+    base_sha256: str
+    """Of the base text's bytes; of nothing for `create`."""
+    base_version: int | None = None
+    """Document version, when the base was an open buffer."""
+    base_text: str
+    hunks: list[Hunk]
+    added: int
+    removed: int
+    """Line counts over all hunks."""
+    encoding: str
+    final_newline: bool
+    unsaved: bool
+    """Applied in an editor that has not saved it."""
+
+
+class Proposal(Wire):
+    """One set of file edits, decided whole or hunk by hunk, before or after it is applied."""
+
+    proposal_id: str
+    turn_id: str
+    tool_call_ids: list[str]
+    version: int
+    """Grows with each change of the proposal."""
+    state: Literal["pending", "settled"]
+    files: list[ProposedFile]
+
+
+# Session -------------------------------------------------------------------------------------------
+
+
+class QueuedPrompt(Wire):
+    """A prompt that waits for the running turn to end."""
+
+    prompt_id: str
+    text: str
+    attachments: list[Attachment]
+
+
+class Usage(Wire):
+    """Tokens and money of a session so far; `context` is what the last request took of the window."""
+
+    input_tokens: int
+    """Not from a cache."""
+    cache_read_tokens: int
+    cache_write_tokens: int
+    output_tokens: int
+    """Without thoughts."""
+    thought_tokens: int
+    cost_usd: float | None = None
+    """None when the price of a model used is not known."""
+    context_tokens: int
+    context_window: int
+
+
+class Retry(Wire):
+    """A model request that failed and will be tried again."""
+
+    attempt: int
+    """The attempt that comes next, 2 for the first retry."""
+    reason: str
+    at: int
+    """When, milliseconds since the epoch."""
+
+
+class ModelInfo(Wire):
+    """A model one can choose."""
+
+    model_id: str
+    """`vendor:model`."""
+    name: str
+    context_window: int
+    max_output: int
+    input_price: float | None = None
+    """US dollars per million tokens; None if not known."""
+    output_price: float | None = None
+    thinking: bool
+    images: bool
+    available: bool
+    """False when a key or a running server is missing; `unavailable` says which."""
+    unavailable: str | None = None

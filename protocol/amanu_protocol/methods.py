@@ -1,0 +1,57 @@
+"""The table of methods: name, direction, parameters, result. All else is derived from it."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from amanu_protocol import requests as r
+from amanu_protocol.base import Wire
+from amanu_protocol.events import EventMessage
+
+PROTOCOL_VERSION = 1
+
+Direction = Literal["toDaemon", "toClient"]
+
+
+@dataclass(frozen=True)
+class Method:
+    """One line of the table. `result` is None for a notification."""
+
+    name: str
+    direction: Direction
+    params: type[Wire]
+    result: type[Wire] | None
+    doc: str
+
+
+METHODS: tuple[Method, ...] = (
+    Method("amanu/session/create", "toDaemon", r.SessionCreateParams, r.SessionResult, "Start a session and attach to it. A known `sessionId` returns that session."),
+    Method("amanu/session/list", "toDaemon", r.SessionListParams, r.SessionListResult, "Sessions, newest first."),
+    Method("amanu/session/attach", "toDaemon", r.SessionAttachParams, r.SessionAttachResult, "Receive the session's events from here on."),
+    Method("amanu/session/detach", "toDaemon", r.SessionParams, r.Empty, "Stop receiving. Never cancels."),
+    Method("amanu/session/rename", "toDaemon", r.SessionRenameParams, r.Empty, "Give it a title."),
+    Method("amanu/session/close", "toDaemon", r.SessionParams, r.Empty, "Cancel what runs and put it away; attach opens it again."),
+    Method("amanu/session/delete", "toDaemon", r.SessionParams, r.Empty, "Close it and remove its journal for good."),
+    Method("amanu/session/setMode", "toDaemon", r.SessionSetModeParams, r.Empty, "Change the mode; takes effect with the next decision."),
+    Method("amanu/session/setModel", "toDaemon", r.SessionSetModelParams, r.Empty, "Change the model; takes effect with the next turn."),
+    Method("amanu/prompt/send", "toDaemon", r.PromptSendParams, r.PromptSendResult, "Say something: starts a turn, or queues on a busy session. Answers at once."),
+    Method("amanu/prompt/steer", "toDaemon", r.PromptSteerParams, r.Empty, "Say something into the running turn; reaches the model with its next request."),
+    Method("amanu/prompt/unqueue", "toDaemon", r.PromptUnqueueParams, r.Empty, "Take a queued prompt back. Unknown ids are fine."),
+    Method("amanu/turn/cancel", "toDaemon", r.TurnCancelParams, r.TurnCancelResult, "Stop the turn. After the reply nothing more is written, run or sent."),
+    Method("amanu/approval/resolve", "toDaemon", r.ApprovalResolveParams, r.ApprovalResolveResult, "Answer a pending approval. The first answer wins."),
+    Method("amanu/proposal/get", "toDaemon", r.ProposalParams, r.ProposalResult, "A proposal as it is now."),
+    Method("amanu/proposal/resolve", "toDaemon", r.ProposalResolveParams, r.ProposalResolveResult, "Accept (with or without own text) or reject hunks. Accepted hunks are applied before the reply."),
+    Method("amanu/history/page", "toDaemon", r.HistoryPageParams, r.HistoryPageResult, "Earlier items."),
+    Method("amanu/blob/get", "toDaemon", r.BlobGetParams, r.BlobGetResult, "A piece of a big payload."),
+    Method("amanu/model/list", "toDaemon", r.Empty, r.ModelListResult, "Models to choose from."),
+    Method("amanu/auth/status", "toDaemon", r.Empty, r.AuthStatusResult, "Which vendors have a key, and where it comes from."),
+    Method("amanu/auth/set", "toDaemon", r.AuthSetParams, r.Empty, "Keep or forget a key, in the user's own folder."),
+    Method("amanu/trust/set", "toDaemon", r.TrustSetParams, r.Empty, "Declare a workspace folder trusted or not, for this user."),
+    Method("amanu/rule/preview", "toDaemon", r.RulePreviewParams, r.RulePreviewResult, "Check the text of a rule before saving it."),
+    Method("amanu/event/ack", "toDaemon", r.EventAckParams, None, "The client has drawn everything up to `seq`."),
+    Method("amanu/editor/contextChanged", "toDaemon", r.ContextChangedParams, None, "The person looks at something else."),
+    Method("amanu/event", "toClient", EventMessage, None, "Something happened in an attached session."),
+    Method("amanu/session/listChanged", "toClient", r.SessionListChangedParams, None, "The list of sessions changed."),
+    Method("amanu/editor/apply", "toClient", r.EditorApplyParams, r.EditorApplyResult, "Apply edits to an open buffer, if its text is the one expected."),
+)  # fmt: skip
+
+BY_NAME = {method.name: method for method in METHODS}

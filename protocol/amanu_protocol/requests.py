@@ -1,0 +1,336 @@
+"""Parameters and results of the requests and notifications, one section per noun."""
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from amanu_protocol.base import Wire
+from amanu_protocol.events import EventMessage
+from amanu_protocol.items import Attachment, Item, Mode, ModelInfo, Proposal, Scope
+from amanu_protocol.state import SessionState
+
+Id = Annotated[str, Field(min_length=1, max_length=128, pattern=r"^[A-Za-z0-9._:-]+$")]
+"""Minted by whoever starts the thing; a repeat with the same id is harmless."""
+
+
+class Empty(Wire):
+    """Nothing to say."""
+
+
+# initialize: capabilities.experimental.amanu --------------------------------------------------------
+
+
+class ClientCapabilities(Wire):
+    """What a client says of itself under `capabilities.experimental.amanu`."""
+
+    protocol: list[int]
+    """Versions of this protocol it speaks."""
+    editor: list[Literal["apply", "diagnostics", "definition", "references", "rename", "symbols"]] = []
+    """The `amanu/editor/*` requests it answers."""
+    trusted_roots: list[str] = []
+    """Workspace folders (absolute paths) the person has declared trusted. Absent means untrusted."""
+    ripgrep: str | None = None
+    """Path of a ripgrep the editor ships."""
+
+
+class ServerCapabilities(Wire):
+    """What the daemon answers in the same place."""
+
+    protocol: int
+    """The version in force: the highest both speak."""
+    version: str
+    methods: list[str]
+
+
+# session --------------------------------------------------------------------------------------------
+
+
+class SessionCreateParams(Wire):
+    session_id: Id
+    roots: list[str] = Field(min_length=1)
+    """Absolute paths of workspace folders."""
+    title: str | None = None
+    mode: Mode | None = None
+    model_id: str | None = None
+
+
+class SessionParams(Wire):
+    session_id: Id
+
+
+class SessionResult(Wire):
+    """A session as it is now; events from `fromSeq` on follow."""
+
+    state: SessionState
+    epoch: int
+    from_seq: int
+
+
+class SessionSummary(Wire):
+    session_id: str
+    title: str
+    roots: list[str]
+    model_id: str
+    created_at: int
+    updated_at: int
+    status: Literal["idle", "running", "waiting", "closed"]
+
+
+class SessionListParams(Wire):
+    root: str | None = None
+    """Only sessions of this workspace folder."""
+    limit: int = Field(default=50, ge=1, le=500)
+
+
+class SessionListResult(Wire):
+    sessions: list[SessionSummary]
+
+
+class SessionAttachParams(Wire):
+    session_id: Id
+    epoch: int | None = None
+    since_seq: int | None = None
+    """The last event the client has; with the `epoch` it came in."""
+
+
+class SessionAttachResult(Wire):
+    """Either the events that were missed, or the whole state."""
+
+    epoch: int
+    from_seq: int
+    """The first `seq` that will come as `amanu/event`."""
+    events: list[EventMessage] | None = None
+    state: SessionState | None = None
+
+
+class SessionRenameParams(Wire):
+    session_id: Id
+    title: str = Field(min_length=1, max_length=200)
+
+
+class SessionSetModeParams(Wire):
+    session_id: Id
+    mode: Mode
+
+
+class SessionSetModelParams(Wire):
+    session_id: Id
+    model_id: str
+
+
+# prompt, turn ---------------------------------------------------------------------------------------
+
+
+class PromptSendParams(Wire):
+    session_id: Id
+    prompt_id: Id
+    text: str = Field(min_length=1)
+    attachments: list[Attachment] = []
+
+
+class PromptSendResult(Wire):
+    """`started`: a turn runs, `turnId` names it. `queued`: it starts when the running turn ends."""
+
+    status: Literal["started", "queued"]
+    turn_id: str | None = None
+
+
+class PromptSteerParams(Wire):
+    session_id: Id
+    prompt_id: Id
+    turn_id: str
+    """The turn the person saw; −32803 `staleTurn` if it is over."""
+    text: str = Field(min_length=1)
+    attachments: list[Attachment] = []
+
+
+class PromptUnqueueParams(Wire):
+    session_id: Id
+    prompt_id: Id
+
+
+class TurnCancelParams(Wire):
+    session_id: Id
+    turn_id: str
+
+
+class TurnCancelResult(Wire):
+    """The acknowledgement: nothing more is written, run or sent."""
+
+    status: Literal["cancelled", "alreadyEnded"]
+
+
+# approval, proposal ---------------------------------------------------------------------------------
+
+
+class ApprovalResolveParams(Wire):
+    session_id: Id
+    tool_call_id: str
+    decision: str
+    """`allow`, `reject`, or `finish` (end the review, undecided hunks stay open). Any other word is a
+    refusal."""
+    scope: Scope = "once"
+    rule: str | None = None
+    """The person's edited text of the rule to save; None takes the one offered for the scope."""
+    reason: str | None = None
+
+
+class ApprovalResolveResult(Wire):
+    """`tooSoon`: within half a second of the question; it still stands."""
+
+    status: Literal["resolved", "alreadyResolved", "tooSoon"]
+    outcome: Literal["allowed", "reviewed", "rejected", "denied", "cancelled"] | None = None
+    client: str | None = None
+    """Who decided."""
+
+
+class HunkDecision(Wire):
+    hunk_id: str
+    decision: str
+    """`accept` or `reject`; any other word is a refusal."""
+    new_text: str | None = None
+    """The person's own text for the hunk, with `accept`."""
+    reason: str | None = None
+
+
+class ProposalParams(Wire):
+    session_id: Id
+    proposal_id: str
+
+
+class ProposalResult(Wire):
+    proposal: Proposal
+
+
+class ProposalResolveParams(Wire):
+    session_id: Id
+    proposal_id: str
+    version: int
+    """The version the person saw; `proposalConflict` if it is not the present one."""
+    hunks: list[HunkDecision] = Field(min_length=1)
+
+
+class ProposalResolveResult(Wire):
+    status: Literal["resolved", "tooSoon"]
+    proposal: Proposal
+
+
+# history, blob --------------------------------------------------------------------------------------
+
+
+class HistoryPageParams(Wire):
+    session_id: Id
+    before_item_id: str
+    limit: int = Field(default=100, ge=1, le=1000)
+
+
+class HistoryPageResult(Wire):
+    """Items in order, the last one just before `beforeItemId`."""
+
+    items: list[Item]
+    has_earlier: bool
+
+
+class BlobGetParams(Wire):
+    session_id: Id
+    blob_id: str
+    offset: int = Field(default=0, ge=0)
+    limit: int = Field(default=262_144, ge=1, le=4_194_304)
+    """Bytes."""
+
+
+class BlobGetResult(Wire):
+    text: str
+    next_offset: int | None = None
+
+
+# model, auth, trust, rule -----------------------------------------------------------------------------
+
+
+class ModelListResult(Wire):
+    models: list[ModelInfo]
+    default_model_id: str | None = None
+
+
+class AuthStatus(Wire):
+    vendor: str
+    source: Literal["environment", "file", "none"]
+    """Where the key comes from; the key itself never leaves the daemon."""
+    variable: str | None = None
+
+
+class AuthStatusResult(Wire):
+    vendors: list[AuthStatus]
+
+
+class AuthSetParams(Wire):
+    vendor: str
+    key: str | None
+    """None forgets it."""
+
+
+class TrustSetParams(Wire):
+    root: str
+    trusted: bool
+
+
+class RulePreviewParams(Wire):
+    rule: str
+
+
+class RulePreviewResult(Wire):
+    """How the daemon understands the text of a rule, or why it does not."""
+
+    valid: bool
+    explanation: str
+
+
+# event, editor ----------------------------------------------------------------------------------------
+
+
+class EventAckParams(Wire):
+    session_id: str
+    seq: int
+
+
+class SessionListChangedParams(Wire):
+    """Some session was created, renamed, closed or deleted, or its status changed."""
+
+    session_id: str
+
+
+class ContextChangedParams(Wire):
+    """What the person looks at. Lines 1-based."""
+
+    path: str | None = None
+    start_line: int | None = None
+    end_line: int | None = None
+    selected_text: str | None = None
+
+
+class TextEdit(Wire):
+    """Replace the characters [start, end) of the text, counted in Unicode code points, by `newText`."""
+
+    start: int
+    end: int
+    new_text: str
+
+
+class EditorApplyParams(Wire):
+    """Apply in one tick, as one undo step of its own, only if the buffer's text has this hash."""
+
+    path: str
+    expected_sha256: str
+    """Of the buffer's text, UTF-8, line ends as in the buffer."""
+    edits: list[TextEdit]
+    """In order, not overlapping, positions in the text as it was."""
+    save: bool
+
+
+class EditorApplyResult(Wire):
+    status: Literal["success", "conflict", "notOpen", "error"]
+    sha256: str | None = None
+    """Of the text after the edits."""
+    version: int | None = None
+    saved: bool = False
+    message: str | None = None

@@ -1,0 +1,216 @@
+"""The conversation as the model sees it, and its one invariant.
+
+Every tool call has exactly one result before the next request goes out, in call order
+(`Conversation.check`). The visible session is another fold; this one is made of the private parts of the
+journal's records (`Entry`).
+"""
+
+from collections.abc import Iterable, Iterator
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, TypeAdapter
+
+
+class Part(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Text(Part):
+    kind: Literal["text"] = "text"
+    text: str
+
+
+class Thinking(Part):
+    """Reasoning of the model, readable form. What a vendor wants back is in `Native`."""
+
+    kind: Literal["thinking"] = "thinking"
+    text: str
+
+
+class Call(Part):
+    """A tool call. `call_id` is ours (unique in the session); `arguments` is what the model wrote: an object,
+    or the raw text when that was not a JSON object (then validation fails and the model is told)."""
+
+    kind: Literal["call"] = "call"
+    call_id: str
+    tool: str
+    arguments: dict[str, JsonValue] | str
+
+
+class Result(Part):
+    """The answer to a call, for the model."""
+
+    kind: Literal["result"] = "result"
+    call_id: str
+    tool: str
+    text: str
+    is_error: bool = False
+
+
+class Native(Part):
+    """A reply exactly as its vendor must get it back: blocks, signatures, ids.
+
+    Used only when the next request goes to the same `wire` and `model`; any other translator builds the
+    message from the neutral parts. `call_ids` maps the vendor's call ids to ours, in call order.
+    """
+
+    wire: str
+    """Name of the translator that wrote it: "anthropic", "gemini", "openai-compatible"."""
+    model: str
+    blocks: JsonValue
+    call_ids: dict[str, str] = {}
+
+
+class User(Part):
+    """What the person said, or the daemon in their place."""
+
+    role: Literal["user"] = "user"
+    text: str
+
+
+class Assistant(Part):
+    """One whole reply of a model. Thinking, text and calls in the order they came."""
+
+    role: Literal["assistant"] = "assistant"
+    parts: tuple[Annotated[Text | Thinking | Call, Field(discriminator="kind")], ...]
+    native: Native | None = None
+    cut: bool = False
+    """The reply was cut short (cancelled, output limit); its calls were not run."""
+
+    @property
+    def calls(self) -> tuple[Call, ...]:
+        return tuple(part for part in self.parts if isinstance(part, Call))
+
+    @property
+    def text(self) -> str:
+        return "".join(part.text for part in self.parts if isinstance(part, Text))
+
+
+class Results(Part):
+    """The results of the calls of the assistant message before it, in call order; then `notes`: what else the
+    model must hear now (steering, late decisions). Text never comes before results (Anthropic: 400)."""
+
+    role: Literal["results"] = "results"
+    results: tuple[Result, ...]
+    notes: tuple[str, ...] = ()
+
+
+Message = User | Assistant | Results
+
+Entry = Annotated[User | Assistant | Result | Results, Field(union_mode="smart")]
+"""The private part of a journal record, as far as the model's view is concerned. A single `Result` is what
+one call left behind; `Conversation.load` gathers them."""
+
+INTERRUPTED = "Interrupted: the daemon stopped while this call ran. Its effect is unknown; check before repeating it."
+NOT_RUN = "Not run: the turn ended before this call started."
+
+
+class BrokenConversation(Exception):
+    """A bug of ours: a call without its result, or a result without its call, was about to be sent."""
+
+
+class Conversation:
+    """Messages, append-only within a turn. A translator may keep the wire form of each message by its index."""
+
+    def __init__(self, messages: Iterable[Message] = ()) -> None:
+        self._messages: list[Message] = list(messages)
+        self.generation = 0
+        """Grows when earlier messages were rewritten: whatever was cached of them is void."""
+
+    def __len__(self) -> int:
+        return len(self._messages)
+
+    def __iter__(self) -> Iterator[Message]:
+        return iter(self._messages)
+
+    def __getitem__(self, at: int) -> Message:
+        return self._messages[at]
+
+    @property
+    def last(self) -> Message | None:
+        return self._messages[-1] if self._messages else None
+
+    def append(self, message: Message) -> None:
+        self._messages.append(message)
+
+    def check(self) -> None:
+        """Raise `BrokenConversation` unless the last messages may be sent. Looks only at the end: everything
+        before was checked when it was the end."""
+        match self._messages[-2:]:
+            case [_, Assistant() as reply] | [Assistant() as reply]:
+                if reply.calls:
+                    raise BrokenConversation("calls without results")
+            case [Assistant() as reply, Results() as answers]:
+                wanted = [call.call_id for call in reply.calls]
+                if wanted != [result.call_id for result in answers.results]:
+                    raise BrokenConversation(f"results do not answer the calls: {wanted}")
+            case [_, Results()] | [Results()]:
+                raise BrokenConversation("results without calls")
+            case [Assistant() as reply, User()] if reply.calls:
+                raise BrokenConversation("calls without results")
+            case _:
+                pass
+
+    @classmethod
+    def load(cls, entries: Iterable[User | Assistant | Result | Results]) -> "Conversation":
+        """Fold journal entries. Missing results are filled in as interrupted, strays are dropped, so that
+        whatever a crash left behind is valid again."""
+        conversation = cls()
+        for entry in entries:
+            match entry:
+                case Result():
+                    conversation._settle(entry)
+                case Results(notes=notes) if not entry.results:
+                    conversation._note(notes)
+                case _:
+                    conversation.close_calls()
+                    conversation.append(entry)
+        conversation.close_calls()
+        return conversation
+
+    def open_calls(self) -> tuple[Call, ...]:
+        """Calls of the last reply that have no result yet."""
+        match self._messages[-2:]:
+            case [_, Assistant() as reply] | [Assistant() as reply]:
+                return reply.calls
+            case [Assistant() as reply, Results() as answers]:
+                answered = {result.call_id for result in answers.results}
+                return tuple(call for call in reply.calls if call.call_id not in answered)
+            case _:
+                return ()
+
+    def close_calls(self, text: str = INTERRUPTED) -> tuple[Result, ...]:
+        """Answer every open call with an error of that text, in call order. Returns the results made up."""
+        open_calls = self.open_calls()
+        made = tuple(
+            Result(call_id=call.call_id, tool=call.tool, text=text, is_error=True) for call in open_calls
+        )
+        for result in made:
+            self._settle(result)
+        return made
+
+    def _settle(self, result: Result) -> None:
+        known = {call.call_id for call in self.open_calls()}
+        if result.call_id not in known:
+            return
+        last = self._messages[-1]
+        if isinstance(last, Assistant):
+            self._messages.append(Results(results=(result,)))
+            return
+        assert isinstance(last, Results)
+        reply = self._messages[-2]
+        assert isinstance(reply, Assistant)
+        order = {call.call_id: at for at, call in enumerate(reply.calls)}
+        results = sorted((*last.results, result), key=lambda each: order[each.call_id])
+        self._messages[-1] = Results(results=tuple(results), notes=last.notes)
+
+    def _note(self, notes: tuple[str, ...]) -> None:
+        last = self._messages[-1] if self._messages else None
+        if isinstance(last, Results):
+            self._messages[-1] = last.model_copy(update={"notes": (*last.notes, *notes)})
+        else:
+            self._messages.append(User(text="\n\n".join(notes)))
+
+
+ENTRY: TypeAdapter[User | Assistant | Result | Results] = TypeAdapter(Entry)
+"""Reads and writes the private part of a record."""

@@ -1,0 +1,144 @@
+"""What a tool is. The loop (`agent/`) sees only this; disk, processes and editors are behind it."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Generic, TypeVar
+
+from pydantic import BaseModel, ConfigDict
+
+from amanu.models.base import ToolSpec
+from amanu_protocol.items import BlobRef, Effect
+
+
+class Params(BaseModel):
+    """Arguments of a tool. Field descriptions are the model's documentation: write them for it."""
+
+    model_config = ConfigDict(extra="forbid")
+
+
+P = TypeVar("P", bound=Params)
+
+
+class ToolError(Exception):
+    """A failure the model should hear about and can do something about. Any other exception is our bug."""
+
+
+@dataclass(frozen=True)
+class Subject:
+    """What a policy rule is matched against: `tool(text)`.
+
+    For file tools `text` is the path relative to its root with `/`; for the shell the exact command.
+    """
+
+    tool: str
+    effect: Effect
+    text: str
+
+
+@dataclass(frozen=True)
+class Preview:
+    """What would happen, found out without any effect."""
+
+    title: str
+    """One line for the person: "Edit src/app.py"."""
+    subject: Subject
+    detail: str
+    """In full, for an approval: the command, the path and the diff stat."""
+    reads: frozenset[str] = frozenset()
+    """Absolute paths this call reads; a call waits for earlier calls of its step that write one of them."""
+    writes: frozenset[str] = frozenset()
+    """Absolute paths this call writes."""
+    proposal_id: str | None = None
+    """The edits are a proposal, decided hunk by hunk."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a call did: once for the model, once for the person."""
+
+    for_model: str
+    for_person: str
+    blob: BlobRef | None = None
+    """The whole output when `for_person` or `for_model` is only part of it."""
+    is_error: bool = False
+    """The tool worked, the thing failed (a command with exit code 1): the model is told as an error."""
+
+
+@dataclass
+class CallContext:
+    """What one call has at hand. `workspace` and friends are reached through the tool instance, which is made
+    for one session."""
+
+    call_id: str
+    turn_id: str
+    step: int
+    output: Callable[[str], None] = field(default=lambda text: None)
+    """Show live output to the person."""
+    accept_all: bool = True
+    """For tools that make proposals: True when policy or the person allowed the whole call; False when the
+    hunks were decided one by one (`run` then only reports)."""
+
+
+class Tool(ABC, Generic[P]):
+    """One instance serves one session. Stateless between calls but for what it was given."""
+
+    name: ClassVar[str]
+    effect: ClassVar[Effect]
+    description: ClassVar[str]
+    """For the model: what it does, when to use it, limits."""
+    params: type[P]
+
+    @classmethod
+    def spec(cls) -> ToolSpec:
+        """The tool as the model sees it; byte-stable between runs."""
+        return ToolSpec(cls.name, cls.description, tool_schema(cls.params))
+
+    @abstractmethod
+    async def preview(self, params: P, call: CallContext) -> Preview:
+        """Say what would happen. No effect; raises `ToolError` when it is already clear that it cannot work."""
+
+    @abstractmethod
+    async def run(self, params: P, call: CallContext) -> Outcome:
+        """Do it. Called only after policy or the person allowed it. Cancelled by task cancellation; must leave
+        nothing half done. Raises `ToolError` for failures the model should hear about."""
+
+    async def reject(self, params: P, call: CallContext, reason: str) -> str | None:
+        """The person or a rule said no; undo what `preview` prepared. May return text for the model."""
+        return None
+
+
+def tool_schema(params: type[BaseModel]) -> dict[str, Any]:
+    """JSON Schema that all vendors accept: one object, no `$ref`, no titles, no top-level unions."""
+    schema = params.model_json_schema()
+    definitions: dict[str, Any] = schema.pop("$defs", {})
+
+    def clean(node: Any) -> Any:
+        if isinstance(node, list):
+            return [clean(each) for each in node]  # pyright: ignore[reportUnknownVariableType]
+        if not isinstance(node, dict):
+            return node
+        if "$ref" in node:
+            return clean(definitions[node["$ref"].rsplit("/", 1)[-1]])
+        out: dict[str, Any] = {}
+        for key, value in node.items():  # pyright: ignore[reportUnknownVariableType]
+            if key == "title" and isinstance(value, str):
+                continue
+            if key == "properties":
+                out[key] = {name: clean(each) for name, each in value.items()}  # pyright: ignore
+            else:
+                out[key] = clean(value)
+        options = out.get("anyOf")
+        if isinstance(options, list):
+            kept = [option for option in options if option != {"type": "null"}]  # pyright: ignore
+            if len(kept) == 1:  # Optional[X]: an absent key says None; "null" types are refused by some vendors
+                del out["anyOf"]
+                out = {**kept[0], **out}
+                if out.get("default", "") is None:
+                    del out["default"]
+        return out
+
+    cleaned = clean(schema)
+    cleaned.pop("description", None)
+    cleaned.setdefault("properties", {})
+    return cleaned
