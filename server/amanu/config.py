@@ -1,0 +1,121 @@
+"""One settings tree with defaults: defaults < user's file < trusted workspace's file < environment < client.
+
+The user's file is `config.toml` in the configuration folder. A workspace's `.amanu/config.toml` counts only when
+the workspace is trusted, and then only for the fields in `WORKSPACE_MAY_SET`: it can narrow what is allowed, never
+widen it, and never name a model, an endpoint or a key.
+"""
+
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from amanu.home import Home
+from amanu_protocol.errors import AmanuError
+from amanu_protocol.items import Mode
+
+
+class Section(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Limits(Section):
+    """What ends a turn with an offer to go on."""
+
+    steps: int = Field(default=100, ge=1)
+    seconds: float = Field(default=3600, gt=0)
+    """Of wall time, waiting for the person not counted."""
+    cost_usd: float | None = Field(default=None, gt=0)
+
+
+class RuleTexts(Section):
+    """Policy rules as text, see `agent/policy.py`."""
+
+    allow: tuple[str, ...] = ()
+    deny: tuple[str, ...] = ()
+    must_ask: tuple[str, ...] = ()
+
+
+class Endpoint(Section):
+    """An OpenAI-compatible service of the user's own."""
+
+    base_url: str
+    key_variable: str | None = None
+    """Environment variable that holds its key; None if it needs none."""
+
+
+class Shell(Section):
+    inactivity_seconds: float = Field(default=300, gt=0)
+    total_seconds: float = Field(default=1800, gt=0)
+
+
+class Settings(Section):
+    """All settings. Field names are the keys of `config.toml`."""
+
+    model: str | None = None
+    """`vendor:model` used when a session names none; None takes the first vendor that has a key."""
+    mode: Mode = "ask"
+    effort: str = Field(default="medium", pattern="^(low|medium|high)$")
+    limits: Limits = Limits()
+    rules: RuleTexts = RuleTexts()
+    base_urls: dict[str, str] = {}
+    """Vendor → base URL."""
+    endpoints: dict[str, Endpoint] = {}
+    """Further OpenAI-compatible vendors, by the name used in model ids."""
+    shell: Shell = Shell()
+    idle_seconds: float = Field(default=600, gt=0)
+    """The daemon leaves after that long without clients and turns."""
+    log_level: str = Field(default="info", pattern="^(debug|info|warning|error)$")
+
+
+WORKSPACE_MAY_SET = {"rules": {"deny", "must_ask"}}
+
+
+def load_settings(home: Home, environ: Mapping[str, str]) -> Settings:
+    """The user's settings. Raises `AmanuError` (invalidParams) naming file and field."""
+    tree = _read(home.config / "config.toml")
+    for key in ("model", "mode", "log_level", "idle_seconds"):
+        value = environ.get(f"AMANU_{key.upper()}")
+        if value:
+            tree[key] = value
+    return _validate(tree, str(home.config / "config.toml"))
+
+
+def workspace_rules(root: Path) -> RuleTexts:
+    """What a trusted workspace's own file adds: deny and must-ask rules. Anything else in it is refused."""
+    path = root / ".amanu" / "config.toml"
+    tree = _read(path)
+    for key, value in tree.items():
+        allowed = WORKSPACE_MAY_SET.get(key)
+        if allowed is None or not isinstance(value, dict) or not set(value) <= allowed:  # pyright: ignore[reportUnknownArgumentType]
+            raise AmanuError(
+                "invalidParams",
+                f"{path} may only hold [rules] deny and must_ask; it sets {key!r}.",
+                path=key,
+            )
+    return _validate(tree, str(path)).rules
+
+
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        with path.open("rb") as file:
+            return tomllib.load(file)
+    except FileNotFoundError:
+        return {}
+    except NotADirectoryError:
+        return {}
+    except tomllib.TOMLDecodeError as error:
+        raise AmanuError("invalidParams", f"{path} is not valid TOML: {error}.") from error
+    except OSError as error:
+        raise AmanuError("storageError", f"{path} cannot be read: {error.strerror}.") from error
+
+
+def _validate(tree: dict[str, Any], where: str) -> Settings:
+    try:
+        return Settings.model_validate(tree)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        field = ".".join(str(each) for each in first["loc"])
+        raise AmanuError("invalidParams", f"{where}: {field}: {first['msg']}.", path=field) from error

@@ -1,0 +1,53 @@
+"""Where things are kept: XDG folders, or everything under `AMANU_HOME`. Standard library only (the relay uses it)."""
+
+import os
+import stat
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True)
+class Home:
+    """The user's folders. Made private (0700) when first asked for by `make`."""
+
+    config: Path
+    """`config.toml`, `rules.toml`, `auth.json`, `trust.json`."""
+    state: Path
+    """Sessions and their index."""
+    logs: Path
+    runtime: Path
+    """Socket and locks."""
+
+    @property
+    def sessions(self) -> Path:
+        return self.state / "sessions"
+
+    @property
+    def socket(self) -> Path:
+        return self.runtime / "daemon.sock"
+
+    def make(self) -> "Home":
+        """Create the folders, private to the user. Returns itself."""
+        for folder in (self.config, self.state, self.logs, self.runtime):
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            if stat.S_IMODE(folder.stat().st_mode) & 0o077:
+                folder.chmod(0o700)
+        return self
+
+
+def find_home(environ: Mapping[str, str] = os.environ) -> Home:
+    """The folders named by `AMANU_HOME`, else by the XDG Base Directory Specification, else the platform's."""
+    own = environ.get("AMANU_HOME")
+    if own:
+        root = Path(own).absolute()
+        return Home(root / "config", root / "state", root / "logs", root / "run")
+    user = Path(environ.get("HOME") or Path.home())
+    if sys.platform == "darwin":
+        base = user / "Library" / "Application Support" / "amanu"
+        return Home(base / "config", base / "state", user / "Library" / "Logs" / "amanu", base / "run")
+    state = Path(environ.get("XDG_STATE_HOME") or user / ".local" / "state") / "amanu"
+    config = Path(environ.get("XDG_CONFIG_HOME") or user / ".config") / "amanu"
+    runtime = environ.get("XDG_RUNTIME_DIR")
+    return Home(config, state, state / "logs", Path(runtime) / "amanu" if runtime else state / "run")
