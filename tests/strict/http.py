@@ -1,0 +1,474 @@
+"""The base of the strict services: a small HTTP/1.1 loopback server whose replies and faults are scripted.
+
+    service = Anthropic([Say(text="Hello."), Fault("status", status=429)])
+    url = await service.start()
+    ...
+    await service.stop()
+    assert not service.refused and not service.lint
+
+A vendor subclasses `Service` and gives `check` (what the vendor would refuse) and `events` (a reply as
+server-sent events). As a process: `python -m strict.anthropic --port 0 --script FILE` prints the port;
+FILE is a JSON list of `Say` and `Fault` objects (see `load_script`).
+"""
+
+import argparse
+import asyncio
+import contextlib
+import json
+import signal
+import socket
+import struct
+import sys
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Literal
+
+FaultKind = Literal[
+    "status",  # an HTTP error status, with `headers`
+    "silence",  # nothing more, connection left open
+    "unfinished",  # the stream ends in order, without its finish marker
+    "cut",  # connection closed inside a JSON string
+    "reset",  # TCP reset
+    "errorEvent",  # the vendor's error event, after a 200
+    "empty",  # 200, and a body without one event
+    "malformed",  # an event whose data is not JSON
+]
+
+
+@dataclass(frozen=True)
+class Fault:
+    """What goes wrong, after `after` events of the reply (0: before the first one).
+
+    `reset` with `headers_first=False` comes before the headers. `status`, `message`, `code` are what an error
+    says; `code` is the vendor's error type or status word.
+    """
+
+    kind: FaultKind
+    after: int = 0
+    status: int = 500
+    headers: dict[str, str] = field(default_factory=dict[str, str])
+    message: str = "Something went wrong."
+    code: str = ""
+    headers_first: bool = True
+
+
+@dataclass(frozen=True)
+class ToolUse:
+    """A call the scripted model asks for. `arguments` as text is sent as it stands (to be malformed)."""
+
+    tool: str
+    arguments: dict[str, Any] | str
+    call_id: str | None = None
+    """The vendor's id; None lets the service mint one."""
+
+
+@dataclass(frozen=True)
+class Say:
+    """One reply of the model: thought, then text, then calls; `stop` None follows from the calls.
+
+    `stop` is neutral ("end", "calls", "outputLimit", "refused", "paused") or the vendor's own word.
+    """
+
+    thought: str | Sequence[str] = ""
+    """A list is sent one delta each."""
+    text: str | Sequence[str] = ""
+    calls: Sequence[ToolUse] = ()
+    stop: str | None = None
+    fault: Fault | None = None
+    delay: float = 0.0
+    """Seconds between events."""
+    wait: float = 0.0
+    """Seconds before the headers."""
+    repeat: int = 1
+    """Sends the text deltas so many times."""
+    usage: dict[str, int] = field(default_factory=dict[str, int])
+    """`input`, `output`, `cache_read`, `cache_write`, `thoughts`; the service makes up what is absent."""
+
+    @property
+    def thoughts(self) -> list[str]:
+        return _pieces(self.thought)
+
+    @property
+    def texts(self) -> list[str]:
+        return _pieces(self.text) * self.repeat
+
+
+def _pieces(text: str | Sequence[str]) -> list[str]:
+    if isinstance(text, str):
+        return [text] if text else []
+    return list(text)
+
+
+@dataclass(frozen=True)
+class Raw:
+    """A reply written out by the test: events as they go over the wire, each already framed."""
+
+    events: Sequence[bytes]
+    delay: float = 0.0
+
+
+Step = Say | Fault | Raw
+Script = Iterable[Step] | Callable[["Received"], Step]
+
+
+@dataclass
+class Received:
+    """One request. `dropped` is set when the client closed the connection before the reply was complete."""
+
+    method: str
+    path: str
+    query: str
+    headers: dict[str, str]
+    """Names in lower case."""
+    body: bytes
+    at: float
+    """Monotonic seconds."""
+    dropped: asyncio.Event = field(default_factory=asyncio.Event)
+    dropped_at: float | None = None
+    refused: str | None = None
+
+    @property
+    def json(self) -> Any:
+        return json.loads(self.body)
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """Why the vendor would not take the request."""
+
+    status: int
+    message: str
+    code: str = ""
+
+
+class _Reader(asyncio.StreamReader):
+    """Tells when the other side is gone, without reading."""
+
+    def __init__(self) -> None:
+        super().__init__(limit=1 << 26)
+        self.gone = asyncio.Event()
+
+    def feed_eof(self) -> None:
+        super().feed_eof()
+        self.gone.set()
+
+    def set_exception(self, exc: BaseException) -> None:
+        super().set_exception(exc)  # type: ignore[arg-type]
+        self.gone.set()
+
+
+class Service(ABC):
+    """A scripted service on 127.0.0.1. `requests` is the log; a test ends with `refused` and `lint` empty,
+    unless it is about them."""
+
+    vendor: str
+
+    def __init__(self, script: Script = ()) -> None:
+        self.requests: list[Received] = []
+        self.refused: list[str] = []
+        self.lint: list[str] = []
+        """Accepted by the vendor, still a fault of ours."""
+        self.open_streams = 0
+        self.script(script)
+        self._server: asyncio.Server | None = None
+        self._tasks: set[asyncio.Task[None]] = set()
+        self.port = 0
+
+    def script(self, script: Script) -> None:
+        """Replace what comes next: replies in order, or a function of the request."""
+        self._next: Callable[[Received], Step] = script if callable(script) else _in_order(iter(script))
+
+    @abstractmethod
+    def check(self, request: Received) -> Refusal | None:
+        """What the vendor says to a request it refuses; append to `lint` what is merely wrong."""
+
+    @abstractmethod
+    def events(self, say: Say, request: Received) -> Iterator[bytes]:
+        """The reply as framed server-sent events; the last one is the finish marker."""
+
+    @abstractmethod
+    def error_body(self, status: int, message: str, code: str) -> bytes:
+        """The JSON body of an error status."""
+
+    @abstractmethod
+    def error_event(self, fault: Fault) -> bytes:
+        """The framed event that reports an error after a 200."""
+
+    def finish_markers(self) -> int:
+        """How many events at the end make up the finish marker: left out by `unfinished`."""
+        return 1
+
+    def other(self, request: Received) -> tuple[int, bytes] | None:
+        """Answer to a path that is no generation (`GET /v1/models`); None if it is one."""
+        return None
+
+    async def start(self, port: int = 0) -> str:
+        """Listen; returns the base URL."""
+        loop = asyncio.get_running_loop()
+        self._server = await loop.create_server(self._protocol, "127.0.0.1", port)
+        self.port = self._server.sockets[0].getsockname()[1]
+        return f"http://127.0.0.1:{self.port}"
+
+    async def stop(self) -> None:
+        if self._server is not None:
+            self._server.close()
+        for task in list(self._tasks):
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    # connections -----------------------------------------------------------------------------------
+
+    def _protocol(self) -> asyncio.StreamReaderProtocol:
+        reader = _Reader()
+
+        def connected(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            task = asyncio.get_running_loop().create_task(self._serve(reader, writer))
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
+
+        return asyncio.StreamReaderProtocol(reader, connected)
+
+    async def _serve(self, reader: _Reader, writer: asyncio.StreamWriter) -> None:
+        try:
+            while (request := await _read_request(reader)) is not None:
+                self.requests.append(request)
+                self.open_streams += 1
+                try:
+                    await self._while_there(reader, request, self._reply(request, writer))
+                finally:
+                    self.open_streams -= 1
+        except (ConnectionError, asyncio.IncompleteReadError):
+            pass
+        finally:
+            writer.close()
+            with contextlib.suppress(ConnectionError):
+                await writer.wait_closed()
+
+    async def _while_there(self, reader: _Reader, request: Received, reply: Any) -> None:
+        """Run the reply until it is done or the client has gone."""
+        replying = asyncio.ensure_future(reply)
+        leaving = asyncio.ensure_future(reader.gone.wait())
+        try:
+            await asyncio.wait({replying, leaving}, return_when=asyncio.FIRST_COMPLETED)
+            if replying.done():
+                await replying
+                return
+            request.dropped_at = time.monotonic()
+            request.dropped.set()
+            raise ConnectionResetError
+        finally:
+            replying.cancel()
+            leaving.cancel()
+            await asyncio.gather(replying, leaving, return_exceptions=True)
+
+    async def _reply(self, request: Received, writer: asyncio.StreamWriter) -> None:
+        other = self.other(request)
+        if other is not None:
+            return await _send_json(writer, *other)
+        refusal = self.check(request)
+        if refusal is not None:
+            request.refused = refusal.message
+            self.refused.append(refusal.message)
+            body = self.error_body(refusal.status, refusal.message, refusal.code)
+            return await _send_json(writer, refusal.status, body)
+        step = self._next(request)
+        match step:
+            case Fault():
+                await self._stream(writer, Say(text="Half a reply.", fault=step), request)
+            case Raw():
+                await _send_head(writer, 200)
+                for event in step.events:
+                    await _send_chunk(writer, event)
+                    await asyncio.sleep(step.delay)
+                await _send_chunk(writer, b"")
+            case Say():
+                await self._stream(writer, step, request)
+
+    async def _stream(self, writer: asyncio.StreamWriter, say: Say, request: Received) -> None:
+        if say.wait:
+            await asyncio.sleep(say.wait)
+        fault = say.fault
+        if fault is not None and fault.kind == "status":
+            body = self.error_body(fault.status, fault.message, fault.code)
+            return await _send_json(writer, fault.status, body, fault.headers)
+        if fault is not None and fault.kind == "reset" and not fault.headers_first:
+            return _reset(writer)
+        await _send_head(writer, 200, fault.headers if fault else {})
+        if fault is None:
+            for sent, event in enumerate(self.events(say, request)):
+                await _send_chunk(writer, event, drain=sent % 64 == 0)
+                if say.delay:
+                    await asyncio.sleep(say.delay)
+            return await _send_chunk(writer, b"")
+        await self._fail(writer, fault, list(self.events(say, request)), say.delay)
+
+    async def _fail(
+        self, writer: asyncio.StreamWriter, fault: Fault, events: list[bytes], delay: float
+    ) -> None:
+        if fault.kind == "empty":
+            return await _send_chunk(writer, b"")
+        if fault.kind == "unfinished":
+            events = events[: len(events) - self.finish_markers()]
+        else:
+            events = events[: fault.after] if fault.kind != "cut" else events[: fault.after + 1]
+        if fault.kind == "cut":
+            events[-1] = _inside_string(events[-1])
+        for event in events:
+            await _send_chunk(writer, event)
+            if delay:
+                await asyncio.sleep(delay)
+        match fault.kind:
+            case "silence":
+                await asyncio.Event().wait()
+            case "cut":
+                writer.close()
+            case "reset":
+                _reset(writer)
+            case "errorEvent":
+                await _send_chunk(writer, self.error_event(fault))
+                await _send_chunk(writer, b"")
+            case "malformed":
+                await _send_chunk(writer, self.malformed_event())
+                await _send_chunk(writer, b"")
+            case _:
+                await _send_chunk(writer, b"")
+
+    def malformed_event(self) -> bytes:
+        return b'data: {"this is not": JSON}\n\n'
+
+
+# HTTP ----------------------------------------------------------------------------------------------
+
+
+async def _read_request(reader: asyncio.StreamReader) -> Received | None:
+    """The next request of the connection, or None when it ended in order."""
+    try:
+        head = await reader.readuntil(b"\r\n\r\n")
+    except asyncio.IncompleteReadError:
+        return None
+    lines = head.decode("latin-1").split("\r\n")
+    method, target, _ = lines[0].split(" ", 2)
+    path, _, query = target.partition("?")
+    headers = {
+        name.strip().lower(): value.strip()
+        for name, _, value in (line.partition(":") for line in lines[1:] if line)
+    }
+    if headers.get("transfer-encoding", "").lower() == "chunked":
+        body = b""
+        while size := int(await reader.readline(), 16):
+            body += await reader.readexactly(size)
+            await reader.readline()
+        await reader.readline()
+    else:
+        body = await reader.readexactly(int(headers.get("content-length", "0")))
+    return Received(method, path, query, headers, body, time.monotonic())
+
+
+async def _send_head(
+    writer: asyncio.StreamWriter, status: int, headers: dict[str, str] | None = None
+) -> None:
+    own = {
+        "content-type": "text/event-stream; charset=utf-8",
+        "transfer-encoding": "chunked",
+        **(headers or {}),
+    }
+    writer.write(_head(status, own))
+    await writer.drain()
+
+
+async def _send_chunk(writer: asyncio.StreamWriter, data: bytes, *, drain: bool = True) -> None:
+    """One chunk of the body; an empty one ends it."""
+    writer.write(b"%x\r\n%b\r\n" % (len(data), data))
+    if drain:
+        await writer.drain()
+
+
+async def _send_json(
+    writer: asyncio.StreamWriter, status: int, body: bytes, headers: dict[str, str] | None = None
+) -> None:
+    own = {"content-type": "application/json", "content-length": str(len(body)), **(headers or {})}
+    writer.write(_head(status, own) + body)
+    await writer.drain()
+
+
+def _head(status: int, headers: dict[str, str]) -> bytes:
+    lines = [f"HTTP/1.1 {status} Scripted", *(f"{name}: {value}" for name, value in headers.items())]
+    return ("\r\n".join(lines) + "\r\n\r\n").encode()
+
+
+def _reset(writer: asyncio.StreamWriter) -> None:
+    """Close with a TCP reset instead of an orderly end."""
+    connection = writer.get_extra_info("socket")
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    writer.transport.abort()
+
+
+def _inside_string(event: bytes) -> bytes:
+    """The event up to the middle of its last JSON string."""
+    end = event.rindex(b'"')
+    return event[: max(end - 2, 1)]
+
+
+# scripts -------------------------------------------------------------------------------------------
+
+
+def _in_order(steps: Iterator[Step]) -> Callable[["Received"], Step]:
+    def take(_: Received) -> Step:
+        try:
+            return next(steps)
+        except StopIteration:
+            return Fault(
+                "status", status=400, message="The script has no further reply.", code="script_exhausted"
+            )
+
+    return take
+
+
+def load_script(text: str) -> Iterator[Step]:
+    """Steps from a JSON list. Each object has the fields of `Say` (`calls`: objects of `tool`, `arguments`,
+    `call_id`; `fault`: the fields of `Fault`), plus `times`: how often the step comes in a row."""
+    for entry in json.loads(text):
+        times = entry.pop("times", 1)
+        fault = entry.pop("fault", None)
+        calls = [ToolUse(**call) for call in entry.pop("calls", ())]
+        say = Say(**entry, calls=calls)
+        if fault is not None:
+            say = replace(say, fault=Fault(**fault))
+        for _ in range(times):
+            yield say
+
+
+def main(make: Callable[[Script], Service]) -> None:
+    """`python -m strict.<vendor>`: serve until terminated. Prints the port on the first line of stdout."""
+    arguments = argparse.ArgumentParser(description="A strict, scripted loopback model service.")
+    arguments.add_argument("--port", type=int, default=0)
+    arguments.add_argument("--script", type=Path, required=True)
+    arguments.add_argument("--log", type=Path, help="JSON line per request: path, body, refused; then lint")
+    chosen = arguments.parse_args()
+    service = make(load_script(chosen.script.read_text("utf-8")))
+
+    async def serve() -> None:
+        ended = asyncio.Event()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            asyncio.get_running_loop().add_signal_handler(number, ended.set)
+        await service.start(chosen.port)
+        sys.stdout.write(f"{service.port}\n")
+        sys.stdout.flush()
+        await ended.wait()
+        await service.stop()
+        if chosen.log is not None:
+            lines = [
+                {
+                    "path": request.path,
+                    "body": request.body.decode("utf-8", "replace"),
+                    "refused": request.refused,
+                }
+                for request in service.requests
+            ]
+            lines += [{"lint": fault} for fault in service.lint]
+            chosen.log.write_text("".join(json.dumps(line) + "\n" for line in lines), "utf-8")
+
+    asyncio.run(serve())
