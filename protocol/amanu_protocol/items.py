@@ -285,6 +285,8 @@ class ModelInfo(Wire):
     input_price: float | None = None
     """US dollars per million tokens; None if not known."""
     output_price: float | None = None
+    cache_read_price: float | None = None
+    cache_write_price: float | None = None
     thinking: bool
     images: bool
     available: bool

@@ -1,0 +1,252 @@
+"""The tool calls of one step: find → validate → preview → approve → run → result.
+
+Readers run in parallel, writers in order. A read waits for an earlier call of its step only if that writes the same
+path or is an approved command; a pending approval delays nothing else. Every call gets exactly one result.
+"""
+
+import asyncio
+import difflib
+import json
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from pydantic import ValidationError
+
+from amanu.agent.approval import Approvals
+from amanu.agent.emit import Emit
+from amanu.conversation import NOT_RUN, Call, Result
+from amanu.tools.base import CallContext, Outcome, Params, Preview, Tool, ToolError
+from amanu_protocol.errors import AmanuError
+from amanu_protocol.events import ItemChanged, ItemCompleted
+from amanu_protocol.items import Decision, ToolCall, ToolCallState
+
+log = logging.getLogger(__name__)
+
+AnyTool = Tool[Any]
+
+
+@dataclass
+class Slot:
+    """One call on its way through its states."""
+
+    call: Call
+    tool: AnyTool | None
+    item: ToolCall
+    preview: Preview | None = None
+    allowed: bool = False
+    result: Result | None = None
+    previewed: asyncio.Event = field(default_factory=asyncio.Event)
+    finished: asyncio.Event = field(default_factory=asyncio.Event)
+
+    @property
+    def effect(self) -> str:
+        return "read" if self.tool is None else self.tool.effect
+
+
+class Calls:
+    """The calls of one step. `run` them; afterwards, even when cancelled, `results` has one for each, in order."""
+
+    def __init__(
+        self,
+        calls: Sequence[Call],
+        *,
+        turn_id: str,
+        step: int,
+        tools: Mapping[str, AnyTool],
+        approvals: Approvals,
+        emit: Emit,
+    ) -> None:
+        self._turn_id = turn_id
+        self._step = step
+        self._tools = tools
+        self._approvals = approvals
+        self._emit = emit
+        self._slots = [self._slot(call) for call in calls]
+
+    @property
+    def results(self) -> tuple[Result, ...]:
+        return tuple(slot.result or _failed(slot.call, NOT_RUN) for slot in self._slots)
+
+    async def run(self) -> None:
+        """Bring every call to its end. On cancellation each unfinished call is answered as cancelled first."""
+        tasks = [asyncio.create_task(self._bring_to_end(slot, self._slots[:at])) for at, slot in enumerate(self._slots)]
+        try:
+            await asyncio.gather(*tasks)
+        finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+            for slot in self._slots:  # cancelled before its first step: its task never ran
+                if slot.result is None:
+                    self._finish(slot, "cancelled", _failed(slot.call, NOT_RUN), error="Cancelled before it started.")
+
+    def refuse(self, reason: str) -> None:
+        """Answer every call with that error, running none."""
+        for slot in self._slots:
+            self._finish(slot, "cancelled", _failed(slot.call, reason), error=reason)
+
+    async def _bring_to_end(self, slot: Slot, earlier: Sequence[Slot]) -> None:
+        try:
+            tool, params = self._validate(slot)
+            context = CallContext(
+                call_id=slot.call.call_id,
+                turn_id=self._turn_id,
+                step=self._step,
+                output=lambda text: self._emit.delta(slot.call.call_id, text),
+            )
+            await self._may_preview(slot, earlier)
+            preview = await tool.preview(params, context)
+            self._previewed(slot, preview)
+            decision = await self._approvals.decide(
+                slot.call.call_id, preview, lambda: self._change(slot, "awaitingApproval")
+            )
+            slot.item = slot.item.model_copy(update={"decision": decision})
+            if decision.outcome in ("rejected", "denied", "cancelled"):
+                await self._rejected(slot, tool, params, context, decision)
+                return
+            slot.allowed = True
+            context.accept_all = decision.outcome == "allowed"
+            await self._may_run(slot, earlier)
+            self._change(slot, "executing")
+            if slot.effect != "read":
+                await self._emit.durable()  # the decision is on disk before the effect
+            self._succeeded(slot, await tool.run(params, context))
+        except (ToolError, AmanuError) as error:
+            self._finish(slot, "failed", _failed(slot.call, str(error)), error=str(error))
+        except asyncio.CancelledError:
+            ran = slot.item.state == "executing"
+            text = "Cancelled by the person while it ran; its effect may be partial." if ran else NOT_RUN
+            self._finish(slot, "cancelled", _failed(slot.call, text), error="Cancelled.")
+            raise
+        except Exception:
+            log.exception("tool %s failed unexpectedly", slot.call.tool)
+            text = f"{slot.call.tool} failed because of an internal error of Amanu. Try another way."
+            self._finish(slot, "failed", _failed(slot.call, text), error=text)
+        finally:
+            slot.previewed.set()
+            slot.finished.set()
+
+    def _validate(self, slot: Slot) -> tuple[AnyTool, Params]:
+        call, tool = slot.call, slot.tool
+        if tool is None:
+            near = difflib.get_close_matches(call.tool, self._tools, n=3)
+            names = near or sorted(self._tools)
+            raise ToolError(f"There is no tool {call.tool!r}. There is: {', '.join(names)}.")
+        if isinstance(call.arguments, str):
+            raise ToolError(
+                f"The arguments of {call.tool} are not a JSON object. Send the call again with arguments that fit "
+                f"its schema: {json.dumps(tool.spec().parameters)}"
+            )
+        try:
+            return tool, tool.params.model_validate(call.arguments)
+        except ValidationError as error:
+            faults = "; ".join(
+                f"{'.'.join(str(each) for each in fault['loc']) or 'arguments'}: {fault['msg']}"
+                for fault in error.errors(include_url=False, include_input=False)
+            )
+            raise ToolError(f"Wrong arguments for {call.tool}: {faults}. Correct them and call again.") from error
+
+    async def _may_preview(self, slot: Slot, earlier: Sequence[Slot]) -> None:
+        """Edits are computed in call order, each as if its predecessors were accepted."""
+        if slot.effect != "write":
+            return
+        for other in earlier:
+            if other.effect == "write":
+                await other.previewed.wait()
+            elif other.effect == "run" and other.allowed:
+                await other.finished.wait()
+
+    async def _may_run(self, slot: Slot, earlier: Sequence[Slot]) -> None:
+        """Return when every earlier call that this one depends on has ended."""
+        self._change(slot, "scheduled")
+        for other in earlier:
+            if other.effect == "read":
+                continue
+            if slot.effect == "run":
+                await other.finished.wait()
+            elif other.effect == "run":
+                if slot.effect == "write" or other.allowed:
+                    await other.finished.wait()
+            else:
+                await other.previewed.wait()
+                if _same_path(slot, other) and not _same_proposal(slot, other):
+                    await other.finished.wait()
+
+    def _previewed(self, slot: Slot, preview: Preview) -> None:
+        slot.preview = preview
+        slot.item = slot.item.model_copy(update={"title": preview.title, "proposal_id": preview.proposal_id})
+        slot.previewed.set()
+
+    async def _rejected(
+        self, slot: Slot, tool: AnyTool, params: Params, context: CallContext, decision: Decision
+    ) -> None:
+        own = await tool.reject(params, context, decision.reason or "")
+        text = own or _rejection(decision)
+        self._finish(slot, "rejected", _failed(slot.call, text), error=decision.reason)
+
+    def _succeeded(self, slot: Slot, outcome: Outcome) -> None:
+        call = slot.call
+        text = outcome.for_model or "(no output)"
+        result = Result(call_id=call.call_id, tool=call.tool, text=text, is_error=outcome.is_error)
+        slot.item = slot.item.model_copy(update={"output": outcome.for_person, "blob": outcome.blob})
+        self._finish(slot, "failed" if outcome.is_error else "succeeded", result)
+
+    def _finish(
+        self,
+        slot: Slot,
+        state: Literal["succeeded", "failed", "cancelled", "rejected"],
+        result: Result,
+        error: str | None = None,
+    ) -> None:
+        slot.result = result
+        slot.item = slot.item.model_copy(update={"state": state, "error": error})
+        self._emit(ItemCompleted(item=slot.item), entry=result)
+
+    def _change(self, slot: Slot, state: ToolCallState) -> None:
+        slot.item = slot.item.model_copy(update={"state": state})
+        self._emit(ItemChanged(item=slot.item))
+
+    def _slot(self, call: Call) -> Slot:
+        tool = self._tools.get(call.tool)
+        arguments = call.arguments if isinstance(call.arguments, dict) else {"text": call.arguments}
+        item = call_item(self._turn_id, call.call_id, call.tool, tool).model_copy(update={"arguments": arguments})
+        return Slot(call, tool, item)
+
+
+def call_item(turn_id: str, call_id: str, name: str, tool: AnyTool | None) -> ToolCall:
+    """The item of a call of which only the tool's name is known."""
+    return ToolCall(
+        item_id=call_id,
+        turn_id=turn_id,
+        tool=name,
+        title=name,
+        effect="read" if tool is None else tool.effect,
+        arguments={},
+        state="validating",
+        output="",
+    )
+
+
+def _same_path(slot: Slot, other: Slot) -> bool:
+    if slot.preview is None or other.preview is None:
+        return False
+    return not other.preview.writes.isdisjoint(slot.preview.reads | slot.preview.writes)
+
+
+def _same_proposal(slot: Slot, other: Slot) -> bool:
+    mine = slot.preview and slot.preview.proposal_id
+    return mine is not None and other.preview is not None and other.preview.proposal_id == mine
+
+
+def _rejection(decision: Decision) -> str:
+    if decision.by == "rule":
+        return decision.reason or "Denied by a rule."
+    if decision.reason:
+        return f"The person rejected this and said: {decision.reason}"
+    return "The person rejected this. Do not try the same again; ask or find another way."
+
+
+def _failed(call: Call, text: str) -> Result:
+    return Result(call_id=call.call_id, tool=call.tool, text=text, is_error=True)

@@ -1,0 +1,96 @@
+"""One model reply as it becomes visible: deltas → items."""
+
+import itertools
+import re
+from collections.abc import Iterator, Mapping
+
+from amanu.agent.calls import AnyTool, call_item
+from amanu.agent.emit import Emit
+from amanu.conversation import Assistant, Text
+from amanu.models.base import CallDelta, CallStarted, Done, TextDelta, ThoughtDelta
+from amanu_protocol.events import ItemCompleted, ItemStarted, ItemsWithdrawn
+from amanu_protocol.items import Answer, Thought
+
+
+class Reply:
+    """Turns the deltas of one request into thought, answer and tool-call items; takes them back when an attempt
+    is withdrawn."""
+
+    def __init__(self, turn_id: str, step: int, tools: Mapping[str, AnyTool], emit: Emit) -> None:
+        self._turn_id = turn_id
+        self._ids: Iterator[str] = (f"{turn_id}.{step}.{n}" for n in itertools.count(1))
+        self._tools = tools
+        self._emit = emit
+        self._open: Thought | Answer | None = None
+        self._text: list[str] = []
+        self._shown: list[str] = []
+        self._answer: list[str] = []
+
+    def take(self, delta: TextDelta | ThoughtDelta | CallStarted | CallDelta) -> None:
+        """Show one delta."""
+        match delta:
+            case TextDelta(text=text):
+                self._answer.append(text)
+                self._write(Answer, text)
+            case ThoughtDelta(text=text):
+                self._write(Thought, text)
+            case CallStarted(call_id=call_id, tool=name):
+                self._close()
+                self._shown.append(call_id)
+                self._emit(ItemStarted(item=call_item(self._turn_id, call_id, name, self._tools.get(name))))
+            case CallDelta():
+                pass  # arguments become visible with the whole call
+
+    def withdraw(self, reason: str) -> None:
+        """The attempt failed and another follows: what it showed never happened."""
+        if self._shown:
+            self._emit(ItemsWithdrawn(item_ids=self._shown, reason=reason))
+        self._open = None
+        self._shown = []
+        self._text = []
+        self._answer = []
+
+    def finish(self, done: Done) -> Assistant:
+        """The reply is whole."""
+        self._close()
+        return done.message
+
+    def cut(self) -> Assistant | None:
+        """The reply was cancelled: what the person saw of its text stays, started calls do not."""
+        self._close()
+        calls = [item_id for item_id in self._shown if not item_id.startswith(f"{self._turn_id}.")]
+        if calls:
+            self._emit(ItemsWithdrawn(item_ids=calls, reason="The turn was cancelled."))
+        text = "".join(self._answer)
+        return Assistant(parts=(Text(text=text),), cut=True) if text.strip() else None
+
+    def _write(self, kind: type[Answer] | type[Thought], text: str) -> None:
+        if not isinstance(self._open, kind):
+            if not text.strip():
+                return  # blank lines between blocks are nobody's item
+            self._close()
+            item_id = next(self._ids)
+            self._open = (
+                Answer(item_id=item_id, turn_id=self._turn_id, text="")
+                if kind is Answer
+                else Thought(item_id=item_id, turn_id=self._turn_id, subject="", text="")
+            )
+            self._shown.append(item_id)
+            self._emit(ItemStarted(item=self._open))
+        self._text.append(text)
+        self._emit.delta(self._open.item_id, text)
+
+    def _close(self) -> None:
+        if self._open is None:
+            return
+        text = "".join(self._text)
+        update = {"text": text, "subject": subject(text)} if isinstance(self._open, Thought) else {"text": text}
+        self._emit(ItemCompleted(item=self._open.model_copy(update=update)))
+        self._open = None
+        self._text = []
+
+
+def subject(thought: str) -> str:
+    """The first bold heading of a thought, "" if there is none (Gemini and GPT models write `**Subject**`)."""
+    found = re.search(r"\*\*(.+?)\*\*", thought)
+    return found.group(1).strip() if found else ""

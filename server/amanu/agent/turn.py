@@ -1,0 +1,180 @@
+"""The loop: ask the model → run its calls → feed the results back, until it is done or a limit is met."""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass, field
+
+from amanu.agent import spending
+from amanu.agent.approval import Approvals
+from amanu.agent.calls import AnyTool, Calls
+from amanu.agent.emit import Emit
+from amanu.agent.reply import Reply
+from amanu.conversation import Assistant, Conversation, Results, User
+from amanu.models.base import Done, Model, ModelError, Request, ToolSpec
+from amanu.models.retry import Retrying, Withdrawn, stream_with_retry
+from amanu_protocol.events import EndReason, RetryChanged, StepEnded, UsageChanged
+from amanu_protocol.items import ModelInfo, Retry, Usage
+
+CUT_CALL = (
+    "Not run: the reply was cut at the output limit while it was written. "
+    "Do the work in smaller pieces, one smaller call at a time."
+)
+GO_ON = "Your reply was cut at the output limit. Go on exactly where it stopped, without repeating anything."
+MAX_CONTINUATIONS = 3
+"""Replies cut at the output limit that are continued in a row."""
+
+
+@dataclass(frozen=True)
+class Ending:
+    """Why the loop stopped."""
+
+    reason: EndReason
+    message: str = ""
+    can_continue: bool = False
+
+
+@dataclass
+class Turn:
+    """All that one turn works with. The conversation already ends with what the person said."""
+
+    turn_id: str
+    session_id: str
+    model: Model
+    info: ModelInfo
+    system: str
+    tools: Mapping[str, AnyTool]
+    conversation: Conversation
+    approvals: Approvals
+    emit: Emit
+    take_notes: Callable[[], Sequence[str]]
+    """What the person said or decided meanwhile, for the model; each note is handed over once."""
+    usage: Usage
+    effort: str = "medium"
+    max_steps: int = 100
+    max_seconds: float = 3600
+    max_cost_usd: float | None = None
+    cost_before: float = 0.0
+    started: float = field(default_factory=time.monotonic)
+
+
+async def run_turn(turn: Turn) -> Ending:
+    """Run steps until the model is done. Cancelling the task stops it anywhere and leaves a valid conversation.
+    Raises nothing but CancelledError for what models, tools and people do; a ModelError becomes an ending."""
+    continuations = 0
+    step = 0
+    while True:
+        ending = _limit(turn, step)
+        if ending is not None:
+            return ending
+        step += 1
+        try:
+            done = await _ask_model(turn, step)
+        except ModelError as error:
+            return Ending("failed", str(error), can_continue=True)
+        if done.stop == "refused":
+            return Ending("refused", done.detail or "The model declined to answer.")
+        reply = done.message
+        if reply.calls:
+            await _run_calls(turn, step, reply)
+        elif notes := turn.take_notes():
+            turn.conversation.append(User(text="\n\n".join(notes)))
+        elif done.stop == "outputLimit":
+            continuations += 1
+            if continuations > MAX_CONTINUATIONS or not reply.text.strip():
+                return Ending("failed", "The reply did not fit the model's output limit.", can_continue=True)
+            turn.conversation.append(User(text=GO_ON))
+            turn.emit(StepEnded(turn_id=turn.turn_id, step=step), entry=User(text=GO_ON))
+        elif done.stop != "paused":
+            return Ending("completed")
+
+
+def _limit(turn: Turn, steps: int) -> Ending | None:
+    spent = (turn.usage.cost_usd or 0.0) - turn.cost_before
+    seconds = time.monotonic() - turn.started - turn.approvals.waited
+    if steps >= turn.max_steps:
+        return Ending("stepLimit", f"Stopped after {steps} steps.", can_continue=True)
+    if seconds >= turn.max_seconds:
+        return Ending("timeLimit", f"Stopped after {seconds:.0f} seconds.", can_continue=True)
+    if turn.max_cost_usd is not None and spent >= turn.max_cost_usd:
+        return Ending("costLimit", f"Stopped after spending ${spent:.2f}.", can_continue=True)
+    return None
+
+
+async def _ask_model(turn: Turn, step: int) -> Done:
+    """One reply, shown as it comes, retried where that can help; in the conversation when it returns."""
+    turn.conversation.check()
+    request = Request(
+        model=turn.info,
+        system=turn.system,
+        tools=[_spec(tool) for tool in turn.tools.values()],
+        conversation=turn.conversation,
+        session_id=turn.session_id,
+        effort=turn.effort,  # pyright: ignore[reportArgumentType]
+    )
+    reply = Reply(turn.turn_id, step, turn.tools, turn.emit)
+    try:
+        done = await _show(turn, reply, stream_with_retry(turn.model, request))
+    except asyncio.CancelledError:
+        _keep(turn, step, reply.cut())
+        raise
+    except ModelError:
+        _keep(turn, step, reply.cut())
+        raise
+    turn.usage = spending.add(turn.usage, turn.info, done.usage)
+    turn.emit(UsageChanged(usage=turn.usage))
+    _keep(turn, step, reply.finish(done))
+    return done
+
+
+async def _show(turn: Turn, reply: Reply, stream: AsyncIterator[object]) -> Done:
+    waiting = False
+    async with aclosing(stream) as deltas:  # pyright: ignore
+        async for delta in deltas:
+            if waiting:
+                waiting = False
+                turn.emit(RetryChanged(retry=None))
+            match delta:
+                case Done():
+                    return delta
+                case Withdrawn(reason=reason):
+                    reply.withdraw(reason)
+                case Retrying():
+                    waiting = True
+                    at = int((time.time() + delta.delay_s) * 1000)
+                    turn.emit(RetryChanged(retry=Retry(attempt=delta.attempt, reason=delta.reason, at=at)))
+                case _:
+                    reply.take(delta)
+    raise AssertionError("a model's stream ended without Done or an error")
+
+
+def _keep(turn: Turn, step: int, reply: Assistant | None) -> None:
+    """The reply is part of the conversation, on record before any of its calls runs."""
+    if reply is not None and reply.parts:
+        turn.conversation.append(reply)
+    else:
+        reply = None
+    turn.emit(StepEnded(turn_id=turn.turn_id, step=step), entry=reply)
+
+
+async def _run_calls(turn: Turn, step: int, reply: Assistant) -> None:
+    calls = Calls(
+        reply.calls,
+        turn_id=turn.turn_id,
+        step=step,
+        tools=turn.tools,
+        approvals=turn.approvals,
+        emit=turn.emit,
+    )
+    try:
+        if reply.cut:
+            calls.refuse(CUT_CALL)
+        else:
+            await calls.run()
+    finally:  # whatever happened: one result per call, in order
+        turn.conversation.append(Results(results=calls.results, notes=tuple(turn.take_notes())))
+
+
+def _spec(tool: AnyTool) -> ToolSpec:
+    return tool.spec()
