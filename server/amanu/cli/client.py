@@ -1,0 +1,201 @@
+"""A client of the daemon: JSON-RPC over Content-Length frames, typed by the method table."""
+
+import asyncio
+import contextlib
+import json
+import os
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, TypeVar, cast
+
+from pydantic import ValidationError
+
+from amanu import __version__
+from amanu_protocol.base import Wire
+from amanu_protocol.errors import AmanuError, ErrorData
+from amanu_protocol.events import EventMessage
+from amanu_protocol.methods import BY_NAME, PROTOCOL_VERSION
+from amanu_protocol.requests import ClientCapabilities, ServerCapabilities
+
+R = TypeVar("R", bound=Wire)
+
+METHOD_NOT_FOUND = -32601
+MAX_FRAME = 256 * 1024 * 1024
+"""Bytes; a larger frame is a broken stream, not a message."""
+
+
+class Disconnected(Exception):
+    """The connection to the daemon ended."""
+
+    def __init__(self, why: str = "The connection to the daemon ended.") -> None:
+        super().__init__(why)
+
+
+class Client:
+    """One connection. `on_event` and `on_notification` are called in order and must not block."""
+
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._reader = reader
+        self._writer = writer
+        self._waiting: dict[int, asyncio.Future[Any]] = {}
+        self._next_id = 1
+        self._closers: list[Callable[[], Awaitable[None]]] = []
+        self.on_event: Callable[[EventMessage], None] = _ignore
+        self.on_notification: Callable[[str, Any], None] = _ignore_notification
+        self.lost = asyncio.Event()
+        """Set once the connection is gone, whoever ended it."""
+        self._reading = asyncio.create_task(self._read(), name="amanu-client")
+
+    async def initialize(
+        self,
+        *,
+        roots: list[str],
+        trusted_roots: list[str],
+        ripgrep: str | None = None,
+        environment: Mapping[str, str] | None = None,
+    ) -> ServerCapabilities:
+        """Shake hands. Raises AmanuError `unsupportedVersion` when the daemon is no Amanu, or too old."""
+        mine = ClientCapabilities(protocol=[PROTOCOL_VERSION], trusted_roots=trusted_roots, ripgrep=ripgrep)
+        answer = await self._ask(
+            "initialize",
+            {
+                "processId": os.getpid(),
+                "clientInfo": {"name": "terminal", "version": __version__},
+                "rootUri": None,
+                "workspaceFolders": [{"uri": _uri(root), "name": root} for root in roots],
+                "capabilities": {"experimental": {"amanu": mine.model_dump()}},
+                "initializationOptions": {"environment": dict(environment)} if environment else {},
+            },
+        )
+        try:
+            theirs = ServerCapabilities.model_validate(answer["capabilities"]["experimental"]["amanu"])
+        except (KeyError, TypeError, ValidationError) as error:
+            raise AmanuError("unsupportedVersion", "What answered is no Amanu daemon of this version.") from error
+        self._send({"jsonrpc": "2.0", "method": "initialized", "params": {}})
+        return theirs
+
+    async def request(self, method: str, params: Wire, result: type[R]) -> R:
+        """Ask and wait. Raises AmanuError as the daemon sent it, Disconnected when no answer can come."""
+        assert BY_NAME[method].result is result, f"{method} does not answer with {result.__name__}"
+        return result.model_validate(await self._ask(method, params.model_dump(mode="json")))
+
+    def notify(self, method: str, params: Wire) -> None:
+        """Say something that has no answer; dropped when the connection is gone."""
+        self._send({"jsonrpc": "2.0", "method": method, "params": params.model_dump(mode="json")})
+
+    def at_close(self, closer: Callable[[], Awaitable[None]]) -> None:
+        """What else ends with this connection, last added first: a core in this process, say."""
+        self._closers.append(closer)
+
+    async def close(self) -> None:
+        """Say goodbye as LSP wants it and give everything back. Safe to call twice."""
+        if not self.lost.is_set():
+            with contextlib.suppress(AmanuError, Disconnected, TimeoutError):
+                async with asyncio.timeout(2):
+                    await self._ask("shutdown", None)
+            self._send({"jsonrpc": "2.0", "method": "exit"})
+        self._writer.close()
+        with contextlib.suppress(OSError):
+            await self._writer.wait_closed()
+        self._reading.cancel()
+        await asyncio.gather(self._reading, return_exceptions=True)
+        while self._closers:
+            await self._closers.pop()()
+
+    async def _ask(self, method: str, params: Any) -> Any:
+        if self.lost.is_set():
+            raise Disconnected
+        number = self._next_id
+        self._next_id += 1
+        future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+        self._waiting[number] = future
+        message: dict[str, Any] = {"jsonrpc": "2.0", "id": number, "method": method}
+        if params is not None:
+            message["params"] = params
+        self._send(message)
+        try:
+            return await future
+        finally:
+            self._waiting.pop(number, None)
+
+    def _send(self, message: dict[str, Any]) -> None:
+        if self.lost.is_set() or self._writer.is_closing():
+            return
+        body = json.dumps(message, separators=(",", ":")).encode()
+        self._writer.write(b"Content-Length: %d\r\n\r\n" % len(body) + body)
+
+    async def _read(self) -> None:
+        try:
+            while (message := await read_frame(self._reader)) is not None:
+                self._receive(message)
+        except (OSError, asyncio.IncompleteReadError, asyncio.LimitOverrunError, ValueError):
+            pass  # a stream that broke has ended
+        finally:
+            self.lost.set()
+            for future in self._waiting.values():
+                if not future.done():
+                    future.set_exception(Disconnected())
+
+    def _receive(self, message: dict[str, Any]) -> None:
+        method = message.get("method")
+        if isinstance(method, str):
+            if "id" in message:
+                error = {"code": METHOD_NOT_FOUND, "message": f"{method} is not offered by the terminal."}
+                self._send({"jsonrpc": "2.0", "id": message["id"], "error": error})
+            elif method == "amanu/event":
+                with contextlib.suppress(ValidationError):  # an event newer than we are
+                    self.on_event(EventMessage.model_validate(message.get("params")))
+            else:
+                self.on_notification(method, message.get("params"))
+            return
+        number = message.get("id")
+        future = self._waiting.get(number) if isinstance(number, int) else None
+        if future is None or future.done():
+            return
+        if message.get("error") is not None:
+            future.set_exception(_failure(message["error"]))
+        else:
+            future.set_result(message.get("result"))
+
+
+async def read_frame(reader: asyncio.StreamReader) -> dict[str, Any] | None:
+    """The next message; None at a clean end. Raises ValueError for what is no frame."""
+    length = None
+    while True:
+        line = await reader.readline()
+        if not line:
+            return None
+        line = line.strip()
+        if not line:
+            break
+        name, _, value = line.partition(b":")
+        if name.strip().lower() == b"content-length":
+            length = int(value)
+    if length is None or not 0 <= length <= MAX_FRAME:
+        raise ValueError("a frame without a usable Content-Length")
+    message: Any = json.loads(await reader.readexactly(length))
+    if not isinstance(message, dict):
+        raise ValueError("a frame that holds no message")
+    return cast("dict[str, Any]", message)
+
+
+def _failure(error: Any) -> AmanuError:
+    message = str(error.get("message", "The request failed."))
+    try:
+        data = ErrorData.model_validate(error.get("data"))
+    except ValidationError:
+        return AmanuError("internalError", message)
+    return AmanuError(data.kind, message, hint=data.hint, path=data.path, details=data.details)
+
+
+def _uri(path: str) -> str:
+    from pathlib import Path
+
+    return Path(path).as_uri()
+
+
+def _ignore(message: EventMessage) -> None:
+    pass
+
+
+def _ignore_notification(method: str, params: Any) -> None:
+    pass

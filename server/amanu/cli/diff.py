@@ -1,0 +1,86 @@
+"""A proposal as lines of a unified diff, per hunk, with a header per file."""
+
+import os
+from collections.abc import Iterator, Sequence
+from typing import cast
+
+from amanu.cli.paper import Paper, Span, Style
+from amanu.cli.text import visible
+from amanu_protocol.items import Hunk, Proposal, ProposedFile
+
+CONTEXT_LINES = 3
+_STATE: dict[str, str] = {
+    "accepted": "accepted",
+    "applied": "applied",
+    "rejected": "rejected",
+    "conflicted": "conflict",
+    "revertedByPerson": "taken back by you",
+}
+
+
+def show_proposal(paper: Paper, proposal: Proposal, roots: Sequence[str]) -> None:
+    """All files, all hunks, nothing left out."""
+    for file in proposal.files:
+        show_file_header(paper, file, roots)
+        for hunk in file.hunks:
+            show_hunk(paper, file, hunk)
+
+
+def show_file_header(paper: Paper, file: ProposedFile, roots: Sequence[str]) -> None:
+    word = {"create": "new file", "delete": "deletes", "edit": "edit"}[file.change]
+    spans: list[Span] = [
+        ("bold", f"── {relative(file.path, roots)} "),
+        ("dim", f"({word}) "),
+        ("green", f"+{file.added} "),
+        ("red", f"−{file.removed}"),
+    ]
+    if not file.final_newline and file.change != "delete":
+        spans.append(("dim", "  no newline at the end"))
+    paper.line(*spans)
+
+
+def show_hunk(paper: Paper, file: ProposedFile, hunk: Hunk, number: str = "") -> None:
+    """One hunk with its surroundings. `number` ("2 of 3") goes into its header."""
+    for style, text in hunk_lines(file, hunk, number):
+        paper.line((style, text))
+
+
+def hunk_lines(file: ProposedFile, hunk: Hunk, number: str = "") -> Iterator[Span]:
+    """Styled lines: a header, then context, removed and added lines, control characters visible."""
+    base = _lines(file.base_text)
+    first = hunk.old_start - 1 if hunk.old_lines else hunk.old_start
+    before = base[max(0, first - CONTEXT_LINES) : first]
+    after = base[first + hunk.old_lines : first + hunk.old_lines + CONTEXT_LINES]
+    head = f"@@ -{hunk.old_start},{hunk.old_lines} +{hunk.new_start},{hunk.new_lines} @@"
+    notes = [number, _STATE.get(hunk.state, ""), "your text" if hunk.edited_by_person else ""]
+    notes += [visible(hunk.reason).replace("\n", " ")] if hunk.reason else []
+    yield "cyan", " · ".join([head, *(note for note in notes if note)])
+    windows = _only_crlf(file.base_text) and _only_crlf(hunk.new_text)
+    for sign, lines, style in (
+        (" ", before, "dim"),
+        ("-", _lines(hunk.old_text), "red"),
+        ("+", _lines(hunk.new_text), "green"),
+        (" ", after, "dim"),
+    ):
+        for line in lines:
+            yield cast("Style", style), sign + visible(line.removesuffix("\r") if windows else line)
+
+
+def relative(path: str, roots: Sequence[str]) -> str:
+    """The path as a person would say it; control characters visible."""
+    for root in roots:
+        if path.startswith(root.rstrip(os.sep) + os.sep):
+            path = path[len(root.rstrip(os.sep)) + 1 :]
+            break
+    return visible(path).replace("\n", "␊")
+
+
+def _only_crlf(text: str) -> bool:
+    """Then carriage returns go without saying; in all other texts they are shown."""
+    return text.count("\r\n") == text.count("\n") == text.count("\r")
+
+
+def _lines(text: str) -> list[str]:
+    """Split after each `\\n` only: other separators belong to their line, and are shown."""
+    lines = text.split("\n")
+    return lines if lines[-1] else lines[:-1]

@@ -1,0 +1,331 @@
+"""A session's events as text on a terminal or in a pipe.
+
+Everything is printed once and for good, in blocks; what is still moving (the block being written, the tool that
+runs, a countdown) is in `status` and `tail`, for whoever owns the last lines of the screen.
+"""
+
+import time
+
+from amanu.cli.blocks import Blocks
+from amanu.cli.diff import show_proposal
+from amanu.cli.paper import Paper, Span, Style
+from amanu.cli.text import Stripper, one_line, stripped
+from amanu_protocol.events import (
+    EventMessage,
+    ItemChanged,
+    ItemCompleted,
+    ItemDelta,
+    ItemsReplaced,
+    ItemStarted,
+    ItemsWithdrawn,
+    PromptQueued,
+    RetryChanged,
+    SessionChanged,
+    TurnEnded,
+    TurnStarted,
+)
+from amanu_protocol.items import Answer, Item, Notice, Plan, Thought, ToolCall, Usage, UserMessage
+from amanu_protocol.state import SessionState
+
+WITHDRAWN = "… that attempt was withdrawn, trying again"
+OUTPUT_LINES = 8
+"""Of a command's output; the whole stays in the session."""
+
+_MARK: dict[str, tuple[Style, str]] = {
+    "succeeded": ("green", "✓"),
+    "failed": ("red", "✗"),
+    "cancelled": ("yellow", "■"),
+    "rejected": ("yellow", "⊘"),
+}
+_LEVEL: dict[str, tuple[Style, str]] = {"info": ("dim", "·"), "warning": ("yellow", "!"), "error": ("red", "✗")}
+_ENTRY: dict[str, tuple[Style, str]] = {
+    "pending": ("", "☐"),
+    "inProgress": ("cyan", "▸"),
+    "completed": ("dim", "☑"),
+}
+_ENDED: dict[str, tuple[Style, str]] = {
+    "cancelled": ("yellow", "Stopped."),
+    "stepLimit": ("yellow", "Stopped at the step limit."),
+    "timeLimit": ("yellow", "Stopped at the time limit."),
+    "costLimit": ("yellow", "Stopped at the cost limit."),
+    "refused": ("yellow", "The model declined to go on."),
+    "failed": ("red", "The turn failed."),
+    "interrupted": ("red", "The daemon stopped in the middle of this turn."),
+}
+
+
+class Renderer:
+    """Feed it every event after it was folded. `answers` False leaves answers out (someone else prints them);
+    `thoughts` False prints only their subjects."""
+
+    def __init__(self, paper: Paper, *, answers: bool = True, thoughts: bool = True) -> None:
+        self.paper = paper
+        self._answers = answers
+        self._thoughts = thoughts
+        self._streams: dict[str, tuple[Blocks, Stripper, Style]] = {}
+        self._begun: dict[str, int] = {}
+        """When a tool call began to execute, milliseconds since the epoch."""
+        self._printed: set[str] = set()
+        """Items of which something is on the paper already."""
+        self._shown_proposals: dict[str, int] = {}
+        self._turn_began = 0
+
+    def show(self, message: EventMessage, state: SessionState) -> None:
+        """Draw one event; `state` has it folded in."""
+        match message.event:
+            case ItemStarted(item=item) | ItemChanged(item=item):
+                self._open(item, message.at)
+            case ItemDelta(item_id=item_id, text=text):
+                self._stream(item_id, text)
+            case ItemCompleted(item=item):
+                self._complete(item, message.at, state)
+            case ItemsReplaced(items=items, withdrawn=withdrawn):
+                self._withdraw(withdrawn)
+                for item in items:
+                    self._replace(item, message.at, state)
+            case ItemsWithdrawn(item_ids=item_ids):
+                self._withdraw(item_ids)
+            case TurnStarted():
+                self._turn_began = message.at
+            case TurnEnded() as ended:
+                self._end(ended, message.at, state)
+            case RetryChanged(retry=retry) if retry is not None:
+                wait = max(0, retry.at - message.at) / 1000
+                self.paper.line(("yellow", f"↻ {one_line(retry.reason)} Attempt {retry.attempt} in {seconds(wait)}."))
+            case PromptQueued(prompt=prompt):
+                self.paper.line(("dim", f"queued: {one_line(prompt.text)}"))
+            case SessionChanged() as change:
+                self._changed(change)
+            case _:
+                pass
+
+    def show_items(self, items: list[Item], state: SessionState) -> None:
+        """What a session already holds."""
+        for item in items:
+            self._complete(item, 0, state)
+
+    def tail(self, lines: int) -> list[str]:
+        """The end of the block being written, for a live view."""
+        for blocks, _, style in reversed(self._streams.values()):
+            if style == "":
+                return blocks.last_lines(lines)
+        return []
+
+    def status(self, state: SessionState, now: float | None = None) -> str:
+        """One line about what moves right now; "" when nothing does. `now` in seconds since the epoch."""
+        now = time.time() if now is None else now
+        if state.retry is not None:
+            wait = max(0.0, state.retry.at / 1000 - now)
+            return f"↻ {one_line(state.retry.reason, 80)} · attempt {state.retry.attempt} in {seconds(wait)}"
+        if state.approvals:
+            return f"? {one_line(state.approvals[0].title, 100)}"
+        if state.turn is None:
+            return ""
+        running = [
+            f"{one_line(item.title, 60)} {seconds(now - self._begun[item.item_id] / 1000)}"
+            for item in _recent(state)
+            if isinstance(item, ToolCall) and item.state == "executing" and item.item_id in self._begun
+        ]
+        if running:
+            return "▸ " + " · ".join(running)
+        for item in reversed(_recent(state)):
+            if isinstance(item, Thought) and item.item_id in self._streams:
+                return f"… {one_line(item.subject or 'thinking', 100)}"
+            if isinstance(item, Answer) and item.item_id in self._streams:
+                return "… writing"
+        return "… working"
+
+    # One kind each -----------------------------------------------------------------------------------
+
+    def _open(self, item: Item, at: int) -> None:
+        match item:
+            case ToolCall() if item.state == "executing":
+                self._begun.setdefault(item.item_id, at)
+            case Thought() | Answer() if item.item_id not in self._streams:
+                self._begun[item.item_id] = at
+                style: Style = "dim" if isinstance(item, Thought) else ""
+                self._streams[item.item_id] = (Blocks(), Stripper(), style)
+                self._stream(item.item_id, item.text)
+            case _:
+                pass
+
+    def _stream(self, item_id: str, text: str) -> None:
+        if item_id not in self._streams:
+            return
+        blocks, stripper, style = self._streams[item_id]
+        for block in blocks.feed(stripper.feed(text)):
+            self._block(item_id, block, style)
+
+    def _block(self, item_id: str, block: str, style: Style) -> None:
+        if not (self._thoughts if style else self._answers):
+            return
+        self._printed.add(item_id)
+        self.paper.markdown(block, style)
+
+    def _complete(self, item: Item, at: int, state: SessionState) -> None:
+        match item:
+            case Thought() | Answer():
+                self._complete_text(item)
+            case ToolCall():
+                self._tool(item, at, state)
+            case UserMessage():
+                mark = "↪" if item.steer else "›"
+                self.paper.line(("heading", f"{mark} "), ("bold", stripped(item.text)))
+            case Plan():
+                for entry in item.entries:
+                    style, mark = _ENTRY[entry.status]
+                    self.paper.line((style, f"  {mark} {one_line(entry.text)}"))
+            case Notice():
+                style, mark = _LEVEL[item.level]
+                self.paper.line((style, f"{mark} {stripped(item.text)}"))
+
+    def _complete_text(self, item: Thought | Answer) -> None:
+        if item.item_id not in self._streams:
+            style: Style = "dim" if isinstance(item, Thought) else ""
+            self._streams[item.item_id] = (Blocks(), Stripper(), style)
+            self._stream(item.item_id, item.text)
+        blocks, stripper, style = self._streams.pop(item.item_id)
+        for block in (*blocks.feed(stripper.end()), *blocks.end()):
+            self._block(item.item_id, block, style)
+        if isinstance(item, Thought) and not self._thoughts and item.subject:
+            self.paper.line(("dim", f"… {one_line(item.subject)}"))
+
+    def _tool(self, call: ToolCall, at: int, state: SessionState) -> None:
+        self._printed.add(call.item_id)
+        style, mark = _MARK.get(call.state, ("dim", "·"))
+        spans: list[Span] = [(style, f"{mark} "), ("", one_line(call.title))]
+        began = self._begun.pop(call.item_id, None)
+        if began is not None:
+            spans.append(("dim", f"  {seconds((at - began) / 1000)}"))
+        if call.decision is not None and call.state == "rejected":
+            spans.append(("yellow", f"  {decision_text(call)}"))
+        self.paper.line(*spans)
+        if call.error and call.state == "failed":
+            self.paper.line(("red", indent(stripped(call.error))))
+        elif call.proposal_id is not None:
+            self.show_diff(call.proposal_id, state)
+        if call.effect == "run" and call.output.strip():
+            self.paper.line(("dim", indent(_last_lines(stripped(call.output)))))
+
+    def show_diff(self, proposal_id: str, state: SessionState) -> None:
+        """The proposal in full, the first time; afterwards only what became of it."""
+        proposal = next((each for each in state.proposals if each.proposal_id == proposal_id), None)
+        if proposal is None:
+            return
+        if self._shown_proposals.get(proposal_id) is None:
+            show_proposal(self.paper, proposal, state.roots)
+        self._shown_proposals[proposal_id] = proposal.version
+        hunks = [hunk for file in proposal.files for hunk in file.hunks]
+        counts = {name: sum(hunk.state == name for hunk in hunks) for name in ("applied", "rejected", "conflicted")}
+        if any(counts.values()):
+            parts = [f"{count} {name}" for name, count in counts.items() if count]
+            still_open = len(hunks) - sum(counts.values())
+            parts += [f"{still_open} open"] if still_open else []
+            self.paper.line(("dim", f"  {plural(len(hunks), 'hunk')}: {', '.join(parts)}"))
+            for file in proposal.files:
+                if file.unsaved:
+                    self.paper.line(("yellow", f"  {one_line(file.path)} is changed in the editor, not saved"))
+
+    def _replace(self, item: Item, at: int, state: SessionState) -> None:
+        """An item as it is now, instead of deltas that were left out."""
+        match item:
+            case Thought() | Answer() if item.item_id in self._streams:
+                self._streams.pop(item.item_id)
+                if item.item_id in self._printed:
+                    self.paper.line(("dim", "… (some of this came too fast; here it is again, whole)"))
+                self._open(item, at)
+            case _:
+                self._open(item, at)
+                if isinstance(item, ToolCall) and item.state in _MARK:
+                    self._complete(item, at, state)
+
+    def _withdraw(self, item_ids: list[str]) -> None:
+        seen = False
+        for item_id in item_ids:
+            self._begun.pop(item_id, None)
+            tail = self._streams.pop(item_id, None)
+            seen = seen or item_id in self._printed or (tail is not None and bool(tail[0].tail.strip()))
+            self._printed.discard(item_id)
+        if seen:
+            self.paper.line(("yellow", WITHDRAWN))
+
+    def _end(self, ended: TurnEnded, at: int, state: SessionState) -> None:
+        self._streams.clear()
+        self._begun.clear()
+        self._printed.clear()
+        if ended.reason != "completed":
+            style, text = _ENDED[ended.reason]
+            self.paper.line((style, f"{text} {stripped(ended.message)}".rstrip()))
+            if ended.can_continue:
+                self.paper.line(("dim", "A further prompt goes on from here."))
+        if state.usage is not None:
+            took = seconds((at - self._turn_began) / 1000) if self._turn_began else ""
+            self.paper.line(("dim", " · ".join(filter(None, [took, usage_line(state.usage)]))))
+
+    def _changed(self, change: SessionChanged) -> None:
+        if change.mode is not None:
+            self.paper.line(("dim", f"mode: {change.mode}"))
+        if change.model_id is not None:
+            self.paper.line(("dim", f"model: {one_line(change.model_id)}"))
+
+
+def usage_line(usage: Usage) -> str:
+    """Tokens, money and how full the window is, of the session so far."""
+    read = usage.input_tokens + usage.cache_read_tokens + usage.cache_write_tokens
+    parts = [f"{amount(read)} in" + (f" ({amount(usage.cache_read_tokens)} cached)" if usage.cache_read_tokens else "")]
+    parts.append(f"{amount(usage.output_tokens + usage.thought_tokens)} out")
+    parts.append("cost not known" if usage.cost_usd is None else money(usage.cost_usd))
+    if usage.context_window:
+        parts.append(f"context {usage.context_tokens * 100 // usage.context_window} %")
+    return " · ".join(parts)
+
+
+def decision_text(call: ToolCall) -> str:
+    """Why a call was rejected, and by what."""
+    decision = call.decision
+    if decision is None:
+        return ""
+    parts = [decision.outcome]
+    if decision.by == "rule" and decision.rule:
+        parts.append(f"by {one_line(decision.rule)}")
+    if decision.reason:
+        parts.append(f"“{one_line(decision.reason)}”")
+    return " ".join(parts)
+
+
+def seconds(value: float) -> str:
+    if value < 1:
+        return f"{max(0, round(value * 1000))} ms"
+    if value < 60:
+        return f"{value:.1f} s"
+    return f"{int(value // 60)} min {int(value % 60)} s"
+
+
+def amount(value: int) -> str:
+    if value < 1000:
+        return str(value)
+    return f"{value / 1000:.1f}k" if value < 1_000_000 else f"{value / 1_000_000:.2f}M"
+
+
+def money(value: float) -> str:
+    return f"${value:.4f}" if value < 0.1 else f"${value:.2f}"
+
+
+def plural(count: int, noun: str) -> str:
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+
+
+def indent(text: str) -> str:
+    return "\n".join(f"    {line}" for line in text.rstrip("\n").split("\n"))
+
+
+def _last_lines(text: str) -> str:
+    lines = text.rstrip("\n").split("\n")
+    if len(lines) <= OUTPUT_LINES:
+        return "\n".join(lines)
+    return "\n".join([f"… {len(lines) - OUTPUT_LINES} lines before", *lines[-OUTPUT_LINES:]])
+
+
+def _recent(state: SessionState) -> list[Item]:
+    """The last items are the ones that move; older ones are not looked at for a status line."""
+    return state.items[-32:]

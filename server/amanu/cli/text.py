@@ -1,0 +1,84 @@
+"""Untrusted text on a terminal: escape sequences go, what would be invisible or misleading becomes visible."""
+
+import re
+
+_INTRODUCER = "\x1b\x90\x98\x9b\x9d\x9e\x9f"
+"""ESC, and the one-character forms of DCS, SOS, CSI, OSC, PM, APC (ECMA-48)."""
+
+_SEQUENCE = re.compile(
+    r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]"  # CSI: colours, cursor
+    r"|(?:\x1b[\]P^_X]|[\x90\x98\x9d\x9e\x9f])[^\x07\x1b\x9c\n]*(?:\x07|\x1b\\|\x9c)"  # OSC, DCS, PM, APC, SOS
+    r"|\x1b[ -/]*[0-OQ-WYZ\\`-~]"  # all others
+)
+_UNFINISHED = re.compile(
+    r"(?:(?:\x1b\[|\x9b)[0-?]*[ -/]*"
+    r"|(?:\x1b[\]P^_X]|[\x90\x98\x9d\x9e\x9f])[^\x07\x1b\x9c\n]*\x1b?"
+    r"|\x1b[ -/]*)\Z"
+)
+_HELD = 4096
+"""Characters of an unfinished sequence that are waited with; a longer one is shown as text."""
+
+_DECEIVING = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f"  # controls but tab and newline
+    "\u061c\u200b\u200e\u200f\u202a-\u202e\u2060-\u2069\ufeff"  # direction, zero width
+    "\u2028\u2029"  # line ends some programs see and others do not
+    "\U000e0000-\U000e007f"  # tags: text no one sees
+    "\ud800-\udfff]"  # halves of a character; they cannot be printed at all
+)
+
+
+def visible(text: str) -> str:
+    """Whole text, nothing removed: for what a person is asked to approve. Line ends become `\\n`."""
+    return _DECEIVING.sub(_mark, text.replace("\r\n", "\n"))
+
+
+def stripped(text: str) -> str:
+    """Whole text without complete escape sequences; what remains of controls made visible."""
+    return visible(_SEQUENCE.sub("", text))
+
+
+def one_line(text: str, limit: int = 200) -> str:
+    """For titles and status lines: `stripped`, on one line, at most `limit` characters."""
+    flat = " ".join(stripped(text).split())
+    return flat if len(flat) <= limit else flat[: limit - 1] + "…"
+
+
+class Stripper:
+    """`stripped` for text that comes in pieces: a sequence cut in two is held back until it is whole."""
+
+    def __init__(self) -> None:
+        self._held = ""
+
+    def feed(self, text: str) -> str:
+        text = self._held + text
+        text = _SEQUENCE.sub("", text)
+        cut = len(text)
+        if text.endswith("\r"):
+            cut -= 1
+        elif (unfinished := _unfinished_at(text)) is not None and cut - unfinished <= _HELD:
+            cut = unfinished
+        self._held = text[cut:]
+        return visible(text[:cut])
+
+    def end(self) -> str:
+        rest, self._held = self._held, ""
+        return visible(rest)
+
+
+def _unfinished_at(text: str) -> int | None:
+    tail_from = max(0, len(text) - _HELD)
+    for at in range(len(text) - 1, tail_from - 1, -1):
+        if text[at] in _INTRODUCER and _UNFINISHED.match(text, at):
+            # "\x1b]…\x1b": the second ESC may be the end of the sequence the first one began
+            earlier = text.rfind("\x1b", tail_from, at)
+            return earlier if earlier >= 0 and _UNFINISHED.match(text, earlier) else at
+        if text[at] == "\n":
+            return None
+    return None
+
+
+def _mark(match: re.Match[str]) -> str:
+    code = ord(match.group())
+    if code < 0x20:
+        return chr(0x2400 + code)
+    return "␡" if code == 0x7F else f"<U+{code:04X}>"

@@ -1,0 +1,218 @@
+"""One session as a client sees it: the fold of its events, acknowledged as they are drawn."""
+
+import asyncio
+import uuid
+from collections.abc import Awaitable, Callable
+
+from amanu.cli.client import Client
+from amanu_protocol import requests as r
+from amanu_protocol.events import EventMessage, ItemsReplaced, TurnEnded
+from amanu_protocol.items import Approval, Attachment, Mode
+from amanu_protocol.state import SessionState, fold
+
+ACK_SECONDS = 0.1
+"""Acknowledgements are gathered that long; the daemon coalesces only above ≈ 2 MB unacknowledged."""
+
+GUARD_SECONDS = 0.5
+"""The daemon takes no answer within half a second of the question (DESIGN §5)."""
+
+
+class SessionView:
+    """Follows one session. `listeners` are called with each event after it was folded."""
+
+    def __init__(self, client: Client, result: r.SessionResult) -> None:
+        self.client = client
+        self.state: SessionState = result.state
+        self.epoch = result.epoch
+        self.seq = result.from_seq - 1
+        self.listeners: list[Callable[[EventMessage, SessionState], None]] = []
+        self.changed = asyncio.Event()
+        """Set with each event; who waits for something clears it, looks, and waits again."""
+        self._acking: asyncio.TimerHandle | None = None
+        self._catching_up: asyncio.Task[None] | None = None
+        client.on_event = self.receive
+
+    @property
+    def session_id(self) -> str:
+        return self.state.session_id
+
+    def receive(self, message: EventMessage) -> None:
+        """Fold one event. Others' and repeated ones are dropped; after a gap what was missed is fetched."""
+        if message.session_id != self.session_id or self._catching_up is not None:
+            return
+        if message.epoch != self.epoch:
+            self._catch_up()
+            return
+        if message.seq <= self.seq:
+            return
+        first = message.event.replaces_from if isinstance(message.event, ItemsReplaced) else message.seq
+        if first > self.seq + 1:
+            self._catch_up()
+            return
+        self._take(message)
+
+    async def wait(self, done: Callable[[SessionState], bool]) -> None:
+        """Until `done` holds of the state. Raises Disconnected when that can no longer come."""
+        from amanu.cli.client import Disconnected
+
+        lost = asyncio.create_task(self.client.lost.wait())
+        try:
+            while not done(self.state):
+                if lost.done():
+                    raise Disconnected
+                self.changed.clear()
+                change = asyncio.create_task(self.changed.wait())
+                await asyncio.wait({change, lost}, return_when=asyncio.FIRST_COMPLETED)
+                change.cancel()
+        finally:
+            lost.cancel()
+
+    # Requests, one method each ---------------------------------------------------------------------
+
+    async def prompt(self, text: str, attachments: list[Attachment] | None = None) -> r.PromptSendResult:
+        params = r.PromptSendParams(
+            session_id=self.session_id, prompt_id=mint(), text=text, attachments=attachments or []
+        )
+        return await self.client.request("amanu/prompt/send", params, r.PromptSendResult)
+
+    async def steer(self, text: str, turn_id: str, attachments: list[Attachment] | None = None) -> None:
+        params = r.PromptSteerParams(
+            session_id=self.session_id,
+            prompt_id=mint(),
+            turn_id=turn_id,
+            text=text,
+            attachments=attachments or [],
+        )
+        await self.client.request("amanu/prompt/steer", params, r.Empty)
+
+    async def cancel(self) -> bool:
+        """Stop the running turn. False when none ran."""
+        if self.state.turn is None:
+            return False
+        params = r.TurnCancelParams(session_id=self.session_id, turn_id=self.state.turn.turn_id)
+        answer = await self.client.request("amanu/turn/cancel", params, r.TurnCancelResult)
+        return answer.status == "cancelled"
+
+    async def resolve(
+        self,
+        approval: Approval,
+        decision: str,
+        *,
+        scope: r.Scope = "once",
+        rule: str | None = None,
+        reason: str | None = None,
+    ) -> r.ApprovalResolveResult:
+        params = r.ApprovalResolveParams(
+            session_id=self.session_id,
+            tool_call_id=approval.tool_call_id,
+            decision=decision,
+            scope=scope,
+            rule=rule,
+            reason=reason,
+        )
+        return await self.client.request("amanu/approval/resolve", params, r.ApprovalResolveResult)
+
+    async def resolve_hunks(
+        self, proposal_id: str, version: int, hunks: list[r.HunkDecision]
+    ) -> r.ProposalResolveResult:
+        params = r.ProposalResolveParams(
+            session_id=self.session_id, proposal_id=proposal_id, version=version, hunks=hunks
+        )
+        return await self.client.request("amanu/proposal/resolve", params, r.ProposalResolveResult)
+
+    async def set_mode(self, mode: Mode) -> None:
+        params = r.SessionSetModeParams(session_id=self.session_id, mode=mode)
+        await self.client.request("amanu/session/setMode", params, r.Empty)
+
+    async def set_model(self, model_id: str) -> None:
+        params = r.SessionSetModelParams(session_id=self.session_id, model_id=model_id)
+        await self.client.request("amanu/session/setModel", params, r.Empty)
+
+    # Inside ------------------------------------------------------------------------------------------
+
+    def _take(self, message: EventMessage) -> None:
+        fold(self.state, message.event)
+        self.seq = message.seq
+        for listener in self.listeners:
+            listener(message, self.state)
+        self.changed.set()
+        if isinstance(message.event, TurnEnded):
+            self._ack()
+        elif self._acking is None:
+            self._acking = asyncio.get_running_loop().call_later(ACK_SECONDS, self._ack)
+
+    def _ack(self) -> None:
+        if self._acking is not None:
+            self._acking.cancel()
+            self._acking = None
+        params = r.EventAckParams(session_id=self.session_id, seq=self.seq)
+        self.client.notify("amanu/event/ack", params)
+
+    def _catch_up(self) -> None:
+        self._catching_up = asyncio.create_task(self.reattach(self.client))
+        self._catching_up.add_done_callback(_quiet)
+
+    async def reattach(self, client: Client) -> None:
+        """Go on over that connection (the same, or a new one): what was missed is fetched and folded.
+
+        What arrives while the answer travels is not lost: the answer's `fromSeq` comes first, and events
+        before it are in the answer.
+        """
+        later: list[EventMessage] = []
+        client.on_event = later.append
+        try:
+            params = r.SessionAttachParams(session_id=self.session_id, epoch=self.epoch, since_seq=max(self.seq, 0))
+            answer = await client.request("amanu/session/attach", params, r.SessionAttachResult)
+        finally:
+            self.client = client
+            self._catching_up = None
+            client.on_event = self.receive
+        if answer.state is not None:
+            self.state = answer.state
+            self.epoch = answer.epoch
+            self.seq = answer.from_seq - 1
+            self.changed.set()
+        for message in (*(answer.events or ()), *later):
+            self.receive(message)
+
+
+async def create(client: Client, params: r.SessionCreateParams) -> SessionView:
+    """A new session, attached. Events that overtake the answer are kept."""
+    early: list[EventMessage] = []
+    client.on_event = early.append
+    view = SessionView(client, await client.request("amanu/session/create", params, r.SessionResult))
+    for message in early:
+        view.receive(message)
+    return view
+
+
+async def attach(client: Client, session_id: str) -> SessionView:
+    """A known session. Raises AmanuError `sessionNotFound`."""
+    early: list[EventMessage] = []
+    client.on_event = early.append
+    params = r.SessionAttachParams(session_id=session_id)
+    answer = await client.request("amanu/session/attach", params, r.SessionAttachResult)
+    assert answer.state is not None, "without sinceSeq the whole state is the answer"
+    view = SessionView(client, r.SessionResult(state=answer.state, epoch=answer.epoch, from_seq=answer.from_seq))
+    for message in (*(answer.events or ()), *early):
+        view.receive(message)
+    return view
+
+
+async def insist(attempt: Callable[[], Awaitable[r.ApprovalResolveResult]]) -> r.ApprovalResolveResult:
+    """For a program that answers, not a person: once more when the first answer came too soon."""
+    answer = await attempt()
+    if answer.status != "tooSoon":
+        return answer
+    await asyncio.sleep(GUARD_SECONDS)
+    return await attempt()
+
+
+def mint() -> str:
+    """A new id."""
+    return uuid.uuid4().hex
+
+
+def _quiet(task: asyncio.Task[None]) -> None:
+    if not task.cancelled():
+        task.exception()  # a lost connection is noticed by who waits on it

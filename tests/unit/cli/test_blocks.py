@@ -1,0 +1,39 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from amanu.cli.blocks import Blocks
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("", []),
+        ("one", ["one"]),
+        ("one\nstill\n\ntwo\n", ["one\nstill", "two"]),
+        ("\n\n\none\n\n\n\ntwo", ["one", "two"]),
+        ("a\n\n```py\nx\n\ny\n```\n\nb", ["a", "```py\nx\n\ny\n```", "b"]),
+        ("~~~\n```\n\n~~~\n\nb", ["~~~\n```\n\n~~~", "b"]),
+        ("```\nnever closed\n\nx", ["```\nnever closed\n\nx"]),
+    ],
+)
+def test_blocks(text: str, expected: list[str]) -> None:
+    blocks = Blocks()
+    assert [*blocks.feed(text), *blocks.end()] == expected
+
+
+@given(st.text(alphabet="a\n`~ "), st.lists(st.integers(0, 80)))
+def test_where_the_text_is_cut_makes_no_difference(text: str, cuts: list[int]) -> None:
+    whole = Blocks()
+    expected = [*whole.feed(text), *whole.end()]
+    edges = [0, *sorted(min(cut, len(text)) for cut in cuts), len(text)]
+    blocks = Blocks()
+    found = [block for a, b in zip(edges, edges[1:], strict=False) for block in blocks.feed(text[a:b])]
+    assert [*found, *blocks.end()] == expected
+
+
+def test_the_tail_is_what_is_being_written() -> None:
+    blocks = Blocks()
+    blocks.feed("done\n\none\ntwo\nthr")
+    assert blocks.tail == "one\ntwo\nthr"
+    assert blocks.last_lines(2) == ["two", "thr"]
