@@ -1,0 +1,102 @@
+"""What went wrong on the way to a model, as one of the errors of `base.py`; the same for every vendor."""
+
+import re
+import time
+from collections.abc import Mapping
+from email.utils import parsedate_to_datetime
+
+from amanu.models.base import (
+    AuthFailed,
+    ContextTooLong,
+    ModelError,
+    Overloaded,
+    RateLimited,
+    RequestRefused,
+    StreamBroken,
+    Unreachable,
+)
+
+_TOO_LONG = re.compile(
+    r"context[ _](length|window|size)|maximum context|prompt is too long|too many (input )?tokens"
+    r"|exceeds the (maximum number of tokens|available context)|input (is too long|token count .*exceeds)"
+    r"|request (payload size exceeds|too large)",
+    re.I,
+)
+"""How the vendors and local servers say that the prompt does not fit."""
+
+_BAD_KEY = re.compile(r"api[ _]key (?:not valid|not found|expired)|API_KEY_INVALID|invalid[ _]api[ _]key", re.I)
+"""Google answers a bad key with 400."""
+
+
+def status_error(
+    vendor: str, status: int | None, said: str, *, retry_after: float | None = None, details: str = ""
+) -> ModelError:
+    """The error for an HTTP status (or the same number inside an error event) and the service's words, which
+    the caller has masked."""
+    words = sentence(said)
+    if status in (401, 403) or _BAD_KEY.search(said):
+        return AuthFailed(
+            f"{vendor} does not accept the key ({words}) Check it with `amanu auth`.",
+            vendor,
+            status,
+            details=details,
+        )
+    if status == 413 or (status in (None, 400, 422, 500) and _TOO_LONG.search(said)):
+        return ContextTooLong(
+            f"The conversation does not fit the model's window: {words}", vendor, status, details=details
+        )
+    if status == 429:
+        return RateLimited(f"{vendor} asks to slow down: {words}", vendor, status, retry_after, details=details)
+    if status is None or status in (408, 409, 499) or status >= 500:
+        return Overloaded(f"{vendor} cannot answer now: {words}", vendor, status, retry_after, details=details)
+    return RequestRefused(f"{vendor} refused the request: {words}", vendor, status, details=details)
+
+
+def transport_error(vendor: str, error: Exception, address: str, *, started: bool) -> ModelError:
+    """The error for a failure below HTTP. `started`: the reply's headers had come."""
+    import httpx2
+
+    what = sentence(str(error)) if str(error) else f"{type(error).__name__}."
+    if started:
+        return StreamBroken(f"The reply of {vendor} was cut off: {what}", vendor, details=repr(error))
+    if isinstance(error, httpx2.TimeoutException):
+        return Unreachable(f"{vendor} at {address} did not answer in time.", vendor, details=repr(error))
+    return Unreachable(f"{vendor} at {address} cannot be reached: {what}", vendor, details=repr(error))
+
+
+def retry_after(headers: Mapping[str, str]) -> float | None:
+    """Seconds from the headers `retry-after-ms` or `retry-after` (seconds or a date); None if there is none."""
+    try:
+        if (milliseconds := headers.get("retry-after-ms")) is not None:
+            return max(0.0, float(milliseconds) / 1000)
+        if (seconds := headers.get("retry-after")) is None:
+            return None
+        if re.fullmatch(r"\d+(?:\.\d+)?", seconds):
+            return float(seconds)
+        return max(0.0, parsedate_to_datetime(seconds).timestamp() - time.time())
+    except ValueError:
+        return None
+
+
+def retry_in(said: str) -> float | None:
+    """Seconds from words such as "Please retry in 34.07s" (Google) or "try again in 20ms" (OpenAI)."""
+    found = re.search(r"(?:retry|try again) in (?:(\d+)m(?!s))?(?:(\d+(?:\.\d+)?)(ms|s))?", said, re.I)
+    if found is None or not (found[1] or found[2]):
+        return None
+    seconds = float(found[2] or 0) / (1000 if found[3] == "ms" else 1)
+    return 60 * int(found[1] or 0) + seconds
+
+
+def mask(text: str, key: str | None) -> str:
+    """`text` without the key, also where it stands in an address."""
+    if key:
+        text = text.replace(key, "…")
+    return re.sub(r"([?&](?:api_)?key=)[^&\s\"']+", r"\1…", text)
+
+
+def sentence(said: str) -> str:
+    """Foreign words in one line, with a full stop, at most 300 characters."""
+    line = " ".join(said.split())
+    if len(line) > 300:
+        line = line[:299] + "…"
+    return line if line.endswith((".", "!", "?", "…")) else f"{line}."

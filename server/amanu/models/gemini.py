@@ -1,0 +1,226 @@
+"""Gemini, through google-genai.
+
+The SDK validates and converts a whole history on each request, and drops what it does not know; so the request
+goes as raw JSON through `extra_body` (facts: 4 → 94 ms a step over 200 steps, raw 1.2 → 3.1), and the SDK's own
+retries, timeouts, continuation and function calling are off. What a message looks like on the wire is in
+`gemini_contents.py`, what a reply is made of in `gemini_reply.py`.
+"""
+
+import asyncio
+import json
+import re
+import warnings
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import aclosing
+from contextvars import ContextVar
+from typing import TYPE_CHECKING, Any, cast
+
+from amanu.models.base import Delta, ModelError, Request, RequestRefused, StreamBroken
+from amanu.models.families import family
+from amanu.models.faults import mask, retry_after, retry_in, sentence, status_error, transport_error
+from amanu.models.gemini_contents import contents
+from amanu.models.gemini_reply import Reply
+from amanu.models.messages import WireMessages
+
+if TYPE_CHECKING:
+    import httpx2
+    from google import genai
+    from google.genai.types import GenerateContentResponse
+
+BASE_URL = "https://generativelanguage.googleapis.com"
+
+VENDOR = "Gemini"
+
+_opened: ContextVar[list[Any] | None] = ContextVar("_opened", default=None)
+"""Where the response of the request being sent is put. The SDK hides it, and leaves its socket open when a
+stream is abandoned (python-genai #2425)."""
+
+
+class GeminiModel:
+    """`Model` for the Gemini API. `key` is an API key; `base_url` without the version."""
+
+    def __init__(self, key: str, base_url: str = BASE_URL) -> None:
+        self._key = key
+        self._base_url = base_url
+        self._messages = WireMessages(contents)
+        self._http: httpx2.AsyncClient | None = None
+        self._client: genai.Client | None = None
+        self._connecting = asyncio.Lock()
+
+    async def stream(self, request: Request) -> AsyncIterator[Delta]:
+        reply = Reply(request)
+        async with aclosing(self._chunks(request)) as chunks:
+            seen = 0
+            async for chunk in chunks:
+                for delta in reply.add(chunk):
+                    yield delta
+                seen += 1
+                if seen % 64 == 0:
+                    await asyncio.sleep(0)  # a burst of chunks is 0.13 ms each, without a pause of its own
+        yield reply.done()
+
+    async def close(self) -> None:
+        if self._http is not None:
+            await self._http.aclose()
+        self._client = self._http = None
+
+    async def _chunks(self, request: Request) -> "AsyncGenerator[GenerateContentResponse]":
+        """The SDK's chunks. Closing this closes the HTTP stream."""
+        client = await self._connected()
+        opened: list[httpx2.Response] = []
+        try:
+            models: Any = client.aio.models
+            stream: AsyncIterator[GenerateContentResponse] = await models.generate_content_stream(
+                model=request.model.model_id.partition(":")[2],
+                contents=" ",  # the real ones are in extra_body
+                config=self._config(request),
+            )
+            _opened.set(opened)
+            try:
+                chunk = await anext(stream, None)
+            finally:
+                _opened.set(None)
+            while chunk is not None:
+                yield chunk
+                chunk = await anext(stream, None)
+        except ModelError:
+            raise
+        except Exception as error:
+            raise self._explained(error, started=bool(opened)) from None
+        finally:
+            for response in opened:
+                await response.aclose()
+
+    def _config(self, request: Request) -> Any:
+        return {
+            "automatic_function_calling": {"disable": True},
+            "automatic_continuation": False,
+            "http_options": {"extra_body": self._body(request)},
+        }
+
+    def _body(self, request: Request) -> dict[str, Any]:
+        body: dict[str, Any] = {"contents": joined(self._messages.of(request.conversation, request.model.model_id))}
+        if request.system:
+            body["systemInstruction"] = {"parts": [{"text": request.system}]}
+        if request.tools:
+            declarations = [
+                {"name": tool.name, "description": tool.description, "parametersJsonSchema": tool.parameters}
+                for tool in request.tools
+            ]
+            body["tools"] = [{"functionDeclarations": declarations}]
+        body["generationConfig"] = generation(request)
+        return body
+
+    async def _connected(self) -> "genai.Client":
+        """Imports the SDK and makes the client (0.3 s, in a thread), once."""
+        async with self._connecting:
+            if self._client is None:
+                self._client = await asyncio.to_thread(self._connect)
+            return self._client
+
+    def _connect(self) -> "genai.Client":
+        import httpx2
+        from google import genai
+        from google.genai.types import HttpOptions
+
+        async def keep(response: httpx2.Response) -> None:
+            if (opened := _opened.get()) is not None:
+                opened.append(response)
+
+        # A finish reason newer than the SDK is handled in `Reply`, not printed.
+        warnings.filterwarnings("ignore", r".* is not a valid \w+$", UserWarning)
+        # Our own client, so that aiohttp never becomes the transport when it happens to be installed.
+        self._http = httpx2.AsyncClient(event_hooks={"response": [keep]}, follow_redirects=True)
+        options = HttpOptions(
+            base_url=self._base_url, api_version="v1beta", httpx_async_client=self._http, timeout=None
+        )
+        return genai.Client(api_key=self._key, vertexai=False, http_options=options)
+
+    def _explained(self, error: Exception, *, started: bool) -> ModelError:
+        import httpx2
+        from google.genai.errors import APIError
+
+        if isinstance(error, APIError):
+            known: Any = error
+            return api_error(known.code, known.details, known.response, self._key)
+        if isinstance(error, httpx2.HTTPError | httpx2.StreamError):
+            return transport_error(VENDOR, error, self._base_url, started=started)
+        # Anything else comes from reading what the service sent: bad JSON, fields of a wrong type.
+        return StreamBroken(
+            "The reply of Gemini could not be read.", VENDOR, details=mask(repr(error)[:2000], self._key)
+        )
+
+
+def joined(messages: list[dict[str, Any] | None]) -> list[dict[str, Any]]:
+    """The contents to send: messages that have nothing to say left out, model turns in a row made one."""
+    turns: list[dict[str, Any]] = []
+    for message in messages:
+        if message is None:
+            continue
+        if turns and message["role"] == turns[-1]["role"] == "model":
+            turns[-1] = {"role": "model", "parts": [*turns[-1]["parts"], *message["parts"]]}
+        else:
+            turns.append(message)
+    return turns
+
+
+def generation(request: Request) -> dict[str, Any]:
+    """Limits and thinking: by level for Gemini 3 and later, by a budget of tokens for 2.5, never both (400)."""
+    facts = family(request.model.model_id)
+    limits = {"maxOutputTokens": min(request.model.max_output, facts.max_output)}
+    if not request.model.thinking:
+        return limits
+    match facts.thinking:
+        case "level":
+            amount: dict[str, Any] = {"thinkingLevel": request.effort.upper()}
+        case "budget":
+            amount = {"thinkingBudget": facts.budgets[request.effort]}
+        case _:
+            return limits
+    return {**limits, "thinkingConfig": {"includeThoughts": True, **amount}}
+
+
+def api_error(status: int | None, answer: Any, response: Any, key: str) -> ModelError:
+    """An error the service itself reported, as a status or in mid-stream."""
+    outer = cast(dict[str, Any], answer) if isinstance(answer, dict) else {}
+    error: dict[str, Any] = outer.get("error") or outer
+    said = mask(str(error.get("message") or json.dumps(answer, default=str)), key)
+    details = mask(json.dumps(answer, default=str)[:4000], key)
+    wait = _wait(error, said) or retry_after(getattr(response, "headers", None) or {})
+    if status == 429 and _used_up(error, said, wait):
+        return RequestRefused(
+            f"The Gemini quota for this model is used up; waiting a little will not help: {sentence(said)}",
+            VENDOR,
+            status,
+            details=details,
+        )
+    return status_error(VENDOR, status, said, retry_after=wait, details=details)
+
+
+def _wait(error: dict[str, Any], said: str) -> float | None:
+    """Seconds from RetryInfo, else from the words, else a minute for a quota per minute."""
+    for detail in _objects(error.get("details")):
+        if str(detail.get("@type", "")).endswith("RetryInfo"):
+            found = re.fullmatch(r"(\d+(?:\.\d+)?)s", str(detail.get("retryDelay", "")))
+            if found:
+                return float(found[1])
+    return retry_in(said) or (60.0 if "PerMinute" in json.dumps(error, default=str) else None)
+
+
+def _used_up(error: dict[str, Any], said: str, wait: float | None) -> bool:
+    """A quota per day, one of zero, or one that comes back in more than five minutes (as Gemini CLI judges)."""
+    quotas = [
+        str(each.get("quotaId", ""))
+        for detail in _objects(error.get("details"))
+        for each in _objects(detail.get("violations"))
+    ]
+    return (
+        any("PerDay" in quota or "Daily" in quota for quota in quotas)
+        or re.search(r"limit: 0\b", said) is not None
+        or (wait or 0) > 300
+    )
+
+
+def _objects(value: Any) -> list[dict[str, Any]]:
+    """The JSON objects in a list; none when it is something else."""
+    return [each for each in cast(list[Any], value) if isinstance(each, dict)] if isinstance(value, list) else []

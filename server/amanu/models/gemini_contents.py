@@ -1,0 +1,78 @@
+"""A message of the conversation as a Gemini content: raw JSON, a function of the message and the model alone,
+so that what was sent once is sent the same ever after."""
+
+from typing import Any, cast
+
+from amanu.conversation import Assistant, Call, Conversation, Native, Results, Text, User
+from amanu.models.families import family
+
+WIRE = "gemini"
+
+SKIP_SIGNATURE = "skip_thought_signature_validator"
+"""Stands in for the signature of a call that was made elsewhere (ai.google.dev, Thought signatures)."""
+
+
+def contents(conversation: Conversation, at: int, model: str) -> dict[str, Any] | None:
+    """Message `at` for `model` (`vendor:model`); None if it has nothing Gemini takes (a reply of thoughts only)."""
+    match conversation[at]:
+        case User(text=text):
+            return {"role": "user", "parts": [{"text": text}]}
+        case Assistant() as reply:
+            parts = _native_parts(reply, model)
+            if parts is None:
+                parts = _neutral_parts(reply)
+            if family(model).signatures_required:
+                parts = _signed(parts)
+            return {"role": "model", "parts": parts} if parts else None
+        case Results() as answers:
+            return {"role": "user", "parts": _responses(answers, conversation[at - 1], model)}
+
+
+def native_of(reply: Assistant, model: str) -> Native | None:
+    """The reply in Gemini's own form, if this model made it."""
+    native = reply.native
+    return native if native is not None and native.wire == WIRE and native.model == model else None
+
+
+def _native_parts(reply: Assistant, model: str) -> list[dict[str, Any]] | None:
+    native = native_of(reply, model)
+    return None if native is None else cast(list[dict[str, Any]], native.blocks)
+
+
+def _neutral_parts(reply: Assistant) -> list[dict[str, Any]]:
+    """Text and calls; thoughts of another model are not ours to send."""
+    parts: list[dict[str, Any]] = []
+    for part in reply.parts:
+        match part:
+            case Text(text=text) if text:
+                parts.append({"text": text})
+            case Call(call_id=call_id, tool=tool, arguments=arguments):
+                args = arguments if isinstance(arguments, dict) else {"malformed": arguments}
+                parts.append({"functionCall": {"id": call_id, "name": tool, "args": args}})
+            case _:
+                pass
+    return parts
+
+
+def _signed(parts: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The first call of a step must carry a signature; its siblings need none."""
+    for at, part in enumerate(parts):
+        if "functionCall" in part:
+            if "thoughtSignature" in part:
+                return parts
+            return [*parts[:at], {**part, "thoughtSignature": SKIP_SIGNATURE}, *parts[at + 1 :]]
+    return parts
+
+
+def _responses(answers: Results, asked: object, model: str) -> list[dict[str, Any]]:
+    """As many responses as calls, in their order, under the ids the calls have on the wire; then the notes."""
+    native = native_of(asked, model) if isinstance(asked, Assistant) else None
+    ids: list[str | None] = [result.call_id for result in answers.results]
+    if native is not None:
+        blocks = cast(list[dict[str, Any]], native.blocks)
+        ids = [block["functionCall"].get("id") for block in blocks if "functionCall" in block]
+    parts: list[dict[str, Any]] = []
+    for result, call_id in zip(answers.results, ids, strict=True):
+        response = {"name": result.tool, "response": {"error" if result.is_error else "output": result.text}}
+        parts.append({"functionResponse": {"id": call_id, **response} if call_id else response})
+    return [*parts, *({"text": note} for note in answers.notes)]

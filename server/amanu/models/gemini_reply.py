@@ -1,0 +1,184 @@
+"""A reply of Gemini in the making: chunks in, deltas out, and the whole message at the end."""
+
+import json
+from base64 import b64encode
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, cast
+from uuid import uuid4
+
+from pydantic import JsonValue
+
+from amanu.conversation import Assistant, Call, Native, Results, Text, Thinking
+from amanu.models.base import (
+    CallDelta,
+    CallStarted,
+    Delta,
+    Done,
+    Request,
+    StopReason,
+    StreamBroken,
+    TextDelta,
+    ThoughtDelta,
+    TokenUsage,
+)
+from amanu.models.gemini_contents import WIRE
+
+if TYPE_CHECKING:
+    from google.genai.types import GenerateContentResponse, GenerateContentResponseUsageMetadata, Part
+
+_BROKEN = {
+    "FINISH_REASON_UNSPECIFIED",
+    "MALFORMED_FUNCTION_CALL",
+    "MALFORMED_RESPONSE",
+    "MISSING_THOUGHT_SIGNATURE",
+    "OTHER",
+    "TOO_MANY_TOOL_CALLS",
+    "UNEXPECTED_TOOL_CALL",
+}
+"""Finish reasons a second attempt can mend. What is neither here nor in `_STOPS` is a refusal (SAFETY,
+RECITATION, BLOCKLIST, PROHIBITED_CONTENT, SPII, and whatever is invented next)."""
+
+_STOPS: dict[str, StopReason] = {"STOP": "end", "MAX_TOKENS": "outputLimit", "CONTINUATION": "paused"}
+
+
+class Reply:
+    def __init__(self, request: Request) -> None:
+        self._model = request.model.model_id
+        self._after_results = isinstance(request.conversation.last, Results)
+        self._parts: list[Text | Thinking | Call] = []
+        self._blocks: list[dict[str, Any]] = []
+        """Wire parts. Signatures stay on the very part they came on, be its text empty."""
+        self._call_ids: dict[str, str] = {}
+        self._run: tuple[type[Text] | type[Thinking], list[str]] | None = None
+        """Text or thoughts that go on, in pieces: joined once."""
+        self._unsigned: list[str] = []
+        """Text since the last part of another kind, for `_blocks`."""
+        self._finish: str | None = None
+        self._said = ""
+        self._blocked: str | None = None
+        self._usage = TokenUsage()
+
+    def add(self, chunk: "GenerateContentResponse") -> Iterator[Delta]:
+        """Take in a chunk. It may lack candidates, content, parts or a role, and several may say STOP."""
+        if chunk.usage_metadata is not None:
+            self._usage = _usage(chunk.usage_metadata)
+        if chunk.prompt_feedback is not None and chunk.prompt_feedback.block_reason is not None:
+            self._blocked = _word(chunk.prompt_feedback.block_reason)
+        for candidate in (chunk.candidates or ())[:1]:
+            if candidate.content is not None:
+                for part in candidate.content.parts or ():
+                    yield from self._add_part(part)
+            if candidate.finish_reason is not None and self._finish in (None, "STOP"):
+                self._finish = _word(candidate.finish_reason)
+                self._said = candidate.finish_message or ""
+
+    def _add_part(self, part: "Part") -> Iterator[Delta]:
+        if part.function_call is not None:
+            yield from self._add_call(part)
+        elif part.text is not None:
+            kind = Thinking if part.thought else Text
+            self._add_text(kind, part)
+            if part.text:
+                yield ThoughtDelta(part.text) if part.thought else TextDelta(part.text)
+        elif other := part.model_dump(mode="json", by_alias=True, exclude_none=True):
+            self._end_text()
+            self._blocks.append(_with_signature(other, part))
+
+    def _add_text(self, kind: type[Text] | type[Thinking], part: "Part") -> None:
+        text = part.text or ""
+        if text:
+            if self._run is None or self._run[0] is not kind:
+                self._end_run()
+                self._run = (kind, [])
+            self._run[1].append(text)
+        if part.thought_signature is not None:
+            self._end_text()
+            thought = {"thought": True} if part.thought else {}
+            self._blocks.append(_with_signature({"text": text, **thought}, part))
+        elif kind is Text and text:
+            self._unsigned.append(text)
+        # A thought without a signature is a summary for people; Gemini does not want it back.
+
+    def _add_call(self, part: "Part") -> Iterator[Delta]:
+        assert part.function_call is not None
+        self._end_run()
+        self._end_text()
+        theirs, tool = part.function_call.id, part.function_call.name or ""
+        arguments: dict[str, Any] = part.function_call.args or {}
+        call_id = f"call_{uuid4().hex[:16]}"
+        identity = {"id": theirs} if theirs else {}
+        if theirs:
+            self._call_ids[theirs] = call_id
+        call = {"functionCall": {**identity, "name": tool, "args": arguments}}
+        self._blocks.append(_with_signature(call, part))
+        self._parts.append(Call(call_id=call_id, tool=tool, arguments=arguments))
+        yield CallStarted(call_id, tool)
+        yield CallDelta(call_id, json.dumps(arguments, ensure_ascii=False))
+
+    def done(self) -> Done:
+        """The whole reply. Raises `StreamBroken` when it is none."""
+        self._end_run()
+        self._end_text()
+        if self._finish is None and self._blocked is not None:
+            return self._finished("refused", f"Gemini did not take the prompt: {self._blocked}.")
+        if self._finish is None:
+            raise StreamBroken("The reply of Gemini ended before it was complete.", "Gemini")
+        if self._finish in _BROKEN:
+            raise StreamBroken(f"Gemini gave up on its reply: {self._finish} {self._said}".strip() + ".", "Gemini")
+        stop = _STOPS.get(self._finish, "refused")
+        if stop == "refused":
+            return self._finished(stop, f"{self._finish} {self._said}".strip())
+        if stop != "end":
+            return self._finished(stop, self._said)
+        if any(isinstance(part, Call) for part in self._parts):
+            return self._finished("calls")
+        spoke = any(isinstance(part, Text) and part.text.strip() for part in self._parts)
+        # After results, nothing at all is how Gemini says that it is done. A thought is not an answer.
+        if not spoke and (self._parts or not self._after_results):
+            raise StreamBroken("Gemini thought, but gave no answer.", "Gemini")
+        return self._finished("end")
+
+    def _finished(self, stop: StopReason, detail: str = "") -> Done:
+        native = Native(wire=WIRE, model=self._model, blocks=cast(JsonValue, self._blocks), call_ids=self._call_ids)
+        message = Assistant(
+            parts=tuple(self._parts),
+            native=native if self._blocks else None,
+            cut=stop in ("outputLimit", "refused"),
+        )
+        return Done(message, self._usage, stop, detail)
+
+    def _end_run(self) -> None:
+        if self._run is not None:
+            kind, pieces = self._run
+            self._parts.append(kind(text="".join(pieces)))
+            self._run = None
+
+    def _end_text(self) -> None:
+        if self._unsigned:
+            self._blocks.append({"text": "".join(self._unsigned)})
+            self._unsigned = []
+
+
+def _with_signature(wire: dict[str, Any], part: "Part") -> dict[str, Any]:
+    """With the signature in standard base64, as it came (the SDK would send the URL-safe kind)."""
+    if part.thought_signature is not None:
+        wire["thoughtSignature"] = b64encode(part.thought_signature).decode()
+    return wire
+
+
+def _word(value: Any) -> str:
+    """The bare word of an enum the SDK knows or made up."""
+    return str(getattr(value, "value", value)).upper()
+
+
+def _usage(counted: "GenerateContentResponseUsageMetadata") -> TokenUsage:
+    """Each chunk's figures are the totals so far. The prompt's include what came from the cache; the
+    candidates' exclude thoughts."""
+    cached = counted.cached_content_token_count or 0
+    prompt = (counted.prompt_token_count or 0) + (counted.tool_use_prompt_token_count or 0)
+    return TokenUsage(
+        input=max(0, prompt - cached),
+        cache_read=cached,
+        output=counted.candidates_token_count or 0,
+        thoughts=counted.thoughts_token_count or 0,
+    )
