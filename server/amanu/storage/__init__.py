@@ -1,0 +1,1 @@
+"""What `journal.py` and `index.py` stand on: leases, blobs, SQLite files. Knows nothing of sessions' content."""

@@ -1,0 +1,49 @@
+"""What goes wrong with a disk, said so that a person can act on it."""
+
+import errno
+import os
+import sqlite3
+from pathlib import Path
+
+from amanu_protocol.errors import AmanuError
+
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+_NOT_ALLOWED = (errno.EACCES, errno.EPERM, errno.EROFS)
+
+
+def is_damage(error: Exception) -> bool:
+    """The file is not what we wrote: broken pages, not a database, or tables that are missing."""
+    name: str = getattr(error, "sqlite_errorname", "") if isinstance(error, sqlite3.Error) else ""
+    return name.startswith(("SQLITE_CORRUPT", "SQLITE_NOTADB")) or name == "SQLITE_ERROR"
+
+
+def storage_error(error: Exception, folder: Path) -> AmanuError:
+    """The failure of SQLite or of the system, as the error a client sees. `folder`: where it happened."""
+    name: str = getattr(error, "sqlite_errorname", "") if isinstance(error, sqlite3.Error) else ""
+    number = error.errno if isinstance(error, OSError) else None
+    if name == "SQLITE_FULL" or number in _FULL:
+        message = f"The disk is full: Amanu cannot save this session in {folder}."
+        hint = "Free some space and try again; what could not be saved is kept in memory until then."
+    elif name.startswith(("SQLITE_READONLY", "SQLITE_PERM", "SQLITE_CANTOPEN")) or number in _NOT_ALLOWED:
+        message = f"Amanu may not write in {folder}."
+        hint = "Check who owns the folder and that its file system is not read-only, then try again."
+    elif name.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
+        message = f"Another program keeps Amanu's files in {folder} locked."
+        hint = "Close it and try again."
+    elif is_damage(error):
+        message = f"Amanu's files in {folder} are damaged."
+        hint = "Close the session and open it again: what can be read is kept."
+    else:
+        reason = os.strerror(number) if number is not None else str(error)
+        message = f"Amanu could not use its files in {folder}: {reason}."
+        hint = "Check the disk and try again; what could not be saved is kept in memory until then."
+    return AmanuError("storageError", message, hint=hint)
+
+
+def sync_folder(folder: Path) -> None:
+    """Make names created or renamed in a folder durable. Raises `OSError`."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

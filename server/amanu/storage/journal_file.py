@@ -1,0 +1,225 @@
+"""The SQLite file of a journal: its schema, how it is opened, and what is done when it is damaged.
+
+A new file is built under another name and renamed when complete, so a `journal.sqlite` without its tables is
+damage, never a crash of ours. SQLite notices broken pages; the checksum of each record notices broken text.
+"""
+
+import os
+import sqlite3
+import zlib
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from amanu.storage.failure import is_damage, sync_folder
+from amanu_protocol.errors import AmanuError
+
+NAME = "journal.sqlite"
+SCHEMA_VERSION = 1
+
+ADD_RECORD = "INSERT INTO records (epoch, seq, at, event, private, checksum) VALUES (?, ?, ?, ?, ?, ?)"
+ADD_PREIMAGE = "INSERT INTO preimages (turn_id, path, blob_id, mode) VALUES (?, ?, ?, ?)"
+Row = tuple[Any, ...]
+Entry = tuple[str, Row]
+"""One of the statements above and what goes into it."""
+
+_SCHEMA = (
+    """CREATE TABLE records (
+        position INTEGER PRIMARY KEY, epoch INTEGER NOT NULL, seq INTEGER NOT NULL, at INTEGER NOT NULL,
+        event BLOB NOT NULL, private BLOB, checksum INTEGER NOT NULL)""",
+    """CREATE TABLE preimages (
+        position INTEGER PRIMARY KEY, turn_id TEXT NOT NULL, path BLOB NOT NULL, blob_id TEXT, mode INTEGER)""",
+    f"PRAGMA user_version = {SCHEMA_VERSION}",
+)
+_RECORDS = "SELECT position, epoch, seq, at, event, private, checksum FROM records ORDER BY position"
+_PREIMAGES = "SELECT position, turn_id, path, blob_id, mode FROM preimages ORDER BY position"
+
+
+@dataclass
+class Content:
+    """What could be read of a file."""
+
+    records: list[Row] = field(default_factory=list[Row])
+    preimages: list[Row] = field(default_factory=list[Row])
+    damaged: bool = False
+
+
+def open_to_write(folder: Path) -> tuple[sqlite3.Connection, str]:
+    """A connection to the journal in a leased folder, made if there is none; and what was damaged, for the
+    person ("" if nothing).
+
+    A damaged file is renamed to `damaged-N.sqlite` and what is valid of it goes into a new one. Raises
+    `AmanuError` `unsupportedVersion`, `sqlite3.Error`, `OSError`.
+    """
+    path = folder / NAME
+    damage = ""
+    if path.exists():
+        content = read(path, newest=SCHEMA_VERSION)
+        if content.damaged:
+            aside = _set_aside(path)
+            _create(path, content)
+            damage = _sentence(content, aside)
+    elif asides := _asides(folder):  # a daemon died between setting aside and making anew
+        _bring_wal(path, asides[-1])
+        content = read(asides[-1], newest=SCHEMA_VERSION)
+        _create(path, content)
+        damage = _sentence(content, asides[-1])
+    else:
+        _create(path, Content())
+    return _connect(path, "rw"), damage
+
+
+def open_to_read(folder: Path) -> tuple[sqlite3.Connection, str]:
+    """A read-only connection, with or without somebody writing; and what is damaged.
+
+    Raises `AmanuError` `sessionNotFound` or `unsupportedVersion`, `sqlite3.Error`.
+    """
+    path = folder / NAME
+    if not path.exists():
+        raise AmanuError("sessionNotFound", "There is no such session, or it was never saved.")
+    content = read(path)
+    return _connect(path, "ro"), _sentence(content, path) if content.damaged else ""
+
+
+def read(path: Path, *, newest: int | None = None) -> Content:
+    """All valid rows of a file, which is not changed. `newest`: refuse a file of a later schema."""
+    db = _connect(path, "ro")
+    try:
+        content = Content()
+        try:
+            version = db.execute("PRAGMA user_version").fetchone()[0]
+        except sqlite3.DatabaseError as error:
+            if not is_damage(error):
+                raise
+            version = 0
+        if newest is not None and version > newest:
+            raise AmanuError(
+                "unsupportedVersion",
+                f"This session was written by a newer Amanu (format {version}, this one writes {newest}).",
+                hint="Update Amanu to go on with it.",
+            )
+        content.damaged = version == 0
+        content.records, damaged = records(db)
+        content.damaged |= damaged
+        content.preimages, damaged = _rows(db, _PREIMAGES)
+        content.damaged |= damaged
+        return content
+    finally:
+        db.close()
+
+
+def records(db: sqlite3.Connection) -> tuple[list[Row], bool]:
+    """The valid rows (epoch, seq, at, event, private, checksum) in order, and whether some were not valid."""
+    rows, damaged = _rows(db, _RECORDS)
+    valid = [row for row in rows if row[-1] == checksum(*row[:-1])]
+    return valid, damaged or len(valid) < len(rows)
+
+
+def preimages(db: sqlite3.Connection, turn_id: str) -> list[Row]:
+    """The rows (turn_id, path, blob_id, mode) of a turn, oldest first."""
+    return [row for row in _rows(db, _PREIMAGES)[0] if row[0] == turn_id]
+
+
+def insert(db: sqlite3.Connection, entries: Iterable[Entry]) -> None:
+    """Write all entries in one transaction, or none. On return they are on the disk."""
+    db.execute("BEGIN IMMEDIATE")
+    try:
+        for statement, row in entries:
+            db.execute(statement, row)
+        db.execute("COMMIT")
+    except BaseException:
+        if db.in_transaction:  # some failures have rolled back already
+            db.execute("ROLLBACK")
+        raise
+
+
+def checksum(epoch: int, seq: int, at: int, event: bytes, private: bytes | None) -> int:
+    """CRC-32 over a record."""
+    start = zlib.crc32(b"%d %d %d " % (epoch, seq, at))
+    return zlib.crc32(private or b"", zlib.crc32(event, start))
+
+
+def _connect(path: Path, mode: str) -> sqlite3.Connection:
+    # Each connection is used by one thread at a time, not always the one that made it.
+    uri = f"{path.absolute().as_uri()}?mode={mode}"
+    db = sqlite3.connect(uri, uri=True, isolation_level=None, check_same_thread=False, timeout=5)
+    try:
+        if mode == "ro":
+            db.execute("PRAGMA writable_schema = ON")  # else a file shorter than its header says is not read
+            return db
+        db.execute("PRAGMA journal_mode = WAL")
+        db.execute("PRAGMA synchronous = FULL")  # fsync at each commit: what `durable` promises
+        return db
+    except BaseException:
+        db.close()
+        raise
+
+
+def _rows(db: sqlite3.Connection, query: str) -> tuple[list[Row], bool]:
+    """The rows before the first broken page, then those after the last one; without their position."""
+    rows, damaged = _rows_until_damage(db, query)
+    if damaged:
+        last = rows[-1][0] if rows else 0
+        rest, _ = _rows_until_damage(db, f"{query} DESC")
+        rows += [row for row in reversed(rest) if row[0] > last]
+    return [row[1:] for row in rows], damaged
+
+
+def _rows_until_damage(db: sqlite3.Connection, query: str) -> tuple[list[Row], bool]:
+    rows: list[Row] = []
+    try:
+        for row in db.execute(query):
+            rows.append(row)
+    except sqlite3.DatabaseError as error:
+        if is_damage(error):
+            return rows, True
+        raise
+    return rows, False
+
+
+def _create(path: Path, content: Content) -> None:
+    building = path.with_name("building.sqlite")
+    building.unlink(missing_ok=True)
+    db = sqlite3.connect(building, isolation_level=None)
+    try:
+        db.execute("PRAGMA journal_mode = MEMORY")  # one file and nothing beside it; a crash starts over
+        db.execute("PRAGMA synchronous = FULL")
+        schema = [(statement, ()) for statement in _SCHEMA]
+        kept = [(ADD_RECORD, row) for row in content.records]
+        insert(db, [*schema, *kept, *((ADD_PREIMAGE, row) for row in content.preimages)])
+    finally:
+        db.close()
+    Path(f"{path}-wal").unlink(missing_ok=True)  # of a file that is gone; SQLite would mix it into this one
+    building.rename(path)
+    sync_folder(path.parent)
+
+
+def _set_aside(path: Path) -> Path:
+    number = 1
+    while (aside := path.with_name(f"damaged-{number}.sqlite")).exists():
+        number += 1
+    path.rename(aside)
+    _bring_wal(path, aside)
+    return aside
+
+
+def _bring_wal(path: Path, aside: Path) -> None:
+    """The WAL follows its file. A step of its own, so that it can be done again after a crash before it."""
+    wal = Path(f"{path}-wal")
+    if wal.exists():
+        wal.rename(f"{aside}-wal")
+    Path(f"{path}-shm").unlink(missing_ok=True)
+    sync_folder(path.parent)
+
+
+def _asides(folder: Path) -> list[Path]:
+    return sorted(folder.glob("damaged-*.sqlite"), key=os.path.getmtime)
+
+
+def _sentence(content: Content, original: Path) -> str:
+    kept = len(content.records)
+    return (
+        f"This session's journal was damaged on the disk; {kept} {'entry' if kept == 1 else 'entries'} could be "
+        f"read, later or earlier ones may be missing. The original is kept as {original}."
+    )
