@@ -1,0 +1,64 @@
+"""What holds for every test: no network beyond loopback, no key, a home of its own."""
+
+import os
+import re
+import socket
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+_KEYS = ("API_KEY", "AUTH_TOKEN", "ACCESS_TOKEN", "CREDENTIALS", "_BASE_URL")
+_HOMES = ("CONFIG", "DATA", "STATE", "CACHE", "RUNTIME")
+_LOOPBACK = re.compile(r"127(\.\d+){3}|::1|::ffff:127(\.\d+){3}|localhost|0\.0\.0\.0|::|")
+
+_connect = socket.socket.connect
+_connect_ex = socket.socket.connect_ex
+_getaddrinfo = socket.getaddrinfo
+
+
+class NetworkForbidden(AssertionError):
+    """A test tried to leave the machine."""
+
+
+@pytest.fixture(autouse=True)
+def _own_home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:  # pyright: ignore[reportUnusedFunction]
+    """A scratch home (short: unix sockets must fit in 108 bytes), and no key or address from outside."""
+    home = tmp_path_factory.mktemp("home")
+    monkeypatch.setenv("HOME", str(home))
+    monkeypatch.setenv("AMANU_HOME", str(home / "amanu"))
+    for name in _HOMES:
+        monkeypatch.setenv(f"XDG_{name}_{'DIR' if name == 'RUNTIME' else 'HOME'}", str(home / name.lower()))
+    for name in list(os.environ):
+        if name.upper().endswith(_KEYS) or name.upper().endswith("_PROXY"):
+            monkeypatch.delenv(name)
+    yield
+
+
+@pytest.fixture(autouse=True)
+def _only_loopback(monkeypatch: pytest.MonkeyPatch) -> None:  # pyright: ignore[reportUnusedFunction]
+    """Sockets of this process reach loopback and unix sockets, and names are not looked up elsewhere."""
+
+    def connect(self: socket.socket, address: Any) -> None:
+        _check(self.family, address)
+        _connect(self, address)
+
+    def connect_ex(self: socket.socket, address: Any) -> int:
+        _check(self.family, address)
+        return _connect_ex(self, address)
+
+    def getaddrinfo(host: Any, *rest: Any, **named: Any) -> Any:
+        _check(socket.AF_INET, (host, 0))
+        return _getaddrinfo(host, *rest, **named)
+
+    monkeypatch.setattr(socket.socket, "connect", connect)
+    monkeypatch.setattr(socket.socket, "connect_ex", connect_ex)
+    monkeypatch.setattr(socket, "getaddrinfo", getaddrinfo)
+
+
+def _check(family: int, address: Any) -> None:
+    if family not in (socket.AF_INET, socket.AF_INET6):
+        return
+    host = address[0].decode() if isinstance(address[0], bytes) else address[0]
+    if host is not None and not _LOOPBACK.fullmatch(str(host)):
+        raise NetworkForbidden(f"no test needs the network, but one asked for {host}")
