@@ -24,6 +24,8 @@ class SessionChanged(Wire):
     """Session properties that changed; an absent field is unchanged."""
 
     kind: Literal["sessionChanged"] = "sessionChanged"
+    roots: list[str] | None = None
+    """Only in a session's first event."""
     title: str | None = None
     mode: Mode | None = None
     model_id: str | None = None

@@ -189,7 +189,8 @@ HunkState = Literal["pending", "accepted", "applied", "rejected", "conflicted", 
 
 
 class Hunk(Wire):
-    """One contiguous change. Lines are 1-based, in the base (old) and in the proposed text (new)."""
+    """One contiguous change. Lines are 1-based, in the base (old) and in the proposed text (new). A side with no
+    lines names the line it comes after, as in unified diffs (0: before the first)."""
 
     hunk_id: str
     old_start: int

@@ -175,6 +175,8 @@ def _put_proposal(state: SessionState, proposal: Proposal) -> None:
 
 
 def _change_session(state: SessionState, event: SessionChanged) -> None:
+    if event.roots is not None:
+        state.roots = event.roots
     if event.title is not None:
         state.title = event.title
     if event.mode is not None:

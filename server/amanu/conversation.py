@@ -133,6 +133,16 @@ class Conversation:
     def append(self, message: Message) -> None:
         self._messages.append(message)
 
+    def note(self, text: str) -> None:
+        """Add text the model must hear: after the last results, else as a message of its own."""
+        last = self.last
+        if isinstance(last, Results):
+            self._messages[-1] = last.model_copy(update={"notes": (*last.notes, text)})
+        elif self.open_calls():
+            self._messages.append(Results(results=(), notes=(text,)))
+        else:
+            self._messages.append(User(text=text))
+
     def check(self) -> None:
         """Raise `BrokenConversation` unless the last messages may be sent. Looks only at the end: everything
         before was checked when it was the end."""
@@ -161,7 +171,8 @@ class Conversation:
                 case Result():
                     conversation._settle(entry)
                 case Results(notes=notes) if not entry.results:
-                    conversation._note(notes)
+                    for text in notes:
+                        conversation.note(text)
                 case _:
                     conversation.close_calls()
                     conversation.append(entry)
@@ -182,9 +193,7 @@ class Conversation:
     def close_calls(self, text: str = INTERRUPTED) -> tuple[Result, ...]:
         """Answer every open call with an error of that text, in call order. Returns the results made up."""
         open_calls = self.open_calls()
-        made = tuple(
-            Result(call_id=call.call_id, tool=call.tool, text=text, is_error=True) for call in open_calls
-        )
+        made = tuple(Result(call_id=call.call_id, tool=call.tool, text=text, is_error=True) for call in open_calls)
         for result in made:
             self._settle(result)
         return made
@@ -203,13 +212,6 @@ class Conversation:
         order = {call.call_id: at for at, call in enumerate(reply.calls)}
         results = sorted((*last.results, result), key=lambda each: order[each.call_id])
         self._messages[-1] = Results(results=tuple(results), notes=last.notes)
-
-    def _note(self, notes: tuple[str, ...]) -> None:
-        last = self._messages[-1] if self._messages else None
-        if isinstance(last, Results):
-            self._messages[-1] = last.model_copy(update={"notes": (*last.notes, *notes)})
-        else:
-            self._messages.append(User(text="\n\n".join(notes)))
 
 
 ENTRY: TypeAdapter[User | Assistant | Result | Results] = TypeAdapter(Entry)

@@ -1,4 +1,4 @@
-"""The system prompt, from parts. Stable within a session, to the byte: prompt caches and thinking blocks depend on it."""
+"""The system prompt, from parts. Stable within a session, to the byte: caches and thinking blocks depend on it."""
 
 import importlib.resources
 import platform

@@ -14,8 +14,8 @@ from amanu.agent.reply import Reply
 from amanu.conversation import Assistant, Conversation, Results, User
 from amanu.models.base import Done, Model, ModelError, Request, ToolSpec
 from amanu.models.retry import Retrying, Withdrawn, stream_with_retry
-from amanu_protocol.events import EndReason, RetryChanged, StepEnded, UsageChanged
-from amanu_protocol.items import ModelInfo, Retry, Usage
+from amanu_protocol.events import EndReason, ItemCompleted, RetryChanged, StepEnded, UsageChanged
+from amanu_protocol.items import ModelInfo, Notice, Retry, Usage
 
 CUT_CALL = (
     "Not run: the reply was cut at the output limit while it was written. "
@@ -45,6 +45,7 @@ class Turn:
     info: ModelInfo
     system: str
     tools: Mapping[str, AnyTool]
+    specs: Sequence[ToolSpec]
     conversation: Conversation
     approvals: Approvals
     emit: Emit
@@ -56,6 +57,8 @@ class Turn:
     max_seconds: float = 3600
     max_cost_usd: float | None = None
     cost_before: float = 0.0
+    waited_before: float = 0.0
+    """Seconds the session had waited for the person before this turn."""
     started: float = field(default_factory=time.monotonic)
 
 
@@ -78,21 +81,33 @@ async def run_turn(turn: Turn) -> Ending:
         reply = done.message
         if reply.calls:
             await _run_calls(turn, step, reply)
-        elif notes := turn.take_notes():
-            turn.conversation.append(User(text="\n\n".join(notes)))
+        elif _hear(turn):
+            continue
         elif done.stop == "outputLimit":
             continuations += 1
             if continuations > MAX_CONTINUATIONS or not reply.text.strip():
                 return Ending("failed", "The reply did not fit the model's output limit.", can_continue=True)
-            turn.conversation.append(User(text=GO_ON))
-            turn.emit(StepEnded(turn_id=turn.turn_id, step=step), entry=User(text=GO_ON))
+            _go_on(turn, step)
         elif done.stop != "paused":
             return Ending("completed")
 
 
+def _go_on(turn: Turn, step: int) -> None:
+    message = User(text=GO_ON)
+    turn.conversation.append(message)
+    notice = Notice(
+        item_id=f"{turn.turn_id}.{step}.goOn",
+        turn_id=turn.turn_id,
+        level="info",
+        code="outputLimit",
+        text="The reply reached the model's output limit; going on from there.",
+    )
+    turn.emit(ItemCompleted(item=notice), entry=message)
+
+
 def _limit(turn: Turn, steps: int) -> Ending | None:
     spent = (turn.usage.cost_usd or 0.0) - turn.cost_before
-    seconds = time.monotonic() - turn.started - turn.approvals.waited
+    seconds = time.monotonic() - turn.started - (turn.approvals.waited - turn.waited_before)
     if steps >= turn.max_steps:
         return Ending("stepLimit", f"Stopped after {steps} steps.", can_continue=True)
     if seconds >= turn.max_seconds:
@@ -108,7 +123,7 @@ async def _ask_model(turn: Turn, step: int) -> Done:
     request = Request(
         model=turn.info,
         system=turn.system,
-        tools=[_spec(tool) for tool in turn.tools.values()],
+        tools=turn.specs,
         conversation=turn.conversation,
         session_id=turn.session_id,
         effort=turn.effort,  # pyright: ignore[reportArgumentType]
@@ -173,8 +188,13 @@ async def _run_calls(turn: Turn, step: int, reply: Assistant) -> None:
         else:
             await calls.run()
     finally:  # whatever happened: one result per call, in order
-        turn.conversation.append(Results(results=calls.results, notes=tuple(turn.take_notes())))
+        turn.conversation.append(Results(results=calls.results))
+    _hear(turn)
 
 
-def _spec(tool: AnyTool) -> ToolSpec:
-    return tool.spec()
+def _hear(turn: Turn) -> bool:
+    """Put what the person said or decided meanwhile at the end of the conversation. True if there was any."""
+    notes = turn.take_notes()
+    for text in notes:
+        turn.conversation.note(text)
+    return bool(notes)

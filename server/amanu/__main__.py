@@ -1,0 +1,42 @@
+"""`amanu …`: which part of Amanu to start. Each command's module is imported only when it is the one asked for."""
+
+import importlib
+import sys
+
+COMMANDS = {
+    "serve": ("amanu.serve", "language server on stdin/stdout, for an editor (--alone: no shared daemon)"),
+    "chat": ("amanu.cli.chat", "talk to it in the terminal"),
+    "run": ("amanu.cli.run", "one prompt without a person, for scripts and CI"),
+    "demo": ("amanu.cli.demo", "watch it mend a small sample project; needs no key"),
+    "tool": ("amanu.cli.tool", "use one tool, through the same guard and policy"),
+    "sessions": ("amanu.cli.sessions", "list, show, rename, delete sessions"),
+    "auth": ("amanu.cli.auth", "keys of the model services"),
+    "doctor": ("amanu.cli.doctor", "check the set-up and say what to do"),
+    "logs": ("amanu.cli.logs", "where the logs are, and how to send them"),
+}
+
+
+def main() -> int:
+    """Run the command named by the first argument. Returns the exit code: 2 for wrong usage."""
+    argv = sys.argv[1:]
+    if argv[:1] == ["--version"]:
+        from amanu import __version__
+
+        print(f"amanu {__version__}")
+        return 0
+    if not argv or argv[0] in ("-h", "--help", "help"):
+        print(_usage())
+        return 0 if argv else 2
+    if argv[0] not in COMMANDS:
+        print(f"amanu: there is no command {argv[0]!r}\n\n{_usage()}", file=sys.stderr)
+        return 2
+    return importlib.import_module(COMMANDS[argv[0]][0]).main(argv[1:])
+
+
+def _usage() -> str:
+    lines = [f"  {name:<10}{what}" for name, (_, what) in COMMANDS.items()]
+    return "\n".join(("usage: amanu COMMAND [--help]", "", *lines, "", "  --version"))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

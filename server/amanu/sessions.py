@@ -1,0 +1,252 @@
+"""All sessions of one daemon: made, opened from disk, listed, put away."""
+
+import asyncio
+import contextlib
+import time
+from pathlib import Path
+
+from amanu.agent import policy
+from amanu.auth import Auth
+from amanu.config import Settings
+from amanu.consent import Consent
+from amanu.home import Home
+from amanu.index import Index
+from amanu.journal import Journal, Record
+from amanu.models.registry import Registry
+from amanu.restore import restore
+from amanu.session import Services, Session
+from amanu.stream import Client
+from amanu.workspace.overlay import Overlay
+from amanu_protocol.errors import AmanuError
+from amanu_protocol.events import SessionChanged
+from amanu_protocol.requests import (
+    AuthSetParams,
+    AuthStatusResult,
+    ModelListResult,
+    RulePreviewResult,
+    SessionAttachParams,
+    SessionAttachResult,
+    SessionCreateParams,
+    SessionListParams,
+    SessionListResult,
+    SessionResult,
+    SessionSummary,
+    TrustSetParams,
+)
+
+
+class Sessions:
+    """One per process. Opens sessions on demand and keeps them until they are closed.
+
+    `headless`: nobody is there to ask; what would be asked is denied, naming the rule that would allow it.
+    """
+
+    def __init__(self, home: Home, settings: Settings, *, headless: bool = False) -> None:
+        self.overlay = Overlay()
+        self.auth = Auth(home.config / "auth.json")
+        self.registry = Registry(settings, self.auth, home.state / "local-models.json")
+        self.consent = Consent(home.config, settings.rules)
+        self._home = home
+        self._services = Services(
+            settings, self.registry, self.overlay, self.consent, headless=headless, changed=self._session_changed
+        )
+        self._open: dict[str, Session] = {}
+        self._created: dict[str, int] = {}
+        self._clients: list[Client] = []
+        self._lock = asyncio.Lock()
+        self._index_opened: Index | None = None
+        self._summaries: set[asyncio.Task[None]] = set()
+
+    async def create(self, params: SessionCreateParams, client: Client) -> SessionResult:
+        """Start a session and attach the client. A known id returns that session, unchanged."""
+        roots = [_root(root) for root in params.roots]
+        model_id = params.model_id or self._services.settings.model or self.registry.default(client.environment)
+        if model_id is None:
+            raise AmanuError(
+                "authRequired",
+                "No model can be used yet: there is no API key.",
+                hint="Set ANTHROPIC_API_KEY, GEMINI_API_KEY or OPENAI_API_KEY, or run `amanu auth set VENDOR`.",
+            )
+        await self.registry.resolve(model_id, client.environment)
+        async with self._lock:
+            if params.session_id not in self._open:
+                index = await self._index()
+                journal = await Journal.open(index.folder(params.session_id))
+                if not await journal.records():
+                    first = SessionChanged(
+                        roots=roots,
+                        title=params.title or "",
+                        mode=params.mode or self._services.settings.mode,
+                        model_id=model_id,
+                        trusted=self.consent.is_trusted(roots, client.trusted_roots),
+                    )
+                    journal.append(Record(0, 0, _now(), first.model_dump_json(), None))
+                await self._load(params.session_id, journal)
+        session = self._open[params.session_id]
+        await self._put_summary(session)
+        self._tell(params.session_id)
+        attached = session.attach(client, None, None)
+        await session.emit.durable()
+        return SessionResult(state=session.view(), epoch=attached.epoch, from_seq=attached.from_seq)
+
+    async def get(self, session_id: str) -> Session:
+        """The session of that id, opened from disk if need be; read-only while another daemon holds it."""
+        async with self._lock:
+            session = self._open.get(session_id)
+            if session is None or (session.state.read_only and not session.emit.attached):
+                session = await self._open_from_disk(session_id)
+            return session
+
+    async def attach(self, params: SessionAttachParams, client: Client) -> SessionAttachResult:
+        """Attach a client; the trust its editor declares counts from here on."""
+        session = await self.get(params.session_id)
+        session.trust(self.consent.is_trusted(session.state.roots, client.trusted_roots))
+        return session.attach(client, params.epoch, params.since_seq)
+
+    async def list(self, params: SessionListParams) -> SessionListResult:
+        root = None if params.root is None else _root(params.root)
+        return SessionListResult(sessions=await (await self._index()).list(root, params.limit))
+
+    async def close(self, session_id: str) -> None:
+        """Cancel what runs and put the session away. Unknown ids are fine."""
+        async with self._lock:
+            session = self._open.pop(session_id, None)
+            if session is not None:
+                await session.close()
+                await self._put_summary(session, closed=True)
+        self._tell(session_id)
+
+    async def delete(self, session_id: str) -> None:
+        """Close it and remove all that was kept of it, for good."""
+        async with self._lock:
+            session = self._open.pop(session_id, None)
+            if session is not None:
+                await session.close()
+            await self._settled()
+            await (await self._index()).delete(session_id)
+        self._tell(session_id)
+
+    def connect(self, client: Client) -> None:
+        """The client wants to hear when the list changes."""
+        self._clients.append(client)
+
+    def disconnect(self, client: Client) -> None:
+        """The client is gone. Never cancels a turn."""
+        if client in self._clients:
+            self._clients.remove(client)
+        for session in self._open.values():
+            session.detach(client)
+
+    @property
+    def busy(self) -> bool:
+        """Some turn runs."""
+        return any(session.running for session in self._open.values())
+
+    async def shutdown(self) -> None:
+        """Cancel turns, flush journals, close connections to models."""
+        async with self._lock:
+            for session in self._open.values():
+                await session.close()
+                await self._put_summary(session)
+            self._open.clear()
+        await self._settled()
+        if self._index_opened is not None:
+            await self._index_opened.close()
+        await self.registry.close()
+
+    # Models, keys, trust, rules ---------------------------------------------------------------------
+
+    async def models(self, client: Client) -> ModelListResult:
+        models = await self.registry.list(client.environment)
+        default = self._services.settings.model or self.registry.default(client.environment)
+        return ModelListResult(models=models, default_model_id=default)
+
+    def auth_status(self, client: Client) -> AuthStatusResult:
+        return AuthStatusResult(vendors=self.auth.status(client.environment))
+
+    def auth_set(self, params: AuthSetParams) -> None:
+        self.auth.set(params.vendor, params.key)
+
+    def trust_set(self, params: TrustSetParams) -> None:
+        """Declare a folder trusted or not; sessions in it hear of it at once."""
+        root = _root(params.root)
+        self.consent.set_trust(root, params.trusted)
+        for session in self._open.values():
+            if root in session.state.roots:
+                session.trust(self.consent.is_trusted(session.state.roots))
+
+    def rule_preview(self, rule: str) -> RulePreviewResult:
+        try:
+            return RulePreviewResult(valid=True, explanation=policy.explain(rule))
+        except AmanuError as error:
+            return RulePreviewResult(valid=False, explanation=f"{error} {error.data.hint or ''}".strip())
+
+    # Inside -----------------------------------------------------------------------------------------
+
+    async def _index(self) -> Index:
+        if self._index_opened is None:
+            self._index_opened = await Index.open(self._home.sessions)
+        return self._index_opened
+
+    async def _open_from_disk(self, session_id: str) -> Session:
+        folder = (await self._index()).folder(session_id)
+        if not folder.exists():
+            raise AmanuError("sessionNotFound", f"There is no session {session_id}.")
+        try:
+            journal = await Journal.open(folder)
+        except AmanuError as error:
+            if error.kind != "sessionReadOnly":
+                raise
+            journal = await Journal.read(folder)
+        return await self._load(session_id, journal)
+
+    async def _load(self, session_id: str, journal: Journal) -> Session:
+        records = await journal.records()
+        restored = await asyncio.to_thread(restore, session_id, records, read_only=journal.read_only)
+        self._created[session_id] = records[0].at if records else _now()
+        session = Session(self._services, journal, restored)
+        await session.open()
+        self._open[session_id] = session
+        return session
+
+    def _session_changed(self, session: Session) -> None:
+        """A turn began or ended, or the title changed: keep the list true."""
+        task = asyncio.create_task(self._put_summary(session))
+        self._summaries.add(task)
+        task.add_done_callback(self._summaries.discard)
+        self._tell(session.state.session_id)
+
+    async def _put_summary(self, session: Session, *, closed: bool = False) -> None:
+        state = session.state
+        if state.read_only:
+            return
+        summary = SessionSummary(
+            session_id=state.session_id,
+            title=state.title,
+            roots=state.roots,
+            model_id=state.model_id,
+            created_at=self._created[state.session_id],
+            updated_at=_now(),
+            status="closed" if closed else state.status,
+        )
+        with contextlib.suppress(AmanuError):  # the list is a convenience; the session's journal is the truth
+            await (await self._index()).put(summary)
+
+    async def _settled(self) -> None:
+        await asyncio.gather(*self._summaries)
+
+    def _tell(self, session_id: str) -> None:
+        for client in self._clients:
+            client.list_changed(session_id)
+
+
+def _root(path: str) -> str:
+    """A workspace folder, absolute and real. Raises `AmanuError` (invalidParams) when it is not a folder."""
+    root = Path(path)
+    if not root.is_absolute() or not root.is_dir():
+        raise AmanuError("invalidParams", f"{path} is not the absolute path of a folder.", path="roots")
+    return str(root.resolve())
+
+
+def _now() -> int:
+    return int(time.time() * 1000)

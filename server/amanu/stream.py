@@ -1,0 +1,162 @@
+"""`emit`: what happens in a session is folded, journalled and fanned out to its clients, in this order, once."""
+
+import asyncio
+import time
+from collections import deque
+from collections.abc import Collection, Mapping
+from typing import Protocol
+
+from amanu.conversation import ENTRY, Entry
+from amanu.journal import Journal, Record
+from amanu_protocol.events import (
+    Event,
+    EventMessage,
+    ItemChanged,
+    ItemCompleted,
+    ItemDelta,
+    ItemsReplaced,
+    ItemStarted,
+    RetryChanged,
+)
+from amanu_protocol.items import Answer, Thought
+from amanu_protocol.state import SessionState, fold
+
+FRAME = 0.030
+"""Seconds in which deltas of one item become one event: about two frames of a screen, so at most 34 a second."""
+FULL_FRAME = 16 * 1024
+"""Characters after which a delta is not held back any longer."""
+KEPT_EVENTS = 5000
+"""Events kept for clients that attach with `sinceSeq`; older ones get the whole state."""
+KEPT_CHARACTERS = 8_000_000
+
+
+class Client(Protocol):
+    """One connection through a front."""
+
+    name: str
+    """clientInfo.name, e.g. "Visual Studio Code"; "" if unknown."""
+    environment: Mapping[str, str]
+    """The client's own, not the daemon's."""
+    trusted_roots: Collection[str]
+    """Absolute paths the client declared trusted."""
+
+    def send(self, message: EventMessage) -> None:
+        """Pass an event on. Never blocks, never raises."""
+        ...
+
+    def list_changed(self, session_id: str) -> None:
+        """The list of sessions changed. Never blocks, never raises."""
+        ...
+
+
+class EventStream:
+    """The events of one session. Implements `agent.emit.Emit`."""
+
+    def __init__(self, state: SessionState, journal: Journal, epoch: int) -> None:
+        self.state = state
+        self.epoch = epoch
+        self.seq = 0
+        self._journal = journal
+        self._clients: list[Client] = []
+        self._recent: deque[tuple[EventMessage, int]] = deque()
+        self._recent_size = 0
+        self._item = ""
+        self._text: list[str] = []
+        self._size = 0
+        self._flushed = 0.0
+        self._timer: asyncio.TimerHandle | None = None
+
+    def __call__(self, event: Event, entry: Entry | None = None) -> None:
+        self._flush()
+        self._publish(event, entry)
+
+    def delta(self, item_id: str, text: str) -> None:
+        if item_id != self._item:
+            self._flush()
+            self._item = item_id
+        self._text.append(text)
+        self._size += len(text)
+        if self._timer is not None and self._size < FULL_FRAME:
+            return
+        loop = asyncio.get_running_loop()
+        due = self._flushed + FRAME - loop.time()
+        if due <= 0 or self._size >= FULL_FRAME:
+            self._flush()
+        elif self._timer is None:
+            self._timer = loop.call_later(due, self._flush)
+
+    async def durable(self) -> None:
+        await self._journal.durable()
+
+    def attach(self, client: Client) -> int:
+        """Send the client what comes from now on. Returns the `seq` of the next event."""
+        self._flush()
+        if client not in self._clients:
+            self._clients.append(client)
+        return self.seq + 1
+
+    def detach(self, client: Client) -> None:
+        if client in self._clients:
+            self._clients.remove(client)
+
+    @property
+    def attached(self) -> bool:
+        return bool(self._clients)
+
+    def since(self, seq: int) -> list[EventMessage] | None:
+        """The events after `seq`, or None when they are no longer all here."""
+        if seq > self.seq or (seq < self.seq and (not self._recent or self._recent[0][0].seq > seq + 1)):
+            return None
+        return [message for message, _ in self._recent if message.seq > seq]
+
+    def _publish(self, event: Event, entry: Entry | None) -> None:
+        self.seq += 1
+        at = int(time.time() * 1000)
+        message = EventMessage(session_id=self.state.session_id, epoch=self.epoch, seq=self.seq, at=at, event=event)
+        fold(self.state, event)
+        if entry is not None or _is_kept(event):
+            private = None if entry is None else ENTRY.dump_json(entry).decode()
+            self._journal.append(Record(self.epoch, self.seq, at, event.model_dump_json(), private))
+        self._remember(message)
+        for client in list(self._clients):
+            client.send(message)
+
+    def _remember(self, message: EventMessage) -> None:
+        size = _weight(message.event)
+        self._recent.append((message, size))
+        self._recent_size += size
+        while len(self._recent) > KEPT_EVENTS or (self._recent_size > KEPT_CHARACTERS and len(self._recent) > 1):
+            self._recent_size -= self._recent.popleft()[1]
+
+    def _flush(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        if not self._text:
+            return
+        delta = ItemDelta(item_id=self._item, text="".join(self._text))
+        self._text = []
+        self._size = 0
+        self._flushed = asyncio.get_running_loop().time()
+        self._publish(delta, None)
+
+
+def _is_kept(event: Event) -> bool:
+    """Deltas live in the open item, and a retry's countdown means nothing later: neither is journalled."""
+    match event:
+        case ItemDelta() | RetryChanged() | ItemsReplaced():
+            return False
+        case ItemStarted(item=Thought() | Answer()):
+            return False
+        case _:
+            return True
+
+
+def _weight(event: Event) -> int:
+    match event:
+        case ItemDelta(text=text):
+            return 100 + len(text)
+        case ItemStarted(item=item) | ItemChanged(item=item) | ItemCompleted(item=item):
+            return 500 + len(getattr(item, "text", "")) + len(getattr(item, "output", ""))
+        case _:
+            return 2000
