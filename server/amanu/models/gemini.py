@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from amanu.models.base import Delta, ModelError, Request, RequestRefused, StreamBroken
 from amanu.models.families import family
-from amanu.models.faults import mask, retry_after, retry_in, sentence, status_error, transport_error
+from amanu.models.faults import loopback, mask, retry_after, retry_in, sentence, status_error, transport_error
 from amanu.models.gemini_contents import contents
 from amanu.models.gemini_reply import Reply
 from amanu.models.messages import WireMessages
@@ -30,6 +30,9 @@ if TYPE_CHECKING:
 BASE_URL = "https://generativelanguage.googleapis.com"
 
 VENDOR = "Gemini"
+
+CONNECT_TIMEOUT = 15.0
+"""Seconds to wait for a connection; silence after that is the watchdog's business (`retry.py`)."""
 
 _opened: ContextVar[list[Any] | None] = ContextVar("_opened", default=None)
 """Where the response of the request being sent is put. The SDK hides it, and leaves its socket open when a
@@ -46,6 +49,9 @@ class GeminiModel:
         self._http: httpx2.AsyncClient | None = None
         self._client: genai.Client | None = None
         self._connecting = asyncio.Lock()
+
+    def __repr__(self) -> str:
+        return f"GeminiModel({self._base_url!r})"
 
     async def stream(self, request: Request) -> AsyncIterator[Delta]:
         reply = Reply(request)
@@ -127,10 +133,15 @@ class GeminiModel:
             if (opened := _opened.get()) is not None:
                 opened.append(response)
 
+        async def limit(sent: httpx2.Request) -> None:
+            sent.extensions["timeout"]["connect"] = CONNECT_TIMEOUT  # the SDK sets all to none
+
         # A finish reason newer than the SDK is handled in `Reply`, not printed.
         warnings.filterwarnings("ignore", r".* is not a valid \w+$", UserWarning)
         # Our own client, so that aiohttp never becomes the transport when it happens to be installed.
-        self._http = httpx2.AsyncClient(event_hooks={"response": [keep]}, follow_redirects=True)
+        self._http = httpx2.AsyncClient(
+            event_hooks={"request": [limit], "response": [keep]}, trust_env=not loopback(self._base_url)
+        )
         options = HttpOptions(
             base_url=self._base_url, api_version="v1beta", httpx_async_client=self._http, timeout=None
         )

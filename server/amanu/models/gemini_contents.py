@@ -3,7 +3,7 @@ so that what was sent once is sent the same ever after."""
 
 from typing import Any, cast
 
-from amanu.conversation import Assistant, Call, Conversation, Native, Results, Text, User
+from amanu.conversation import Assistant, Call, Conversation, Results, Text, User
 from amanu.models.families import family
 
 WIRE = "gemini"
@@ -18,9 +18,8 @@ def contents(conversation: Conversation, at: int, model: str) -> dict[str, Any] 
         case User(text=text):
             return {"role": "user", "parts": [{"text": text}]}
         case Assistant() as reply:
-            parts = _native_parts(reply, model)
-            if parts is None:
-                parts = _neutral_parts(reply)
+            own = _own_parts(reply, model)
+            parts = _neutral_parts(reply) if own is None else own
             if family(model).signatures_required:
                 parts = _signed(parts)
             return {"role": "model", "parts": parts} if parts else None
@@ -28,15 +27,14 @@ def contents(conversation: Conversation, at: int, model: str) -> dict[str, Any] 
             return {"role": "user", "parts": _responses(answers, conversation[at - 1], model)}
 
 
-def native_of(reply: Assistant, model: str) -> Native | None:
-    """The reply in Gemini's own form, if this model made it."""
-    native = reply.native
-    return native if native is not None and native.wire == WIRE and native.model == model else None
-
-
-def _native_parts(reply: Assistant, model: str) -> list[dict[str, Any]] | None:
-    native = native_of(reply, model)
-    return None if native is None else cast(list[dict[str, Any]], native.blocks)
+def _own_parts(reply: object, model: str) -> list[dict[str, Any]] | None:
+    """The reply as this very model gave it; None if it did not, or when its calls were changed since."""
+    native = reply.native if isinstance(reply, Assistant) else None
+    if native is None or native.wire != WIRE or native.model != model:
+        return None
+    parts = cast(list[dict[str, Any]], native.blocks)
+    assert isinstance(reply, Assistant)
+    return parts if sum("functionCall" in part for part in parts) == len(reply.calls) else None
 
 
 def _neutral_parts(reply: Assistant) -> list[dict[str, Any]]:
@@ -66,11 +64,10 @@ def _signed(parts: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 def _responses(answers: Results, asked: object, model: str) -> list[dict[str, Any]]:
     """As many responses as calls, in their order, under the ids the calls have on the wire; then the notes."""
-    native = native_of(asked, model) if isinstance(asked, Assistant) else None
+    own = _own_parts(asked, model)
     ids: list[str | None] = [result.call_id for result in answers.results]
-    if native is not None:
-        blocks = cast(list[dict[str, Any]], native.blocks)
-        ids = [block["functionCall"].get("id") for block in blocks if "functionCall" in block]
+    if own is not None:
+        ids = [part["functionCall"].get("id") for part in own if "functionCall" in part]
     parts: list[dict[str, Any]] = []
     for result, call_id in zip(answers.results, ids, strict=True):
         response = {"name": result.tool, "response": {"error" if result.is_error else "output": result.text}}

@@ -1,0 +1,221 @@
+"""Everything that speaks chat completions: OpenAI, OpenRouter, Google's compatible endpoint, Ollama, llama.cpp,
+vLLM. Directly on httpx2: the openai SDK validates the whole history on each request and costs 0.3 s and 30 MB.
+
+What a message looks like on the wire is in `openai_messages.py`, what a reply is made of in `openai_reply.py`.
+"""
+
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import aclosing
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal, cast
+
+import orjson
+
+from amanu.models.base import Delta, ModelError, Request, RequestRefused, StreamBroken
+from amanu.models.families import family
+from amanu.models.faults import loopback, mask, retry_after, retry_in, sentence, status_error, transport_error
+from amanu.models.messages import WireMessages
+from amanu.models.openai_messages import loads, message
+from amanu.models.openai_reply import Reply
+from amanu.models.sse import Events, EventTooLong
+
+if TYPE_CHECKING:
+    import httpx2
+
+CONNECT_TIMEOUT = 15.0
+"""Seconds to wait for a connection; silence after that is the watchdog's business (`retry.py`)."""
+
+
+LINGER = 0.5
+"""Seconds to wait for more of a reply that is complete: the usage follows it, and a body read to its end leaves
+the connection fit for the next request; but some servers never end it."""
+
+
+@dataclass(frozen=True)
+class Quirks:
+    """Facts of an endpoint (those of its models are in `families.py`)."""
+
+    streaming: Literal["always", "untilBroken", "never"] = "untilBroken"
+    """`untilBroken`: once a streamed call came malformed, whole replies are asked for from then on."""
+    cache_key: bool = False
+    """Takes `prompt_cache_key`, so that the requests of a session meet the same cache."""
+
+
+QUIRKS = {"openai": Quirks(streaming="always", cache_key=True)}
+
+
+class OpenAICompatibleModel:
+    """`Model` for one endpoint. `vendor` as in `vendor:model`; `base_url` with the version
+    (`https://api.openai.com/v1`); `key` None for local servers."""
+
+    def __init__(self, vendor: str, base_url: str, key: str | None = None, quirks: Quirks | None = None) -> None:
+        self._vendor = vendor
+        self._base_url = base_url.rstrip("/")
+        self._key = key
+        self._quirks = quirks or QUIRKS.get(vendor, Quirks())
+        self._streaming = self._quirks.streaming != "never"
+        self._messages = WireMessages(message)
+        self._http: httpx2.AsyncClient | None = None
+
+    def __repr__(self) -> str:
+        return f"OpenAICompatibleModel({self._vendor!r}, {self._base_url!r})"
+
+    async def stream(self, request: Request) -> AsyncIterator[Delta]:
+        reply = Reply(request, self._vendor)
+        streaming = self._streaming
+        async with aclosing(self._chunks(request, reply, streaming)) as chunks:
+            async for chunk in chunks:
+                try:
+                    deltas = list(reply.add(chunk))
+                except (AttributeError, TypeError) as error:
+                    raise self._unreadable(repr(error)) from None
+                for delta in deltas:
+                    yield delta
+        if streaming and reply.malformed and self._quirks.streaming == "untilBroken":
+            self._streaming = False
+            raise StreamBroken(
+                f"{self._vendor} streamed a broken tool call; asking for whole replies from now on.", self._vendor
+            )
+        yield reply.done()
+
+    async def close(self) -> None:
+        if self._http is not None:
+            await self._http.aclose()
+            self._http = None
+
+    async def _chunks(self, request: Request, reply: Reply, streaming: bool) -> AsyncGenerator[dict[str, Any]]:
+        """The chunks of the reply, or the reply as one chunk. Closing this closes the HTTP stream."""
+        import httpx2
+
+        started = False
+        try:
+            async with self._client().stream(
+                "POST", f"{self._base_url}/chat/completions", content=self._body(request, streaming)
+            ) as response:
+                started = True
+                if response.status_code != 200:
+                    raise self._refused(response.status_code, await response.aread(), response.headers)
+                if response.headers.get("content-type", "").startswith("application/json"):
+                    reply.complete = True
+                    yield self._parsed(await response.aread())
+                    return
+                events = Events()
+                async with aclosing(_received(response.aiter_bytes(), reply)) as received:
+                    async for data in received:
+                        for event in events.feed(data):
+                            if event.strip() == b"[DONE]":
+                                reply.complete = True
+                            else:
+                                yield self._parsed(event)
+                for event in events.end():
+                    if event.strip() == b"[DONE]":
+                        reply.complete = True
+                    else:
+                        yield self._parsed(event)
+        except (httpx2.HTTPError, httpx2.StreamError) as error:
+            if not reply.complete:
+                raise transport_error(self._vendor, error, self._base_url, started=started) from None
+        except EventTooLong:
+            raise self._unreadable("an event over the limit") from None
+
+    def _client(self) -> "httpx2.AsyncClient":
+        import httpx2
+
+        if self._http is None:
+            headers = {"content-type": "application/json"}
+            if self._key:
+                headers["authorization"] = f"Bearer {self._key}"
+            self._http = httpx2.AsyncClient(
+                headers=headers,
+                timeout=httpx2.Timeout(None, connect=CONNECT_TIMEOUT),
+                trust_env=not loopback(self._base_url),
+            )
+        return self._http
+
+    def _body(self, request: Request, streaming: bool) -> bytes:
+        """The request. The messages are joined as they are kept; only the rest is made anew."""
+        messages = [each for each in self._messages.of(request.conversation, request.model.model_id) if each]
+        if request.system:
+            messages.insert(0, orjson.dumps({"role": "system", "content": request.system}))
+        facts = family(request.model.model_id)
+        rest: dict[str, Any] = {
+            "model": request.model.model_id.partition(":")[2],
+            "stream": streaming,
+            facts.max_tokens_field: min(request.model.max_output, facts.max_output),
+        }
+        if streaming:
+            rest["stream_options"] = {"include_usage": True}
+        if request.tools:
+            rest["tools"] = [
+                {
+                    "type": "function",
+                    "function": {"name": tool.name, "description": tool.description, "parameters": tool.parameters},
+                }
+                for tool in request.tools
+            ]
+        if request.model.thinking and facts.thinking != "none":
+            rest["reasoning_effort"] = request.effort
+        if self._quirks.cache_key:
+            rest["prompt_cache_key"] = request.session_id
+        return b'{"messages":[' + b",".join(messages) + b"]," + orjson.dumps(rest)[1:]
+
+    def _parsed(self, event: bytes) -> dict[str, Any]:
+        """A chunk. Raises what it says when it is an error."""
+        try:
+            chunk = loads(event)
+        except ValueError:
+            raise self._unreadable(event[:500].decode("utf-8", "replace")) from None
+        if not isinstance(chunk, dict):
+            raise self._unreadable(event[:500].decode("utf-8", "replace"))
+        chunk = cast(dict[str, Any], chunk)
+        if chunk.get("error"):
+            raise self._error(None, chunk, {})
+        return chunk
+
+    def _refused(self, status: int, body: bytes, headers: Any) -> ModelError:
+        try:
+            answer = loads(body)
+        except ValueError:
+            answer = {"message": body[:2000].decode("utf-8", "replace")}
+        return self._error(status, answer, headers)
+
+    def _error(self, status: int | None, answer: Any, headers: Any) -> ModelError:
+        """From a status and its body (`{"error": {…}}`, a text, FastAPI's `detail`, Google's list of one), or
+        from an error event in mid-stream (status None)."""
+        first = cast(list[Any], answer)[0] if isinstance(answer, list) and answer else answer
+        outer = cast(dict[str, Any], first) if isinstance(first, dict) else {"error": first}
+        inner = outer.get("error") or outer
+        error = cast(dict[str, Any], inner) if isinstance(inner, dict) else {"message": inner}
+        said = mask(str(error.get("message") or error.get("detail") or error), self._key)
+        code = str(error.get("code") or error.get("type") or "")
+        if status is None:
+            status = int(code) if code.isdecimal() else 429 if "rate_limit" in code else None
+        details = mask(str(answer)[:4000], self._key)
+        if "insufficient_quota" in (code, error.get("type")):
+            return RequestRefused(
+                f"The {self._vendor} account has no credit left: {sentence(said)}",
+                self._vendor,
+                status,
+                details=details,
+            )
+        wait = retry_after(headers) or retry_in(said)
+        return status_error(self._vendor, status, said, retry_after=wait, details=details)
+
+    def _unreadable(self, what: str) -> StreamBroken:
+        return StreamBroken(
+            f"The reply of {self._vendor} could not be read.", self._vendor, details=mask(what[:2000], self._key)
+        )
+
+
+async def _received(body: AsyncIterator[bytes], reply: Reply) -> AsyncGenerator[bytes]:
+    """The bytes of a reply to their end; once it is complete, for as long as more comes within `LINGER`."""
+    while True:
+        try:
+            async with asyncio.timeout(LINGER if reply.complete else None):
+                data = await anext(body, None)
+        except TimeoutError:
+            return
+        if data is None:
+            return
+        yield data

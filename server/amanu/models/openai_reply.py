@@ -1,0 +1,222 @@
+"""A chat-completions reply in the making: chunks in, deltas out, and the whole message at the end.
+
+Written for what servers send, not for what the specification says (facts: wire-rules.md, OpenAI-compatible).
+"""
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any, cast
+from uuid import uuid4
+
+from pydantic import JsonValue
+
+from amanu.conversation import Assistant, Call, Native, Results, Text, Thinking
+from amanu.models.base import (
+    CallDelta,
+    CallStarted,
+    Delta,
+    Done,
+    Request,
+    StopReason,
+    StreamBroken,
+    TextDelta,
+    ThoughtDelta,
+    TokenUsage,
+)
+from amanu.models.openai_messages import WIRE, call_of, loads
+
+_CUT = {"length", "max_tokens", "model_length"}
+_REFUSED = {"content_filter", "safety", "sensitive"}
+
+
+@dataclass
+class Writing:
+    """A call the model is writing."""
+
+    call_id: str
+    index: int | None
+    theirs: str
+    tool: str = ""
+    arguments: list[str] = field(default_factory=list[str])
+    extra: Any = None
+    """`extra_content`: a Gemini signature, to be given back."""
+
+
+class Reply:
+    def __init__(self, request: Request, vendor: str) -> None:
+        self._model = request.model.model_id
+        self._vendor = vendor
+        self._after_results = isinstance(request.conversation.last, Results)
+        self._parts: list[tuple[type[Text] | type[Thinking], list[str]]] = []
+        """Runs of text and thought, in pieces: joined once."""
+        self._calls: list[Writing] = []
+        self._reasoning: list[dict[str, Any]] = []
+        """OpenRouter's `reasoning_details`, to be given back unchanged."""
+        self._refusal: list[str] = []
+        self._finish: str | None = None
+        self._usage = TokenUsage()
+        self.complete = False
+        """The finish marker was seen: a `finish_reason`, or `[DONE]` (set by the reader)."""
+
+    def add(self, chunk: dict[str, Any]) -> Iterator[Delta]:
+        """Take in a chunk, or a whole completion. `choices` may be null, or empty beside the usage."""
+        if isinstance(usage := chunk.get("usage"), dict):
+            self._usage = _usage(cast(dict[str, Any], usage))
+        for choice in cast(list[dict[str, Any]], chunk.get("choices") or ()):
+            if choice.get("index"):
+                continue  # only one was asked for
+            delta: dict[str, Any] = choice.get("delta") or choice.get("message") or {}
+            yield from self._add_delta(delta)
+            if finish := choice.get("finish_reason"):
+                self._finish = str(finish).lower()
+                self.complete = True
+
+    def _add_delta(self, delta: dict[str, Any]) -> Iterator[Delta]:
+        details: list[dict[str, Any]] = delta.get("reasoning_details") or []
+        thought = delta.get("reasoning_content") or delta.get("reasoning")
+        if not isinstance(thought, str):
+            thought = "".join(str(each.get("text") or each.get("summary") or "") for each in details)
+        for each in details:
+            self._add_reasoning(each)
+        if thought:
+            self._add_text(Thinking, thought)
+            yield ThoughtDelta(thought)
+        content = delta.get("content")
+        if isinstance(content, list):  # Mistral: a list of typed parts
+            content = "".join(str(each.get("text") or "") for each in cast(list[dict[str, Any]], content))
+        if content:
+            self._add_text(Text, content)
+            yield TextDelta(content)
+        if refusal := delta.get("refusal"):
+            self._refusal.append(refusal)
+        for call in cast(list[dict[str, Any]], delta.get("tool_calls") or ()):
+            yield from self._add_call(call)
+        if legacy := delta.get("function_call"):
+            yield from self._add_call({"index": 0, "function": legacy})
+
+    def _add_text(self, kind: type[Text] | type[Thinking], text: str) -> None:
+        if not self._parts or self._parts[-1][0] is not kind:
+            self._parts.append((kind, []))
+        self._parts[-1][1].append(text)
+
+    def _add_reasoning(self, detail: dict[str, Any]) -> None:
+        """Pieces of one detail carry the same index and type; their texts are joined, the rest is kept."""
+        last = self._reasoning[-1] if self._reasoning else None
+        if last is None or any(last.get(key) != detail.get(key) for key in ("index", "type")):
+            self._reasoning.append(dict(detail))
+            return
+        for key, value in detail.items():
+            if key in ("text", "summary", "data") and isinstance(last.get(key), str):
+                last[key] += value or ""
+            elif value is not None:
+                last[key] = value
+
+    def _add_call(self, piece: dict[str, Any]) -> Iterator[Delta]:
+        function: dict[str, Any] = piece.get("function") or {}
+        writing = self._writing(piece, function.get("name") or "")
+        writing.extra = piece.get("extra_content") or writing.extra
+        if not writing.tool and function.get("name"):
+            writing.tool = function["name"]
+            yield CallStarted(writing.call_id, writing.tool)
+        arguments = function.get("arguments")
+        if arguments is not None and not isinstance(arguments, str):
+            arguments = json.dumps(arguments, ensure_ascii=False)
+        if arguments:
+            writing.arguments.append(arguments)
+            yield CallDelta(writing.call_id, arguments)
+
+    def _writing(self, piece: dict[str, Any], tool: str) -> Writing:
+        """The call a piece belongs to: by index, else by id, else the last one. A new id or name beside an
+        index or id that is taken is another call (servers that number every call 0)."""
+        index, theirs = piece.get("index"), str(piece.get("id") or "")
+        known: Writing | None = None
+        if index is not None:
+            known = next((each for each in reversed(self._calls) if each.index == index), None)
+        elif theirs:
+            known = next((each for each in self._calls if each.theirs == theirs), None)
+        elif not tool and self._calls:
+            known = self._calls[-1]
+        if known is not None and not (theirs and tool and known.theirs and theirs != known.theirs):
+            known.theirs = known.theirs or theirs
+            return known
+        self._calls.append(Writing(f"call_{uuid4().hex[:16]}", index, theirs))
+        return self._calls[-1]
+
+    @property
+    def malformed(self) -> bool:
+        """Some call's arguments are no JSON object, and the reply was not cut."""
+        return self._finish not in _CUT and any(isinstance(_arguments(each), str) for each in self._calls)
+
+    def done(self) -> Done:
+        """The whole reply. Raises `StreamBroken` when it is none."""
+        if not self.complete:
+            raise StreamBroken(f"The reply of {self._vendor} ended before it was complete.", self._vendor)
+        if self._finish == "error":
+            raise StreamBroken(f"{self._vendor} gave up on its reply.", self._vendor)
+        if self._refusal or self._finish in _REFUSED:
+            return self._finished("refused", "".join(self._refusal) or str(self._finish))
+        if self._finish in _CUT:
+            return self._finished("outputLimit")
+        if self._calls:  # some servers say "stop" all the same
+            return self._finished("calls")
+        spoke = any(kind is Text and "".join(pieces).strip() for kind, pieces in self._parts)
+        # After results, nothing at all is how a model says that it is done. A thought is not an answer.
+        if not spoke and (self._parts or not self._after_results):
+            raise StreamBroken(f"{self._vendor} gave no answer.", self._vendor)
+        return self._finished("end")
+
+    def _finished(self, stop: StopReason, detail: str = "") -> Done:
+        said = [kind(text="".join(pieces)) for kind, pieces in self._parts]
+        calls = [
+            Call(call_id=each.call_id, tool=each.tool or "unnamed", arguments=_arguments(each)) for each in self._calls
+        ]
+        message = Assistant(
+            parts=(*said, *calls), native=self._native(said, calls), cut=stop in ("outputLimit", "refused")
+        )
+        return Done(message, self._usage, stop, detail)
+
+    def _native(self, said: list[Text | Thinking], calls: list[Call]) -> Native | None:
+        text = "".join(part.text for part in said if isinstance(part, Text))
+        if not text and not calls:
+            return None
+        wire: dict[str, Any] = {"role": "assistant", "content": text or None}
+        if self._reasoning:
+            wire["reasoning_details"] = self._reasoning
+        ids: dict[str, str] = {}
+        for writing, call in zip(self._calls, calls, strict=True):
+            # An id that is missing, or was used for an earlier call, is replaced by ours.
+            theirs = writing.theirs if writing.theirs and writing.theirs not in ids else call.call_id
+            ids[theirs] = call.call_id
+            well_formed = isinstance(call.arguments, dict) and bool(writing.arguments)
+            made = call_of(theirs, call, "".join(writing.arguments) if well_formed else None)
+            if writing.extra is not None:
+                made["extra_content"] = writing.extra
+            wire.setdefault("tool_calls", []).append(made)
+        return Native(wire=WIRE, model=self._model, blocks=cast(JsonValue, wire), call_ids=ids)
+
+
+def _arguments(writing: Writing) -> dict[str, JsonValue] | str:
+    """The object the model wrote; {} for nothing at all; the text when it is no object."""
+    text = "".join(writing.arguments)
+    if not text.strip():
+        return {}
+    try:
+        value = loads(text)
+    except ValueError:
+        return text
+    return cast(dict[str, JsonValue], value) if isinstance(value, dict) else text
+
+
+def _usage(counted: dict[str, Any]) -> TokenUsage:
+    """The prompt's tokens include those from a cache, the completion's those of reasoning."""
+    prompt: dict[str, Any] = counted.get("prompt_tokens_details") or {}
+    completion: dict[str, Any] = counted.get("completion_tokens_details") or {}
+    cached = prompt.get("cached_tokens") or counted.get("prompt_cache_hit_tokens") or 0
+    thoughts = completion.get("reasoning_tokens") or 0
+    return TokenUsage(
+        input=max(0, (counted.get("prompt_tokens") or 0) - cached),
+        cache_read=cached,
+        output=max(0, (counted.get("completion_tokens") or 0) - thoughts),
+        thoughts=thoughts,
+    )
