@@ -305,9 +305,7 @@ class Service(ABC):
             return await _send_chunk(writer, b"")
         await self._fail(writer, fault, list(self.events(say, request)), say.delay)
 
-    async def _fail(
-        self, writer: asyncio.StreamWriter, fault: Fault, events: list[bytes], delay: float
-    ) -> None:
+    async def _fail(self, writer: asyncio.StreamWriter, fault: Fault, events: list[bytes], delay: float) -> None:
         if fault.kind == "empty":
             return await _send_chunk(writer, b"")
         if fault.kind == "unfinished":
@@ -353,8 +351,7 @@ async def _read_request(reader: asyncio.StreamReader) -> Received | None:
     method, target, _ = lines[0].split(" ", 2)
     path, _, query = target.partition("?")
     headers = {
-        name.strip().lower(): value.strip()
-        for name, _, value in (line.partition(":") for line in lines[1:] if line)
+        name.strip().lower(): value.strip() for name, _, value in (line.partition(":") for line in lines[1:] if line)
     }
     if headers.get("transfer-encoding", "").lower() == "chunked":
         body = b""
@@ -367,9 +364,7 @@ async def _read_request(reader: asyncio.StreamReader) -> Received | None:
     return Received(method, path, query, headers, body, time.monotonic())
 
 
-async def _send_head(
-    writer: asyncio.StreamWriter, status: int, headers: dict[str, str] | None = None
-) -> None:
+async def _send_head(writer: asyncio.StreamWriter, status: int, headers: dict[str, str] | None = None) -> None:
     own = {
         "content-type": "text/event-stream; charset=utf-8",
         "transfer-encoding": "chunked",
@@ -420,9 +415,7 @@ def _in_order(steps: Iterator[Step]) -> Callable[["Received"], Step]:
         try:
             return next(steps)
         except StopIteration:
-            return Fault(
-                "status", status=400, message="The script has no further reply.", code="script_exhausted"
-            )
+            return Fault("status", status=400, message="The script has no further reply.", code="script_exhausted")
 
     return take
 

@@ -1,0 +1,159 @@
+"""Anthropic, through its SDK: connections, headers, errors. The SDK's retries are off (`retry.py` does that), and
+bodies and events pass it as bytes: it would copy the whole history on each request, and build a pydantic model
+of each event.
+
+`anthropic_request.py` makes the body, `anthropic_reply.py` takes the events.
+"""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncGenerator, AsyncIterator
+from typing import TYPE_CHECKING, Any, cast
+from urllib.parse import urlsplit
+
+import orjson
+
+from amanu.models.anthropic_reply import Reply
+from amanu.models.anthropic_request import Bodies
+from amanu.models.base import Delta, ModelError, Overloaded, RateLimited, Request, StreamBroken
+from amanu.models.faults import mask, retry_after, status_error, transport_error
+
+if TYPE_CHECKING:
+    from anthropic import AsyncAnthropic, AsyncStream
+
+BASE_URL = "https://api.anthropic.com"
+VENDOR = "Anthropic"
+LOOPBACK = {"127.0.0.1", "::1", "localhost"}
+
+
+class AnthropicModel:
+    """`Model` for the Anthropic API. `key` is an API key; `base_url` without `/v1`."""
+
+    def __init__(self, key: str, base_url: str = BASE_URL) -> None:
+        self._key = key
+        self._base_url = base_url
+        self._bodies = Bodies()
+        self._client: AsyncAnthropic | None = None
+        self._connecting = asyncio.Lock()
+
+    def __repr__(self) -> str:
+        return f"AnthropicModel({self._base_url!r})"
+
+    async def stream(self, request: Request) -> AsyncGenerator[Delta]:
+        """See `Model.stream`."""
+        body, prefix = self._bodies.body(request)
+        reply = Reply(request.model.model_id.partition(":")[2], prefix)
+        client = self._client or await self._connect()
+        stream = None
+        try:
+            stream = await self._open(client, body)
+            events = stream.raw_events(stream.response)
+            async for sse in events:
+                if not sse.data:
+                    continue
+                if sse.event == "error":
+                    raise self._said(sse.data)
+                delta = reply.add(orjson.loads(sse.data))
+                if delta is not None:
+                    yield delta
+                elif reply.finished:
+                    await _read_out(events)
+                    break
+        except (LookupError, TypeError, AttributeError, ValueError) as error:  # ValueError: not JSON, not UTF-8
+            raise StreamBroken("The reply of Anthropic is malformed.", VENDOR, details=repr(error)) from error
+        except ModelError:
+            raise
+        except Exception as error:
+            raise self._error(error, started=stream is not None) from None
+        finally:
+            if stream is not None:
+                await stream.close()
+        yield reply.done()
+
+    async def close(self) -> None:
+        if self._client is not None:
+            await self._client.close()
+            self._client = None
+
+    async def _open(self, client: "AsyncAnthropic", body: bytes) -> "AsyncStream[object]":
+        from anthropic import AsyncStream
+
+        return await client.post(
+            "/v1/messages", cast_to=object, content=body, stream=True, stream_cls=AsyncStream[object]
+        )
+
+    async def _connect(self) -> "AsyncAnthropic":
+        async with self._connecting:
+            if self._client is None:
+                self._client = await asyncio.to_thread(self._make)  # the import takes most of a second
+            return self._client
+
+    def _make(self) -> "AsyncAnthropic":
+        import httpx2
+        from anthropic import AsyncAnthropic
+
+        timeout = httpx2.Timeout(connect=10, read=None, write=60, pool=10)  # silence is `retry.py`'s to notice
+        return AsyncAnthropic(
+            api_key=self._key,
+            base_url=self._base_url,
+            max_retries=0,
+            timeout=timeout,
+            open_telemetry=False,
+            http_client=httpx2.AsyncClient(
+                timeout=timeout,
+                follow_redirects=False,  # the key goes to the address it was given for
+                trust_env=urlsplit(self._base_url).hostname not in LOOPBACK,  # no proxy to ourselves
+            ),
+        )
+
+    def _said(self, data: str) -> ModelError:
+        """The error of an error event, which comes after a 200: its type says what it is."""
+        data = mask(data, self._key)
+        try:
+            error: dict[str, Any] = orjson.loads(data)["error"]
+            kind, message = str(error["type"]), str(error["message"])
+        except (ValueError, LookupError, TypeError):
+            return StreamBroken("Anthropic broke the reply off with an error.", VENDOR, details=data)
+        return status_error(VENDOR, _STATUS.get(kind), message, details=data)
+
+    def _error(self, error: Exception, *, started: bool) -> Exception:
+        import httpx2
+        from anthropic import APIConnectionError, APIStatusError
+
+        if isinstance(error, APIStatusError):
+            details = mask(error.response.text, self._key)
+            said = mask(error.api_message or error.response.text or error.message, self._key)
+            wait = retry_after(error.response.headers)
+            mapped = status_error(VENDOR, error.status_code, said, retry_after=wait, details=details)
+            if isinstance(mapped, RateLimited | Overloaded):
+                mapped.retry_after = wait
+            return mapped
+        if isinstance(error, APIConnectionError):
+            cause = cast("Exception | None", error.__cause__) or error
+            return transport_error(VENDOR, cause, self._base_url, started=False)
+        if isinstance(error, httpx2.HTTPError | httpx2.StreamError):
+            return transport_error(VENDOR, error, self._base_url, started=started)
+        return error
+
+
+async def _read_out(events: AsyncIterator[object]) -> None:
+    """Take what follows the last event, which is nothing, so that the connection can be used again."""
+    with contextlib.suppress(Exception):
+        async with asyncio.timeout(0.25):
+            async for _ in events:
+                pass
+
+
+_STATUS = {
+    "invalid_request_error": 400,
+    "authentication_error": 401,
+    "billing_error": 402,
+    "permission_error": 403,
+    "not_found_error": 404,
+    "request_too_large": 413,
+    "rate_limit_error": 429,
+    "api_error": 500,
+    "timeout_error": 504,
+    "overloaded_error": 529,
+}
+"""The status each type of error has when it comes instead of a reply."""

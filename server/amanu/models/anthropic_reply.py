@@ -1,0 +1,213 @@
+"""Anthropic stream events → deltas, and the whole reply at the end."""
+
+import uuid
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+import orjson
+
+from amanu.conversation import Assistant, Call, Native, Text, Thinking
+from amanu.models.anthropic_request import WIRE, as_object
+from amanu.models.base import (
+    CallDelta,
+    CallStarted,
+    Delta,
+    Done,
+    StopReason,
+    StreamBroken,
+    TextDelta,
+    ThoughtDelta,
+    TokenUsage,
+)
+
+_STOPS: dict[str, StopReason] = {
+    "end_turn": "end",
+    "stop_sequence": "end",
+    "tool_use": "calls",
+    "max_tokens": "outputLimit",
+    "model_context_window_exceeded": "outputLimit",
+    "refusal": "refused",
+    "pause_turn": "paused",
+}
+
+
+@dataclass(slots=True)
+class _Block:
+    """One content block under construction: as it started, and the pieces that came since."""
+
+    start: dict[str, Any]
+    pieces: list[str] = field(default_factory=list[str])
+    signature: str = ""
+    call_id: str = ""
+    """Ours."""
+    complete: bool = False
+
+    @property
+    def kind(self) -> str:
+        return self.start["type"]
+
+    @property
+    def text(self) -> str:
+        return "".join(self.pieces)
+
+
+class Reply:
+    """Takes the events of one stream in order. `prefix` is the digest of what the model had seen."""
+
+    def __init__(self, model: str, prefix: str) -> None:
+        self._model = model
+        self._prefix = prefix
+        self._blocks: dict[int, _Block] = {}
+        self._usage: dict[str, Any] = {}
+        self._stop: str | None = None
+        self._detail = ""
+        self._finished = False
+
+    @property
+    def finished(self) -> bool:
+        """The service said that the message is complete."""
+        return self._finished
+
+    def add(self, event: dict[str, Any]) -> Delta | None:
+        """Take one event. Unknown ones are passed over; a known one of the wrong form raises `LookupError`,
+        `TypeError` or `AttributeError`."""
+        match event["type"]:
+            case "content_block_delta":
+                return self._piece(self._blocks[event["index"]], event["delta"])
+            case "content_block_start":
+                return self._open(event["index"], event["content_block"])
+            case "content_block_stop":
+                self._blocks[event["index"]].complete = True
+            case "message_start":
+                self._count(event["message"].get("usage"))
+            case "message_delta":
+                self._count(event.get("usage"))
+                self._end(event["delta"])
+            case "message_stop":
+                self._finished = True
+            case _:
+                pass
+        return None
+
+    def _open(self, index: int, start: dict[str, Any]) -> Delta | None:
+        if index in self._blocks:
+            raise LookupError(f"block {index} started twice")
+        block = self._blocks[index] = _Block(start)
+        match block.kind:
+            case "text":
+                block.pieces.append(start.get("text") or "")
+                return TextDelta(block.text) if block.text else None
+            case "thinking":
+                block.pieces.append(start.get("thinking") or "")
+                block.signature = start.get("signature") or ""
+                return ThoughtDelta(block.text) if block.text else None
+            case "tool_use":
+                if not (start["id"] and start["name"]):
+                    raise LookupError("a call without id or name")
+                block.call_id = f"call_{uuid.uuid4().hex[:16]}"
+                return CallStarted(block.call_id, start["name"])
+            case _:
+                return None
+
+    def _piece(self, block: _Block, delta: dict[str, Any]) -> Delta | None:
+        match delta["type"]:
+            case "text_delta":
+                text = delta["text"]
+                block.pieces.append(text)
+                return TextDelta(text)
+            case "thinking_delta":
+                text = delta["thinking"]
+                block.pieces.append(text)
+                return ThoughtDelta(text)
+            case "input_json_delta":
+                text = delta["partial_json"]
+                block.pieces.append(text)
+                return CallDelta(block.call_id, text) if text and block.call_id else None
+            case "signature_delta":
+                block.signature += delta["signature"]
+            case _:
+                pass
+        return None
+
+    def _count(self, usage: dict[str, Any] | None) -> None:
+        """Counts are cumulative; what an event leaves out stays."""
+        self._usage.update({name: count for name, count in (usage or {}).items() if count is not None})
+
+    def _end(self, delta: dict[str, Any]) -> None:
+        self._stop = delta.get("stop_reason") or self._stop
+        details: dict[str, Any] = delta.get("stop_details") or {}
+        self._detail = details.get("explanation") or details.get("category") or self._detail
+
+    def done(self) -> Done:
+        """The whole reply. Raises `StreamBroken` for a stream that ended without its finish marker."""
+        if not self._finished or self._stop is None:
+            raise StreamBroken("The reply ended before it was complete.", "Anthropic")
+        parts: list[Text | Thinking | Call] = []
+        content: list[dict[str, Any]] = []
+        ids: dict[str, str] = {}
+        for _, block in sorted(self._blocks.items()):
+            text = block.text
+            match block.kind:
+                case "text":
+                    if text.strip():
+                        parts.append(Text(text=text))
+                        content.append({**_present(block.start), "text": text})
+                case "thinking":
+                    if text:
+                        parts.append(Thinking(text=text))
+                    if block.signature:  # without one it was cut, and would be refused
+                        content.append({**_present(block.start), "thinking": text, "signature": block.signature})
+                case "tool_use":
+                    arguments = _arguments(block)
+                    if block.start["id"] in ids:
+                        raise StreamBroken("Two calls of the reply have the same id.", "Anthropic")
+                    ids[block.start["id"]] = block.call_id
+                    parts.append(Call(call_id=block.call_id, tool=block.start["name"], arguments=arguments))
+                    content.append({**_present(block.start), "input": as_object(arguments)})
+                case _:
+                    content.append(_present(block.start))
+        stop = _STOPS.get(self._stop) or ("calls" if ids else "end")
+        if stop == "end" and ids:
+            stop = "calls"
+        message = Assistant(
+            parts=tuple(parts),
+            native=Native(
+                wire=WIRE,
+                model=self._model,
+                blocks={"content": content, "prefix": self._prefix},  # pyright: ignore[reportArgumentType]
+                call_ids=ids,
+            ),
+            cut=stop == "outputLimit",
+        )
+        known = self._stop in _STOPS and self._stop != "model_context_window_exceeded"
+        return Done(message, _tokens(self._usage), stop, self._detail or ("" if known else self._stop))
+
+
+def _present(start: dict[str, Any]) -> dict[str, Any]:
+    """The block without the fields that are null in a reply and unknown in a request."""
+    return {name: value for name, value in start.items() if value is not None}
+
+
+def _arguments(block: _Block) -> dict[str, Any] | str:
+    """What the model wrote: the object, or the raw text when it is none."""
+    text = block.text
+    if not text.strip() and block.complete:
+        given: Any = block.start.get("input")
+        return cast("dict[str, Any]", given) if isinstance(given, dict) else {}
+    try:
+        value: Any = orjson.loads(text)
+    except orjson.JSONDecodeError:
+        return text
+    return cast("dict[str, Any]", value) if isinstance(value, dict) else text
+
+
+def _tokens(usage: dict[str, Any]) -> TokenUsage:
+    details: dict[str, Any] = usage.get("output_tokens_details") or {}
+    thoughts: int = details.get("thinking_tokens") or 0
+    return TokenUsage(
+        input=usage.get("input_tokens", 0),
+        cache_read=usage.get("cache_read_input_tokens", 0),
+        cache_write=usage.get("cache_creation_input_tokens", 0),
+        output=usage.get("output_tokens", 0) - thoughts,
+        thoughts=thoughts,
+    )

@@ -1,0 +1,241 @@
+"""Conversation → body of an Anthropic `messages` request, as bytes.
+
+The wire form of each message is made once and kept as bytes: a step at the end of a long history costs what the
+new messages cost, plus copying. Cache marks are put in while copying, so they do not spoil what is kept.
+What the service refuses is listed in the module that plays it in the tests (`tests/strict/anthropic.py`).
+"""
+
+import hashlib
+import json
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, cast
+from weakref import WeakKeyDictionary
+
+import orjson
+
+from amanu.conversation import Assistant, Call, Conversation, Message, Native, Results, Text, User
+from amanu.models.base import Request
+from amanu.models.families import Family, family
+
+WIRE = "anthropic"
+"""Marks what this translator wrote (`Native.wire`)."""
+
+_MARK = b',"cache_control":{"type":"ephemeral"}'
+_EPHEMERAL = {"type": "ephemeral"}
+_THINKING = ("thinking", "redacted_thinking")
+_GO_ON = b'{"role":"user","content":[{"type":"text","text":"Go on."}]}'
+"""Newer models refuse a request that ends with the assistant."""
+
+
+class Bodies:
+    """Makes request bodies; keeps the wire form of the messages it has seen, as long as their conversation lives."""
+
+    def __init__(self) -> None:
+        self._kept: WeakKeyDictionary[Conversation, _History] = WeakKeyDictionary()
+
+    def body(self, request: Request) -> tuple[bytes, str]:
+        """The body, and the digest of all that the model will have seen when it answers: a thinking block of the
+        reply is valid only after exactly that."""
+        facts = family(request.model.model_id)
+        model = request.model.model_id.partition(":")[2]
+        tools, system = _tools(request), _system(request)
+        start = _digest(b"", dumps([model, tools, system]))
+        history = self._kept.get(request.conversation)
+        if history is None or history.start != start:
+            history = self._kept[request.conversation] = _History(start, model, facts.prefix_checked)
+        history.follow(request.conversation)
+        head = _head(request, facts, model, think=not history.foreign_loop())
+        if tools:
+            head["tools"] = tools
+        if system:
+            head["system"] = system
+        messages, prefix = history.wire()
+        return dumps(head)[:-1] + b',"messages":[' + b",".join(messages) + b"]}", prefix.hex()
+
+
+def _head(request: Request, facts: Family, model: str, *, think: bool) -> dict[str, Any]:
+    most = min(request.model.max_output, facts.max_output)
+    head: dict[str, Any] = {"model": model, "max_tokens": most, "stream": True}
+    if facts.thinking == "adaptive":
+        head["thinking"] = {"type": "adaptive", "display": "summarized"}
+        head["output_config"] = {"effort": request.effort}
+    elif facts.thinking == "budget" and think and most >= 2_048:
+        head["thinking"] = {"type": "enabled", "budget_tokens": min(facts.budgets[request.effort], most - 1_024)}
+    return head
+
+
+def _tools(request: Request) -> list[dict[str, Any]]:
+    tools: list[dict[str, Any]] = [
+        {"name": tool.name, "description": tool.description, "input_schema": tool.parameters} for tool in request.tools
+    ]
+    if tools:
+        tools[-1]["cache_control"] = _EPHEMERAL
+    return tools
+
+
+def _system(request: Request) -> list[dict[str, Any]]:
+    if not request.system.strip():
+        return []
+    return [{"type": "text", "text": request.system, "cache_control": _EPHEMERAL}]
+
+
+@dataclass(slots=True)
+class _Wire:
+    """One message as sent. `data` is empty when nothing of it can be sent."""
+
+    message: Message
+    data: bytes
+    prefix: bytes
+    """Digest of everything up to and including it."""
+    ids: dict[str, str] = field(default_factory=dict[str, str])
+    """Our call ids → the ids in `data`."""
+    foreign: bool = False
+    """An assistant message another model wrote: it lacks the thinking that came before its calls."""
+
+
+class _History:
+    """The messages of one conversation for one model, system prompt and tool list."""
+
+    def __init__(self, start: bytes, model: str, prefix_checked: bool) -> None:
+        self.start = start
+        self._model = model
+        self._prefix_checked = prefix_checked
+        self._kept: list[_Wire] = []
+
+    def follow(self, conversation: Conversation) -> None:
+        """Make what is new, drop what was replaced. By identity: results grow and masking works by replacement."""
+        kept = self._kept
+        for at, wire in enumerate(kept):
+            if at >= len(conversation) or conversation[at] is not wire.message:
+                del kept[at:]
+                break
+        for at in range(len(kept), len(conversation)):
+            kept.append(self._translate(conversation[at]))
+
+    def foreign_loop(self) -> bool:
+        """The present tool loop holds a reply without the thinking that budget models want it to open with."""
+        for wire in reversed(self._kept):
+            if isinstance(wire.message, User):
+                return False
+            if wire.foreign:
+                return True
+        return False
+
+    def wire(self) -> tuple[list[bytes], bytes]:
+        """All messages with cache marks on the last two of the user, and the digest of what they end with."""
+        messages = [wire.data for wire in self._kept if wire.data]
+        roles = [isinstance(wire.message, Assistant) for wire in self._kept if wire.data]
+        prefix = self._kept[-1].prefix if self._kept else self.start
+        if not messages or roles[-1]:
+            messages.append(_GO_ON)
+            roles.append(False)
+            prefix = _digest(prefix, _GO_ON)
+        marked = 0
+        for at in range(len(messages) - 1, -1, -1):
+            if not roles[at]:  # ends with a text or tool_result block: …"}]}
+                messages[at] = messages[at][:-3] + _MARK + messages[at][-3:]
+                marked += 1
+                if marked == 2:
+                    break
+        return messages, prefix
+
+    def _translate(self, message: Message) -> _Wire:
+        before = self._kept[-1].prefix if self._kept else self.start
+        ids: dict[str, str] = {}
+        foreign = False
+        match message:
+            case User():
+                role, blocks = "user", _texts([message.text]) or _texts(["(no text)"])
+            case Results():
+                role, blocks = "user", self._results(message)
+            case Assistant():
+                role = "assistant"
+                native = _own(message, self._model)
+                foreign = native is None
+                blocks, ids = _neutral(message) if native is None else self._native(native, before)
+        data = dumps({"role": role, "content": blocks}) if blocks else b""
+        return _Wire(message, data, _digest(before, data) if data else before, ids, foreign)
+
+    def _results(self, message: Results) -> list[dict[str, Any]]:
+        ids = self._kept[-1].ids if self._kept else {}
+        results = [
+            {
+                "type": "tool_result",
+                "tool_use_id": ids.get(result.call_id) or _wire_id(result.call_id),
+                **({"is_error": True} if result.is_error else {}),
+                "content": result.text if result.text.strip() else "(no output)",
+            }
+            for result in message.results
+        ]
+        return [*results, *_texts(message.notes)]
+
+    def _native(self, native: Native, before: bytes) -> tuple[list[dict[str, Any]], dict[str, str]]:
+        kept = cast("dict[str, Any]", native.blocks)
+        blocks: list[dict[str, Any]] = kept["content"]
+        if self._prefix_checked and kept["prefix"] != before.hex():
+            blocks = [block for block in blocks if block["type"] not in _THINKING]
+        return blocks, {ours: theirs for theirs, ours in native.call_ids.items()}
+
+
+def _own(message: Assistant, model: str) -> Native | None:
+    """The reply as this very model gave it, if it is that; None when its calls were changed since."""
+    native = message.native
+    if native is None or native.wire != WIRE or native.model != model:
+        return None
+    return native if list(native.call_ids.values()) == [call.call_id for call in message.calls] else None
+
+
+def _neutral(message: Assistant) -> tuple[list[dict[str, Any]], dict[str, str]]:
+    """The reply of another model: text and calls; its thinking means nothing here."""
+    blocks: list[dict[str, Any]] = []
+    ids: dict[str, str] = {}
+    for part in message.parts:
+        match part:
+            case Text():
+                blocks += _texts([part.text])
+            case Call():
+                ids[part.call_id] = _wire_id(part.call_id)
+                blocks.append(
+                    {
+                        "type": "tool_use",
+                        "id": ids[part.call_id],
+                        "name": re.sub(r"[^a-zA-Z0-9_-]", "_", part.tool)[:128] or "_",
+                        "input": as_object(part.arguments),
+                    }
+                )
+            case _:
+                pass
+    return blocks, ids
+
+
+def as_object(arguments: dict[str, Any] | str) -> dict[str, Any]:
+    """The input of a call as the object the service wants; text that was no JSON object is wrapped as its
+    documentation of fine-grained tool streaming advises."""
+    return {"INVALID_JSON": arguments} if isinstance(arguments, str) else arguments
+
+
+def _texts(texts: Sequence[str]) -> list[dict[str, Any]]:
+    """Text blocks; the service refuses blank ones."""
+    return [{"type": "text", "text": text} for text in texts if text.strip()]
+
+
+def _wire_id(call_id: str) -> str:
+    """`call_id` if the service takes it, else one like it that is as unique."""
+    plain = re.sub(r"[^a-zA-Z0-9_-]", "_", call_id)
+    if plain == call_id and call_id:
+        return call_id
+    return f"{plain}_{hashlib.blake2b(call_id.encode('utf-8', 'replace'), digest_size=4).hexdigest()}"
+
+
+def _digest(before: bytes, data: bytes) -> bytes:
+    return hashlib.blake2b(before + data, digest_size=16).digest()
+
+
+def dumps(value: Any) -> bytes:
+    """JSON. Lone surrogates (from undecodable tool output) become `?`; integers may be of any size."""
+    try:
+        return orjson.dumps(value)
+    except orjson.JSONEncodeError:
+        return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
