@@ -1,0 +1,154 @@
+"""Asking a model until it answers: back-off, Retry-After, the idle watchdog, and what counts as no answer.
+
+Works on any `Model`; the vendors' SDKs retry nothing. See `stream_with_retry`.
+"""
+
+import asyncio
+import random
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import aclosing
+from dataclasses import dataclass, replace
+from typing import cast
+
+from amanu.models.base import (
+    RETRYABLE,
+    CallDelta,
+    CallStarted,
+    Delta,
+    Done,
+    Model,
+    ModelError,
+    Request,
+    StreamBroken,
+    TextDelta,
+)
+
+
+@dataclass(frozen=True)
+class Policy:
+    """How patient we are. Times in seconds."""
+
+    attempts: int = 8
+    """In all, whatever the reasons."""
+    broken_retries: int = 3
+    """After replies that broke off, went silent or were malformed."""
+    empty_retries: int = 2
+    """After replies without text and calls."""
+    first_delay: float = 1.0
+    longest_delay: float = 30.0
+    """Delays double from the first to the longest; each is shortened by up to a third at random."""
+    longest_wait: float = 60.0
+    """The longest Retry-After that is waited for."""
+    idle_text: float = 60.0
+    """Silence after text or a piece of a call that counts as a broken stream."""
+    idle_thinking: float = 180.0
+    """The same before the first delta and after a thought."""
+
+    def delay(self, retry: int) -> float:
+        """Before the n-th retry, 1-based."""
+        full = min(self.longest_delay, self.first_delay * 2 ** (retry - 1))
+        return full * random.uniform(2 / 3, 1)
+
+
+@dataclass(frozen=True, slots=True)
+class Retrying:
+    """The next attempt starts in `delay_s` seconds. `attempt` is its number, 2 for the first retry."""
+
+    attempt: int
+    delay_s: float
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Withdrawn:
+    """The deltas since the last attempt began never happened; take back what was shown of them."""
+
+    reason: str
+
+
+PATIENT = Policy()
+
+
+async def stream_with_retry(
+    model: Model, request: Request, policy: Policy = PATIENT
+) -> AsyncGenerator[Delta | Retrying | Withdrawn]:
+    """Yield the deltas of one reply, up to one `Done`, trying again where that can help.
+
+    A failed attempt is followed by `Withdrawn`, if deltas of it were yielded, then `Retrying`; both come before
+    the wait, so that it can be shown. Raises the last `ModelError` when it gives up: at once for what no second
+    attempt can mend, without a `Withdrawn` then: what came stays. Cancelling ends a wait as well as a stream.
+    """
+    broken = empty = 0
+    for attempt in range(1, policy.attempts + 1):
+        shown = False
+        try:
+            async with aclosing(_attempt(model, request, policy)) as deltas:
+                async for delta in deltas:
+                    shown = True
+                    yield delta
+            return
+        except ModelError as error:
+            failure = error
+        broken += type(failure) is StreamBroken
+        empty += isinstance(failure, EmptyReply)
+        if broken > policy.broken_retries or empty > policy.empty_retries or attempt == policy.attempts:
+            raise _gave_up(failure, attempt)
+        if not isinstance(failure, RETRYABLE):
+            raise failure
+        delay = policy.delay(attempt)
+        if failure.retry_after is not None:
+            if failure.retry_after > policy.longest_wait:
+                raise _too_long(failure, failure.retry_after)
+            delay = max(delay, failure.retry_after)
+        if shown:
+            yield Withdrawn(failure.message)
+        yield Retrying(attempt + 1, delay, failure.message)
+        await asyncio.sleep(delay)
+
+
+class EmptyReply(StreamBroken):
+    """The model ended without a word and without a call."""
+
+
+async def _attempt(model: Model, request: Request, policy: Policy) -> AsyncGenerator[Delta]:
+    """One attempt: silence and emptiness are errors of it."""
+    limit = policy.idle_thinking
+    async with aclosing(cast("AsyncGenerator[Delta]", model.stream(request))) as stream:
+        while True:
+            delta = await _next(stream, limit)
+            match delta:
+                case Done():
+                    if delta.stop == "end" and not delta.message.calls and not delta.message.text.strip():
+                        raise EmptyReply("The model ended its reply without saying anything.")
+                    yield delta
+                    return
+                case TextDelta() | CallDelta() | CallStarted():
+                    limit = policy.idle_text
+                case _:
+                    limit = policy.idle_thinking
+            yield delta
+
+
+async def _next(stream: AsyncIterator[Delta], limit: float) -> Delta:
+    try:
+        async with asyncio.timeout(limit):
+            return await anext(stream)
+    except TimeoutError:
+        raise StreamBroken(f"The model was silent for {limit:g} seconds.") from None
+    except StopAsyncIteration:
+        raise StreamBroken("The reply ended before it was complete.") from None
+
+
+def _gave_up(failure: ModelError, attempts: int) -> ModelError:
+    if attempts == 1 or not isinstance(failure, RETRYABLE):
+        return failure
+    return _with_message(failure, f"{failure.message} Gave up after {attempts} attempts.")
+
+
+def _too_long(failure: ModelError, wait: float) -> ModelError:
+    minutes = f"{wait / 60:.0f} minutes" if wait >= 120 else f"{wait:.0f} seconds"
+    return _with_message(failure, f"{failure.message} The service asks to wait {minutes}; try again after that.")
+
+
+def _with_message(failure: ModelError, message: str) -> ModelError:
+    return replace(failure, message=message)

@@ -1,0 +1,421 @@
+"""What every vendor's translator must do, against its strict service. One list, all vendors (`vendors.py`)."""
+
+import asyncio
+import contextlib
+import time
+from contextlib import aclosing
+from typing import Any, cast
+
+import pytest
+from amanu.conversation import Assistant, Call, Conversation, Native, Result, Results, Text, Thinking, User
+from amanu.models.base import (
+    AuthFailed,
+    CallDelta,
+    CallStarted,
+    ContextTooLong,
+    ModelError,
+    Overloaded,
+    RateLimited,
+    RequestRefused,
+    StreamBroken,
+    TextDelta,
+    ThoughtDelta,
+    Unreachable,
+)
+from amanu.models.retry import Policy, Retrying, Withdrawn, stream_with_retry
+from strict.http import Fault, Say, Step, ToolUse
+from wire.vendors import KEY, Vendor, answer, deltas, over_vendors, request, running
+
+READ = ToolUse("read_file", {"path": "a.py"})
+GREP = ToolUse("grep", {"pattern": 'ä "quoted" \n line'})
+QUICK = Policy(first_delay=0.01, longest_delay=0.01, idle_text=0.2, idle_thinking=0.2)
+
+
+# The reply ---------------------------------------------------------------------------------------------
+
+
+@over_vendors("thoughts")
+async def test_a_reply_is_thought_text_and_calls_in_order(vendor: Vendor) -> None:
+    script = [Say(thought=["Let me ", "see."], text=["I ", "read."], calls=[READ, GREP])]
+    async with running(vendor, script) as (_, model):
+        seen = await deltas(model, request(vendor))
+    assert "".join(each.text for each in seen if isinstance(each, ThoughtDelta)) == "Let me see."
+    assert "".join(each.text for each in seen if isinstance(each, TextDelta)) == "I read."
+    started = [each for each in seen if isinstance(each, CallStarted)]
+    assert [each.tool for each in started] == ["read_file", "grep"]
+    done = cast("Any", seen[-1])
+    thought, text, *calls = done.message.parts
+    assert (thought, text) == (Thinking(text="Let me see."), Text(text="I read."))
+    assert [call.arguments for call in calls] == [READ.arguments, GREP.arguments]
+    assert [call.call_id for call in calls] == [each.call_id for each in started]
+    assert len({call.call_id for call in calls}) == 2
+    assert (done.stop, done.message.cut) == ("calls", False)
+    written = "".join(each.text for each in seen if isinstance(each, CallDelta))
+    assert '"a.py"' in written or written == ""
+
+
+@over_vendors()
+async def test_text_is_yielded_while_the_model_still_writes(vendor: Vendor) -> None:
+    async with running(vendor, [Say(text=["one", "two", "three"], delay=0.15)]) as (_, model):
+        times = {
+            cast("TextDelta", each).text: time.monotonic()
+            async for each in cast("Any", model.stream(request(vendor)))
+            if isinstance(each, TextDelta)
+        }
+    assert times["three"] - times["one"] > 0.2
+
+
+@over_vendors()
+@pytest.mark.parametrize(
+    ("say", "stop"),
+    [
+        (Say(text="Done."), "end"),
+        (Say(text="Reading.", calls=[READ]), "calls"),
+        (Say(calls=[READ]), "calls"),
+        (Say(text="And then", stop="outputLimit"), "outputLimit"),
+        (Say(text="I can not.", stop="refused"), "refused"),
+    ],
+    ids=["end", "calls", "only calls", "outputLimit", "refused"],
+)
+async def test_the_reason_to_stop_is_told(vendor: Vendor, say: Say, stop: str) -> None:
+    async with running(vendor, [say]) as (_, model):
+        done = await answer(model, request(vendor))
+    assert done.stop == stop
+    assert done.message.cut == (stop == "outputLimit")
+
+
+@over_vendors()
+async def test_usage_is_counted(vendor: Vendor) -> None:
+    usage = {"input": 70, "output": 12, "cache_read": 30}
+    async with running(vendor, [Say(text="Hi.", usage=usage)]) as (_, model):
+        done = await answer(model, request(vendor))
+    assert (done.usage.input, done.usage.output, done.usage.cache_read) == (70, 12, 30)
+    assert done.usage.context == 112
+
+
+@over_vendors("thoughts")
+async def test_thought_tokens_are_told_apart(vendor: Vendor) -> None:
+    script = [Say(thought="Hm.", text="Hi.", usage={"output": 12, "thoughts": 400})]
+    async with running(vendor, script) as (_, model):
+        done = await answer(model, request(vendor))
+    assert (done.usage.output, done.usage.thoughts) == (12, 400)
+
+
+# Calls and results -------------------------------------------------------------------------------------
+
+
+def results(reply: Assistant, *texts: str, is_error: bool = False, notes: tuple[str, ...] = ()) -> Results:
+    """Results for the calls of the reply, in order; the last text answers all that remain."""
+    return Results(
+        results=tuple(
+            Result(call_id=call.call_id, tool=call.tool, text=texts[min(at, len(texts) - 1)], is_error=is_error)
+            for at, call in enumerate(reply.calls)
+        ),
+        notes=notes,
+    )
+
+
+@over_vendors()
+@pytest.mark.parametrize(
+    "answers",
+    [
+        {"texts": ("one", "two")},
+        {"texts": ("",)},
+        {"texts": ("  \n",)},
+        {"texts": ("",), "is_error": True},
+        {"texts": ("No such file.",), "is_error": True},
+        {"texts": ("ok",), "notes": ("The person says: hurry.", " ", "")},
+        {"texts": ("bad \ud800 bytes",)},
+        {"texts": ("x" * 200_000,)},
+    ],
+    ids=["plain", "empty", "blank", "empty error", "error", "notes", "lone surrogate", "long"],
+)
+async def test_results_of_all_kinds_are_accepted(vendor: Vendor, answers: dict[str, Any]) -> None:
+    async with running(vendor, [Say(text="Look.", calls=[READ, GREP]), Say(text="Fine.")]) as (_, model):
+        conversation = Conversation([User(text="Hello.")])
+        first = await answer(model, request(vendor, conversation=conversation))
+        conversation.append(first.message)
+        conversation.append(results(first.message, *answers.pop("texts"), **answers))
+        conversation.check()
+        done = await answer(model, request(vendor, conversation=conversation))
+    assert done.message.text == "Fine."
+
+
+@over_vendors()
+@pytest.mark.parametrize("written", ['{"path": "a', "[1, 2]", "not json", '"text"', "{}}"])
+async def test_arguments_that_are_no_object_come_as_written_and_can_be_answered(vendor: Vendor, written: str) -> None:
+    script = [Say(calls=[ToolUse("read_file", written)]), Say(text="Sorry.")]
+    if "rawArguments" in vendor.lacks:
+        pytest.skip("this wire carries objects only")
+    async with running(vendor, script) as (_, model):
+        conversation = Conversation([User(text="Hello.")])
+        first = await answer(model, request(vendor, conversation=conversation))
+        assert [call.arguments for call in first.message.calls] == [written]
+        conversation.append(first.message)
+        conversation.append(results(first.message, "The arguments are not a JSON object.", is_error=True))
+        await answer(model, request(vendor, conversation=conversation))
+
+
+@over_vendors()
+async def test_a_call_cut_by_the_output_limit_is_marked_and_can_be_answered(vendor: Vendor) -> None:
+    cut = ToolUse("read_file", {"path": "a"} if "rawArguments" in vendor.lacks else '{"path": "a')
+    script = [Say(text="I write", calls=[cut], stop="outputLimit"), Say(text="Shorter.")]
+    async with running(vendor, script) as (_, model):
+        conversation = Conversation([User(text="Hello.")])
+        first = await answer(model, request(vendor, conversation=conversation))
+        assert (first.stop, first.message.cut) == ("outputLimit", True)
+        conversation.append(first.message)
+        conversation.close_calls("Not run: the reply was cut.")
+        await answer(model, request(vendor, conversation=conversation))
+
+
+@over_vendors()
+async def test_a_long_tool_loop_is_accepted_and_append_only(vendor: Vendor) -> None:
+    thought = "" if "thoughts" in vendor.lacks else "Hm."
+    script = [Say(thought=thought, text="Next.", calls=[READ, GREP]) for _ in range(12)]
+    async with running(vendor, [*script, Say(text="End.")]) as (service, model):
+        conversation = Conversation([User(text="Hello.")])
+        while (done := await answer(model, request(vendor, conversation=conversation))).message.calls:
+            conversation.append(done.message)
+            conversation.append(results(done.message, "text", notes=("Keep going.",)))
+        conversation.append(done.message)
+        conversation.append(User(text="Again."))
+        service.script([Say(text="Yes.")])
+        await answer(model, request(vendor, conversation=conversation))
+        bodies = [_history(each.json) for each in service.requests]
+    for before, after in zip(bodies, bodies[1:], strict=False):
+        assert after[: len(before)] == before
+
+
+def _history(body: dict[str, Any]) -> list[str]:
+    """The messages of a body, without cache marks."""
+    return [repr(_unmarked(each)) for each in body.get("messages") or body.get("contents") or []]
+
+
+def _unmarked(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_unmarked(each) for each in cast("list[Any]", value)]
+    if isinstance(value, dict):
+        pairs = cast("dict[str, Any]", value).items()
+        return {name: _unmarked(each) for name, each in pairs if name != "cache_control"}
+    return value
+
+
+FOREIGN = [
+    User(text="Hello."),
+    Assistant(
+        parts=(
+            Thinking(text="Another model thought."),
+            Text(text="Reading."),
+            Call(call_id="call:1/ü", tool="read_file", arguments={"path": "a"}),
+            Call(call_id="call_1__", tool="read_file", arguments='{"broken'),
+        ),
+        native=Native(wire="elsewhere", model="other", blocks={"secret": "form"}, call_ids={"x": "call:1/ü"}),
+    ),
+    Results(
+        results=(
+            Result(call_id="call:1/ü", tool="read_file", text="text"),
+            Result(call_id="call_1__", tool="read_file", text="Not an object.", is_error=True),
+        ),
+        notes=("Go on.",),
+    ),
+    Assistant(parts=(Thinking(text="Only a thought."),)),
+    User(text="And?"),
+    Assistant(parts=(Text(text=""), Text(text=" Blank around. ")), cut=True),
+    User(text="  "),
+]
+
+
+@over_vendors()
+@pytest.mark.parametrize("length", range(1, len(FOREIGN) + 1))
+async def test_a_conversation_another_model_had_is_understood(vendor: Vendor, length: int) -> None:
+    messages = FOREIGN[:length]
+    if isinstance(messages[-1], Assistant) and messages[-1].calls:
+        messages = messages[:-1]
+    async with running(vendor, [Say(text="I see.")]) as (service, model):
+        await answer(model, request(vendor, *messages))
+        sent = service.requests[0].body.decode()
+    assert "Another model thought" not in sent
+    assert "secret" not in sent
+
+
+@over_vendors()
+async def test_a_reply_of_the_same_vendor_but_another_model_is_understood(vendor: Vendor) -> None:
+    async with running(vendor, [Say(text="Look.", calls=[READ]), Say(text="Fine.")]) as (_, model):
+        conversation = Conversation([User(text="Hello.")])
+        first = await answer(model, request(vendor, conversation=conversation))
+        native = cast("Native", first.message.native)
+        conversation.append(
+            first.message.model_copy(update={"native": native.model_copy(update={"model": "another-model"})})
+        )
+        conversation.append(results(first.message, "text"))
+        await answer(model, request(vendor, conversation=conversation))
+
+
+@over_vendors()
+async def test_a_conversation_survives_the_journal(vendor: Vendor) -> None:
+    """What was written as JSON and read again is sent to the byte as before."""
+    thought = "" if "thoughts" in vendor.lacks else "Hm."
+    script = [Say(thought=thought, text="Look.", calls=[READ]), Say(text="Fine."), Say(text="Fine.")]
+    async with running(vendor, script) as (service, model):
+        conversation = Conversation([User(text="Hello.")])
+        first = await answer(model, request(vendor, conversation=conversation))
+        conversation.append(first.message)
+        conversation.append(results(first.message, "text"))
+        await answer(model, request(vendor, conversation=conversation))
+        again = Conversation([type(each).model_validate_json(each.model_dump_json()) for each in conversation])
+        await answer(model, request(vendor, conversation=again))
+        assert service.requests[1].body == service.requests[2].body
+
+
+# Faults ------------------------------------------------------------------------------------------------
+
+FAULTS: list[tuple[str, Fault, type[ModelError], float | None]] = [
+    ("401", Fault("status", status=401), AuthFailed, None),
+    ("403", Fault("status", status=403), AuthFailed, None),
+    ("404", Fault("status", status=404, message="model: nothing"), RequestRefused, None),
+    ("400", Fault("status", status=400, message="tools: bad"), RequestRefused, None),
+    ("429", Fault("status", status=429), RateLimited, None),
+    ("429 with Retry-After", Fault("status", status=429, headers={"retry-after": "7"}), RateLimited, 7.0),
+    ("500", Fault("status", status=500), Overloaded, None),
+    ("502", Fault("status", status=502), Overloaded, None),
+    ("503 with Retry-After", Fault("status", status=503, headers={"retry-after": "3"}), Overloaded, 3.0),
+    ("529", Fault("status", status=529), Overloaded, None),
+    ("redirect", Fault("status", status=307, headers={"location": "http://127.0.0.1:9/"}), RequestRefused, None),
+    ("reset before headers", Fault("reset", headers_first=False), Unreachable, None),
+    ("reset after headers", Fault("reset"), StreamBroken, None),
+    ("reset in mid-stream", Fault("reset", after=3), StreamBroken, None),
+    ("no finish marker", Fault("unfinished"), StreamBroken, None),
+    ("cut in a string", Fault("cut", after=2), StreamBroken, None),
+    ("cut in the first event", Fault("cut"), StreamBroken, None),
+    ("empty stream", Fault("empty"), StreamBroken, None),
+    ("malformed event", Fault("malformed", after=2), StreamBroken, None),
+    ("malformed first event", Fault("malformed"), StreamBroken, None),
+]
+
+
+@over_vendors()
+@pytest.mark.parametrize(("fault", "error", "wait"), [row[1:] for row in FAULTS], ids=[row[0] for row in FAULTS])
+async def test_a_fault_is_a_typed_error(vendor: Vendor, fault: Fault, error: type[ModelError], wait: float) -> None:
+    async with running(vendor, [fault]) as (service, model):
+        with pytest.raises(ModelError) as caught:
+            await answer(model, request(vendor))
+        await _until(lambda: service.open_streams == 0)
+    assert type(caught.value) is error
+    assert caught.value.retry_after == wait
+    assert str(caught.value)[-1] in ".!?…)"
+
+
+@over_vendors("errorEvent")
+@pytest.mark.parametrize("after", [0, 2])
+async def test_an_error_event_after_200_is_a_typed_error(vendor: Vendor, after: int) -> None:
+    async with running(vendor, [Fault("errorEvent", after=after, message="Overloaded")]) as (_, model):
+        with pytest.raises(Overloaded):
+            await answer(model, request(vendor))
+
+
+@over_vendors()
+async def test_a_prompt_over_the_window_is_context_too_long(vendor: Vendor) -> None:
+    async with running(vendor, []) as (service, model):
+        cast("Any", service).window = 10
+        with pytest.raises(ContextTooLong):
+            await answer(model, request(vendor))
+        service.refused.clear()
+
+
+@over_vendors()
+async def test_an_address_where_nobody_listens_is_unreachable(vendor: Vendor) -> None:
+    model = vendor.model(KEY, "http://127.0.0.1:9")
+    with pytest.raises(Unreachable, match=r"127\.0\.0\.1:9"):
+        await answer(model, request(vendor))
+    await model.close()
+
+
+@over_vendors()
+async def test_the_key_is_nowhere_to_be_seen(vendor: Vendor) -> None:
+    faults: list[Step] = [Fault("status", status=status, message=f"bad key {KEY}") for status in (400, 401, 429, 500)]
+    if "errorEvent" not in vendor.lacks:
+        faults.append(Fault("errorEvent", after=1, message=f"bad key {KEY}"))
+    async with running(vendor, faults) as (_, model):
+        for _each in faults:
+            with pytest.raises(ModelError) as caught:
+                await answer(model, request(vendor))
+            error = caught.value
+            assert KEY not in f"{error} {error!r} {error.details} {error.__cause__!r} {model!r}"
+
+
+# Silence, cancelling, retries --------------------------------------------------------------------------
+
+
+@over_vendors()
+@pytest.mark.parametrize("after", [0, 3])
+async def test_silence_is_noticed_and_tried_again(vendor: Vendor, after: int) -> None:
+    script: list[Step] = [Fault("silence", after=after), Say(text="Here.")]
+    async with running(vendor, script) as (service, model):
+        seen = [each async for each in stream_with_retry(model, request(vendor), QUICK)]
+        assert service.requests[0].dropped.is_set()
+    retries = [each for each in seen if isinstance(each, Retrying)]
+    assert len(retries) == 1
+    assert "silent" in retries[0].reason
+
+
+@over_vendors()
+async def test_what_a_broken_attempt_showed_is_withdrawn_before_the_next(vendor: Vendor) -> None:
+    script: list[Step] = [Say(text=["dead ", "words"], fault=Fault("unfinished")), Say(text="Alive.")]
+    async with running(vendor, script) as (_, model):
+        shown = ""
+        async for each in stream_with_retry(model, request(vendor), QUICK):
+            if isinstance(each, TextDelta):
+                shown += each.text
+            elif isinstance(each, Withdrawn):
+                assert shown == "dead words"
+                shown = ""
+    assert shown == "Alive."
+
+
+@over_vendors("thoughts")
+async def test_a_reply_of_thoughts_alone_is_no_answer(vendor: Vendor) -> None:
+    async with running(vendor, [Say(thought="Hm."), Say(text="Here.")]) as (service, model):
+        seen = [each async for each in stream_with_retry(model, request(vendor), QUICK)]
+        assert len(service.requests) == 2
+    assert [type(each) for each in seen if isinstance(each, Withdrawn | Retrying)] == [Withdrawn, Retrying]
+
+
+@over_vendors()
+@pytest.mark.parametrize("step", [Say(text=["a"] * 50, delay=0.05), Fault("silence"), Say(text="a", wait=30)])
+async def test_cancelling_drops_the_connection_at_once(vendor: Vendor, step: Step) -> None:
+    async with running(vendor, [step]) as (service, model):
+        task = asyncio.create_task(deltas(model, request(vendor)))
+        await _until(lambda: len(service.requests) == 1)
+        await asyncio.sleep(0.08)
+        cancelled = time.monotonic()
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        await asyncio.wait_for(service.requests[0].dropped.wait(), 2)
+        assert cast("float", service.requests[0].dropped_at) - cancelled < 0.5
+
+
+@over_vendors()
+async def test_closing_the_stream_drops_the_connection(vendor: Vendor) -> None:
+    async with running(vendor, [Say(text=["a"] * 50, delay=0.05)]) as (service, model):
+        async with aclosing(cast("Any", model.stream(request(vendor)))) as stream:
+            async for _each in stream:
+                break
+        await asyncio.wait_for(service.requests[0].dropped.wait(), 2)
+
+
+@over_vendors()
+async def test_streams_at_once_do_not_mix(vendor: Vendor) -> None:
+    words = [f"w{at}" for at in range(8)]
+    async with running(vendor, [Say(text=[word] * 5, delay=0.01) for word in words]) as (_, model):
+        dones = await asyncio.gather(*(answer(model, request(vendor)) for _ in words))
+    assert sorted(done.message.text for done in dones) == sorted(word * 5 for word in words)
+
+
+async def _until(holds: Any) -> None:
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(5):
+            while not holds():
+                await asyncio.sleep(0.005)
+    assert holds()
