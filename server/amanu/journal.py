@@ -256,6 +256,7 @@ def _open(folder: Path) -> tuple[sqlite3.Connection, str, lease.Lease]:
             sync_folder(folder.parent)
         held = lease.take(folder)
         try:
+            files.remove_unfinished(folder / "blobs")
             db, damage = journal_file.open_to_write(folder)
         except BaseException:
             held.release()

@@ -14,14 +14,15 @@ _NOT_ALLOWED = (errno.EACCES, errno.EPERM, errno.EROFS)
 def is_damage(error: Exception) -> bool:
     """The file is not what we wrote: broken pages, not a database, or tables that are missing."""
     name: str = getattr(error, "sqlite_errorname", "") if isinstance(error, sqlite3.Error) else ""
-    return name.startswith(("SQLITE_CORRUPT", "SQLITE_NOTADB")) or name == "SQLITE_ERROR"
+    return name.startswith(("SQLITE_CORRUPT", "SQLITE_NOTADB", "SQLITE_IOERR_SHORT_READ")) or name == "SQLITE_ERROR"
 
 
 def storage_error(error: Exception, folder: Path) -> AmanuError:
     """The failure of SQLite or of the system, as the error a client sees. `folder`: where it happened."""
     name: str = getattr(error, "sqlite_errorname", "") if isinstance(error, sqlite3.Error) else ""
     number = error.errno if isinstance(error, OSError) else None
-    if name == "SQLITE_FULL" or number in _FULL:
+    # SQLite calls the lack of room for its shared-memory file an I/O error.
+    if name == "SQLITE_FULL" or number in _FULL or (name.startswith("SQLITE_IOERR") and _no_room(folder)):
         message = f"The disk is full: Amanu cannot save this session in {folder}."
         hint = "Free some space and try again; what could not be saved is kept in memory until then."
     elif name.startswith(("SQLITE_READONLY", "SQLITE_PERM", "SQLITE_CANTOPEN")) or number in _NOT_ALLOWED:
@@ -38,6 +39,15 @@ def storage_error(error: Exception, folder: Path) -> AmanuError:
         message = f"Amanu could not use its files in {folder}: {reason}."
         hint = "Check the disk and try again; what could not be saved is kept in memory until then."
     return AmanuError("storageError", message, hint=hint)
+
+
+def _no_room(folder: Path) -> bool:
+    """Less than SQLite needs to start writing: a page and 32 KB of shared memory, with some to spare."""
+    try:
+        disk = os.statvfs(folder)
+    except OSError:
+        return False
+    return disk.f_bavail * disk.f_frsize < 128 * 1024
 
 
 def sync_folder(folder: Path) -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 from amanu.storage.failure import sync_folder
 from amanu_protocol.errors import AmanuError
 
+_UNFINISHED = ".tmp-"
 _BLOB_ID = re.compile(r"[0-9a-f]{64}\Z")
 
 
@@ -18,7 +19,7 @@ def write_whole(path: Path, data: bytes) -> None:
 
     Durable on return; readable by its owner only. Raises `OSError`, leaving nothing behind.
     """
-    descriptor, name = tempfile.mkstemp(prefix=".tmp-", dir=path.parent)
+    descriptor, name = tempfile.mkstemp(prefix=_UNFINISHED, dir=path.parent)
     try:
         with os.fdopen(descriptor, "wb") as file:
             file.write(data)
@@ -55,3 +56,9 @@ def read_blob(folder: Path, blob_id: str) -> bytes:
     if hashlib.sha256(data).hexdigest() != blob_id:
         raise AmanuError("blobNotFound", "This output was damaged on the disk and cannot be shown.")
     return data
+
+
+def remove_unfinished(folder: Path) -> None:
+    """Remove what a process that died while writing blobs left. Only for who holds the lease."""
+    for path in folder.glob(f"{_UNFINISHED}*"):
+        path.unlink(missing_ok=True)
