@@ -48,7 +48,7 @@ class Anthropic(Service):
         self._issued: dict[str, tuple[dict[str, Any], str, str]] = {}
         """Signature (or data) → block, model, digest of what came before it."""
         self._openings: dict[str, str] = {}
-        """Call id → signature of the thinking its message opened with."""
+        """Call id → signature of the thinking its message opened with, "" if with none."""
         self._made = 0
 
     # what it refuses ---------------------------------------------------------------------------------
@@ -167,15 +167,14 @@ class Anthropic(Service):
         calls = [block["id"] for block in blocks if block["type"] == "tool_use"]
         if not in_loop or not calls or body.get("thinking", {}).get("type") not in ("enabled", "adaptive"):
             return
-        opening = self._openings.get(calls[0])
-        issued = self._issued.get(opening or "")
-        if issued is not None and facts["prefix_checked"] and issued[2] != _prefix(body, at):
-            return  # rightly dropped
-        if issued is not None and issued[1] != body["model"]:
-            opening = None
         opens = blocks[0]["type"] in _THINKING
-        budget = body["thinking"]["type"] == "enabled"
-        need(opens or not (opening or budget), f"messages.{at}: expected `thinking`, found `{blocks[0]['type']}`")
+        opening = self._openings.get(calls[0])
+        if opening is None:  # another service wrote this reply
+            need(opens or facts["adaptive"], f"messages.{at}: expected `thinking`, found `{blocks[0]['type']}`")
+        elif opening in self._issued:
+            _, model, prefix = self._issued[opening]
+            dropped = model != body["model"] or (facts["prefix_checked"] and prefix != _prefix(body, at))
+            need(opens or dropped, f"messages.{at}: expected `thinking`, found `{blocks[0]['type']}`")
 
     # what it says --------------------------------------------------------------------------------------
 

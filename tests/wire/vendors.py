@@ -1,11 +1,12 @@
 """The vendors the behaviour tests run over: how to start the strict service, how to reach it, which model."""
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any, cast
 
 import pytest
+
 from amanu.conversation import Conversation, Message, User
 from amanu.models.anthropic import AnthropicModel
 from amanu.models.base import Delta, Done, Model, Request, ToolSpec
@@ -26,7 +27,7 @@ class Vendor:
     """From key and base URL."""
     model_id: str
     lacks: frozenset[str] = field(default_factory=frozenset[str])
-    """Of: "thoughts", "refusalDetail", "errorEvent", "cacheWrite"."""
+    """Of: "thoughts", "refusalDetail", "errorEvent", "rawArguments" (the service itself parses arguments)."""
 
 
 VENDORS = [
@@ -42,7 +43,7 @@ TOOLS = (
 
 
 @asynccontextmanager
-async def running(vendor: Vendor, script: Script, *, lint_ok: bool = False) -> AsyncIterator[tuple[Service, Model]]:
+async def running(vendor: Vendor, script: Script, *, lint_ok: bool = False) -> AsyncGenerator[tuple[Service, Model]]:
     """The vendor's service and a model that talks to it. At the end no stream may be open, nothing may have been
     refused, and there may be no lint."""
     service = vendor.service(script)
