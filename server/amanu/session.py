@@ -138,7 +138,7 @@ class Session:
         if epoch == self.emit.epoch and since_seq is not None:
             missed = self.emit.since(since_seq)
             if missed is not None:
-                return SessionAttachResult(epoch=epoch, from_seq=from_seq, events=missed)
+                return SessionAttachResult(epoch=self.emit.epoch, from_seq=from_seq, events=missed)
         return SessionAttachResult(epoch=self.emit.epoch, from_seq=from_seq, state=self.view())
 
     def detach(self, client: Client) -> None:

@@ -33,12 +33,20 @@ KEPT_CHARACTERS = 8_000_000
 class Client(Protocol):
     """One connection through a front."""
 
-    name: str
-    """clientInfo.name, e.g. "Visual Studio Code"; "" if unknown."""
-    environment: Mapping[str, str]
-    """The client's own, not the daemon's."""
-    trusted_roots: Collection[str]
-    """Absolute paths the client declared trusted."""
+    @property
+    def name(self) -> str:
+        """clientInfo.name, e.g. "Visual Studio Code"; "" if unknown."""
+        ...
+
+    @property
+    def environment(self) -> Mapping[str, str]:
+        """The client's own, not the daemon's."""
+        ...
+
+    @property
+    def trusted_roots(self) -> Collection[str]:
+        """Absolute paths the client declared trusted."""
+        ...
 
     def send(self, message: EventMessage) -> None:
         """Pass an event on. Never blocks, never raises."""

@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field
 
@@ -12,7 +12,7 @@ from amanu.agent.calls import AnyTool, Calls
 from amanu.agent.emit import Emit
 from amanu.agent.reply import Reply
 from amanu.conversation import Assistant, Conversation, Results, User
-from amanu.models.base import Done, Model, ModelError, Request, ToolSpec
+from amanu.models.base import Delta, Done, Model, ModelError, Request, ToolSpec
 from amanu.models.retry import Retrying, Withdrawn, stream_with_retry
 from amanu_protocol.events import EndReason, ItemCompleted, RetryChanged, StepEnded, UsageChanged
 from amanu_protocol.items import ModelInfo, Notice, Retry, Usage
@@ -143,9 +143,9 @@ async def _ask_model(turn: Turn, step: int) -> Done:
     return done
 
 
-async def _show(turn: Turn, reply: Reply, stream: AsyncIterator[object]) -> Done:
+async def _show(turn: Turn, reply: Reply, stream: AsyncGenerator[Delta | Retrying | Withdrawn]) -> Done:
     waiting = False
-    async with aclosing(stream) as deltas:  # pyright: ignore
+    async with aclosing(stream) as deltas:
         async for delta in deltas:
             if waiting:
                 waiting = False

@@ -1,0 +1,272 @@
+"""The loop, with a played model and recording tools."""
+
+import asyncio
+from collections.abc import AsyncIterator, Iterator
+from typing import Any
+
+import pytest
+
+from amanu.agent import approval
+from amanu.agent.turn import CUT_CALL, GO_ON, run_turn
+from amanu.conversation import NOT_RUN, Results, User
+from amanu.models.base import AuthFailed, Delta, Request, StreamBroken, TextDelta
+from amanu.models.retry import Policy
+from amanu_protocol.events import ItemsWithdrawn
+from amanu_protocol.requests import ApprovalResolveParams
+from loop_stage import Call, Emitted, Reply, Stage, call, says
+
+
+@pytest.fixture(autouse=True)
+def no_guard(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setattr(approval, "GUARD_SECONDS", 0.0)
+    yield
+
+
+async def play(*replies: Reply, **options: Any) -> tuple[Stage, str]:
+    stage = Stage(replies, **options)
+    async with asyncio.timeout(5):
+        ending = await run_turn(stage.turn)
+    stage.conversation.check()
+    return stage, ending.reason
+
+
+async def test_an_answer_ends_the_turn() -> None:
+    stage, reason = await play(says("Hello there", thought="**Greeting** politely"))
+    assert reason == "completed"
+    kinds = [(item.kind, getattr(item, "text", "")) for item in stage.emitted.state.items]
+    assert kinds == [("thought", "**Greeting** politely"), ("answer", "Hello there")]
+    assert getattr(stage.emitted.state.items[0], "subject") == "Greeting"  # noqa: B009
+    assert stage.turn.usage.input_tokens == 10
+    assert stage.turn.usage.cost_usd == pytest.approx((10 * 1 + 5 * 10) / 1e6)
+
+
+async def test_results_go_back_in_call_order_whatever_finishes_first() -> None:
+    stage = Stage([says("", call("read", "a"), call("read", "b", path="b.py")), says("done")])
+    stage.recorder.gates["a"] = asyncio.Event()
+    task = asyncio.create_task(run_turn(stage.turn))
+    while "end b" not in stage.recorder.log:
+        await asyncio.sleep(0)
+    assert stage.recorder.log == ["start a", "start b", "end b"]  # side by side
+    stage.recorder.gates["a"].set()
+    assert (await task).reason == "completed"
+    assert [call_id for call_id, _ in stage.results()] == ["a", "b"]
+
+
+@pytest.mark.parametrize(
+    ("bad", "expected"),
+    [
+        (call("raed", "x"), "There is no tool 'raed'. There is: read."),
+        (call("read", "x", pth="a"), "Wrong arguments for read: pth: Extra inputs are not permitted."),
+        (call("read", "x", path=7), "Wrong arguments for read: path: Input should be a valid string."),
+        (Call(call_id="x", tool="read", arguments='{"path": "a'), "The arguments of read are not a JSON object."),
+        (call("read", "x", fails=True), "it did not work; try another way"),
+        (call("crash", "x"), "crash failed because of an internal error of Amanu."),
+    ],
+)
+async def test_a_call_that_cannot_work_tells_the_model_why(bad: Call, expected: str) -> None:
+    stage, reason = await play(says("", bad), says("sorry"))
+    assert reason == "completed"
+    assert stage.states() == {"x": "failed"}
+    (only,) = stage.results()
+    assert only[1].startswith(expected)
+
+
+async def order(mode: Any, answers: dict[str, str], *calls: Call) -> list[str]:
+    stage, _ = await play(says("", *calls), says("done"), mode=mode, answers=answers)
+    return stage.recorder.log
+
+
+ALLOW_ALL = {"w1": "allow", "w2": "allow", "x": "allow"}
+
+
+@pytest.mark.parametrize(
+    ("calls", "before"),
+    [
+        # writers of one path in order, a read after the write it depends on
+        ([call("write", "w1"), call("write", "w2")], [("end w1", "start w2")]),
+        ([call("write", "w1"), call("read", "r")], [("end w1", "start r")]),
+        # everything after an approved command; a command after every earlier writer
+        ([call("write", "w1"), call("run", "x")], [("end w1", "start x")]),
+        ([call("run", "x"), call("write", "w1", path="b.py")], [("end x", "start w1")]),
+    ],
+)
+async def test_order(calls: list[Call], before: list[tuple[str, str]]) -> None:
+    log = await order("ask", ALLOW_ALL, *calls)
+    for first, second in before:
+        assert log.index(first) < log.index(second)
+
+
+async def test_a_pending_approval_delays_nothing_else() -> None:
+    calls = [call("run", "x"), call("write", "w1", path="b.py"), call("read", "r"), call("read", "s", path="c.py")]
+    stage = Stage([says("", *calls), says("done")])
+    task = asyncio.create_task(run_turn(stage.turn))
+    while stage.recorder.log.count("end r") + stage.recorder.log.count("end s") < 2:
+        await asyncio.sleep(0)
+    asked = {each.tool_call_id for each in stage.emitted.state.approvals}
+    assert asked == {"x", "w1"}  # both questions stand at the same time
+    for call_id in ("w1", "x"):
+        stage.approvals.resolve(ApprovalResolveParams(session_id="s", tool_call_id=call_id, decision="allow"), "test")
+    await task
+    assert stage.recorder.log.index("end x") < stage.recorder.log.index("start w1")
+
+
+async def test_a_rejection_goes_to_the_model_with_its_reason() -> None:
+    stage, _ = await play(says("", call("write", "w1")), says("ok"), answers={"w1": "reject:use the other file"})
+    assert stage.results() == [("w1", "The person rejected this and said: use the other file")]
+    assert stage.states() == {"w1": "rejected"}
+    assert stage.recorder.log == []
+
+
+@pytest.mark.parametrize("word", ["", "ALLOW", "yes", "allow ", "ok", "maybe"])
+async def test_an_unknown_answer_is_a_refusal(word: str) -> None:
+    stage, _ = await play(says("", call("write", "w1")), says("ok"), answers={"w1": word})
+    assert stage.states() == {"w1": "rejected"}
+    assert stage.recorder.log == []
+
+
+async def test_headless_denies_and_names_what_would_have_allowed() -> None:
+    stage, _ = await play(says("", call("run", "x", path="make test")), says("ok"), headless=True)
+    assert stage.results() == [
+        ("x", "Nobody is there to ask. It would have been permitted by --allow 'run(make test)'.")
+    ]
+    assert stage.recorder.log == []
+
+
+async def test_plan_mode_denies_by_rule() -> None:
+    stage, _ = await play(says("", call("write", "w1")), says("ok"), mode="plan")
+    assert stage.states() == {"w1": "rejected"}
+    assert "mode plan: deny @write" in stage.results()[0][1]
+
+
+async def test_an_effect_waits_until_its_decision_is_on_disk() -> None:
+    stage, _ = await play(says("", call("write", "w1")), says("ok"), mode="acceptEdits")
+    executing = next(
+        at
+        for at, event in enumerate(stage.emitted.events)
+        if event.kind == "itemChanged" and getattr(event.item, "state", "") == "executing"
+    )
+    assert executing + 1 in stage.emitted.durable_after
+
+
+async def test_steering_after_results_and_when_the_model_was_done() -> None:
+    notes = [["use tabs"], [], ["and one more thing"], []]
+    stage, _ = await play(says("", call("read", "r")), says("done"), says("really done"), notes=notes)
+    third = list(stage.conversation)[2]
+    assert isinstance(third, Results)
+    assert third.notes == ("use tabs",)
+    stage, _ = await play(says("done"), says("really done"), notes=[["and one more thing"]])
+    assert list(stage.conversation)[2] == User(text="and one more thing")
+
+
+async def test_the_step_limit_ends_with_an_offer_to_go_on() -> None:
+    stage = Stage([says("", call("read", f"r{n}")) for n in range(9)], max_steps=3)
+    ending = await run_turn(stage.turn)
+    assert (ending.reason, ending.can_continue) == ("stepLimit", True)
+    assert len(stage.model.requests) == 3
+    stage.conversation.check()
+
+
+async def test_the_cost_limit() -> None:
+    stage = Stage([says("", call("read", f"r{n}")) for n in range(9)])
+    stage.turn.max_cost_usd = 0.0001
+    ending = await run_turn(stage.turn)
+    assert ending.reason == "costLimit"
+    assert len(stage.model.requests) == 2
+
+
+async def test_a_reply_cut_at_the_output_limit_is_continued_and_its_calls_are_not_run() -> None:
+    cut = says("half a sen", stop="outputLimit", cut=True)
+    stage, reason = await play(cut, says("tence"))
+    assert reason == "completed"
+    assert stage.model.requests[1][-1] == User(text=GO_ON)
+    assert stage.emitted.entries.count(User(text=GO_ON)) == 1
+    cut_call = says("", call("write", "w1"), stop="outputLimit", cut=True)
+    stage, _ = await play(cut_call, says("ok"), mode="auto")
+    assert stage.results() == [("w1", CUT_CALL)]
+    assert stage.recorder.log == []
+
+
+async def test_a_refused_key_ends_the_turn_and_the_conversation_stays_whole() -> None:
+    stage = Stage([AuthFailed("The key was refused.")])
+    ending = await run_turn(stage.turn)
+    assert (ending.reason, ending.message, ending.can_continue) == ("failed", "The key was refused.", True)
+    stage.conversation.check()
+
+
+async def cancelled_after(stage: Stage, event: int) -> None:
+    """Run the turn and cancel it when it has emitted that many events."""
+    task = asyncio.create_task(run_turn(stage.turn))
+    emitted: Emitted = stage.emitted
+    answer = emitted.watch
+
+    def watch(latest: Any) -> None:
+        answer(latest)
+        if len(emitted.events) == event:
+            task.cancel()
+
+    emitted.watch = watch
+    with pytest.raises(asyncio.CancelledError):
+        async with asyncio.timeout(5):
+            await task
+
+
+def busy_turn() -> Stage:
+    calls = [call("read", "r"), call("write", "w1"), call("run", "x"), call("write", "w2", path="c.py")]
+    return Stage(
+        [says("Let me look", *calls, thought="**Hm** well"), says("done")],
+        mode="ask",
+        answers={"w1": "allow", "x": "no"},
+    )
+
+
+@pytest.mark.parametrize("event", range(1, 29))
+async def test_cancel_at_every_event_leaves_one_result_per_call_and_nothing_running(event: int) -> None:
+    stage = busy_turn()
+    await cancelled_after(stage, event)
+    stage.conversation.check()
+    log = list(stage.recorder.log)
+    await asyncio.sleep(0.01)
+    assert stage.recorder.log == log  # nothing goes on
+    for started in (line.split()[1] for line in log if line.startswith("start")):
+        assert any(call_id == started for call_id, _ in stage.results())
+    assert not stage.emitted.state.approvals
+    assert all(state in ("succeeded", "failed", "cancelled", "rejected") for state in stage.states().values()), (
+        stage.states()
+    )
+
+
+async def test_cancelled_before_a_call_ran_says_so() -> None:
+    stage = Stage([says("", call("run", "x"))])
+    task = asyncio.create_task(run_turn(stage.turn))
+    while not stage.emitted.state.approvals:
+        await asyncio.sleep(0)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert stage.results() == [("x", NOT_RUN)]
+
+
+async def test_a_withdrawn_attempt_leaves_no_ghost(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Policy, "delay", lambda self, retry: 0.0)
+
+    class Breaking:
+        def __init__(self) -> None:
+            self.tries = 0
+
+        async def stream(self, request: Request) -> AsyncIterator[Delta]:
+            self.tries += 1
+            if self.tries == 1:
+                yield TextDelta("dead words")
+                raise StreamBroken("cut")
+            for delta in says("live words"):
+                yield delta
+
+        async def close(self) -> None:
+            pass
+
+    stage = Stage([])
+    stage.turn.model = Breaking()
+    ending = await run_turn(stage.turn)
+    assert ending.reason == "completed"
+    assert [getattr(item, "text", "") for item in stage.emitted.state.items] == ["live words"]
+    assert any(isinstance(event, ItemsWithdrawn) for event in stage.emitted.events)

@@ -1,0 +1,109 @@
+"""Every call has exactly one result before the next request, whatever a crash left in the journal."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from amanu.conversation import (
+    ENTRY,
+    INTERRUPTED,
+    Assistant,
+    BrokenConversation,
+    Call,
+    Conversation,
+    Message,
+    Result,
+    Results,
+    Text,
+    User,
+)
+
+
+def user(text: str = "hi") -> User:
+    return User(text=text)
+
+
+def reply(*ids: str, text: str = "ok") -> Assistant:
+    return Assistant(parts=(Text(text=text), *(Call(call_id=each, tool="t", arguments={}) for each in ids)))
+
+
+def result(call_id: str, text: str = "done") -> Result:
+    return Result(call_id=call_id, tool="t", text=text)
+
+
+def results(*ids: str, notes: tuple[str, ...] = ()) -> Results:
+    return Results(results=tuple(result(each) for each in ids), notes=notes)
+
+
+def note(text: str) -> Results:
+    return Results(results=(), notes=(text,))
+
+
+def interrupted(call_id: str) -> Result:
+    return Result(call_id=call_id, tool="t", text=INTERRUPTED, is_error=True)
+
+
+@pytest.mark.parametrize(
+    ("entries", "expected"),
+    [
+        ([user(), reply()], [user(), reply()]),
+        # results come in the order they were finished, and go in call order
+        ([reply("a", "b"), result("b"), result("a")], [reply("a", "b"), results("a", "b")]),
+        # a crash while b ran
+        ([reply("a", "b"), result("a")], [reply("a", "b"), Results(results=(result("a"), interrupted("b")))]),
+        ([reply("a")], [reply("a"), Results(results=(interrupted("a"),))]),
+        # strays and repeats change nothing
+        ([user(), result("x")], [user()]),
+        ([reply("a"), result("a"), result("a", "again")], [reply("a"), results("a")]),
+        # notes come after results, else as a message of their own
+        ([reply("a"), result("a"), note("n")], [reply("a"), results("a", notes=("n",))]),
+        ([reply("a"), note("n"), result("a")], [reply("a"), results("a", notes=("n",))]),
+        ([reply(), note("n"), note("m")], [reply(), user("n"), user("m")]),
+        ([reply("a"), user("next")], [reply("a"), Results(results=(interrupted("a"),)), user("next")]),
+    ],
+)
+def test_load(entries: list[User | Assistant | Result | Results], expected: list[Message]) -> None:
+    assert list(Conversation.load(entries)) == expected
+
+
+@pytest.mark.parametrize(
+    "messages",
+    [
+        [reply("a")],
+        [reply("a"), user()],
+        [reply("a"), results("b")],
+        [reply("a", "b"), results("b", "a")],
+        [user(), results("a")],
+        [results("a")],
+    ],
+)
+def test_a_broken_end_is_never_sent(messages: list[Message]) -> None:
+    with pytest.raises(BrokenConversation):
+        Conversation(messages).check()
+
+
+ids = st.sampled_from("abcd")
+entries = st.lists(
+    st.one_of(
+        st.builds(user),
+        st.builds(lambda each: reply(*each), st.lists(ids, unique=True, max_size=3)),
+        st.builds(result, ids),
+        st.builds(note, st.just("n")),
+    )
+)
+
+
+@given(entries)
+def test_whatever_was_journalled_loads_into_a_conversation_that_may_be_sent(
+    journalled: list[User | Assistant | Result | Results],
+) -> None:
+    loaded = list(Conversation.load(journalled))
+    for end in range(1, len(loaded) + 1):
+        if not (isinstance(loaded[end - 1], Assistant) and loaded[end - 1].calls):  # pyright: ignore
+            Conversation(loaded[:end]).check()
+    Conversation(loaded).check()
+
+
+@given(entries)
+def test_entries_survive_the_journal(journalled: list[User | Assistant | Result | Results]) -> None:
+    assert [ENTRY.validate_json(ENTRY.dump_json(entry)) for entry in journalled] == journalled
