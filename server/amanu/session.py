@@ -127,7 +127,7 @@ class Session:
         for event, entry in self._closing:
             self.emit(event, entry)
         self._closing = []
-        await self._proposals.restore(self.state.proposals)
+        self._proposals.restore(self.state.proposals)
 
     # Watching ---------------------------------------------------------------------------------------
 
