@@ -215,7 +215,8 @@ class ProposedFile(Wire):
     """Of the base text's bytes; of nothing for `create`."""
     base_version: int | None = None
     """Document version, when the base was an open buffer."""
-    base_text: str
+    base_text: str | None = None
+    """None in later versions: as in the first, it never changes."""
     hunks: list[Hunk]
     added: int
     removed: int

@@ -169,9 +169,18 @@ def _others(state: SessionState, tool_call_id: str) -> list[Approval]:
 def _put_proposal(state: SessionState, proposal: Proposal) -> None:
     for at, known in enumerate(state.proposals):
         if known.proposal_id == proposal.proposal_id:
-            state.proposals[at] = proposal
+            state.proposals[at] = _with_base_texts(proposal, known)
             return
     state.proposals.append(proposal)
+
+
+def _with_base_texts(proposal: Proposal, known: Proposal) -> Proposal:
+    bases = {file.path: file.base_text for file in known.files}
+    files = [
+        file if file.base_text is not None else file.model_copy(update={"base_text": bases.get(file.path)})
+        for file in proposal.files
+    ]
+    return proposal.model_copy(update={"files": files})
 
 
 def _change_session(state: SessionState, event: SessionChanged) -> None:

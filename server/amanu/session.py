@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -415,7 +415,7 @@ class Session:
         return text
 
     def _proposal_changed(self, proposal: Proposal) -> None:
-        self.emit(ProposalChanged(proposal=proposal))
+        self.emit(ProposalChanged(proposal=_lean(proposal, self.state.proposals)))
         if proposal.state == "settled":
             self._approvals.finish_reviews(proposal.proposal_id)
 
@@ -443,6 +443,19 @@ class Session:
                 "This session is open in another Amanu daemon; here it can only be looked at.",
                 hint="Use the editor that has it, or close it there.",
             )
+
+
+def _lean(proposal: Proposal, known: Sequence[Proposal]) -> Proposal:
+    """Without the base texts that went out with an earlier version."""
+    sent = next((each for each in known if each.proposal_id == proposal.proposal_id), None)
+    if sent is None:
+        return proposal
+    bases = {file.path: file.base_text for file in sent.files}
+    files = [
+        file.model_copy(update={"base_text": None}) if bases.get(file.path) == file.base_text else file
+        for file in proposal.files
+    ]
+    return proposal.model_copy(update={"files": files})
 
 
 def _turn_id(prompt_id: str) -> str:
