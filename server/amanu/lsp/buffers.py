@@ -1,0 +1,259 @@
+"""Open documents of one connection: what its editor shows, and edits through it. The `Editor` of the overlay.
+
+Documents are known by the absolute path of their `file:` URI, and by its real path where links lead elsewhere.
+Edits are counted as applied by evidence: the client's own hash (`amanu/editor/apply`), or a didChange that gives
+exactly the expected text (`workspace/applyEdit`, whose answer is only a hint: Neovim says `applied: true` of an edit
+it dropped).
+"""
+
+import asyncio
+import hashlib
+import logging
+import os
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote_to_bytes, urlsplit
+
+from pydantic import ValidationError
+
+from amanu.lsp.protocol import ClientError
+from amanu.lsp.text import Encoding, Position, Text, breaks_for
+from amanu.workspace.overlay import Buffer
+from amanu_protocol.requests import EditorApplyParams, EditorApplyResult, TextEdit
+
+CONFIRM = 2.0
+"""Seconds in which an editor must show the expected text (DESIGN §6.4)."""
+ANSWER = 10.0
+"""Seconds in which a client with `amanu/editor/apply` must answer; saving may run formatters."""
+
+log = logging.getLogger(__name__)
+
+Ask = Callable[[str, Any], Awaitable[Any]]
+
+
+@dataclass
+class _Document:
+    uri: str
+    path: Path
+    real: Path
+    version: int
+    text: Text
+    expected: dict[str, asyncio.Event] = field(default_factory=dict[str, asyncio.Event])
+    """Texts somebody waits to see."""
+
+    def saw(self) -> None:
+        if self.expected and (event := self.expected.get(self.text.text)) is not None:
+            event.set()
+
+
+class Buffers:
+    """`ask` sends a request to the client; `own_apply` and `versions` are what the client offers
+    (`amanu/editor/apply`, `workspaceEdit.documentChanges`)."""
+
+    def __init__(
+        self, name: str, ask: Ask, encoding: Encoding, *, own_apply: bool = False, versions: bool = False
+    ) -> None:
+        self.name = name
+        self._ask = ask
+        self._encoding: Encoding = encoding
+        self._own_apply = own_apply
+        self._versions = versions
+        self._by_uri: dict[str, _Document] = {}
+        self._by_path: dict[Path, _Document] = {}
+
+    # What the editor reports ------------------------------------------------------------------------
+
+    def opened(self, uri: str, version: int, text: str) -> None:
+        """didOpen. Documents that are no files are not ours. Opening again replaces the text."""
+        path = path_of(uri)
+        if path is None:
+            return
+        self.closed(uri)
+        document = _Document(
+            uri,
+            path,
+            Path(os.path.realpath(path)),
+            version,
+            Text(text, self._encoding, breaks_for(self.name, text)),
+        )
+        self._by_uri[uri] = document
+        self._by_path[document.real] = document
+        self._by_path[document.path] = document
+
+    def changed(self, uri: str, version: int, changes: Iterable[tuple[Position, Position, str] | str]) -> None:
+        """didChange: pieces in order, or a whole text."""
+        document = self._by_uri.get(uri)
+        if document is None:
+            if path_of(uri) is not None:
+                log.warning("didChange of a document that was not opened")
+            return
+        for change in changes:
+            if isinstance(change, str):
+                document.text.replace(change)
+            else:
+                document.text.change(*change)
+        document.version = version
+        document.saw()
+
+    def closed(self, uri: str) -> None:
+        """didClose."""
+        document = self._by_uri.pop(uri, None)
+        if document is not None:
+            for path in (document.path, document.real):
+                if self._by_path.get(path) is document:
+                    del self._by_path[path]
+
+    # Editor -----------------------------------------------------------------------------------------
+
+    def buffer(self, path: Path) -> Buffer | None:
+        document = self._by_path.get(path)
+        return None if document is None else _buffer(document)
+
+    def buffers(self) -> Iterable[Buffer]:
+        return [_buffer(document) for document in self._by_uri.values()]
+
+    async def apply(
+        self, path: Path, expected_sha256: str, edits: Sequence[TextEdit], new_text: str, save: bool
+    ) -> EditorApplyResult:
+        """See `workspace.overlay.Editor.apply`."""
+        document = self._by_path.get(path)
+        if document is None:
+            return EditorApplyResult(status="notOpen", message=f"{path.name} is not open in {self._who}.")
+        if sha256(document.text.text) != expected_sha256:
+            return EditorApplyResult(status="conflict", message=f"{path.name} was changed in {self._who} meanwhile.")
+        seen = document.expected.setdefault(new_text, asyncio.Event())
+        try:
+            if self._own_apply:
+                return await self._apply_by_client(document, expected_sha256, edits, new_text, save, seen)
+            return await self._apply_by_edit(document, edits, new_text, seen)
+        except ClientError as error:
+            return EditorApplyResult(status="error", message=f"{self._who} refused the edit: {error}")
+        finally:
+            document.expected.pop(new_text, None)
+
+    async def _apply_by_client(
+        self,
+        document: _Document,
+        expected_sha256: str,
+        edits: Sequence[TextEdit],
+        new_text: str,
+        save: bool,
+        seen: asyncio.Event,
+    ) -> EditorApplyResult:
+        params = EditorApplyParams(
+            path=str(document.path), expected_sha256=expected_sha256, edits=list(edits), save=save
+        )
+        try:
+            async with asyncio.timeout(ANSWER):
+                answer = await self._ask("amanu/editor/apply", params)
+            result = EditorApplyResult.model_validate(answer)
+        except TimeoutError:
+            return EditorApplyResult(
+                status="error", message=f"{self._who} did not answer; look at {document.path.name}."
+            )
+        except ValidationError:
+            return EditorApplyResult(status="error", message=f"{self._who} gave an answer that cannot be read.")
+        if result.status != "success":
+            return result
+        if result.sha256 is not None and result.sha256 != sha256(new_text):
+            message = f"{self._who} has another text in {document.path.name} than expected."
+            return result.model_copy(update={"status": "conflict", "message": message})
+        confirmed = await _within(seen, CONFIRM)
+        if result.sha256 is None and not confirmed:
+            return _not_seen(self._who, document)
+        return result.model_copy(update={"sha256": sha256(new_text)})
+
+    async def _apply_by_edit(
+        self, document: _Document, edits: Sequence[TextEdit], new_text: str, seen: asyncio.Event
+    ) -> EditorApplyResult:
+        request = self._edit_request(document, edits)
+        async with asyncio.TaskGroup() as group:
+            answer = group.create_task(self._send_edit(request))
+            shown = group.create_task(_within(seen, CONFIRM))
+            await asyncio.wait({answer, shown}, return_when=asyncio.FIRST_COMPLETED)
+            refused = answer.result() if answer.done() else None
+            if refused is not None and not seen.is_set():
+                shown.cancel()
+                return EditorApplyResult(status="conflict", message=refused)
+            confirmed = await shown
+            answer.cancel()
+        if not confirmed:
+            return _not_seen(self._who, document)
+        return EditorApplyResult(status="success", sha256=sha256(new_text), version=document.version)
+
+    def _edit_request(self, document: _Document, edits: Sequence[TextEdit]) -> dict[str, Any]:
+        changes = [
+            {
+                "range": {
+                    "start": document.text.position(edit.start)._asdict(),
+                    "end": document.text.position(edit.end)._asdict(),
+                },
+                "newText": edit.new_text,
+            }
+            for edit in edits
+        ]
+        identity = {"uri": document.uri, "version": document.version}
+        edit: dict[str, Any] = (
+            {"documentChanges": [{"textDocument": identity, "edits": changes}]}
+            if self._versions
+            else {"changes": {document.uri: changes}}
+        )
+        return {"label": "Amanu", "edit": edit}
+
+    async def _send_edit(self, request: dict[str, Any]) -> str | None:
+        """Why the editor refused, or None."""
+        try:
+            answer = await self._ask("workspace/applyEdit", request)
+        except ClientError as error:
+            return f"{self._who} refused the edit: {error}"
+        if isinstance(answer, dict) and answer.get("applied") is True:  # pyright: ignore[reportUnknownMemberType]
+            return None
+        reason: Any = answer.get("failureReason") if isinstance(answer, dict) else None  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
+        return f"{self._who} refused the edit{f': {reason}' if reason else '.'}"
+
+    @property
+    def _who(self) -> str:
+        return self.name or "the editor"
+
+
+def sha256(text: str) -> str:
+    """Of the text's UTF-8, hexadecimal; a lone surrogate counts as its three bytes."""
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def path_of(uri: str) -> Path | None:
+    """The absolute path a `file:` URI names; None for anything else (untitled, git, remote hosts)."""
+    try:
+        parts = urlsplit(uri)
+    except ValueError:
+        return None
+    if parts.scheme.lower() != "file" or parts.netloc not in ("", "localhost"):
+        return None
+    # An unescaped "?" or "#" in a path is a client's slip, and no file URI has a query.
+    rest = parts.path + (f"?{parts.query}" if parts.query else "") + (f"#{parts.fragment}" if parts.fragment else "")
+    path = os.fsdecode(unquote_to_bytes(rest))
+    if "\0" in path:
+        return None
+    if os.name == "nt" and len(path) > 2 and path[0] == "/" and path[2] == ":":
+        path = path[1:]
+    return Path(os.path.normpath(path)) if Path(path).is_absolute() else None
+
+
+async def _within(event: asyncio.Event, seconds: float) -> bool:
+    try:
+        async with asyncio.timeout(seconds):
+            await event.wait()
+    except TimeoutError:
+        return False
+    return True
+
+
+def _not_seen(who: str, document: _Document) -> EditorApplyResult:
+    message = f"{who} did not show the expected text of {document.path.name} within {CONFIRM:g} seconds."
+    return EditorApplyResult(status="conflict", message=message)
+
+
+def _buffer(document: _Document) -> Buffer:
+    return Buffer(document.path, document.text.text, document.version)

@@ -1,0 +1,154 @@
+"""The text of one open document, changed as LSP says, for all three position encodings.
+
+Lines end at `\\n`, `\\r\\n` or `\\r` and nowhere else (LSP, "Text Documents"; `str.splitlines` also cuts at U+2028,
+form feeds and others). Positions outside the text are moved to its nearest place: past the end of a line to the
+line's end, past the last line to the end of the text, into the middle of a character to its start.
+
+Neovim counts lines by its buffer's own line end: it sends a buffer with a lone `\\r` as one line where LSP sees two.
+For it (`breaks_for`) a text that has `\\n` ends lines there alone, and a text that has only `\\r` (fileformat=mac)
+at `\\r`; decided when the document opens, since the buffer's format does not change with its text.
+"""
+
+import re
+from typing import Literal, NamedTuple
+
+Encoding = Literal["utf-8", "utf-16", "utf-32"]
+
+STANDARD_BREAKS = re.compile(r"\r\n|\r|\n")
+NEWLINE_ONLY = re.compile(r"\n")
+
+_SURROGATE = re.compile("[\ud800-\udfff]")
+
+
+class Position(NamedTuple):
+    """As on the wire: `line` from 0, `character` in units of the negotiated encoding."""
+
+    line: int
+    character: int
+
+
+def breaks_for(client: str, text: str) -> re.Pattern[str]:
+    """Where lines end in a document that the client of that name (clientInfo.name) opens with that text."""
+    if client == "Neovim" and ("\n" in text or "\r" not in text):
+        return NEWLINE_ONLY
+    return STANDARD_BREAKS
+
+
+class Text:
+    """A text as its lines, each with its line end; the last one has none and may be empty.
+
+    A change costs as much as the lines it touches; `text` is joined when asked for.
+    """
+
+    def __init__(self, text: str, encoding: Encoding = "utf-16", breaks: re.Pattern[str] = STANDARD_BREAKS) -> None:
+        self.encoding: Encoding = encoding
+        self._breaks = breaks
+        self._lines: list[str] = []
+        self._joined: str | None = None
+        self.replace(text)
+
+    @property
+    def text(self) -> str:
+        if self._joined is None:
+            self._joined = "".join(self._lines)
+        return self._joined
+
+    def replace(self, text: str) -> None:
+        """Put a whole new text."""
+        text = _joined_surrogates(text)
+        self._lines = self._cut(text)
+        self._joined = text
+
+    def change(self, start: Position, end: Position, text: str) -> None:
+        """Put `text` in place of what is between two positions (swapped when in the wrong order)."""
+        (first, from_), (last, to) = sorted((self._place(start), self._place(end)))
+        changed = self._lines[first][:from_] + text + self._lines[last][to:]
+        # A line end may now be made of, or torn into, halves: CR and LF that meet across the seam.
+        if first > 0 and changed.startswith("\n") and self._lines[first - 1].endswith("\r"):
+            first -= 1
+            changed = self._lines[first] + changed
+        if changed.endswith("\r") and last + 1 < len(self._lines):
+            last += 1
+            changed += self._lines[last]
+        changed = _joined_surrogates(changed)
+        lines = self._cut(changed)
+        if last + 1 < len(self._lines):
+            lines.pop()  # the region ended with a line end; the empty rest after it is no line of its own
+        self._lines[first : last + 1] = lines
+        self._joined = None
+
+    def offset(self, position: Position) -> int:
+        """The number of code points before a position."""
+        line, column = self._place(position)
+        return sum(map(len, self._lines[:line])) + column
+
+    def position(self, offset: int) -> Position:
+        """The position of a code-point offset; offsets outside the text are moved into it, one between CR and LF
+        to the end of its line."""
+        before = 0
+        for number, line in enumerate(self._lines):
+            if offset < before + len(line) or number == len(self._lines) - 1:
+                content = self._content(line)
+                return Position(number, _units(content[: max(0, offset - before)], self.encoding))
+            before += len(line)
+        raise AssertionError("a text has at least one line")
+
+    def _place(self, position: Position) -> tuple[int, int]:
+        """Line and code points into it."""
+        if position.line < 0:
+            return 0, 0
+        if position.line >= len(self._lines):
+            return len(self._lines) - 1, len(self._lines[-1])
+        content = self._content(self._lines[position.line])
+        return position.line, _code_points(content, position.character, self.encoding)
+
+    def _content(self, line: str) -> str:
+        """The line without its line end."""
+        for end in ("\r\n", "\n", "\r"):
+            if line.endswith(end) and self._breaks.fullmatch(end):
+                return line[: -len(end)]
+        return line
+
+    def _cut(self, text: str) -> list[str]:
+        lines: list[str] = []
+        at = 0
+        for found in self._breaks.finditer(text):
+            lines.append(text[at : found.end()])
+            at = found.end()
+        lines.append(text[at:])
+        return lines
+
+
+def _code_points(line: str, units: int, encoding: Encoding) -> int:
+    """How many code points of the line lie before that many units; a character cut in two does not count."""
+    if units <= 0:
+        return 0
+    if encoding == "utf-32" or line.isascii():
+        return min(units, len(line))
+    if encoding == "utf-8":
+        data = line.encode("utf-8", "surrogatepass")
+        at = min(units, len(data))
+        while at < len(data) and data[at] & 0xC0 == 0x80:
+            at -= 1
+        return len(data[:at].decode("utf-8", "surrogatepass"))
+    data = line.encode("utf-16-le", "surrogatepass")
+    at = min(units * 2, len(data))
+    if 0 < at < len(data) and data[at + 1] & 0xFC == 0xDC and data[at - 1] & 0xFC == 0xD8:
+        at -= 2
+    return len(data[:at].decode("utf-16-le", "surrogatepass"))
+
+
+def _units(text: str, encoding: Encoding) -> int:
+    """The length of a text in units of the encoding."""
+    if encoding == "utf-32" or text.isascii():
+        return len(text)
+    if encoding == "utf-8":
+        return len(text.encode("utf-8", "surrogatepass"))
+    return len(text.encode("utf-16-le", "surrogatepass")) // 2
+
+
+def _joined_surrogates(text: str) -> str:
+    """Two halves of a character that came in two messages become the character; a half alone stays."""
+    if _SURROGATE.search(text) is None:
+        return text
+    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")
