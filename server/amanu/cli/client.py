@@ -4,7 +4,8 @@ import asyncio
 import contextlib
 import json
 import os
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any, TypeVar, cast
 
 from pydantic import ValidationError
@@ -43,25 +44,26 @@ class Client:
         self.on_notification: Callable[[str, Any], None] = _ignore_notification
         self.lost = asyncio.Event()
         """Set once the connection is gone, whoever ended it."""
+        self.server: ServerCapabilities | None = None
+        """What the daemon said of itself, after `initialize`."""
         self._reading = asyncio.create_task(self._read(), name="amanu-client")
 
     async def initialize(
         self,
         *,
-        roots: list[str],
-        trusted_roots: list[str],
-        ripgrep: str | None = None,
+        roots: Sequence[str] = (),
+        trusted_roots: Sequence[str] = (),
         environment: Mapping[str, str] | None = None,
     ) -> ServerCapabilities:
         """Shake hands. Raises AmanuError `unsupportedVersion` when the daemon is no Amanu, or too old."""
-        mine = ClientCapabilities(protocol=[PROTOCOL_VERSION], trusted_roots=trusted_roots, ripgrep=ripgrep)
+        mine = ClientCapabilities(protocol=[PROTOCOL_VERSION], trusted_roots=list(trusted_roots))
         answer = await self._ask(
             "initialize",
             {
                 "processId": os.getpid(),
                 "clientInfo": {"name": "terminal", "version": __version__},
                 "rootUri": None,
-                "workspaceFolders": [{"uri": _uri(root), "name": root} for root in roots],
+                "workspaceFolders": [{"uri": Path(root).as_uri(), "name": root} for root in roots],
                 "capabilities": {"experimental": {"amanu": mine.model_dump()}},
                 "initializationOptions": {"environment": dict(environment)} if environment else {},
             },
@@ -71,6 +73,7 @@ class Client:
         except (KeyError, TypeError, ValidationError) as error:
             raise AmanuError("unsupportedVersion", "What answered is no Amanu daemon of this version.") from error
         self._send({"jsonrpc": "2.0", "method": "initialized", "params": {}})
+        self.server = theirs
         return theirs
 
     async def request(self, method: str, params: Wire, result: type[R]) -> R:
@@ -185,12 +188,6 @@ def _failure(error: Any) -> AmanuError:
     except ValidationError:
         return AmanuError("internalError", message)
     return AmanuError(data.kind, message, hint=data.hint, path=data.path, details=data.details)
-
-
-def _uri(path: str) -> str:
-    from pathlib import Path
-
-    return Path(path).as_uri()
 
 
 def _ignore(message: EventMessage) -> None:

@@ -48,7 +48,7 @@ def show_hunk(paper: Paper, file: ProposedFile, hunk: Hunk, number: str = "") ->
 def hunk_lines(file: ProposedFile, hunk: Hunk, number: str = "") -> Iterator[Span]:
     """Styled lines: a header, then context, removed and added lines, control characters visible."""
     base = _lines(file.base_text)
-    first = hunk.old_start - 1 if hunk.old_lines else hunk.old_start
+    first = hunk.old_start - 1
     before = base[max(0, first - CONTEXT_LINES) : first]
     after = base[first + hunk.old_lines : first + hunk.old_lines + CONTEXT_LINES]
     head = f"@@ -{hunk.old_start},{hunk.old_lines} +{hunk.new_start},{hunk.new_lines} @@"

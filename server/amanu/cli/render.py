@@ -4,6 +4,7 @@ Everything is printed once and for good, in blocks; what is still moving (the bl
 runs, a countdown) is in `status` and `tail`, for whoever owns the last lines of the screen.
 """
 
+import re
 import time
 
 from amanu.cli.blocks import Blocks
@@ -27,7 +28,7 @@ from amanu_protocol.events import (
 from amanu_protocol.items import Answer, Item, Notice, Plan, Thought, ToolCall, Usage, UserMessage
 from amanu_protocol.state import SessionState
 
-WITHDRAWN = "… that attempt was withdrawn, trying again"
+WITHDRAWN = "… that attempt was withdrawn ({reason}), trying again"
 OUTPUT_LINES = 8
 """Of a command's output; the whole stays in the session."""
 
@@ -80,11 +81,11 @@ class Renderer:
             case ItemCompleted(item=item):
                 self._complete(item, message.at, state)
             case ItemsReplaced(items=items, withdrawn=withdrawn):
-                self._withdraw(withdrawn)
+                self._withdraw(withdrawn, "too much came at once")
                 for item in items:
                     self._replace(item, message.at, state)
-            case ItemsWithdrawn(item_ids=item_ids):
-                self._withdraw(item_ids)
+            case ItemsWithdrawn(item_ids=item_ids, reason=reason):
+                self._withdraw(item_ids, reason)
             case TurnStarted():
                 self._turn_began = message.at
             case TurnEnded() as ended:
@@ -130,7 +131,7 @@ class Renderer:
             return "▸ " + " · ".join(running)
         for item in reversed(_recent(state)):
             if isinstance(item, Thought) and item.item_id in self._streams:
-                return f"… {one_line(item.subject or 'thinking', 100)}"
+                return f"… {one_line(item.subject or _live_subject(item.text), 100)}"
             if isinstance(item, Answer) and item.item_id in self._streams:
                 return "… writing"
         return "… working"
@@ -146,8 +147,15 @@ class Renderer:
                 style: Style = "dim" if isinstance(item, Thought) else ""
                 self._streams[item.item_id] = (Blocks(), Stripper(), style)
                 self._stream(item.item_id, item.text)
+            case UserMessage():  # steering: complete only when the model has heard it
+                self._said(item)
             case _:
                 pass
+
+    def _said(self, message: UserMessage) -> None:
+        if message.item_id not in self._printed:
+            self._printed.add(message.item_id)
+            self.paper.line(("heading", "↪ " if message.steer else "› "), ("bold", stripped(message.text)))
 
     def _stream(self, item_id: str, text: str) -> None:
         if item_id not in self._streams:
@@ -169,8 +177,7 @@ class Renderer:
             case ToolCall():
                 self._tool(item, at, state)
             case UserMessage():
-                mark = "↪" if item.steer else "›"
-                self.paper.line(("heading", f"{mark} "), ("bold", stripped(item.text)))
+                self._said(item)
             case Plan():
                 for entry in item.entries:
                     style, mark = _ENTRY[entry.status]
@@ -239,7 +246,7 @@ class Renderer:
                 if isinstance(item, ToolCall) and item.state in _MARK:
                     self._complete(item, at, state)
 
-    def _withdraw(self, item_ids: list[str]) -> None:
+    def _withdraw(self, item_ids: list[str], reason: str) -> None:
         seen = False
         for item_id in item_ids:
             self._begun.pop(item_id, None)
@@ -247,7 +254,7 @@ class Renderer:
             seen = seen or item_id in self._printed or (tail is not None and bool(tail[0].tail.strip()))
             self._printed.discard(item_id)
         if seen:
-            self.paper.line(("yellow", WITHDRAWN))
+            self.paper.line(("yellow", WITHDRAWN.format(reason=one_line(reason).rstrip("."))))
 
     def _end(self, ended: TurnEnded, at: int, state: SessionState) -> None:
         self._streams.clear()
@@ -255,7 +262,9 @@ class Renderer:
         self._printed.clear()
         if ended.reason != "completed":
             style, text = _ENDED[ended.reason]
-            self.paper.line((style, f"{text} {stripped(ended.message)}".rstrip()))
+            last = state.items[-1] if state.items else None
+            told = isinstance(last, Notice) and last.text == ended.message
+            self.paper.line((style, text if told else f"{text} {stripped(ended.message)}".rstrip()))
             if ended.can_continue:
                 self.paper.line(("dim", "A further prompt goes on from here."))
         if state.usage is not None:
@@ -324,6 +333,12 @@ def _last_lines(text: str) -> str:
     if len(lines) <= OUTPUT_LINES:
         return "\n".join(lines)
     return "\n".join([f"… {len(lines) - OUTPUT_LINES} lines before", *lines[-OUTPUT_LINES:]])
+
+
+def _live_subject(thought: str) -> str:
+    """The last bold heading so far: some models write one above each stretch of a thought."""
+    found = re.findall(r"\*\*(.+?)\*\*", thought[-2000:])
+    return found[-1] if found else "thinking"
 
 
 def _recent(state: SessionState) -> list[Item]:

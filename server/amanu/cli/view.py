@@ -38,7 +38,7 @@ class SessionView:
 
     def receive(self, message: EventMessage) -> None:
         """Fold one event. Others' and repeated ones are dropped; after a gap what was missed is fetched."""
-        if message.session_id != self.session_id or self._catching_up is not None:
+        if message.session_id != self.session_id:
             return
         if message.epoch != self.epoch:
             self._catch_up()
@@ -149,23 +149,24 @@ class SessionView:
         self.client.notify("amanu/event/ack", params)
 
     def _catch_up(self) -> None:
-        self._catching_up = asyncio.create_task(self.reattach(self.client))
+        later: list[EventMessage] = []
+        self.client.on_event = later.append
+        self._catching_up = asyncio.create_task(self._fetch(self.client, later))
         self._catching_up.add_done_callback(_quiet)
 
     async def reattach(self, client: Client) -> None:
-        """Go on over that connection (the same, or a new one): what was missed is fetched and folded.
-
-        What arrives while the answer travels is not lost: the answer's `fromSeq` comes first, and events
-        before it are in the answer.
-        """
+        """Go on over a new connection: what was missed is fetched and folded."""
         later: list[EventMessage] = []
         client.on_event = later.append
+        await self._fetch(client, later)
+
+    async def _fetch(self, client: Client, later: list[EventMessage]) -> None:
+        """`later` gathers what arrives while the answer travels."""
         try:
             params = r.SessionAttachParams(session_id=self.session_id, epoch=self.epoch, since_seq=max(self.seq, 0))
             answer = await client.request("amanu/session/attach", params, r.SessionAttachResult)
         finally:
             self.client = client
-            self._catching_up = None
             client.on_event = self.receive
         if answer.state is not None:
             self.state = answer.state

@@ -1,3 +1,5 @@
+import itertools
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -28,7 +30,7 @@ def test_where_the_text_is_cut_makes_no_difference(text: str, cuts: list[int]) -
     expected = [*whole.feed(text), *whole.end()]
     edges = [0, *sorted(min(cut, len(text)) for cut in cuts), len(text)]
     blocks = Blocks()
-    found = [block for a, b in zip(edges, edges[1:], strict=False) for block in blocks.feed(text[a:b])]
+    found = [block for a, b in itertools.pairwise(edges) for block in blocks.feed(text[a:b])]
     assert [*found, *blocks.end()] == expected
 
 

@@ -1,3 +1,5 @@
+import itertools
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -45,12 +47,12 @@ ALPHABET = st.text(alphabet="ab\x1b[]\\;08m\x07\r\n\x9b\x9dP\u202e", max_size=60
 def test_pieces_come_out_as_the_whole(text: str, cuts: list[int]) -> None:
     edges = [0, *sorted(min(cut, len(text)) for cut in cuts), len(text)]
     stripper = Stripper()
-    pieces = [stripper.feed(text[a:b]) for a, b in zip(edges, edges[1:], strict=False)]
+    pieces = [stripper.feed(text[a:b]) for a, b in itertools.pairwise(edges)]
     assert "".join(pieces) + stripper.end() == stripped(text)
 
 
 @given(st.text())
 def test_nothing_a_terminal_obeys_is_left(text: str) -> None:
     for clean in (visible(text), stripped(text)):
-        assert not any(ord(each) < 32 and each not in "\n\t" or 127 <= ord(each) < 160 for each in clean)
+        assert not any((ord(each) < 32 and each not in "\n\t") or 127 <= ord(each) < 160 for each in clean)
         clean.encode()  # no half characters

@@ -1,0 +1,75 @@
+"""`amanu auth`: which model services have a key, and keeping one. A key is typed or piped in, never an argument."""
+
+import argparse
+import getpass
+import os
+import sys
+
+from amanu.cli import exits
+from amanu.cli.text import one_line, visible
+from amanu_protocol.errors import AmanuError
+from amanu_protocol.requests import AuthStatus
+
+
+def parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="amanu auth",
+        description="Keys of the model services. They are kept in your own folder, readable by you alone.",
+    )
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
+    commands.add_parser("status", help="which vendors have a key, and where it comes from")
+    keep = commands.add_parser("set", help="keep a key: typed without echo, or read from standard input")
+    keep.add_argument("vendor", metavar="VENDOR", help="anthropic, gemini, openai …")
+    forget = commands.add_parser("forget", help="remove a kept key")
+    forget.add_argument("vendor", metavar="VENDOR")
+    local = commands.add_parser("local", help="say yes to a model server on this machine, once and for all")
+    local.add_argument("vendor", metavar="VENDOR", help="ollama, llamacpp …")
+    return parser
+
+
+def main(argv: list[str]) -> int:
+    arguments = parser().parse_args(argv)
+    try:
+        return _run(arguments.command, getattr(arguments, "vendor", ""))
+    except AmanuError as error:
+        print(visible(f"{error} {error.data.hint or ''}".rstrip()), file=sys.stderr)
+        return exits.of_error(error)
+
+
+def _run(command: str, vendor: str) -> int:
+    from amanu.auth import Auth
+    from amanu.home import find_home
+
+    auth = Auth(find_home().make().config / "auth.json")
+    match command:
+        case "status":
+            for status in auth.status(os.environ):
+                print(f"{one_line(status.vendor):16}{source(status)}")
+        case "set":
+            key = _read_key(vendor)
+            if not key:
+                print("There is no key in that; nothing was changed.", file=sys.stderr)
+                return exits.USAGE
+            auth.set(vendor, key)
+            print(f"{vendor}: kept")
+        case _:
+            auth.set(vendor, None)
+            print(f"{vendor}: forgotten")
+    return exits.OK
+
+
+def source(status: AuthStatus) -> str:
+    """Where a key comes from, in words."""
+    match status.source:
+        case "environment":
+            return f"from the environment ({status.variable})"
+        case "file":
+            return "kept by amanu auth"
+        case "none":
+            return f"no key; set {status.variable}, or: amanu auth set {status.vendor}" if status.variable else "no key"
+
+
+def _read_key(vendor: str) -> str:
+    if sys.stdin.isatty():
+        return getpass.getpass(f"Key for {vendor} (it is not shown): ").strip()
+    return sys.stdin.readline().strip()

@@ -1,0 +1,358 @@
+"""`amanu chat`: the conversation at a terminal. A client of the daemon like any other."""
+
+import argparse
+import asyncio
+import sys
+import time
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import get_args
+
+from amanu.cli import exits
+from amanu.cli.client import Client, Disconnected
+from amanu.cli.decide import Decider
+from amanu.cli.diff import show_proposal
+from amanu.cli.header import UNTRUSTED, show_header
+from amanu.cli.mentions import line_mentions
+from amanu.cli.paper import Paper, open_paper
+from amanu.cli.person import Interrupted, Terminal, Woken
+from amanu.cli.render import Renderer, money
+from amanu.cli.text import one_line, visible
+from amanu.cli.view import SessionView, attach, create, mint
+from amanu_protocol import requests as r
+from amanu_protocol.errors import AmanuError
+from amanu_protocol.items import Attachment, Mode
+
+TWICE_SECONDS = 2.0
+"""A second Ctrl-C within that time leaves."""
+SHOWN_ITEMS = 20
+"""Of a session that is opened again."""
+RECONNECTS = 6
+
+COMMANDS = {
+    "/mode": "plan, ask, acceptEdits or auto",
+    "/model": "list the models, or change to one",
+    "/queue": "say something after the running turn (plain text goes into it)",
+    "/unqueue": "take the queued prompts back",
+    "/diff": "the proposals of this session",
+    "/sessions": "list the sessions of this folder, or change to one",
+    "/new": "a new session",
+    "/trust": "trust this folder, for this user",
+    "/cancel": "stop the turn (Ctrl-C does too)",
+    "/help": "this",
+    "/quit": "leave (Ctrl-D does too)",
+}
+
+
+def parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="amanu chat",
+        description="Talk with the agent at this terminal. Nothing is written or run without your yes.",
+        epilog="In the chat: /help lists the commands, @path adds a file, Alt-Enter begins a new line.",
+    )
+    parser.add_argument("paths", nargs="*", metavar="FOLDER", help="workspace folders (default: this one)")
+    parser.add_argument("--model", metavar="ID", help="vendor:model")
+    parser.add_argument("--mode", choices=get_args(Mode), help="what may happen unasked (default: ask)")
+    which = parser.add_mutually_exclusive_group()
+    which.add_argument("--session", metavar="ID", help="go on with that session")
+    which.add_argument("--continue", dest="latest", action="store_true", help="go on with the latest one here")
+    parser.add_argument("--alone", action="store_true", help="in this process, without the shared daemon")
+    return parser
+
+
+def main(argv: list[str]) -> int:
+    arguments = parser().parse_args(argv)
+    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+        print("amanu chat needs a terminal. For scripts there is: amanu run", file=sys.stderr)
+        return exits.USAGE
+    roots = [str(Path(path).absolute()) for path in arguments.paths or ["."]]
+    for root in roots:
+        if not Path(root).is_dir():
+            print(f"{root} is not a folder.", file=sys.stderr)
+            return exits.USAGE
+    wanted = Wanted(roots, arguments.model, arguments.mode, arguments.session, arguments.latest)
+    return asyncio.run(_chat(wanted, alone=arguments.alone))
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What the command line asks for."""
+
+    roots: list[str]
+    model_id: str | None = None
+    mode: Mode | None = None
+    session_id: str | None = None
+    latest: bool = False
+
+
+async def _chat(wanted: Wanted, *, alone: bool) -> int:
+    from prompt_toolkit.patch_stdout import patch_stdout
+
+    from amanu.cli.connect import connect
+    from amanu.home import find_home
+
+    async def connector() -> Client:
+        return await connect(roots=wanted.roots, alone=alone)
+
+    with patch_stdout(raw=True):
+        paper = open_paper(sys.stdout)
+        try:
+            history = find_home().make().state / "chat-history"
+            return await Chat(wanted, connector, paper, alone=alone).run(
+                lambda chat: Terminal(
+                    history=history,
+                    roots=wanted.roots,
+                    commands=list(COMMANDS),
+                    above=chat.above,
+                    toolbar=chat.toolbar,
+                )
+            )
+        except AmanuError as error:
+            hint = f" {error.data.hint}" if error.data.hint else ""
+            paper.line(("red", visible(f"{error}{hint}")))
+            return exits.of_error(error)
+
+
+class Chat:
+    """One person, one terminal, one session at a time."""
+
+    _view: SessionView
+    _renderer: Renderer
+    _decider: Decider
+    _terminal: Terminal
+
+    def __init__(self, wanted: Wanted, connect: Callable[[], Awaitable[Client]], paper: Paper, *, alone: bool) -> None:
+        self._wanted = wanted
+        self._connect = connect
+        self._paper = paper
+        self._alone = alone
+        self._client: Client | None = None
+        self._interrupted_at = -TWICE_SECONDS
+        self._leaving = False
+
+    async def run(self, terminal: Callable[["Chat"], Terminal]) -> int:
+        """Until the person leaves. Returns the exit code; raises AmanuError when no session can be had."""
+        self._client = await self._connect()
+        try:
+            self._terminal = terminal(self)
+            await self._enter(await self._first_view(self._client))
+            await self._ask_trust()
+            while not self._leaving:
+                await self._round()
+            return exits.OK
+        except Disconnected as error:
+            self._paper.line(("red", str(error)))
+            return exits.FAILED
+        finally:
+            await self._client.close()
+
+    def above(self) -> list[str]:
+        """What is being written, above the prompt."""
+        return self._renderer.tail(8)
+
+    def toolbar(self) -> str:
+        """The line below the prompt."""
+        state = self._view.state
+        parts = [state.mode, one_line(state.model_id)]
+        if state.usage is not None and state.usage.context_window:
+            parts.append(f"context {state.usage.context_tokens * 100 // state.usage.context_window} %")
+        if state.usage is not None and state.usage.cost_usd is not None:
+            parts.append(money(state.usage.cost_usd))
+        if state.queue:
+            parts.append(f"{len(state.queue)} queued")
+        parts.append(self._renderer.status(state) or "Enter sends · /help")
+        return " · ".join(parts)
+
+    # One round -----------------------------------------------------------------------------------------
+
+    async def _round(self) -> None:
+        """Answer a question, or read a prompt and act on it."""
+        try:
+            if self._view.client.lost.is_set():
+                await self._reconnect()
+            elif self._view.state.approvals:
+                await self._decider.decide(self._view.state.approvals[0])
+            else:
+                await self._act(await self._terminal.read(self._needed))
+        except Woken:
+            pass
+        except Interrupted:
+            await self._interrupt()
+        except EOFError:
+            await self._leave()
+        except AmanuError as error:
+            hint = f" {error.data.hint}" if error.data.hint else ""
+            self._paper.line(("red", visible(f"✗ {error}{hint}")))
+        except Disconnected:
+            pass  # the next round reconnects
+
+    def _needed(self) -> bool:
+        return bool(self._view.state.approvals) or self._view.client.lost.is_set()
+
+    async def _act(self, text: str) -> None:
+        if text.startswith("/"):
+            await self._command(text)
+            return
+        turn = self._view.state.turn
+        files = self._mentioned(text)
+        if turn is None:
+            await self._view.prompt(text, files)
+            return
+        try:
+            await self._view.steer(text, turn.turn_id, files)
+            self._paper.line(("dim", "↪ goes into the running turn; /queue TEXT would wait for its end"))
+        except AmanuError as error:
+            if error.kind != "staleTurn":
+                raise
+            await self._view.prompt(text, files)
+
+    async def _interrupt(self) -> None:
+        twice = time.monotonic() - self._interrupted_at < TWICE_SECONDS
+        self._interrupted_at = time.monotonic()
+        if twice:
+            await self._leave()
+        elif not await self._view.cancel():
+            self._paper.line(("dim", "Ctrl-C once more leaves."))
+
+    async def _leave(self) -> None:
+        self._leaving = True
+        if self._view.state.turn is None or self._view.client.lost.is_set():
+            return
+        if self._alone:
+            await self._view.cancel()
+        else:
+            self._paper.line(("dim", "The turn goes on in the daemon; amanu chat --continue comes back to it."))
+
+    # Commands ------------------------------------------------------------------------------------------
+
+    async def _command(self, text: str) -> None:
+        word, _, rest = text.partition(" ")
+        rest = rest.strip()
+        match word:
+            case "/mode" if rest in get_args(Mode):
+                await self._view.set_mode(rest)  # pyright: ignore[reportArgumentType]
+            case "/mode":
+                self._paper.line(("", f"mode {self._view.state.mode}; there are {', '.join(get_args(Mode))}"))
+            case "/model" if rest:
+                await self._view.set_model(rest)
+                await show_header(self._view.client, self._view.state, self._paper)
+            case "/model":
+                await self._list_models()
+            case "/queue" if rest:
+                await self._view.prompt(rest, self._mentioned(rest))
+            case "/unqueue":
+                for prompt in self._view.state.queue:
+                    params = r.PromptUnqueueParams(session_id=self._view.session_id, prompt_id=prompt.prompt_id)
+                    await self._view.client.request("amanu/prompt/unqueue", params, r.Empty)
+            case "/diff":
+                for proposal in self._view.state.proposals:
+                    show_proposal(self._paper, proposal, self._view.state.roots)
+            case "/sessions" if rest:
+                await self._enter(await attach(self._view.client, rest), detach=True)
+            case "/sessions":
+                await self._list_sessions()
+            case "/new":
+                await self._enter(await self._create(self._view.client), detach=True)
+            case "/trust":
+                await self._trust(True)
+            case "/cancel":
+                if not await self._view.cancel():
+                    self._paper.line(("dim", "nothing runs"))
+            case "/quit" | "/exit":
+                await self._leave()
+            case "/help":
+                for name, what in COMMANDS.items():
+                    self._paper.line(("bold", f"{name:10}"), ("", what))
+            case _:
+                self._paper.line(("red", f"{visible(word)} is not a command, or lacks something; /help lists them."))
+
+    async def _list_models(self) -> None:
+        from amanu.cli.header import describe
+
+        answer = await self._view.client.request("amanu/model/list", r.Empty(), r.ModelListResult)
+        for model in answer.models:
+            missing = "" if model.available else f" — {one_line(model.unavailable or 'not available')}"
+            self._paper.line(("" if model.available else "dim", describe(model, model.model_id) + missing))
+
+    async def _list_sessions(self) -> None:
+        from amanu.cli.sessions import session_line
+
+        params = r.SessionListParams(root=self._wanted.roots[0])
+        answer = await self._view.client.request("amanu/session/list", params, r.SessionListResult)
+        for summary in answer.sessions:
+            self._paper.line(("", session_line(summary)))
+
+    # Sessions ------------------------------------------------------------------------------------------
+
+    async def _first_view(self, client: Client) -> SessionView:
+        session_id = self._wanted.session_id
+        if self._wanted.latest:
+            params = r.SessionListParams(root=self._wanted.roots[0], limit=1)
+            found = (await client.request("amanu/session/list", params, r.SessionListResult)).sessions
+            session_id = found[0].session_id if found else None
+        if session_id is None:
+            return await self._create(client)
+        view = await attach(client, session_id)
+        if self._wanted.mode is not None and self._wanted.mode != view.state.mode:
+            await view.set_mode(self._wanted.mode)
+        if self._wanted.model_id is not None and self._wanted.model_id != view.state.model_id:
+            await view.set_model(self._wanted.model_id)
+        return view
+
+    async def _create(self, client: Client) -> SessionView:
+        params = r.SessionCreateParams(
+            session_id=mint(), roots=self._wanted.roots, mode=self._wanted.mode, model_id=self._wanted.model_id
+        )
+        return await create(client, params)
+
+    async def _enter(self, view: SessionView, *, detach: bool = False) -> None:
+        if detach and self._view.session_id != view.session_id:
+            params = r.SessionParams(session_id=self._view.session_id)
+            await view.client.request("amanu/session/detach", params, r.Empty)
+        self._view = view
+        self._renderer = Renderer(self._paper)
+        self._decider = Decider(view, self._renderer, self._terminal)
+        await show_header(view.client, view.state, self._paper)
+        self._paper.line(("dim", f"session {view.session_id} · /help"))
+        if view.state.read_only:
+            self._paper.line(("yellow", "Another daemon drives this session; here it can only be looked at."))
+        self._renderer.show_items(view.state.items[-SHOWN_ITEMS:], view.state)
+        view.listeners.append(self._renderer.show)
+
+    async def _reconnect(self) -> None:
+        self._paper.line(("yellow", "The connection to the daemon is gone; connecting again …"))
+        for attempt in range(RECONNECTS):
+            try:
+                client = await self._connect()
+                await self._view.reattach(client)
+                self._client = client
+                self._paper.line(("dim", "connected again"))
+                return
+            except (AmanuError, Disconnected, OSError):
+                await asyncio.sleep(0.1 * 2**attempt)
+        raise SystemExit(exits.FAILED)
+
+    # Trust ---------------------------------------------------------------------------------------------
+
+    async def _ask_trust(self) -> None:
+        if self._view.state.trusted:
+            return
+        self._paper.line(("yellow", UNTRUSTED))
+        try:
+            answer = await self._terminal.ask(
+                "Trust it, for this user? [y/N] › ", valid=lambda: not self._view.client.lost.is_set()
+            )
+        except Interrupted:
+            return
+        if answer is not None:
+            await self._trust(answer.lower() in ("y", "yes"))
+
+    async def _trust(self, trusted: bool) -> None:
+        for root in self._view.state.roots:
+            params = r.TrustSetParams(root=root, trusted=trusted)
+            await self._view.client.request("amanu/trust/set", params, r.Empty)
+        self._paper.line(("dim", "trusted" if trusted else "not trusted; /trust changes that"))
+
+    def _mentioned(self, text: str) -> list[Attachment]:
+        return [*line_mentions(text, self._view.state.roots)]

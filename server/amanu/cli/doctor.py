@@ -1,0 +1,167 @@
+"""`amanu doctor`: is everything in place, and if not, what to do. Exit code 1 on a real problem."""
+
+import argparse
+import asyncio
+import json
+import os
+import platform
+import shutil
+import stat
+import sys
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Literal
+
+from amanu import __version__
+from amanu.cli import exits
+from amanu.cli.paper import Style, open_paper
+from amanu.cli.text import one_line
+from amanu.home import Home, find_home
+from amanu_protocol.errors import AmanuError
+
+EDITORS = {"code": "VS Code", "nvim": "Neovim", "hx": "Helix", "emacs": "Emacs", "zed": "Zed", "kak": "Kakoune"}
+ONLINE_SECONDS = 5.0
+OLDEST_PYTHON = (3, 11)
+
+Level = Literal["ok", "note", "problem"]
+_SIGN: dict[Level, tuple[Style, str]] = {"ok": ("green", "✓"), "note": ("yellow", "!"), "problem": ("red", "✗")}
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One line of the report. `todo` says what to do about a note or a problem."""
+
+    level: Level
+    what: str
+    detail: str
+    todo: str = ""
+
+
+def parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="amanu doctor", description="Check the set-up and say what to do. Exit code 1 when something is broken."
+    )
+    parser.add_argument("--online", action="store_true", help="also try to reach the model services (sends no key)")
+    parser.add_argument("--json", action="store_true", help="one JSON object")
+    return parser
+
+
+def main(argv: list[str]) -> int:
+    arguments = parser().parse_args(argv)
+    findings = asyncio.run(examine(find_home(), os.environ, online=arguments.online))
+    if arguments.json:
+        print(json.dumps({"findings": [asdict(finding) for finding in findings]}))
+    else:
+        paper = open_paper(sys.stdout)
+        for finding in findings:
+            style, sign = _SIGN[finding.level]
+            paper.line((style, sign), ("bold", f" {finding.what:14}"), ("", one_line(finding.detail, 400)))
+            if finding.todo:
+                paper.line(("dim", f"{'':16}→ {one_line(finding.todo, 400)}"))
+    return exits.FAILED if any(finding.level == "problem" for finding in findings) else exits.OK
+
+
+async def examine(home: Home, environ: Mapping[str, str], *, online: bool) -> list[Finding]:
+    """Everything that is looked at, in the order it is shown. Changes nothing, starts nothing."""
+    return [
+        Finding("ok", "amanu", f"{__version__} in {Path(__file__).parents[1]}"),
+        _python(),
+        *_folders(home),
+        _settings(home, environ),
+        await _daemon(home),
+        *_keys(home, environ),
+        *(await _endpoints(home, environ) if online else ()),
+        _program("rg", "ripgrep", environ, "search falls back to git grep or a slower scan; install ripgrep"),
+        _program("git", "git", environ, "files that git ignores cannot be told apart; install git"),
+        _editors(environ),
+    ]
+
+
+def _python() -> Finding:
+    where = f"{platform.python_version()} at {sys.executable}"
+    if sys.version_info < OLDEST_PYTHON:
+        return Finding("problem", "python", where, "Amanu needs Python 3.11 or newer.")
+    return Finding("ok", "python", where)
+
+
+def _folders(home: Home) -> Iterator[Finding]:
+    for name, folder in (
+        ("config", home.config),
+        ("state", home.state),
+        ("logs", home.logs),
+        ("runtime", home.runtime),
+    ):
+        if not folder.exists():
+            yield Finding("ok", name, f"{folder} (made when first needed)")
+            continue
+        status = folder.stat()
+        if not folder.is_dir():
+            yield Finding("problem", name, f"{folder} is no folder", f"Move it away: mv {folder} {folder}.old")
+        elif hasattr(os, "getuid") and status.st_uid != os.getuid():
+            yield Finding("problem", name, f"{folder} belongs to another user", f"sudo chown -R $USER {folder}")
+        elif stat.S_IMODE(status.st_mode) & 0o077:
+            yield Finding("problem", name, f"{folder} is open to other users", f"chmod 700 {folder}")
+        elif not os.access(folder, os.W_OK | os.X_OK):
+            yield Finding("problem", name, f"{folder} cannot be written", f"chmod u+rwx {folder}")
+        else:
+            yield Finding("ok", name, str(folder))
+    keys = home.config / "auth.json"
+    if keys.exists() and stat.S_IMODE(keys.stat().st_mode) & 0o077:
+        yield Finding("problem", "kept keys", f"{keys} can be read by other users", f"chmod 600 {keys}")
+
+
+def _settings(home: Home, environ: Mapping[str, str]) -> Finding:
+    from amanu.config import load_settings
+
+    path = home.config / "config.toml"
+    try:
+        load_settings(home, environ)
+    except AmanuError as error:
+        return Finding("problem", "settings", str(error), f"Mend or remove that field in {path}.")
+    return Finding("ok", "settings", str(path) if path.exists() else "defaults (no config.toml)")
+
+
+async def _daemon(home: Home) -> Finding:
+    from amanu.cli.client import Disconnected
+    from amanu.cli.connect import connect_socket
+
+    if not home.socket.exists():
+        return Finding("ok", "daemon", f"not running; it starts when needed ({home.socket})")
+    try:
+        async with asyncio.timeout(2):
+            client = await connect_socket(home)
+            version = client.server.version if client.server is not None else "unknown"
+            await client.close()
+    except (OSError, TimeoutError, Disconnected, AmanuError) as error:
+        why = str(error) or type(error).__name__
+        return Finding("note", "daemon", f"{home.socket} does not answer: {why}", "The next start replaces it.")
+    if version != __version__:
+        return Finding("note", "daemon", f"version {version} runs", "It is replaced when an editor starts this one.")
+    return Finding("ok", "daemon", f"version {version} runs ({home.socket})")
+
+
+def _keys(home: Home, environ: Mapping[str, str]) -> Iterator[Finding]:
+    from amanu.auth import Auth
+    from amanu.cli.auth import source
+
+    try:
+        statuses = Auth(home.config / "auth.json").status(environ)
+    except AmanuError as error:
+        yield Finding("problem", "keys", str(error), error.data.hint or "Mend or delete the file.")
+        return
+    for status in statuses:
+        yield Finding("ok" if status.source != "none" else "note", status.vendor, source(status))
+    if all(status.source == "none" for status in statuses):
+        todo = "amanu auth set VENDOR; or try: amanu demo, which needs none"
+        yield Finding("note", "keys", "no model service has a key", todo)
+
+
+def _program(name: str, what: str, environ: Mapping[str, str], without: str) -> Finding:
+    found = shutil.which(name, path=environ.get("PATH"))
+    return Finding("ok", what, found) if found else Finding("note", what, "not found", without)
+
+
+def _editors(environ: Mapping[str, str]) -> Finding:
+    found = [title for name, title in EDITORS.items() if shutil.which(name, path=environ.get("PATH"))]
+    return Finding("ok", "editors", ", ".join(found) or "none found on PATH")

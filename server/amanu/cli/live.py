@@ -1,0 +1,57 @@
+"""A status line at the bottom of a terminal, for commands that do not read from it while they run."""
+
+import asyncio
+import shutil
+from collections.abc import Callable
+from typing import TextIO
+
+from amanu.cli.paper import Paper, Span, Style
+
+TICK_SECONDS = 0.1
+
+
+class LivePaper:
+    """A paper with a last line that moves. Lines printed through it go above; what others print to the same
+    screen must come after `clear`."""
+
+    def __init__(self, paper: Paper, out: TextIO, status: Callable[[], str]) -> None:
+        self._paper = paper
+        self._out = out
+        self._status = status
+        self._shown = ""
+        self._ticking: asyncio.Task[None] | None = None
+
+    def line(self, *spans: Span) -> None:
+        self.clear()
+        self._paper.line(*spans)
+
+    def markdown(self, text: str, style: Style = "") -> None:
+        self.clear()
+        self._paper.markdown(text, style)
+
+    def start(self) -> None:
+        """Keep the line fresh until `stop`."""
+        self._ticking = asyncio.create_task(self._tick())
+
+    async def stop(self) -> None:
+        if self._ticking is not None:
+            self._ticking.cancel()
+            await asyncio.gather(self._ticking, return_exceptions=True)
+            self._ticking = None
+        self.clear()
+
+    def clear(self) -> None:
+        """Take the line away, so that something else can be printed."""
+        if self._shown:
+            self._shown = ""
+            self._out.write("\r\x1b[K")
+            self._out.flush()
+
+    async def _tick(self) -> None:
+        while True:
+            status = self._status()[: shutil.get_terminal_size().columns - 1]
+            if status != self._shown:
+                self._shown = status
+                self._out.write(f"\r\x1b[K\x1b[2m{status}\x1b[0m" if status else "\r\x1b[K")
+                self._out.flush()
+            await asyncio.sleep(TICK_SECONDS)

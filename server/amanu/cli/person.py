@@ -1,0 +1,183 @@
+"""A person at a terminal, by prompt_toolkit."""
+
+import asyncio
+import contextlib
+import os
+import shlex
+import tempfile
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from prompt_toolkit import PromptSession
+    from prompt_toolkit.input import Input
+    from prompt_toolkit.key_binding import KeyBindings
+    from prompt_toolkit.output import Output
+
+LOOK_SECONDS = 0.1
+"""How often an open question is checked for being settled elsewhere, and the status line redrawn."""
+
+
+class Woken(Exception):
+    """Something else needs the person now; what was typed is kept as the draft."""
+
+
+class Interrupted(Exception):
+    """Ctrl-C. An ordinary exception: KeyboardInterrupt in a task would end the event loop."""
+
+
+class Terminal:
+    """One prompt at the bottom of the screen; what is printed meanwhile goes above it."""
+
+    def __init__(
+        self,
+        *,
+        history: Path | None = None,
+        roots: Sequence[str] = (),
+        commands: Sequence[str] = (),
+        above: Callable[[], list[str]] = list,
+        toolbar: Callable[[], str] = str,
+        keyboard: "Input | None" = None,
+        screen: "Output | None" = None,
+    ) -> None:
+        from prompt_toolkit import PromptSession
+        from prompt_toolkit.history import FileHistory, InMemoryHistory
+
+        self._above = above
+        self._toolbar = toolbar
+        self._draft = ""
+        self._prompt: PromptSession[str] = PromptSession(
+            history=FileHistory(str(history)) if history is not None else InMemoryHistory(),
+            completer=_completer(roots, commands),
+            complete_while_typing=False,
+            key_bindings=_keys(),
+            multiline=True,
+            erase_when_done=True,
+            interrupt_exception=Interrupted,
+            input=keyboard,
+            output=screen,
+        )
+        self._question: PromptSession[str] = PromptSession(
+            interrupt_exception=Interrupted, input=keyboard, output=screen
+        )
+
+    async def read(self, wake: Callable[[], bool]) -> str:
+        """A prompt, of one line or many. Raises Woken when `wake` holds, Interrupted on Ctrl-C,
+        EOFError on Ctrl-D."""
+        text = await self._run(
+            self._prompt,
+            wake,
+            message=self._message,
+            bottom_toolbar=self._bottom,
+            default=self._draft,
+            refresh_interval=LOOK_SECONDS,
+        )
+        if text is None:
+            self._draft = self._prompt.default_buffer.text
+            raise Woken
+        self._draft = ""
+        return text.strip()
+
+    async def ask(self, question: str, *, default: str = "", valid: Callable[[], bool]) -> str | None:
+        """See `decide.Person`. Raises Interrupted on Ctrl-C; Ctrl-D leaves the question."""
+        try:
+            answer = await self._run(self._question, lambda: not valid(), message=question, default=default)
+        except EOFError:
+            return None
+        return None if answer is None else answer.strip()
+
+    async def edit(self, text: str, suffix: str) -> str | None:
+        """See `decide.Person`: $VISUAL, $EDITOR, else vi, on a private temporary file."""
+        from prompt_toolkit.application import run_in_terminal
+
+        return await run_in_terminal(lambda: edit_text(text, suffix), in_executor=True)
+
+    async def _run(self, prompt: "PromptSession[str]", until: Callable[[], bool], **options: Any) -> str | None:
+        asking = asyncio.create_task(prompt.prompt_async(**options))
+        try:
+            while not asking.done():
+                if until():
+                    if prompt.app.is_running:
+                        prompt.app.exit(exception=Woken(), style="class:aborting")
+                    break
+                await asyncio.wait({asking}, timeout=LOOK_SECONDS)
+            return await asking
+        except Woken:
+            return None
+        finally:
+            asking.cancel()
+
+    def _message(self) -> list[tuple[str, str]]:
+        above = [("fg:ansigray", line + "\n") for line in self._above()]
+        return [*above, ("bold fg:ansicyan", "› ")]
+
+    def _bottom(self) -> list[tuple[str, str]]:
+        return [("", self._toolbar())]
+
+
+def edit_text(text: str, suffix: str) -> str | None:
+    """Open the person's editor and wait. Blocks: not for the event loop."""
+    import subprocess
+
+    command = shlex.split(os.environ.get("VISUAL") or os.environ.get("EDITOR") or "vi")
+    number, name = tempfile.mkstemp(suffix=suffix, prefix="amanu-")
+    try:
+        with os.fdopen(number, "w", encoding="utf-8", newline="", errors="surrogateescape") as file:
+            file.write(text)
+        try:
+            if subprocess.run([*command, name], check=False).returncode != 0:
+                return None
+        except OSError:
+            return None
+        with Path(name).open(encoding="utf-8", newline="", errors="surrogateescape") as file:
+            return file.read()
+    finally:
+        with contextlib.suppress(FileNotFoundError):
+            Path(name).unlink()
+
+
+def _keys() -> "KeyBindings":
+    """Enter sends; Alt-Enter or Ctrl-J begins a new line, and so does Enter after a backslash."""
+    from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
+
+    keys = KeyBindings()
+
+    @keys.add("enter")
+    def send(event: KeyPressEvent) -> None:  # pyright: ignore[reportUnusedFunction]
+        buffer = event.current_buffer
+        if buffer.document.current_line_before_cursor.endswith("\\"):
+            buffer.delete_before_cursor()
+            buffer.insert_text("\n")
+        elif buffer.text.strip():
+            buffer.validate_and_handle()
+
+    @keys.add("escape", "enter")
+    @keys.add("c-j")
+    def new_line(event: KeyPressEvent) -> None:  # pyright: ignore[reportUnusedFunction]
+        event.current_buffer.insert_text("\n")
+
+    return keys
+
+
+def _completer(roots: Sequence[str], commands: Sequence[str]) -> Any:
+    from prompt_toolkit.completion import CompleteEvent, Completer, Completion, PathCompleter
+    from prompt_toolkit.document import Document
+
+    paths = PathCompleter(get_paths=lambda: list(roots))
+
+    class PromptCompleter(Completer):
+        """`/word` at the start, `@path` anywhere."""
+
+        def get_completions(self, document: Document, complete_event: CompleteEvent) -> Iterable[Completion]:
+            before = document.text_before_cursor
+            if before.startswith("/") and " " not in before:
+                for command in commands:
+                    if command.startswith(before):
+                        yield Completion(command, start_position=-len(before))
+                return
+            word = before.rsplit(None, 1)[-1] if before and not before[-1].isspace() else ""
+            if word.startswith("@"):
+                yield from paths.get_completions(Document(word[1:]), complete_event)
+
+    return PromptCompleter()

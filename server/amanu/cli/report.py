@@ -1,0 +1,166 @@
+"""What one turn came to, as data: the object `amanu run --output-format json` prints."""
+
+import re
+from typing import Any
+
+from amanu.cli import exits
+from amanu_protocol.errors import AmanuError
+from amanu_protocol.events import (
+    EventMessage,
+    ItemChanged,
+    ItemCompleted,
+    ItemStarted,
+    ProposalChanged,
+    StepEnded,
+    TurnEnded,
+    TurnStarted,
+    UsageChanged,
+)
+from amanu_protocol.items import Answer, Decision, Item, Notice, Proposal, ToolCall, Usage
+from amanu_protocol.state import SessionState
+
+_PERMITTED_BY = re.compile(r"--allow (.+)\.\Z", re.DOTALL)
+"""How the policy words a denial because nobody could be asked (`agent/approval.py`)."""
+
+
+class Report:
+    """Feed it the events of a session from the prompt on."""
+
+    def __init__(self) -> None:
+        self.error: dict[str, Any] | None = None
+        self.ended: TurnEnded | None = None
+        self._session_id: str | None = None
+        self._model_id: str | None = None
+        self._items: dict[str, Item] = {}
+        self._begun: dict[str, int] = {}
+        self._ended_at: dict[str, int] = {}
+        self._proposals: dict[str, Proposal] = {}
+        self._usage: Usage | None = None
+        self._steps = 0
+        self._started_at = 0
+        self._duration_ms = 0
+        self._time_limit = ""
+
+    def begin(self, state: SessionState) -> None:
+        self._session_id = state.session_id
+        self._model_id = state.model_id
+
+    def take(self, message: EventMessage) -> None:
+        match message.event:
+            case TurnStarted(model_id=model_id):
+                self._model_id = model_id
+                self._started_at = message.at
+            case ItemStarted(item=ToolCall() as item) | ItemChanged(item=ToolCall() as item):
+                if item.state == "executing":
+                    self._begun.setdefault(item.item_id, message.at)
+            case ItemCompleted(item=item):
+                self._items[item.item_id] = item
+                self._ended_at[item.item_id] = message.at
+            case ProposalChanged(proposal=proposal):
+                self._proposals[proposal.proposal_id] = proposal
+            case StepEnded(step=step):
+                self._steps = step
+            case UsageChanged(usage=usage):
+                self._usage = usage
+            case TurnEnded() as ended:
+                if self._time_limit and ended.reason == "cancelled":
+                    ended = ended.model_copy(update={"reason": "timeLimit", "message": self._time_limit})
+                self.ended = ended
+                self._duration_ms = message.at - self._started_at
+                if ended.reason == "failed":
+                    self.error = {"kind": self._kind(), "message": ended.message, "hint": None}
+            case _:
+                pass
+
+    def out_of_time(self, seconds: float | None) -> None:
+        """The end that follows is not a person's cancel: the time is up."""
+        self._time_limit = f"Stopped after {seconds:g} seconds." if seconds else ""
+
+    @property
+    def answers(self) -> list[str]:
+        return [item.text for item in self._items.values() if isinstance(item, Answer)]
+
+    @property
+    def calls(self) -> list[ToolCall]:
+        return [item for item in self._items.values() if isinstance(item, ToolCall)]
+
+    def exit_code(self) -> int:
+        """By the reason of the end; see `exits`."""
+        assert self.ended is not None, "the turn has ended"
+        denied = any(permitted_by(call.decision) is not None for call in self.calls)
+        notices = frozenset(item.code for item in self._items.values() if isinstance(item, Notice))
+        return exits.of_turn(self.ended.reason, denied=denied, notices=notices)
+
+    def as_json(self, exit_code: int) -> dict[str, Any]:
+        """The whole outcome. `result` is the last answer; `answers` are all of them, in order."""
+        return {
+            "sessionId": self._session_id,
+            "modelId": self._model_id,
+            "reason": None if self.ended is None else self.ended.reason,
+            "message": "" if self.ended is None else self.ended.message,
+            "result": self.answers[-1] if self.answers else "",
+            "answers": self.answers,
+            "steps": self._steps,
+            "durationMs": self._duration_ms,
+            "usage": None if self._usage is None else self._usage.model_dump(mode="json"),
+            "toolCalls": [self._call(call) for call in self.calls],
+            "files": self._files(),
+            "error": self.error,
+            "exitCode": exit_code,
+        }
+
+    def _call(self, call: ToolCall) -> dict[str, Any]:
+        begun = self._begun.get(call.item_id)
+        return {
+            "toolCallId": call.item_id,
+            "tool": call.tool,
+            "title": call.title,
+            "arguments": call.arguments,
+            "state": call.state,
+            "decision": decision_json(call.decision),
+            "error": call.error,
+            "durationMs": None if begun is None else self._ended_at[call.item_id] - begun,
+            "proposalId": call.proposal_id,
+        }
+
+    def _files(self) -> list[dict[str, Any]]:
+        return [
+            {
+                "path": file.path,
+                "change": file.change,
+                "added": file.added,
+                "removed": file.removed,
+                "unsaved": file.unsaved,
+                "hunks": [hunk.state for hunk in file.hunks],
+                "proposalId": proposal.proposal_id,
+            }
+            for proposal in self._proposals.values()
+            for file in proposal.files
+        ]
+
+    def _kind(self) -> str:
+        codes = [item.code for item in self._items.values() if isinstance(item, Notice) and item.level == "error"]
+        return codes[-1] if codes else "failed"
+
+
+def permitted_by(decision: Decision | None) -> str | None:
+    """The rule of the `--allow` that would have permitted a call which was denied as nobody could be asked."""
+    if decision is None or decision.outcome != "denied" or not decision.reason:
+        return None
+    found = _PERMITTED_BY.search(decision.reason)
+    if found is None:
+        return None
+    quoted = found[1]
+    return quoted[1:-1].replace("'\\''", "'") if quoted.startswith("'") else quoted
+
+
+def decision_json(decision: Decision | None) -> dict[str, Any] | None:
+    """A decision with the rule that made it and, when nobody could be asked, the one that would have helped."""
+    if decision is None:
+        return None
+    shown = decision.model_dump(mode="json", include={"outcome", "by", "rule", "reason"})
+    return {**shown, "allow": permitted_by(decision)}
+
+
+def error_json(error: AmanuError) -> dict[str, Any]:
+    return {"kind": error.kind, "message": str(error), "hint": error.data.hint}

@@ -1,0 +1,297 @@
+"""`amanu run "…"`: one turn without a person, the core in this process. Policy decides instead of a person."""
+
+import argparse
+import asyncio
+import json
+import os
+import signal
+import sys
+from collections.abc import Awaitable, Callable, Collection, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, TextIO, get_args
+
+from amanu import __version__
+from amanu.cli import exits
+from amanu.cli.header import describe
+from amanu.cli.live import LivePaper
+from amanu.cli.paper import Paper, open_paper
+from amanu.cli.render import Renderer
+from amanu.cli.report import Report, error_json
+from amanu.cli.text import stripped, visible
+from amanu.cli.view import mint
+from amanu_protocol.errors import AmanuError
+from amanu_protocol.events import EventMessage, ItemCompleted, TurnEnded
+from amanu_protocol.items import Answer, Item, Mode, ModelInfo
+from amanu_protocol.methods import PROTOCOL_VERSION
+from amanu_protocol.requests import PromptSendParams, SessionAttachParams, SessionCreateParams
+from amanu_protocol.state import SessionState
+
+if TYPE_CHECKING:
+    from amanu.session import Session
+    from amanu.sessions import Sessions
+
+Format = Literal["text", "json", "stream-json"]
+
+
+def parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="amanu run",
+        description="Run one prompt to its end. Nobody is asked: what no rule allows is denied, and the answer says "
+        "which --allow would have permitted it.",
+        epilog=exits.HELP,
+    )
+    parser.add_argument("prompt", nargs="?", help="what to do; - or nothing reads it from standard input")
+    parser.add_argument("--output-format", choices=get_args(Format), default="text", help="default: text")
+    parser.add_argument("--mode", choices=get_args(Mode), help="what may happen unasked (default: ask)")
+    parser.add_argument("--model", metavar="ID", help="vendor:model")
+    parser.add_argument(
+        "--allow", metavar="RULE", action="append", default=[], help="e.g. edit_file(src/**) or @write; repeatable"
+    )
+    parser.add_argument(
+        "--workspace", metavar="DIR", action="append", default=[], help="workspace folder (default: this one)"
+    )
+    parser.add_argument("--session", metavar="ID", help="go on with that session")
+    parser.add_argument("--max-steps", metavar="N", type=_positive(int), help="model requests")
+    parser.add_argument("--timeout", metavar="S", type=_positive(float), help="seconds of wall time")
+    parser.add_argument("--max-cost", metavar="USD", type=_positive(float), help="US dollars")
+    parser.add_argument("--trust", action="store_true", help="trust the workspace folders for this run")
+    return parser
+
+
+def main(argv: list[str]) -> int:
+    arguments = parser().parse_args(argv)
+    roots = [str(Path(each).absolute()) for each in arguments.workspace or ["."]]
+    missing = [root for root in roots if not Path(root).is_dir()]
+    if missing:
+        print(f"{missing[0]} is not a folder.", file=sys.stderr)
+        return exits.USAGE
+    prompt = arguments.prompt
+    if prompt in (None, "-"):
+        if sys.stdin.isatty():
+            print("There is no prompt: give one as an argument or on standard input.", file=sys.stderr)
+            return exits.USAGE
+        prompt = sys.stdin.read()
+    if not prompt.strip():
+        print("The prompt is empty.", file=sys.stderr)
+        return exits.USAGE
+    options = Options(
+        prompt=prompt,
+        roots=roots,
+        mode=arguments.mode,
+        model_id=arguments.model,
+        allow=arguments.allow,
+        session_id=arguments.session,
+        max_steps=arguments.max_steps,
+        seconds=arguments.timeout,
+        max_cost=arguments.max_cost,
+        trust=arguments.trust,
+    )
+    return asyncio.run(run(options, arguments.output_format, sys.stdout, sys.stderr))
+
+
+@dataclass(frozen=True)
+class Options:
+    """What one run is to do."""
+
+    prompt: str
+    roots: list[str]
+    mode: Mode | None = None
+    model_id: str | None = None
+    allow: list[str] = field(default_factory=list[str])
+    session_id: str | None = None
+    max_steps: int | None = None
+    seconds: float | None = None
+    max_cost: float | None = None
+    trust: bool = False
+
+
+async def run(options: Options, output: Format, out: TextIO, err: TextIO) -> int:
+    """One turn. Prints as `output` says; returns the exit code."""
+    paper = open_paper(err)
+    report = Report()
+    try:
+        code = await _turn(options, output, report, out, err, paper)
+    except AmanuError as error:
+        report.error = error_json(error)
+        code = exits.of_error(error)
+        if output == "text":
+            hint = f" {error.data.hint}" if error.data.hint else ""
+            paper.line(("red", visible(f"✗ {error}{hint}")))
+    try:
+        if output == "json":
+            _write(out, report.as_json(code))
+        elif output == "stream-json":
+            _write(out, {"kind": "result", **report.as_json(code)})
+    except BrokenPipeError:  # the reader left; nothing more can be flushed to it, also not at exit
+        os.dup2(os.open(os.devnull, os.O_WRONLY), out.fileno())
+    return code
+
+
+async def _turn(options: Options, output: Format, report: Report, out: TextIO, err: TextIO, paper: Paper) -> int:
+    from amanu.config import load_settings
+    from amanu.home import find_home
+    from amanu.sessions import Sessions
+
+    home = find_home().make()
+    settings = load_settings(home, os.environ)
+    limits = {"steps": options.max_steps, "seconds": options.seconds, "cost_usd": options.max_cost}
+    given = {name: value for name, value in limits.items() if value is not None}
+    settings = settings.model_copy(update={"limits": settings.limits.model_copy(update=given)})
+    sessions = Sessions(home, settings, headless=True)
+    front = Front(report, trusted_roots=options.roots if options.trust else ())
+    live: LivePaper | None = None
+    try:
+        session = await _session(sessions, options, front)
+        state = session.state
+        report.begin(state)
+        models = (await sessions.models(front)).models
+        model = next((each for each in models if each.model_id == state.model_id), None)
+        if output == "text" and err.isatty():
+            live = LivePaper(paper, err, lambda: renderer.status(state))
+        renderer = Renderer(live or paper, answers=False, thoughts=False)
+        renderer.paper.line(("dim", f"{describe(model, state.model_id)} · session {state.session_id}"))
+        if output == "stream-json":
+            _write(out, _init(state, model))
+        answers = open_paper(out)
+
+        def show(message: EventMessage) -> None:
+            renderer.show(message, state)
+            if output == "stream-json":
+                _write(out, message.model_dump(mode="json"))
+            elif output == "text" and isinstance(message.event, ItemCompleted):
+                if live is not None:
+                    live.clear()
+                _print_answer(message.event.item, answers)
+
+        front.show = show
+        if live is not None:
+            live.start()
+        params = PromptSendParams(session_id=state.session_id, prompt_id=mint(), text=options.prompt)
+        started = await session.prompt(params, front)
+        turn_id = started.turn_id
+        if turn_id is None:  # only when a crash left a queue behind: it goes first
+            raise AmanuError("turnInProgress", "The session is still busy with an earlier prompt.")
+        return await _until_ended(front, report, options.seconds, lambda: session.cancel(turn_id))
+    finally:
+        if live is not None:
+            await live.stop()
+        await sessions.shutdown()
+
+
+async def _session(sessions: "Sessions", options: Options, front: "Front") -> "Session":
+    if options.session_id is None:
+        params = SessionCreateParams(
+            session_id=mint(), roots=options.roots, mode=options.mode, model_id=options.model_id
+        )
+        session = await sessions.get((await sessions.create(params, front)).state.session_id)
+    else:
+        await sessions.attach(SessionAttachParams(session_id=options.session_id), front)
+        session = await sessions.get(options.session_id)
+        if options.mode is not None:
+            await session.set_mode(options.mode)
+        if options.model_id is not None:
+            await session.set_model(options.model_id)
+    for rule in options.allow:
+        session.allow(rule)
+    return session
+
+
+async def _until_ended(
+    front: "Front", report: Report, seconds: float | None, cancel: Callable[[], Awaitable[object]]
+) -> int:
+    """Wait for the end of the turn. Ctrl-C, SIGTERM, a reader that left and the time limit stop it in an orderly
+    way; a second Ctrl-C does not wait."""
+    loop = asyncio.get_running_loop()
+    interrupted = 0
+
+    def interrupt() -> None:
+        nonlocal interrupted
+        interrupted += 1
+        if interrupted > 1:
+            os._exit(exits.CANCELLED)
+        front.stop.set()
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, interrupt)
+    ended = asyncio.create_task(front.ended.wait())
+    stop = asyncio.create_task(front.stop.wait())
+    try:
+        await asyncio.wait({ended, stop}, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
+        if front.ended.is_set():
+            return report.exit_code()
+        if not front.stop.is_set():
+            report.out_of_time(seconds)
+        await cancel()
+        await ended
+        return report.exit_code()
+    finally:
+        for task in (ended, stop):
+            task.cancel()
+        for number in (signal.SIGINT, signal.SIGTERM):
+            loop.remove_signal_handler(number)
+
+
+class Front:
+    """This process as a client of its own sessions; see `stream.Client`."""
+
+    name = "amanu run"
+
+    def __init__(self, report: Report, *, trusted_roots: Collection[str] = ()) -> None:
+        self._report = report
+        self.environment: Mapping[str, str] = dict(os.environ)
+        self.trusted_roots = trusted_roots
+        self.ended = asyncio.Event()
+        self.stop = asyncio.Event()
+        """Somebody wants it to end."""
+        self.show: Callable[[EventMessage], None] | None = None
+
+    def send(self, message: EventMessage) -> None:
+        self._report.take(message)
+        try:
+            if self.show is not None:
+                self.show(message)
+        except BrokenPipeError:
+            self.show = None
+            self.stop.set()
+        if isinstance(message.event, TurnEnded):
+            self.ended.set()
+
+    def list_changed(self, session_id: str) -> None:
+        pass
+
+
+def _print_answer(item: Item, paper: Paper) -> None:
+    if isinstance(item, Answer) and item.text.strip():
+        paper.markdown(stripped(item.text.strip("\n")))
+
+
+def _init(state: SessionState, model: ModelInfo | None) -> dict[str, Any]:
+    return {
+        "kind": "init",
+        "version": __version__,
+        "protocol": PROTOCOL_VERSION,
+        "sessionId": state.session_id,
+        "modelId": state.model_id,
+        "model": None if model is None else model.model_dump(mode="json"),
+        "mode": state.mode,
+        "roots": state.roots,
+        "trusted": state.trusted,
+    }
+
+
+def _write(out: TextIO, value: dict[str, Any]) -> None:
+    """One line of pure ASCII: no byte of it can mean anything to a terminal."""
+    out.write(json.dumps(value, separators=(",", ":")) + "\n")
+    out.flush()
+
+
+def _positive(kind: type[int] | type[float]) -> Callable[[str], float]:
+    def number(text: str) -> float:
+        value = kind(text)
+        if not 0 < value < float("inf"):
+            raise ValueError
+        return value
+
+    number.__name__ = "positive number"
+    return number

@@ -1,0 +1,113 @@
+"""`amanu sessions`: list, show, rename, delete. Through the running daemon, else in this process."""
+
+import argparse
+import asyncio
+import json
+import sys
+import time
+from pathlib import Path
+
+from amanu.cli import exits
+from amanu.cli.client import Client, Disconnected
+from amanu.cli.paper import open_paper
+from amanu.cli.render import Renderer, usage_line
+from amanu.cli.text import one_line, visible
+from amanu.cli.view import attach
+from amanu_protocol import requests as r
+from amanu_protocol.errors import AmanuError
+from amanu_protocol.items import Item
+from amanu_protocol.requests import SessionSummary
+
+
+def parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="amanu sessions", description="The conversations Amanu keeps.")
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
+    listing = commands.add_parser("list", help="newest first")
+    listing.add_argument("--root", metavar="DIR", help="only of this workspace folder")
+    listing.add_argument("--limit", type=int, default=50, metavar="N", help="at most N (default: 50)")
+    listing.add_argument("--json", action="store_true", help="one JSON object")
+    show = commands.add_parser("show", help="print one")
+    show.add_argument("id", metavar="ID")
+    show.add_argument("--json", action="store_true", help="its whole state as one JSON object")
+    rename = commands.add_parser("rename", help="give it a title")
+    rename.add_argument("id", metavar="ID")
+    rename.add_argument("title", metavar="TITLE")
+    delete = commands.add_parser("delete", help="remove it for good")
+    delete.add_argument("id", metavar="ID", nargs="+")
+    return parser
+
+
+def main(argv: list[str]) -> int:
+    arguments = parser().parse_args(argv)
+    if arguments.command == "list" and arguments.root is not None:
+        arguments.root = str(Path(arguments.root).resolve())
+    try:
+        return asyncio.run(_run(arguments))
+    except AmanuError as error:
+        print(visible(f"{error} {error.data.hint or ''}".rstrip()), file=sys.stderr)
+        return exits.of_error(error)
+    except Disconnected as error:
+        print(error, file=sys.stderr)
+        return exits.FAILED
+
+
+async def _run(arguments: argparse.Namespace) -> int:
+    from amanu.cli.connect import connect_running
+
+    client = await connect_running()
+    try:
+        match arguments.command:
+            case "list":
+                await _list(client, arguments.root, arguments.limit, arguments.json)
+            case "show":
+                await _show(client, arguments.id, arguments.json)
+            case "rename":
+                params = r.SessionRenameParams(session_id=arguments.id, title=arguments.title)
+                await client.request("amanu/session/rename", params, r.Empty)
+            case _:
+                for session_id in arguments.id:
+                    await client.request("amanu/session/delete", r.SessionParams(session_id=session_id), r.Empty)
+                    print(f"deleted {session_id}")
+        return exits.OK
+    finally:
+        await client.close()
+
+
+async def _list(client: Client, root: str | None, limit: int, as_json: bool) -> None:
+    params = r.SessionListParams(root=root, limit=limit)
+    found = (await client.request("amanu/session/list", params, r.SessionListResult)).sessions
+    if as_json:
+        print(json.dumps({"sessions": [each.model_dump(mode="json") for each in found]}))
+        return
+    for summary in found:
+        print(session_line(summary))
+    if not found:
+        print("There are no sessions yet.", file=sys.stderr)
+
+
+async def _show(client: Client, session_id: str, as_json: bool) -> None:
+    view = await attach(client, session_id)
+    state = view.state
+    items: list[Item] = list(state.items)
+    more = state.has_earlier
+    while more:
+        params = r.HistoryPageParams(session_id=session_id, before_item_id=items[0].item_id, limit=1000)
+        page = await client.request("amanu/history/page", params, r.HistoryPageResult)
+        items[:0] = page.items
+        more = page.has_earlier and bool(page.items)
+    if as_json:
+        state.items, state.has_earlier = items, False
+        print(json.dumps(state.model_dump(mode="json")))
+        return
+    paper = open_paper(sys.stdout)
+    paper.line(("bold", one_line(state.title) or "Untitled"), ("dim", f"  {session_id}"))
+    paper.line(("dim", f"{one_line(state.model_id)} · mode {state.mode} · {', '.join(map(one_line, state.roots))}"))
+    Renderer(paper).show_items(items, state)
+    if state.usage is not None:
+        paper.line(("dim", usage_line(state.usage)))
+
+
+def session_line(summary: SessionSummary) -> str:
+    """One session in one line: id, when, how it stands, title."""
+    when = time.strftime("%Y-%m-%d %H:%M", time.localtime(summary.updated_at / 1000))
+    return f"{summary.session_id}  {when}  {summary.status:8}  {one_line(summary.title, 80) or 'Untitled'}"
