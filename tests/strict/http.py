@@ -277,7 +277,7 @@ class Service(ABC):
         step = self._next(request)
         match step:
             case Fault():
-                await self._stream(writer, Say(text="Half a reply.", fault=step), request)
+                await self._stream(writer, Say(text=["Half ", "of ", "a ", "reply."], fault=step), request)
             case Raw():
                 await _send_head(writer, 200)
                 for event in step.events:

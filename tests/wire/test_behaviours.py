@@ -333,7 +333,7 @@ async def test_an_address_where_nobody_listens_is_unreachable(vendor: Vendor) ->
     await model.close()
 
 
-@over_vendors()
+@over_vendors("key")
 async def test_the_key_is_nowhere_to_be_seen(vendor: Vendor) -> None:
     faults: list[Step] = [Fault("status", status=status, message=f"bad key {KEY}") for status in (400, 401, 429, 500)]
     if "errorEvent" not in vendor.lacks:

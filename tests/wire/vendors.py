@@ -3,6 +3,7 @@
 from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, cast
 
 import pytest
@@ -11,8 +12,12 @@ from amanu.conversation import Conversation, Message, User
 from amanu.models.anthropic import AnthropicModel
 from amanu.models.base import Delta, Done, Model, Request, ToolSpec
 from amanu.models.families import known
+from amanu.models.gemini import GeminiModel
+from amanu.models.openai_compatible import OpenAICompatibleModel, Quirks
 from strict.anthropic import Anthropic
+from strict.gemini import Gemini
 from strict.http import Script, Service
+from strict.openai import OpenAI
 
 KEY = "sk-ant-test-0123456789abcdef0123456789"
 
@@ -27,13 +32,37 @@ class Vendor:
     """From key and base URL."""
     model_id: str
     lacks: frozenset[str] = field(default_factory=frozenset[str])
-    """Of: "thoughts", "refusalDetail", "errorEvent", "rawArguments" (the service itself parses arguments)."""
+    """Of: "thoughts", "refusalDetail", "errorEvent", "rawArguments" (the service itself parses arguments),
+    "key" (it needs none)."""
+
+
+always = Quirks(streaming="always")
+
+
+def _compatible(vendor: str, quirks: Quirks | None = None) -> Callable[[str, str], Model]:
+    return lambda key, url: OpenAICompatibleModel(vendor, f"{url}/v1", key, quirks)
+
+
+def _local(_: str, url: str) -> Model:
+    """No key, and whole replies once a streamed call came malformed."""
+    return OpenAICompatibleModel("ollama", f"{url}/v1")
 
 
 VENDORS = [
     Vendor("anthropic", Anthropic, AnthropicModel, "anthropic:claude-opus-5-5"),
     Vendor("anthropic-adaptive", Anthropic, AnthropicModel, "anthropic:claude-sonnet-5"),
     Vendor("anthropic-budget", Anthropic, AnthropicModel, "anthropic:claude-haiku-4-5"),
+    Vendor("gemini", Gemini, GeminiModel, "gemini:gemini-3.5-flash", frozenset({"rawArguments"})),
+    Vendor("gemini-2.5", Gemini, GeminiModel, "gemini:gemini-2.5-pro", frozenset({"rawArguments"})),
+    Vendor("openai", OpenAI, _compatible("openai"), "openai:gpt-5.1"),
+    Vendor("openai-plain", OpenAI, _compatible("openai"), "openai:gpt-4.1"),
+    Vendor(
+        "google-openai",
+        partial(OpenAI, gemini=True),
+        _compatible("google-openai", always),
+        "google-openai:gemini-3-pro",
+    ),
+    Vendor("local", partial(OpenAI, keyless=True), _local, "ollama:qwen3", frozenset({"rawArguments", "key"})),
 ]
 
 TOOLS = (

@@ -4,7 +4,6 @@ import re
 import time
 from collections.abc import Mapping
 from email.utils import parsedate_to_datetime
-from urllib.parse import urlsplit
 
 from amanu.models.base import (
     AuthFailed,
@@ -93,11 +92,6 @@ def mask(text: str, key: str | None) -> str:
     if key:
         text = text.replace(key, "…")
     return re.sub(r"([?&](?:api_)?key=)[^&\s\"']+", r"\1…", text)
-
-
-def loopback(base_url: str) -> bool:
-    """The address is this machine: a proxy from the environment is not asked."""
-    return urlsplit(base_url).hostname in ("127.0.0.1", "::1", "localhost")
 
 
 def sentence(said: str) -> str:

@@ -13,11 +13,13 @@ import warnings
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing
 from contextvars import ContextVar
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
 from amanu.models.base import Delta, ModelError, Request, RequestRefused, StreamBroken
+from amanu.models.connection import CONNECT_TIMEOUT, Once, http_client, tls_for
 from amanu.models.families import family
-from amanu.models.faults import loopback, mask, retry_after, retry_in, sentence, status_error, transport_error
+from amanu.models.faults import mask, retry_after, retry_in, sentence, status_error, transport_error
 from amanu.models.gemini_contents import contents
 from amanu.models.gemini_reply import Reply
 from amanu.models.messages import WireMessages
@@ -31,9 +33,6 @@ BASE_URL = "https://generativelanguage.googleapis.com"
 
 VENDOR = "Gemini"
 
-CONNECT_TIMEOUT = 15.0
-"""Seconds to wait for a connection; silence after that is the watchdog's business (`retry.py`)."""
-
 _opened: ContextVar[list[Any] | None] = ContextVar("_opened", default=None)
 """Where the response of the request being sent is put. The SDK hides it, and leaves its socket open when a
 stream is abandoned (python-genai #2425)."""
@@ -46,9 +45,7 @@ class GeminiModel:
         self._key = key
         self._base_url = base_url
         self._messages = WireMessages(contents)
-        self._http: httpx2.AsyncClient | None = None
-        self._client: genai.Client | None = None
-        self._connecting = asyncio.Lock()
+        self._connection = Once(self._connect)
 
     def __repr__(self) -> str:
         return f"GeminiModel({self._base_url!r})"
@@ -66,16 +63,15 @@ class GeminiModel:
         yield reply.done()
 
     async def close(self) -> None:
-        if self._http is not None:
-            await self._http.aclose()
-        self._client = self._http = None
+        if (made := self._connection.made) is not None:
+            await made.http.aclose()
 
     async def _chunks(self, request: Request) -> "AsyncGenerator[GenerateContentResponse]":
         """The SDK's chunks. Closing this closes the HTTP stream."""
-        client = await self._connected()
+        connection = await self._connection.get()
         opened: list[httpx2.Response] = []
         try:
-            models: Any = client.aio.models
+            models: Any = connection.client.aio.models
             stream: AsyncIterator[GenerateContentResponse] = await models.generate_content_stream(
                 model=request.model.model_id.partition(":")[2],
                 contents=" ",  # the real ones are in extra_body
@@ -117,35 +113,23 @@ class GeminiModel:
         body["generationConfig"] = generation(request)
         return body
 
-    async def _connected(self) -> "genai.Client":
-        """Imports the SDK and makes the client (0.3 s, in a thread), once."""
-        async with self._connecting:
-            if self._client is None:
-                self._client = await asyncio.to_thread(self._connect)
-            return self._client
-
-    def _connect(self) -> "genai.Client":
-        import httpx2
+    def _connect(self) -> "_Connection":
+        """Imports the SDK (0.3 s) and makes the clients."""
         from google import genai
         from google.genai.types import HttpOptions
 
-        async def keep(response: httpx2.Response) -> None:
-            if (opened := _opened.get()) is not None:
-                opened.append(response)
-
-        async def limit(sent: httpx2.Request) -> None:
-            sent.extensions["timeout"]["connect"] = CONNECT_TIMEOUT  # the SDK sets all to none
-
         # A finish reason newer than the SDK is handled in `Reply`, not printed.
         warnings.filterwarnings("ignore", r".* is not a valid \w+$", UserWarning)
+        tls = tls_for(self._base_url)
         # Our own client, so that aiohttp never becomes the transport when it happens to be installed.
-        self._http = httpx2.AsyncClient(
-            event_hooks={"request": [limit], "response": [keep]}, trust_env=not loopback(self._base_url)
-        )
+        http = http_client(self._base_url, tls, event_hooks={"request": [_limit], "response": [_keep]})
         options = HttpOptions(
-            base_url=self._base_url, api_version="v1beta", httpx_async_client=self._http, timeout=None
+            base_url=self._base_url,
+            api_version="v1beta",
+            httpx_async_client=http,
+            async_client_args={"verify": tls, "ssl": tls},  # else the SDK makes two more, 45 ms each
         )
-        return genai.Client(api_key=self._key, vertexai=False, http_options=options)
+        return _Connection(http, genai.Client(api_key=self._key, vertexai=False, http_options=options))
 
     def _explained(self, error: Exception, *, started: bool) -> ModelError:
         import httpx2
@@ -160,6 +144,21 @@ class GeminiModel:
         return StreamBroken(
             "The reply of Gemini could not be read.", VENDOR, details=mask(repr(error)[:2000], self._key)
         )
+
+
+@dataclass(frozen=True)
+class _Connection:
+    http: "httpx2.AsyncClient"
+    client: "genai.Client"
+
+
+async def _limit(sent: "httpx2.Request") -> None:
+    sent.extensions["timeout"]["connect"] = CONNECT_TIMEOUT  # the SDK takes all limits off
+
+
+async def _keep(response: "httpx2.Response") -> None:
+    if (opened := _opened.get()) is not None:
+        opened.append(response)
 
 
 def joined(messages: list[dict[str, Any] | None]) -> list[dict[str, Any]]:

@@ -16,7 +16,7 @@ def contents(conversation: Conversation, at: int, model: str) -> dict[str, Any] 
     """Message `at` for `model` (`vendor:model`); None if it has nothing Gemini takes (a reply of thoughts only)."""
     match conversation[at]:
         case User(text=text):
-            return {"role": "user", "parts": [{"text": text}]}
+            return {"role": "user", "parts": [{"text": plain(text) or " "}]}
         case Assistant() as reply:
             own = _own_parts(reply, model)
             parts = _neutral_parts(reply) if own is None else own
@@ -43,7 +43,7 @@ def _neutral_parts(reply: Assistant) -> list[dict[str, Any]]:
     for part in reply.parts:
         match part:
             case Text(text=text) if text:
-                parts.append({"text": text})
+                parts.append({"text": plain(text)})
             case Call(call_id=call_id, tool=tool, arguments=arguments):
                 args = arguments if isinstance(arguments, dict) else {"malformed": arguments}
                 parts.append({"functionCall": {"id": call_id, "name": tool, "args": args}})
@@ -70,6 +70,11 @@ def _responses(answers: Results, asked: object, model: str) -> list[dict[str, An
         ids = [part["functionCall"].get("id") for part in own if "functionCall" in part]
     parts: list[dict[str, Any]] = []
     for result, call_id in zip(answers.results, ids, strict=True):
-        response = {"name": result.tool, "response": {"error" if result.is_error else "output": result.text}}
+        response = {"name": result.tool, "response": {"error" if result.is_error else "output": plain(result.text)}}
         parts.append({"functionResponse": {"id": call_id, **response} if call_id else response})
-    return [*parts, *({"text": note} for note in answers.notes)]
+    return [*parts, *({"text": plain(note)} for note in answers.notes if note.strip())]
+
+
+def plain(text: str) -> str:
+    """Without lone surrogates (from undecodable tool output), which the service refuses: they become "?"."""
+    return text.encode("utf-8", "replace").decode()

@@ -143,7 +143,7 @@ class Reply:
         message = Assistant(
             parts=tuple(self._parts),
             native=native if self._blocks else None,
-            cut=stop in ("outputLimit", "refused"),
+            cut=stop == "outputLimit",
         )
         return Done(message, self._usage, stop, detail)
 

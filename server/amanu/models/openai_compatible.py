@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 import orjson
 
 from amanu.models.base import Delta, ModelError, Request, RequestRefused, StreamBroken
+from amanu.models.connection import Once, http_client, tls_for
 from amanu.models.families import family
-from amanu.models.faults import loopback, mask, retry_after, retry_in, sentence, status_error, transport_error
+from amanu.models.faults import mask, retry_after, retry_in, sentence, status_error, transport_error
 from amanu.models.messages import WireMessages
 from amanu.models.openai_messages import loads, message
 from amanu.models.openai_reply import Reply
@@ -22,10 +23,6 @@ from amanu.models.sse import Events, EventTooLong
 
 if TYPE_CHECKING:
     import httpx2
-
-CONNECT_TIMEOUT = 15.0
-"""Seconds to wait for a connection; silence after that is the watchdog's business (`retry.py`)."""
-
 
 LINGER = 0.5
 """Seconds to wait for more of a reply that is complete: the usage follows it, and a body read to its end leaves
@@ -56,7 +53,7 @@ class OpenAICompatibleModel:
         self._quirks = quirks or QUIRKS.get(vendor, Quirks())
         self._streaming = self._quirks.streaming != "never"
         self._messages = WireMessages(message)
-        self._http: httpx2.AsyncClient | None = None
+        self._connection = Once(self._connect)
 
     def __repr__(self) -> str:
         return f"OpenAICompatibleModel({self._vendor!r}, {self._base_url!r})"
@@ -80,23 +77,23 @@ class OpenAICompatibleModel:
         yield reply.done()
 
     async def close(self) -> None:
-        if self._http is not None:
-            await self._http.aclose()
-            self._http = None
+        if (http := self._connection.made) is not None:
+            await http.aclose()
 
     async def _chunks(self, request: Request, reply: Reply, streaming: bool) -> AsyncGenerator[dict[str, Any]]:
         """The chunks of the reply, or the reply as one chunk. Closing this closes the HTTP stream."""
+        http = await self._connection.get()
         import httpx2
 
         started = False
         try:
-            async with self._client().stream(
+            async with http.stream(
                 "POST", f"{self._base_url}/chat/completions", content=self._body(request, streaming)
             ) as response:
                 started = True
                 if response.status_code != 200:
                     raise self._refused(response.status_code, await response.aread(), response.headers)
-                if response.headers.get("content-type", "").startswith("application/json"):
+                if not streaming or response.headers.get("content-type", "").startswith("application/json"):
                     reply.complete = True
                     yield self._parsed(await response.aread())
                     return
@@ -119,19 +116,11 @@ class OpenAICompatibleModel:
         except EventTooLong:
             raise self._unreadable("an event over the limit") from None
 
-    def _client(self) -> "httpx2.AsyncClient":
-        import httpx2
-
-        if self._http is None:
-            headers = {"content-type": "application/json"}
-            if self._key:
-                headers["authorization"] = f"Bearer {self._key}"
-            self._http = httpx2.AsyncClient(
-                headers=headers,
-                timeout=httpx2.Timeout(None, connect=CONNECT_TIMEOUT),
-                trust_env=not loopback(self._base_url),
-            )
-        return self._http
+    def _connect(self) -> "httpx2.AsyncClient":
+        headers = {"content-type": "application/json"}
+        if self._key:
+            headers["authorization"] = f"Bearer {self._key}"
+        return http_client(self._base_url, tls_for(self._base_url), headers=headers)
 
     def _body(self, request: Request, streaming: bool) -> bytes:
         """The request. The messages are joined as they are kept; only the rest is made anew."""
@@ -183,15 +172,13 @@ class OpenAICompatibleModel:
     def _error(self, status: int | None, answer: Any, headers: Any) -> ModelError:
         """From a status and its body (`{"error": {…}}`, a text, FastAPI's `detail`, Google's list of one), or
         from an error event in mid-stream (status None)."""
-        first = cast(list[Any], answer)[0] if isinstance(answer, list) and answer else answer
-        outer = cast(dict[str, Any], first) if isinstance(first, dict) else {"error": first}
-        inner = outer.get("error") or outer
-        error = cast(dict[str, Any], inner) if isinstance(inner, dict) else {"message": inner}
+        outer = _object(cast(list[Any], answer)[0] if isinstance(answer, list) and answer else answer)
+        error = _object(outer.get("error") or outer)
         said = mask(str(error.get("message") or error.get("detail") or error), self._key)
         code = str(error.get("code") or error.get("type") or "")
         if status is None:
             status = int(code) if code.isdecimal() else 429 if "rate_limit" in code else None
-        details = mask(str(answer)[:4000], self._key)
+        details = mask(str(outer)[:4000], self._key)
         if "insufficient_quota" in (code, error.get("type")):
             return RequestRefused(
                 f"The {self._vendor} account has no credit left: {sentence(said)}",
@@ -206,6 +193,10 @@ class OpenAICompatibleModel:
         return StreamBroken(
             f"The reply of {self._vendor} could not be read.", self._vendor, details=mask(what[:2000], self._key)
         )
+
+
+def _object(value: Any) -> dict[str, Any]:
+    return cast(dict[str, Any], value) if isinstance(value, dict) else {"message": value}
 
 
 async def _received(body: AsyncIterator[bytes], reply: Reply) -> AsyncGenerator[bytes]:

@@ -171,9 +171,7 @@ class Reply:
         calls = [
             Call(call_id=each.call_id, tool=each.tool or "unnamed", arguments=_arguments(each)) for each in self._calls
         ]
-        message = Assistant(
-            parts=(*said, *calls), native=self._native(said, calls), cut=stop in ("outputLimit", "refused")
-        )
+        message = Assistant(parts=(*said, *calls), native=self._native(said, calls), cut=stop == "outputLimit")
         return Done(message, self._usage, stop, detail)
 
     def _native(self, said: list[Text | Thinking], calls: list[Call]) -> Native | None:
