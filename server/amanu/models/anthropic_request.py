@@ -52,7 +52,9 @@ class Bodies:
         if system:
             head["system"] = system
         messages, prefix = history.wire()
-        return dumps(head)[:-1] + b',"messages":[' + b",".join(messages) + b"]}", prefix.hex()
+        messages[0] = dumps(head)[:-1] + b',"messages":[' + messages[0]
+        messages[-1] += b"]}"
+        return b",".join(messages), prefix.hex()  # one copy of the history, not one per `+`
 
 
 def _head(request: Request, facts: Family, model: str, *, think: bool) -> dict[str, Any]:
@@ -107,10 +109,12 @@ class _History:
     def follow(self, conversation: Conversation) -> None:
         """Make what is new, drop what was replaced. By identity: results grow and masking works by replacement."""
         kept = self._kept
-        for at, wire in enumerate(kept):
-            if at >= len(conversation) or conversation[at] is not wire.message:
-                del kept[at:]
+        same = 0
+        for message, wire in zip(conversation, kept, strict=False):
+            if message is not wire.message:
                 break
+            same += 1
+        del kept[same:]
         for at in range(len(kept), len(conversation)):
             kept.append(self._translate(conversation[at]))
 

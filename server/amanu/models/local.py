@@ -1,0 +1,61 @@
+"""Model servers on this machine: whether one answers, and whether the person said yes to it.
+
+Whatever listens on a port would get the person's code; so a server is used only after it answered as a model
+server and the person said yes once, for that address. Kept as `{"allowed": {vendor: address}}`.
+"""
+
+import asyncio
+from pathlib import Path
+from typing import Any, cast
+
+from amanu.auth import read_private, write_private
+
+
+class LocalServers:
+    """What the person allowed. `path` is a file in the user's state folder."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def allowed(self, vendor: str, base_url: str) -> bool:
+        """Did the person say yes to this vendor at this address?"""
+        return self._read().get(vendor) == base_url
+
+    def allow(self, vendor: str, base_url: str) -> None:
+        """The person says yes."""
+        write_private(self._path, {"allowed": {**self._read(), vendor: base_url}})
+
+    def _read(self) -> dict[str, str]:
+        return read_private(self._path).get("allowed", {})
+
+
+async def models_of(base_url: str, key: str | None = None) -> list[str] | None:
+    """The models an OpenAI-compatible server offers (`GET …/v1/models`, or Ollama's `/api/tags`); None if nothing
+    answers there as a model server within two seconds."""
+    import httpx2
+
+    headers = {"authorization": f"Bearer {key}"} if key else {}
+    root = base_url.removesuffix("/v1")
+    async with httpx2.AsyncClient(timeout=2, trust_env=False, follow_redirects=False) as http:
+        for address, listed, named in ((f"{base_url}/models", "data", "id"), (f"{root}/api/tags", "models", "name")):
+            try:
+                async with asyncio.timeout(2):
+                    answer = await http.get(address, headers=headers)
+                names = _names(answer.json(), listed, named) if answer.status_code == 200 else None
+            except (httpx2.HTTPError, httpx2.InvalidURL, TimeoutError, ValueError):
+                continue
+            if names is not None:
+                return names
+    return None
+
+
+def _names(answer: Any, listed: str, named: str) -> list[str] | None:
+    if not isinstance(answer, dict):
+        return None
+    entries: Any = cast("dict[str, Any]", answer).get(listed)
+    if not isinstance(entries, list):
+        return None
+    found = [
+        cast("dict[str, Any]", entry).get(named) for entry in cast("list[Any]", entries) if isinstance(entry, dict)
+    ]
+    return [name for name in found if isinstance(name, str) and name]
