@@ -1,0 +1,245 @@
+"""One process per user: sessions behind a unix socket, one connection object per client.
+
+Started by the relay (`--ready FD`: a byte there says that we listen), or by hand. It leaves when it was idle and
+unattached for `idle_seconds`, at SIGTERM in good order, and when a relay of another version asks: then it stops
+listening at once, serves whom it has to the end, and goes.
+
+Not on Windows, which has no unix sockets with peer credentials: there `--alone` is the way.
+"""
+
+import argparse
+import asyncio
+import contextlib
+import fcntl
+import json
+import logging
+import os
+import signal
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+from amanu import __version__, logs
+from amanu.home import Home, find_home
+from amanu.relay import MAX_HELLO
+from amanu.sockets import peer_uid, socket_path
+
+if TYPE_CHECKING:
+    from amanu.sessions import Sessions
+
+HELLO_SECONDS = 10.0
+
+log = logging.getLogger(__name__)
+
+
+def main(
+    argv: Sequence[str],
+    make_core: "Callable[[], Sessions] | None" = None,
+    warm: Callable[[], None] | None = None,
+) -> int:
+    """Serve until idle, told to go, or replaced. Returns 0, or 1 with a sentence on stderr when it cannot start.
+
+    `make_core` makes the sessions; None makes the real ones from the user's settings. `warm` imports what will be
+    needed soon; called in a thread after a client's `initialized`.
+    """
+    parser = argparse.ArgumentParser(prog="amanu daemon", description="Serve all editors of this user.")
+    parser.add_argument("--ready", type=int, metavar="FD", help="write a byte there when listening")
+    ready: int | None = parser.parse_args(argv).ready
+    from amanu.config import load_settings
+    from amanu_protocol.errors import AmanuError
+
+    try:
+        home = find_home().make()
+        settings = load_settings(home, os.environ)
+        logs.start(home, settings.log_level)
+    except (AmanuError, OSError) as error:
+        print(f"{error}", file=sys.stderr)
+        return 1
+    _hide_memory()
+    if make_core is None:
+        make_core = lambda: _sessions(home)  # noqa: E731
+    return asyncio.run(Daemon(home, settings.idle_seconds, make_core, warm).serve(ready))
+
+
+class Daemon:
+    """`idle_seconds` without a client and a running turn end it."""
+
+    def __init__(
+        self,
+        home: Home,
+        idle_seconds: float,
+        make_core: "Callable[[], Sessions]",
+        warm: Callable[[], None] | None = None,
+    ) -> None:
+        self._home = home
+        self._idle_seconds = idle_seconds
+        self._make_core = make_core
+        self._warm = warm
+        self._clients: set[asyncio.Task[None]] = set()
+        self._changed = asyncio.Event()
+        self._stop = False
+        self._retired = False
+
+    async def serve(self, ready: int | None) -> int:
+        """Listen and serve. `ready`: file descriptor that is told so, held open by whoever has the start lock."""
+        lock = None
+        if ready is None:
+            lock = os.open(self._home.runtime / "daemon.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            fcntl.flock(lock, fcntl.LOCK_EX)
+        try:
+            path = socket_path(self._home)
+            if await _somebody_listens(path):
+                print("amanu: a daemon is running already.", file=sys.stderr)
+                return 1
+            path.unlink(missing_ok=True)
+            self._sessions = self._make_core()
+            mask = os.umask(0o177)
+            try:
+                self._server = await asyncio.start_unix_server(self._accept, path, limit=MAX_HELLO)
+            finally:
+                os.umask(mask)
+            self._path = path
+        except OSError as error:
+            print(f"amanu: the daemon cannot listen: {error}.", file=sys.stderr)
+            return 1
+        finally:
+            if lock is not None:
+                os.close(lock)
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+            asyncio.get_running_loop().add_signal_handler(number, self._terminate)
+        log.info("amanu %s listens on %s", __version__, path)
+        if ready is not None:
+            os.write(ready, b"1")
+            os.close(ready)
+        await self._until_done()
+        await self._go()
+        return 0
+
+    async def _until_done(self) -> None:
+        """Until told to stop, or idle for long enough; retired ones leave as soon as nobody needs them."""
+        while not self._stop:
+            self._changed.clear()
+            wait = 0.0 if self._retired else self._idle_seconds
+            if self._clients:
+                await self._changed.wait()
+                continue
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(wait):
+                    await self._changed.wait()
+                continue  # somebody came, or we are to go
+            if not self._sessions.busy:
+                return
+            await asyncio.sleep(min(1.0, self._idle_seconds))  # a turn runs on without its client
+
+    async def _go(self) -> None:
+        log.info("leaving")
+        self._retire()
+        await self._sessions.shutdown()  # first, so that clients hear how their turns ended
+        for client in tuple(self._clients):
+            client.cancel()
+        await asyncio.gather(*self._clients, return_exceptions=True)
+
+    def _terminate(self) -> None:
+        self._stop = True
+        self._changed.set()
+
+    def _retire(self) -> None:
+        """Stop listening, for good. What is connected goes on."""
+        if not self._retired:
+            self._retired = True
+            self._server.close()
+            self._path.unlink(missing_ok=True)
+            self._changed.set()
+
+    async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = cast("asyncio.Task[None]", asyncio.current_task())
+        self._clients.add(task)
+        self._changed.set()
+        try:
+            await self._client(reader, writer)
+        except (ConnectionError, TimeoutError):
+            pass
+        except Exception:
+            log.exception("a connection failed")
+        finally:
+            writer.transport.abort()
+            self._clients.discard(task)
+            self._changed.set()
+
+    async def _client(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        if peer_uid(writer.get_extra_info("socket")) not in (None, os.getuid()):
+            log.warning("another user's process tried to connect")
+            return
+        async with asyncio.timeout(HELLO_SECONDS):
+            hello = await _read_hello(reader)
+        if hello is None:
+            return
+        accepted = hello.get("version") == __version__
+        if not accepted:
+            log.info("replaced by version %s", str(hello.get("version"))[:40])
+            self._retire()
+        writer.write(json.dumps({"accepted": accepted, "version": __version__}).encode() + b"\n")
+        await writer.drain()
+        if not accepted:
+            return
+        from amanu.lsp.server import Connection, finish
+
+        connection = Connection(
+            self._sessions,
+            reader,
+            writer,
+            environment=hello["environment"],
+            answered=hello.get("answered") is True,
+            warm=self._warm,
+        )
+        code = 1
+        try:
+            code = await connection.run()
+        finally:
+            await finish(writer, b"\0%d" % code)
+
+
+def _sessions(home: Home) -> "Sessions":
+    from amanu.config import load_settings
+    from amanu.sessions import Sessions
+
+    return Sessions(home, load_settings(home, os.environ))
+
+
+async def _somebody_listens(path: Path) -> bool:
+    try:
+        _, writer = await asyncio.open_unix_connection(path)
+    except (FileNotFoundError, ConnectionRefusedError):
+        return False
+    writer.close()
+    await writer.wait_closed()
+    return True
+
+
+async def _read_hello(reader: asyncio.StreamReader) -> dict[str, Any] | None:
+    """The relay's first line; None when it is not one."""
+    try:
+        hello: Any = json.loads(await reader.readuntil(b"\n"))
+        environment = hello["environment"]
+        if all(isinstance(each, str) for pair in environment.items() for each in pair):
+            return hello
+    except (asyncio.IncompleteReadError, asyncio.LimitOverrunError):
+        return None
+    except (ValueError, KeyError, TypeError, AttributeError):
+        pass
+    log.warning("a connection without a hello")
+    return None
+
+
+def _hide_memory() -> None:
+    """No other process of this user may read our memory or environment: clients' keys are in it. Also no core dump.
+    (PR_SET_DUMPABLE, facts/security.md §6.)"""
+    if sys.platform == "linux":
+        import ctypes
+
+        ctypes.CDLL(None).prctl(4, 0, 0, 0, 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,58 @@
+"""Editor and daemon in one process: `amanu serve --alone`. Standard library until `initialize` is answered."""
+
+import asyncio
+import os
+import signal
+import socket
+import threading
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from amanu.lsp.early import answer_first, read_descriptor, write_descriptor
+from amanu.relay import copy_in, copy_out
+
+if TYPE_CHECKING:
+    from amanu.sessions import Sessions
+
+STDIN, STDOUT = 0, 1
+
+
+def serve_alone(make_core: "Callable[[], Sessions]", warm: Callable[[], None] | None = None) -> int:
+    """Serve one client on stdin and stdout. Returns the exit code LSP wants.
+
+    `make_core` is called after `initialize` is answered, in the event loop: it may import what it likes. Two threads
+    move the bytes, so that a client that stops reading stops nothing here, whatever stdin and stdout are.
+    """
+    first = answer_first(read_descriptor(STDIN), write_descriptor(STDOUT))
+    if not first.received:
+        return 0
+    ours, theirs = socket.socketpair()
+    threading.Thread(target=copy_in, args=(STDIN, theirs), daemon=True).start()
+    out = threading.Thread(target=copy_out, args=(theirs, STDOUT), daemon=True)
+    out.start()
+
+    async def serve() -> int:
+        from amanu.lsp.server import Connection, finish
+
+        reader, writer = await asyncio.open_connection(sock=ours)
+        for number in (signal.SIGTERM, signal.SIGHUP) if os.name != "nt" else ():
+            asyncio.get_running_loop().add_signal_handler(number, reader.feed_eof)
+        sessions = make_core()
+        connection = Connection(
+            sessions,
+            reader,
+            writer,
+            environment=dict(os.environ),
+            received=first.received,
+            answered=first.answered,
+            warm=warm,
+        )
+        try:
+            return await connection.run()
+        finally:
+            await finish(writer)
+            await sessions.shutdown()
+
+    code = asyncio.run(serve())
+    out.join(timeout=2)
+    return code
