@@ -95,5 +95,5 @@ def _rules(texts: RuleTexts, origin: str) -> list[Rule]:
 
 
 def _allowed(table: Any, origin: str) -> list[Rule]:
-    texts: list[str] = table.get("allow", []) if isinstance(table, dict) else []  # pyright: ignore
+    texts: list[Any] = table.get("allow", []) if isinstance(table, dict) else []  # pyright: ignore[reportUnknownMemberType,reportUnknownVariableType]
     return [Rule("allow", str(text), origin) for text in texts]

@@ -2,14 +2,16 @@
 
 import asyncio
 import contextlib
+import os
 import time
+from collections.abc import Mapping
 from pathlib import Path
 
 from amanu.agent import policy
 from amanu.auth import Auth
-from amanu.config import Settings
+from amanu.config import Settings, load_settings
 from amanu.consent import Consent
-from amanu.home import Home
+from amanu.home import Home, find_home
 from amanu.index import Index
 from amanu.journal import Journal, Record
 from amanu.models.registry import Registry
@@ -238,6 +240,12 @@ class Sessions:
     def _tell(self, session_id: str) -> None:
         for client in self._clients:
             client.list_changed(session_id)
+
+
+def open_sessions(environ: Mapping[str, str] = os.environ, *, headless: bool = False) -> Sessions:
+    """The sessions of this user, with their settings. Raises `AmanuError` naming what is wrong in a settings file."""
+    home = find_home(environ).make()
+    return Sessions(home, load_settings(home, environ), headless=headless)
 
 
 def _root(path: str) -> str:
