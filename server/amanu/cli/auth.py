@@ -1,14 +1,20 @@
 """`amanu auth`: which model services have a key, and keeping one. A key is typed or piped in, never an argument."""
 
 import argparse
+import asyncio
 import getpass
 import os
 import sys
+from typing import TYPE_CHECKING
 
 from amanu.cli import exits
 from amanu.cli.text import one_line, visible
 from amanu_protocol.errors import AmanuError
 from amanu_protocol.requests import AuthStatus
+
+if TYPE_CHECKING:
+    from amanu.auth import Auth
+    from amanu.home import Home
 
 
 def parser() -> argparse.ArgumentParser:
@@ -40,8 +46,12 @@ def _run(command: str, vendor: str) -> int:
     from amanu.auth import Auth
     from amanu.home import find_home
 
-    auth = Auth(find_home().make().config / "auth.json")
+    home = find_home().make()
+    auth = Auth(home.config / "auth.json")
     match command:
+        case "local":
+            address = asyncio.run(_allow_local(home, auth, vendor))
+            print(f"{vendor}: the server at {address} may be used")
         case "status":
             for status in auth.status(os.environ):
                 print(f"{one_line(status.vendor):16}{source(status)}")
@@ -56,6 +66,14 @@ def _run(command: str, vendor: str) -> int:
             auth.set(vendor, None)
             print(f"{vendor}: forgotten")
     return exits.OK
+
+
+async def _allow_local(home: "Home", auth: "Auth", vendor: str) -> str:
+    from amanu.config import load_settings
+    from amanu.models.registry import Registry
+
+    registry = Registry(load_settings(home, os.environ), auth, home.state / "local-models.json")
+    return await registry.allow_local(vendor, os.environ)
 
 
 def source(status: AuthStatus) -> str:

@@ -236,7 +236,7 @@ class Chat:
                 self._paper.line(("", f"mode {self._view.state.mode}; there are {', '.join(get_args(Mode))}"))
             case "/model" if rest:
                 await self._view.set_model(rest)
-                await show_header(self._view.client, self._view.state, self._paper)
+                show_header(self._view.state, self._paper)
             case "/model":
                 await self._list_models()
             case "/queue" if rest:
@@ -273,7 +273,7 @@ class Chat:
         answer = await self._view.client.request("amanu/model/list", r.Empty(), r.ModelListResult)
         for model in answer.models:
             missing = "" if model.available else f" — {one_line(model.unavailable or 'not available')}"
-            self._paper.line(("" if model.available else "dim", describe(model, model.model_id) + missing))
+            self._paper.line(("" if model.available else "dim", describe(model) + missing))
 
     async def _list_sessions(self) -> None:
         from amanu.cli.sessions import session_line
@@ -313,7 +313,7 @@ class Chat:
         self._view = view
         self._renderer = Renderer(self._paper)
         self._decider = Decider(view, self._renderer, self._terminal)
-        await show_header(view.client, view.state, self._paper)
+        show_header(view.state, self._paper)
         self._paper.line(("dim", f"session {view.session_id} · /help"))
         if view.state.read_only:
             self._paper.line(("yellow", "Another daemon drives this session; here it can only be looked at."))

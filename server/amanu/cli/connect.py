@@ -1,16 +1,32 @@
-"""Ways to a core: in this process, or the user's daemon."""
+"""Ways to a core: in this process, or the user's daemon by the same relay that editors start."""
 
 import asyncio
+import contextlib
 import os
+import sys
 from collections.abc import Sequence
 
 from amanu.cli.client import Client, Disconnected
-from amanu.home import Home, find_home
+from amanu.cli.text import one_line
+from amanu.home import find_home
 from amanu_protocol.errors import AmanuError
 
+RELAY = (sys.executable, "-P", "-m", "amanu.relay")
+"""`-P`: nothing is imported from the folder we run in (invariant 16)."""
+LEAVE_SECONDS = 3.0
 
-async def connect_alone(roots: Sequence[str] = (), trusted_roots: Sequence[str] = ()) -> Client:
-    """A core in this process, the same protocol. It ends with the connection."""
+
+async def connect(*, roots: Sequence[str] = (), alone: bool = False) -> Client:
+    """A connection that shook hands. Raises AmanuError when there is none to be had."""
+    return await (_in_process(roots) if alone or os.name == "nt" else _by_relay(roots))
+
+
+async def connect_running() -> Client:
+    """To the daemon if one runs, so that its sessions are not in the way; else to a core in this process."""
+    return await connect(alone=not await _somebody_listens())
+
+
+async def _in_process(roots: Sequence[str]) -> Client:
     from amanu.config import load_settings
     from amanu.lsp.server import connect_in_process
     from amanu.sessions import Sessions
@@ -19,19 +35,58 @@ async def connect_alone(roots: Sequence[str] = (), trusted_roots: Sequence[str] 
     sessions = Sessions(home, load_settings(home, os.environ))
     client = Client(*await connect_in_process(sessions, dict(os.environ)))
     client.at_close(sessions.shutdown)
-    return await _initialized(client, roots, trusted_roots)
+    return await _initialized(client, roots)
 
 
-async def connect_socket(home: Home, roots: Sequence[str] = ()) -> Client:
-    """The daemon that listens there now. Raises OSError when none does."""
-    client = Client(*await asyncio.open_unix_connection(home.socket))
-    return await _initialized(client, roots, ())
+async def _by_relay(roots: Sequence[str]) -> Client:
+    relay = await asyncio.create_subprocess_exec(
+        *RELAY,
+        stdin=asyncio.subprocess.PIPE,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+        cwd="/",
+        start_new_session=True,  # Ctrl-C is ours to handle
+    )
+    assert relay.stdin is not None and relay.stdout is not None and relay.stderr is not None
 
+    async def leave() -> None:
+        try:
+            async with asyncio.timeout(LEAVE_SECONDS):
+                await relay.wait()
+        except TimeoutError:
+            relay.kill()
+            await relay.wait()
 
-async def _initialized(client: Client, roots: Sequence[str], trusted_roots: Sequence[str]) -> Client:
+    client = Client(relay.stdout, relay.stdin)
+    client.at_close(leave)
     try:
-        await client.initialize(roots=roots, trusted_roots=trusted_roots)
-    except (AmanuError, Disconnected):
+        return await _initialized(client, roots)
+    except Disconnected:
+        said = one_line((await relay.stderr.read()).decode("utf-8", "replace"), 1000)
+        raise AmanuError(
+            "internalError",
+            said or "The daemon cannot be reached.",
+            hint="`amanu doctor` looks for the cause; --alone does without the daemon.",
+        ) from None
+
+
+async def _initialized(client: Client, roots: Sequence[str]) -> Client:
+    try:
+        await client.initialize(roots=roots)
+    except BaseException:
         await client.close()
         raise
     return client
+
+
+async def _somebody_listens() -> bool:
+    if os.name == "nt":
+        return False
+    from amanu.sockets import socket_path
+
+    with contextlib.suppress(OSError):
+        _, writer = await asyncio.open_unix_connection(socket_path(find_home()))
+        writer.close()
+        await writer.wait_closed()
+        return True
+    return False

@@ -11,6 +11,7 @@ from amanu.cli.view import SessionView
 from amanu_protocol import requests as r
 from amanu_protocol.errors import AmanuError
 from amanu_protocol.items import Approval, Hunk, Proposal, ProposedFile, Scope
+from amanu_protocol.state import SessionState
 
 SCOPES: dict[str, Scope] = {"t": "turn", "s": "session", "w": "workspace", "u": "user"}
 TOO_SOON = "That came within half a second of the question, so it does not count. Once more:"
@@ -43,8 +44,6 @@ class Decider:
         self._renderer = renderer
         self._paper = renderer.paper
         self._person = person
-        self._replied: Proposal | None = None
-        """The newest proposal an answer brought: it may overtake the event."""
 
     async def decide(self, approval: Approval) -> None:
         """Show it, ask, send the answer; again until it is settled, here or elsewhere."""
@@ -189,13 +188,20 @@ class Decider:
             if result.status == "tooSoon":
                 self._paper.line(("yellow", TOO_SOON))
                 continue
-            self._replied = result.proposal
+            await self._at_least(result.proposal)
             return True
 
     def _proposal(self, proposal_id: str) -> Proposal | None:
-        known = [*self._view.state.proposals, *([self._replied] if self._replied else [])]
-        same = [each for each in known if each.proposal_id == proposal_id]
-        return max(same, key=lambda each: each.version, default=None)
+        return next((each for each in self._view.state.proposals if each.proposal_id == proposal_id), None)
+
+    async def _at_least(self, replied: Proposal) -> None:
+        """Until the state has what the reply told: replies and events may overtake each other."""
+
+        def known(_: SessionState) -> bool:
+            proposal = self._proposal(replied.proposal_id)
+            return proposal is None or proposal.version >= replied.version
+
+        await self._view.wait(known)
 
     # Small ---------------------------------------------------------------------------------------------
 

@@ -47,7 +47,8 @@ def show_hunk(paper: Paper, file: ProposedFile, hunk: Hunk, number: str = "") ->
 
 def hunk_lines(file: ProposedFile, hunk: Hunk, number: str = "") -> Iterator[Span]:
     """Styled lines: a header, then context, removed and added lines, control characters visible."""
-    base = _lines(file.base_text)
+    base_text = file.base_text or ""
+    base = _lines(base_text)
     first = hunk.old_start - 1
     before = base[max(0, first - CONTEXT_LINES) : first]
     after = base[first + hunk.old_lines : first + hunk.old_lines + CONTEXT_LINES]
@@ -55,7 +56,7 @@ def hunk_lines(file: ProposedFile, hunk: Hunk, number: str = "") -> Iterator[Spa
     notes = [number, _STATE.get(hunk.state, ""), "your text" if hunk.edited_by_person else ""]
     notes += [visible(hunk.reason).replace("\n", " ")] if hunk.reason else []
     yield "cyan", " · ".join([head, *(note for note in notes if note)])
-    windows = _only_crlf(file.base_text) and _only_crlf(hunk.new_text)
+    windows = _only_crlf(base_text) and _only_crlf(hunk.new_text)
     for sign, lines, style in (
         (" ", before, "dim"),
         ("-", _lines(hunk.old_text), "red"),

@@ -5,6 +5,7 @@ import asyncio
 import json
 import os
 import platform
+import re
 import shutil
 import stat
 import sys
@@ -123,22 +124,37 @@ def _settings(home: Home, environ: Mapping[str, str]) -> Finding:
 
 
 async def _daemon(home: Home) -> Finding:
-    from amanu.cli.client import Disconnected
-    from amanu.cli.connect import connect_socket
+    """Without a hello: a daemon of another version would take that as the order to leave."""
+    from amanu.sockets import socket_path
 
-    if not home.socket.exists():
-        return Finding("ok", "daemon", f"not running; it starts when needed ({home.socket})")
     try:
+        path = socket_path(home)
+        if not path.exists():
+            return Finding("ok", "daemon", f"not running; it starts when needed ({path})")
         async with asyncio.timeout(2):
-            client = await connect_socket(home)
-            version = client.server.version if client.server is not None else "unknown"
-            await client.close()
-    except (OSError, TimeoutError, Disconnected, AmanuError) as error:
+            _, writer = await asyncio.open_unix_connection(path)
+            writer.close()
+            await writer.wait_closed()
+    except ConnectionRefusedError:
+        return Finding("note", "daemon", f"{home.socket} is left over, nobody listens", "The next start replaces it.")
+    except (OSError, TimeoutError) as error:
         why = str(error) or type(error).__name__
-        return Finding("note", "daemon", f"{home.socket} does not answer: {why}", "The next start replaces it.")
-    if version != __version__:
+        return Finding("problem", "daemon", f"the socket cannot be used: {why}", "Remove it; see also: amanu logs")
+    version = await asyncio.to_thread(_running_version, home)
+    if version not in (None, __version__):
         return Finding("note", "daemon", f"version {version} runs", "It is replaced when an editor starts this one.")
-    return Finding("ok", "daemon", f"version {version} runs ({home.socket})")
+    return Finding("ok", "daemon", f"version {version or 'unknown'} runs ({path})")
+
+
+def _running_version(home: Home) -> str | None:
+    """Of the daemon that began to listen last, by its own log."""
+    from amanu.logs import tail
+
+    for line in reversed(tail(home, 5000)):
+        found = re.search(r"amanu (\S+) listens on", line)
+        if found:
+            return found[1]
+    return None
 
 
 def _keys(home: Home, environ: Mapping[str, str]) -> Iterator[Finding]:
@@ -155,6 +171,46 @@ def _keys(home: Home, environ: Mapping[str, str]) -> Iterator[Finding]:
     if all(status.source == "none" for status in statuses):
         todo = "amanu auth set VENDOR; or try: amanu demo, which needs none"
         yield Finding("note", "keys", "no model service has a key", todo)
+
+
+async def _endpoints(home: Home, environ: Mapping[str, str]) -> list[Finding]:
+    """Whether anything answers at the addresses of the model services; no key is sent."""
+    from amanu.config import Settings, load_settings
+    from amanu.models.registry import VENDORS
+
+    try:
+        settings = load_settings(home, environ)
+    except AmanuError:
+        settings = Settings()  # what is wrong with the file is reported by itself
+    addresses = {
+        vendor.name: environ.get(vendor.base_variable or "") or settings.base_urls.get(vendor.name, vendor.base_url)
+        for vendor in VENDORS
+    }
+    addresses |= {name: endpoint.base_url for name, endpoint in settings.endpoints.items()}
+    local = {vendor.name for vendor in VENDORS if vendor.local}
+    answers = await asyncio.gather(*(_reachable(address) for address in addresses.values()))
+    findings: list[Finding] = []
+    for (name, address), why in zip(addresses.items(), answers, strict=True):
+        if why is None:
+            findings.append(Finding("ok", name, f"{address} answers"))
+        elif name in local:
+            findings.append(Finding("ok", name, f"no server runs at {address}"))
+        else:
+            todo = "Check the network, the proxy variables, and the address in the environment or config.toml."
+            findings.append(Finding("note", name, f"{address} does not answer: {why}", todo))
+    return findings
+
+
+async def _reachable(address: str) -> str | None:
+    """None if a server answers there, whatever it says; else why not."""
+    import httpx2
+
+    try:
+        async with httpx2.AsyncClient(timeout=ONLINE_SECONDS) as http:
+            await http.get(address)
+        return None
+    except (httpx2.HTTPError, httpx2.InvalidURL, ValueError) as error:
+        return str(error) or type(error).__name__
 
 
 def _program(name: str, what: str, environ: Mapping[str, str], without: str) -> Finding:

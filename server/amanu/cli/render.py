@@ -64,6 +64,8 @@ class Renderer:
         self._answers = answers
         self._thoughts = thoughts
         self._streams: dict[str, tuple[Blocks, Stripper, Style]] = {}
+        self._received: dict[str, int] = {}
+        """Characters of a stream that were fed to it."""
         self._begun: dict[str, int] = {}
         """When a tool call began to execute, milliseconds since the epoch."""
         self._printed: set[str] = set()
@@ -160,6 +162,7 @@ class Renderer:
     def _stream(self, item_id: str, text: str) -> None:
         if item_id not in self._streams:
             return
+        self._received[item_id] = self._received.get(item_id, 0) + len(text)
         blocks, stripper, style = self._streams[item_id]
         for block in blocks.feed(stripper.feed(text)):
             self._block(item_id, block, style)
@@ -187,11 +190,10 @@ class Renderer:
                 self.paper.line((style, f"{mark} {stripped(item.text)}"))
 
     def _complete_text(self, item: Thought | Answer) -> None:
-        if item.item_id not in self._streams:
-            style: Style = "dim" if isinstance(item, Thought) else ""
-            self._streams[item.item_id] = (Blocks(), Stripper(), style)
-            self._stream(item.item_id, item.text)
+        self._open(item, 0)
+        self._stream(item.item_id, item.text[self._received.pop(item.item_id, 0) :])  # the final form counts
         blocks, stripper, style = self._streams.pop(item.item_id)
+        self._received.pop(item.item_id, None)
         for block in (*blocks.feed(stripper.end()), *blocks.end()):
             self._block(item.item_id, block, style)
         if isinstance(item, Thought) and not self._thoughts and item.subject:
@@ -238,6 +240,7 @@ class Renderer:
         match item:
             case Thought() | Answer() if item.item_id in self._streams:
                 self._streams.pop(item.item_id)
+                self._received.pop(item.item_id, None)
                 if item.item_id in self._printed:
                     self.paper.line(("dim", "… (some of this came too fast; here it is again, whole)"))
                 self._open(item, at)
@@ -250,6 +253,7 @@ class Renderer:
         seen = False
         for item_id in item_ids:
             self._begun.pop(item_id, None)
+            self._received.pop(item_id, None)
             tail = self._streams.pop(item_id, None)
             seen = seen or item_id in self._printed or (tail is not None and bool(tail[0].tail.strip()))
             self._printed.discard(item_id)
@@ -258,6 +262,7 @@ class Renderer:
 
     def _end(self, ended: TurnEnded, at: int, state: SessionState) -> None:
         self._streams.clear()
+        self._received.clear()
         self._begun.clear()
         self._printed.clear()
         if ended.reason != "completed":

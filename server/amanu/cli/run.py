@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, TextIO, get_args
 
 from amanu import __version__
 from amanu.cli import exits
-from amanu.cli.header import describe
+from amanu.cli.header import describe, model_info
 from amanu.cli.live import LivePaper
 from amanu.cli.paper import Paper, open_paper
 from amanu.cli.render import Renderer
@@ -145,12 +145,11 @@ async def _turn(options: Options, output: Format, report: Report, out: TextIO, e
         session = await _session(sessions, options, front)
         state = session.state
         report.begin(state)
-        models = (await sessions.models(front)).models
-        model = next((each for each in models if each.model_id == state.model_id), None)
+        model = model_info(state.model_id)
         if output == "text" and err.isatty():
             live = LivePaper(paper, err, lambda: renderer.status(state))
         renderer = Renderer(live or paper, answers=False, thoughts=False)
-        renderer.paper.line(("dim", f"{describe(model, state.model_id)} · session {state.session_id}"))
+        renderer.paper.line(("dim", f"{describe(model)} · session {state.session_id}"))
         if output == "stream-json":
             _write(out, _init(state, model))
         answers = open_paper(out)
@@ -266,14 +265,14 @@ def _print_answer(item: Item, paper: Paper) -> None:
         paper.markdown(stripped(item.text.strip("\n")))
 
 
-def _init(state: SessionState, model: ModelInfo | None) -> dict[str, Any]:
+def _init(state: SessionState, model: ModelInfo) -> dict[str, Any]:
     return {
         "kind": "init",
         "version": __version__,
         "protocol": PROTOCOL_VERSION,
         "sessionId": state.session_id,
         "modelId": state.model_id,
-        "model": None if model is None else model.model_dump(mode="json"),
+        "model": model.model_dump(mode="json"),
         "mode": state.mode,
         "roots": state.roots,
         "trusted": state.trusted,

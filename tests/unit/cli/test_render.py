@@ -1,0 +1,301 @@
+import re
+
+import pytest
+
+from amanu_protocol.events import (
+    Event,
+    ItemChanged,
+    ItemCompleted,
+    ItemDelta,
+    ItemsReplaced,
+    ItemStarted,
+    ItemsWithdrawn,
+    PromptQueued,
+    ProposalChanged,
+    RetryChanged,
+    SessionChanged,
+    TurnEnded,
+    TurnStarted,
+    UsageChanged,
+)
+from amanu_protocol.items import (
+    Answer,
+    Notice,
+    Plan,
+    PlanEntry,
+    QueuedPrompt,
+    Retry,
+    Thought,
+    ToolCall,
+    Usage,
+    UserMessage,
+)
+from unit.cli.stories import DENIED, Story, call, hunk, proposed
+
+USAGE = Usage(
+    input_tokens=1200,
+    cache_read_tokens=30_000,
+    cache_write_tokens=0,
+    output_tokens=400,
+    thought_tokens=100,
+    cost_usd=0.0123,
+    context_tokens=20_000,
+    context_window=200_000,
+)
+
+
+def started(text: str = "", item_id: str = "a") -> ItemStarted:
+    return ItemStarted(item=Answer(item_id=item_id, turn_id="t", text=text))
+
+
+def delta(text: str, item_id: str = "a") -> ItemDelta:
+    return ItemDelta(item_id=item_id, text=text)
+
+
+def answered(text: str, item_id: str = "a") -> ItemCompleted:
+    return ItemCompleted(item=Answer(item_id=item_id, turn_id="t", text=text))
+
+
+def thought(text: str, subject: str = "") -> Thought:
+    return Thought(item_id="th", turn_id="t", subject=subject, text=text)
+
+
+def done(tool: ToolCall) -> list[Event]:
+    return [ItemChanged(item=call("executing")), ItemCompleted(item=tool)]
+
+
+def notice(level: str, text: str) -> ItemCompleted:
+    return ItemCompleted(item=Notice(item_id="n", level=level, code="x", text=text))  # pyright: ignore
+
+
+def ended(reason: str, message: str = "", can_continue: bool = False) -> TurnEnded:
+    return TurnEnded(turn_id="t", reason=reason, message=message, can_continue=can_continue)  # pyright: ignore
+
+
+DIFF = """\
+── a.txt (edit) +1 −1
+@@ -2,1 +2,1 @@{state}
+ one
+-two
++zwei
+ three
+"""
+APPLIED = proposed(hunk(state="applied"))
+EDIT = call(tool="edit_file", title="Edit a.txt", effect="write", proposal_id="p")
+
+STORIES: list[tuple[str, list[Event], str]] = [
+    ("a whole answer", [answered("Hello.\n\nBye.")], "Hello.\n\nBye.\n\n"),
+    (
+        "an answer in pieces is printed block by block",
+        [started(), delta("Hel"), delta("lo.\n\n- o"), delta("ne\n- two")],
+        "Hello.\n\n",
+    ),
+    (
+        "and ends once",
+        [started(), delta("Hel"), delta("lo.\n\nBye"), answered("Hello.\n\nBye")],
+        "Hello.\n\nBye\n\n",
+    ),
+    (
+        "an escape cut in two does not reach the terminal",
+        [started(), delta("a\x1b[3"), delta("1mb\x1b]52;c;eA=="), delta("\x07c"), answered("")],
+        "abc\n\n",
+    ),
+    ("bidi is made visible", [answered("user\u202etxt.exe")], "user<U+202E>txt.exe\n\n"),
+    (
+        "a withdrawn attempt leaves a marker",
+        [
+            started(),
+            delta("One.\n\nTw"),
+            ItemsWithdrawn(item_ids=["a"], reason="The stream broke."),
+            answered("One.\n\nTwo.", "b"),
+        ],
+        "One.\n\n… that attempt was withdrawn (The stream broke), trying again\nOne.\n\nTwo.\n\n",
+    ),
+    (
+        "also when nothing of it was whole yet, as it may have been seen in the live line",
+        [started(), delta("On"), ItemsWithdrawn(item_ids=["a"], reason="cut")],
+        "… that attempt was withdrawn (cut), trying again\n",
+    ),
+    ("one that showed nothing leaves none", [started(), ItemsWithdrawn(item_ids=["a"], reason="cut")], ""),
+    (
+        "a thought",
+        [ItemStarted(item=thought("")), delta("**Look**\n\nat it", "th"), ItemCompleted(item=thought(""))],
+        "**Look**\n\nat it\n\n",
+    ),
+    ("a tool call", done(call()), "✓ Read app.py  1.0 s\n"),
+    (
+        "a failed one says why",
+        done(call("failed", error="There is no such file.")),
+        "✗ Read app.py  1.0 s\n    There is no such file.\n",
+    ),
+    (
+        "a denied one says by what, and what would help",
+        [ItemCompleted(item=call("rejected", decision=DENIED))],
+        "⊘ Read app.py  denied by no rule allows it “Nobody is there to ask. "
+        "It would have been permitted by --allow '@write(it'\\''s.txt)'.”\n",
+    ),
+    (
+        "a command shows the end of its output",
+        done(call(effect="run", title="Run x", output="".join(f"{n}\n" for n in range(10)))),
+        "✓ Run x  1.0 s\n    … 2 lines before\n" + "".join(f"    {n}\n" for n in range(2, 10)),
+    ),
+    (
+        "a failed command shows it too",
+        done(call("failed", effect="run", title="Run x", output="boom\x1b[31m!")),
+        "✗ Run x  1.0 s\n    boom!\n",
+    ),
+    (
+        "an edit shows its diff and what became of it",
+        [ProposalChanged(proposal=APPLIED), ItemCompleted(item=EDIT)],
+        "✓ Edit a.txt\n" + DIFF.format(state=" · applied") + "  1 hunk: 1 applied\n",
+    ),
+    (
+        "what an editor has not saved is said",
+        [ProposalChanged(proposal=proposed(hunk(state="applied"), unsaved=True)), ItemCompleted(item=EDIT)],
+        "✓ Edit a.txt\n"
+        + DIFF.format(state=" · applied")
+        + "  1 hunk: 1 applied\n  /w/a.txt is changed in the editor, not saved\n",
+    ),
+    (
+        "a plan",
+        [
+            ItemCompleted(
+                item=Plan(
+                    item_id="pl",
+                    turn_id="t",
+                    entries=[
+                        PlanEntry(text="read", status="completed"),
+                        PlanEntry(text="write", status="inProgress"),
+                        PlanEntry(text="test", status="pending"),
+                    ],
+                )
+            )
+        ],
+        "  ☑ read\n  ▸ write\n  ☐ test\n",
+    ),
+    ("a notice", [notice("warning", "Careful.")], "! Careful.\n"),
+    (
+        "a prompt, and steering once although it comes twice",
+        [
+            ItemCompleted(item=UserMessage(item_id="u", turn_id="t", text="do it", attachments=[], steer=False)),
+            ItemStarted(item=UserMessage(item_id="v", turn_id="t", text="not so", attachments=[], steer=True)),
+            ItemCompleted(item=UserMessage(item_id="v", turn_id="t", text="not so", attachments=[], steer=True)),
+        ],
+        "› do it\n↪ not so\n",
+    ),
+    (
+        "a retry",
+        [RetryChanged(retry=Retry(attempt=2, reason="Overloaded.", at=5000)), RetryChanged(retry=None)],
+        "↻ Overloaded. Attempt 2 in 4.0 s.\n",
+    ),
+    (
+        "a queued prompt",
+        [PromptQueued(prompt=QueuedPrompt(prompt_id="q", text="then\nthat", attachments=[]))],
+        "queued: then that\n",
+    ),
+    ("a change of mode and model", [SessionChanged(mode="plan", model_id="x:y")], "mode: plan\nmodel: x:y\n"),
+    (
+        "the end, with what it took",
+        [
+            TurnStarted(turn_id="t", prompt_id="p", model_id="m"),
+            UsageChanged(usage=USAGE),
+            ended("completed"),
+        ],
+        "2.0 s · 31.2k in (30.0k cached) · 500 out · $0.0123 · context 10 %\n",
+    ),
+    ("the end at a limit", [ended("stepLimit", "Stopped after 3 steps.", True)],
+     "Stopped at the step limit. Stopped after 3 steps.\nA further prompt goes on from here.\n"),
+    (
+        "what a notice said is not said twice",
+        [notice("error", "No route."), ended("failed", "No route.")],
+        "✗ No route.\nThe turn failed.\n",
+    ),
+    (
+        "what came too fast is there in the end",
+        [
+            started(),
+            delta("One.\n\nTw"),
+            ItemsReplaced(
+                replaces_from=3, items=[Answer(item_id="a", turn_id="t", text="One.\n\nTwo.\n\nThr")], withdrawn=[]
+            ),
+            answered("One.\n\nTwo.\n\nThree."),
+        ],
+        "One.\n\n… (some of this came too fast; here it is again, whole)\nOne.\n\nTwo.\n\nThree.\n\n",
+    ),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("events", "expected"), [story[1:] for story in STORIES], ids=[story[0] for story in STORIES])
+def test_in_a_pipe(events: list[Event], expected: str) -> None:
+    assert Story().tell(*events).text == expected
+
+
+def test_answers_can_be_left_to_others() -> None:
+    story = Story(answers=False, thoughts=False).tell(
+        ItemStarted(item=thought("")),
+        delta("**Look**\n\nlong", "th"),
+        ItemCompleted(item=thought("**Look**\n\nlong", "Look")),
+        answered("Hello."),
+    )
+    assert story.text == "… Look\n"
+
+
+@pytest.mark.parametrize(
+    ("events", "expected"),
+    [
+        ([], ""),
+        ([TurnStarted(turn_id="t", prompt_id="p", model_id="m")], "… working"),
+        ([ItemStarted(item=thought("")), delta("**One**\n\nx\n\n**Two**\n\ny", "th")], "… Two"),
+        ([ItemStarted(item=thought("")), delta("hm", "th")], "… thinking"),
+        ([started(), delta("Hi")], "… writing"),
+        ([ItemChanged(item=call("executing"))], "▸ Read app.py 2.0 s"),
+        ([RetryChanged(retry=Retry(attempt=3, reason="Busy.", at=9000))], "↻ Busy. · attempt 3 in 5.0 s"),
+    ],
+)
+def test_the_status_line_says_what_moves(events: list[Event], expected: str) -> None:
+    story = Story()
+    if events:
+        story.tell(TurnStarted(turn_id="t", prompt_id="p", model_id="m"), *events)
+    assert story.renderer.status(story.state, now=4.0) == expected
+
+
+def test_the_tail_is_the_answer_being_written() -> None:
+    story = Story().tell(started(), delta("done\n\none\ntwo"))
+    assert story.renderer.tail(5) == ["one", "two"]
+    assert story.tell(answered("done\n\none\ntwo")).renderer.tail(5) == []
+
+
+@pytest.mark.parametrize("colour", [True, False])
+def test_on_a_terminal(colour: bool) -> None:
+    text = "# Title\n\nSee `x` and [here](https://e.test) <b>bold</b>.\n\n```py\nx = 1\n```"
+    story = Story(rich=True, colour=colour).tell(
+        ProposalChanged(proposal=APPLIED), ItemCompleted(item=EDIT), answered(text)
+    )
+    plain = re.sub(r"\x1b\[[0-9;]*m", "", story.text)
+    assert "Title" in plain and "x = 1" in plain
+    assert "here (https://e.test)" in plain, "a link says where it leads"
+    assert "<b>bold</b>" in plain, "HTML is shown, not swallowed"
+    assert "\x1b]" not in story.text, "nothing is clickable"
+    assert ("\x1b[32m" in story.text) is colour
+    assert ("\x1b[1m" in story.text) or colour
+
+
+def test_long_lines_are_not_broken() -> None:
+    long = "x" * 500
+    assert long in Story(rich=True).tell(notice("info", long)).text.replace("\x1b[2m", "")
+
+
+def test_untrusted_text_cannot_steer_a_terminal() -> None:
+    nasty = "\x1b]0;title\x07\x1b[2J\x9b31mx\x08\u202e"
+    events: list[Event] = [
+        answered(nasty),
+        ItemCompleted(item=call("failed", title=nasty, error=nasty)),
+        ItemCompleted(item=call(effect="run", title=nasty, output=nasty)),
+        notice("error", nasty),
+        ProposalChanged(proposal=proposed(hunk(new_text=nasty, reason=nasty), path=f"/w/{nasty}", base_text=nasty)),
+        ItemCompleted(item=EDIT),
+        RetryChanged(retry=Retry(attempt=2, reason=nasty, at=0)),
+        ended("failed", nasty),
+    ]
+    text = Story().tell(*events).text
+    assert not re.search(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u202e]", text)
