@@ -11,6 +11,7 @@ import argparse
 import asyncio
 import contextlib
 import fcntl
+import importlib
 import json
 import logging
 import os
@@ -83,6 +84,8 @@ class Daemon:
 
     async def serve(self, ready: int | None) -> int:
         """Listen and serve. `ready`: file descriptor that is told so, held open by whoever has the start lock."""
+        importlib.import_module("amanu.lsp.server")  # now, not when the first client waits for it
+
         lock = None
         if ready is None:
             lock = os.open(self._home.runtime / "daemon.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)

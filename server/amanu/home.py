@@ -1,15 +1,15 @@
-"""Where things are kept: XDG folders, or everything under `AMANU_HOME`. Standard library only (the relay uses it)."""
+"""Where things are kept: XDG folders, or everything under `AMANU_HOME`. Standard library only, and no dataclass:
+the relay uses it, and that import costs it as much as all others together."""
 
 import os
 import stat
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 
-@dataclass(frozen=True)
-class Home:
+class Home(NamedTuple):
     """The user's folders. Made private (0700) when first asked for by `make`."""
 
     config: Path

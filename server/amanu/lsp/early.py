@@ -8,8 +8,7 @@ bytes read are then given to the real server, which is told that this answer is 
 import json
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Literal, cast
+from typing import Any, Literal, NamedTuple, cast
 
 from amanu import __version__
 from amanu.lsp.frames import Broken, Frames, frame
@@ -116,8 +115,7 @@ def protocol_version(capabilities: Mapping[str, Any]) -> int | None:
     return max(set(cast("list[int]", spoken)) & set(PROTOCOL_VERSIONS), default=None)
 
 
-@dataclass(frozen=True)
-class First:
+class First(NamedTuple):
     """What was read before the real server took over, and whether `initialize` in it is answered."""
 
     received: bytes

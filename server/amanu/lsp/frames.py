@@ -6,7 +6,7 @@ fields are tolerated.
 """
 
 import re
-from dataclasses import dataclass
+from typing import NamedTuple
 
 MAX_BODY = 64 * 1024 * 1024
 """Bytes. A larger frame is a mistake or an attack: the connection ends (facts/security.md §5, row 16)."""
@@ -18,8 +18,7 @@ _PARTIAL = re.compile(rb"[!#$%&'*+.^_`|~0-9A-Za-z-]*([ \t]*:[^\n]*|[ \t]*|\r)\Z"
 _NUMBER = re.compile(rb"[0-9]{1,18}")
 
 
-@dataclass(frozen=True)
-class Broken:
+class Broken(NamedTuple):
     """The stream lost its frames; nothing after this can be understood. `why` is a sentence."""
 
     why: str
