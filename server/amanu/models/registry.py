@@ -3,7 +3,7 @@
 import asyncio
 import gc
 import importlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -111,7 +111,7 @@ class Registry:
         modelUnavailable; each says what to do."""
         name, _, model = model_id.partition(":")
         if name == "scripted" and model:
-            return self._scripted(model), known(model_id).model_copy(update={"available": True})
+            return await self._scripted(model)
         vendor = self._vendors.get(name)
         if vendor is None or not model:
             raise AmanuError("modelNotFound", f"There is no model {model_id!r}.", hint=self._nearest(model_id))
@@ -173,13 +173,18 @@ class Registry:
 
     # ---------------------------------------------------------------------------------------------------
 
-    def _scripted(self, script: str) -> Model:
-        from amanu.models.scripted import ScriptedModel
+    async def _scripted(self, script: str) -> tuple[Model, ModelInfo]:
+        """A script that is shipped, or a file of one's own by its absolute path."""
+        from amanu.models.scripted import load
 
-        client = self._clients.get(("scripted", script, None))
-        if client is None:
-            client = self._clients["scripted", script, None] = ScriptedModel(script)
-        return client
+        try:
+            if script.endswith(".json") and not Path(script).is_absolute():
+                raise ValueError(f"{script} is not an absolute path.")
+            model = await asyncio.to_thread(load, script)
+        except ValueError as error:
+            raise AmanuError("modelNotFound", f"There is no model 'scripted:{script}': {error}") from error
+        kept = self._clients.setdefault(("scripted", script, None), model)
+        return kept, model.info
 
     def _base_url(self, vendor: Vendor, environment: Mapping[str, str]) -> str:
         if vendor.base_variable is not None and (moved := environment.get(vendor.base_variable, "").strip()):
@@ -207,7 +212,7 @@ class Registry:
             hint=f"Run: amanu auth local {vendor.name}",
         )
 
-    async def _offered(self, vendor: Vendor, environment: Mapping[str, str]) -> list[ModelInfo]:
+    async def _offered(self, vendor: Vendor, environment: Mapping[str, str]) -> Sequence[ModelInfo]:
         base_url = self._base_url(vendor, environment)
         key = self._auth.key(vendor.name, environment)
         missing = self._how_to_key(vendor.name) if vendor.needs_key and key is None else None

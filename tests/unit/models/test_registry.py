@@ -1,0 +1,236 @@
+"""`vendor:model` → model: keys, addresses, consent for local servers, nearest names."""
+
+import subprocess
+import sys
+from collections.abc import AsyncGenerator, Iterator
+from pathlib import Path
+
+import pytest
+
+from amanu.auth import Auth
+from amanu.config import Endpoint, Settings
+from amanu.models.registry import Registry
+from amanu_protocol.errors import AmanuError, ErrorKind
+from strict.http import Fault, Received, Refusal, Say, Service
+
+ALL = {"ANTHROPIC_API_KEY": "k1", "GEMINI_API_KEY": "k2", "OPENAI_API_KEY": "k3", "OPENROUTER_API_KEY": "k4"}
+
+
+def registry(tmp_path: Path, **settings: object) -> Registry:
+    return Registry(Settings.model_validate(settings), Auth(tmp_path / "auth.json"), tmp_path / "local.json")
+
+
+RESOLVED: list[tuple[str, dict[str, str], str]] = [
+    ("anthropic:claude-opus-5-5", {}, "AnthropicModel('https://api.anthropic.com')"),
+    ("anthropic:not-yet-known", {}, "AnthropicModel('https://api.anthropic.com')"),
+    ("anthropic:x", {"ANTHROPIC_BASE_URL": "http://127.0.0.1:1/"}, "AnthropicModel('http://127.0.0.1:1')"),
+    ("gemini:gemini-2.5-pro", {}, "GeminiModel('https://generativelanguage.googleapis.com')"),
+    ("gemini:x", {"GOOGLE_GEMINI_BASE_URL": "https://g.test"}, "GeminiModel('https://g.test')"),
+    ("openai:gpt-5.2", {}, "OpenAICompatibleModel('openai', 'https://api.openai.com/v1')"),
+    ("openai:x", {"OPENAI_BASE_URL": "https://o.test/v1"}, "OpenAICompatibleModel('openai', 'https://o.test/v1')"),
+    ("openrouter:a/b:free", {}, "OpenAICompatibleModel('openrouter', 'https://openrouter.ai/api/v1')"),
+    (
+        "google-openai:gemini-2.5-pro",
+        {"GOOGLE_GEMINI_BASE_URL": "https://g.test"},
+        "OpenAICompatibleModel('google-openai', 'https://g.test/v1beta/openai')",
+    ),
+    ("mine:m", {"MINE": "k5"}, "OpenAICompatibleModel('mine', 'https://mine.test/v1')"),
+]
+
+
+@pytest.mark.parametrize(("model_id", "environment", "expected"), RESOLVED)
+async def test_resolve(tmp_path: Path, model_id: str, environment: dict[str, str], expected: str) -> None:
+    mine = Endpoint(base_url="https://mine.test/v1/", key_variable="MINE")
+    models = registry(tmp_path, endpoints={"mine": mine})
+    model, info = await models.resolve(model_id, {**ALL, **environment})
+    assert repr(model) == expected
+    assert (info.model_id, info.available) == (model_id, True)
+    await models.close()
+
+
+REFUSED: list[tuple[str, dict[str, str], ErrorKind, str]] = [
+    ("claude-opus-5-5", ALL, "modelNotFound", "Did you mean anthropic:claude-opus-5-5"),
+    ("antropic:claude-opus-5-5", ALL, "modelNotFound", "anthropic:claude-opus-5-5"),
+    ("zzz", ALL, "modelNotFound", "vendor:model; the vendors are anthropic"),
+    ("anthropic:", ALL, "modelNotFound", "anthropic:claude"),
+    ("anthropic:claude-opus-5-5", {}, "authRequired", "Set ANTHROPIC_API_KEY, or run: amanu auth set anthropic"),
+    ("gemini:x", {}, "authRequired", "Set GEMINI_API_KEY"),
+    ("mine:x", {}, "authRequired", "Set MINE"),
+    ("openai:x", {**ALL, "OPENAI_BASE_URL": "http://evil.test/v1"}, "permissionDenied", "https"),
+    ("openai:x", {**ALL, "OPENAI_BASE_URL": "file:///etc"}, "invalidParams", ""),
+    ("ollama:x", {}, "modelUnavailable", "Start Ollama"),
+]
+
+
+@pytest.mark.parametrize(("model_id", "environment", "kind", "hint"), REFUSED)
+async def test_refuse(tmp_path: Path, model_id: str, environment: dict[str, str], kind: ErrorKind, hint: str) -> None:
+    models = registry(
+        tmp_path,
+        endpoints={"mine": Endpoint(base_url="https://mine.test/v1", key_variable="MINE")},
+        base_urls={"ollama": "http://127.0.0.1:9/v1"},
+    )
+    with pytest.raises(AmanuError) as caught:
+        await models.resolve(model_id, environment)
+    assert caught.value.kind == kind
+    assert hint in (caught.value.data.hint or "")
+    assert str(caught.value).endswith((".", "code.", "'."))
+
+
+async def test_a_script_is_a_model_of_its_own_file(tmp_path: Path) -> None:
+    script = tmp_path / "s.json"
+    script.write_text('[{"text": "Hello."}]')
+    models = registry(tmp_path)
+    first, info = await models.resolve(f"scripted:{script}", {})
+    again, _ = await models.resolve(f"scripted:{script}", {})
+    assert first is again
+    assert "cripted" in info.name
+
+
+@pytest.mark.parametrize("name", ["no-such-script", "relative.json", "/no/such/file.json"])
+async def test_a_script_that_is_not_there_is_named(tmp_path: Path, name: str) -> None:
+    with pytest.raises(AmanuError, match=name) as caught:
+        await registry(tmp_path).resolve(f"scripted:{name}", {})
+    assert caught.value.kind == "modelNotFound"
+
+
+async def test_one_client_for_one_vendor_address_and_key(tmp_path: Path) -> None:
+    models = registry(tmp_path)
+
+    async def client(model: str, **environment: str) -> object:
+        return (await models.resolve(f"anthropic:{model}", {**ALL, **environment}))[0]
+
+    assert await client("a") is await client("b")
+    assert await client("a") is not await client("a", ANTHROPIC_API_KEY="other")
+    assert await client("a") is not await client("a", ANTHROPIC_BASE_URL="https://a.test")
+    await models.close()
+
+
+@pytest.mark.parametrize(
+    ("environment", "expected"),
+    [
+        ({}, None),
+        (ALL, "anthropic:claude-sonnet-5-5"),
+        ({"OPENAI_API_KEY": "k"}, "openai:gpt-5.2"),
+        ({"GOOGLE_API_KEY": "k", "OPENAI_API_KEY": "k"}, "gemini:gemini-3.8-flash"),
+        ({"OPENROUTER_API_KEY": "k"}, None),
+    ],
+)
+def test_default(tmp_path: Path, environment: dict[str, str], expected: str | None) -> None:
+    assert registry(tmp_path).default(environment) == expected
+
+
+class Local(Service):
+    """Answers only to what is asked of a model server before it is used."""
+
+    vendor = "local"
+    listing = b'{"object": "list", "data": [{"id": "qwen3:8b"}, {"id": ""}, 7]}'
+    path = "/v1/models"
+
+    def check(self, request: Received) -> Refusal | None:
+        return Refusal(404, "not found")
+
+    def events(self, say: Say, request: Received) -> Iterator[bytes]:
+        yield b""
+
+    def error_body(self, status: int, message: str, code: str) -> bytes:
+        return b"<html>no</html>"
+
+    def error_event(self, fault: Fault) -> bytes:
+        return b""
+
+    def other(self, request: Received) -> tuple[int, bytes] | None:
+        return (200, self.listing) if request.path == self.path else None
+
+
+@pytest.fixture
+async def local() -> AsyncGenerator[Local]:
+    service = Local()
+    await service.start()
+    yield service
+    await service.stop()
+
+
+async def test_a_local_server_is_used_once_it_answered_and_the_person_said_yes(tmp_path: Path, local: Local) -> None:
+    settings = {"base_urls": {"ollama": f"http://127.0.0.1:{local.port}/v1"}}
+    models = registry(tmp_path, **settings)
+    with pytest.raises(AmanuError, match="you have not said yes") as caught:
+        await models.resolve("ollama:qwen3:8b", {})
+    assert caught.value.kind == "permissionDenied"
+    assert caught.value.data.hint == "Run: amanu auth local ollama"
+    listed = {each.model_id: each for each in await models.list({})}
+    assert listed["ollama:qwen3:8b"].unavailable == "Run: amanu auth local ollama"
+    assert await models.allow_local("ollama", {}) == f"http://127.0.0.1:{local.port}/v1"
+    again = registry(tmp_path, **settings)
+    await again.resolve("ollama:qwen3:8b", {})
+    assert next(each for each in await again.list({}) if each.model_id == "ollama:qwen3:8b").available
+    moved = registry(tmp_path, base_urls={"ollama": f"http://localhost:{local.port}/v1"})
+    with pytest.raises(AmanuError, match="you have not said yes"):
+        await moved.resolve("ollama:qwen3:8b", {})
+
+
+async def test_an_endpoint_of_ones_own_on_this_machine_needs_the_yes_too(tmp_path: Path, local: Local) -> None:
+    mine = Endpoint(base_url=f"http://127.0.0.1:{local.port}/v1")
+    models = registry(tmp_path, endpoints={"mine": mine})
+    with pytest.raises(AmanuError, match="you have not said yes"):
+        await models.resolve("mine:m", {})
+    await models.allow_local("mine", {})
+    await models.resolve("mine:m", {})
+
+
+@pytest.mark.parametrize(
+    ("path", "listing", "answers"),
+    [
+        ("/v1/models", b'{"data": []}', True),
+        ("/api/tags", b'{"models": [{"name": "m"}]}', True),
+        ("/v1/models", b"<html>a router</html>", False),
+        ("/v1/models", b"[]", False),
+        ("/v1/models", b'{"data": "x"}', False),
+        ("/other", b'{"data": []}', False),
+    ],
+)
+async def test_what_answers_as_a_model_server(
+    tmp_path: Path, local: Local, path: str, listing: bytes, answers: bool
+) -> None:
+    local.path, local.listing = path, listing
+    models = registry(tmp_path, base_urls={"vllm": f"http://127.0.0.1:{local.port}/v1"})
+    if answers:
+        await models.allow_local("vllm", {})
+    else:
+        with pytest.raises(AmanuError, match="No model server answers"):
+            await models.allow_local("vllm", {})
+
+
+async def test_yes_is_for_local_servers_only(tmp_path: Path) -> None:
+    with pytest.raises(AmanuError, match="no local model server"):
+        await registry(tmp_path).allow_local("openai", {})
+
+
+async def test_the_list_says_what_is_missing(tmp_path: Path) -> None:
+    unused = "http://127.0.0.1:9/v1"
+    models = registry(tmp_path, base_urls={"ollama": unused, "llamacpp": unused, "vllm": unused})
+    listed = {each.model_id: each for each in await models.list({"GEMINI_API_KEY": "k"})}
+    assert listed["gemini:gemini-2.5-pro"].available
+    assert not listed["anthropic:claude-opus-5-5"].available
+    assert listed["anthropic:claude-opus-5-5"].unavailable == "Set ANTHROPIC_API_KEY, or run: amanu auth set anthropic"
+
+
+def test_no_vendor_is_imported_before_it_is_used() -> None:
+    code = (
+        "import sys, amanu.models.registry, amanu.models.retry, amanu.models.families, amanu.auth\n"
+        "heavy = {'anthropic', 'google.genai', 'httpx2', 'openai', 'rapidfuzz'} & sys.modules.keys()\n"
+        "sys.exit(str(heavy) if heavy else 0)"
+    )
+    path = [each for each in sys.path if each]
+    done = subprocess.run(
+        [sys.executable, "-c", f"import sys; sys.path[:0] = {path!r}\n{code}"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.stderr == ""
+
+
+async def test_warming_imports_the_vendor(tmp_path: Path) -> None:
+    await registry(tmp_path).warm("anthropic")
+    assert "anthropic" in sys.modules
+    await registry(tmp_path).warm("no-such-vendor")

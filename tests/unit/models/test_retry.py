@@ -1,0 +1,206 @@
+"""Back-off, Retry-After, withdrawals and silence, over a model made of plain lists."""
+
+import asyncio
+import time
+from collections.abc import AsyncGenerator
+
+import pytest
+
+from amanu.conversation import Assistant, Call, Conversation, Text, Thinking, User
+from amanu.models.base import (
+    AuthFailed,
+    ContextTooLong,
+    Delta,
+    Done,
+    ModelError,
+    Overloaded,
+    RateLimited,
+    Request,
+    RequestRefused,
+    StopReason,
+    StreamBroken,
+    TextDelta,
+    ThoughtDelta,
+    TokenUsage,
+    Unreachable,
+)
+from amanu.models.families import known
+from amanu.models.retry import EmptyReply, Policy, Retrying, stream_with_retry
+
+QUICK = Policy(first_delay=0.001, longest_delay=0.002, idle_text=0.05, idle_thinking=0.1)
+REQUEST = Request(known("scripted:x"), "", (), Conversation([User(text="Hello.")]), "s1")
+
+
+def done(*parts: Text | Thinking | Call, stop: StopReason = "end") -> Done:
+    return Done(Assistant(parts=parts), TokenUsage(), stop)
+
+
+FINE = done(Text(text="Fine."))
+CALL = Call(call_id="c1", tool="grep", arguments={})
+Event = Delta | ModelError | float
+
+
+class Fake:
+    """Each attempt yields its deltas, raises its errors, sleeps its numbers."""
+
+    def __init__(self, *attempts: list[Event]) -> None:
+        self.attempts = list(attempts)
+        self.asked = 0
+        self.closed = 0
+
+    async def stream(self, request: Request) -> AsyncGenerator[Delta]:
+        self.asked += 1
+        try:
+            for event in self.attempts.pop(0):
+                match event:
+                    case ModelError():
+                        raise event
+                    case float() | int():
+                        await asyncio.sleep(event)
+                    case _:
+                        yield event
+        finally:
+            self.closed += 1
+
+    async def close(self) -> None:
+        pass
+
+
+async def seen(model: Fake, policy: Policy = QUICK) -> list[str]:
+    """What comes, in short; an error as its last word."""
+    words: list[str] = []
+    try:
+        async for each in stream_with_retry(model, REQUEST, policy):
+            match each:
+                case TextDelta() | ThoughtDelta():
+                    words.append(each.text)
+                case Retrying():
+                    words.append(f"retry {each.attempt}")
+                case _:
+                    words.append(type(each).__name__)
+    except ModelError as error:
+        words.append(type(error).__name__)
+    assert model.closed == model.asked
+    return words
+
+
+A = TextDelta("a")
+CASES: dict[str, tuple[list[list[Event]], list[str]]] = {
+    "at once": ([[A, FINE]], ["a", "Done"]),
+    "overloaded": ([[Overloaded("No.")], [FINE]], ["retry 2", "Done"]),
+    "unreachable": ([[Unreachable("No.")], [FINE]], ["retry 2", "Done"]),
+    "withdrawn": ([[A, StreamBroken("Cut.")], [FINE]], ["a", "Withdrawn", "retry 2", "Done"]),
+    "late overload": ([[A, Overloaded("No.")], [FINE]], ["a", "Withdrawn", "retry 2", "Done"]),
+    "no key": ([[AuthFailed("No.")]], ["AuthFailed"]),
+    "refused": ([[RequestRefused("No.")]], ["RequestRefused"]),
+    "too long": ([[ContextTooLong("No.")]], ["ContextTooLong"]),
+    "refused after text": ([[A, RequestRefused("No.")]], ["a", "RequestRefused"]),
+    "broken for good": (
+        [[StreamBroken("Cut.")]] * 4,
+        ["retry 2", "retry 3", "retry 4", "StreamBroken"],
+    ),
+    "the last words stay": (
+        [[A, StreamBroken("Cut.")]] * 4,
+        ["a", "Withdrawn", "retry 2", "a", "Withdrawn", "retry 3", "a", "Withdrawn", "retry 4", "a", "StreamBroken"],
+    ),
+    "ends without Done": ([[A], [FINE]], ["a", "Withdrawn", "retry 2", "Done"]),
+    "empty": ([[done()], [FINE]], ["retry 2", "Done"]),
+    "blank": ([[TextDelta(" \n"), done(Text(text=" \n"))], [FINE]], [" \n", "Withdrawn", "retry 2", "Done"]),
+    "thought only": (
+        [[ThoughtDelta("h"), done(Thinking(text="h"))]] * 3,
+        ["h", "Withdrawn", "retry 2", "h", "Withdrawn", "retry 3", "h", "EmptyReply"],
+    ),
+    "a call is no empty reply": ([[done(CALL, stop="calls")]], ["Done"]),
+    "a refusal is an answer": ([[done(stop="refused")]], ["Done"]),
+    "no room for text is an answer": ([[done(Thinking(text="h"), stop="outputLimit")]], ["Done"]),
+    "silent at first": ([[10.0], [FINE]], ["retry 2", "Done"]),
+    "silent after text": ([[A, 10.0], [FINE]], ["a", "Withdrawn", "retry 2", "Done"]),
+    "a thought may take longer": ([[ThoughtDelta("h"), 0.07, A, FINE]], ["h", "a", "Done"]),
+    "text may not": ([[A, 0.07, FINE], [FINE]], ["a", "Withdrawn", "retry 2", "Done"]),
+    "waits as told": ([[RateLimited("Slow.", retry_after=0.0)], [FINE]], ["retry 2", "Done"]),
+    "too long a wait": ([[RateLimited("Slow.", retry_after=61.0)]], ["RateLimited"]),
+    "rate limited for good": (
+        [[RateLimited("Slow.")]] * 8,
+        [*(f"retry {at}" for at in range(2, 9)), "RateLimited"],
+    ),
+    "mixed reasons share the attempts": (
+        [[StreamBroken("Cut.")], [Overloaded("No.")], [StreamBroken("Cut.")], [done()], [FINE]],
+        ["retry 2", "retry 3", "retry 4", "retry 5", "Done"],
+    ),
+}
+
+
+@pytest.mark.parametrize(("attempts", "expected"), CASES.values(), ids=CASES)
+async def test_what_comes_of_the_attempts(attempts: list[list[Event]], expected: list[str]) -> None:
+    model = Fake(*attempts)
+    assert await seen(model) == expected
+    assert model.attempts == []
+
+
+async def test_the_wait_is_never_shorter_than_asked_for() -> None:
+    model = Fake([Overloaded("No.", retry_after=0.08)], [FINE])
+    began = time.monotonic()
+    retries = [each async for each in stream_with_retry(model, REQUEST, QUICK) if isinstance(each, Retrying)]
+    assert [each.delay_s for each in retries] == [0.08]
+    assert time.monotonic() - began >= 0.08
+
+
+async def test_a_wait_too_long_is_named() -> None:
+    with pytest.raises(RateLimited, match="asks to wait 60 minutes") as caught:
+        async for _ in stream_with_retry(Fake([RateLimited("Slow.", "V", 429, 3600.0)]), REQUEST, QUICK):
+            pass
+    assert (caught.value.vendor, caught.value.status, caught.value.retry_after) == ("V", 429, 3600.0)
+
+
+async def test_giving_up_says_after_how_many_attempts() -> None:
+    with pytest.raises(EmptyReply, match="Gave up after 3 attempts"):
+        async for _ in stream_with_retry(Fake([done()], [done()], [done()]), REQUEST, QUICK):
+            pass
+
+
+async def test_a_wait_ends_at_once_when_cancelled() -> None:
+    model = Fake([RateLimited("Slow.", retry_after=30.0)])
+    waiting = asyncio.Event()
+
+    async def ask() -> None:
+        async for each in stream_with_retry(model, REQUEST, QUICK):
+            if isinstance(each, Retrying):
+                waiting.set()
+
+    task = asyncio.create_task(ask())
+    await waiting.wait()
+    began = time.monotonic()
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert time.monotonic() - began < 0.1
+
+
+async def test_a_slow_reader_is_no_silence() -> None:
+    model = Fake([A, A, FINE])
+    words: list[object] = []
+    async for each in stream_with_retry(model, REQUEST, QUICK):
+        await asyncio.sleep(0.12)
+        words.append(each)
+    assert words == [A, A, FINE]
+
+
+async def test_an_error_of_ours_is_not_retried() -> None:
+    class Buggy(Fake):
+        async def stream(self, request: Request) -> AsyncGenerator[Delta]:
+            self.asked += 1
+            yield A
+            raise KeyError("bug")
+
+    model = Buggy()
+    with pytest.raises(KeyError):
+        async for _ in stream_with_retry(model, REQUEST, QUICK):
+            pass
+    assert model.asked == 1
+
+
+def test_delays_double_up_to_the_longest() -> None:
+    policy = Policy(first_delay=1, longest_delay=30)
+    for retry, full in enumerate([1, 2, 4, 8, 16, 30, 30], start=1):
+        for _ in range(20):
+            assert full * 2 / 3 <= policy.delay(retry) <= full
