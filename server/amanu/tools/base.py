@@ -51,6 +51,8 @@ class Preview:
     """Absolute paths this call writes."""
     proposal_id: str | None = None
     """The edits are a proposal, decided hunk by hunk."""
+    also: tuple[Subject, ...] = ()
+    """What else the call touches: policy must allow each of them too (several files read at once)."""
 
 
 @dataclass(frozen=True)

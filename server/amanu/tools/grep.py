@@ -1,0 +1,91 @@
+"""Search in files."""
+
+from pydantic import Field
+
+from amanu.tools.base import CallContext, Outcome, Params, Preview, Subject, Tool, ToolError
+from amanu.tools.limits import Limits
+from amanu.workspace.search import FoundFile, Query, Search
+from amanu.workspace.workspace import Workspace
+
+
+class GrepParams(Params):
+    pattern: str = Field(
+        min_length=1, description="Regular expression, matched line by line; or literal text with fixed."
+    )
+    path: str | None = Field(default=None, description="File or folder to search in. Default: the whole workspace.")
+    include: str | None = Field(default=None, description="Only files whose path fits this glob, e.g. '*.{ts,tsx}'.")
+    ignore_case: bool = Field(default=False, description="Match upper and lower case alike.")
+    fixed: bool = Field(default=False, description="The pattern is literal text, not a regular expression.")
+    context: int = Field(default=0, ge=0, le=50, description="Lines to show before and after each match.")
+    limit: int | None = Field(default=None, ge=1, le=2000, description="Matching lines to show. Default: 100.")
+
+
+class Grep(Tool[GrepParams]):
+    name = "grep"
+    effect = "read"
+    description = (
+        "Searches file contents, unsaved text in the editor included; files ignored by git, node_modules and binary "
+        "files are left out. Shows `path`, then `line: text` for each match, in path order."
+    )
+    params = GrepParams
+
+    def __init__(self, workspace: Workspace, search: Search, limits: Limits) -> None:
+        self._workspace = workspace
+        self._search = search
+        self._limits = limits
+
+    async def preview(self, params: GrepParams, call: CallContext) -> Preview:
+        folder = self._workspace.resolve(params.path) if params.path else self._workspace.roots[0]
+        shown = self._workspace.relative(folder)
+        where = f" in {shown}" if params.path else ""
+        return Preview(
+            title=f"Search for {params.pattern}{where}",
+            subject=Subject(self.name, self.effect, shown),
+            detail=f"{params.pattern}{where}" + (f" ({params.include})" if params.include else ""),
+            reads=frozenset([str(folder)]),
+        )
+
+    async def run(self, params: GrepParams, call: CallContext) -> Outcome:
+        if "\n" in params.pattern:
+            raise ToolError("The pattern holds a line break, but lines are searched one by one. Search for one line.")
+        query = Query(params.pattern, params.fixed, params.ignore_case, params.context, params.include)
+        found: list[tuple[str, FoundFile]] = []
+        complete = True
+        for path in [self._workspace.resolve(params.path)] if params.path else self._workspace.roots:
+            at = self._workspace.guard.locate(path)[0]
+            result = await self._search.grep(query, path)
+            complete = complete and result.complete
+            root = self._workspace.roots[at]
+            found += [(self._workspace.shown(root / file.path), file) for file in result.files]
+        total = sum(file.matches for _, file in found)
+        if not total:
+            return Outcome(f"Nothing matches {params.pattern}.", "no matches")
+        limit = params.limit or self._limits.grep_lines
+        text = _show(found, limit, params.context)
+        least = "" if complete else "at least "
+        if total > limit or not complete:
+            text += (
+                f"[{least}{total} matches in {len(found)} files; {total - min(limit, total)} of them left out. "
+                "Narrow the pattern, path or include.]\n"
+            )
+        return Outcome(text, f"{least}{total} match{'es' * (total != 1)} in {len(found)} file{'s' * (len(found) != 1)}")
+
+
+def _show(found: list[tuple[str, FoundFile]], limit: int, context: int) -> str:
+    out: list[str] = []
+    left = limit
+    for path, file in found:
+        if left <= 0:
+            break
+        out.append(path + (" (unsaved in the editor)" if file.unsaved else "") + "\n")
+        last = 0
+        for line in file.lines:
+            if line.matches:
+                if left <= 0:
+                    break
+                left -= 1
+            if context and last and line.number > last + 1:
+                out.append("--\n")
+            out.append(f"{line.number}{':' if line.matches else '-'} {line.text}\n")
+            last = line.number
+    return "".join(out)

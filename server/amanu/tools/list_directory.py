@@ -1,0 +1,87 @@
+"""What is in a folder."""
+
+import asyncio
+import os
+from pathlib import Path
+
+from pydantic import Field
+
+from amanu.tools.base import CallContext, Outcome, Params, Preview, Subject, Tool, ToolError
+from amanu.tools.limits import Limits
+from amanu.workspace.disk import failure
+from amanu.workspace.ignore import glob_pattern
+from amanu.workspace.workspace import Workspace
+
+
+class ListDirectoryParams(Params):
+    path: str = Field(default=".", description="The folder, relative to the workspace root. Default: the root.")
+    ignore: list[str] = Field(default=[], description="Globs of names to leave out, e.g. ['*.pyc'].")
+
+
+class ListDirectory(Tool[ListDirectoryParams]):
+    name = "list_directory"
+    effect = "read"
+    description = "Lists the files (with their size) and folders directly in a folder; folders come first and end in /."
+    params = ListDirectoryParams
+
+    def __init__(self, workspace: Workspace, limits: Limits) -> None:
+        self._workspace = workspace
+        self._limits = limits
+
+    async def preview(self, params: ListDirectoryParams, call: CallContext) -> Preview:
+        path = self._workspace.resolve(params.path)
+        shown = self._workspace.relative(path)
+        return Preview(
+            title=f"List {shown}",
+            subject=Subject(self.name, self.effect, shown),
+            detail=str(path),
+            reads=frozenset([str(path)]),
+        )
+
+    async def run(self, params: ListDirectoryParams, call: CallContext) -> Outcome:
+        path = self._workspace.resolve(params.path)
+        entries = await asyncio.to_thread(self._entries, path)
+        for buffer in self._workspace.overlay.buffers():
+            if buffer.path.parent == path and buffer.path.name not in entries:
+                entries[buffer.path.name] = (False, f"{buffer.path.name} (not saved yet)")
+        patterns = [glob_pattern(each.rstrip("/")) for each in params.ignore]
+        kept = [
+            (not folder, name, line)
+            for name, (folder, line) in entries.items()
+            if not any(pattern.fullmatch(name) for pattern in patterns)
+        ]
+        shown = [line for _, _, line in sorted(kept)]
+        count = f"{len(shown)} entr{'y' if len(shown) == 1 else 'ies'}"
+        if not shown:
+            return Outcome("[the folder is empty]" if not entries else "[every entry is left out]", count)
+        limit = self._limits.list_entries
+        if len(shown) > limit:
+            shown[limit:] = [f"[{len(shown) - limit} more entries left out; use glob with a narrower pattern]"]
+        return Outcome("\n".join(shown) + "\n", count)
+
+    def _entries(self, path: Path) -> dict[str, tuple[bool, str]]:
+        """Name → (is a folder, line to show)."""
+        found: dict[str, tuple[bool, str]] = {}
+        try:
+            with self._workspace.guard.folder(path) as folder:
+                handle = os.open(".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=folder)
+                try:
+                    for entry in os.scandir(handle):
+                        name = os.fsencode(entry.name).decode("utf-8", "replace")
+                        if entry.is_symlink():
+                            found[entry.name] = (False, f"{name} (link)")
+                        elif entry.is_dir():
+                            found[entry.name] = (True, f"{name}/")
+                        elif entry.is_file():
+                            found[entry.name] = (False, f"{name} ({entry.stat().st_size:,} bytes)")
+                        else:
+                            found[entry.name] = (False, f"{name} (not a file)")
+                finally:
+                    os.close(handle)
+        except FileNotFoundError:
+            raise ToolError(f"There is no folder {self._workspace.shown(path)}. Use glob to find it.") from None
+        except NotADirectoryError:
+            raise ToolError(f"{self._workspace.shown(path)} is a file. Use read_file to read it.") from None
+        except OSError as error:
+            raise ToolError(failure("list", path, error)) from None
+        return found

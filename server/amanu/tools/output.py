@@ -1,0 +1,108 @@
+"""Output of a command: kept up to a limit, made readable for people and models. Linear in the output."""
+
+import codecs
+import re
+from collections import deque
+
+_SHOWN = 256 * 1024  # bytes of the beginning and of the end that can be shown
+_SNIFFED = 4096  # bytes looked at to tell binary output
+_ESCAPES = re.compile(
+    r"\x1b\][^\x07\x1b]{0,4096}(?:\x07|\x1b\\)?"  # OSC: titles, links
+    r"|\x1b[PX^_][^\x1b]{0,4096}(?:\x1b\\)?"  # DCS, SOS, PM, APC
+    r"|[\x1b\x9b]\[?[0-?]{0,64}[ -/]{0,16}[@-~]"  # CSI and two-character sequences
+    r"|[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]"
+)
+
+
+def readable(text: str) -> str:
+    """Without escape sequences and control characters; of a line written over itself (progress bars), the last
+    form."""
+    text = _ESCAPES.sub("", text.replace("\r\n", "\n"))
+    if "\r" not in text:
+        return text
+    return "\n".join(_last_form(line) for line in text.split("\n"))
+
+
+def _last_form(line: str) -> str:
+    return next((part for part in reversed(line.split("\r")) if part), "")
+
+
+class Output:
+    """Takes bytes as they come. `kept` is what the blob holds."""
+
+    def __init__(self, keep: int) -> None:
+        self._keep = keep
+        self._kept = bytearray()
+        self._tail: deque[bytes] = deque()
+        self._tail_size = 0
+        self.size = 0
+        """Bytes that came, kept or not."""
+
+    def add(self, data: bytes) -> None:
+        room = self._keep - len(self._kept)
+        self.size += len(data)
+        if room > 0:
+            self._kept += data[:room]
+        if len(data) > room:
+            self._tail.append(data[max(0, room) :])
+            self._tail_size += len(self._tail[-1])
+            while self._tail_size - len(self._tail[0]) >= _SHOWN:
+                self._tail_size -= len(self._tail.popleft())
+
+    @property
+    def kept(self) -> bytes:
+        return bytes(self._kept)
+
+    @property
+    def binary(self) -> bool:
+        return b"\0" in self._kept[:_SNIFFED]
+
+    def text(self, limit: int) -> tuple[str, bool]:
+        """(readable text of at most about `limit` characters, whether something is missing). The first fifth and
+        the end: errors mostly stand at the end."""
+        if self.size <= 2 * _SHOWN:
+            whole = readable((self.kept + b"".join(self._tail)).decode("utf-8", "replace"))
+            if len(whole) <= limit:
+                return whole, False
+            return _ends(whole, whole, limit, len(whole)), True
+        end = (self.kept[-_SHOWN:] + b"".join(self._tail))[-_SHOWN:]
+        head = readable(self.kept[:_SHOWN].decode("utf-8", "replace"))
+        return _ends(head, readable(end.decode("utf-8", "replace")), limit, self.size), True
+
+    def tail(self, limit: int) -> tuple[str, bool]:
+        """(the last `limit` characters, whether something is missing)."""
+        end = readable((self.kept[-_SHOWN:] + b"".join(self._tail))[-_SHOWN:].decode("utf-8", "replace"))
+        return end[-limit:], len(end) > limit or self.size > _SHOWN
+
+
+def _ends(head: str, tail: str, limit: int, size: int) -> str:
+    first, last = limit // 5, limit - limit // 5
+    missing = f"\n\n[… {size - limit:,} of {size:,} characters left out …]\n\n"
+    return head[:first] + missing + tail[-last:]
+
+
+class Live:
+    """Turns the stream into readable pieces to show at once: whole lines, and of a line that is written over itself
+    only what stands when it is time to show something."""
+
+    def __init__(self, limit: int) -> None:
+        self._decode = codecs.getincrementaldecoder("utf-8")("replace")
+        self._waiting = ""
+        self._left = limit
+
+    def add(self, data: bytes) -> None:
+        if self._left > 0 and len(self._waiting) < 2 * self._left:
+            self._waiting += self._decode.decode(data)
+
+    def take(self, *, last: bool = False) -> str:
+        """What can be shown now; "" if nothing."""
+        at = len(self._waiting) if last else self._waiting.rfind("\n") + 1
+        if self._left <= 0 or at == 0:
+            return ""
+        text, self._waiting = readable(self._waiting[:at]), self._waiting[at:]
+        if len(text) > self._left:
+            text = text[: self._left] + "\n[the output goes on; it is shown when the command has ended]\n"
+            self._left = 0
+            return text
+        self._left -= len(text)
+        return text

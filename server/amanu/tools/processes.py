@@ -1,0 +1,74 @@
+"""A command's processes: found and ended, all of them, those that left their group included."""
+
+import asyncio
+import contextlib
+import os
+import signal
+import time
+from pathlib import Path
+
+_GRACE = 1.0  # seconds between SIGTERM and SIGKILL
+_GIVE_UP = 3.0  # seconds of SIGKILL; then a process hangs in the kernel and nobody can end it
+_POLL = 0.02
+
+
+async def end_all(leader: int, mark: str) -> int:
+    """End the session of that leader, everything that descends from it, and everything with `mark` in its
+    environment. TERM, then KILL. Returns how many there were. Gone when it returns, but for what the kernel holds."""
+    found = await asyncio.to_thread(_alive, leader, mark)
+    count = len(found)
+    for term, limit in ((signal.SIGTERM, _GRACE), (signal.SIGKILL, _GIVE_UP)):
+        stop = time.monotonic() + limit
+        signalled: set[int] = set()
+        while found and time.monotonic() < stop:
+            for pid in found - signalled:
+                with contextlib.suppress(ProcessLookupError, PermissionError):
+                    os.kill(pid, term)
+            signalled |= found
+            await asyncio.sleep(_POLL)
+            found = await asyncio.to_thread(_alive, leader, mark)
+    return count
+
+
+def _alive(leader: int, mark: str) -> set[int]:
+    """Without /proc (macOS) only the group can be seen, and is represented by its leader's negative id."""
+    if not Path("/proc/self/stat").exists():
+        try:
+            os.killpg(leader, 0)
+        except (ProcessLookupError, PermissionError):
+            return set()
+        return {-leader}
+    parents: dict[int, int] = {}
+    found: set[int] = set()
+    wanted = mark.encode()
+    for name in os.listdir("/proc"):  # noqa: PTH208
+        if not name.isdigit():
+            continue
+        pid = int(name)
+        try:
+            # After the command's name, which may hold anything: state, parent, group, session.
+            state, parent, group, session = _read(f"/proc/{name}/stat").rpartition(b")")[2].split()[:4]
+            if state in (b"Z", b"X") or pid == os.getpid():
+                continue
+            parents[pid] = int(parent)
+            if leader in (pid, int(group), int(session)) or wanted in _read(f"/proc/{name}/environ").split(b"\0"):
+                found.add(pid)
+        except (OSError, ValueError):
+            continue  # gone, or another user's
+    grown = True
+    while grown:
+        below = {pid for pid, parent in parents.items() if parent in found} - found
+        found |= below
+        grown = bool(below)
+    return found
+
+
+def _read(path: str) -> bytes:
+    handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        parts: list[bytes] = []
+        while part := os.read(handle, 1 << 16):
+            parts.append(part)
+        return b"".join(parts)
+    finally:
+        os.close(handle)

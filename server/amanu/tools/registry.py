@@ -1,0 +1,42 @@
+"""All tools of a session."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from amanu.config import Shell
+from amanu.tools.base import Tool
+from amanu.tools.edit_file import EditFile
+from amanu.tools.glob import Glob
+from amanu.tools.grep import Grep
+from amanu.tools.limits import Limits
+from amanu.tools.list_directory import ListDirectory
+from amanu.tools.read_file import ReadFile
+from amanu.tools.read_many_files import ReadManyFiles
+from amanu.tools.run_shell_command import PutBlob, RunShellCommand
+from amanu.tools.write_file import WriteFile
+from amanu.workspace.proposals import Proposals
+from amanu.workspace.search import Search
+from amanu.workspace.workspace import Workspace
+
+
+def make_tools(
+    workspace: Workspace,
+    proposals: Proposals,
+    put_blob: PutBlob,
+    environment: Mapping[str, str],
+    shell: Shell,
+) -> list[Tool[Any]]:
+    """The tools, always in this order: prompt caches depend on it. `environment` is the one commands start with (of
+    the client, not of the daemon); `put_blob` keeps output that is too long to show; `shell` are the user's limits for commands."""
+    limits = Limits(shell_inactivity=shell.inactivity_seconds, shell_total=shell.total_seconds)
+    search = Search(workspace)
+    return [
+        ReadFile(workspace, limits),
+        ReadManyFiles(workspace, search, limits),
+        ListDirectory(workspace, limits),
+        Glob(workspace, search, limits),
+        Grep(workspace, search, limits),
+        EditFile(workspace, proposals),
+        WriteFile(workspace, proposals),
+        RunShellCommand(workspace, put_blob, environment, limits),
+    ]

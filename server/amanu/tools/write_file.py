@@ -1,0 +1,27 @@
+"""Create a file or replace the whole of one."""
+
+from pydantic import Field
+
+from amanu.tools.edit import EditTool, PathParams
+from amanu.tools.omission import refuse_omission
+from amanu.workspace.files import FileText
+
+
+class WriteFileParams(PathParams):
+    path: str = Field(description="Path of the file, relative to the workspace root. Missing folders are made.")
+    content: str = Field(description="The whole content, nothing left out.")
+
+
+class WriteFile(EditTool[WriteFileParams]):
+    name = "write_file"
+    description = (
+        "Creates a file, or replaces the whole content of one. For a change to a part of a file use edit_file. "
+        "Write the content in full: placeholders such as '// rest of the code' are refused."
+    )
+    params = WriteFileParams
+
+    def change(self, params: WriteFileParams, base: FileText) -> str:
+        refuse_omission(params.content, base.text)
+        if base.line_end == "\r\n" and "\r" not in params.content:
+            return params.content.replace("\n", "\r\n")
+        return params.content

@@ -1,0 +1,301 @@
+"""Files on disk, read and replaced through directory handles. Blocking: call it in a thread.
+
+A file is replaced by a whole new one (temporary file in the same folder, fsync, rename), so that a crash leaves
+the old bytes or the new ones. Before the rename the bytes to be replaced are hashed once more under their
+handle; if they are not the expected ones nothing is written and `Moved` is raised.
+"""
+
+import contextlib
+import errno
+import os
+import secrets
+import stat
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from amanu.tools.base import ToolError
+from amanu.workspace.files import MAX_FILE, sha256
+from amanu.workspace.guard import Guard
+
+_TEMPORARY = ".amanu-tmp"
+
+
+class Moved(Exception):
+    """The file is not what the change was computed from."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(f"{path} changed")
+        self.path = path
+
+
+@dataclass(frozen=True)
+class Stored:
+    """Bytes of a file, and the permission bits it has."""
+
+    data: bytes
+    mode: int
+
+
+@dataclass(frozen=True)
+class Replacement:
+    """`data` (None: no file) instead of the bytes with the hash `expected` (None: no file)."""
+
+    path: Path
+    expected: str | None
+    data: bytes | None
+
+
+def read(guard: Guard, path: Path) -> Stored | None:
+    """What is on disk, None if nothing is. `ToolError` for what cannot be a text file, or is too big."""
+    try:
+        with guard.file(path) as handle:
+            status = os.fstat(handle)
+            if status.st_size > MAX_FILE:
+                raise ToolError(
+                    f"{path.name} has {status.st_size / 1e6:.0f} MB; files above {MAX_FILE // 2**20} MiB are not "
+                    "read. Use grep, or a command that prints the part you need."
+                )
+            return Stored(_all(handle), stat.S_IMODE(status.st_mode))
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise ToolError(failure("read", path, error)) from None
+
+
+def replace(guard: Guard, replacements: Sequence[Replacement]) -> None:
+    """Make all of them, or none: everything is written beside its target first, and what was already renamed
+    is put back when a later one fails. Raises `Moved` and `ToolError`."""
+    done: list[tuple[Replacement, bytes | None]] = []
+    staged: list[_Staged] = []
+    try:
+        for each in replacements:
+            staged.append(_stage(guard, each))
+        for each in staged:
+            done.append((each.replacement, _commit(each)))
+    except BaseException:
+        for made, before in reversed(done):
+            _put_back(guard, made, before)
+        raise
+    finally:
+        for each in staged:
+            each.drop()
+
+
+def sweep(guard: Guard, path: Path) -> None:
+    """Remove temporary files that a killed daemon left beside that file."""
+    with contextlib.suppress(OSError, ToolError), guard.folder(path.parent) as folder:
+        for name in [entry.name for entry in os.scandir(folder)]:
+            if name.startswith(f".{path.name[:100]}.") and name.endswith(_TEMPORARY):
+                os.unlink(name, dir_fd=folder)
+
+
+def failure(verb: str, path: Path, error: OSError) -> str:
+    """A sentence for an `OSError` of a file."""
+    match error.errno:
+        case errno.EACCES | errno.EPERM:
+            why = "permission denied"
+        case errno.ELOOP:
+            why = "a symbolic link there is broken or leads outside the workspace"
+        case errno.ENOTDIR:
+            why = "a part of its path is a file, not a folder"
+        case errno.ENOSPC | errno.EDQUOT:
+            why = "the disk is full"
+        case errno.EROFS:
+            why = "the file system is read-only"
+        case errno.ENAMETOOLONG:
+            why = "the name is too long"
+        case _:
+            why = os.strerror(error.errno) if error.errno else str(error)
+    return f"Could not {verb} {path}: {why}."
+
+
+@dataclass
+class _Staged:
+    replacement: Replacement
+    stack: contextlib.ExitStack
+    folder: int
+    target: int | None
+    """Handle of the file to be replaced."""
+    temporary: str | None = None
+    in_place: bool = False
+
+    def drop(self) -> None:
+        if self.temporary is not None:
+            with contextlib.suppress(OSError):
+                os.unlink(self.temporary, dir_fd=self.folder)
+            self.temporary = None
+        self.stack.close()
+
+
+def _stage(guard: Guard, replacement: Replacement) -> _Staged:
+    path = replacement.path
+    stack = contextlib.ExitStack()
+    try:
+        folder = stack.enter_context(guard.folder(path.parent, create=replacement.expected is None))
+        staged = _Staged(replacement, stack, folder, _target(guard, replacement, stack))
+        _check(staged)
+        if replacement.data is not None:
+            _write_beside(staged, replacement.data)
+        return staged
+    except FileNotFoundError:
+        stack.close()
+        raise Moved(path) from None
+    except OSError as error:
+        stack.close()
+        raise ToolError(failure("write", path, error)) from None
+    except BaseException:
+        stack.close()
+        raise
+
+
+def _target(guard: Guard, replacement: Replacement, stack: contextlib.ExitStack) -> int | None:
+    try:
+        return stack.enter_context(guard.file(replacement.path))
+    except FileNotFoundError:
+        return None
+
+
+def _check(staged: _Staged) -> None:
+    """The bytes there now are the expected ones, read through the handle of the very file that has the name."""
+    replacement = staged.replacement
+    if staged.target is None or replacement.expected is None:
+        if (staged.target is None) != (replacement.expected is None):
+            raise Moved(replacement.path)
+        return
+    os.lseek(staged.target, 0, os.SEEK_SET)
+    if sha256(_all(staged.target)) != replacement.expected:
+        raise Moved(replacement.path)
+    held = os.fstat(staged.target)
+    try:
+        named = os.stat(replacement.path.name, dir_fd=staged.folder, follow_symlinks=False)
+    except FileNotFoundError:
+        raise Moved(replacement.path) from None
+    if (held.st_dev, held.st_ino) != (named.st_dev, named.st_ino):
+        raise Moved(replacement.path)
+
+
+def _write_beside(staged: _Staged, data: bytes) -> None:
+    path = staged.replacement.path
+    name = f".{path.name[:100]}.{secrets.token_hex(6)}{_TEMPORARY}"
+    status = None if staged.target is None else os.fstat(staged.target)
+    if status is not None and not status.st_mode & 0o222:
+        raise ToolError(f"{path} is read-only. It was not changed; ask the person to make it writable.")
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+    # A new file gets 0666 less the umask, as any editor would make it; a replaced one keeps what it had.
+    handle = os.open(name, flags, 0o666 if status is None else 0o600, dir_fd=staged.folder)
+    staged.temporary = name
+    try:
+        _write(handle, data)
+        if status is not None:
+            staged.in_place = status.st_nlink > 1 or not _like(handle, status, staged.target)
+        os.fsync(handle)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            os.unlink(name, dir_fd=staged.folder)
+        raise
+    finally:
+        os.close(handle)
+
+
+def _like(handle: int, status: os.stat_result, source: int | None) -> bool:
+    """Give a new file the owner, mode and extended attributes of the one it replaces. False if it cannot have
+    its owner: then the old file must be written in place."""
+    own = os.fstat(handle)
+    if (own.st_uid, own.st_gid) != (status.st_uid, status.st_gid):
+        try:
+            os.fchown(handle, status.st_uid, status.st_gid)
+        except OSError:
+            return False
+    os.fchmod(handle, stat.S_IMODE(status.st_mode))
+    if hasattr(os, "listxattr") and source is not None:
+        with contextlib.suppress(OSError):
+            for name in os.listxattr(source):
+                with contextlib.suppress(OSError):
+                    os.setxattr(handle, name, os.getxattr(source, name))
+    return True
+
+
+def _commit(staged: _Staged) -> bytes | None:
+    """Returns the bytes that were replaced."""
+    replacement, name = staged.replacement, staged.replacement.path.name
+    try:
+        before = None
+        if staged.target is not None:
+            os.lseek(staged.target, 0, os.SEEK_SET)
+            before = _all(staged.target)
+        _check(staged)
+        if replacement.data is None:
+            os.unlink(name, dir_fd=staged.folder)
+        elif staged.in_place:
+            _write_in_place(staged, replacement.data)
+        elif staged.temporary is not None:
+            if staged.target is None:
+                _name_new(staged.temporary, name, staged.folder)
+            else:
+                os.rename(staged.temporary, name, src_dir_fd=staged.folder, dst_dir_fd=staged.folder)
+                staged.temporary = None
+        with contextlib.suppress(OSError):  # some file systems cannot sync a folder handle; the file is synced
+            _sync_folder(staged.folder)
+        return before
+    except FileExistsError:
+        raise Moved(replacement.path) from None
+    except OSError as error:
+        raise ToolError(failure("write", replacement.path, error)) from None
+
+
+def _name_new(temporary: str, name: str, folder: int) -> None:
+    """Give a new file its name only if nothing has it: `link` refuses where `rename` would overwrite."""
+    try:
+        os.link(temporary, name, src_dir_fd=folder, dst_dir_fd=folder, follow_symlinks=False)
+    except FileExistsError:
+        raise
+    except OSError:  # a file system without hard links
+        handle = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666, dir_fd=folder)
+        os.close(handle)
+        os.rename(temporary, name, src_dir_fd=folder, dst_dir_fd=folder)
+
+
+def _write_in_place(staged: _Staged, data: bytes) -> None:
+    """For a file with several names, or an owner we cannot give: the same inode gets the new bytes."""
+    handle = os.open(staged.replacement.path.name, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=staged.folder)
+    try:
+        if staged.target is None or os.fstat(handle).st_ino != os.fstat(staged.target).st_ino:
+            raise Moved(staged.replacement.path)
+        _write(handle, data)
+        os.ftruncate(handle, len(data))
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def _put_back(guard: Guard, made: Replacement, before: bytes | None) -> None:
+    """Reverse one replacement; if somebody has written since, theirs stays."""
+    now = None if made.data is None else sha256(made.data)
+    with contextlib.suppress(Moved, ToolError, OSError):
+        staged = _stage(guard, Replacement(made.path, now, before))
+        try:
+            _commit(staged)
+        finally:
+            staged.drop()
+
+
+def _sync_folder(folder: int) -> None:
+    handle = os.open(".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=folder)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def _all(handle: int) -> bytes:
+    parts: list[bytes] = []
+    while part := os.read(handle, 1 << 20):
+        parts.append(part)
+    return b"".join(parts)
+
+
+def _write(handle: int, data: bytes) -> None:
+    view = memoryview(data)
+    while view:
+        view = view[os.write(handle, view) :]

@@ -1,0 +1,77 @@
+"""What became of a call's edits, in words for the model. It must not believe in text that is not there."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+from amanu.workspace.draft import Draft, DraftFile, first_line
+from amanu_protocol.items import Hunk
+
+_SHOWN = 4000  # characters of the person's own text that are repeated to the model
+
+
+def report(draft: Draft, call_id: str, shown: Callable[[Path], str]) -> str:
+    """One paragraph per file that the call wrote; line numbers are those of the file as it is now."""
+    parts: list[str] = []
+    for file in draft.files:
+        hunks = [hunk for hunk in file.hunks if call_id in draft.owners(file, hunk)]
+        if hunks:
+            parts.append(_file(draft, file, hunks, call_id, shown(file.base.path)))
+    return "\n\n".join(parts)
+
+
+def _file(draft: Draft, file: DraftFile, hunks: list[Hunk], call_id: str, path: str) -> str:
+    states = {hunk.state for hunk in hunks}
+    plain = states == {"applied"} and not any(hunk.edited_by_person for hunk in hunks)
+    verb = {"create": "Created", "delete": "Deleted", "edit": "Applied to"}[file.change]
+    if plain:
+        where = "" if file.change != "edit" else ": " + ", ".join(_place(file, hunk) for hunk in hunks)
+        lines = [f"{verb} {path}{where}."]
+    else:
+        count = sum(hunk.state == "applied" for hunk in hunks)
+        lines = [f"{path}: {count} of {len(hunks)} changes applied."]
+        for hunk in hunks:
+            lines += _hunk(draft, file, hunk, call_id)
+    if "applied" in states and file.unsaved:
+        lines.append(
+            "The change is in the editor but not saved: commands will not see it until the person saves the file."
+        )
+    return "\n".join(lines)
+
+
+def _hunk(draft: Draft, file: DraftFile, hunk: Hunk, call_id: str) -> list[str]:
+    place = _place(file, hunk)
+    because = f": {hunk.reason}" if hunk.reason else "."
+    match hunk.state:
+        case "applied" if hunk.edited_by_person:
+            text = hunk.new_text
+            if len(text) > _SHOWN:
+                text = text[:_SHOWN] + "\n[… shortened; read the file for the rest]\n"
+            return [f"- {place}: applied, but the person changed your text. It now reads:", text.rstrip("\r\n")]
+        case "applied":
+            return [f"- {place}: applied."]
+        case "rejected":
+            return [f"- {place}: rejected by the person{because} It is not in the file."]
+        case "conflicted":
+            return [f"- {place}: not applied{because}"]
+        case "revertedByPerson":
+            return [f"- {place}: the person took this change back."]
+        case _:
+            others = draft.owners(file, hunk) - {call_id}
+            if others and call_id in draft.allowed:
+                return [f"- {place}: not applied yet; another edit of this step changes the same lines and waits."]
+            return [f"- {place}: open, not applied. The person has not decided; it may still be accepted later."]
+
+
+def _place(file: DraftFile, hunk: Hunk) -> str:
+    """Where the hunk is, or would be, in the file as it is now."""
+    shift = 0
+    for each in file.hunks:
+        if each.hunk_id == hunk.hunk_id:
+            break
+        if each.state == "applied":
+            shift += each.new_lines - each.old_lines
+    start = first_line(hunk) + shift + 1
+    count = hunk.new_lines if hunk.state == "applied" else hunk.old_lines
+    if count == 0:
+        return f"after line {start - 1}" if hunk.state != "applied" else f"lines removed after line {start - 1}"
+    return f"line {start}" if count == 1 else f"lines {start}–{start + count - 1}"

@@ -1,0 +1,302 @@
+"""List and search the files of a workspace: ripgrep where there is one, else our own scan in other processes.
+
+Both see the same files (`ignore.py`), give the same output, and are killed when the call is cancelled. Files that have
+unsaved text in an editor are searched in that text, not in their copy on disk.
+"""
+
+import asyncio
+import contextlib
+import json
+import os
+import re
+import shutil
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from amanu.tools.base import ToolError
+from amanu.workspace.files import FileText
+from amanu.workspace.ignore import NEVER, ancestors_hide, glob_pattern, walk
+from amanu.workspace.workspace import Workspace
+
+TIME_LIMIT = 30.0
+"""Seconds for one search; Gemini CLI's limit."""
+_MAX_OUTPUT = 32 << 20  # bytes of output after which a search is stopped
+_PER_FILE = 1000  # matching lines of one file
+_COLUMNS = 2000  # characters shown of a line
+_BRANCHES = 200  # dirty buffers searched; nobody has more unsaved files
+_SCAN = Path(__file__).with_name("scan.py")
+_LINE = re.compile(rb"^([^\0\n]*)\0(\d+)([:-])(.*)$|^--$", re.MULTILINE)
+_SAME_FILES = (
+    *("--no-config", "--hidden", "--no-ignore-dot", "--no-ignore-global", "--no-ignore-exclude", "--no-require-git"),
+    *(part for name in sorted(NEVER) for part in ("--glob", f"!{name}")),
+)
+
+
+@dataclass(frozen=True)
+class Query:
+    pattern: str
+    """A regular expression (Rust's syntax with ripgrep, Python's without), or literal text."""
+    fixed: bool = False
+    ignore_case: bool = False
+    context: int = 0
+    """Lines shown before and after a match."""
+    include: str | None = None
+    """Only files whose path fits this glob."""
+
+
+@dataclass(frozen=True)
+class Line:
+    number: int
+    text: str
+    matches: bool
+
+
+@dataclass
+class FoundFile:
+    path: str
+    """Relative to the root, with `/`."""
+    lines: list[Line] = field(default_factory=list[Line])
+    unsaved: bool = False
+
+    @property
+    def matches(self) -> int:
+        return sum(line.matches for line in self.lines)
+
+
+@dataclass(frozen=True)
+class Found:
+    files: list[FoundFile]
+    """In path order."""
+    complete: bool
+    """False when the search was stopped because it found too much."""
+
+
+class Search:
+    """Searches in one workspace. `folder` is always a resolved path of a folder."""
+
+    def __init__(self, workspace: Workspace) -> None:
+        self._workspace = workspace
+        self._ripgrep = _usable(workspace)
+
+    async def files(self, folder: Path) -> list[str]:
+        """Paths of all files that count below `folder`, relative to its root, sorted; those that only exist in an
+        editor among them."""
+        root, start = self._root(folder)
+        if self._ripgrep is None:
+            found = await asyncio.to_thread(self._walk, folder)
+        else:
+            args = [self._ripgrep, *self._ignoring(root), "--files", "--null", "--no-messages", "./" + start]
+            _, out, _ = await _run(args, root)
+            found = [name.removeprefix("./") for name in os.fsdecode(out).split("\0")[:-1]]
+        known = set(found)
+        unsaved = await self._unsaved(folder)
+        found += [name for name, text in unsaved.items() if name not in known and not text.exists]
+        return await asyncio.to_thread(sorted, found)
+
+    async def grep(self, query: Query, folder: Path, *, limit: int = 10_000) -> Found:
+        """Matching lines below `folder`. Raises `ToolError` for an expression that is wrong or takes too long."""
+        unsaved = await self._unsaved(folder)
+        texts = asyncio.gather(*(self._in_text(query, name, text) for name, text in unsaved.items()))
+        try:
+            on_disk = await (self._ripgrep_disk(query, folder) if self._ripgrep else self._scan_disk(query, folder))
+            in_memory = await texts
+        finally:
+            texts.cancel()
+        files = [file for file in on_disk.files if file.path not in unsaved]
+        files += [file for file in in_memory if file.lines]
+        if query.include:
+            wanted = glob_pattern(query.include)
+            files = [file for file in files if wanted.fullmatch(file.path)]
+        return Found(sorted(files, key=lambda file: file.path), on_disk.complete)
+
+    async def _ripgrep_disk(self, query: Query, folder: Path) -> Found:
+        root, start = self._root(folder)
+        assert self._ripgrep is not None
+        args = [self._ripgrep, *self._ignoring(root), *_options(query), "--max-filesize", "20M"]
+        if query.include and "/" not in query.include:  # --glob would show ignored files; a type does not
+            args += ["--type-add", f"amanu:{query.include}", "--type", "amanu"]
+        code, out, err = await _run([*args, "--", "./" + start], root)
+        return await asyncio.to_thread(_parse, _checked(code, out, err))
+
+    async def _scan_disk(self, query: Query, folder: Path) -> Found:
+        root, _ = self._root(folder)
+        names = await asyncio.to_thread(self._walk, folder)
+        if query.include:
+            wanted = glob_pattern(query.include)
+            names = [name for name in names if wanted.fullmatch(name)]
+        names.sort()
+        size = max(500, -(-len(names) // min(4, os.cpu_count() or 1)))
+        parts = [names[at : at + size] for at in range(0, len(names), size)]
+        runs = [
+            _run(_scan_args(), root, _scan_input(query, b"".join(os.fsencode(name) + b"\0" for name in part)))
+            for part in parts
+        ]
+        results = await asyncio.gather(*runs)
+        return await asyncio.to_thread(_parse, b"".join(_checked(*result) for result in results))
+
+    async def _in_text(self, query: Query, name: str, text: FileText) -> FoundFile:
+        data = text.text.encode("utf-8", "replace")
+        root = self._workspace.roots[self._workspace.guard.locate(text.path)[0]]
+        if self._ripgrep is None:
+            result = await _run(_scan_args(), root, _scan_input(query, data, text=True))
+        else:
+            result = await _run([self._ripgrep, "--no-config", *_options(query), "--", "-"], root, data)
+        found = _parse(_checked(*result)).files
+        return FoundFile(name, found[0].lines if found else [], unsaved=True)
+
+    async def _unsaved(self, folder: Path) -> dict[str, FileText]:
+        """Open files below `folder` whose text is not the one on disk, by relative path."""
+        guard, found = self._workspace.guard, dict[str, FileText]()
+        root_at, start = guard.locate(folder)
+        for buffer in list(self._workspace.overlay.buffers())[:_BRANCHES]:
+            try:
+                path = guard.resolve(str(buffer.path))
+                at, relative = guard.locate(path)
+                inside = at == root_at and (start == Path() or start == relative or start in relative.parents)
+                text = await self._workspace.look(path) if inside else None
+            except ToolError:
+                continue
+            if text is None or not text.unsaved:
+                continue
+            if not await asyncio.to_thread(self._hidden, path, folder):
+                found[relative.as_posix()] = text
+        return found
+
+    def _hidden(self, path: Path, folder: Path) -> bool:
+        at, relative = self._workspace.guard.locate(path)
+        with self._workspace.guard.folder(self._workspace.roots[at]) as root:
+            handle = os.open(".", os.O_RDONLY | os.O_DIRECTORY, dir_fd=root)
+            try:
+                return ancestors_hide(handle, relative.as_posix())
+            finally:
+                os.close(handle)
+
+    def _root(self, folder: Path) -> tuple[Path, str]:
+        at, relative = self._workspace.guard.locate(folder)
+        return self._workspace.guard.real(self._workspace.roots[at]), relative.as_posix()
+
+    def _walk(self, folder: Path) -> list[str]:
+        at, relative = self._workspace.guard.locate(folder)
+        try:
+            with self._workspace.guard.folder(self._workspace.roots[at]) as root:
+                handle = os.open(".", os.O_RDONLY | os.O_DIRECTORY, dir_fd=root)
+                try:
+                    return list(walk(handle, relative.parts))
+                finally:
+                    os.close(handle)
+        except FileNotFoundError:
+            raise ToolError(f"There is no folder {self._workspace.shown(folder)}.") from None
+        except OSError as error:
+            raise ToolError(f"Could not list {self._workspace.shown(folder)}: {error.strerror}.") from None
+
+    def _ignoring(self, root: Path) -> Sequence[str]:
+        """Rules above the root are not the workspace's; ripgrep is told so only where there are any, because then
+        it also misses those between the root and the folder that is searched, but for the root's own."""
+        if not any((parent / ".gitignore").exists() for parent in root.parents):
+            return _SAME_FILES
+        own = ("--ignore-file", ".gitignore") if (root / ".gitignore").exists() else ()
+        return (*_SAME_FILES, "--no-ignore-parent", *own)
+
+
+def _usable(workspace: Workspace) -> str | None:
+    """The editor's ripgrep, else the one on `PATH`; never one inside the workspace."""
+    path = workspace.ripgrep or shutil.which("rg")
+    if path is None or not Path(path).is_absolute() or not os.access(path, os.X_OK):
+        return None
+    real = Path(path).resolve()
+    return None if any(root.resolve() in real.parents for root in workspace.roots) else str(real)
+
+
+def _options(query: Query) -> list[str]:
+    return [
+        *("--null", "--no-heading", "--line-number", "--with-filename", "--color=never", "--crlf", "--no-messages"),
+        f"--max-columns={_COLUMNS}",
+        "--max-columns-preview",
+        f"--max-count={_PER_FILE}",
+        f"--context={query.context}",
+        "--ignore-case" if query.ignore_case else "--case-sensitive",
+        *(("--fixed-strings",) if query.fixed else ()),
+        f"--regexp={query.pattern}",
+    ]
+
+
+def _scan_args() -> list[str]:
+    return [sys.executable, "-I", "-S", str(_SCAN)]
+
+
+def _scan_input(query: Query, data: bytes, *, text: bool = False) -> bytes:
+    options = {
+        "pattern": query.pattern,
+        "fixed": query.fixed,
+        "ignoreCase": query.ignore_case,
+        "context": query.context,
+        "maxColumns": _COLUMNS,
+        "perFile": _PER_FILE,
+        "text": text,
+    }
+    return json.dumps(options).encode() + b"\n" + data
+
+
+def _checked(code: int, out: bytes, err: bytes) -> bytes:
+    if code not in (0, 1) and err.strip():
+        fault = " ".join(err.decode("utf-8", "replace").split())[:500]
+        raise ToolError(f"The pattern is not valid: {fault}. Correct it, or set fixed to true to search literal text.")
+    return out
+
+
+def _parse(out: bytes) -> Found:
+    files: dict[bytes, FoundFile] = {}
+    for match in _LINE.finditer(out):
+        name = match[1]
+        if name is None:
+            continue
+        file = files.get(name)
+        if file is None:
+            path = os.fsdecode(name).removeprefix("./")
+            file = files[name] = FoundFile(path)
+        text = match[4].decode("utf-8", "replace").removesuffix("\r").removeprefix("\ufeff")
+        file.lines.append(Line(int(match[2]), text, match[3] == b":"))
+    return Found(list(files.values()), len(out) < _MAX_OUTPUT)
+
+
+async def _run(args: Sequence[str], cwd: Path, data: bytes | None = None) -> tuple[int, bytes, bytes]:
+    """(exit code, output up to `_MAX_OUTPUT`, errors). The process is gone when this returns or raises."""
+    pipe, none = asyncio.subprocess.PIPE, asyncio.subprocess.DEVNULL
+    process = await asyncio.create_subprocess_exec(
+        *args, cwd=cwd, env={"LC_ALL": "C.UTF-8"}, stdin=none if data is None else pipe, stdout=pipe, stderr=pipe
+    )
+    assert process.stdout is not None and process.stderr is not None
+    errors = asyncio.create_task(process.stderr.read(1 << 16))
+    feeding = asyncio.create_task(_feed(process.stdin, data)) if process.stdin and data is not None else None
+    parts: list[bytes] = []
+    size = 0
+    try:
+        async with asyncio.timeout(TIME_LIMIT):
+            while size < _MAX_OUTPUT and (part := await process.stdout.read(1 << 18)):
+                parts.append(part)
+                size += len(part)
+            if size >= _MAX_OUTPUT:
+                process.kill()
+                return 0, b"".join(parts), b""
+            return await process.wait(), b"".join(parts), await errors
+    except TimeoutError:
+        raise ToolError(
+            f"The search took longer than {TIME_LIMIT:.0f} s and was stopped. Use a simpler pattern or folder."
+        ) from None
+    finally:
+        if process.returncode is None:
+            with contextlib.suppress(ProcessLookupError):
+                process.kill()
+        for task in (errors, feeding):
+            if task is not None:
+                task.cancel()
+        await asyncio.shield(process.wait())
+
+
+async def _feed(stdin: asyncio.StreamWriter, data: bytes) -> None:
+    with contextlib.suppress(ConnectionError):
+        stdin.write(data)
+        await stdin.drain()
+        stdin.close()

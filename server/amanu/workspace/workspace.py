@@ -1,0 +1,130 @@
+"""The roots of one session, seen through the open buffers: read a file as the person sees it, write it on disk."""
+
+import asyncio
+import difflib
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+from amanu.tools.base import ToolError
+from amanu.workspace import disk
+from amanu.workspace.files import FileText, as_editors_show, decode, sha256, survives
+from amanu.workspace.guard import Guard
+from amanu.workspace.overlay import Buffer, Editor, Overlay
+
+
+class Workspace:
+    """Roots of one session, over the daemon's overlay.
+
+    `ripgrep` is the path of a ripgrep to search with, as the editor gave it; None looks on `PATH`.
+    """
+
+    def __init__(self, roots: Sequence[Path], overlay: Overlay, *, ripgrep: str | None = None) -> None:
+        self.guard = Guard(roots)
+        self.roots = self.guard.roots
+        self.overlay = overlay
+        self.ripgrep = ripgrep
+
+    def resolve(self, path: str) -> Path:
+        """The absolute path meant, links followed. `ToolError` outside the roots."""
+        return self.guard.resolve(path)
+
+    def relative(self, path: Path) -> str:
+        """The path relative to its root, with `/`; "." for a root. For people and rules."""
+        return self.guard.locate(path)[1].as_posix()
+
+    def shown(self, path: Path) -> str:
+        """What the model is told and may send back: relative, or absolute when there are several roots."""
+        return self.relative(path) if len(self.roots) == 1 else str(path)
+
+    async def read(self, path: Path) -> FileText:
+        """The text of the file as the person sees it: of its open buffer first, of the disk second.
+
+        Raises `ToolError` for a missing file (naming near ones), a folder, device, binary or too big file."""
+        found = await self.look(path)
+        if found is None:
+            raise ToolError(await asyncio.to_thread(self._missing, path))
+        return found
+
+    async def look(self, path: Path) -> FileText | None:
+        """Like `read`, None when there is no such file, open or on disk."""
+        opened = self.find(path)
+        return await asyncio.to_thread(self._look, path, opened[1] if opened else None)
+
+    def look_on_disk(self, path: Path) -> FileText | None:
+        """What is on disk, whatever an editor shows. Blocking."""
+        return self._look(path, None)
+
+    def find(self, path: Path) -> tuple[Editor, Buffer] | None:
+        """The editor that has the file open, under whichever name it knows it, and its document."""
+        found = self.overlay.find(path)
+        if found is not None:
+            return found
+        for buffer in self.overlay.buffers():
+            if self.guard.same(path, buffer.path):
+                return self.overlay.find(buffer.path)
+        return None
+
+    async def replace(self, replacements: Sequence[disk.Replacement]) -> None:
+        """Replace files on disk, all or none; modes and owners are kept. Raises `disk.Moved` when one of them has
+        not the expected bytes, `ToolError` when one cannot be written."""
+        await asyncio.to_thread(disk.replace, self.guard, replacements)
+
+    def _look(self, path: Path, buffer: Buffer | None) -> FileText | None:
+        stored = disk.read(self.guard, path)
+        if stored is None:
+            if buffer is None:
+                return None
+            return _from_buffer(path, buffer, exists=False, unsaved=True)
+        if buffer is None:
+            text, encoding = decode(stored.data, path)
+            return FileText(path, text, sha256(stored.data), encoding, mode=stored.mode)
+        try:
+            text, encoding = decode(stored.data, path)
+        except ToolError:  # binary on disk, text in the editor: it cannot go back unchanged
+            return _from_buffer(path, buffer, unsaved=True, lossy=True, mode=stored.mode)
+        if survives(text, encoding):
+            return _from_buffer(path, buffer, encoding, unsaved=buffer.text != text, mode=stored.mode)
+        if buffer.text in as_editors_show(stored.data, text):
+            return FileText(path, text, sha256(stored.data), encoding, mode=stored.mode)
+        return _from_buffer(path, buffer, encoding, unsaved=True, lossy=True, mode=stored.mode)
+
+    def _missing(self, path: Path) -> str:
+        """There is no such file: with the names that were perhaps meant."""
+        near: list[str] = []
+        try:
+            with self.guard.folder(path.parent) as folder:
+                names = {entry.name.lower(): entry.name for entry in os.scandir(folder)}
+                close = difflib.get_close_matches(path.name.lower(), names, n=3, cutoff=0.6)
+                near = [self.shown(path.parent / names[each]) for each in close]
+        except (OSError, ToolError):
+            return (
+                f"There is no file {self.shown(path)}, and no folder {self.shown(path.parent)}. "
+                "Use glob to find the right path."
+            )
+        hint = f" Did you mean {' or '.join(near)}?" if near else " Use glob or list_directory to find it."
+        return f"There is no file {self.shown(path)}.{hint}"
+
+
+def _from_buffer(
+    path: Path,
+    buffer: Buffer,
+    encoding: str = "utf-8",
+    *,
+    exists: bool = True,
+    unsaved: bool = False,
+    lossy: bool = False,
+    mode: int | None = None,
+) -> FileText:
+    return FileText(
+        path,
+        buffer.text,
+        sha256(buffer.text.encode("utf-8", "surrogatepass")),
+        encoding,
+        exists=exists,
+        from_buffer=True,
+        version=buffer.version,
+        unsaved=unsaved,
+        lossy=lossy,
+        mode=mode,
+    )
