@@ -1,0 +1,228 @@
+"""Who may import whom: invariants 1 and 2, and the direction of the main path (docs/architecture.md).
+
+Imports are read from the source, those inside functions too. `if TYPE_CHECKING:` is left out: it is no dependency
+at run time.
+"""
+
+import ast
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+SOURCES = {"amanu": ROOT / "server" / "amanu", "amanu_protocol": ROOT / "protocol" / "amanu_protocol"}
+
+MAY_IMPORT: dict[str, str] = {
+    # The part (longest name wins) → the parts of ours it may import; itself always, `*` is everything.
+    "amanu": "",  # its __init__; every other module has a line of its own
+    "amanu.__main__": "*",
+    "amanu.serve": "*",
+    # fronts
+    "amanu.cli": "sessions session home config auth logs sockets relay daemon tools workspace lsp.server storage "
+    "models.registry models.families",
+    "amanu.lsp": "sessions session workspace.overlay relay",
+    "amanu.lsp.early": "lsp.frames",
+    "amanu.lsp.frames": "",
+    "amanu.relay": "home sockets lsp.early lsp.frames",
+    "amanu.daemon": "home sockets config logs lsp sessions relay",
+    "amanu.sockets": "home",
+    "amanu.logs": "home",
+    # sessions
+    "amanu.sessions": "session stream restore journal index home config auth consent agent models.registry workspace",
+    "amanu.session": "stream restore journal config consent mentions conversation agent tools workspace "
+    "models.registry models.families",
+    "amanu.stream": "journal conversation",
+    "amanu.restore": "journal conversation",
+    "amanu.mentions": "workspace tools.base",
+    "amanu.consent": "config agent.policy storage.files",
+    # the loop: no editor, disk, process, socket or vendor
+    "amanu.agent": "conversation models.base models.retry tools.base",
+    # what the loop sees as Model and Tool
+    "amanu.models": "conversation config auth",
+    "amanu.models.base": "conversation",
+    "amanu.tools": "workspace models.base",
+    "amanu.tools.base": "models.base",
+    "amanu.workspace": "tools.base",
+    "amanu.workspace.overlay": "",
+    # the ground
+    "amanu.journal": "storage",
+    "amanu.index": "storage",
+    "amanu.storage": "",
+    "amanu.conversation": "",
+    "amanu.config": "home",
+    "amanu.auth": "home config storage.files",
+    "amanu.home": "",
+    "amanu_protocol": "",
+}
+
+ONLY_IN: dict[str, tuple[str, ...]] = {
+    # A package of others → the parts that may import it.
+    "pygls": ("amanu.lsp",),
+    "lsprotocol": ("amanu.lsp",),
+    "acp": ("amanu.acp",),
+    "anthropic": ("amanu.models.anthropic",),
+    "google": ("amanu.models.gemini", "amanu.models.gemini_contents", "amanu.models.gemini_reply"),
+    "openai": (),
+    "httpx2": ("amanu.models",),
+    "rich": ("amanu.cli",),
+    "prompt_toolkit": ("amanu.cli",),
+    "sqlite3": ("amanu.storage", "amanu.journal", "amanu.index"),
+    "watchfiles": ("amanu.workspace",),
+    "pathspec": ("amanu.workspace",),
+}
+PROTOCOL = "amanu_protocol"
+LOOP = "amanu.agent"
+OUT_OF_THE_LOOP = {
+    "os",
+    "pathlib",
+    "subprocess",
+    "socket",
+    "shutil",
+    "tempfile",
+    "signal",
+    "ssl",
+    "http",
+    "urllib",
+    "io",
+}
+
+HEAVY = ("pygls", "lsprotocol", "anthropic", "google.genai", "rich", "prompt_toolkit", "httpx2", "rapidfuzz")
+"""Not imported by merely importing anything of ours but the files that need them."""
+BEFORE_INITIALIZE = (*HEAVY, "pydantic", "asyncio", "logging", "sqlite3", "subprocess", "amanu_protocol")
+"""Nor these by what answers `initialize`: each costs a good part of the 50 ms there are."""
+
+
+def modules() -> Iterator[tuple[str, Path]]:
+    for package, folder in SOURCES.items():
+        for path in sorted(folder.rglob("*.py")):
+            parts = path.relative_to(folder).with_suffix("").parts
+            yield ".".join([package, *(part for part in parts if part != "__init__")]), path
+
+
+def imports(source: str) -> Iterator[str]:
+    """The modules a source imports, anywhere in it. `from a import b` gives `a.b`: it may be a module."""
+    todo: list[ast.AST] = [ast.parse(source)]
+    while todo:
+        node = todo.pop()
+        match node:
+            case ast.If(test=ast.Name(id="TYPE_CHECKING")):
+                todo += node.orelse
+                continue
+            case ast.Import(names=names):
+                yield from (name.name for name in names)
+            case ast.ImportFrom(module=module, names=names, level=level):
+                yield from (f"{'.' * level}{module or ''}.{name.name}" for name in names)
+            case _:
+                pass
+        todo += ast.iter_child_nodes(node)
+
+
+def inside(module: str, part: str) -> bool:
+    return module == part or module.startswith(f"{part}.")
+
+
+def part_of(module: str) -> str:
+    return max((part for part in MAY_IMPORT if inside(module, part)), key=len, default="")
+
+
+def violations(module: str, source: str) -> list[str]:
+    """What a module imports and may not."""
+    return [f"{module} imports {name}" for name in imports(source) if not allowed(module, name)]
+
+
+def allowed(module: str, name: str) -> bool:
+    part = part_of(module)
+    parts = MAY_IMPORT[part].split()
+    match name.split(".")[0]:
+        case "":  # relative: one way to say it is enough
+            return False
+        case "amanu_protocol":
+            return True
+        case "amanu":
+            known = (part, "amanu.__version__", *(f"amanu.{each}" for each in parts))
+            return "*" in parts or any(inside(name, each) for each in known)
+        case top if part == PROTOCOL:
+            return top == "pydantic" or top in sys.stdlib_module_names
+        case top if top in ONLY_IN:
+            return any(inside(module, each) for each in ONLY_IN[top])
+        case top:
+            return part != LOOP or top not in OUT_OF_THE_LOOP
+
+
+def test_imports_point_downwards() -> None:
+    unplaced = [name for name, _ in modules() if part_of(name) == "amanu" and name != "amanu"]
+    assert unplaced == [], "a new part: give it a line in MAY_IMPORT"
+    found = [line for name, path in modules() for line in violations(name, path.read_text("utf-8"))]
+    assert found == [], "\n".join(["imports against MAY_IMPORT or ONLY_IN:", *found])
+
+
+def test_every_line_of_the_table_is_about_something() -> None:
+    names = [name for name, _ in modules()]
+    gone = [part for part in MAY_IMPORT if not any(inside(name, part) for name in names)]
+    assert gone == []
+
+
+@pytest.mark.parametrize(
+    ("module", "source"),
+    [
+        ("amanu.agent.turn", "import os"),
+        ("amanu.agent.turn", "def f():\n    from pathlib import Path"),
+        ("amanu.agent.turn", "from amanu.workspace import overlay"),
+        ("amanu.agent.turn", "from amanu import session"),
+        ("amanu.agent.turn", "from .. import journal"),
+        ("amanu.agent.turn", "from amanu.models.anthropic import Anthropic"),
+        ("amanu.session", "async def f():\n    import anthropic"),
+        ("amanu.session", "import lsprotocol.types"),
+        ("amanu.session", "from amanu.lsp.server import Server"),
+        ("amanu.models.registry", "import google.genai"),
+        ("amanu.models.gemini_and_more", "import google.genai"),
+        ("amanu.tools.base", "from amanu.workspace.overlay import Overlay"),
+        ("amanu.journal", "from amanu.conversation import Entry"),
+        ("amanu_protocol.items", "import orjson"),
+        ("amanu_protocol.items", "import amanu.session"),
+        ("amanu.lsp.early", "from amanu.lsp.server import Server"),
+    ],
+)
+def test_what_is_forbidden_is_found(module: str, source: str) -> None:
+    assert len(violations(module, source)) == 1
+
+
+@pytest.mark.parametrize(
+    ("module", "source"),
+    [
+        ("amanu.agent.turn", "from amanu.agent.calls import run\nimport asyncio"),
+        ("amanu.agent.turn", "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    import os"),
+        ("amanu.models.gemini", "def f():\n    from google import genai"),
+        ("amanu.__main__", "from amanu.cli import chat"),
+        ("amanu_protocol.items", "from pydantic import Field\nfrom amanu_protocol.base import Wire"),
+    ],
+)
+def test_what_is_allowed_is_not_found(module: str, source: str) -> None:
+    assert violations(module, source) == []
+
+
+@pytest.mark.parametrize(
+    ("module", "absent"),
+    [
+        ("amanu.__main__", BEFORE_INITIALIZE),
+        ("amanu.relay", BEFORE_INITIALIZE),
+        ("amanu.lsp.early", BEFORE_INITIALIZE),
+        ("amanu.sessions", HEAVY),
+        ("amanu.models.registry", HEAVY),
+    ],
+)
+def test_importing_is_light(module: str, absent: tuple[str, ...]) -> None:
+    program = f"import {module}, sys; print(*sys.modules)"
+    path = os.pathsep.join(str(folder.parent) for folder in SOURCES.values())
+    done = subprocess.run(
+        [sys.executable, "-P", "-c", program],
+        env={**os.environ, "PYTHONPATH": path},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert sorted(set(done.stdout.split()) & set(absent)) == []
