@@ -94,22 +94,16 @@ class OpenAICompatibleModel:
                 if response.status_code != 200:
                     raise self._refused(response.status_code, await response.aread(), response.headers)
                 if not streaming or response.headers.get("content-type", "").startswith("application/json"):
+                    whole = self._parsed(await response.aread())
                     reply.complete = True
-                    yield self._parsed(await response.aread())
+                    yield whole
                     return
-                events = Events()
-                async with aclosing(_received(response.aiter_bytes(), reply)) as received:
-                    async for data in received:
-                        for event in events.feed(data):
-                            if event.strip() == b"[DONE]":
-                                reply.complete = True
-                            else:
-                                yield self._parsed(event)
-                for event in events.end():
-                    if event.strip() == b"[DONE]":
-                        reply.complete = True
-                    else:
-                        yield self._parsed(event)
+                async with aclosing(_events(response.aiter_bytes(), reply)) as events:
+                    async for event in events:
+                        if event.strip() == b"[DONE]":
+                            reply.complete = True
+                        else:
+                            yield self._parsed(event)
         except (httpx2.HTTPError, httpx2.StreamError) as error:
             if not reply.complete:
                 raise transport_error(self._vendor, error, self._base_url, started=started) from None
@@ -199,14 +193,16 @@ def _object(value: Any) -> dict[str, Any]:
     return cast(dict[str, Any], value) if isinstance(value, dict) else {"message": value}
 
 
-async def _received(body: AsyncIterator[bytes], reply: Reply) -> AsyncGenerator[bytes]:
-    """The bytes of a reply to their end; once it is complete, for as long as more comes within `LINGER`."""
+async def _events(body: AsyncIterator[bytes], reply: Reply) -> AsyncGenerator[bytes]:
+    """The events of a reply to its end; once it is complete, for as long as more comes within `LINGER`."""
+    events = Events()
     while True:
         try:
             async with asyncio.timeout(LINGER if reply.complete else None):
                 data = await anext(body, None)
         except TimeoutError:
             return
+        for event in events.end() if data is None else events.feed(data):
+            yield event
         if data is None:
             return
-        yield data

@@ -1,3 +1,4 @@
+# pyright: basic, reportMissingImports=false
 import unittest
 
 from cart import FREE_SHIPPING_FROM, SHIPPING, Item, shipping, subtotal, total

@@ -1,0 +1,150 @@
+"""A model that plays back a script: for the demo and for tests, on the true path and without a key.
+
+A script is a JSON list of steps (see `Step`), one per reply. It says that it is scripted wherever it is named.
+"""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Iterator, Sequence
+from importlib.resources import files
+from pathlib import Path
+from typing import Any, Literal
+from uuid import uuid4
+from weakref import WeakKeyDictionary
+
+from pydantic import BaseModel, ConfigDict, JsonValue, TypeAdapter, ValidationError
+
+from amanu.conversation import Assistant, Call, Conversation, Results, Text, Thinking, User
+from amanu.models import base
+from amanu.models.base import CallDelta, CallStarted, Delta, Done, Request, TextDelta, ThoughtDelta, TokenUsage
+from amanu_protocol.items import ModelInfo
+
+OVER = "(scripted model: the script ends here)"
+
+
+class ScriptedCall(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    tool: str
+    arguments: dict[str, JsonValue] | str
+
+
+class Step(BaseModel):
+    """One reply: thought, then text, then calls."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    thought: str = ""
+    text: str = ""
+    calls: list[ScriptedCall] = []
+    expect: str = ""
+    """Must stand in what the model was told last (results and notes, or the prompt); else it complains."""
+    chunk: int = 0
+    """Characters per delta; 0: all at once."""
+    delay_ms: int = 0
+    """Before each delta."""
+    error: (
+        Literal[
+            "authFailed",
+            "rateLimited",
+            "overloaded",
+            "unreachable",
+            "streamBroken",
+            "contextTooLong",
+            "requestRefused",
+        ]
+        | None
+    ) = None
+    """The first attempt at this step fails with it, after its thought and text; the second succeeds."""
+    usage: dict[Literal["input", "cache_read", "cache_write", "output", "thoughts"], int] = {}
+
+
+_STEPS: TypeAdapter[list[Step]] = TypeAdapter(list[Step])
+
+
+def load(name_or_path: str) -> "ScriptedModel":
+    """The shipped script of that name (`demo`), or a file. `ValueError`, saying what is wrong, if there is none
+    or it is no script."""
+    path = Path(name_or_path)
+    named = path.suffix != ".json" and path.name == name_or_path
+    source = files("amanu.models") / "scripts" / f"{name_or_path}.json" if named else path
+    try:
+        return ScriptedModel(_STEPS.validate_json(source.read_bytes()), name=path.stem)
+    except OSError as error:
+        raise ValueError(f"There is no script {name_or_path}: {error.strerror or error}.") from None
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        where = ".".join(str(each) for each in first["loc"])
+        raise ValueError(f"The script {name_or_path} is not valid at {where or 'its top'}: {first['msg']}.") from None
+
+
+class ScriptedModel:
+    """`Model` that plays `steps`: which one, the number of its replies in the conversation says."""
+
+    def __init__(self, steps: Sequence[Step | dict[str, Any]], name: str = "script") -> None:
+        self._steps = [Step.model_validate(step) for step in steps]
+        self._failed: WeakKeyDictionary[Conversation, set[int]] = WeakKeyDictionary()
+        """Steps whose error was raised."""
+        self.info = ModelInfo(
+            model_id=f"scripted:{name}",
+            name=f"Scripted: {name} (plays a script, no real model)",
+            context_window=1_000_000,
+            max_output=8_192,
+            input_price=0,
+            output_price=0,
+            thinking=True,
+            images=False,
+            available=True,
+        )
+
+    async def stream(self, request: Request) -> AsyncIterator[Delta]:
+        at = _replies(request.conversation)
+        step = self._steps[at] if at < len(self._steps) else Step(text=OVER)
+        heard = _heard(request.conversation)
+        if step.expect not in heard:
+            step = Step(text=f"(scripted model: step {at + 1} expected to hear {step.expect!r}, but heard {heard!r})")
+        calls = [
+            Call(call_id=f"call_{uuid4().hex[:16]}", tool=each.tool, arguments=each.arguments) for each in step.calls
+        ]
+        for delta in _deltas(step, calls):
+            await asyncio.sleep(step.delay_ms / 1000)
+            yield delta
+        failed = self._failed.setdefault(request.conversation, set())
+        if step.error is not None and at not in failed:
+            failed.add(at)
+            error = getattr(base, step.error[0].upper() + step.error[1:])
+            raise error("The script asks for this failure.", "scripted")
+        said = [
+            *([Thinking(text=step.thought)] if step.thought else []),
+            *([Text(text=step.text)] if step.text else []),
+        ]
+        message = Assistant(parts=(*said, *calls))
+        yield Done(message, TokenUsage(**step.usage), "calls" if calls else "end")
+
+    async def close(self) -> None:
+        pass
+
+
+def _replies(conversation: Conversation) -> int:
+    """How many replies the script has given: those no real model has left its mark on."""
+    return sum(isinstance(each, Assistant) and each.native is None for each in conversation)
+
+
+def _heard(conversation: Conversation) -> str:
+    match conversation.last:
+        case User(text=text):
+            return text
+        case Results() as answers:
+            return "\n".join([*(result.text for result in answers.results), *answers.notes])
+        case _:
+            return ""
+
+
+def _deltas(step: Step, calls: Sequence[Call]) -> Iterator[Delta]:
+    for kind, text in ((ThoughtDelta, step.thought), (TextDelta, step.text)):
+        size = step.chunk or max(1, len(text))
+        for start in range(0, len(text), size):
+            yield kind(text[start : start + size])
+    for call in calls:
+        yield CallStarted(call.call_id, call.tool)
+        yield CallDelta(call.call_id, call.arguments if isinstance(call.arguments, str) else json.dumps(call.arguments))
