@@ -44,7 +44,7 @@ MAY_IMPORT: dict[str, str] = {
     # what the loop sees as Model and Tool
     "amanu.models": "conversation config auth",
     "amanu.models.base": "conversation",
-    "amanu.tools": "workspace models.base",
+    "amanu.tools": "workspace models.base config",
     "amanu.tools.base": "models.base",
     "amanu.workspace": "tools.base",
     "amanu.workspace.overlay": "",
@@ -67,7 +67,7 @@ ONLY_IN: dict[str, tuple[str, ...]] = {
     "anthropic": ("amanu.models.anthropic",),
     "google": ("amanu.models.gemini", "amanu.models.gemini_contents", "amanu.models.gemini_reply"),
     "openai": (),
-    "httpx2": ("amanu.models",),
+    "httpx2": ("amanu.models", "amanu.cli.doctor"),
     "rich": ("amanu.cli",),
     "prompt_toolkit": ("amanu.cli",),
     "sqlite3": ("amanu.storage", "amanu.journal", "amanu.index"),

@@ -1,0 +1,21 @@
+"""Tools and editors that not every machine has."""
+
+import os
+import shutil
+
+import pytest
+
+
+def needs(tool: str) -> str:
+    """The path of a program a test cannot do without.
+
+    Without it the test is skipped, and the reason printed, on a person's machine; where `CI=true` it fails:
+    there, what is not tested is not done.
+    """
+    found = shutil.which(tool)
+    if found is not None:
+        return found
+    sentence = f"{tool} is not installed, or not on PATH"
+    if os.environ.get("CI") == "true":
+        pytest.fail(f"{sentence}; with CI=true nothing is skipped", pytrace=False)
+    pytest.skip(sentence)
