@@ -1,0 +1,75 @@
+# The verbs people and CI share. What a verb needs is set up on first use, into .venv and .tools and nowhere else;
+# once it is there, set-up costs nothing. Needed on the machine: Python 3.11+, git, make, and a package registry.
+
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+.NOTPARALLEL:
+.DEFAULT_GOAL := setup
+.PHONY: setup demo test check bench soak vsix generate format lock clean
+
+PYTHON ?= $(shell command -v python3.11 || command -v python3)
+BIN := .venv/bin
+SOURCES := $(shell find server protocol -name '*.py')
+TSC := $(BIN)/node .tools/typescript/node_modules/typescript/bin/tsc
+export PYRIGHT_PYTHON_CACHE_DIR := $(CURDIR)/.tools/pyright
+export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
+
+setup: .venv/.compiled  ## .venv/bin/amanu, ready to run
+
+demo: setup  ## the main job on a small sample project, with a scripted model and no key
+	@$(BIN)/amanu demo
+
+test: setup  ## all tests; what is skipped is listed
+	@$(BIN)/python -m pytest -n 2 --dist worksteal -q -rs
+
+check: setup .tools/typescript/.installed  ## formatting, lints, types, layers, generated files
+	@$(BIN)/ruff format --check --quiet . || { echo "run: make format"; exit 1; }
+	@$(BIN)/ruff check --quiet .
+	@$(BIN)/pyright
+	@$(BIN)/python -m pytest -q tests/unit/test_layers.py
+	@$(BIN)/python protocol/generate.py --check
+	@$(TSC) --project .ci/typescript
+	@echo "check: all is well"
+
+bench: setup  ## speed, as ratios within one run
+	@if [ -f bench/__main__.py ]; then $(BIN)/python -m bench; else echo "bench: nothing to measure yet"; fi
+
+soak: setup  ## hours of turns; memory, threads and files must stay flat
+	@if [ -f bench/soak.py ]; then $(BIN)/python -m bench.soak; else echo "soak: nothing to run yet"; fi
+
+vsix: setup  ## the VS Code extension as a package
+	@if [ -f vscode-extension/package.json ]; then cd vscode-extension && PATH="$(CURDIR)/$(BIN):$$PATH" npm ci && npm run package; \
+	else echo "vsix: the VS Code extension does not exist yet; it comes with the next issue. Any LSP client works today: see README.md"; exit 1; fi
+
+generate: setup  ## write what is derived from protocol/amanu_protocol
+	@$(BIN)/python protocol/generate.py
+
+format: setup
+	@$(BIN)/ruff format . && $(BIN)/ruff check --fix .
+
+lock: setup  ## choose the newest allowed versions again
+	@$(BIN)/uv pip compile --quiet --upgrade --universal --generate-hashes --extra dev \
+	  --custom-compile-command "make lock" pyproject.toml -o requirements.lock
+
+clean:  ## remove what the verbs above made
+	@rm -rf .venv .tools dist .pytest_cache .ruff_cache .hypothesis
+	@find server protocol tests bench -name __pycache__ -type d -prune -exec rm -rf {} +
+
+.venv/.installed: requirements.lock pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Amanu needs Python 3.11 or newer; set PYTHON=…")'
+	@echo "setting up .venv (once; about a minute)"
+	@$(PYTHON) -m venv .venv
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes --requirement requirements.lock
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	@touch $@
+
+# Explicitly, and after every change: a start-up that compiles what it imports takes three times as long, and
+# PYTHONDONTWRITEBYTECODE may be set.
+.venv/.compiled: .venv/.installed $(SOURCES)
+	@$(BIN)/python -m compileall -q server protocol
+	@touch $@
+
+.tools/typescript/.installed: .ci/typescript/package-lock.json .venv/.installed
+	@mkdir -p .tools/typescript && cp .ci/typescript/package.json .ci/typescript/package-lock.json .tools/typescript/
+	@$(BIN)/npm ci --prefix .tools/typescript --silent --no-audit --no-fund
+	@touch $@
