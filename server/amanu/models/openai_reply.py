@@ -60,7 +60,8 @@ class Reply:
         """The finish marker was seen: a `finish_reason`, or `[DONE]` (set by the reader)."""
 
     def add(self, chunk: dict[str, Any]) -> Iterator[Delta]:
-        """Take in a chunk, or a whole completion. `choices` may be null, or empty beside the usage."""
+        """Take in a chunk, or a whole completion. `choices` may be null, or empty beside the usage. Raises
+        `TypeError` or `AttributeError` when it is ill-typed."""
         if isinstance(usage := chunk.get("usage"), dict):
             self._usage = _usage(cast(dict[str, Any], usage))
         for choice in cast(list[dict[str, Any]], chunk.get("choices") or ()):
@@ -86,10 +87,11 @@ class Reply:
         if isinstance(content, list):  # Mistral: a list of typed parts
             content = "".join(str(each.get("text") or "") for each in cast(list[dict[str, Any]], content))
         if content:
+            content = _text(content)
             self._add_text(Text, content)
             yield TextDelta(content)
         if refusal := delta.get("refusal"):
-            self._refusal.append(refusal)
+            self._refusal.append(_text(refusal))
         for call in cast(list[dict[str, Any]], delta.get("tool_calls") or ()):
             yield from self._add_call(call)
         if legacy := delta.get("function_call"):
@@ -117,7 +119,7 @@ class Reply:
         writing = self._writing(piece, function.get("name") or "")
         writing.extra = piece.get("extra_content") or writing.extra
         if not writing.tool and function.get("name"):
-            writing.tool = function["name"]
+            writing.tool = _text(function["name"])
             yield CallStarted(writing.call_id, writing.tool)
         arguments = function.get("arguments")
         if arguments is not None and not isinstance(arguments, str):
@@ -192,6 +194,12 @@ class Reply:
                 made["extra_content"] = writing.extra
             wire.setdefault("tool_calls", []).append(made)
         return Native(wire=WIRE, model=self._model, blocks=cast(JsonValue, wire), call_ids=ids)
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise TypeError(f"{value!r} is no text")
+    return value
 
 
 def _arguments(writing: Writing) -> dict[str, JsonValue] | str:
