@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from amanu.cli.client import Client, Disconnected
 from amanu.cli.text import one_line
-from amanu.home import find_home
+from amanu.home import Home, find_home
 from amanu_protocol.errors import AmanuError
 
 RELAY = (sys.executable, "-P", "-m", "amanu.relay")
@@ -16,9 +16,11 @@ RELAY = (sys.executable, "-P", "-m", "amanu.relay")
 LEAVE_SECONDS = 3.0
 
 
-async def connect(*, roots: Sequence[str] = (), alone: bool = False) -> Client:
-    """A connection that shook hands. Raises AmanuError when there is none to be had."""
-    return await (_in_process(roots) if alone or os.name == "nt" else _by_relay(roots))
+async def connect(*, roots: Sequence[str] = (), alone: bool = False, home: Home | None = None) -> Client:
+    """A connection that shook hands. `home` is for `alone` only. Raises AmanuError when there is none to be had."""
+    if alone or os.name == "nt":
+        return await _in_process(roots, home or find_home())
+    return await _by_relay(roots)
 
 
 async def connect_running() -> Client:
@@ -26,13 +28,12 @@ async def connect_running() -> Client:
     return await connect(alone=not await _somebody_listens())
 
 
-async def _in_process(roots: Sequence[str]) -> Client:
+async def _in_process(roots: Sequence[str], home: Home) -> Client:
     from amanu.config import load_settings
     from amanu.lsp.server import connect_in_process
     from amanu.sessions import Sessions
 
-    home = find_home().make()
-    sessions = Sessions(home, load_settings(home, os.environ))
+    sessions = Sessions(home.make(), load_settings(home, os.environ))
     client = Client(*await connect_in_process(sessions, dict(os.environ)))
     client.at_close(sessions.shutdown)
     return await _initialized(client, roots)

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from typing import cast
 
 from amanu.cli.paper import Paper, Span, Style
-from amanu.cli.text import visible
+from amanu.cli.text import one_line, visible
 from amanu_protocol.items import Hunk, Proposal, ProposedFile
 
 CONTEXT_LINES = 3
@@ -54,7 +54,7 @@ def hunk_lines(file: ProposedFile, hunk: Hunk, number: str = "") -> Iterator[Spa
     after = base[first + hunk.old_lines : first + hunk.old_lines + CONTEXT_LINES]
     head = f"@@ -{hunk.old_start},{hunk.old_lines} +{hunk.new_start},{hunk.new_lines} @@"
     notes = [number, _STATE.get(hunk.state, ""), "your text" if hunk.edited_by_person else ""]
-    notes += [visible(hunk.reason).replace("\n", " ")] if hunk.reason else []
+    notes += [one_line(hunk.reason, 60)] if hunk.reason else []
     yield "cyan", " · ".join([head, *(note for note in notes if note)])
     windows = _only_crlf(base_text) and _only_crlf(hunk.new_text)
     for sign, lines, style in (

@@ -28,6 +28,8 @@ def model_info(model_id: str) -> ModelInfo:
 
 def describe(model: ModelInfo) -> str:
     """A model in one line, with its price."""
+    if model.model_id.startswith("scripted:"):
+        return f"{one_line(model.model_id)} · plays a script, no real model · free"
     name = one_line(model.name)
     parts = [name if name == model.model_id else f"{name} ({one_line(model.model_id)})", price(model)]
     if model.context_window:

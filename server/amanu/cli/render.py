@@ -272,9 +272,10 @@ class Renderer:
             self.paper.line((style, text if told else f"{text} {stripped(ended.message)}".rstrip()))
             if ended.can_continue:
                 self.paper.line(("dim", "A further prompt goes on from here."))
-        if state.usage is not None:
-            took = seconds((at - self._turn_began) / 1000) if self._turn_began else ""
-            self.paper.line(("dim", " · ".join(filter(None, [took, usage_line(state.usage)]))))
+        took = seconds((at - self._turn_began) / 1000) if self._turn_began else ""
+        used = usage_line(state.usage) if state.usage is not None and state.usage.context_tokens else ""
+        if took or used:
+            self.paper.line(("dim", " · ".join(filter(None, [took, used]))))
 
     def _changed(self, change: SessionChanged) -> None:
         if change.mode is not None:
@@ -299,12 +300,9 @@ def decision_text(call: ToolCall) -> str:
     decision = call.decision
     if decision is None:
         return ""
-    parts = [decision.outcome]
-    if decision.by == "rule" and decision.rule:
-        parts.append(f"by {one_line(decision.rule)}")
-    if decision.reason:
-        parts.append(f"“{one_line(decision.reason)}”")
-    return " ".join(parts)
+    if decision.by == "person":
+        return f"{decision.outcome} by you" + (f": “{one_line(decision.reason)}”" if decision.reason else "")
+    return f"{decision.outcome}: {one_line(decision.reason or decision.rule or '', 400)}"
 
 
 def seconds(value: float) -> str:

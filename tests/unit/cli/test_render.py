@@ -20,6 +20,7 @@ from amanu_protocol.events import (
 )
 from amanu_protocol.items import (
     Answer,
+    Decision,
     Notice,
     Plan,
     PlanEntry,
@@ -131,8 +132,17 @@ STORIES: list[tuple[str, list[Event], str]] = [
     (
         "a denied one says by what, and what would help",
         [ItemCompleted(item=call("rejected", decision=DENIED))],
-        "⊘ Read app.py  denied by no rule allows it “Nobody is there to ask. "
-        "It would have been permitted by --allow '@write(it'\\''s.txt)'.”\n",
+        "⊘ Read app.py  denied: Nobody is there to ask. "
+        "It would have been permitted by --allow '@write(it'\\''s.txt)'.\n",
+    ),
+    (
+        "a rejected one says what the person said",
+        [
+            ItemCompleted(
+                item=call("rejected", decision=Decision(outcome="rejected", by="person", reason="too\nrisky"))
+            )
+        ],
+        "⊘ Read app.py  rejected by you: “too risky”\n",
     ),
     (
         "a command shows the end of its output",

@@ -1,0 +1,192 @@
+"""`amanu demo`: a small project with red tests, mended on the true road by a model that plays a script."""
+
+import argparse
+import asyncio
+import contextlib
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import AsyncGenerator, Callable
+from importlib import resources
+from pathlib import Path
+from typing import TextIO
+
+from amanu.cli import exits
+from amanu.cli.client import Disconnected
+from amanu.cli.connect import connect
+from amanu.cli.decide import Decider, Person
+from amanu.cli.header import show_header
+from amanu.cli.live import LivePaper
+from amanu.cli.paper import Paper, PlainPaper, open_paper
+from amanu.cli.person import Interrupted, Terminal
+from amanu.cli.render import Renderer, indent
+from amanu.cli.text import stripped, visible
+from amanu.cli.view import GUARD_SECONDS, SessionView, create, mint
+from amanu.home import find_home
+from amanu_protocol.errors import AmanuError
+from amanu_protocol.requests import SessionCreateParams
+from amanu_protocol.state import SessionState
+
+MODEL = "scripted:demo"
+PROMPT = "The tests of this little shop fail. Find out why and mend it."
+TESTS = ("-m", "unittest")
+
+
+def parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="amanu demo",
+        description="Watch Amanu mend a small sample project, from red tests to green. Needs no key: the model plays "
+        "a script; everything else is real. Without a terminal the questions are answered with yes.",
+    )
+    parser.add_argument("--keep", action="store_true", help="keep the mended project and print where it is")
+    return parser
+
+
+def main(argv: list[str]) -> int:
+    arguments = parser().parse_args(argv)
+    folder = Path(tempfile.mkdtemp(prefix="amanu-demo-")).resolve()
+    try:
+        return asyncio.run(demo(folder, sys.stdout, interactive=sys.stdin.isatty() and sys.stdout.isatty()))
+    except KeyboardInterrupt:
+        return exits.CANCELLED
+    finally:
+        if arguments.keep:
+            shutil.rmtree(folder / "home", ignore_errors=True)
+            print(f"kept: {folder / 'shop'}")
+        else:
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+async def demo(folder: Path, out: TextIO, *, interactive: bool) -> int:
+    """The whole show in that empty folder. 0 only if the tests were red before and are green after."""
+    paper = open_paper(out)
+    shop = folder / "shop"
+    await asyncio.to_thread(_copy_sample, shop)
+    paper.line(("heading", "Amanu demo"), ("dim", "  the model is scripted, everything else is real"))
+    paper.line(("", ""))
+    if await _tests(shop, paper):
+        paper.line(("red", "The sample's tests are green already: there is nothing to show. This is a bug."))
+        return exits.FAILED
+    paper.line(("", ""))
+    try:
+        code = await _turn(folder, shop, paper, out, interactive)
+    except (AmanuError, Disconnected) as error:
+        paper.line(("red", visible(f"✗ {error}")))
+        return exits.FAILED
+    if code != exits.OK:
+        return code
+    paper.line(("", ""))
+    if not await _tests(shop, paper):
+        paper.line(("yellow", "The tests are still red: not everything was accepted. Nothing else was changed."))
+        return exits.FAILED
+    paper.line(("green", "Red to green, and nothing was written that was not shown. Next: amanu doctor, amanu chat"))
+    return exits.OK
+
+
+async def _turn(folder: Path, shop: Path, paper: Paper, out: TextIO, interactive: bool) -> int:
+    home = find_home({"AMANU_HOME": str(folder / "home")})  # the person's own sessions and rules stay out of it
+    client = await connect(roots=[str(shop)], alone=True, home=home)
+    try:
+        params = SessionCreateParams(session_id=mint(), roots=[str(shop)], mode="ask", model_id=MODEL)
+        view = await create(client, params)
+        show_header(view.state, paper)
+        async with _stage(view, paper, out, interactive) as (renderer, person):
+            view.listeners.append(renderer.show)
+            decider = Decider(view, renderer, person)
+            await view.prompt(PROMPT)
+            while True:
+                await view.wait(_needs_somebody)
+                if view.state.last_turn is not None:
+                    return exits.of_turn(view.state.last_turn.reason, denied=False)
+                try:
+                    await decider.decide(view.state.approvals[0])
+                except Interrupted:
+                    await view.cancel()
+    finally:
+        await client.close()
+
+
+def _needs_somebody(state: SessionState) -> bool:
+    return state.last_turn is not None or bool(state.approvals)
+
+
+@contextlib.asynccontextmanager
+async def _stage(
+    view: SessionView, paper: Paper, out: TextIO, interactive: bool
+) -> AsyncGenerator[tuple[Renderer, Person]]:
+    """Who draws and who answers: on a terminal with a live line, and the person; else plainly, and ourselves."""
+    if isinstance(paper, PlainPaper) or not interactive:
+        yield Renderer(paper), StandIn(paper)
+        return
+    live = LivePaper(paper, out, lambda: renderer.status(view.state))
+    renderer = Renderer(live)
+    live.start()
+    try:
+        yield renderer, AtTheKeyboard(Terminal(), live)
+    finally:
+        await live.stop()
+
+
+class AtTheKeyboard:
+    """The person; the live line gives way while they type."""
+
+    def __init__(self, terminal: Terminal, live: LivePaper) -> None:
+        self._terminal = terminal
+        self._live = live
+
+    async def ask(self, question: str, *, default: str = "", valid: Callable[[], bool]) -> str | None:
+        await self._live.stop()
+        try:
+            return await self._terminal.ask(question, default=default, valid=valid)
+        finally:
+            self._live.start()
+
+    async def edit(self, text: str, suffix: str) -> str | None:
+        await self._live.stop()
+        try:
+            return await self._terminal.edit(text, suffix)
+        finally:
+            self._live.start()
+
+
+class StandIn:
+    """Says yes in the place of the person, and says so."""
+
+    def __init__(self, paper: Paper) -> None:
+        self._paper = paper
+
+    async def ask(self, question: str, *, default: str = "", valid: Callable[[], bool]) -> str | None:
+        await asyncio.sleep(GUARD_SECONDS)  # sooner would not count
+        answer = "a" if "[a]" in question else "y"
+        self._paper.line(("bold", question + answer), ("dim", "   (answered for you: nobody is at a terminal)"))
+        return answer
+
+    async def edit(self, text: str, suffix: str) -> str | None:
+        return None
+
+
+async def _tests(shop: Path, paper: Paper) -> bool:
+    """Run the sample's tests and show what they say. True when they are green."""
+    done = await asyncio.to_thread(
+        subprocess.run,
+        [sys.executable, *TESTS],
+        cwd=shop,
+        env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1", "NO_COLOR": "1"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    green = done.returncode == 0
+    lines = [line for line in stripped(done.stderr).splitlines() if line.startswith(("FAIL", "ERROR", "Ran", "OK"))]
+    paper.line(("bold", "$ python -m unittest"))
+    paper.line(("green" if green else "red", indent("\n".join(lines))))
+    return green
+
+
+def _copy_sample(target: Path) -> None:
+    target.mkdir()
+    for each in (resources.files("amanu.cli") / "sample").iterdir():
+        if each.is_file():
+            (target / each.name).write_bytes(each.read_bytes())

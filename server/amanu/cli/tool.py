@@ -1,0 +1,229 @@
+"""`amanu tool NAME '{json}'`: one tool, through the same guard, policy and proposals as in a turn. JSON out."""
+
+import argparse
+import asyncio
+import json
+import os
+import shutil
+import signal
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast, get_args
+
+from amanu.cli import exits
+from amanu.cli.report import decision_json
+from amanu.cli.text import visible
+from amanu.cli.view import GUARD_SECONDS, mint
+from amanu_protocol.errors import AmanuError
+from amanu_protocol.events import ApprovalRequested, Event, ItemCompleted, ProposalChanged
+from amanu_protocol.items import Mode, ToolCall
+from amanu_protocol.requests import ApprovalResolveParams
+
+if TYPE_CHECKING:
+    from amanu.agent.approval import Approvals
+    from amanu.conversation import Entry
+    from amanu.journal import Journal
+
+TURN = "tool"
+
+
+def parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="amanu tool",
+        description="Use one tool as the agent would: same guard, same policy. Prints one JSON object.",
+        epilog="exit codes: 0 succeeded · 1 failed · 2 wrong usage · 3 denied · 130 cancelled",
+    )
+    parser.add_argument("name", nargs="?", metavar="NAME")
+    parser.add_argument("arguments", nargs="?", metavar="JSON", help="a JSON object; - reads it from standard input")
+    parser.add_argument("--list", action="store_true", help="print names, descriptions and schemas")
+    parser.add_argument(
+        "--workspace", metavar="DIR", action="append", default=[], help="workspace folder (default: this one)"
+    )
+    parser.add_argument("--mode", choices=get_args(Mode), help="what may happen unasked (default: ask)")
+    parser.add_argument("--allow", metavar="RULE", action="append", default=[], help="e.g. @write(src/**); repeatable")
+    parser.add_argument("--yes", action="store_true", help="answer yes to what would be asked")
+    return parser
+
+
+def main(argv: list[str]) -> int:
+    arguments = parser().parse_args(argv)
+    if arguments.list:
+        print(json.dumps({"tools": _specs()}, indent=2))
+        return exits.OK
+    roots = [Path(each).resolve() for each in arguments.workspace or ["."]]
+    text = sys.stdin.read() if arguments.arguments == "-" else arguments.arguments
+    try:
+        given: Any = json.loads(text or "{}")
+    except ValueError as error:
+        return _misused(f"The arguments are not JSON: {error}.")
+    if arguments.name is None:
+        return _misused("Which tool? There is: amanu tool --list")
+    if not isinstance(given, dict):
+        return _misused("The arguments must be a JSON object.")
+    missing = [root for root in roots if not root.is_dir()]
+    if missing:
+        return _misused(f"{missing[0]} is not a folder.")
+    use = Use(arguments.name, cast("dict[str, Any]", given), roots, arguments.mode, arguments.allow, yes=arguments.yes)
+    try:
+        answer = asyncio.run(run(use, os.environ))
+    except AmanuError as error:
+        print(json.dumps({"error": {"kind": error.kind, "message": str(error), "hint": error.data.hint}}))
+        return exits.of_error(error)
+    print(json.dumps(answer, indent=2))
+    return _CODES[answer["state"]]
+
+
+_CODES = {"succeeded": exits.OK, "failed": exits.FAILED, "rejected": exits.DENIED, "cancelled": exits.CANCELLED}
+
+
+@dataclass(frozen=True)
+class Use:
+    """One use of one tool."""
+
+    name: str
+    arguments: dict[str, Any]
+    roots: list[Path]
+    mode: Mode | None = None
+    allow: list[str] = field(default_factory=list[str])
+    yes: bool = False
+    """Somebody answers what is asked, and says yes."""
+
+
+async def run(use: Use, environ: Mapping[str, str]) -> dict[str, Any]:
+    """Use the tool. Raises AmanuError for a rule or settings that are wrong; what the tool does wrong is in the
+    answer. Ctrl-C cancels it in order."""
+    from amanu.agent.approval import Approvals
+    from amanu.agent.calls import Calls
+    from amanu.agent.policy import Rule, parse
+    from amanu.config import load_settings
+    from amanu.consent import Consent
+    from amanu.conversation import Call
+    from amanu.home import find_home
+    from amanu.journal import Journal
+    from amanu.tools.registry import make_tools
+    from amanu.workspace.overlay import Overlay
+    from amanu.workspace.proposals import Proposals
+    from amanu.workspace.workspace import Workspace
+
+    home = find_home(environ).make()
+    settings = load_settings(home, environ)
+    consent = Consent(home.config, settings.rules)
+    names = [str(root) for root in use.roots]
+    trusted = consent.is_trusted(names)
+    folder = home.state / "tool" / mint()
+    journal = await Journal.open(folder)
+    emit = Events(journal)
+    try:
+        workspace = Workspace(use.roots, Overlay(), ripgrep=shutil.which("rg", path=environ.get("PATH")))
+        proposals = Proposals(
+            workspace, lambda proposal: emit(ProposalChanged(proposal=proposal)), journal.save_preimage
+        )
+        approvals = Approvals(
+            emit,
+            lambda: use.mode or settings.mode,
+            lambda: consent.rules(names, trusted=trusted),
+            lambda scope, rule: None,
+            headless=not use.yes,
+        )
+        for rule in use.allow:
+            parse(rule)
+            approvals.allow_in_session(Rule("allow", rule, "--allow"))
+        emit.answering = approvals if use.yes else None
+        tools = make_tools(workspace, proposals, journal.put_blob, environ, settings.shell)
+        call = Call(call_id=mint(), tool=use.name, arguments=use.arguments)
+        calls = Calls(
+            [call],
+            turn_id=TURN,
+            step=1,
+            tools={tool.name: tool for tool in tools},
+            approvals=approvals,
+            emit=emit,
+        )
+        task = asyncio.create_task(calls.run())
+        asyncio.get_running_loop().add_signal_handler(signal.SIGINT, task.cancel)
+        await asyncio.gather(task, return_exceptions=True)
+        assert emit.item is not None, "every call ends with its item"
+        diff = "" if emit.proposal_id is None else proposals.diff(emit.proposal_id)
+        return _answer(emit.item, calls.results[0].text, diff)
+    finally:
+        await journal.close()
+        if not emit.applied:  # no pre-image in it is needed one day
+            await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
+
+
+class Events:
+    """Takes what happens; implements `agent.emit.Emit`."""
+
+    def __init__(self, journal: "Journal") -> None:
+        self._journal = journal
+        self.item: ToolCall | None = None
+        self.proposal_id: str | None = None
+        self.applied = False
+        self.answering: Approvals | None = None
+        self._answers: set[asyncio.Task[None]] = set()
+
+    def __call__(self, event: Event, entry: "Entry | None" = None) -> None:
+        match event:
+            case ItemCompleted(item=ToolCall() as item):
+                self.item = item
+            case ProposalChanged(proposal=proposal):
+                self.proposal_id = proposal.proposal_id
+                states = {hunk.state for file in proposal.files for hunk in file.hunks}
+                self.applied = self.applied or not states.isdisjoint({"accepted", "applied"})
+            case ApprovalRequested(approval=approval) if self.answering is not None:
+                task = asyncio.create_task(self._yes(self.answering, approval.tool_call_id))
+                self._answers.add(task)
+                task.add_done_callback(self._answers.discard)
+            case _:
+                pass
+
+    def delta(self, item_id: str, text: str) -> None:
+        """Live output goes to stderr, where a person may watch it."""
+        print(visible(text), end="", file=sys.stderr, flush=True)
+
+    async def durable(self) -> None:
+        await self._journal.durable()
+
+    async def _yes(self, approvals: "Approvals", call_id: str) -> None:
+        await asyncio.sleep(GUARD_SECONDS)
+        params = ApprovalResolveParams(session_id=TURN, tool_call_id=call_id, decision="allow")
+        approvals.resolve(params, "amanu tool --yes")
+
+
+def _answer(item: ToolCall, result: str, diff: str) -> dict[str, Any]:
+    ok = item.state == "succeeded"
+    return {
+        "tool": item.tool,
+        "title": item.title,
+        "state": item.state,
+        "decision": decision_json(item.decision),
+        "output": result if ok or item.error is None else "",
+        "diff": diff,
+        "error": item.error,
+    }
+
+
+def _specs() -> list[dict[str, Any]]:
+    from amanu.config import Shell
+    from amanu.tools.registry import make_tools
+    from amanu.workspace.overlay import Overlay
+    from amanu.workspace.proposals import Proposals
+    from amanu.workspace.workspace import Workspace
+
+    async def nothing(*_: object) -> Any:
+        raise AssertionError("no tool is used here")
+
+    workspace = Workspace([Path("/")], Overlay(), ripgrep=None)
+    tools = make_tools(workspace, Proposals(workspace, lambda _: None, nothing), nothing, {}, Shell())
+    return [
+        {"name": spec.name, "effect": tool.effect, "description": spec.description, "parameters": spec.parameters}
+        for tool in tools
+        for spec in [tool.spec()]
+    ]
+
+
+def _misused(message: str) -> int:
+    print(visible(message), file=sys.stderr)
+    return exits.USAGE
