@@ -10,6 +10,7 @@ SHELL := /bin/bash
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
 SOURCES := $(shell find server protocol -name '*.py')
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes
 TSC := $(BIN)/node .tools/typescript/node_modules/typescript/bin/tsc
 export PYRIGHT_PYTHON_CACHE_DIR := $(CURDIR)/.tools/pyright
 export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
@@ -57,9 +58,12 @@ clean:  ## remove what the verbs above made
 
 .venv/.installed: requirements.lock pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Amanu needs Python 3.11 or newer; set PYTHON=…")'
-	@echo "setting up .venv (once; about a minute)"
+	@echo "setting up .venv (once; a minute or two)"
 	@$(PYTHON) -m venv .venv
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes --requirement requirements.lock
+	@awk '/^uv==/ {on = 1} on && /# via/ {exit} on' requirements.lock > .venv/uv.lock
+	@$(PIP) --requirement .venv/uv.lock
+	@$(BIN)/uv pip install --quiet --python $(BIN)/python --require-hashes --compile-bytecode --requirement requirements.lock \
+	  || { echo "uv could not; pip does it, slower"; $(PIP) --requirement requirements.lock; }
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
 	@touch $@
 
