@@ -1,0 +1,166 @@
+"""Open documents and edits through the editor, with editors that keep their word and others."""
+
+import asyncio
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from amanu.lsp import buffers as module
+from amanu.lsp.buffers import Buffers, path_of, sha256
+from amanu.lsp.protocol import ClientError
+from amanu.lsp.text import Position
+from amanu_protocol.base import Wire
+from amanu_protocol.requests import EditorApplyParams, TextEdit
+
+URI = "file:///d/a%20b.txt"
+PATH = Path("/d/a b.txt")
+TEXT = "é𝄞 one\r\ntwo\r\n"
+EDITS = [TextEdit(start=3, end=6, new_text="ONE"), TextEdit(start=8, end=11, new_text="2")]
+NEW = "é𝄞 ONE\r\n2\r\n"
+
+
+@pytest.mark.parametrize(
+    ("uri", "path"),
+    [
+        ("file:///d/a.txt", "/d/a.txt"),
+        ("file://localhost/d/a.txt", "/d/a.txt"),
+        ("FILE:///d/a.txt", "/d/a.txt"),
+        ("file:///d/a%20b%25.txt", "/d/a b%.txt"),
+        ("file:///d/%C3%A9.txt", "/d/é.txt"),
+        ("file:///d/caf%E9.txt", os.fsdecode(b"/d/caf\xe9.txt")),
+        ("file:///d/x/../y", "/d/y"),
+        ("file:///d/a%23b%3Fc", "/d/a#b?c"),
+        ("file:///d/a#b", "/d/a#b"),
+        ("file:///c%3A/Users/x", "/c:/Users/x"),
+        ("file://server/share/x", None),
+        ("file:///d/a%00b", None),
+        ("untitled:Untitled-1", None),
+        ("git:/d/a.txt", None),
+        ("vscode-remote://ssh/d/a", None),
+        ("/d/a.txt", None),
+        ("file:relative", None),
+        ("file://[", None),
+        ("", None),
+    ],
+)
+def test_path_of(uri: str, path: str | None) -> None:
+    assert path_of(uri) == (None if path is None else Path(path))
+
+
+class FakeEditor:
+    """What the client does with a request: a function of the buffers and the params."""
+
+    def __init__(self, answer: Callable[[Buffers, Any], Any], **offers: bool) -> None:
+        self.asked: list[tuple[str, Any]] = []
+        self._answer = answer
+        self.buffers = Buffers("Test", self.ask, "utf-16", **offers)
+        self.buffers.opened(URI, 7, TEXT)
+
+    async def ask(self, method: str, params: Any) -> Any:
+        self.asked.append((method, params.model_dump() if isinstance(params, Wire) else params))
+        await asyncio.sleep(0)
+        result = self._answer(self.buffers, params)
+        return await result if asyncio.iscoroutine(result) else result
+
+
+def show(text: str) -> Callable[[Buffers, Any], Any]:
+    def answer(buffers: Buffers, params: Any) -> Any:
+        buffers.changed(URI, 8, [text])
+        return {"applied": True}
+
+    return answer
+
+
+def fail(buffers: Buffers, params: Any) -> Any:
+    raise ClientError("no")
+
+
+async def never(buffers: Buffers, params: Any) -> Any:
+    await asyncio.Event().wait()
+
+
+def applied(buffers: Buffers, params: EditorApplyParams) -> Any:
+    buffers.changed(URI, 8, [NEW])
+    return {"status": "success", "sha256": sha256(NEW), "version": 8, "saved": True}
+
+
+@pytest.mark.parametrize(
+    ("answer", "offers", "status"),
+    [
+        (show(NEW), {}, "success"),
+        (show(NEW), {"versions": True}, "success"),
+        (show(NEW + "!"), {}, "conflict"),
+        (lambda b, p: {"applied": True}, {}, "conflict"),  # Neovim says so of an edit it dropped
+        (lambda b, p: {"applied": False, "failureReason": "busy"}, {}, "conflict"),
+        (lambda b, p: None, {}, "conflict"),
+        (fail, {}, "conflict"),
+        (never, {}, "conflict"),
+        (applied, {"own_apply": True}, "success"),
+        (lambda b, p: {"status": "conflict"}, {"own_apply": True}, "conflict"),
+        (lambda b, p: {"status": "success", "sha256": "other"}, {"own_apply": True}, "conflict"),
+        (lambda b, p: {"status": "success"}, {"own_apply": True}, "conflict"),
+        (lambda b, p: {"status": "success", "sha256": sha256(NEW)}, {"own_apply": True}, "success"),
+        (lambda b, p: {"state": 1}, {"own_apply": True}, "error"),
+        (fail, {"own_apply": True}, "error"),
+        (never, {"own_apply": True}, "error"),
+    ],
+)
+async def test_apply(
+    answer: Callable[[Buffers, Any], Any],
+    offers: dict[str, bool],
+    status: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(module, "CONFIRM", 0.05)
+    monkeypatch.setattr(module, "ANSWER", 0.05)
+    editor = FakeEditor(answer, **offers)
+    result = await editor.buffers.apply(PATH, sha256(TEXT), EDITS, NEW, save=True)
+    assert result.status == status, result
+    assert status == "success" or result.message or offers.get("own_apply")
+    if status == "success":
+        assert result.sha256 == sha256(NEW)
+        assert result.saved is (answer is applied)
+
+
+async def test_what_a_bare_client_is_asked() -> None:
+    editor = FakeEditor(show(NEW), versions=True)
+    await editor.buffers.apply(PATH, sha256(TEXT), EDITS, NEW, save=True)
+    method, params = editor.asked[0]
+    assert method == "workspace/applyEdit"
+    change = params["edit"]["documentChanges"][0]
+    assert change["textDocument"] == {"uri": URI, "version": 7}
+    assert [each["range"] for each in change["edits"]] == [
+        {"start": {"line": 0, "character": 4}, "end": {"line": 0, "character": 7}},  # é 1, 𝄞 2 units of UTF-16
+        {"start": {"line": 1, "character": 0}, "end": {"line": 1, "character": 3}},
+    ]
+
+
+async def test_edits_with_another_base_are_not_sent() -> None:
+    editor = FakeEditor(show(NEW))
+    assert (await editor.buffers.apply(PATH, sha256("old"), EDITS, NEW, False)).status == "conflict"
+    assert (await editor.buffers.apply(Path("/d/other"), sha256(TEXT), EDITS, NEW, False)).status == "notOpen"
+    assert editor.asked == []
+
+
+def test_documents(tmp_path: Path) -> None:
+    (tmp_path / "real").mkdir()
+    (tmp_path / "link").symlink_to("real")
+    buffers = Buffers("", FakeEditor(fail).ask, "utf-16")
+    uri = (tmp_path / "link" / "f").as_uri()
+    buffers.changed(uri, 1, ["not open: nothing happens"])
+    buffers.opened("untitled:1", 1, "not a file")
+    assert list(buffers.buffers()) == []
+    buffers.opened(uri, 1, "a\n")
+    buffers.changed(uri, 2, [(Position(0, 0), Position(0, 1), "b"), (Position(1, 0), Position(1, 0), "c")])
+    for path in (tmp_path / "link" / "f", tmp_path / "real" / "f"):
+        found = buffers.buffer(path)
+        assert found is not None and (found.text, found.version) == ("b\nc", 2)
+    assert [each.path for each in buffers.buffers()] == [tmp_path / "link" / "f"]
+    buffers.opened(uri, 3, "again")
+    assert [each.text for each in buffers.buffers()] == ["again"]
+    buffers.closed(uri)
+    buffers.closed(uri)
+    assert buffers.buffer(tmp_path / "real" / "f") is None

@@ -1,0 +1,134 @@
+"""The early answer to `initialize`: the same as the real one, from nothing but the standard library."""
+
+import json
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+
+from amanu.lsp import early
+from amanu.lsp.early import BadParams, answer_first, initialize_result
+from amanu.lsp.frames import frame
+from amanu_protocol.methods import METHODS, PROTOCOL_VERSION
+from amanu_protocol.requests import ServerCapabilities
+
+
+def test_the_written_out_tables_are_the_tables() -> None:
+    assert tuple(each.name for each in METHODS if each.direction == "toDaemon") == early.METHODS
+    assert early.PROTOCOL_VERSIONS[-1] == PROTOCOL_VERSION
+
+
+def params(amanu: Any = None, **general: Any) -> dict[str, Any]:
+    capabilities: dict[str, Any] = {"general": general}
+    if amanu is not None:
+        capabilities["experimental"] = {"amanu": amanu}
+    return {"processId": 1, "rootUri": None, "capabilities": capabilities}
+
+
+@pytest.mark.parametrize(
+    ("offered", "chosen"),
+    [
+        (None, "utf-16"),
+        ([], "utf-16"),
+        (["utf-8", "utf-16"], "utf-8"),
+        (["utf-32", "utf-8"], "utf-32"),
+        (["utf-7", "utf-8"], "utf-8"),
+        (["utf-7"], "utf-16"),
+    ],
+)
+def test_position_encoding(offered: Any, chosen: str) -> None:
+    assert initialize_result(params(positionEncodings=offered))["capabilities"]["positionEncoding"] == chosen
+
+
+@pytest.mark.parametrize(
+    ("amanu", "version"),
+    [
+        ({"protocol": [1]}, 1),
+        ({"protocol": [1, 2, 99]}, 1),
+        ({"protocol": [2]}, None),
+        ({"protocol": []}, None),
+        (None, None),
+    ],
+)
+def test_version(amanu: Any, version: int | None) -> None:
+    capabilities = initialize_result(params(amanu))["capabilities"]
+    if version is None:
+        assert "experimental" not in capabilities
+    else:
+        said = ServerCapabilities.model_validate(capabilities["experimental"]["amanu"])
+        assert said.protocol == version
+
+
+@pytest.mark.parametrize(
+    ("given", "path"),
+    [
+        (None, "params"),
+        ([], "params"),
+        ({}, "capabilities"),
+        ({"capabilities": 3}, "capabilities"),
+        ({"capabilities": {}, "processId": "1"}, "processId"),
+        ({"capabilities": {}, "processId": True}, "processId"),
+        ({"capabilities": {}, "workspaceFolders": {}}, "workspaceFolders"),
+        ({"capabilities": {}, "workspaceFolders": [{"uri": 1}]}, "workspaceFolders.*.uri"),
+        (params(positionEncodings="utf-8"), "capabilities.general.positionEncodings"),
+        (params({}), "capabilities.experimental.amanu.protocol"),
+        (params({"protocol": "1"}), "capabilities.experimental.amanu.protocol"),
+        (params({"protocol": [True]}), "capabilities.experimental.amanu.protocol"),
+        (params({"protocol": [1], "editor": "apply"}), "capabilities.experimental.amanu.editor"),
+        (params({"protocol": [1], "trustedRoots": [1]}), "capabilities.experimental.amanu.trustedRoots"),
+        (params({"protocol": [1], "ripgrep": 1}), "capabilities.experimental.amanu.ripgrep"),
+        (params([1]), "capabilities.experimental.amanu"),
+    ],
+)
+def test_bad_params_name_the_field(given: Any, path: str) -> None:
+    with pytest.raises(BadParams) as caught:
+        initialize_result(given)
+    assert caught.value.error()["data"] == {"kind": "invalidParams", "path": path}
+
+
+def test_experimental_of_others_is_none_of_our_business() -> None:
+    for experimental in (None, True, [1], {"other": 3}):
+        initialize_result({"capabilities": {"experimental": experimental}})
+
+
+INITIALIZE = frame(json.dumps({"jsonrpc": "2.0", "id": "a", "method": "initialize", "params": params()}).encode())
+
+
+@pytest.mark.parametrize(
+    ("pieces", "answered", "ended"),
+    [
+        ([INITIALIZE], True, False),
+        ([INITIALIZE + b"Content-Length: 2"], True, False),
+        ([INITIALIZE[:60], INITIALIZE[60:]], True, False),
+        ([INITIALIZE.replace(b'"initialize"', b'"shutdown"  ')], False, False),
+        ([INITIALIZE.replace(b'"a"', b"1.5")], False, False),
+        ([frame(b"nonsense")], False, False),
+        ([frame(b'{"jsonrpc":"2.0","id":1,"method":"initialize","params":{}}')], False, False),
+        ([frame(b"[" * 100_000)], False, False),
+        ([b"garbage {"], False, False),
+        ([b""], False, True),
+        ([INITIALIZE[:70], b""], False, True),
+    ],
+)
+def test_answer_first(pieces: list[bytes], answered: bool, ended: bool) -> None:
+    written: list[bytes] = []
+    rest = iter(pieces)
+    first = answer_first(lambda: next(rest), written.append)
+    assert (first.answered, first.ended) == (answered, ended)
+    assert first.received == b"".join(pieces)
+    assert len(written) == (1 if answered else 0)
+    if answered:
+        reply = json.loads(written[0].partition(b"\r\n\r\n")[2])
+        assert reply == {"jsonrpc": "2.0", "id": "a", "result": initialize_result(params())}
+
+
+@pytest.mark.parametrize("module", ["amanu.relay", "amanu.lsp.alone"])
+def test_nothing_heavy_before_the_answer(module: str) -> None:
+    """Not a clock, which a busy machine makes lie, but what costs the time: imports."""
+    heavy = ["pydantic", "pygls", "lsprotocol", "cattrs", "attrs", "dataclasses", "inspect"]
+    if module == "amanu.lsp.alone":
+        heavy = heavy[:5]  # asyncio, which it needs anyway, brings the others
+    code = f"import sys, {module}; print([each for each in {heavy} if each in sys.modules])"
+    done = subprocess.run([sys.executable, "-P", "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
