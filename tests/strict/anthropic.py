@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from typing import Any, cast
 
 from strict.http import Fault, Received, Refusal, Say, Service, main
+from strict.refusing import Refused, need
 
 _STOPS = {
     "end": "end_turn",
@@ -17,6 +18,14 @@ _STOPS = {
     "outputLimit": "max_tokens",
     "refused": "refusal",
     "paused": "pause_turn",
+}
+_KINDS = {
+    400: "invalid_request_error",
+    401: "authentication_error",
+    403: "permission_error",
+    404: "not_found_error",
+    429: "rate_limit_error",
+    529: "overloaded_error",
 }
 _TOP = {
     "model", "max_tokens", "messages", "system", "tools", "tool_choice", "thinking", "output_config", "stream",
@@ -28,14 +37,6 @@ _TOOL = {
     "eager_input_streaming", "input_examples",
 }  # fmt: skip
 _THINKING = ("thinking", "redacted_thinking")
-
-
-class Refused(Exception):
-    """The service would answer with an error status."""
-
-    def __init__(self, message: str, status: int = 400) -> None:
-        super().__init__(message)
-        self.refusal = Refusal(status, message, "authentication_error" if status == 401 else "invalid_request_error")
 
 
 class Anthropic(Service):
@@ -66,7 +67,7 @@ class Anthropic(Service):
         headers = request.headers
         token = headers.get("authorization", "").removeprefix("Bearer ") or headers.get("x-api-key", "")
         if not token:
-            raise Refused("authentication required", 401)
+            raise Refused("authentication required", 401, "authentication_error")
         if request.method != "POST" or request.path != "/v1/messages":
             raise Refused(f"not found: {request.path}", 404)
         need("anthropic-version" in headers, "anthropic-version: header is required")
@@ -230,9 +231,7 @@ class Anthropic(Service):
         return b'event: content_block_delta\ndata: {"type": "content_block_delta", "index": 0, "delta": {\n\n'
 
     def error_body(self, status: int, message: str, code: str) -> bytes:
-        kind = code or {401: "authentication_error", 403: "permission_error", 404: "not_found_error"}.get(
-            status, {429: "rate_limit_error", 529: "overloaded_error"}.get(status, "api_error")
-        )
+        kind = code or _KINDS.get(status, "api_error")
         return json.dumps({"type": "error", "error": {"type": kind, "message": message}}).encode()
 
     def error_event(self, fault: Fault) -> bytes:
@@ -243,11 +242,6 @@ class Anthropic(Service):
         if request.method == "HEAD" or request.path == "/v1/models":
             return 200, b'{"data": [], "has_more": false}'
         return None
-
-
-def need(holds: bool, otherwise: str) -> None:
-    if not holds:
-        raise Refused(otherwise)
 
 
 def rules(model: str) -> dict[str, bool]:

@@ -8,7 +8,7 @@
 
 A vendor subclasses `Service` and gives `check` (what the vendor would refuse) and `events` (a reply as
 server-sent events). As a process: `python -m strict.anthropic --port 0 --script FILE` prints the port;
-FILE is a JSON list of `Say` and `Fault` objects (see `load_script`).
+FILE is a JSON list of replies (see `load_script`).
 """
 
 import argparse
@@ -21,127 +21,13 @@ import struct
 import sys
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
-FaultKind = Literal[
-    "status",  # an HTTP error status, with `headers`
-    "silence",  # nothing more, connection left open
-    "unfinished",  # the stream ends in order, without its finish marker
-    "cut",  # connection closed inside a JSON string
-    "reset",  # TCP reset
-    "errorEvent",  # the vendor's error event, after a 200
-    "empty",  # 200, and a body without one event
-    "malformed",  # an event whose data is not JSON
-]
+from strict.script import Fault, Raw, Received, Refusal, Say, Script, Step, ToolUse, in_order, load_script
 
-
-@dataclass(frozen=True)
-class Fault:
-    """What goes wrong, after `after` events of the reply (0: before the first one).
-
-    `reset` with `headers_first=False` comes before the headers. `status`, `message`, `code` are what an error
-    says; `code` is the vendor's error type or status word.
-    """
-
-    kind: FaultKind
-    after: int = 0
-    status: int = 500
-    headers: dict[str, str] = field(default_factory=dict[str, str])
-    message: str = "Something went wrong."
-    code: str = ""
-    headers_first: bool = True
-
-
-@dataclass(frozen=True)
-class ToolUse:
-    """A call the scripted model asks for. `arguments` as text is sent as it stands (to be malformed)."""
-
-    tool: str
-    arguments: dict[str, Any] | str
-    call_id: str | None = None
-    """The vendor's id; None lets the service mint one."""
-
-
-@dataclass(frozen=True)
-class Say:
-    """One reply of the model: thought, then text, then calls; `stop` None follows from the calls.
-
-    `stop` is neutral ("end", "calls", "outputLimit", "refused", "paused") or the vendor's own word.
-    """
-
-    thought: str | Sequence[str] = ""
-    """A list is sent one delta each."""
-    text: str | Sequence[str] = ""
-    calls: Sequence[ToolUse] = ()
-    stop: str | None = None
-    fault: Fault | None = None
-    delay: float = 0.0
-    """Seconds between events."""
-    wait: float = 0.0
-    """Seconds before the headers."""
-    repeat: int = 1
-    """Sends the text deltas so many times."""
-    usage: dict[str, int] = field(default_factory=dict[str, int])
-    """`input`, `output`, `cache_read`, `cache_write`, `thoughts`; the service makes up what is absent."""
-
-    @property
-    def thoughts(self) -> list[str]:
-        return _pieces(self.thought)
-
-    @property
-    def texts(self) -> list[str]:
-        return _pieces(self.text) * self.repeat
-
-
-def _pieces(text: str | Sequence[str]) -> list[str]:
-    if isinstance(text, str):
-        return [text] if text else []
-    return list(text)
-
-
-@dataclass(frozen=True)
-class Raw:
-    """A reply written out by the test: events as they go over the wire, each already framed."""
-
-    events: Sequence[bytes]
-    delay: float = 0.0
-
-
-Step = Say | Fault | Raw
-Script = Iterable[Step] | Callable[["Received"], Step]
-
-
-@dataclass
-class Received:
-    """One request. `dropped` is set when the client closed the connection before the reply was complete."""
-
-    method: str
-    path: str
-    query: str
-    headers: dict[str, str]
-    """Names in lower case."""
-    body: bytes
-    at: float
-    """Monotonic seconds."""
-    dropped: asyncio.Event = field(default_factory=asyncio.Event)
-    dropped_at: float | None = None
-    refused: str | None = None
-
-    @property
-    def json(self) -> Any:
-        return json.loads(self.body)
-
-
-@dataclass(frozen=True)
-class Refusal:
-    """Why the vendor would not take the request."""
-
-    status: int
-    message: str
-    code: str = ""
+__all__ = ["Fault", "Raw", "Received", "Refusal", "Say", "Script", "Service", "Step", "ToolUse", "main"]
 
 
 class _Reader(asyncio.StreamReader):
@@ -172,6 +58,9 @@ class Service(ABC):
         self.lint: list[str] = []
         """Accepted by the vendor, still a fault of ours."""
         self.open_streams = 0
+        self.connections = 0
+        self.on_request: Callable[[Received], None] = lambda request: None
+        """Called when a request was checked."""
         self.script(script)
         self._server: asyncio.Server | None = None
         self._tasks: set[asyncio.Task[None]] = set()
@@ -179,7 +68,7 @@ class Service(ABC):
 
     def script(self, script: Script) -> None:
         """Replace what comes next: replies in order, or a function of the request."""
-        self._next: Callable[[Received], Step] = script if callable(script) else _in_order(iter(script))
+        self._next: Callable[[Received], Step] = script if callable(script) else in_order(iter(script))
 
     @abstractmethod
     def check(self, request: Received) -> Refusal | None:
@@ -232,6 +121,7 @@ class Service(ABC):
         return asyncio.StreamReaderProtocol(reader, connected)
 
     async def _serve(self, reader: _Reader, writer: asyncio.StreamWriter) -> None:
+        self.connections += 1
         try:
             while (request := await _read_request(reader)) is not None:
                 self.requests.append(request)
@@ -272,6 +162,8 @@ class Service(ABC):
         if refusal is not None:
             request.refused = refusal.message
             self.refused.append(refusal.message)
+        self.on_request(request)
+        if refusal is not None:
             body = self.error_body(refusal.status, refusal.message, refusal.code)
             return await _send_json(writer, refusal.status, body)
         step = self._next(request)
@@ -407,31 +299,7 @@ def _inside_string(event: bytes) -> bytes:
     return event[: max(end - 2, 1)]
 
 
-# scripts -------------------------------------------------------------------------------------------
-
-
-def _in_order(steps: Iterator[Step]) -> Callable[["Received"], Step]:
-    def take(_: Received) -> Step:
-        try:
-            return next(steps)
-        except StopIteration:
-            return Fault("status", status=400, message="The script has no further reply.", code="script_exhausted")
-
-    return take
-
-
-def load_script(text: str) -> Iterator[Step]:
-    """Steps from a JSON list. Each object has the fields of `Say` (`calls`: objects of `tool`, `arguments`,
-    `call_id`; `fault`: the fields of `Fault`), plus `times`: how often the step comes in a row."""
-    for entry in json.loads(text):
-        times = entry.pop("times", 1)
-        fault = entry.pop("fault", None)
-        calls = [ToolUse(**call) for call in entry.pop("calls", ())]
-        say = Say(**entry, calls=calls)
-        if fault is not None:
-            say = replace(say, fault=Fault(**fault))
-        for _ in range(times):
-            yield say
+# the process -------------------------------------------------------------------------------------
 
 
 def main(make: Callable[[Script], Service]) -> None:
@@ -439,9 +307,20 @@ def main(make: Callable[[Script], Service]) -> None:
     arguments = argparse.ArgumentParser(description="A strict, scripted loopback model service.")
     arguments.add_argument("--port", type=int, default=0)
     arguments.add_argument("--script", type=Path, required=True)
-    arguments.add_argument("--log", type=Path, help="JSON line per request: path, body, refused; then lint")
+    arguments.add_argument(
+        "--log", type=Path, help="gets a JSON line per request: path, body, refused, all lint so far"
+    )
     chosen = arguments.parse_args()
     service = make(load_script(chosen.script.read_text("utf-8")))
+
+    def note(request: Received) -> None:
+        body = request.body.decode("utf-8", "replace")
+        line = {"path": request.path, "body": body, "refused": request.refused, "lint": service.lint}
+        with chosen.log.open("a", encoding="utf-8") as log:
+            log.write(json.dumps(line) + "\n")
+
+    if chosen.log is not None:
+        service.on_request = note
 
     async def serve() -> None:
         ended = asyncio.Event()
@@ -452,16 +331,5 @@ def main(make: Callable[[Script], Service]) -> None:
         sys.stdout.flush()
         await ended.wait()
         await service.stop()
-        if chosen.log is not None:
-            lines = [
-                {
-                    "path": request.path,
-                    "body": request.body.decode("utf-8", "replace"),
-                    "refused": request.refused,
-                }
-                for request in service.requests
-            ]
-            lines += [{"lint": fault} for fault in service.lint]
-            chosen.log.write_text("".join(json.dumps(line) + "\n" for line in lines), "utf-8")
 
     asyncio.run(serve())

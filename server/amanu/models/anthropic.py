@@ -9,13 +9,13 @@ import asyncio
 import contextlib
 from collections.abc import AsyncGenerator, AsyncIterator
 from typing import TYPE_CHECKING, Any, cast
-from urllib.parse import urlsplit
 
 import orjson
 
 from amanu.models.anthropic_reply import Reply
 from amanu.models.anthropic_request import Bodies
-from amanu.models.base import Delta, ModelError, Overloaded, RateLimited, Request, StreamBroken
+from amanu.models.base import Delta, ModelError, Request, StreamBroken
+from amanu.models.connection import Once, http_client, tls_for
 from amanu.models.faults import mask, retry_after, status_error, transport_error
 
 if TYPE_CHECKING:
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
 BASE_URL = "https://api.anthropic.com"
 VENDOR = "Anthropic"
-LOOPBACK = {"127.0.0.1", "::1", "localhost"}
 
 
 class AnthropicModel:
@@ -33,8 +32,7 @@ class AnthropicModel:
         self._key = key
         self._base_url = base_url
         self._bodies = Bodies()
-        self._client: AsyncAnthropic | None = None
-        self._connecting = asyncio.Lock()
+        self._client: Once[AsyncAnthropic] = Once(self._make)
 
     def __repr__(self) -> str:
         return f"AnthropicModel({self._base_url!r})"
@@ -43,7 +41,7 @@ class AnthropicModel:
         """See `Model.stream`."""
         body, prefix = self._bodies.body(request)
         reply = Reply(request.model.model_id.partition(":")[2], prefix)
-        client = self._client or await self._connect()
+        client = self._client.made or await self._client.get()
         stream = None
         try:
             stream = await self._open(client, body)
@@ -59,6 +57,7 @@ class AnthropicModel:
                 elif reply.finished:
                     await _read_out(events)
                     break
+            done = reply.done()
         except (LookupError, TypeError, AttributeError, ValueError) as error:  # ValueError: not JSON, not UTF-8
             raise StreamBroken("The reply of Anthropic is malformed.", VENDOR, details=repr(error)) from error
         except ModelError:
@@ -68,12 +67,11 @@ class AnthropicModel:
         finally:
             if stream is not None:
                 await stream.close()
-        yield reply.done()
+        yield done
 
     async def close(self) -> None:
-        if self._client is not None:
-            await self._client.close()
-            self._client = None
+        if self._client.made is not None:
+            await self._client.made.close()
 
     async def _open(self, client: "AsyncAnthropic", body: bytes) -> "AsyncStream[object]":
         from anthropic import AsyncStream
@@ -82,28 +80,17 @@ class AnthropicModel:
             "/v1/messages", cast_to=object, content=body, stream=True, stream_cls=AsyncStream[object]
         )
 
-    async def _connect(self) -> "AsyncAnthropic":
-        async with self._connecting:
-            if self._client is None:
-                self._client = await asyncio.to_thread(self._make)  # the import takes most of a second
-            return self._client
-
     def _make(self) -> "AsyncAnthropic":
-        import httpx2
         from anthropic import AsyncAnthropic
 
-        timeout = httpx2.Timeout(connect=10, read=None, write=60, pool=10)  # silence is `retry.py`'s to notice
+        http = http_client(self._base_url, tls_for(self._base_url), follow_redirects=False)
         return AsyncAnthropic(
             api_key=self._key,
             base_url=self._base_url,
             max_retries=0,
-            timeout=timeout,
+            timeout=http.timeout,
             open_telemetry=False,
-            http_client=httpx2.AsyncClient(
-                timeout=timeout,
-                follow_redirects=False,  # the key goes to the address it was given for
-                trust_env=urlsplit(self._base_url).hostname not in LOOPBACK,  # no proxy to ourselves
-            ),
+            http_client=http,
         )
 
     def _said(self, data: str) -> ModelError:
@@ -124,10 +111,7 @@ class AnthropicModel:
             details = mask(error.response.text, self._key)
             said = mask(error.api_message or error.response.text or error.message, self._key)
             wait = retry_after(error.response.headers)
-            mapped = status_error(VENDOR, error.status_code, said, retry_after=wait, details=details)
-            if isinstance(mapped, RateLimited | Overloaded):
-                mapped.retry_after = wait
-            return mapped
+            return status_error(VENDOR, error.status_code, said, retry_after=wait, details=details)
         if isinstance(error, APIConnectionError):
             cause = cast("Exception | None", error.__cause__) or error
             return transport_error(VENDOR, cause, self._base_url, started=False)

@@ -184,7 +184,7 @@ class Registry:
         except ValueError as error:
             raise AmanuError("modelNotFound", f"There is no model 'scripted:{script}': {error}") from error
         kept = self._clients.setdefault(("scripted", script, None), model)
-        return kept, model.info
+        return kept, model.info.model_copy(update={"model_id": f"scripted:{script}"})
 
     def _base_url(self, vendor: Vendor, environment: Mapping[str, str]) -> str:
         if vendor.base_variable is not None and (moved := environment.get(vendor.base_variable, "").strip()):

@@ -1,7 +1,10 @@
 """`vendor:model` → model: keys, addresses, consent for local servers, nearest names."""
 
+import gc
+import importlib
 import subprocess
 import sys
+import threading
 from collections.abc import AsyncGenerator, Iterator
 from pathlib import Path
 
@@ -230,7 +233,16 @@ def test_no_vendor_is_imported_before_it_is_used() -> None:
     assert done.stderr == ""
 
 
-async def test_warming_imports_the_vendor(tmp_path: Path) -> None:
+async def test_warming_imports_in_a_thread_with_the_collector_off(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[tuple[str, bool, bool]] = []
+
+    def note(module: str) -> None:
+        seen.append((module, gc.isenabled(), threading.current_thread() is threading.main_thread()))
+
+    monkeypatch.setattr(importlib, "import_module", note)
     await registry(tmp_path).warm("anthropic")
-    assert "anthropic" in sys.modules
     await registry(tmp_path).warm("no-such-vendor")
+    assert seen == [("anthropic", False, False)]
+    assert gc.isenabled()

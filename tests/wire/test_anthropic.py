@@ -1,0 +1,537 @@
+"""What is particular to Anthropic: thinking, cache marks, bound prefixes, its events and errors."""
+
+import asyncio
+import json
+import os
+import signal
+import sys
+from pathlib import Path
+from typing import Any, Literal, cast
+
+import pytest
+from hypothesis import Phase, given, seed, settings
+from hypothesis import strategies as st
+from pydantic import JsonValue
+
+from amanu.conversation import Assistant, Call, Conversation, Message, Native, Result, Results, Text, Thinking, User
+from amanu.models import anthropic_request
+from amanu.models.anthropic import AnthropicModel
+from amanu.models.anthropic_reply import Reply
+from amanu.models.anthropic_request import Bodies
+from amanu.models.base import (
+    AuthFailed,
+    ContextTooLong,
+    Done,
+    ModelError,
+    Overloaded,
+    RateLimited,
+    Request,
+    RequestRefused,
+    StreamBroken,
+)
+from amanu.models.families import known
+from strict.anthropic import Anthropic
+from strict.http import Fault, Raw, Received, Refusal, Say, Step, ToolUse
+from wire.vendors import KEY, TOOLS, VENDORS, answer, request, running
+
+BOUND, ADAPTIVE, BUDGET = VENDORS[:3]
+READ = ToolUse("read_file", {"path": "a.py"})
+
+
+Effort = Literal["low", "medium", "high"]
+
+
+def body(
+    bodies: Bodies, conversation: Conversation, model: str = "claude-opus-5-5", effort: Effort = "medium"
+) -> dict[str, Any]:
+    """The request's body; refused by the strict service → the test fails."""
+    asked = Request(known(f"anthropic:{model}"), "You help.", TOOLS, conversation, "s1", effort)
+    data, _ = bodies.body(asked)
+    assert verdict(data) is None
+    return json.loads(data)
+
+
+def verdict(data: bytes) -> Refusal | None:
+    """What the service says to the body."""
+    headers = {"authorization": f"Bearer {KEY}", "anthropic-version": "1"}
+    service = Anthropic()
+    refusal = service.check(Received("POST", "/v1/messages", "", headers, data, 0.0))
+    assert service.lint == []
+    return refusal
+
+
+# The request -------------------------------------------------------------------------------------------
+
+THINKING: list[tuple[str, Effort, dict[str, Any]]] = [
+    (
+        "claude-opus-5-5",
+        "high",
+        {"thinking": {"type": "adaptive", "display": "summarized"}, "output_config": {"effort": "high"}},
+    ),
+    (
+        "claude-sonnet-4-6",
+        "low",
+        {"thinking": {"type": "adaptive", "display": "summarized"}, "output_config": {"effort": "low"}},
+    ),
+    ("claude-haiku-4-5", "low", {"thinking": {"type": "enabled", "budget_tokens": 2048}}),
+    ("claude-haiku-4-5", "high", {"thinking": {"type": "enabled", "budget_tokens": 24_576}}),
+    ("claude-3-5-haiku-latest", "high", {}),
+]
+
+
+@pytest.mark.parametrize(("model", "effort", "expected"), THINKING)
+def test_thinking_is_asked_for_as_the_model_wants_it(model: str, effort: Effort, expected: dict[str, Any]) -> None:
+    sent = body(Bodies(), Conversation([User(text="Hi.")]), model, effort=effort)
+    assert {name: sent[name] for name in ("thinking", "output_config") if name in sent} == expected
+    assert not {"temperature", "top_p", "top_k"} & sent.keys()
+
+
+def turns(count: int) -> Conversation:
+    """So many steps of a tool loop."""
+    conversation = Conversation([User(text="Hi.")])
+    for at in range(count):
+        call = Call(call_id=f"c{at}", tool="grep", arguments={"pattern": "x"})
+        conversation.append(Assistant(parts=(Text(text="Look."), call)))
+        conversation.append(Results(results=(Result(call_id=f"c{at}", tool="grep", text="found"),)))
+    return conversation
+
+
+@pytest.mark.parametrize(("steps", "marked"), [(0, [0]), (1, [0, 2]), (2, [2, 4]), (40, [78, 80])])
+def test_cache_marks_are_on_tools_system_and_the_last_two_of_the_user(steps: int, marked: list[int]) -> None:
+    sent = body(Bodies(), turns(steps))
+    assert ["cache_control" in tool for tool in sent["tools"]] == [False, True]
+    assert ["cache_control" in block for block in sent["system"]] == [True]
+    found = [at for at, each in enumerate(sent["messages"]) for block in each["content"] if "cache_control" in block]
+    assert found == marked
+
+
+def test_each_message_is_written_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    written: list[Any] = []
+
+    def dumps(value: Any) -> bytes:
+        written.append(value)
+        return json.dumps(value).encode()
+
+    monkeypatch.setattr(anthropic_request, "dumps", dumps)
+    bodies, conversation = Bodies(), turns(50)
+    body(bodies, conversation)
+    written.clear()
+    conversation.append(Assistant(parts=(Text(text="New."),)))
+    conversation.append(User(text="Newer."))
+    body(bodies, conversation)
+    assert [each["role"] for each in written if isinstance(each, dict) and "role" in each] == ["assistant", "user"]
+    assert len(written) == 4  # and what the prefix begins with, and the head
+
+
+def test_what_was_replaced_is_written_anew() -> None:
+    bodies = Bodies()
+    conversation = turns(3)
+    before = body(bodies, conversation)
+    grown = Conversation([*conversation])
+    bodies.body(request(BOUND, conversation=grown))
+    grown.close_calls()
+    changed = cast("Results", grown[2]).model_copy(update={"notes": ("Late.",)})
+    rewritten = Conversation([grown[0], grown[1], changed, *[grown[at] for at in range(3, len(grown))]])
+    after = body(bodies, rewritten)
+    assert before["messages"][2] != after["messages"][2]
+    assert before["messages"][3:] == after["messages"][3:]
+    conversation._messages[2] = changed  # pyright: ignore[reportPrivateUsage]
+    assert body(bodies, conversation) == after
+
+
+def test_a_conversation_is_forgotten_with_its_last_user() -> None:
+    bodies = Bodies()
+    body(bodies, turns(2))
+    assert len(bodies._kept) == 0  # pyright: ignore[reportPrivateUsage]
+
+
+@pytest.mark.parametrize(
+    ("vendor", "system", "tools", "kept"),
+    [
+        (BOUND, "You help.", TOOLS, True),
+        (BOUND, "You help, and know the time.", TOOLS, False),
+        (BOUND, "You help.", TOOLS[:1], False),
+        (ADAPTIVE, "You help, and know the time.", TOOLS, True),
+        (BUDGET, "You help, and know the time.", TOOLS, True),
+    ],
+    ids=["same", "other system", "other tools", "unbound", "unbound budget"],
+)
+async def test_thinking_bound_to_another_prefix_is_left_out(vendor: Any, system: str, tools: Any, kept: bool) -> None:
+    script = [Say(thought="Hm.", calls=[READ]), Say(thought="Aha.", text="Fine.")]
+    async with running(vendor, script) as (service, model):
+        conversation = Conversation([User(text="Hi.")])
+        first = await answer(model, request(vendor, conversation=conversation))
+        conversation.append(first.message)
+        call = first.message.calls[0]
+        conversation.append(Results(results=(Result(call_id=call.call_id, tool=call.tool, text="ok"),)))
+        await answer(model, request(vendor, conversation=conversation, system=system, tools=tools))
+        kinds = [block["type"] for block in service.requests[1].json["messages"][1]["content"]]
+    assert kinds == (["thinking", "tool_use"] if kept else ["tool_use"])
+
+
+async def test_masking_an_early_result_costs_the_later_thinking_and_nothing_else() -> None:
+    script = [Say(thought="Hm.", calls=[READ]) for _ in range(3)]
+    async with running(BOUND, [*script, Say(text="Fine."), Say(text="Fine.")]) as (service, model):
+        conversation = Conversation([User(text="Hi.")])
+        while (done := await answer(model, request(BOUND, conversation=conversation))).message.calls:
+            conversation.append(done.message)
+            call = done.message.calls[0]
+            conversation.append(Results(results=(Result(call_id=call.call_id, tool=call.tool, text="long"),)))
+        messages = list(conversation)
+        first = cast("Results", messages[2])
+        messages[2] = Results(results=(first.results[0].model_copy(update={"text": "(masked)"}),))
+        await answer(model, request(BOUND, conversation=Conversation(messages)))
+        sent = service.requests[-1].json["messages"]
+    assert [[block["type"] for block in each["content"]] for each in sent if each["role"] == "assistant"] == [
+        ["thinking", "tool_use"],
+        ["tool_use"],
+        ["tool_use"],
+    ]
+
+
+async def test_a_loop_begun_by_another_model_goes_on_without_thinking_where_that_is_required() -> None:
+    async with running(BUDGET, [Say(text="Fine."), Say(text="Fine.")]) as (service, model):
+        conversation = turns(2)
+        await answer(model, request(BUDGET, conversation=conversation))
+        conversation.append(User(text="A new turn."))
+        await answer(model, request(BUDGET, conversation=conversation))
+        assert ["thinking" in each.json for each in service.requests] == [False, True]
+
+
+async def test_the_key_given_is_the_key_sent(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "another-key")
+    monkeypatch.setenv("ANTHROPIC_AUTH_TOKEN", "another-token")
+    monkeypatch.setenv("ANTHROPIC_BASE_URL", "http://127.0.0.1:9")
+    monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:9")
+    async with running(BOUND, [Say(text="Hi.")]) as (service, model):
+        await answer(model, request(BOUND))
+        assert service.requests[0].headers["authorization"] == f"Bearer {KEY}"
+        assert "another" not in json.dumps(service.requests[0].headers)
+
+
+async def test_one_connection_serves_one_request_after_the_other() -> None:
+    async with running(BOUND, [Say(text="Hi.")] * 3) as (service, model):
+        for _ in range(3):
+            await answer(model, request(BOUND))
+        assert service.connections == 1
+
+
+# Any conversation is accepted ----------------------------------------------------------------------------
+
+TEXTS = st.one_of(st.sampled_from(["", " ", "\n", "\ud800", "x", "{", "ü"]), st.text(max_size=5))
+VALUES: st.SearchStrategy[JsonValue] = st.one_of(st.none(), st.integers(), st.booleans(), TEXTS)
+ARGUMENTS: st.SearchStrategy[dict[str, JsonValue] | str] = st.one_of(
+    TEXTS, st.dictionaries(st.text(max_size=3), VALUES, max_size=2)
+)
+
+
+@st.composite
+def conversations(draw: st.DrawFn) -> list[Message]:
+    """Whatever a loop may hand over: replies of any model, cut ones, odd ids and texts."""
+    messages: list[Message] = [User(text=draw(TEXTS))]
+    for at in range(draw(st.integers(0, 4))):
+        calls = [
+            Call(call_id=f"{draw(TEXTS)}{at}.{number}", tool=draw(TEXTS) or "t", arguments=draw(ARGUMENTS))
+            for number in range(draw(st.integers(0, 3)))
+        ]
+        said = draw(st.lists(st.one_of(TEXTS.map(lambda t: Text(text=t)), TEXTS.map(lambda t: Thinking(text=t)))))
+        messages.append(Assistant(parts=(*said, *calls)))
+        answers = tuple(
+            Result(call_id=c.call_id, tool=c.tool, text=draw(TEXTS), is_error=draw(st.booleans())) for c in calls
+        )
+        notes = tuple(draw(st.lists(TEXTS, max_size=2)))
+        messages.append(Results(results=answers, notes=notes) if calls else User(text=draw(TEXTS)))
+    return messages
+
+
+@settings(max_examples=150, deadline=None)
+@given(messages=conversations(), model=st.sampled_from(["claude-opus-5-5", "claude-sonnet-4-6", "claude-haiku-4-5"]))
+def test_any_conversation_makes_a_body_the_service_takes(messages: list[Message], model: str) -> None:
+    body(Bodies(), Conversation(messages), model)
+
+
+# The reply ---------------------------------------------------------------------------------------------
+
+
+def start(index: int, **block: Any) -> dict[str, Any]:
+    return {"type": "content_block_start", "index": index, "content_block": block}
+
+
+def delta(index: int, **piece: Any) -> dict[str, Any]:
+    return {"type": "content_block_delta", "index": index, "delta": piece}
+
+
+def stopped(index: int) -> dict[str, Any]:
+    return {"type": "content_block_stop", "index": index}
+
+
+def ended(reason: str | None = "end_turn", **usage: Any) -> list[dict[str, Any]]:
+    return [{"type": "message_delta", "delta": {"stop_reason": reason}, "usage": usage}, {"type": "message_stop"}]
+
+
+def reply(*events: dict[str, Any]) -> Done:
+    taker = Reply("claude-opus-5-5", "p")
+    for event in events:
+        taker.add(event)
+    return taker.done()
+
+
+BLOCKS: list[tuple[str, list[dict[str, Any]], list[dict[str, Any]]]] = [
+    (
+        "text",
+        [start(0, type="text", text="", citations=None), delta(0, type="text_delta", text="Hi."), stopped(0)],
+        [{"type": "text", "text": "Hi."}],
+    ),
+    (
+        "blank text is dropped",
+        [start(0, type="text", text=""), delta(0, type="text_delta", text=" \n"), stopped(0)],
+        [],
+    ),
+    (
+        "text in the start event",
+        [start(0, type="text", text="H"), delta(0, type="text_delta", text="i.")],
+        [{"type": "text", "text": "Hi."}],
+    ),
+    (
+        "thinking",
+        [
+            start(0, type="thinking", thinking="", signature=""),
+            delta(0, type="thinking_delta", thinking="Hm."),
+            delta(0, type="signature_delta", signature="AB"),
+        ],
+        [{"type": "thinking", "thinking": "Hm.", "signature": "AB"}],
+    ),
+    (
+        "omitted thinking keeps its signature",
+        [start(0, type="thinking", thinking="", signature=""), delta(0, type="signature_delta", signature="AB")],
+        [{"type": "thinking", "thinking": "", "signature": "AB"}],
+    ),
+    (
+        "thinking cut before its signature is dropped",
+        [start(0, type="thinking", thinking="", signature=""), delta(0, type="thinking_delta", thinking="Hm.")],
+        [],
+    ),
+    (
+        "redacted thinking",
+        [start(0, type="redacted_thinking", data="XYZ"), stopped(0)],
+        [{"type": "redacted_thinking", "data": "XYZ"}],
+    ),
+    (
+        "a block nobody knows",
+        [start(0, type="hologram", rays=[1, 2]), delta(0, type="ray_delta", ray=3), stopped(0)],
+        [{"type": "hologram", "rays": [1, 2]}],
+    ),
+    (
+        "a call",
+        [
+            start(0, type="tool_use", id="toolu_1", name="grep", input={}, caller=None),
+            delta(0, type="input_json_delta", partial_json=""),
+            delta(0, type="input_json_delta", partial_json='{"a"'),
+            delta(0, type="input_json_delta", partial_json=": 1}"),
+            stopped(0),
+        ],
+        [{"type": "tool_use", "id": "toolu_1", "name": "grep", "input": {"a": 1}}],
+    ),
+    (
+        "a call without arguments",
+        [start(0, type="tool_use", id="toolu_1", name="grep", input={}), stopped(0)],
+        [{"type": "tool_use", "id": "toolu_1", "name": "grep", "input": {}}],
+    ),
+    (
+        "a call with its arguments in the start event",
+        [start(0, type="tool_use", id="toolu_1", name="grep", input={"a": 1}), stopped(0)],
+        [{"type": "tool_use", "id": "toolu_1", "name": "grep", "input": {"a": 1}}],
+    ),
+    (
+        "a call cut before its first argument",
+        [start(0, type="tool_use", id="toolu_1", name="grep", input={})],
+        [{"type": "tool_use", "id": "toolu_1", "name": "grep", "input": {"INVALID_JSON": ""}}],
+    ),
+    (
+        "events nobody knows",
+        [{"type": "ping"}, {"type": "weather", "rain": True}, start(0, type="text", text="Hi.")],
+        [{"type": "text", "text": "Hi."}],
+    ),
+    (
+        "blocks that come out of order",
+        [start(1, type="text", text="two"), start(0, type="text", text="one")],
+        [{"type": "text", "text": "one"}, {"type": "text", "text": "two"}],
+    ),
+]
+
+
+@pytest.mark.parametrize(("events", "content"), [each[1:] for each in BLOCKS], ids=[each[0] for each in BLOCKS])
+def test_blocks_are_kept_to_be_sent_back_unchanged(events: list[Any], content: list[Any]) -> None:
+    native = cast("Native", reply(*events, *ended()).message.native)
+    assert cast("Any", native.blocks)["content"] == content
+
+
+STOPS = [
+    ("end_turn", "end", False, ""),
+    ("stop_sequence", "end", False, ""),
+    ("tool_use", "calls", False, ""),
+    ("max_tokens", "outputLimit", True, ""),
+    ("model_context_window_exceeded", "outputLimit", True, "model_context_window_exceeded"),
+    ("refusal", "refused", False, ""),
+    ("pause_turn", "paused", False, ""),
+    ("something_new", "end", False, "something_new"),
+]
+
+
+@pytest.mark.parametrize(("reason", "stop", "cut", "detail"), STOPS)
+def test_stop_reasons(reason: str, stop: str, cut: bool, detail: str) -> None:
+    done = reply(*ended(reason))
+    assert (done.stop, done.message.cut, done.detail) == (stop, cut, detail)
+
+
+@pytest.mark.parametrize("reason", ["something_new", "end_turn"])
+def test_calls_count_whatever_the_reason_says(reason: str) -> None:
+    done = reply(start(0, type="tool_use", id="t1", name="grep", input={}), stopped(0), *ended(reason))
+    assert done.stop == "calls"
+
+
+def test_a_refusal_says_why() -> None:
+    details = {"type": "refusal", "category": "cyber", "explanation": "Not this."}
+    end = {"type": "message_delta", "delta": {"stop_reason": "refusal", "stop_details": details}}
+    assert reply(end, {"type": "message_stop"}).detail == "Not this."
+
+
+@pytest.mark.parametrize(
+    "events",
+    [[], [{"type": "message_stop"}], ended(None), ended()[:1], [start(0, type="text", text="Hi."), stopped(0)]],
+    ids=["nothing", "only stop", "no reason", "no stop", "no end"],
+)
+def test_without_its_finish_marker_a_reply_is_broken(events: list[dict[str, Any]]) -> None:
+    with pytest.raises(StreamBroken):
+        reply(*events)
+
+
+def test_usage_is_cumulative_and_null_changes_nothing() -> None:
+    first = {"input_tokens": 10, "cache_read_input_tokens": 5, "cache_creation_input_tokens": 3, "output_tokens": 1}
+    done = reply(
+        {"type": "message_start", "message": {"usage": first}},
+        *ended("end_turn", input_tokens=None, output_tokens=7)[:1],
+        *ended("end_turn", output_tokens=30, output_tokens_details={"thinking_tokens": 20}),
+    )
+    usage = done.usage
+    counts = (usage.input, usage.cache_read, usage.cache_write, usage.output, usage.thoughts, usage.context)
+    assert counts == (10, 5, 3, 10, 20, 48)
+
+
+JSON: st.SearchStrategy[JsonValue] = st.recursive(
+    st.one_of(st.none(), st.integers(), st.text(max_size=4)),
+    lambda inner: st.one_of(st.lists(inner, max_size=2), st.dictionaries(st.text(max_size=4), inner, max_size=2)),
+    max_leaves=4,
+)
+SOUND = [
+    start(0, type="text", text=""),
+    delta(0, type="text_delta", text="x"),
+    start(1, type="tool_use", id="t", name="n", input={}),
+    delta(1, type="input_json_delta", partial_json="{}"),
+    stopped(1),
+    start(2, type="thinking", thinking="", signature=""),
+    delta(2, type="signature_delta", signature="AB"),
+    {"type": "message_start", "message": {"usage": {"input_tokens": 1}}},
+]
+
+
+@st.composite
+def broken_streams(draw: st.DrawFn) -> list[dict[str, Any]]:
+    """Events in order, some left out or doubled, one of them with a field replaced by anything."""
+    chosen = [event for event in [*SOUND, *ended()] for _ in range(draw(st.sampled_from([1, 1, 1, 0, 2])))]
+    events: list[dict[str, Any]] = json.loads(json.dumps(chosen))
+    if events:
+        event = draw(st.sampled_from(events))
+        inner = [cast("dict[str, Any]", each) for each in event.values() if isinstance(each, dict)]
+        where = draw(st.sampled_from([event, *inner]))
+        if where:
+            where[draw(st.sampled_from(sorted(where)))] = draw(JSON)
+    return events
+
+
+async def test_no_stream_fails_in_another_way_than_broken() -> None:
+    script: list[Step] = []
+    async with running(BOUND, lambda _: script.pop()) as (_, model):
+        for events in _examples(broken_streams(), 250):
+            frames = [f"event: {event.get('type')}\ndata: {json.dumps(event)}\n\n".encode() for event in events]
+            script.append(Raw(frames))
+            try:
+                done = await answer(model, request(BOUND))
+            except StreamBroken:
+                continue
+            assert done.message.model_dump_json()
+
+
+def _examples(strategy: st.SearchStrategy[list[dict[str, Any]]], count: int) -> list[list[dict[str, Any]]]:
+    """The same examples each time."""
+    found: list[list[dict[str, Any]]] = []
+
+    @seed(1)
+    @settings(max_examples=count, database=None, deadline=None, phases=[Phase.generate])
+    @given(strategy)
+    def collect(example: list[dict[str, Any]]) -> None:
+        found.append(example)
+
+    collect()
+    return found
+
+
+# The wire ----------------------------------------------------------------------------------------------
+
+
+async def test_a_stream_cut_at_any_byte_is_broken() -> None:
+    service = Anthropic()
+    asked = Received("POST", "/v1/messages", "", {}, b'{"model": "claude-opus-5-5", "messages": []}', 0.0)
+    stream = b"".join(service.events(Say(thought="Hm.", text="ü\u2028", calls=[READ]), asked))
+    last = stream.rindex(b"event: message_stop")
+    cuts = [*range(1, last, 41), last, len(stream) - 4]
+    async with running(BOUND, [Raw([stream[:cut]]) for cut in cuts] + [Raw([stream])]) as (_, model):
+        for _cut in cuts:
+            with pytest.raises(StreamBroken):
+                await answer(model, request(BOUND))
+        assert (await answer(model, request(BOUND))).message.text == "ü\u2028"
+
+
+@pytest.mark.parametrize(
+    ("kind", "message", "error"),
+    [
+        ("overloaded_error", "Overloaded", Overloaded),
+        ("api_error", "Internal server error", Overloaded),
+        ("timeout_error", "Timed out", Overloaded),
+        ("rate_limit_error", "Too many tokens per minute", RateLimited),
+        ("authentication_error", "Expired", AuthFailed),
+        ("permission_error", "No", AuthFailed),
+        ("invalid_request_error", "Bad", RequestRefused),
+        ("invalid_request_error", "prompt is too long: 9 > 8", ContextTooLong),
+        ("billing_error", "Your credit balance is too low", RequestRefused),
+        ("brand_new_error", "Something", Overloaded),
+    ],
+)
+async def test_an_error_event_is_told_by_its_type(kind: str, message: str, error: type[ModelError]) -> None:
+    async with running(BOUND, [Fault("errorEvent", after=3, code=kind, message=message)]) as (_, model):
+        with pytest.raises(ModelError) as caught:
+            await answer(model, request(BOUND))
+    assert type(caught.value) is error
+
+
+async def test_the_service_runs_as_a_process_of_its_own(tmp_path: Path) -> None:
+    script = tmp_path / "script.json"
+    call = {"tool": "grep", "arguments": {"pattern": "x"}}
+    script.write_text(json.dumps([{"text": "Hi.", "calls": [call], "times": 2}, {"fault": {"kind": "empty"}}]))
+    log = tmp_path / "log.jsonl"
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "strict.anthropic", "--script", str(script), "--log", str(log)),
+        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[1])},
+        stdout=asyncio.subprocess.PIPE,
+    )
+    assert process.stdout is not None
+    model = AnthropicModel(KEY, f"http://127.0.0.1:{int(await process.stdout.readline())}")
+    for _ in range(2):
+        assert [call.tool for call in (await answer(model, request(BOUND))).message.calls] == ["grep"]
+    with pytest.raises(StreamBroken):
+        await answer(model, request(BOUND))
+    await model.close()
+    process.send_signal(signal.SIGTERM)
+    assert await process.wait() == 0
+    lines = [json.loads(line) for line in log.read_text().splitlines()]
+    assert [(line["path"], line["refused"], line["lint"]) for line in lines] == [("/v1/messages", None, [])] * 3
