@@ -1,10 +1,12 @@
-"""A message of the conversation as a Gemini content: raw JSON, a function of the message and the model alone,
-so that what was sent once is sent the same ever after."""
+"""A message of the conversation as a Gemini content, serialised: a function of the messages up to it and the
+model alone, so that what was sent once is sent the same ever after, and costs a join."""
 
-from typing import Any, cast
+from collections.abc import Iterable
+from typing import Any, NamedTuple, cast
 
 from amanu.conversation import Assistant, Call, Conversation, Results, Text, User
 from amanu.models.families import family
+from amanu.models.messages import dumps
 
 WIRE = "gemini"
 
@@ -12,19 +14,42 @@ SKIP_SIGNATURE = "skip_thought_signature_validator"
 """Stands in for the signature of a call that was made elsewhere (ai.google.dev, Thought signatures)."""
 
 
-def contents(conversation: Conversation, at: int, model: str) -> dict[str, Any] | None:
+class Content(NamedTuple):
+    role: str
+    parts: bytes
+    """JSON objects joined by commas."""
+
+
+def content(conversation: Conversation, at: int, model: str) -> Content | None:
     """Message `at` for `model` (`vendor:model`); None if it has nothing Gemini takes (a reply of thoughts only)."""
     match conversation[at]:
         case User(text=text):
-            return {"role": "user", "parts": [{"text": plain(text) or " "}]}
+            return _content("user", [{"text": text or " "}])
         case Assistant() as reply:
             own = _own_parts(reply, model)
             parts = _neutral_parts(reply) if own is None else own
             if family(model).signatures_required:
                 parts = _signed(parts)
-            return {"role": "model", "parts": parts} if parts else None
+            return _content("model", parts)
         case Results() as answers:
-            return {"role": "user", "parts": _responses(answers, conversation[at - 1], model)}
+            return _content("user", _responses(answers, conversation[at - 1], model))
+
+
+def joined(contents: Iterable[Content | None]) -> bytes:
+    """The array to send: messages that have nothing to say left out, model turns in a row made one."""
+    turns: list[Content] = []
+    for each in contents:
+        if each is None:
+            continue
+        if turns and each.role == turns[-1].role == "model":
+            turns[-1] = Content("model", turns[-1].parts + b"," + each.parts)
+        else:
+            turns.append(each)
+    return b"[" + b",".join(b'{"role":"%b","parts":[%b]}' % (each.role.encode(), each.parts) for each in turns) + b"]"
+
+
+def _content(role: str, parts: list[dict[str, Any]]) -> Content | None:
+    return Content(role, b",".join(map(dumps, parts))) if parts else None
 
 
 def _own_parts(reply: object, model: str) -> list[dict[str, Any]] | None:
@@ -43,7 +68,7 @@ def _neutral_parts(reply: Assistant) -> list[dict[str, Any]]:
     for part in reply.parts:
         match part:
             case Text(text=text) if text:
-                parts.append({"text": plain(text)})
+                parts.append({"text": text})
             case Call(call_id=call_id, tool=tool, arguments=arguments):
                 args = arguments if isinstance(arguments, dict) else {"malformed": arguments}
                 parts.append({"functionCall": {"id": call_id, "name": tool, "args": args}})
@@ -70,11 +95,6 @@ def _responses(answers: Results, asked: object, model: str) -> list[dict[str, An
         ids = [part["functionCall"].get("id") for part in own if "functionCall" in part]
     parts: list[dict[str, Any]] = []
     for result, call_id in zip(answers.results, ids, strict=True):
-        response = {"name": result.tool, "response": {"error" if result.is_error else "output": plain(result.text)}}
+        response = {"name": result.tool, "response": {"error" if result.is_error else "output": result.text}}
         parts.append({"functionResponse": {"id": call_id, **response} if call_id else response})
-    return [*parts, *({"text": plain(note)} for note in answers.notes if note.strip())]
-
-
-def plain(text: str) -> str:
-    """Without lone surrogates (from undecodable tool output), which the service refuses: they become "?"."""
-    return text.encode("utf-8", "replace").decode()
+    return [*parts, *({"text": note} for note in answers.notes if note.strip())]

@@ -4,9 +4,12 @@ A step sends everything that went before it again. Making the wire form anew eac
 the history on each step; kept, it costs one look per message.
 """
 
+import json
 from collections.abc import Callable
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 from weakref import WeakKeyDictionary
+
+import orjson
 
 from amanu.conversation import Conversation, Message
 
@@ -38,3 +41,19 @@ class WireMessages(Generic[W]):
             kept.append((conversation[at], self._convert(conversation, at, model_id)))
         self._kept[conversation] = (model_id, kept)
         return [wire for _, wire in kept]
+
+
+def dumps(value: Any) -> bytes:
+    """JSON. Half a surrogate pair (from undecodable tool output) becomes "?", integers may be of any size."""
+    try:
+        return orjson.dumps(value)
+    except TypeError:
+        return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
+
+
+def loads(text: bytes | str) -> Any:
+    """JSON to values; `ValueError` if it is none. Half a surrogate pair, which models do write, becomes "?"."""
+    try:
+        return orjson.loads(text)
+    except ValueError:
+        return orjson.loads(json.dumps(json.loads(text), ensure_ascii=False).encode("utf-8", "replace"))

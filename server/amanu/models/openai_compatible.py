@@ -10,14 +10,12 @@ from contextlib import aclosing
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, cast
 
-import orjson
-
 from amanu.models.base import Delta, ModelError, Request, RequestRefused, StreamBroken
 from amanu.models.connection import Once, http_client, tls_for
 from amanu.models.families import family
 from amanu.models.faults import mask, retry_after, retry_in, sentence, status_error, transport_error
-from amanu.models.messages import WireMessages
-from amanu.models.openai_messages import loads, message
+from amanu.models.messages import WireMessages, dumps, loads
+from amanu.models.openai_messages import message
 from amanu.models.openai_reply import Reply
 from amanu.models.sse import Events, EventTooLong
 
@@ -120,7 +118,7 @@ class OpenAICompatibleModel:
         """The request. The messages are joined as they are kept; only the rest is made anew."""
         messages = [each for each in self._messages.of(request.conversation, request.model.model_id) if each]
         if request.system:
-            messages.insert(0, orjson.dumps({"role": "system", "content": request.system}))
+            messages.insert(0, dumps({"role": "system", "content": request.system}))
         facts = family(request.model.model_id)
         rest: dict[str, Any] = {
             "model": request.model.model_id.partition(":")[2],
@@ -141,7 +139,7 @@ class OpenAICompatibleModel:
             rest["reasoning_effort"] = request.effort
         if self._quirks.cache_key:
             rest["prompt_cache_key"] = request.session_id
-        return b'{"messages":[' + b",".join(messages) + b"]," + orjson.dumps(rest)[1:]
+        return b'{"messages":[' + b",".join(messages) + b"]," + dumps(rest)[1:]
 
     def _parsed(self, event: bytes) -> dict[str, Any]:
         """A chunk. Raises what it says when it is an error."""

@@ -1,14 +1,12 @@
 """A message of the conversation in the chat-completions form, serialised: a function of the messages up to it
 and the model alone, so that what was sent once is sent the same ever after, and costs a join."""
 
-import json
 import re
 from typing import Any, cast
 
-import orjson
-
 from amanu.conversation import Assistant, Call, Conversation, Results, User
 from amanu.models.families import family
+from amanu.models.messages import dumps
 
 WIRE = "openai-compatible"
 
@@ -21,10 +19,10 @@ def message(conversation: Conversation, at: int, model: str) -> bytes:
     it has nothing to say."""
     match conversation[at]:
         case User(text=text):
-            return _json({"role": "user", "content": text})
+            return dumps({"role": "user", "content": text})
         case Assistant() as reply:
             own = _own(reply, model)
-            return _neutral(reply, model) if own is None else _json(own)
+            return _neutral(reply, model) if own is None else dumps(own)
         case Results() as answers:
             return _answers(answers, conversation[at - 1], model)
 
@@ -52,14 +50,14 @@ def _neutral(reply: Assistant, model: str) -> bytes:
         wire["tool_calls"] = [call_of(call.call_id, call) for call in reply.calls]
         if family(model).signatures_required:
             wire["tool_calls"][0]["extra_content"] = SKIP_SIGNATURE
-    return _json(wire)
+    return dumps(wire)
 
 
 def call_of(wire_id: str, call: Call, written: str | None = None) -> dict[str, Any]:
     """A call on the wire. `written`: its arguments as the model wrote them, if that was a JSON object."""
     if written is None:
         arguments = call.arguments if isinstance(call.arguments, dict) else {"malformed": call.arguments}
-        written = _json(arguments).decode()
+        written = dumps(arguments).decode()
     return {"id": wire_id, "type": "function", "function": {"name": wire_name(call.tool), "arguments": written}}
 
 
@@ -79,19 +77,4 @@ def _answers(answers: Results, asked: object, model: str) -> bytes:
     ]
     if answers.notes:
         objects.append({"role": "user", "content": "\n\n".join(answers.notes)})
-    return b",".join(map(_json, objects))
-
-
-def loads(text: bytes | str) -> Any:
-    """JSON to values; `ValueError` if it is none. Half a surrogate pair, which models do write, becomes "?"."""
-    try:
-        return orjson.loads(text)
-    except ValueError:
-        return orjson.loads(json.dumps(json.loads(text), ensure_ascii=False).encode("utf-8", "replace"))
-
-
-def _json(value: Any) -> bytes:
-    try:
-        return orjson.dumps(value)
-    except TypeError:  # half a surrogate pair, which JSON from an editor can carry
-        return json.dumps(value, ensure_ascii=False).encode("utf-8", "replace")
+    return b",".join(map(dumps, objects))

@@ -24,7 +24,8 @@ from amanu.models.base import (
     ThoughtDelta,
     TokenUsage,
 )
-from amanu.models.openai_messages import WIRE, call_of, loads
+from amanu.models.messages import loads
+from amanu.models.openai_messages import WIRE, call_of
 
 _CUT = {"length", "max_tokens", "model_length"}
 _REFUSED = {"content_filter", "safety", "sensitive"}
