@@ -96,9 +96,9 @@ async def absent_params_are_fine_where_none_are_needed(client: RawClient, second
 @promise
 async def nested_jsonrpc_objects_are_data(client: RawClient, seconds: float) -> None:
     await client.initialize()
-    nested = {"jsonrpc": "2.0", "id": 7, "method": "initialize", "params": {}}
+    nested: dict[str, Any] = {"jsonrpc": "2.0", "id": 7, "method": "initialize", "params": {}}
     await client.request("amanu/session/create", {"sessionId": "s", "roots": ["/"]}, seconds)
-    params = {"sessionId": "s", "promptId": "p", "text": CANARY, "more": [nested]}
+    params: dict[str, Any] = {"sessionId": "s", "promptId": "p", "text": CANARY, "more": [nested]}
     reply = await client.request("amanu/prompt/send", params, seconds)
     assert reply["result"]["status"] == "started"
 
@@ -120,7 +120,7 @@ async def not_json_is_answered(client: RawClient, seconds: float) -> None:
 @promise
 async def what_is_no_request_is_answered(client: RawClient, seconds: float) -> None:
     await client.initialize()
-    for message, id in [
+    messages: list[tuple[Any, Any]] = [
         ([], None),
         (None, None),
         (3, None),
@@ -131,7 +131,8 @@ async def what_is_no_request_is_answered(client: RawClient, seconds: float) -> N
         ({"jsonrpc": "2.0", "id": [1], "method": "amanu/session/list"}, None),
         ({"jsonrpc": "2.0", "id": None, "method": "amanu/session/list"}, None),
         ({"jsonrpc": "2.0", "id": True, "method": "amanu/session/list"}, None),
-    ]:
+    ]
+    for message, id in messages:
         client.send(message)
         assert error_of(await client.reply(id, seconds))[0] == -32600, message
 
@@ -174,7 +175,7 @@ async def nothing_before_initialize(client: RawClient, seconds: float) -> None:
 @promise
 async def initialize_once(client: RawClient, seconds: float) -> None:
     await client.initialize()
-    params = {"processId": None, "rootUri": None, "capabilities": {}}
+    params: dict[str, Any] = {"processId": None, "rootUri": None, "capabilities": {}}
     assert error_of(await client.request("initialize", params, seconds))[0] == -32600
 
 

@@ -1,0 +1,338 @@
+"""Relays and the daemon behind them, as real processes: who starts, who replaces, who leaves when."""
+
+import asyncio
+import contextlib
+import json
+import os
+import signal
+import socket
+import stat
+import struct
+import subprocess
+import sys
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import pytest_asyncio
+
+from amanu.home import find_home
+from amanu.sockets import socket_path
+from raw_client import RawClient, python
+
+SERVER = str(Path(__file__).parent / "fake_server.py")
+Spawn = Callable[..., Awaitable[RawClient]]
+
+
+@pytest_asyncio.fixture
+async def spawn() -> AsyncIterator[Spawn]:
+    """Starts relays in the test's own home; afterwards no daemon of that home is left."""
+    clients: list[RawClient] = []
+
+    async def start(mode: str = "relay", idle: float = 60, **environment: str) -> RawClient:
+        more = {"AMANU_IDLE_SECONDS": str(idle), "AMANU_LOG_LEVEL": "debug", **environment}
+        client = await RawClient.spawn(python(SERVER, mode), {**os.environ, **more})
+        clients.append(client)
+        return client
+
+    yield start
+    for client in clients:
+        await client.stop()
+    if (pid := daemon_pid()) is not None:
+        os.kill(pid, signal.SIGTERM)
+        await gone(pid)
+
+
+def daemon_pid() -> int | None:
+    """The process that listens, or None."""
+    with socket.socket(socket.AF_UNIX) as link:
+        try:
+            link.connect(str(socket_path(find_home())))
+        except OSError:
+            return None
+        return struct.unpack("3i", link.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))[0]
+
+
+async def gone(pid: int, seconds: float = 15) -> None:
+    async with asyncio.timeout(seconds):
+        while is_running(pid):
+            await asyncio.sleep(0.02)
+
+
+def is_running(pid: int) -> bool:
+    with contextlib.suppress(OSError):
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(") ")[2][0] != "Z"
+    return False
+
+
+async def session(client: RawClient, session_id: str = "s") -> dict[str, Any]:
+    await client.initialize()
+    return (await client.request("amanu/session/create", {"sessionId": session_id, "roots": ["/"]}))["result"]
+
+
+def prompt(text: str, prompt_id: str = "p", session_id: str = "s") -> dict[str, str]:
+    return {"sessionId": session_id, "promptId": prompt_id, "text": text}
+
+
+def log_text() -> str:
+    return (find_home().logs / "daemon.log").read_text()
+
+
+async def test_two_editors_share_a_daemon_that_outlives_them(spawn: Spawn) -> None:
+    one = await spawn()
+    await session(one)
+    pid = daemon_pid()
+    assert pid is not None and os.getsid(pid) == pid != os.getsid(0)
+    two = await spawn()
+    await session(two)
+    assert daemon_pid() == pid
+    await one.request("amanu/prompt/send", prompt("hello"))
+    assert (await two.notification("amanu/event"))["event"]["kind"] == "turnStarted"
+    assert await one.leave() == 0
+    assert await two.leave() == 0
+    three = await spawn()
+    state = (await session(three))["state"]
+    assert [item["text"] for item in state["items"]] == ["hello"]
+    assert daemon_pid() == pid
+
+
+async def test_many_relays_at_once_start_one_daemon(spawn: Spawn) -> None:
+    clients = await asyncio.gather(*(spawn() for _ in range(5)))
+    await asyncio.gather(*(client.initialize() for client in clients))
+    await asyncio.gather(*(client.request("amanu/rule/preview", {"rule": "x"}) for client in clients))
+    assert log_text().count("listens on") == 1
+
+
+async def test_everything_is_private(spawn: Spawn) -> None:
+    await session(await spawn())
+    home = find_home()
+    for folder in home:
+        assert stat.S_IMODE(folder.stat().st_mode) == 0o700, folder
+    for file in (socket_path(home), home.logs / "daemon.log", home.logs / "daemon.out", home.runtime / "daemon.lock"):
+        assert stat.S_IMODE(file.stat().st_mode) == 0o600, file
+
+
+async def test_each_client_brings_its_own_environment_and_the_daemon_keeps_no_keys(spawn: Spawn) -> None:
+    canaries = {"A_API_KEY": "canary-one-1234567", "PLAIN": "one"}
+    one = await spawn(**canaries)
+    await session(one, "s")
+    two = await spawn(PLAIN="two")
+    await session(two, "t")
+    for client, session_id, name, value in [
+        (one, "s", "PLAIN", "one"),
+        (one, "s", "A_API_KEY", "canary-one-1234567"),
+        (two, "t", "PLAIN", "two"),
+        (two, "t", "A_API_KEY", "?"),
+    ]:
+        await client.request("amanu/prompt/send", prompt(f"env {name}", name, session_id))
+        while (event := (await client.notification("amanu/event"))["event"])["kind"] != "itemCompleted":
+            pass
+        assert event["item"]["text"] == value
+    pid = daemon_pid()
+    for file in find_home().logs.iterdir():
+        assert "canary" not in file.read_text()
+    if os.getuid() == 0:  # root may read it whatever we do; what matters is that there is nothing to read
+        assert b"canary" not in Path(f"/proc/{pid}/environ").read_bytes()
+    else:
+        with pytest.raises(PermissionError):
+            Path(f"/proc/{pid}/environ").read_bytes()
+
+
+async def test_the_daemon_leaves_when_idle_and_unattached(spawn: Spawn) -> None:
+    client = await spawn(idle=0.3)
+    await session(client)
+    pid = daemon_pid()
+    assert pid is not None
+    await asyncio.sleep(0.6)
+    assert is_running(pid), "somebody is attached"
+    await client.request("amanu/prompt/send", prompt("slowly 0.1"))
+    await client.request("amanu/prompt/send", prompt("forever"))
+    await client.leave()
+    await asyncio.sleep(0.6)
+    assert is_running(pid), "a turn runs"
+    os.kill(pid, signal.SIGTERM)
+    await gone(pid)
+    assert not socket_path(find_home()).exists()
+    client = await spawn(idle=0.3)
+    await session(client)
+    pid = daemon_pid()
+    assert pid is not None
+    await client.leave()
+    await gone(pid)
+    assert not socket_path(find_home()).exists()
+
+
+async def test_sigterm_ends_in_good_order(spawn: Spawn) -> None:
+    client = await spawn()
+    await session(client)
+    await client.request("amanu/prompt/send", prompt("forever"))
+    pid = daemon_pid()
+    assert pid is not None
+    os.kill(pid, signal.SIGTERM)
+    assert await client.exit_code() == 1
+    await gone(pid)
+    assert "leaving" in log_text() and "Traceback" not in log_text()
+
+
+async def test_kill_9_of_the_daemon_ends_the_relay_with_1_and_the_next_starts_anew(spawn: Spawn) -> None:
+    client = await spawn()
+    await session(client)
+    pid = daemon_pid()
+    assert pid is not None
+    os.kill(pid, signal.SIGKILL)
+    assert await client.exit_code() == 1
+    assert client.process is not None and client.process.stderr is not None
+    assert b"ended unexpectedly" in await client.process.stderr.read()
+    client = await spawn()
+    await session(client)
+    assert daemon_pid() not in (None, pid)
+
+
+async def test_kill_9_of_the_relay_ends_no_turn(spawn: Spawn) -> None:
+    client = await spawn()
+    await session(client)
+    await client.request("amanu/prompt/send", prompt("flood 300 1000"))
+    await client.notification("amanu/event")
+    assert client.process is not None
+    client.process.kill()
+    other = await spawn()
+    await other.initialize()
+    async with asyncio.timeout(15):
+        while True:
+            state = (await other.request("amanu/session/attach", {"sessionId": "s"}))["result"]["state"]
+            if state["lastTurn"] is not None:
+                break
+    assert len(state["items"][0]["text"]) == 300_000
+
+
+async def test_another_version_replaces_the_daemon_which_serves_its_clients_to_the_end(spawn: Spawn) -> None:
+    old = subprocess.Popen(python(SERVER, "old-daemon"), env={**os.environ, "AMANU_IDLE_SECONDS": "60"})
+    while daemon_pid() is None:
+        await asyncio.sleep(0.05)
+    assert daemon_pid() == old.pid
+    reader, writer = await asyncio.open_unix_connection(socket_path(find_home()))
+    writer.write(json.dumps({"version": "0.0.1", "environment": {}}).encode() + b"\n")
+    assert json.loads(await reader.readline())["accepted"] is True
+    served = RawClient(reader, writer)
+    await session(served)
+    client = await spawn()
+    await session(client)
+    assert daemon_pid() not in (None, old.pid)
+    assert "result" in await served.request("amanu/session/list"), "the old one still serves"
+    assert old.poll() is None
+    served.writer.close()
+    await asyncio.to_thread(old.wait, 10)
+    assert old.returncode == 0
+    again = await spawn()
+    await session(again)
+
+
+async def test_a_daemon_that_cannot_start_is_told_to_the_person(spawn: Spawn) -> None:
+    home = find_home().make()
+    (home.config / "config.toml").write_text("idle_seconds = 'soon'")
+    client = await spawn(**{"AMANU_IDLE_SECONDS": ""})
+    await client.initialize()
+    shown = await client.notification("window/showMessage")
+    assert shown["type"] == 1
+    assert "config.toml" in shown["message"] and "idle_seconds" in shown["message"]
+    assert await client.exit_code() == 1
+
+
+async def test_the_relay_leaves_with_its_parent(spawn: Spawn) -> None:
+    """The editor dies; somebody else still holds the relay's stdin and stdout."""
+    command = json.dumps(python(SERVER, "relay"))
+    code = f"import subprocess, time; p = subprocess.Popen({command}); print(p.pid, flush=True); time.sleep(60)"
+    held, theirs = socket.socketpair()
+    environment = {**os.environ, "AMANU_IDLE_SECONDS": "60"}
+    with (
+        held,
+        theirs,
+        subprocess.Popen([sys.executable, "-c", code], stdin=theirs, stdout=subprocess.PIPE, env=environment) as editor,
+    ):
+        assert editor.stdout is not None
+        relay = int(editor.stdout.readline())
+        assert is_running(relay)
+        editor.kill()
+        began = time.monotonic()
+        await gone(relay, 10)
+        assert time.monotonic() - began < 8
+
+
+async def test_end_of_stdin_ends_the_relay(spawn: Spawn) -> None:
+    client = await spawn()
+    await session(client)
+    client.writer.write_eof()
+    assert await client.exit_code() == 1  # no shutdown was said
+    client = await spawn()
+    await client.initialize()
+    await client.request("shutdown")
+    client.writer.write_eof()
+    assert await client.exit_code() == 0
+    client = await spawn()
+    client.writer.write_eof()
+    assert await client.exit_code() == 0  # nobody said anything
+
+
+@pytest.mark.parametrize(
+    "hello",
+    [b"", b"\n", b"{}\n", b"GET / HTTP/1.1\r\n\r\n", b'{"version":1,"environment":{"a":1}}\n', b"x" * 9_000_000],
+)
+async def test_what_does_not_say_hello_is_dropped(spawn: Spawn, hello: bytes) -> None:
+    client = await spawn()
+    await session(client)
+    reader, writer = await asyncio.open_unix_connection(socket_path(find_home()))
+    with contextlib.suppress(ConnectionError):
+        writer.write(hello)
+        await writer.drain()
+        writer.write_eof()
+    with contextlib.suppress(ConnectionError):
+        async with asyncio.timeout(10):
+            assert await reader.read() == b""
+    writer.close()
+    assert "result" in await client.request("amanu/session/list")
+
+
+async def test_a_home_too_deep_for_a_socket(spawn: Spawn, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("AMANU_HOME", str(tmp_path / ("d" * 60) / ("e" * 60)))
+    path = socket_path(find_home().make())
+    assert len(os.fsencode(path)) <= 100 and stat.S_IMODE(path.parent.stat().st_mode) == 0o700
+    client = await spawn()
+    await session(client)
+    assert path.exists()
+    path.parent.chmod(0o755)
+    with pytest.raises(PermissionError):
+        socket_path(find_home())
+    path.parent.chmod(0o700)
+
+
+async def test_nothing_of_the_workspace_is_imported(spawn: Spawn, tmp_path: Path) -> None:
+    """The editor runs in a folder whose modules are named like ours (invariant 16)."""
+    for name in ("json.py", "socket.py", "amanu.py", "pydantic.py", "sitecustomize.py"):
+        (tmp_path / name).write_text("raise SystemExit('hijacked')")
+    client = await RawClient.spawn(python(SERVER, "relay"), os.environ, cwd=str(tmp_path))
+    try:
+        await session(client)
+        pid = daemon_pid()
+        assert pid is not None and Path(f"/proc/{pid}/cwd").readlink() == Path("/")
+    finally:
+        await client.stop()
+
+
+async def test_alone(spawn: Spawn) -> None:
+    client = await spawn("alone")
+    await session(client)
+    await client.request("amanu/prompt/send", prompt("hello"))
+    assert (await client.notification("amanu/event"))["event"]["kind"] == "turnStarted"
+    assert daemon_pid() is None
+    assert await client.leave() == 0
+    client = await spawn("alone")
+    await session(client)
+    assert client.process is not None
+    client.process.send_signal(signal.SIGTERM)
+    assert await client.exit_code() == 1
+    client = await spawn("alone")
+    await session(client)
+    client.writer.write_eof()
+    assert await client.exit_code() == 1
