@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,10 +14,11 @@ from amanu.agent.turn import Ending, Turn, run_turn
 from amanu.config import Settings
 from amanu.consent import Consent
 from amanu.conversation import User
+from amanu.inbox import Inbox, Prompt
 from amanu.journal import Journal
 from amanu.mentions import with_attachments
 from amanu.models.families import family
-from amanu.restore import Restored, note
+from amanu.restore import Restored
 from amanu.stream import Client, EventStream
 from amanu.tools.registry import make_tools
 from amanu.workspace.overlay import Overlay
@@ -26,15 +27,12 @@ from amanu.workspace.workspace import Workspace
 from amanu_protocol.errors import AmanuError
 from amanu_protocol.events import (
     ItemCompleted,
-    ItemStarted,
-    PromptQueued,
-    PromptUnqueued,
     ProposalChanged,
     SessionChanged,
     TurnEnded,
     TurnStarted,
 )
-from amanu_protocol.items import Attachment, Mode, Notice, Proposal, QueuedPrompt, UserMessage
+from amanu_protocol.items import Mode, Notice, Proposal, UserMessage
 from amanu_protocol.requests import (
     ApprovalResolveParams,
     ApprovalResolveResult,
@@ -78,14 +76,6 @@ class Services:
     """Called when what a list of sessions shows has changed."""
 
 
-@dataclass(frozen=True)
-class _Prompt:
-    prompt_id: str
-    text: str
-    attachments: list[Attachment]
-    environment: Mapping[str, str]
-
-
 class Session:
     """The requests of the protocol, one method each, raising `AmanuError`. Made by `sessions.Sessions`."""
 
@@ -96,9 +86,6 @@ class Session:
         self._prompt_ids = restored.prompt_ids
         self.state = restored.state
         self.emit = EventStream(restored.state, journal, restored.epoch + 1)
-        self._steering = [(message, message.text) for message in restored.undelivered]
-        self._late: list[str] = []
-        self._waiting: dict[str, _Prompt] = {}
         self._environment: dict[str, str] = {}
         self._starting = asyncio.Lock()
         self._task: asyncio.Task[None] | None = None
@@ -113,6 +100,7 @@ class Session:
             lambda scope, rule: services.consent.remember(scope, rule, self.state.roots),
             headless=services.headless,
         )
+        self._inbox = Inbox(self.emit, self.state, self._report, restored.undelivered)
         tools = make_tools(
             self._workspace, self._proposals, journal.put_blob, self._environment, services.settings.shell
         )
@@ -174,14 +162,16 @@ class Session:
         """Start a turn, or queue behind the running one. Returns when the prompt is on disk. A known `promptId`
         changes nothing."""
         self._must_be_writable()
-        prompt = _Prompt(params.prompt_id, params.text, params.attachments, dict(client.environment))
+        prompt = Prompt(params.prompt_id, params.text, params.attachments, dict(client.environment))
         async with self._starting:
             if params.prompt_id in self._prompt_ids:
-                waits = any(queued.prompt_id == params.prompt_id for queued in self.state.queue)
+                waits = self._inbox.has(params.prompt_id)
                 turn_id = None if waits else _turn_id(params.prompt_id)
                 return PromptSendResult(status="queued" if waits else "started", turn_id=turn_id)
             if self._task is not None:
-                self._queue(prompt)
+                self._prompt_ids.add(prompt.prompt_id)
+                self._inbox.queue(prompt)
+                self._approvals.finish_reviews(client=client.name)
                 result = PromptSendResult(status="queued")
             else:
                 turn_id = await self._start(prompt)
@@ -205,17 +195,14 @@ class Session:
             attachments=params.attachments,
             steer=True,
         )
-        self._steering.append((message, text))
-        self.emit(ItemStarted(item=message))
+        self._inbox.steer(message, text)
         self._approvals.finish_reviews(client=client.name)
         await self.emit.durable()
 
     async def unqueue(self, prompt_id: str) -> None:
         self._must_be_writable()
-        if any(queued.prompt_id == prompt_id for queued in self.state.queue):
-            self._waiting.pop(prompt_id, None)
-            self.emit(PromptUnqueued(prompt_id=prompt_id))
-            await self.emit.durable()
+        self._inbox.take_back(prompt_id)
+        await self.emit.durable()
 
     async def cancel(self, turn_id: str) -> TurnCancelResult:
         """Stop the turn. When this returns nothing more is written, run or sent for it."""
@@ -253,7 +240,7 @@ class Session:
             return ProposalResolveResult(status="tooSoon", proposal=proposal)
         proposal = await self._proposals.resolve(params.proposal_id, params.hunks)
         if not any(asked):  # the call has ended: the model hears of it at the next boundary
-            self._late.append(params.proposal_id)
+            self._inbox.decided(params.proposal_id)
         await self.emit.durable()
         return ProposalResolveResult(status="resolved", proposal=proposal)
 
@@ -282,7 +269,6 @@ class Session:
 
     async def close(self) -> None:
         """Cancel what runs and let go of the journal."""
-        self._waiting.clear()
         while self._task is not None:
             self._task.cancel()
             await asyncio.wait({self._task})
@@ -294,7 +280,7 @@ class Session:
 
     # The turn ---------------------------------------------------------------------------------------
 
-    async def _start(self, prompt: _Prompt) -> str:
+    async def _start(self, prompt: Prompt) -> str:
         """Start a turn for a prompt. Raises `AmanuError` (modelNotFound, authRequired …) before anything of it
         is on record."""
         registry = self._services.registry
@@ -314,7 +300,7 @@ class Session:
             attachments=prompt.attachments,
             steer=False,
         )
-        for unheard in self._take_notes():
+        for unheard in self._inbox.take_notes():
             self._conversation.note(unheard)
         message = User(text=text)
         self.emit(ItemCompleted(item=said), entry=message)
@@ -332,7 +318,7 @@ class Session:
             conversation=self._conversation,
             approvals=self._approvals,
             emit=self.emit,
-            take_notes=self._take_notes,
+            take_notes=self._inbox.take_notes,
             usage=self._usage,
             effort=self._services.settings.effort,
             max_steps=limits.steps,
@@ -374,45 +360,17 @@ class Session:
     async def _start_next(self) -> None:
         """The first queued prompt becomes a turn. After a cancel or a failure the queue waits for the person."""
         async with self._starting:
-            if self._task is not None or not self.state.queue:
+            prompt = None if self._task is not None else self._inbox.next(self._environment)
+            if prompt is None:
                 return
-            queued = self.state.queue[0]
-            prompt = self._waiting.pop(queued.prompt_id, None) or _Prompt(
-                queued.prompt_id, queued.text, queued.attachments, dict(self._environment)
-            )
-            self.emit(PromptUnqueued(prompt_id=queued.prompt_id))
             try:
                 await self._start(prompt)
             except AmanuError as error:
                 self._say(None, Ending("failed", str(error)))
 
-    def _queue(self, prompt: _Prompt) -> None:
-        self._prompt_ids.add(prompt.prompt_id)
-        self._waiting[prompt.prompt_id] = prompt
-        queued = QueuedPrompt(prompt_id=prompt.prompt_id, text=prompt.text, attachments=prompt.attachments)
-        self.emit(PromptQueued(prompt=queued))
-        self._approvals.finish_reviews()
-
-    def _take_notes(self) -> list[str]:
-        """What the model must hear at this boundary. Each is on record as heard when this returns."""
-        steering, self._steering = self._steering, []
-        for message, text in steering:
-            self.emit(ItemCompleted(item=message), entry=note(text))
-        late, self._late = dict.fromkeys(self._late), []
-        return [*(text for _, text in steering), *(self._late_note(proposal_id) for proposal_id in late)]
-
-    def _late_note(self, proposal_id: str) -> str:
-        proposal = self._proposals.get(proposal_id)
-        reports = dict.fromkeys(self._proposals.report(call_id) for call_id in proposal.tool_call_ids)
-        text = "Since then the person decided on earlier edits:\n" + "\n".join(reports)
-        notice = Notice(
-            item_id=f"{proposal_id}.{proposal.version}.late",
-            level="info",
-            code="lateDecision",
-            text="The model is told what you decided since on its earlier edits.",
-        )
-        self.emit(ItemCompleted(item=notice), entry=note(text))
-        return text
+    def _report(self, proposal_id: str) -> str:
+        calls = self._proposals.get(proposal_id).tool_call_ids
+        return "\n".join(dict.fromkeys(self._proposals.report(call_id) for call_id in calls))
 
     def _proposal_changed(self, proposal: Proposal) -> None:
         self.emit(ProposalChanged(proposal=_lean(proposal, self.state.proposals)))
