@@ -1,0 +1,77 @@
+"""`amanu demo` ends green, or says so."""
+
+import os
+import pty
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from e2e.cli import AMANU, amanu
+
+
+def test_straight_through_without_a_terminal(tmp_path: Path) -> None:
+    began = time.monotonic()
+    done = amanu("demo", cwd=tmp_path, PYTHONWARNINGS="error")
+    assert done.returncode == 0, done.stdout + done.stderr
+    steps = (
+        "the model is scripted",
+        "FAILED (failures=3)",
+        "plays a script, no real model",
+        "› The tests of this little shop fail.",
+        "✓ Read cart.py",
+        "? Edit cart.py",
+        "+    return sum(item.price * item.quantity for item in items)",
+        "answered for you",
+        "2 applied",
+        "All three tests pass.",
+        "    OK",
+        "Red to green",
+    )
+    at = 0
+    for step in steps:
+        at = done.stdout.find(step, at)
+        assert at >= 0, f"{step!r} is missing or out of order:\n{done.stdout}"
+    assert "\x1b" not in done.stdout
+    assert time.monotonic() - began < 40, "pleasant to watch, also on a busy machine"
+    assert not any(Path(os.environ["AMANU_HOME"]).glob("**/journal.sqlite")), "it leaves nothing behind"
+
+
+def test_a_person_who_rejects_is_obeyed(tmp_path: Path) -> None:
+    screen, keyboard = pty.openpty()
+    process = subprocess.Popen(
+        [*AMANU, "demo"],
+        stdin=keyboard,
+        stdout=keyboard,
+        stderr=keyboard,
+        cwd=tmp_path,
+        env={**os.environ, "TERM": "xterm"},
+        start_new_session=True,
+    )
+    os.close(keyboard)
+    shown = b""
+    sent = {b"accept all": b"r\r", b"why not?": b"I like it red\r", b"[n] no": b"n no\r"}
+    try:
+        while True:
+            data = os.read(screen, 65536)
+            if not data:
+                break
+            shown += data
+            if b"\x1b[6n" in data:  # prompt_toolkit asks where the cursor is
+                os.write(screen, b"\x1b[1;1R")
+            for question in list(sent):
+                if question in shown:
+                    time.sleep(0.6)  # sooner does not count
+                    os.write(screen, sent.pop(question))
+    except OSError:  # Linux says EIO at the end of a pseudo terminal
+        pass
+    finally:
+        os.close(screen)
+    assert process.wait(timeout=10) == 1, shown.decode(errors="replace")
+    assert sent == {}
+    assert b"still red" in shown
+    assert b"I like it red" in shown
+    assert b"\x1b[" in shown, "with colours"
+
+
+assert sys.platform != "win32", "pseudo terminals"

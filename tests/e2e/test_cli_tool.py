@@ -1,0 +1,95 @@
+"""`amanu tool`: one tool through guard and policy."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from e2e.cli import amanu
+
+
+@pytest.fixture
+def shop(tmp_path: Path) -> Path:
+    (tmp_path / "shop").mkdir()
+    (tmp_path / "shop" / "a.txt").write_text("one\ntwo\n")
+    (tmp_path / "secret.txt").write_text("secret")
+    return tmp_path / "shop"
+
+
+READ = ["read_file", '{"path": "a.txt"}']
+EDIT = ["edit_file", '{"path": "a.txt", "old_text": "two", "new_text": "zwei"}']
+RUN = ["run_shell_command", '{"command": "echo hi"}']
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "found"),
+    [
+        (READ, 0, {"state": "succeeded", "output": "one\ntwo\n", "error": None, "diff": ""}),
+        (["read_file", '{"path": "../secret.txt"}'], 1, {"state": "failed", "decision": None}),
+        (["read_file", '{"path": 7}'], 1, {"state": "failed"}),
+        (["nope"], 1, {"state": "failed"}),
+        (EDIT, 3, {"state": "rejected"}),
+        ([*EDIT, "--mode", "plan", "--yes"], 3, {"state": "rejected"}),
+        ([*EDIT, "--mode", "acceptEdits"], 0, {"state": "succeeded"}),
+        ([*EDIT, "--yes"], 0, {"state": "succeeded"}),
+        ([*EDIT, "--allow", "@write(*.txt)"], 0, {"state": "succeeded"}),
+        (RUN, 3, {"state": "rejected"}),
+        ([*RUN, "--mode", "auto"], 3, {"state": "rejected"}),
+        ([*RUN, "--allow", "run_shell_command(echo hi)"], 0, {"state": "succeeded"}),
+    ],
+)
+def test_one_tool(shop: Path, arguments: list[str], code: int, found: dict[str, Any]) -> None:
+    done = amanu("tool", *arguments, "--workspace", str(shop), cwd=shop.parent)
+    assert done.returncode == code, done.stderr
+    answer = json.loads(done.stdout)
+    assert {key: answer[key] for key in found} == found
+    assert "secret" not in answer["output"]
+    changed = (shop / "a.txt").read_text() == "one\nzwei\n"
+    assert changed == (arguments[0] == "edit_file" and code == 0)
+    assert ("+zwei" in answer["diff"]) == changed or code == 3
+    if code == 3:
+        assert answer["decision"]["outcome"] == "denied"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ([], "amanu tool --list"),
+        (["read_file", "{"], "not JSON"),
+        (["read_file", "[]"], "must be a JSON object"),
+        ([*READ, "--workspace", "nowhere"], "is not a folder"),
+        ([*READ, "--mode", "wild"], "invalid choice"),
+    ],
+)
+def test_wrong_usage(shop: Path, arguments: list[str], said: str) -> None:
+    done = amanu("tool", *arguments, cwd=shop)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert said in done.stderr
+
+
+def test_arguments_from_a_pipe(shop: Path) -> None:
+    done = amanu("tool", "read_file", "-", cwd=shop, typed='{"path": "a.txt"}')
+    assert json.loads(done.stdout)["output"] == "one\ntwo\n"
+
+
+def test_a_bad_rule(shop: Path) -> None:
+    done = amanu("tool", *READ, "--allow", "(((", cwd=shop)
+    assert (done.returncode, json.loads(done.stdout)["error"]["kind"]) == (2, "invalidRule")
+
+
+def test_the_list(shop: Path) -> None:
+    tools = json.loads(amanu("tool", "--list", cwd=shop).stdout)["tools"]
+    assert {"read_file", "edit_file", "run_shell_command"} <= {tool["name"] for tool in tools}
+    assert all(tool["parameters"]["type"] == "object" and tool["description"] for tool in tools)
+
+
+def test_the_preimage_of_an_edit_is_kept_and_nothing_else(shop: Path) -> None:
+    import os
+
+    kept = Path(os.environ["AMANU_HOME"]) / "state" / "tool"
+    amanu("tool", *READ, cwd=shop)
+    amanu("tool", *EDIT, cwd=shop)
+    assert list(kept.iterdir()) == []
+    amanu("tool", *EDIT, "--yes", cwd=shop)
+    assert len(list(kept.iterdir())) == 1

@@ -1,0 +1,224 @@
+"""The chat with a real core in this process and a person made of keystrokes."""
+
+import asyncio
+import io
+import json
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from prompt_toolkit.input import PipeInput, create_pipe_input
+from prompt_toolkit.output import DummyOutput
+
+from amanu.cli.chat import Chat, Wanted
+from amanu.cli.client import Client
+from amanu.cli.connect import connect
+from amanu.cli.paper import PlainPaper
+from amanu.cli.person import Terminal
+from amanu.cli.view import GUARD_SECONDS
+
+ENTER, CTRL_C, CTRL_D, ALT_ENTER = "\r", "\x03", "\x04", "\x1b\r"
+
+
+class Desk:
+    """One chat; `types` as soon as the screen shows what it waits for."""
+
+    def __init__(self, keyboard: PipeInput, root: Path) -> None:
+        self.keyboard = keyboard
+        self.root = root
+        self.out = io.StringIO()
+        self.client: Client | None = None
+        self._seen = 0
+
+    def start(self, **wanted: Any) -> None:
+        self.chat = Chat(Wanted([str(self.root)], **wanted), self._connect, PlainPaper(self.out), alone=True)
+        self.task = asyncio.create_task(self.chat.run(self._terminal))
+
+    async def sees(self, text: str) -> None:
+        """Wait until the text stands on the screen, after what was seen before."""
+        async with asyncio.timeout(15):
+            while (at := self.out.getvalue().find(text, self._seen)) < 0:
+                assert not self.task.done(), f"the chat ended: {self.out.getvalue()}"
+                await asyncio.sleep(0.01)
+        self._seen = at + len(text)
+
+    def types(self, text: str) -> None:
+        self.keyboard.send_text(text)
+
+    async def left(self) -> int:
+        async with asyncio.timeout(15):
+            return await self.task
+
+    async def _connect(self) -> Client:
+        self.client = await connect(roots=[str(self.root)], alone=True)
+        return self.client
+
+    def _terminal(self, chat: Chat) -> Terminal:
+        return Terminal(
+            roots=[str(self.root)],
+            commands=["/mode", "/model"],
+            above=chat.above,
+            toolbar=chat.toolbar,
+            keyboard=self.keyboard,
+            screen=DummyOutput(),
+        )
+
+
+@pytest.fixture
+async def desk(tmp_path: Path) -> AsyncIterator[Desk]:
+    (tmp_path / "shop").mkdir()
+    with create_pipe_input() as keyboard:
+        desk = Desk(keyboard, tmp_path / "shop")
+        yield desk
+        desk.task.cancel()
+        await asyncio.gather(desk.task, return_exceptions=True)
+
+
+def script(tmp_path: Path, *steps: dict[str, Any]) -> str:
+    path = tmp_path / "script.json"
+    path.write_text(json.dumps(steps))
+    return f"scripted:{path}"
+
+
+EDIT = {"tool": "write_file", "arguments": {"path": "a.txt", "content": "one\n"}}
+Write = Callable[[str], None]
+
+
+async def test_from_trust_to_an_applied_edit(desk: Desk, tmp_path: Path) -> None:
+    desk.start(model_id=script(tmp_path, {"text": "So.", "calls": [EDIT]}, {"expect": "a.txt", "text": "Done."}))
+    await desk.sees("plays a script, no real model")
+    await desk.sees("This folder is not trusted")
+    desk.types("y" + ENTER)
+    await desk.sees("trusted\n")
+    desk.types("write" + ALT_ENTER + "it" + ENTER)
+    await desk.sees("› write\nit\n")
+    await desk.sees("+one\n")
+    await asyncio.sleep(GUARD_SECONDS)
+    desk.types("a" + ENTER)
+    await desk.sees("1 hunk: 1 applied")
+    await desk.sees("Done.")
+    assert (desk.root / "a.txt").read_text() == "one\n"
+    desk.types("/quit" + ENTER)
+    assert await desk.left() == 0
+
+
+async def test_trust_is_asked_for_once(desk: Desk, tmp_path: Path) -> None:
+    desk.start(model_id=script(tmp_path))
+    await desk.sees("This folder is not trusted")
+    desk.types("y" + ENTER)
+    await desk.sees("trusted\n")
+    desk.types(CTRL_D)
+    assert await desk.left() == 0
+    desk.out.truncate(0)
+    desk.start(model_id=script(tmp_path))
+    desk.types("/quit" + ENTER)
+    assert await desk.left() == 0
+    assert "not trusted" not in desk.out.getvalue()
+
+
+async def started(desk: Desk, tmp_path: Path, *steps: dict[str, Any]) -> None:
+    desk.start(model_id=script(tmp_path, *steps))
+    await desk.sees("This folder is not trusted")
+    desk.types("n" + ENTER)
+    await desk.sees("/trust changes that")
+
+
+SLOW = {"text": "slow " * 400, "chunk": 4, "delay_ms": 20}
+
+
+async def test_ctrl_c_stops_the_turn_and_twice_leaves(desk: Desk, tmp_path: Path) -> None:
+    await started(desk, tmp_path, SLOW)
+    desk.types("go" + ENTER)
+    await desk.sees("› go")
+    desk.types(CTRL_C)
+    await desk.sees("Stopped.")
+    assert not desk.task.done()
+    desk.types(CTRL_C)
+    assert await desk.left() == 0
+
+
+async def test_ctrl_c_at_a_question_stops_the_turn(desk: Desk, tmp_path: Path) -> None:
+    await started(desk, tmp_path, {"calls": [EDIT]})
+    desk.types("go" + ENTER)
+    await desk.sees("+one\n")
+    desk.types(CTRL_C)
+    await desk.sees("Stopped.")
+    assert not (desk.root / "a.txt").exists()
+
+
+async def test_typing_into_a_running_turn_steers_and_queue_waits(desk: Desk, tmp_path: Path) -> None:
+    slow = {"text": "slow " * 10, "chunk": 4, "delay_ms": 20}
+    await started(
+        desk, tmp_path, slow, {"expect": "faster", "text": "As you say."}, {"expect": "later", "text": "Last."}
+    )
+    desk.types("go" + ENTER)
+    await desk.sees("› go")
+    desk.types("faster" + ENTER)
+    await desk.sees("goes into the running turn")
+    desk.types("/queue later" + ENTER)
+    await desk.sees("queued: later")
+    await desk.sees("As you say.")
+    await desk.sees("› later")
+    await desk.sees("Last.")
+
+
+async def test_a_half_typed_prompt_survives_a_question(desk: Desk, tmp_path: Path) -> None:
+    slow = {"text": "slow " * 10, "chunk": 4, "delay_ms": 20, "calls": [EDIT]}
+    await started(desk, tmp_path, slow, {"text": "Second."}, {"expect": "half typed", "text": "Third."})
+    desk.types("go" + ENTER)
+    await desk.sees("› go")
+    desk.types("half ")
+    await desk.sees("+one\n")
+    await asyncio.sleep(GUARD_SECONDS)
+    desk.types("r no" + ENTER)
+    await desk.sees("rejected by you: “no”")
+    await desk.sees("Second.")
+    desk.types("typed" + ENTER)
+    await desk.sees("› half typed")
+    await desk.sees("Third.")
+
+
+@pytest.mark.parametrize(
+    ("typed", "shown"),
+    [
+        ("/mode plan", "mode: plan"),
+        ("/mode", "mode ask; there are plan, ask, acceptEdits, auto"),
+        ("/model", "claude"),
+        ("/model nope:x", "There is no model 'nope:x'."),
+        ("/sessions", "idle"),
+        ("/sessions nope", "There is no session nope."),
+        ("/new", "session "),
+        ("/cancel", "nothing runs"),
+        ("/help", "/unqueue"),
+        ("/trust", "trusted"),
+        ("/nonsense", "/nonsense is not a command"),
+    ],
+)
+async def test_commands(desk: Desk, tmp_path: Path, typed: str, shown: str) -> None:
+    await started(desk, tmp_path)
+    desk.types(typed + ENTER)
+    await desk.sees(shown)
+
+
+async def test_going_on_with_the_latest_session(desk: Desk, tmp_path: Path) -> None:
+    await started(desk, tmp_path, {"text": "First answer."})
+    desk.types("first" + ENTER)
+    await desk.sees("First answer.")
+    desk.types("/quit" + ENTER)
+    await desk.left()
+    desk.out.truncate(0)
+    desk.out.seek(0)
+    desk._seen = 0  # pyright: ignore[reportPrivateUsage]
+    desk.start(latest=True, mode="plan")
+    await desk.sees("mode plan")
+    await desk.sees("› first\nFirst answer.")
+
+
+async def test_a_lost_connection_is_made_again(desk: Desk, tmp_path: Path) -> None:
+    await started(desk, tmp_path, {"text": "Answer."})
+    assert desk.client is not None
+    await desk.client.close()
+    await desk.sees("connected again")
+    desk.types("go" + ENTER)
+    await desk.sees("Answer.")
