@@ -63,21 +63,17 @@ class ListDirectory(Tool[ListDirectoryParams]):
         """Name → (is a folder, line to show)."""
         found: dict[str, tuple[bool, str]] = {}
         try:
-            with self._workspace.guard.folder(path) as folder:
-                handle = os.open(".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=folder)
-                try:
-                    for entry in os.scandir(handle):
-                        name = os.fsencode(entry.name).decode("utf-8", "replace")
-                        if entry.is_symlink():
-                            found[entry.name] = (False, f"{name} (link)")
-                        elif entry.is_dir():
-                            found[entry.name] = (True, f"{name}/")
-                        elif entry.is_file():
-                            found[entry.name] = (False, f"{name} ({entry.stat().st_size:,} bytes)")
-                        else:
-                            found[entry.name] = (False, f"{name} (not a file)")
-                finally:
-                    os.close(handle)
+            with self._workspace.guard.listing(path) as folder:
+                for entry in os.scandir(folder):
+                    name = os.fsencode(entry.name).decode("utf-8", "replace")
+                    if entry.is_symlink():
+                        found[entry.name] = (False, f"{name} (link)")
+                    elif entry.is_dir():
+                        found[entry.name] = (True, f"{name}/")
+                    elif entry.is_file():
+                        found[entry.name] = (False, f"{name} ({entry.stat().st_size:,} bytes)")
+                    else:
+                        found[entry.name] = (False, f"{name} (not a file)")
         except FileNotFoundError:
             raise ToolError(f"There is no folder {self._workspace.shown(path)}. Use glob to find it.") from None
         except NotADirectoryError:

@@ -26,8 +26,10 @@ def make_tools(
     environment: Mapping[str, str],
     shell: Shell,
 ) -> list[Tool[Any]]:
-    """The tools, always in this order: prompt caches depend on it. `environment` is the one commands start with (of
-    the client, not of the daemon); `put_blob` keeps output that is too long to show; `shell` are the user's limits for commands."""
+    """The tools, always in this order: prompt caches depend on it.
+
+    `environment` is the one commands start with (of the client, not of the daemon); `put_blob` keeps output that is too
+    long to show; `shell` are the user's limits for commands."""
     limits = Limits(shell_inactivity=shell.inactivity_seconds, shell_total=shell.total_seconds)
     search = Search(workspace)
     return [

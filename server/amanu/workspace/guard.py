@@ -88,6 +88,16 @@ class Guard:
             os.close(handle)
 
     @contextmanager
+    def listing(self, path: Path) -> Generator[int]:
+        """Like `folder`, a handle that can also be listed (`os.scandir`) and synced."""
+        with self.folder(path) as folder:
+            handle = os.open(".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=folder)
+            try:
+                yield handle
+            finally:
+                os.close(handle)
+
+    @contextmanager
     def file(self, path: Path, flags: int = os.O_RDONLY) -> Generator[int]:
         """A handle of the regular file at a resolved path. Raises `OSError`, or `ToolError` for what is not a
         regular file: devices and FIFOs are not even opened."""
@@ -111,6 +121,8 @@ class Guard:
 
     def _inside(self, path: Path) -> Path | None:
         real = Path(os.path.realpath(path))
+        if os.path.realpath(real) != str(real):  # `loop/../link`: past a loop, links are left as they are
+            return None
         inside = [(len(root.parts), at) for at, root in enumerate(self._real) if real == root or root in real.parents]
         if not inside:
             return None

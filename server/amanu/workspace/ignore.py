@@ -53,13 +53,17 @@ class Ignore:
 
 
 def walk(root: int, start: Sequence[str] = ()) -> Iterator[str]:
-    """Paths of all files that count below `start`, relative to the root with that handle, in no order. Links are
-    not followed. Blocking."""
+    """Paths of all files that count below `start` (or of that file), relative to the root with that handle, in no
+    order. Links are not followed. Blocking."""
     ignore = Ignore().below(root, "")
     folder, prefix = os.dup(root), ""
     try:
         for name in start:
-            below = _open(name, folder)
+            try:
+                below = _open(name, folder)
+            except NotADirectoryError:
+                yield prefix + name  # it was a file that was named
+                return
             os.close(folder)
             folder, prefix = below, f"{prefix}{name}/"
             if ignore.hides(name, True):  # who names an ignored folder wants to see what is in it
@@ -142,9 +146,8 @@ def _translate(pattern: str) -> str:
         elif rest.startswith("**"):
             out.append(".*")
             at += 2
-        elif bracket := re.match(r"\[(!|\^)?(\]?[^\]]*)\]", rest):
-            inside = bracket[2].replace("\\", "\\\\").replace("[", "\\[").replace("&&", "\\&&").replace("]", "\\]")
-            out.append(f"(?!/)[{'^' if bracket[1] else ''}{inside}]")
+        elif (bracket := _BRACKET.match(rest)) and (one := _one_of(bracket[1], bracket[2])):
+            out.append(one)
             at += bracket.end()
         elif rest[0] == "\\" and len(rest) > 1:
             out.append(re.escape(rest[1]))
@@ -160,3 +163,17 @@ def _translate(pattern: str) -> str:
                 depth -= 1
             at += 1
     return "".join(out) + ")" * depth
+
+
+_BRACKET = re.compile(r"\[([!^]?)(\]?[^\]]+|\])\]")
+
+
+def _one_of(negated: str, inside: str) -> str | None:
+    """An expression for a bracket; None when it is none (`[b-a]`): then it means itself."""
+    escaped = re.sub(r"([\\\[\]^&|~]|-(?=-))", r"\\\1", inside)
+    expression = f"(?!/)[{'^' if negated else ''}{escaped}]"
+    try:
+        re.compile(expression)
+    except re.error:
+        return None
+    return expression

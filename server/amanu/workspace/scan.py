@@ -37,6 +37,8 @@ def main() -> int:
     for path, data in files:
         if literal is not None and literal not in data and data[:2] not in (b"\xff\xfe", b"\xfe\xff"):
             continue
+        if b"\r" in data:
+            data = data.replace(b"\r\n", b"\n")
         if raw is not None and data.isascii() and raw.search(data) is None:
             continue
         text = _decode(data)
@@ -90,7 +92,7 @@ def _folder(path: bytes) -> int:
 def _decode(data: bytes) -> str | None:
     """None for binary."""
     if data[:2] in (b"\xff\xfe", b"\xfe\xff"):
-        return data.decode("utf-16", "replace")
+        return data.decode("utf-16", "replace").replace("\r\n", "\n")
     if b"\0" in data:
         return None
     return data.removeprefix(b"\xef\xbb\xbf").decode("utf-8", "replace")
@@ -104,7 +106,7 @@ def _search(path: str, text: str, expression: "re.Pattern[str]", options: dict[s
         lines.pop()
     hits: list[int] = []
     for at, line in enumerate(lines):
-        if expression.search(line.removesuffix("\r")):
+        if expression.search(line):
             hits.append(at)
             if len(hits) >= options["perFile"]:
                 break
@@ -119,7 +121,7 @@ def _search(path: str, text: str, expression: "re.Pattern[str]", options: dict[s
             if at > hit and at in matching:
                 break  # its own turn comes
             mark = ":" if at in matching else "-"
-            line = lines[at].removesuffix("\r")[: options["maxColumns"]]
+            line = lines[at][: options["maxColumns"]]
             out.write(os.fsencode(path) + f"\0{at + 1}{mark}{line}\n".encode("utf-8", "replace"))
             last = at
     return bool(hits)

@@ -160,32 +160,25 @@ class Search:
                 continue
             if text is None or not text.unsaved:
                 continue
-            if not await asyncio.to_thread(self._hidden, path, folder):
+            if not await asyncio.to_thread(self._hidden, path):
                 found[relative.as_posix()] = text
         return found
 
-    def _hidden(self, path: Path, folder: Path) -> bool:
+    def _hidden(self, path: Path) -> bool:
         at, relative = self._workspace.guard.locate(path)
-        with self._workspace.guard.folder(self._workspace.roots[at]) as root:
-            handle = os.open(".", os.O_RDONLY | os.O_DIRECTORY, dir_fd=root)
-            try:
-                return ancestors_hide(handle, relative.as_posix())
-            finally:
-                os.close(handle)
+        with self._workspace.guard.listing(self._workspace.roots[at]) as root:
+            return ancestors_hide(root, relative.as_posix())
 
     def _root(self, folder: Path) -> tuple[Path, str]:
         at, relative = self._workspace.guard.locate(folder)
-        return self._workspace.guard.real(self._workspace.roots[at]), relative.as_posix()
+        start = relative.as_posix() if relative.parts else ""
+        return self._workspace.guard.real(self._workspace.roots[at]), start
 
     def _walk(self, folder: Path) -> list[str]:
         at, relative = self._workspace.guard.locate(folder)
         try:
-            with self._workspace.guard.folder(self._workspace.roots[at]) as root:
-                handle = os.open(".", os.O_RDONLY | os.O_DIRECTORY, dir_fd=root)
-                try:
-                    return list(walk(handle, relative.parts))
-                finally:
-                    os.close(handle)
+            with self._workspace.guard.listing(self._workspace.roots[at]) as root:
+                return list(walk(root, relative.parts))
         except FileNotFoundError:
             raise ToolError(f"There is no folder {self._workspace.shown(folder)}.") from None
         except OSError as error:

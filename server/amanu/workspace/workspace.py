@@ -93,7 +93,7 @@ class Workspace:
         """There is no such file: with the names that were perhaps meant."""
         near: list[str] = []
         try:
-            with self.guard.folder(path.parent) as folder:
+            with self.guard.listing(path.parent) as folder:
                 names = {entry.name.lower(): entry.name for entry in os.scandir(folder)}
                 close = difflib.get_close_matches(path.name.lower(), names, n=3, cutoff=0.6)
                 near = [self.shown(path.parent / names[each]) for each in close]

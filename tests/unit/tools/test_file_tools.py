@@ -1,0 +1,205 @@
+"""What the model gets from the file tools, and what it is told when it asks for what cannot be."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from amanu.tools.base import ToolError
+from desk import Desk, states
+
+FILES: dict[str, str | bytes] = {
+    "a.py": "one\ntwo\nthree\n",
+    "src/b.py": "def f():\n    return 1\n",
+    "src/empty": "",
+    "latin.txt": b"caf\xe9\n",
+    "bin": b"\0\1\2",
+    "many.txt": "".join(f"line {at}\n" for at in range(1, 2502)),
+    "wide.txt": "x" * 3000 + "\nend\n",
+    "crlf.txt": "one\r\ntwo\r\n",
+}
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> Desk:
+    return Desk(tmp_path, FILES)
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments", "expected"),
+    [
+        ("read_file", {"path": "a.py"}, "one\ntwo\nthree\n"),
+        ("read_file", {"path": "a.py", "start_line": 2, "end_line": 2},
+         "[lines 2–2 of 3; read on with start_line 3]\ntwo\n"),
+        ("read_file", {"path": "src/empty"}, "[the file is empty]\n"),
+        ("read_file", {"path": "latin.txt"}, "[encoding latin-1; it is kept when the file is edited]\ncafé\n"),
+        ("read_many_files", {"paths": ["*.py", "gone"]},
+         "--- a.py ---\none\ntwo\nthree\n--- src/b.py ---\ndef f():\n    return 1\n--- gone ---\n[not read: There is "
+         "no file gone. Use glob or list_directory to find it.]\n"),
+        ("list_directory", {"path": "src"}, "b.py (22 bytes)\nempty (0 bytes)\n"),
+        ("list_directory", {"ignore": ["*.txt", "bin"]}, "src/\na.py (14 bytes)\n"),
+        ("glob", {"pattern": "*.py"}, "a.py\nsrc/b.py\n"),
+        ("glob", {"pattern": "*.py", "path": "src"}, "src/b.py\n"),
+        ("glob", {"pattern": "*.rs"}, "No file fits *.rs."),
+        ("grep", {"pattern": "t(wo|hree)", "include": "*.py"}, "a.py\n2: two\n3: three\n"),
+        ("grep", {"pattern": "return", "context": 1}, "src/b.py\n1- def f():\n2:     return 1\n"),
+        ("grep", {"pattern": "TWO", "ignore_case": True, "path": "a.py"}, "a.py\n2: two\n"),
+        ("grep", {"pattern": "a.b", "fixed": True}, "Nothing matches a.b."),
+    ],
+)  # fmt: skip
+async def test_reading(desk: Desk, tool: str, arguments: Mapping[str, Any], expected: str) -> None:
+    outcome = await desk.run(tool, arguments)
+    assert outcome.for_model == expected
+    assert outcome.for_person and not outcome.is_error
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments", "told"),
+    [
+        ("read_file", {"path": "A.PY"}, "Did you mean a.py?"),
+        ("read_file", {"path": "no/such/file"}, "no folder no/such"),
+        ("read_file", {"path": "bin"}, "binary"),
+        ("read_file", {"path": "src"}, "list_directory"),
+        ("read_file", {"path": "a.py", "start_line": 9}, "has 3 lines"),
+        ("read_file", {"path": "a.py", "start_line": 3, "end_line": 1}, "before start_line"),
+        ("read_file", {"path": "/etc/passwd"}, "outside the workspace"),
+        ("read_many_files", {"paths": ["*.none"]}, "No file fits"),
+        ("list_directory", {"path": "gone"}, "There is no folder"),
+        ("list_directory", {"path": "a.py"}, "Use read_file"),
+        ("grep", {"pattern": "(("}, "set fixed to true"),
+        ("grep", {"pattern": "a\nb"}, "one by one"),
+        ("grep", {"pattern": "a", "path": "gone"}, "There is no folder gone"),
+        ("write_file", {"path": "a.py", "content": "one\ntwo\nthree\n"}, "exactly this content"),
+        ("write_file", {"path": "a.py", "content": "one\n# ... rest of the code ...\n"}, "left out"),
+        ("write_file", {"path": "a.py", "content": "one\n// rest of code\n"}, "left out"),
+        ("write_file", {"path": "src", "content": "x"}, "folder"),
+        ("write_file", {"path": "a.py/x", "content": "x"}, "not a folder"),
+        ("write_file", {"path": "../x", "content": "x"}, "outside"),
+        ("write_file", {"path": "latin.txt", "content": "€"}, "latin-1"),
+        ("edit_file", {"path": "a.py", "old_text": "two", "new_text": "two"}, "the same"),
+        ("edit_file", {"path": "a.py", "old_text": "", "new_text": "x"}, "not empty"),
+        ("edit_file", {"path": "gone", "old_text": "x", "new_text": "y"}, "Use write_file"),
+        ("edit_file", {"path": "a.py", "old_text": "o", "new_text": "y"}, "2 times (at lines 1, 2)"),
+        ("edit_file", {"path": "a.py", "old_text": "two", "new_text": "two\n# … existing code …"}, "left out"),
+        ("edit_file", {"path": "bin", "old_text": "x", "new_text": "y"}, "binary"),
+    ],
+)
+async def test_refusals(desk: Desk, tool: str, arguments: Mapping[str, Any], told: str) -> None:
+    before = {path: path.read_bytes() for path in desk.root.rglob("*") if path.is_file()}
+    with pytest.raises(ToolError) as caught:
+        await desk.run(tool, arguments)
+    assert told in str(caught.value)
+    assert {path: path.read_bytes() for path in desk.root.rglob("*") if path.is_file()} == before
+    assert desk.versions == []
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments", "name", "data"),
+    [
+        ("write_file", {"path": "new/x.py", "content": "a\n"}, "new/x.py", b"a\n"),
+        ("write_file", {"path": "crlf.txt", "content": "1\n2\n"}, "crlf.txt", b"1\r\n2\r\n"),
+        ("write_file", {"path": "latin.txt", "content": "é"}, "latin.txt", b"\xe9"),
+        ("edit_file", {"path": "a.py", "old_text": "two", "new_text": "2"}, "a.py", b"one\n2\nthree\n"),
+        ("edit_file", {"path": "a.py", "old_text": "o", "new_text": "0", "replace_all": True},
+         "a.py", b"0ne\ntw0\nthree\n"),
+        ("edit_file", {"path": "a.py", "old_text": "three\n", "new_text": "three"}, "a.py", b"one\ntwo\nthree"),
+        ("edit_file", {"path": "src/empty", "old_text": "", "new_text": "x"}, "src/empty", b"x"),
+        ("edit_file", {"path": "fresh", "old_text": "", "new_text": "x"}, "fresh", b"x"),
+        ("edit_file", {"path": "crlf.txt", "old_text": "one\ntwo", "new_text": "1\n2"}, "crlf.txt", b"1\r\n2\r\n"),
+    ],
+)  # fmt: skip
+async def test_writing(desk: Desk, tool: str, arguments: Mapping[str, Any], name: str, data: bytes) -> None:
+    outcome = await desk.run(tool, arguments)
+    assert desk.on_disk(name) == data
+    assert not outcome.is_error and name in outcome.for_model
+
+
+async def test_preview_says_everything_and_does_nothing(desk: Desk) -> None:
+    call = desk.context()
+    preview = await desk.preview(
+        "edit_file", {"path": "./src/../a.py", "old_text": "two", "new_text": "t\u202ewo"}, call=call
+    )
+    assert preview.title == "Edit a.py"
+    assert (preview.subject.tool, preview.subject.effect, preview.subject.text) == ("edit_file", "write", "a.py")
+    assert preview.writes == {str(desk.root / "a.py")}
+    assert "a.py  +1 −1" in preview.detail and "-two\n+t<U+202E>wo\n" in preview.detail
+    assert preview.proposal_id == desk.versions[-1].proposal_id
+    assert desk.on_disk("a.py") == b"one\ntwo\nthree\n"
+    assert await desk.tools["edit_file"].reject(None, call, "not that") is None
+    assert states(desk.versions[-1]) == ["rejected"]
+
+
+async def test_after_a_review_run_only_reports(desk: Desk) -> None:
+    call = desk.context()
+    call.accept_all = False
+    outcome = await desk.run("edit_file", {"path": "a.py", "old_text": "two", "new_text": "2"}, call=call)
+    assert "open, not applied" in outcome.for_model and not outcome.is_error
+    assert desk.on_disk("a.py") == b"one\ntwo\nthree\n"
+    await desk.proposals.reject_all(desk.versions[-1].proposal_id, "no")
+    outcome = await desk.tools["edit_file"].run(None, call)
+    assert "rejected by the person: no" in outcome.for_model and outcome.is_error
+
+
+async def test_edits_of_one_step_build_on_each_other(desk: Desk) -> None:
+    one, two = desk.context(), desk.context()
+    first = await desk.preview("edit_file", {"path": "a.py", "old_text": "two", "new_text": "zwei"}, call=one)
+    second = await desk.preview("edit_file", {"path": "a.py", "old_text": "zwei\n", "new_text": "2\n"}, call=two)
+    assert first.proposal_id == second.proposal_id
+    tool = desk.tools["edit_file"]
+    assert "waits" in (await tool.run(None, one)).for_model
+    assert (await tool.run(None, two)).for_model == "Applied to a.py: line 2."
+    assert desk.on_disk("a.py") == b"one\n2\nthree\n"
+
+
+async def test_unsaved_text_is_read_and_named(desk: Desk) -> None:
+    desk.editor.put(desk.root / "a.py", "typed\n")
+    desk.editor.put(desk.root / "src" / "new.py", "fresh\n")
+    assert (await desk.run("read_file", {"path": "a.py"})).for_model.startswith("[unsaved in the editor")
+    assert "typed\n" in (await desk.run("read_many_files", {"paths": ["a.py"]})).for_model
+    assert "a.py (unsaved in the editor)\n1: typed\n" in (await desk.run("grep", {"pattern": "typed"})).for_model
+    assert "src/new.py" in (await desk.run("glob", {"pattern": "new*"})).for_model
+    assert "new.py (not saved yet)" in (await desk.run("list_directory", {"path": "src"})).for_model
+
+
+async def test_an_editor_that_spells_the_path_otherwise(tmp_path: Path) -> None:
+    (tmp_path / "real").mkdir()
+    desk = Desk(tmp_path / "real", {"a.py": "disk\n"})
+    (tmp_path / "link").symlink_to("real")
+    desk.editor.put(tmp_path / "link" / "a.py", "typed\n")
+    assert "typed\n" in (await desk.run("read_file", {"path": "a.py"})).for_model
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments", "length", "told"),
+    [
+        ("read_file", {"path": "many.txt"}, 2001, "[lines 1–2000 of 2501; read on with start_line 2001]"),
+        ("read_file", {"path": "wide.txt"}, 3, "[1 lines were cut at 2000 characters"),
+        ("grep", {"pattern": "line", "path": "many.txt"}, 102, "matches in 1 files; 900 of them left out"),
+        ("grep", {"pattern": "line", "limit": 5}, 7, "left out"),
+    ],
+)
+async def test_limits(desk: Desk, tool: str, arguments: Mapping[str, Any], length: int, told: str) -> None:
+    text = (await desk.run(tool, arguments)).for_model
+    assert told in text and text.count("\n") == length
+
+
+async def test_many_files_are_capped(tmp_path: Path) -> None:
+    desk = Desk(tmp_path, {f"f{at:03}": "x" * 1000 + "\n" for at in range(600)})
+    preview = await desk.preview("read_many_files", {"paths": ["f*"]})
+    assert len(preview.also) == 99 and len(preview.reads) == 100
+    text = (await desk.run("read_many_files", {"paths": ["f*"]})).for_model
+    assert "[500 files left out" in text
+    assert "[100 more files left out" in (await desk.run("glob", {"pattern": "f*"})).for_model
+
+
+def test_the_tools_and_their_schemas(desk: Desk) -> None:
+    assert list(desk.tools) == [
+        "read_file", "read_many_files", "list_directory", "glob", "grep", "edit_file", "write_file",
+        "run_shell_command",
+    ]  # fmt: skip
+    for tool in desk.tools.values():
+        schema = tool.spec().parameters
+        assert schema["type"] == "object" and "$defs" not in schema
+        for field in schema["properties"].values():
+            assert field["description"] and field["type"] in ("string", "integer", "number", "boolean", "array")

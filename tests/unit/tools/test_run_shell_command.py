@@ -1,0 +1,169 @@
+"""Commands: what they may know, how long they may take, what is shown, and that nothing of them is left."""
+
+import asyncio
+import os
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from amanu.config import Shell
+from amanu.tools.base import ToolError
+from amanu.tools.output import Live, Output, readable
+from desk import Desk
+
+
+def running(sign: str) -> list[int]:
+    """Processes whose command line holds `sign`."""
+    found: list[int] = []
+    for folder in Path("/proc").iterdir():
+        if folder.name.isdigit():
+            try:
+                if sign.encode() in (folder / "cmdline").read_bytes():
+                    found.append(int(folder.name))
+            except OSError:
+                continue
+    return found
+
+
+@pytest.mark.parametrize(
+    ("command", "expected", "failed"),
+    [
+        ("echo hi", "hi\n\nExit code: 0", False),
+        ("echo out; echo err >&2; exit 3", "out\nerr\n\nExit code: 3", True),
+        ("true", "[no output]\n\nExit code: 0", False),
+        ("pwd", "{root}\n\nExit code: 0", False),
+        ("cat; read x || echo none", "none\n\nExit code: 0", False),
+        ("kill -SEGV $$", "[no output]\n\nEnded by signal SIGSEGV.", True),
+        ("printf '\\e[31mred\\e[0m \\e]0;title\\a 10%%\\r 20%%\\r 30%%\\n'", " 30%\n\nExit code: 0", False),
+        ("printf 'a\\0b'", "[binary output, 3 bytes, not shown]\n\nExit code: 0", False),
+        ("echo $AMANU $PAGER $GIT_TERMINAL_PROMPT", "1 cat 0\n\nExit code: 0", False),
+        ("env | grep -c =s3cr3t", "0\n\nExit code: 1", True),
+        ("no_such_command 2>/dev/null", "[no output]\n\nExit code: 127", True),
+    ],
+)
+async def test_run(tmp_path: Path, command: str, expected: str, failed: bool) -> None:
+    keys = ("ANTHROPIC_API_KEY", "GEMINI_API_KEY", "openai_api_key", "ANTHROPIC_AUTH_TOKEN", "AMANU_KEY", "BASH_ENV")
+    desk = Desk(tmp_path, environment={"PATH": "/usr/bin:/bin", **dict.fromkeys(keys, "s3cr3t")})
+    outcome = await desk.run("run_shell_command", {"command": command})
+    assert outcome.for_model == expected.format(root=desk.root)
+    assert outcome.is_error == failed
+
+
+async def test_preview(tmp_path: Path) -> None:
+    desk = Desk(tmp_path, {"sub/x": ""})
+    command = "echo \u202e a\necho b"
+    preview = await desk.preview("run_shell_command", {"command": command, "description": "says b", "path": "sub"})
+    assert preview.subject.text == command and preview.subject.effect == "run"
+    assert preview.detail == f"echo <U+202E> a\necho b\nThe model says: says b\nIn: {desk.root / 'sub'}"
+    for wrong in ({"command": "a\0b"}, {"command": "ls", "path": "sub/x"}, {"command": "ls", "path": ".."}):
+        with pytest.raises(ToolError):
+            await desk.preview("run_shell_command", wrong)
+
+
+@pytest.mark.parametrize(
+    ("command", "arguments", "shell", "told"),
+    [
+        ("sleep 77.{n}", {"timeout_s": 0.3}, Shell(), "its time limit"),
+        ("sleep 77.{n}", {}, Shell(total_seconds=0.3), "its time limit"),
+        ("echo a; sleep 77.{n}", {}, Shell(inactivity_seconds=0.3), "without output"),
+        ("trap '' TERM INT; sleep 77.{n}; sleep 77.{n}", {"timeout_s": 0.3}, Shell(), "its time limit"),
+        ("setsid -f sleep 77.{n}; sleep 77.{n} & disown; exit 0", {}, Shell(), "2 processes it had left"),
+        ("(setsid sleep 77.{n} &); sleep 77.{n}", {"timeout_s": 0.3}, Shell(), "its time limit"),
+    ],
+)
+async def test_nothing_is_left(
+    tmp_path: Path, command: str, arguments: Mapping[str, Any], shell: Shell, told: str
+) -> None:
+    number = str(time.monotonic_ns())
+    desk = Desk(tmp_path, shell=shell)
+    started = time.monotonic()
+    outcome = await desk.run("run_shell_command", {"command": command.replace("{n}", number), **arguments})
+    assert told in outcome.for_model
+    assert time.monotonic() - started < 5
+    assert running(number) == []
+
+
+async def test_cancel(tmp_path: Path) -> None:
+    desk = Desk(tmp_path)
+    number = str(time.monotonic_ns())
+    task = asyncio.create_task(
+        desk.run("run_shell_command", {"command": f"echo up; (setsid sleep 77.{number} &); sleep 77.{number}"})
+    )
+    while "up\n" not in desk.live:
+        await asyncio.sleep(0.01)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert running(number) == []
+
+
+async def test_long_output_keeps_both_ends_and_the_whole(tmp_path: Path) -> None:
+    desk = Desk(tmp_path)
+    outcome = await desk.run("run_shell_command", {"command": "seq 1 200000"})
+    assert outcome.for_model.startswith("1\n2\n3\n") and "200000\n\nExit code: 0" in outcome.for_model
+    assert "characters left out" in outcome.for_model
+    assert len(outcome.for_model) < 31_000 and len(outcome.for_person) < 31_000
+    assert desk.blobs == ["".join(f"{at}\n" for at in range(1, 200_001)).encode()]
+    assert outcome.blob is not None and outcome.blob.size == len(desk.blobs[0])
+    assert len("".join(desk.live)) < 201_000
+
+
+async def test_live_output_comes_while_it_runs(tmp_path: Path) -> None:
+    desk = Desk(tmp_path)
+    task = asyncio.create_task(desk.run("run_shell_command", {"command": "echo one; read < fifo; echo two"}))
+    os.mkfifo(tmp_path / "fifo")
+    while desk.live != ["one\n"]:
+        await asyncio.sleep(0.01)
+    await asyncio.to_thread((tmp_path / "fifo").write_text, "go\n")
+    await task
+    assert desk.live == ["one\n", "two\n"]
+
+
+async def test_unsaved_files_are_named(tmp_path: Path) -> None:
+    desk = Desk(tmp_path, {"a.py": "disk\n"})
+    desk.editor.put(desk.root / "a.py", "typed\n")
+    outcome = await desk.run("run_shell_command", {"command": "cat a.py"})
+    assert outcome.for_model == "disk\n\nExit code: 0\nUnsaved in the editor, so the command saw older text: a.py."
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("plain\n", "plain\n"),
+        ("a\r\nb\r\n", "a\nb\n"),
+        ("1%\r2%\r3%\ndone\r\n", "3%\ndone\n"),
+        ("50%\r", "50%"),
+        ("\x1b[1;31mred\x1b[m\x1b]8;;http://x\x1b\\link\x1b]8;;\x07\x08", "redlink"),
+        ("\x1bPq#0\x1b\\x\x1b(B", "x"),
+        ("tab\tstays", "tab\tstays"),
+    ],
+)
+def test_readable(text: str, expected: str) -> None:
+    assert readable(text) == expected
+
+
+def test_readable_is_linear() -> None:
+    started = time.monotonic()
+    for text in ("\x1b]" * 500_000, "\x1b[" + "0;" * 500_000, "x\r" * 500_000, "a" * 10_000_000):
+        readable(text)
+    assert time.monotonic() - started < 5
+
+
+@pytest.mark.parametrize("chunk", [1, 7, 65536])
+def test_output_does_not_depend_on_the_pieces(chunk: int) -> None:
+    data = "".join(f"línea {at}\r\n" for at in range(40_000)).encode()
+    output, live = Output(100_000), Live(10_000_000)
+    shown = ""
+    for at in range(0, len(data), chunk):
+        output.add(data[at : at + chunk])
+        live.add(data[at : at + chunk])
+        shown += live.take()
+    whole = data.decode().replace("\r\n", "\n")
+    assert shown + live.take(last=True) == whole
+    assert output.kept == data[:100_000] and output.size == len(data)
+    text, cut = output.text(1000)
+    assert cut and text.startswith(whole[:200]) and text.endswith(whole[-800:])
+    assert output.tail(50) == (whole[-50:], True)

@@ -1,0 +1,173 @@
+"""No path leads out of the roots, whoever swaps what for a link meanwhile."""
+
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from amanu.tools.base import ToolError
+from amanu.workspace import disk, guard
+from amanu.workspace.guard import Guard
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Path:
+    root = tmp_path / "root"
+    (root / "src").mkdir(parents=True)
+    (root / "src" / "a.txt").write_text("inside")
+    (tmp_path / "outside").mkdir()
+    (tmp_path / "outside" / "a.txt").write_text("secret")
+    (tmp_path / "rootless").mkdir()
+    (root / "in").symlink_to("src")
+    (root / "in_absolute").symlink_to(root / "src")
+    (root / "out").symlink_to(tmp_path / "outside")
+    (root / "out_file").symlink_to(tmp_path / "outside" / "a.txt")
+    (root / "loop").symlink_to("loop")
+    (root / "proc").symlink_to("/proc/self/root")
+    os.mkfifo(root / "fifo")
+    return root
+
+
+@pytest.mark.parametrize(
+    ("path", "expected"),
+    [
+        ("src/a.txt", "src/a.txt"),
+        ("./src//a.txt", "src/a.txt"),
+        ("src/../src/a.txt", "src/a.txt"),
+        (".", "."),
+        ("in/a.txt", "src/a.txt"),
+        ("in_absolute/a.txt", "src/a.txt"),
+        ("new/folder/file", "new/folder/file"),
+        ("src/é \n.txt", "src/é \n.txt"),
+        ("@/src/a.txt", "src/a.txt"),
+        ("", "is empty"),
+        ("  ", "is empty"),
+        ("a\0b", "NUL"),
+        ("\ud800", "characters"),
+        ("file:///etc/passwd", "URI"),
+        ("..", "outside"),
+        ("../rootless", "outside"),
+        ("@less", "outside"),
+        ("src/../../outside/a.txt", "outside"),
+        ("/etc/passwd", "outside"),
+        ("out/a.txt", "outside"),
+        ("out/new", "outside"),
+        ("out_file", "outside"),
+        ("in/../../outside/a.txt", "outside"),
+        ("proc/etc/passwd", "outside"),
+        ("loop/../out/a.txt", "outside"),
+    ],
+)
+def test_resolve(tree: Path, path: str, expected: str) -> None:
+    guard = Guard([tree])
+    path = path.replace("@", str(tree), 1)
+    try:
+        found = guard.locate(guard.resolve(path))[1].as_posix()
+    except ToolError as error:
+        found = str(error)
+        assert expected in found
+    else:
+        assert found == expected
+
+
+@pytest.mark.parametrize(
+    ("path", "expected"),
+    [
+        ("src/a.txt", "inside"),
+        ("loop", "symbolic link"),
+        ("fifo", "pipe"),
+        ("src", "folder"),
+        ("src/a.txt/b", "not a folder"),
+    ],
+)
+@pytest.mark.parametrize("kernel", [True, False])
+def test_read(tree: Path, path: str, expected: str, kernel: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    if not kernel:
+        monkeypatch.setattr(guard, "_libc", None)
+    held = Guard([tree])
+    try:
+        stored = disk.read(held, held.resolve(path))
+    except ToolError as error:
+        assert expected in str(error)
+    else:
+        assert stored is not None and stored.data.decode() == expected
+
+
+@pytest.mark.parametrize("kernel", [True, False])
+@pytest.mark.parametrize("swapped", ["src", "src/deep", "src/deep/a.txt"])
+def test_a_link_put_in_after_the_check_is_not_followed(
+    tmp_path: Path, swapped: str, kernel: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if not kernel:
+        monkeypatch.setattr(guard, "_libc", None)
+    root, outside = tmp_path / "root", tmp_path / "outside"
+    for top in (root, outside):
+        (top / "src" / "deep").mkdir(parents=True)
+        (top / "src" / "deep" / "a.txt").write_text(top.name)
+    held = Guard([root])
+    path = held.resolve("src/deep/a.txt")
+    (root / swapped).rename(tmp_path / "away")
+    (root / swapped).symlink_to(outside / swapped)
+    with pytest.raises(ToolError):
+        disk.read(held, path)
+    expected = disk.sha256(b"outside")
+    with pytest.raises((ToolError, disk.Moved)):
+        disk.replace(held, [disk.Replacement(path, expected, b"changed")])
+    assert (outside / "src" / "deep" / "a.txt").read_text() == "outside"
+
+
+def test_several_roots(tmp_path: Path) -> None:
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "same").touch()
+        (tmp_path / name / name).touch()
+    held = Guard([tmp_path / "one", tmp_path / "two"])
+    assert held.resolve("two/same") == tmp_path / "two" / "same"
+    assert held.resolve("nowhere") == tmp_path / "one" / "nowhere"
+    assert held.resolve("two/new") == tmp_path / "two" / "new"
+    for path in ("same", "two"):
+        with pytest.raises(ToolError, match="several roots"):
+            held.resolve(path)
+
+
+_names = st.sampled_from(["..", ".", "src", "in", "out", "out_file", "loop", "proc", "a.txt", "in_absolute", "x", ""])
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.lists(_names, min_size=1, max_size=7), st.booleans())
+def test_whatever_resolves_lies_inside(
+    tmp_path_factory: pytest.TempPathFactory, parts: list[str], absolute: bool
+) -> None:
+    tree = _shared_tree(tmp_path_factory)
+    held = Guard([tree])
+    path = "/".join(parts)
+    try:
+        found = held.resolve(f"{tree}/{path}" if absolute else path)
+    except ToolError:
+        return
+    real = Path(os.path.realpath(found))
+    assert real == tree or tree in real.parents
+
+
+_made: list[Path] = []
+
+
+def _shared_tree(factory: pytest.TempPathFactory) -> Path:
+    if not _made:
+        base = factory.mktemp("guard").resolve()
+        (base / "root" / "src").mkdir(parents=True)
+        (base / "root" / "src" / "a.txt").touch()
+        (base / "outside").mkdir()
+        for name, target in {
+            "in": "src",
+            "in_absolute": str(base / "root" / "src"),
+            "out": str(base / "outside"),
+            "out_file": "../outside/a.txt",
+            "loop": "loop",
+            "proc": "/proc/self/root",
+        }.items():
+            (base / "root" / name).symlink_to(target)
+        _made.append(base / "root")
+    return _made[0]
