@@ -22,6 +22,7 @@ from amanu.models.base import (
     TokenUsage,
 )
 from amanu.models.gemini_contents import WIRE
+from amanu.models.messages import dumps
 
 if TYPE_CHECKING:
     from google.genai.types import GenerateContentResponse, GenerateContentResponseUsageMetadata, Part
@@ -103,8 +104,9 @@ class Reply:
         assert part.function_call is not None
         self._end_run()
         self._end_text()
-        theirs, tool = part.function_call.id, part.function_call.name or ""
-        arguments: dict[str, Any] = part.function_call.args or {}
+        theirs, tool = part.function_call.id, part.function_call.name or "unnamed"
+        written = dumps(part.function_call.args or {})
+        arguments: dict[str, Any] = json.loads(written)
         call_id = f"call_{uuid4().hex[:16]}"
         identity = {"id": theirs} if theirs else {}
         if theirs:
@@ -113,7 +115,7 @@ class Reply:
         self._blocks.append(_with_signature(call, part))
         self._parts.append(Call(call_id=call_id, tool=tool, arguments=arguments))
         yield CallStarted(call_id, tool)
-        yield CallDelta(call_id, json.dumps(arguments, ensure_ascii=False))
+        yield CallDelta(call_id, written.decode())
 
     def done(self) -> Done:
         """The whole reply. Raises `StreamBroken` when it is none."""
