@@ -90,7 +90,7 @@ async def test_records_nobody_waits_for_are_written_soon(tmp_path: Path) -> None
         journal.append(record(1))
         reader = await Journal.read(tmp_path / "s")
         await asyncio.sleep(LINGER)
-        while not await reader.records():  # noqa: ASYNC110  (bound: the test's own time limit)
+        while not await reader.records():  # bound: the test's own time limit
             await asyncio.sleep(0.01)
         await reader.close()
 

@@ -24,6 +24,7 @@ MAY_IMPORT: dict[str, str] = {
     # fronts
     "amanu.cli": "sessions session home config auth logs sockets relay daemon tools workspace lsp.server storage "
     "models.registry models.families",
+    "amanu.cli.tool": "cli agent consent conversation journal tools workspace home config",  # one call, no session
     "amanu.lsp": "sessions session workspace.overlay relay",
     "amanu.lsp.early": "lsp.frames",
     "amanu.lsp.frames": "",
@@ -32,9 +33,10 @@ MAY_IMPORT: dict[str, str] = {
     "amanu.sockets": "home",
     "amanu.logs": "home",
     # sessions
-    "amanu.sessions": "session stream restore journal index home config auth consent agent models.registry workspace",
-    "amanu.session": "stream restore journal config consent mentions conversation agent tools workspace "
+    "amanu.sessions": "session inbox stream restore journal index home config auth consent agent models.registry workspace",
+    "amanu.session": "inbox stream restore journal config consent mentions conversation agent tools workspace "
     "models.registry models.families",
+    "amanu.inbox": "restore agent.emit",
     "amanu.stream": "journal conversation",
     "amanu.restore": "journal conversation",
     "amanu.mentions": "workspace tools.base",
