@@ -77,7 +77,7 @@ class Daemon:
         self._idle_seconds = idle_seconds
         self._make_core = make_core
         self._warm = warm
-        self._clients: set[asyncio.Task[None]] = set()
+        self._clients: dict[asyncio.Task[None], asyncio.StreamReader] = {}
         self._changed = asyncio.Event()
         self._stop = False
         self._retired = False
@@ -139,9 +139,9 @@ class Daemon:
         log.info("leaving")
         self._retire()
         await self._sessions.shutdown()  # first, so that clients hear how their turns ended
-        for client in tuple(self._clients):
-            client.cancel()
-        await asyncio.gather(*self._clients, return_exceptions=True)
+        for reader in self._clients.values():
+            reader.feed_eof()
+        await asyncio.gather(*self._clients)
 
     def _terminate(self) -> None:
         self._stop = True
@@ -157,7 +157,7 @@ class Daemon:
 
     async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         task = cast("asyncio.Task[None]", asyncio.current_task())
-        self._clients.add(task)
+        self._clients[task] = reader
         self._changed.set()
         try:
             await self._client(reader, writer)
@@ -167,7 +167,7 @@ class Daemon:
             log.exception("a connection failed")
         finally:
             writer.transport.abort()
-            self._clients.discard(task)
+            del self._clients[task]
             self._changed.set()
 
     async def _client(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -196,11 +196,8 @@ class Daemon:
             answered=hello.get("answered") is True,
             warm=self._warm,
         )
-        code = 1
-        try:
-            code = await connection.run()
-        finally:
-            await finish(writer, b"\0%d" % code)
+        code = await connection.run()
+        await finish(writer, b"\0%d" % code)
 
 
 def _sessions(home: Home) -> "Sessions":

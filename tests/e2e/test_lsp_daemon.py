@@ -246,18 +246,20 @@ async def test_the_relay_leaves_with_its_parent(spawn: Spawn) -> None:
     code = f"import subprocess, time; p = subprocess.Popen({command}); print(p.pid, flush=True); time.sleep(60)"
     held, theirs = socket.socketpair()
     environment = {**os.environ, "AMANU_IDLE_SECONDS": "60"}
-    with (
-        held,
-        theirs,
-        subprocess.Popen([sys.executable, "-c", code], stdin=theirs, stdout=subprocess.PIPE, env=environment) as editor,
-    ):
+    with held, theirs:
+        editor = subprocess.Popen(
+            [sys.executable, "-c", code], stdin=theirs.fileno(), stdout=subprocess.PIPE, env=environment
+        )
         assert editor.stdout is not None
         relay = int(editor.stdout.readline())
-        assert is_running(relay)
+        body = b'{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"capabilities":{}}}'
+        held.sendall(b"Content-Length: %d\r\n\r\n%b" % (len(body), body))
+        assert b"Content-Length" in editor.stdout.readline()
         editor.kill()
         began = time.monotonic()
         await gone(relay, 10)
         assert time.monotonic() - began < 8
+        editor.communicate()
 
 
 async def test_end_of_stdin_ends_the_relay(spawn: Spawn) -> None:
