@@ -28,7 +28,7 @@ from amanu.models.openai_compatible import LINGER, OpenAICompatibleModel, Quirks
 from amanu.models.openai_reply import Reply
 from amanu.models.retry import Policy, stream_with_retry
 from amanu.models.sse import Events
-from strict.http import Fault, Raw, Say, Step, ToolUse
+from strict.http import Fault, Raw, Received, Say, Step, ToolUse
 from strict.openai import OpenAI
 
 TOOLS = (ToolSpec("f", "F.", {"type": "object", "properties": {}}),)
@@ -394,3 +394,63 @@ def test_arguments_are_the_same_however_they_are_cut(arguments: dict[str, str], 
     for chunk in [*chunks, delta("tool_calls")]:
         list(reply.add(chunk))
     assert reply.done().message.calls[0].arguments == arguments
+
+
+# The service itself ------------------------------------------------------------------------------------
+
+USER = {"role": "user", "content": "Go."}
+TOOL = {"type": "function", "function": {"name": "f", "description": "F.", "parameters": {"type": "object"}}}
+
+
+def called(*ids: str, arguments: Any = "{}", name: str = "f", **more: Any) -> dict[str, Any]:
+    calls = [{"id": each, "type": "function", "function": {"name": name, "arguments": arguments}} for each in ids]
+    return {"role": "assistant", "content": None, "tool_calls": calls, **more}
+
+
+def answered(call_id: str) -> dict[str, Any]:
+    return {"role": "tool", "tool_call_id": call_id, "content": "ok"}
+
+
+@pytest.mark.parametrize(
+    ("verdict", "changed"),
+    [
+        ("fine", {}),
+        ("fine", {"messages": [USER, called("a", "b"), answered("a"), answered("b"), USER]}),
+        ("refused", {"messages": []}),
+        ("refused", {"novelty": 1}),
+        ("refused", {"model": ""}),
+        ("refused", {"stream_options": {"include_usage": True}}),
+        ("refused", {"model": "gpt-5.1", "max_tokens": 5}),
+        ("refused", {"reasoning_effort": "low"}),
+        ("refused", {"tools": []}),
+        ("refused", {"tools": [TOOL, TOOL]}),
+        ("refused", {"tools": [{**TOOL, "function": {"name": "a b"}}]}),
+        ("refused", {"messages": [{"role": "bot", "content": "x"}]}),
+        ("refused", {"messages": [{"role": "assistant", "content": None}]}),
+        ("refused", {"messages": [{**USER, "novelty": 1}]}),
+        ("refused", {"messages": [USER, called("a")]}),
+        ("refused", {"messages": [USER, called("a"), USER]}),
+        ("refused", {"messages": [USER, called("a", "b"), answered("a"), USER]}),
+        ("refused", {"messages": [USER, answered("a")]}),
+        ("refused", {"messages": [USER, called("a"), answered("a"), answered("a")]}),
+        ("refused", {"messages": [USER, called("a", "a"), answered("a"), answered("a")]}),
+        ("refused", {"messages": [USER, called("a" * 41), answered("a" * 41)]}),
+        ("refused", {"messages": [USER, called("a", arguments={}), answered("a")]}),
+        ("refused", {"messages": [USER, called("a", arguments="{"), answered("a")]}),
+        ("refused", {"messages": [USER, called("a", name="a b"), answered("a")]}),
+        ("refused", {"messages": [USER, called("a", reasoning_content="x"), answered("a")]}),
+        ("lint", {"messages": [USER, called("a", "b"), answered("b"), answered("a")]}),
+        ("lint", {"messages": [USER, called("a"), answered("a")], "tools": None}),
+        ("lint", {"messages": [USER, {"role": "assistant", "content": ""}, USER]}),
+    ],
+)
+def test_the_strict_service_is_strict(verdict: str, changed: dict[str, Any]) -> None:
+    body: dict[str, Any] = {"model": "m", "messages": [USER], "tools": [TOOL], **changed}
+    service = OpenAI()
+    headers = {"authorization": "Bearer k", "content-type": "application/json"}
+    sent = Received("POST", "/v1/chat/completions", "", headers, json.dumps(body).encode(), 0.0)
+    assert (service.check(sent) is not None) is (verdict == "refused")
+    assert bool(service.lint) is (verdict == "lint")
+    del sent.headers["authorization"]
+    without_key = service.check(sent)
+    assert without_key is not None and without_key.status == 401
