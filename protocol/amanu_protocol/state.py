@@ -88,6 +88,12 @@ class SessionState(Wire):
             return "idle"
         return "waiting" if self.approvals else "running"
 
+    def last(self, count: int) -> "SessionState":
+        """A state of its own with the last items only; `hasEarlier` says whether that leaves some out."""
+        items = self.items[-count:]
+        values = dict(self) | {"items": items, "has_earlier": len(items) < len(self.items)}
+        return SessionState(**values | {"proposals": list(self.proposals)})
+
     def item(self, item_id: str) -> Item | None:
         """The item of that id, or None. Constant time."""
         at = self._index.get(item_id)

@@ -134,14 +134,7 @@ class Session:
 
     def view(self) -> SessionState:
         """The state as it is now, with the last `SHOWN_ITEMS` items."""
-        items = self.state.items[-SHOWN_ITEMS:]
-        return self.state.model_copy(
-            update={
-                "items": items,
-                "has_earlier": len(items) < len(self.state.items),
-                "proposals": list(self.state.proposals),
-            }
-        )
+        return self.state.last(SHOWN_ITEMS)
 
     def history(self, params: HistoryPageParams) -> HistoryPageResult:
         at = next((at for at, item in enumerate(self.state.items) if item.item_id == params.before_item_id), None)

@@ -1,0 +1,544 @@
+"""A session as its clients see it: queue, steering, cancelling, deciding, two clients, coming back. The model is
+scripted; everything else is real."""
+
+import asyncio
+import json
+import os
+import time
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from amanu.agent import approval
+from amanu.conversation import ENTRY, Conversation, User
+from amanu.session import Session
+from amanu.sessions import Sessions, open_sessions
+from amanu_protocol.errors import AmanuError
+from amanu_protocol.events import EventMessage
+from amanu_protocol.items import Mode, SelectionAttachment
+from amanu_protocol.requests import (
+    ApprovalResolveParams,
+    BlobGetParams,
+    HistoryPageParams,
+    HunkDecision,
+    PromptSendParams,
+    PromptSteerParams,
+    ProposalResolveParams,
+    SessionAttachParams,
+    SessionCreateParams,
+    SessionListParams,
+    TrustSetParams,
+)
+from amanu_protocol.state import SessionState, fold
+
+TWELVE = "".join(f"line {n}\n" for n in range(1, 13))
+TWO_HUNKS = TWELVE.replace("line 2\n", "line two\n").replace("line 11\n", "line eleven\n")
+
+
+@pytest.fixture(autouse=True)
+def no_guard(monkeypatch: pytest.MonkeyPatch) -> None:  # pyright: ignore[reportUnusedFunction]
+    monkeypatch.setattr(approval, "GUARD_SECONDS", 0.0)
+
+
+class Client:
+    """Folds what it is sent."""
+
+    def __init__(self, name: str = "one", trusted_roots: tuple[str, ...] = ()) -> None:
+        self.name = name
+        self.environment = dict(os.environ)
+        self.trusted_roots = trusted_roots
+        self.state: SessionState | None = None
+        self.messages: list[EventMessage] = []
+        self.changed: list[str] = []
+
+    def send(self, message: EventMessage) -> None:
+        self.messages.append(message)
+        if self.state is not None:
+            fold(self.state, message.event)
+
+    def list_changed(self, session_id: str) -> None:
+        self.changed.append(session_id)
+
+
+def call(tool: str, **arguments: Any) -> dict[str, Any]:
+    return {"tool": tool, "arguments": arguments}
+
+
+def step(text: str = "", *calls: dict[str, Any], **more: Any) -> dict[str, Any]:
+    return {"text": text, "calls": list(calls), **more}
+
+
+class Desk:
+    """One daemon's sessions, one client, one session over a folder with notes.txt in it."""
+
+    def __init__(self, sessions: Sessions, client: Client, session: Session, root: Path) -> None:
+        self.sessions = sessions
+        self.client = client
+        self.session = session
+        self.root = root
+        self.file = root / "notes.txt"
+
+    async def prompt(self, text: str, prompt_id: str = "p1") -> str | None:
+        params = PromptSendParams(session_id="s", prompt_id=prompt_id, text=text)
+        return (await self.session.prompt(params, self.client)).turn_id
+
+    async def until(self, reached: Callable[[SessionState], object]) -> SessionState:
+        async with asyncio.timeout(10):
+            while not reached(self.session.state):
+                await asyncio.sleep(0.005)
+        return self.session.state
+
+    async def ended(self, reason: str = "completed") -> SessionState:
+        state = await self.until(lambda state: state.last_turn)
+        assert state.last_turn is not None
+        assert state.last_turn.reason == reason
+        return state
+
+    async def answer(self, decision: str, client: Client | None = None, **more: Any) -> str:
+        state = await self.until(lambda state: state.approvals)
+        params = ApprovalResolveParams(
+            session_id="s", tool_call_id=state.approvals[0].tool_call_id, decision=decision, **more
+        )
+        return (await self.session.resolve_approval(params, client or self.client)).status
+
+    async def decide(self, *decisions: str) -> None:
+        """Decide the hunks of the last proposal: "accept", "reject why" or "accept=own text"."""
+        proposal = self.session.state.proposals[-1]
+        hunks: list[HunkDecision] = []
+        for hunk, text in zip(proposal.files[0].hunks, decisions, strict=False):
+            word, _, rest = text.partition("=" if "=" in text else " ")
+            more: dict[str, Any] = {"new_text": rest} if "=" in text else {"reason": rest or None}
+            if text:
+                hunks.append(HunkDecision(hunk_id=hunk.hunk_id, decision=word, **more))
+        params = ProposalResolveParams(
+            session_id="s", proposal_id=proposal.proposal_id, version=proposal.version, hunks=hunks
+        )
+        await self.session.resolve_proposal(params, self.client)
+
+    def told(self) -> str:
+        """All that the model has been told, as text."""
+        return "\n".join(message.model_dump_json() for message in conversation(self.session))
+
+
+def conversation(session: Session) -> Conversation:
+    return session._conversation  # pyright: ignore[reportPrivateUsage]
+
+
+async def journalled(session: Session) -> Conversation:
+    records = await session._journal.records()  # pyright: ignore[reportPrivateUsage]
+    return Conversation.load(ENTRY.validate_json(each.private) for each in records if each.private is not None)
+
+
+@asynccontextmanager
+async def desk(
+    tmp_path: Path, *steps: dict[str, Any], mode: Mode = "ask", headless: bool = False
+) -> AsyncGenerator[Desk]:
+    """At the end the journal tells the same conversation as the one the model was given, and a client that folded the
+    events has the session's state."""
+    script = tmp_path / "script.json"
+    script.write_text(json.dumps(list(steps)))
+    root = tmp_path / "work"
+    root.mkdir(exist_ok=True)
+    (root / "notes.txt").write_text(TWELVE)
+    sessions = open_sessions(headless=headless)
+    client = Client()
+    sessions.connect(client)
+    made = await sessions.create(
+        SessionCreateParams(session_id="s", roots=[str(root)], mode=mode, model_id=f"scripted:{script}"), client
+    )
+    client.state = made.state
+    d = Desk(sessions, client, await sessions.get("s"), root)
+    try:
+        yield d
+        if not d.session.running:
+            assert list(await journalled(d.session)) == list(conversation(d.session))
+            assert client.state.model_dump() == d.session.view().model_dump()
+    finally:
+        await sessions.shutdown()
+
+
+async def test_a_prompt_sent_twice_is_one_prompt(tmp_path: Path) -> None:
+    async with desk(tmp_path, step("Hello.")) as d:
+        assert await d.prompt("hi") == await d.prompt("hi") == "turn-p1"
+        state = await d.ended()
+        assert [item.kind for item in state.items] == ["userMessage", "answer"]
+        assert state.title == "hi"
+        assert await d.prompt("hi") == "turn-p1"
+
+
+async def test_a_prompt_on_a_busy_session_waits_its_turn(tmp_path: Path) -> None:
+    async with desk(tmp_path, step("", call("run_shell_command", command="true")), step("One."), step("Two.")) as d:
+        await d.prompt("first")
+        await d.until(lambda state: state.approvals)
+        for prompt_id, text in (("p2", "second"), ("p3", "taken back")):
+            params = PromptSendParams(session_id="s", prompt_id=prompt_id, text=text)
+            assert (await d.session.prompt(params, d.client)).status == "queued"
+        await d.session.unqueue("p3")
+        await d.session.unqueue("never heard of")
+        assert [queued.prompt_id for queued in d.session.state.queue] == ["p2"]
+        assert len(d.session.state.approvals) == 1  # the question about a command keeps waiting
+        await d.answer("allow")
+        state = await d.until(lambda state: state.last_turn and state.last_turn.turn_id == "turn-p2")
+        assert [item.text for item in state.items if item.kind == "userMessage"] == ["first", "second"]
+        assert state.queue == []
+
+
+async def test_steering_ends_a_review_and_reaches_the_model_after_the_results(tmp_path: Path) -> None:
+    steps = step("", call("write_file", path="notes.txt", content=TWO_HUNKS)), step("As you say.")
+    async with desk(tmp_path, *steps) as d:
+        turn_id = await d.prompt("change it")
+        await d.until(lambda state: state.approvals)
+        await d.decide("accept")
+        steer = PromptSteerParams(session_id="s", prompt_id="s1", turn_id=turn_id or "", text="leave the rest")
+        await d.session.steer(steer, d.client)
+        await d.session.steer(steer, d.client)  # a repeat is harmless
+        state = await d.ended()
+        assert d.file.read_text() == TWELVE.replace("line 2\n", "line two\n")
+        results = conversation(d.session)[2]
+        assert results.role == "results"
+        assert results.notes == ("leave the rest",)
+        assert "open" in results.results[0].text
+        assert state.proposals[0].state == "pending"
+        # what is decided later reaches the model at the next boundary, and is shown to be told
+        await d.decide("", "accept")
+        assert d.file.read_text() == TWO_HUNKS
+        await d.prompt("go on", "p2")
+        await d.until(lambda state: state.last_turn and state.last_turn.turn_id == "turn-p2")
+        notes = [message.text for message in conversation(d.session) if isinstance(message, User)]
+        assert notes[1].startswith("Since then the person decided on earlier edits")
+        assert any(item.kind == "notice" and item.code == "lateDecision" for item in d.session.state.items)
+
+
+async def test_steering_a_turn_that_is_over(tmp_path: Path) -> None:
+    async with desk(tmp_path, step("Hello.")) as d:
+        turn_id = await d.prompt("hi")
+        await d.ended()
+        with pytest.raises(AmanuError) as caught:
+            params = PromptSteerParams(session_id="s", prompt_id="s1", turn_id=turn_id or "", text="wait")
+            await d.session.steer(params, d.client)
+        assert caught.value.kind == "staleTurn"
+
+
+async def test_own_text_for_a_hunk_is_what_is_written_and_what_the_model_hears(tmp_path: Path) -> None:
+    steps = step("", call("write_file", path="notes.txt", content=TWO_HUNKS)), step("Fine.")
+    async with desk(tmp_path, *steps) as d:
+        await d.prompt("change it")
+        await d.until(lambda state: state.approvals)
+        await d.decide("accept=line 2, but better\n", "reject no")
+        await d.ended()
+        assert d.file.read_text() == TWELVE.replace("line 2\n", "line 2, but better\n")
+        assert "line 2, but better" in d.told()
+
+
+@pytest.mark.parametrize(
+    ("answer", "text", "state"),
+    [("allow", TWO_HUNKS, "succeeded"), ("reject", TWELVE, "rejected"), ("finish", TWELVE, "succeeded")],
+)
+async def test_a_proposal_decided_whole(tmp_path: Path, answer: str, text: str, state: str) -> None:
+    steps = step("", call("write_file", path="notes.txt", content=TWO_HUNKS)), step("Fine.")
+    async with desk(tmp_path, *steps) as d:
+        await d.prompt("change it")
+        assert await d.answer(answer, reason="not now") == "resolved"
+        ended = await d.ended()
+        assert d.file.read_text() == text
+        assert [item.state for item in ended.items if item.kind == "toolCall"] == [state]
+
+
+async def test_two_edits_of_one_step_to_one_file_are_one_proposal(tmp_path: Path) -> None:
+    calls = (
+        call("edit_file", path="notes.txt", old_text="line 2\n", new_text="line two\n"),
+        call("edit_file", path="notes.txt", old_text="line 11\n", new_text="line eleven\n"),
+    )
+    async with desk(tmp_path, step("", *calls), step("Fine.")) as d:
+        await d.prompt("change it")
+        state = await d.until(lambda state: len(state.approvals) == 2)
+        assert len(state.proposals) == 1
+        await d.decide("accept", "reject keep eleven")
+        state = await d.ended()
+        assert d.file.read_text() == TWELVE.replace("line 2\n", "line two\n")
+        results = conversation(d.session)[2]
+        assert results.role == "results"
+        assert len(results.results) == 2
+        assert "keep eleven" in results.results[1].text
+
+
+async def test_the_file_moved_under_a_proposal(tmp_path: Path) -> None:
+    steps = step("", call("write_file", path="notes.txt", content=TWO_HUNKS)), step("I see.")
+    async with desk(tmp_path, *steps) as d:
+        await d.prompt("change it")
+        await d.until(lambda state: state.approvals)
+        d.file.write_text("somebody else was here\n")
+        await d.decide("accept", "accept")
+        state = await d.ended()
+        assert d.file.read_text() == "somebody else was here\n"  # never overwritten
+        assert [hunk.state for hunk in state.proposals[0].files[0].hunks] == ["conflicted", "conflicted"]
+        assert "The file changed after this was proposed" in d.told()
+
+
+async def test_cancel_kills_the_command_and_keeps_the_queue(tmp_path: Path) -> None:
+    command = "echo $$ > pid; sleep 60; echo late > late"
+    async with desk(tmp_path, step("", call("run_shell_command", command=command)), step("Next.")) as d:
+        turn_id = await d.prompt("run it")
+        await d.answer("allow")
+        async with asyncio.timeout(10):
+            while not (d.root / "pid").exists() or not (d.root / "pid").read_text().strip():
+                await asyncio.sleep(0.01)
+        await d.prompt("later", "p2")
+        began = time.monotonic()
+        assert (await d.session.cancel(turn_id or "")).status == "cancelled"
+        assert time.monotonic() - began < 2
+        state = await d.ended("cancelled")
+        assert (await d.session.cancel(turn_id or "")).status == "alreadyEnded"
+        assert [queued.prompt_id for queued in state.queue] == ["p2"]
+        pid = int((d.root / "pid").read_text())
+        async with asyncio.timeout(3):
+            while Path(f"/proc/{pid}").exists():
+                await asyncio.sleep(0.01)
+        assert not (d.root / "late").exists()
+        conversation(d.session).check()
+
+
+async def test_cancel_while_a_question_stands(tmp_path: Path) -> None:
+    steps = step("", call("write_file", path="notes.txt", content=TWO_HUNKS)), step("Fine.")
+    async with desk(tmp_path, *steps) as d:
+        turn_id = await d.prompt("change it")
+        state = await d.until(lambda state: state.approvals)
+        call_id = state.approvals[0].tool_call_id
+        await d.session.cancel(turn_id or "")
+        assert d.session.state.approvals == []
+        late = ApprovalResolveParams(session_id="s", tool_call_id=call_id, decision="allow")
+        answer = await d.session.resolve_approval(late, d.client)
+        assert (answer.status, answer.outcome) == ("alreadyResolved", "cancelled")
+        assert d.file.read_text() == TWELVE
+
+
+async def test_the_first_of_two_clients_decides_and_the_other_is_told_who(tmp_path: Path) -> None:
+    async with desk(tmp_path, step("", call("run_shell_command", command="true")), step("Done.")) as d:
+        other = Client("two")
+        d.session.attach(other, None, None)
+        await d.prompt("run it")
+        state = await d.until(lambda state: state.approvals)
+        call_id = state.approvals[0].tool_call_id
+        assert await d.answer("reject", other, reason="no need") == "resolved"
+        late = ApprovalResolveParams(session_id="s", tool_call_id=call_id, decision="allow")
+        answer = await d.session.resolve_approval(late, d.client)
+        assert (answer.status, answer.outcome, answer.client) == ("alreadyResolved", "rejected", "two")
+        await d.ended()
+        kinds = [message.event.kind for message in other.messages]
+        assert "approvalResolved" in kinds
+
+
+async def test_answers_within_half_a_second_are_not_taken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(approval, "GUARD_SECONDS", 0.2)
+    async with desk(tmp_path, step("", call("run_shell_command", command="echo ran > ran")), step("Done.")) as d:
+        await d.prompt("run it")
+        assert await d.answer("allow") == "tooSoon"
+        assert not (d.root / "ran").exists()
+        await asyncio.sleep(0.25)
+        assert await d.answer("allow") == "resolved"
+        await d.ended()
+        assert (d.root / "ran").exists()
+
+
+@pytest.mark.parametrize(
+    ("scope", "asked"), [("once", [1, 2, 3]), ("turn", [1, 3]), ("session", [1]), ("workspace", [1]), ("user", [1])]
+)
+async def test_scopes(tmp_path: Path, scope: str, asked: list[int]) -> None:
+    """The same command in three steps: two of one turn, one of the next."""
+    run = call("run_shell_command", command="true")
+    async with desk(tmp_path, step("1", run), step("2", run), step("done"), step("3", run), step("done")) as d:
+        questions: list[int] = []
+
+        async def answer_all() -> None:
+            while True:
+                state = await d.until(lambda state: state.approvals)
+                answers = [item.text for item in state.items if item.kind == "answer" and item.text.isdigit()]
+                questions.append(int(answers[-1]))
+                await d.answer("allow", scope=scope)
+
+        answering = asyncio.create_task(answer_all())
+        await d.prompt("go")
+        await d.ended()
+        await d.prompt("again", "p2")
+        await d.until(lambda state: state.last_turn and state.last_turn.turn_id == "turn-p2")
+        answering.cancel()
+        assert questions == asked
+    if scope in ("workspace", "user"):
+        sessions = open_sessions()
+        root = str((tmp_path / "work").resolve())
+        elsewhere = str(tmp_path.resolve())
+        texts = [rule.text for rule in sessions.consent.rules([root], trusted=False)]
+        assert texts == ["run_shell_command(true)"]
+        assert len(sessions.consent.rules([elsewhere], trusted=False)) == (1 if scope == "user" else 0)
+        await sessions.shutdown()
+
+
+async def test_a_rule_saved_for_one_question_answers_the_others_it_covers(tmp_path: Path) -> None:
+    writes = [call("write_file", path=f"{n}.txt", content=f"{n}\n") for n in range(3)]
+    async with desk(tmp_path, step("", *writes), step("Done.")) as d:
+        await d.prompt("write")
+        await d.until(lambda state: len(state.approvals) == 3)
+        await d.answer("allow", scope="session", rule="@write(*.txt)")
+        await d.ended()
+        assert [(d.root / f"{n}.txt").read_text() for n in range(3)] == ["0\n", "1\n", "2\n"]
+
+
+@pytest.mark.parametrize("rule", ["@write(other.txt)", "nonsense (", "run_shell_command(true)"])
+async def test_an_edited_rule_that_does_not_fit_leaves_the_question_standing(tmp_path: Path, rule: str) -> None:
+    async with desk(tmp_path, step("", call("write_file", path="a.txt", content="a\n")), step("Done.")) as d:
+        await d.prompt("write")
+        with pytest.raises(AmanuError) as caught:
+            await d.answer("allow", scope="session", rule=rule)
+        assert caught.value.kind == "invalidRule"
+        assert len(d.session.state.approvals) == 1
+        await d.answer("allow")
+        await d.ended()
+
+
+async def test_a_changed_mode_counts_for_the_next_decision(tmp_path: Path) -> None:
+    write = call("write_file", path="a.txt", content="a\n")
+    async with desk(tmp_path, step("", write), step("Done."), mode="plan") as d:
+        await d.prompt("write")
+        await d.ended()
+        assert not (d.root / "a.txt").exists()
+        assert "mode plan: deny @write" in d.told()
+    async with desk(tmp_path, step("", write), step("Done.")) as d:
+        await d.session.set_mode("acceptEdits")
+
+
+async def test_headless_names_what_would_have_allowed_it(tmp_path: Path) -> None:
+    run = call("run_shell_command", command="echo 'hi'")
+    async with desk(tmp_path, step("", run), step("Pity."), headless=True) as d:
+        await d.prompt("run")
+        await d.ended()
+        assert "--allow 'run_shell_command(echo '\\\\''hi'\\\\'')'" in d.told()
+
+
+async def test_a_rule_given_for_the_session_allows(tmp_path: Path) -> None:
+    run = call("run_shell_command", command="echo 'hi'")
+    async with desk(tmp_path, step("", run), step("Good."), headless=True) as d:
+        d.session.allow("run_shell_command(echo 'hi')")
+        await d.prompt("run")
+        await d.ended()
+        (item,) = (item for item in d.session.state.items if item.kind == "toolCall")
+        assert item.decision is not None
+        assert (item.state, item.decision.by) == ("succeeded", "rule")
+        assert item.decision.rule == "--allow: allow run_shell_command(echo 'hi')"
+
+
+async def test_mentioned_files_and_selections_go_with_the_prompt(tmp_path: Path) -> None:
+    async with desk(tmp_path, step("I see.", expect="line 12")) as d:
+        selection = SelectionAttachment(path="a.py", start_line=3, end_line=4, text="selected words")
+        text = "look at @notes.txt and @nothing.txt, mail me@example.org"
+        params = PromptSendParams(session_id="s", prompt_id="p1", text=text, attachments=[selection])
+        await d.session.prompt(params, d.client)
+        state = await d.ended()
+        said = conversation(d.session)[0]
+        assert isinstance(said, User)
+        assert said.text.startswith(text)
+        assert '<file path="notes.txt">' in said.text
+        assert "selected words" in said.text
+        assert 'nothing.txt">' not in said.text
+        assert [item.text for item in state.items if item.kind == "answer"] == ["I see."]
+
+
+async def test_a_session_comes_back_as_it_was(tmp_path: Path) -> None:
+    async with desk(tmp_path, step("", call("read_file", path="notes.txt")), step("Read.")) as d:
+        await d.prompt("read it")
+        await d.ended()
+        before = d.session.view().model_dump()
+        messages = list(conversation(d.session))
+        await d.sessions.close("s")
+        listed = (await d.sessions.list(SessionListParams())).sessions
+        assert [(each.session_id, each.status, each.title) for each in listed] == [("s", "closed", "read it")]
+        again = await d.sessions.get("s")
+        assert again.view().model_dump() == before
+        assert list(conversation(again)) == messages
+        attached = await d.sessions.attach(SessionAttachParams(session_id="s", epoch=1, since_seq=3), d.client)
+        assert attached.state is not None  # another epoch: events of the old one cannot be mistaken
+        await d.sessions.delete("s")
+        assert (await d.sessions.list(SessionListParams())).sessions == []
+        with pytest.raises(AmanuError) as caught:
+            await d.sessions.get("s")
+        assert caught.value.kind == "sessionNotFound"
+        new = SessionCreateParams(session_id="s", roots=[str(d.root)], model_id="scripted:demo")
+        d.client.state = (await d.sessions.create(new, d.client)).state
+        d.session = await d.sessions.get("s")
+        assert d.session.state.items == []
+
+
+async def test_a_session_of_another_daemon_can_be_looked_at(tmp_path: Path) -> None:
+    async with desk(tmp_path, step("Hello.")) as d:
+        await d.prompt("hi")
+        await d.ended()
+        await d.session.emit.durable()
+        other = open_sessions()
+        session = await other.get("s")
+        assert session.state.read_only
+        assert [item.kind for item in session.view().items] == ["userMessage", "answer"]
+        with pytest.raises(AmanuError) as caught:
+            await session.prompt(PromptSendParams(session_id="s", prompt_id="p9", text="me too"), d.client)
+        assert caught.value.kind == "sessionReadOnly"
+        await other.shutdown()
+
+
+async def test_history_is_paged(tmp_path: Path) -> None:
+    async with desk(tmp_path, *(step(f"Answer {n}.") for n in range(4))) as d:
+        for n in range(4):
+            await d.prompt(f"prompt {n}", f"p{n}")
+            await d.until(lambda state, n=n: state.last_turn and state.last_turn.turn_id == f"turn-p{n}")
+        page = d.session.history(HistoryPageParams(session_id="s", before_item_id="p2", limit=3))
+        assert [item.item_id for item in page.items] == ["turn-p0.1.1", "p1", "turn-p1.1.1"]
+        assert page.has_earlier
+        with pytest.raises(AmanuError):
+            d.session.history(HistoryPageParams(session_id="s", before_item_id="nope"))
+
+
+async def test_long_output_is_kept_whole_as_a_blob(tmp_path: Path) -> None:
+    run = call("run_shell_command", command="seq 1 50000")
+    async with desk(tmp_path, step("", run), step("Long.")) as d:
+        await d.prompt("run")
+        await d.answer("allow")
+        state = await d.ended()
+        item = next(item for item in state.items if item.kind == "toolCall")
+        assert item.blob is not None
+        first = await d.session.blob(BlobGetParams(session_id="s", blob_id=item.blob.blob_id, limit=4))
+        assert (first.text, first.next_offset) == ("1\n2\n", 4)
+        assert len(d.told()) < 100_000
+
+
+@pytest.mark.parametrize(
+    ("how", "trusted"), [("nothing", False), ("editor", True), ("kept", True), ("another folder", False)]
+)
+async def test_trust(tmp_path: Path, how: str, trusted: bool) -> None:
+    root = tmp_path / "work"
+    root.mkdir()
+    (root / ".amanu").mkdir()
+    (root / ".amanu" / "config.toml").write_text('[rules]\ndeny = ["read_file"]\n')
+    sessions = open_sessions()
+    client = Client(trusted_roots={"editor": (str(root),), "another folder": (str(tmp_path),)}.get(how, ()))
+    if how == "kept":
+        sessions.trust_set(TrustSetParams(root=str(root), trusted=True))
+    made = await sessions.create(
+        SessionCreateParams(session_id="s", roots=[str(root)], model_id="scripted:demo"), client
+    )
+    assert made.state.trusted == trusted
+    rules = sessions.consent.rules([str(root.resolve())], trusted=made.state.trusted)
+    assert [rule.text for rule in rules] == (["read_file"] if trusted else [])  # it can only narrow
+    await sessions.shutdown()
+
+
+async def test_without_a_key_the_person_is_told_what_to_do(tmp_path: Path) -> None:
+    sessions = open_sessions()
+    with pytest.raises(AmanuError) as caught:
+        await sessions.create(SessionCreateParams(session_id="s", roots=[str(tmp_path)]), Client())
+    assert caught.value.kind == "authRequired"
+    assert "amanu auth set" in (caught.value.data.hint or "")
+    for roots in (["relative"], [str(tmp_path / "missing")]):
+        with pytest.raises(AmanuError) as caught:
+            await sessions.create(SessionCreateParams(session_id="s", roots=roots, model_id="scripted:demo"), Client())
+        assert caught.value.kind == "invalidParams"
+    await sessions.shutdown()
