@@ -78,14 +78,15 @@ class DraftFile:
         """Let `call_id` change the proposed text (None: delete the file), computing hunks and owners anew.
         A hunk that stays the same keeps its id. CPU-bound; for big files run it in a thread."""
         new = "" if text is None else text
-        step = changes(split_lines(self.text), split_lines(new))
+        before, after = split_lines(self.base.text), split_lines(new)
+        first = self.text == self.base.text
+        step = changes(before if first else split_lines(self.text), after)
         self.touches = [_through(touch, step) for touch in self.touches]
         self.touches += [Touch(call_id, each.new, each.new_end) for each in step]
         self.text, self.delete = new, text is None
         known = {(first_line(hunk), hunk.old_text, hunk.new_text): hunk for hunk in self.hunks}
-        before, after = split_lines(self.base.text), split_lines(new)
         whole = self.change != "edit"  # a file is created or deleted as one
-        found = [Change(0, len(before), 0, len(after))] if whole else changes(before, after)
+        found = [Change(0, len(before), 0, len(after))] if whole else step if first else changes(before, after)
         self.hunks = []
         self.owners = {}
         for each in found:

@@ -106,11 +106,17 @@ def sha256(data: bytes) -> str:
 def split_lines(text: str) -> list[str]:
     """Lines with their ends. Only LF, CRLF and CR end a line, as in LSP; not form feed or U+2028, as
     `str.splitlines` has it."""
-    return io.StringIO(text, newline="").readlines()
+    if "\r" in text:
+        return io.StringIO(text, newline="").readlines()
+    *lines, last = text.split("\n")  # three times as fast; a preview of a big file splits several times
+    lines = [line + "\n" for line in lines]
+    return [*lines, last] if last else lines
 
 
 def line_end(text: str) -> LineEnd | None:
     """The line end all lines of `text` have; None when there is none or they differ."""
+    if "\r" not in text:
+        return "\n" if "\n" in text else None
     both, feeds, returns = text.count("\r\n"), text.count("\n"), text.count("\r")
     match (feeds - both, both, returns - both):
         case (n, 0, 0) if n:
