@@ -1,0 +1,1 @@
+"""How fast Amanu is, against the least an agent can cost and against its peers. `python -m bench --help`."""

@@ -1,0 +1,69 @@
+"""Tools at work: search in a tree of 20,000 files, and a file of 1 MB."""
+
+import asyncio
+import time
+from functools import partial
+from pathlib import Path
+
+from bench.plan import Plan
+from bench.run import Failed, Run, Session
+from bench.subject import Deed
+
+SETTLE = 0.6
+"""Seconds before an approval is answered: Amanu takes none earlier (half a second)."""
+
+
+async def measure(run: Run) -> None:
+    async with run.sessions(run.tree, "files") as sessions:
+        for subject in run.turns():
+            if session := sessions.get(subject.name):
+                await run.attempt(subject, "grep", partial(_search, run, session, "grep", "needle"))
+                await run.attempt(subject, "glob", partial(_search, run, session, "glob", "**/module_*7.py"))
+                await run.attempt(subject, "1 MB file", partial(_big, run, session))
+
+
+async def _search(run: Run, session: Session, deed: Deed, pattern: str) -> None:
+    run.results.add(deed, session.subject.name, await _use(run, session, deed, {"pattern": pattern}))
+
+
+async def _big(run: Run, session: Session) -> None:
+    path = _big_file(session)
+    name = session.subject.name
+    run.results.add("big.read", name, await _use(run, session, "read", {"path": str(path)}))
+    uses = session.subject.uses("edit", {"path": str(path), "old": "line 9000 of ten", "new": "LINE 9000 of ten"})
+    if uses is None:
+        return
+    await run.seen()
+    turn = session.prompt(Plan(steps=1, **uses))
+    asked = asyncio.ensure_future(turn.question.wait())
+    over = asyncio.ensure_future(turn.over.wait())
+    await asyncio.wait({asked, over}, return_when=asyncio.FIRST_COMPLETED)
+    if turn.asked is None:
+        raise Failed(f"the edit was not asked about: {turn.reason}")
+    await asyncio.sleep(SETTLE)
+    approved = time.monotonic()
+    session.agent.approve(session.id)
+    await over
+    if "LINE 9000 of ten" not in path.read_text():
+        raise Failed("the file was not changed")
+    requests = await run.seen()
+    run.results.add("big.preview", name, (turn.asked - (requests[0].ended or 0)) * 1000)
+    run.results.add("big.edit", name, (requests[1].arrived - approved) * 1000)
+
+
+async def _use(run: Run, session: Session, deed: Deed, what: dict[str, str]) -> float:
+    """Milliseconds from the end of the reply that calls the tool to the request that brings the result."""
+    uses = session.subject.uses(deed, what)
+    if uses is None:
+        raise Failed(f"it has no tool for {deed}")
+    await run.seen()
+    await session.say(Plan(steps=1, **uses))
+    requests = await run.seen()
+    return (requests[1].arrived - (requests[0].ended or 0)) * 1000
+
+
+def _big_file(session: Session) -> Path:
+    """1 MB in lines of a hundred characters, the same for everyone, one each."""
+    path = session.folder / f"big-{session.subject.name.replace(' ', '-').replace(',', '')}.txt"
+    path.write_text("".join(f"line {n} of ten thousand ".ljust(99, ".") + "\n" for n in range(10_000)))
+    return path

@@ -1,0 +1,92 @@
+"""What is promised (the issue's *Speed* section and "the figures to beat"), and whether a run kept it."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from bench.results import BY_KEY, Results
+
+FLOORS = {"anthropic": "anthropic", "gemini": "genai, raw history", "chat": "raw HTTP"}
+"""The smallest agent on each wire."""
+
+
+@dataclass(frozen=True)
+class Goal:
+    """A row is at most `factor` times what a reference takes, or at most `limit`. `against` names subjects, or
+    "floor" for the one of the same wire; `wires` empty means all."""
+
+    row: str
+    against: tuple[str, ...] = ()
+    factor: float = 1.0
+    limit: float = 0.0
+    wires: tuple[str, ...] = ()
+    reference_row: str | None = None
+
+
+GOALS = (
+    Goal("initialize", limit=50),
+    Goal("initialize.alone", limit=50),
+    Goal("initialize.warm", ("Codex",), reference_row="initialize"),
+    Goal("cold", ("floor",), 1.2),
+    Goal("cold.alone", ("floor",), 1.2, reference_row="cold"),
+    Goal("cold.warm", ("Codex",), reference_row="cold"),
+    Goal("memory", limit=120),
+    Goal("memory", ("Codex",)),
+    Goal("token", limit=5),
+    Goal("token", ("Gemini CLI",)),
+    Goal("stream.wall", ("Gemini CLI", "OpenCode", "Codex"), wires=("chat", "anthropic")),
+    Goal("stream.wall", ("floor",), 1.2, wires=("anthropic", "gemini")),
+    Goal("stream.cpu", ("Gemini CLI", "OpenCode")),
+    Goal("stream.rate", limit=60),
+    Goal("steps.growth", limit=1.5),
+    Goal("steps.memory", limit=140),
+    Goal("grep", ("Gemini CLI",)),
+    Goal("glob", ("Gemini CLI",)),
+    Goal("big.edit", ("Codex",)),
+    Goal("crowd", ("Gemini CLI",)),
+    Goal("cancel.answered", ("Gemini CLI",)),
+    Goal("cancel.dropped", ("Gemini CLI",)),
+)
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """`met` is None when one of the figures is missing."""
+
+    what: str
+    subject: str
+    figure: str
+    goal: str
+    met: bool | None
+
+
+def verdicts(results: Results, subjects: dict[str, str]) -> Iterator[Verdict]:
+    """One per goal and Amanu subject. `subjects`: name → wire, of the Amanu ones."""
+    for goal in GOALS:
+        for subject, wire in subjects.items():
+            if goal.wires and wire not in goal.wires:
+                continue
+            for against in goal.against or ("",):
+                yield _verdict(results, goal, subject, FLOORS[wire] if against == "floor" else against)
+
+
+def _verdict(results: Results, goal: Goal, subject: str, against: str) -> Verdict:
+    row = BY_KEY[goal.row]
+    value = results.median(goal.row, subject)
+    figure = "–" if value is None else f"{value:.{row.digits}f} {row.unit}"
+    if not against:
+        met = None if value is None else value <= goal.limit
+        return Verdict(full_title(goal.row), subject, figure, f"≤ {goal.limit:g} {row.unit}", met)
+    ratio = results.ratio(goal.row, subject, against, goal.reference_row)
+    met = None if ratio is None else ratio <= goal.factor
+    said = f"≤ {goal.factor:g} × {against}"
+    return Verdict(full_title(goal.row), subject, figure if ratio is None else f"{ratio:.2f} × ({figure})", said, met)
+
+
+def full_title(key: str) -> str:
+    """A row's title on its own; those that begin with "…" go on from the row they belong to."""
+    title = BY_KEY[key].title
+    if not title.startswith("…"):
+        return title
+    at = list(BY_KEY).index(key)
+    head = next(BY_KEY[each].title for each in reversed(list(BY_KEY)[:at]) if not BY_KEY[each].title.startswith("…"))
+    return f"{head.split(':')[0].removesuffix(', wall')}, {title.removeprefix('… ')}"

@@ -1,0 +1,47 @@
+"""What the service shall answer, written into the prompt itself, so that the service keeps no state of its own."""
+
+import base64
+import functools
+import json
+import re
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+_MARK = re.compile(rb"bench:([A-Za-z0-9_-]+=*):")
+
+
+@dataclass(frozen=True)
+class Plan:
+    """`steps` replies that call `tool`, then one of `chunks` pieces of text, `pace` seconds apart (0: at once)."""
+
+    steps: int = 0
+    tool: str = ""
+    arguments: dict[str, Any] = field(default_factory=dict[str, Any])
+    """`{n}` in a text becomes the number of the step, from 0."""
+    chunks: int = 1
+    pace: float = 0.0
+
+    def call(self, step: int) -> dict[str, Any]:
+        """The arguments of the call of a step."""
+        return {
+            name: value.replace("{n}", str(step)) if isinstance(value, str) else value
+            for name, value in self.arguments.items()
+        }
+
+
+def prompt(plan: Plan) -> str:
+    """The text a person would have typed."""
+    coded = base64.urlsafe_b64encode(json.dumps(asdict(plan)).encode()).decode()
+    return f"Please go on with bench:{coded}:"
+
+
+def find(body: bytes) -> tuple[Plan, int] | None:
+    """The last plan in a request, and where it ends."""
+    at = body.rfind(b"bench:")
+    found = _MARK.match(body, at) if at >= 0 else None
+    return (_decoded(found[1]), found.end()) if found else None
+
+
+@functools.cache
+def _decoded(coded: bytes) -> Plan:
+    return Plan(**json.loads(base64.urlsafe_b64decode(coded)))

@@ -1,0 +1,66 @@
+"""Figures of a run: so many values per row and subject, of which the median counts."""
+
+import statistics
+from collections import defaultdict
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Row:
+    """One measured quantity; lower is better."""
+
+    key: str
+    title: str
+    unit: str
+    digits: int = 1
+
+
+ROWS = (
+    Row("initialize", "start → `initialize` answered", "ms", 0),
+    Row("initialize.alone", "… `--alone`", "ms", 0),
+    Row("initialize.warm", "… daemon running", "ms", 0),
+    Row("cold", "start → first token of a prompt sent at once", "ms", 0),
+    Row("cold.alone", "… `--alone`", "ms", 0),
+    Row("cold.warm", "… daemon running", "ms", 0),
+    Row("memory", "memory (PSS) after a first short reply", "MB", 0),
+    Row("token", "warm prompt → first token, added by the agent", "ms"),
+    Row("end", "end of reply → prompt answered", "ms"),
+    Row("stream.wall", "20,000 chunks at full speed, wall", "s", 2),
+    Row("stream.cpu", "… CPU", "s", 2),
+    Row("stream.rate", "… updates to the client", "a second", 0),
+    Row("stream.memory", "… memory after it", "MB", 0),
+    Row("steps.first", "200 read steps: each of the first ten", "ms"),
+    Row("steps.last", "… each of the last ten", "ms"),
+    Row("steps.growth", "… last ten ÷ first ten", "×", 2),
+    Row("steps.memory", "… memory after them", "MB", 0),
+    Row("grep", "grep in 20,000 files", "ms"),
+    Row("glob", "glob in 20,000 files", "ms"),
+    Row("big.read", "1 MB file: read", "ms"),
+    Row("big.preview", "1 MB file: edit until it is shown", "ms"),
+    Row("big.edit", "1 MB file: approval until it is written", "ms"),
+    Row("cancel.answered", "cancel → answered", "ms"),
+    Row("cancel.dropped", "cancel → connection dropped", "ms"),
+    Row("crowd", "8 sessions × 20 read steps at once, each step", "ms"),
+)
+BY_KEY = {row.key: row for row in ROWS}
+
+
+class Results:
+    def __init__(self) -> None:
+        self._values: defaultdict[tuple[str, str], list[float]] = defaultdict(list)
+        self.problems: list[str] = []
+        """What could not be measured, and why."""
+
+    def add(self, row: str, subject: str, value: float) -> None:
+        """`value` in the row's unit."""
+        assert row in BY_KEY, row
+        self._values[row, subject].append(value)
+
+    def median(self, row: str, subject: str) -> float | None:
+        values = self._values.get((row, subject))
+        return statistics.median(values) if values else None
+
+    def ratio(self, row: str, subject: str, reference: str, reference_row: str | None = None) -> float | None:
+        """How many times the reference's figure a subject's is; below 1 is better than the reference."""
+        ours, theirs = self.median(row, subject), self.median(reference_row or row, reference)
+        return None if ours is None or not theirs else ours / theirs

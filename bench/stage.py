@@ -1,0 +1,54 @@
+"""The service of a run, and the folders its subjects work in."""
+
+import asyncio
+import json
+import shutil
+import sys
+import tempfile
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from bench.service import Seen
+from bench.subject import Place, Subject
+from bench.subjects.environment import ROOT
+
+
+class Stage:
+    """`async with Stage() as stage:` — a running service and a temporary folder."""
+
+    async def __aenter__(self) -> "Stage":
+        self.folder = Path(tempfile.mkdtemp(prefix="amanu-bench-"))
+        self._process = await asyncio.create_subprocess_exec(
+            sys.executable,
+            "-m",
+            "bench.service",
+            cwd=ROOT,
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+        )
+        assert self._process.stdout is not None
+        self._port = int(await self._process.stdout.readline())
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._process.terminate()
+        await self._process.wait()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def place(self, subject: Subject, workspace: Path) -> Place:
+        home = self.folder / "homes" / subject.name.replace(" ", "-")
+        home.mkdir(parents=True, exist_ok=True)
+        return Place(home, workspace, f"http://127.0.0.1:{self._port}")
+
+    async def seen(self) -> list[Seen]:
+        """The requests since the last call, those aside from the conversation left out."""
+        reader, writer = await asyncio.open_connection("127.0.0.1", self._port, limit=1 << 26)
+        writer.write(b"GET /bench/log HTTP/1.1\r\n\r\n")
+        head = await reader.readuntil(b"\r\n\r\n")
+        length = int(head.lower().partition(b"content-length:")[2].split(b"\r\n")[0])
+        log: list[dict[str, Any]] = json.loads(await reader.readexactly(length))
+        writer.close()
+        return [seen for seen in (Seen(**each) for each in log) if not seen.aside]
