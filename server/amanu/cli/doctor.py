@@ -25,8 +25,13 @@ EDITORS = {"code": "VS Code", "nvim": "Neovim", "hx": "Helix", "emacs": "Emacs",
 ONLINE_SECONDS = 5.0
 OLDEST_PYTHON = (3, 11)
 
-Level = Literal["ok", "note", "problem"]
-_SIGN: dict[Level, tuple[Style, str]] = {"ok": ("green", "✓"), "note": ("yellow", "!"), "problem": ("red", "✗")}
+Level = Literal["ok", "info", "note", "problem"]
+_SIGN: dict[Level, tuple[Style, str]] = {
+    "ok": ("green", "✓"),
+    "info": ("dim", "·"),
+    "note": ("yellow", "!"),
+    "problem": ("red", "✗"),
+}
 
 
 @dataclass(frozen=True)
@@ -167,7 +172,7 @@ def _keys(home: Home, environ: Mapping[str, str]) -> Iterator[Finding]:
         yield Finding("problem", "keys", str(error), error.data.hint or "Mend or delete the file.")
         return
     for status in statuses:
-        yield Finding("ok" if status.source != "none" else "note", status.vendor, source(status))
+        yield Finding("info" if status.source == "none" else "ok", status.vendor, source(status))
     if all(status.source == "none" for status in statuses):
         todo = "amanu auth set VENDOR; or try: amanu demo, which needs none"
         yield Finding("note", "keys", "no model service has a key", todo)
@@ -194,7 +199,7 @@ async def _endpoints(home: Home, environ: Mapping[str, str]) -> list[Finding]:
         if why is None:
             findings.append(Finding("ok", name, f"{address} answers"))
         elif name in local:
-            findings.append(Finding("ok", name, f"no server runs at {address}"))
+            findings.append(Finding("info", name, f"no server runs at {address}"))
         else:
             todo = "Check the network, the proxy variables, and the address in the environment or config.toml."
             findings.append(Finding("note", name, f"{address} does not answer: {why}", todo))

@@ -59,7 +59,7 @@ class Terminal:
             output=screen,
         )
         self._question: PromptSession[str] = PromptSession(
-            interrupt_exception=Interrupted, input=keyboard, output=screen
+            interrupt_exception=Interrupted, input=keyboard, output=screen, reserve_space_for_menu=0
         )
 
     async def read(self, wake: Callable[[], bool]) -> str:

@@ -1,12 +1,14 @@
 """`amanu tool`: one tool through guard and policy."""
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from e2e.cli import amanu
+from amanu.cli.tool import main
+from unit.cli.inside import Inside, fails
 
 
 @pytest.fixture
@@ -39,8 +41,8 @@ RUN = ["run_shell_command", '{"command": "echo hi"}']
         ([*RUN, "--allow", "run_shell_command(echo hi)"], 0, {"state": "succeeded"}),
     ],
 )
-def test_one_tool(shop: Path, arguments: list[str], code: int, found: dict[str, Any]) -> None:
-    done = amanu("tool", *arguments, "--workspace", str(shop), cwd=shop.parent)
+def test_one_tool(shop: Path, inside: Inside, arguments: list[str], code: int, found: dict[str, Any]) -> None:
+    done = inside.run(main, *arguments, "--workspace", str(shop), cwd=shop.parent)
     assert done.returncode == code, done.stderr
     answer = json.loads(done.stdout)
     assert {key: answer[key] for key in found} == found
@@ -62,34 +64,31 @@ def test_one_tool(shop: Path, arguments: list[str], code: int, found: dict[str, 
         ([*READ, "--mode", "wild"], "invalid choice"),
     ],
 )
-def test_wrong_usage(shop: Path, arguments: list[str], said: str) -> None:
-    done = amanu("tool", *arguments, cwd=shop)
-    assert (done.returncode, done.stdout) == (2, "")
-    assert said in done.stderr
+def test_wrong_usage(shop: Path, inside: Inside, arguments: list[str], said: str) -> None:
+    done = inside.run(main, *arguments, cwd=shop)
+    fails(done, 2, said)
 
 
-def test_arguments_from_a_pipe(shop: Path) -> None:
-    done = amanu("tool", "read_file", "-", cwd=shop, typed='{"path": "a.txt"}')
+def test_arguments_from_a_pipe(shop: Path, inside: Inside) -> None:
+    done = inside.run(main, "read_file", "-", cwd=shop, typed='{"path": "a.txt"}')
     assert json.loads(done.stdout)["output"] == "one\ntwo\n"
 
 
-def test_a_bad_rule(shop: Path) -> None:
-    done = amanu("tool", *READ, "--allow", "(((", cwd=shop)
+def test_a_bad_rule(shop: Path, inside: Inside) -> None:
+    done = inside.run(main, *READ, "--allow", "(((", cwd=shop)
     assert (done.returncode, json.loads(done.stdout)["error"]["kind"]) == (2, "invalidRule")
 
 
-def test_the_list(shop: Path) -> None:
-    tools = json.loads(amanu("tool", "--list", cwd=shop).stdout)["tools"]
+def test_the_list(shop: Path, inside: Inside) -> None:
+    tools = json.loads(inside.run(main, "--list", cwd=shop).stdout)["tools"]
     assert {"read_file", "edit_file", "run_shell_command"} <= {tool["name"] for tool in tools}
     assert all(tool["parameters"]["type"] == "object" and tool["description"] for tool in tools)
 
 
-def test_the_preimage_of_an_edit_is_kept_and_nothing_else(shop: Path) -> None:
-    import os
-
+def test_the_preimage_of_an_edit_is_kept_and_nothing_else(shop: Path, inside: Inside) -> None:
     kept = Path(os.environ["AMANU_HOME"]) / "state" / "tool"
-    amanu("tool", *READ, cwd=shop)
-    amanu("tool", *EDIT, cwd=shop)
+    inside.run(main, *READ, cwd=shop)
+    inside.run(main, *EDIT, cwd=shop)
     assert list(kept.iterdir()) == []
-    amanu("tool", *EDIT, "--yes", cwd=shop)
+    inside.run(main, *EDIT, "--yes", cwd=shop)
     assert len(list(kept.iterdir())) == 1

@@ -1,0 +1,123 @@
+"""`amanu chat` at a pseudo terminal, over the relay, with the user's daemon."""
+
+import contextlib
+import os
+import pty
+import re
+import signal
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from amanu.home import find_home
+from e2e.cli import AMANU, amanu, call, script
+
+SECONDS = 40.0
+
+
+class Screen:
+    """A chat in a process of its own, and somebody who looks and types."""
+
+    def __init__(self, *arguments: str, cwd: Path) -> None:
+        self._screen, side = pty.openpty()
+        self.process = subprocess.Popen(
+            [*AMANU, "chat", *arguments],
+            stdin=side,
+            stdout=side,
+            stderr=side,
+            cwd=cwd,
+            env={**os.environ, "TERM": "xterm", "COLUMNS": "100", "LINES": "40"},
+            start_new_session=True,
+        )
+        os.close(side)
+        self.shown = ""
+        self._seen = 0
+
+    def sees(self, text: str) -> None:
+        """Read until the text stands there, colours and cursor movements aside, after what was seen before."""
+        until = time.monotonic() + SECONDS
+        while (at := self.shown.find(text, self._seen)) < 0:
+            assert time.monotonic() < until, f"no {text!r} in:\n{self.shown}"
+            assert self._look(), f"the chat ended without {text!r}:\n{self.shown}"
+        self._seen = at + len(text)
+
+    def types(self, text: str) -> None:
+        os.write(self._screen, text.encode())
+
+    def leaves(self) -> int:
+        while self._look():
+            pass
+        return self.process.wait(timeout=SECONDS)
+
+    def close(self) -> None:
+        if self.process.poll() is None:
+            self.process.kill()
+        self.process.wait()
+        os.close(self._screen)
+
+    def _look(self) -> bool:
+        try:
+            data = os.read(self._screen, 65536)
+        except OSError:  # Linux says EIO at the end of a pseudo terminal
+            return False
+        if b"\x1b[6n" in data:  # prompt_toolkit asks where the cursor is
+            self.types("\x1b[1;1R")
+        text = re.sub(r"\x1b\][^\x07]*\x07|\x1b\[[0-?]*[ -/]*[@-~]|\x1b.", "", data.decode("utf-8", "replace"))
+        self.shown += text.replace("\r", "")
+        return bool(data)
+
+
+@pytest.fixture
+def daemon() -> Iterator[None]:
+    """Whatever daemon was started is ended."""
+    yield
+    log = find_home().logs / "daemon.log"
+    for number in re.findall(r"^\S+ \S+ (\d+) .* listens on", log.read_text(), re.MULTILINE):
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(int(number), signal.SIGTERM)
+
+
+@pytest.mark.usefixtures("daemon")
+def test_a_turn_outlives_the_terminal(tmp_path: Path) -> None:
+    shop = tmp_path / "shop"
+    shop.mkdir()
+    write = call("write_file", path="a.txt", content="one\n")
+    model = script(tmp_path, {"text": "I will write it.", "calls": [write]}, {"expect": "a.txt", "text": "Written."})
+    screen = Screen("--model", model, cwd=shop)
+    try:
+        screen.sees("plays a script, no real model")
+        screen.sees("Trust it, for this user?")
+        screen.types("y\r")
+        screen.sees("Enter sends")
+        screen.types("write it\r")
+        screen.sees("› write it")
+        screen.sees("? Create a.txt")
+        screen.sees("[a] accept all")
+        os.kill(screen.process.pid, signal.SIGKILL)  # the terminal window is closed
+        screen.leaves()
+    finally:
+        screen.close()
+    again = Screen("--continue", cwd=shop)
+    try:
+        again.sees("› write it")
+        again.sees("+one")
+        again.sees("[a] accept all")
+        time.sleep(0.6)  # sooner does not count
+        again.types("a\r")
+        again.sees("Written.")
+        assert (shop / "a.txt").read_text() == "one\n"
+        again.types("\x04")
+        assert again.leaves() == 0
+    finally:
+        again.close()
+    listed = amanu("sessions", "list", cwd=shop)  # through the daemon, which holds the session
+    assert "idle" in listed.stdout and "write it" in listed.stdout
+
+
+def test_without_a_terminal_it_says_what_to_do(tmp_path: Path) -> None:
+    done = amanu("chat", cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "amanu run" in done.stderr

@@ -1,0 +1,146 @@
+"""`amanu run`: output formats, exit codes, denials that name the rule, orderly ends."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from amanu.cli.run import main
+from amanu_protocol.events import EventMessage, ItemCompleted
+from amanu_protocol.state import SessionState, fold
+from e2e.cli import call, script
+from unit.cli.inside import Inside, fails
+
+WRITE = call("write_file", path="a.txt", content="one\n")
+SLOW: dict[str, Any] = {"text": "slow " * 2000, "chunk": 4, "delay_ms": 20}
+
+
+@pytest.fixture
+def shop(tmp_path: Path) -> Path:
+    (tmp_path / "shop").mkdir()
+    return tmp_path / "shop"
+
+
+def test_what_nobody_can_be_asked_is_denied_and_says_what_would_help(shop: Path, inside: Inside) -> None:
+    model = script(shop.parent, {"calls": [WRITE]}, {"expect": "--allow '@write(a.txt)'", "text": "A pity."})
+    done = inside.run(main, "do it", "--model", model, "--output-format", "json", cwd=shop)
+    assert done.returncode == 3
+    found = json.loads(done.stdout)
+    (used,) = found["toolCalls"]
+    assert (used["state"], used["decision"]["outcome"], used["decision"]["allow"]) == (
+        "rejected",
+        "denied",
+        "@write(a.txt)",
+    )
+    assert not (shop / "a.txt").exists()
+    again = inside.run(main, "do it", "--model", model, "--allow", used["decision"]["allow"], cwd=shop)
+    assert (again.returncode, (shop / "a.txt").exists()) == (0, True)
+
+
+def test_json(shop: Path, inside: Inside) -> None:
+    model = script(
+        shop.parent,
+        {"text": "One.", "calls": [WRITE], "usage": {"input": 10, "output": 5}},
+        {"text": "Two.", "usage": {"input": 20, "output": 5}},
+    )
+    done = inside.run(main, "x", "--model", model, "--mode", "acceptEdits", "--output-format", "json", cwd=shop)
+    found = json.loads(done.stdout)
+    assert (found["reason"], found["result"], found["answers"]) == ("completed", "Two.", ["One.", "Two."])
+    assert (found["steps"], found["exitCode"], found["error"]) == (2, 0, None)
+    assert (found["usage"]["inputTokens"], found["usage"]["outputTokens"]) == (30, 10)
+    (used,) = found["toolCalls"]
+    assert (used["tool"], used["state"]) == ("write_file", "succeeded")
+    assert used["decision"]["rule"] == "mode acceptEdits: allow @write"
+    (file,) = found["files"]
+    assert (file["path"], file["change"], file["hunks"]) == (str(shop / "a.txt"), "create", ["applied"])
+
+
+def test_stream_json_is_the_protocol(shop: Path, inside: Inside) -> None:
+    model = script(shop.parent, {"text": "One.", "calls": [WRITE]}, {"text": "Two\u202e."})
+    arguments = ("x", "--model", model, "--mode", "acceptEdits", "--output-format", "stream-json")
+    done = inside.run(main, *arguments, cwd=shop)
+    assert done.stdout.isascii()
+    first, *lines, last = map(json.loads, done.stdout.splitlines())
+    assert (first["kind"], first["protocol"], first["mode"]) == ("init", 1, "acceptEdits")
+    assert (last["kind"], last["result"], last["sessionId"]) == ("result", "Two\u202e.", first["sessionId"])
+    events = [EventMessage.model_validate(line) for line in lines]
+    assert [event.seq for event in events] == list(range(events[0].seq, events[0].seq + len(events)))
+    state = SessionState(
+        session_id=first["sessionId"],
+        title="",
+        roots=first["roots"],
+        mode=first["mode"],
+        model_id=first["modelId"],
+        trusted=first["trusted"],
+        read_only=False,
+    )
+    for event in events:
+        fold(state, event.event)
+    assert state.last_turn is not None and state.last_turn.reason == "completed"
+    assert [item.kind for item in state.items] == ["userMessage", "answer", "toolCall", "answer"]
+
+
+def test_a_retried_attempt_is_not_printed_twice(shop: Path, inside: Inside) -> None:
+    model = script(shop.parent, {"text": "Once only.", "error": "streamBroken"})
+    done = inside.run(main, "x", "--model", model, cwd=shop)
+    assert (done.returncode, done.stdout) == (0, "Once only.\n\n")
+    assert "withdrawn" in done.stderr
+
+
+def test_going_on_with_a_session(shop: Path, inside: Inside) -> None:
+    model = script(shop.parent, {"text": "First."}, {"text": "Second."})
+    first = json.loads(inside.run(main, "x", "--model", model, "--output-format", "json", cwd=shop).stdout)
+    done = inside.run(main, "y", "--session", first["sessionId"], cwd=shop)
+    assert (done.returncode, done.stdout) == (0, "Second.\n\n")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "said"),
+    [
+        (["x", "--model", "nope:x"], 4, "There is no model 'nope:x'."),
+        (["x", "--model", "openai:gpt-5.2"], 4, "amanu auth set openai"),
+        (["x"], 4, "there is no API key"),
+        (["x", "--session", "nope"], 2, "There is no session nope."),
+        (["x", "--workspace", "nowhere"], 2, "is not a folder"),
+        (["x", "--model", "scripted:demo", "--allow", "((("], 2, "is not a rule"),
+        (["x", "--max-steps", "0"], 2, "invalid positive number value: '0'"),
+        (["x", "--mode", "wild"], 2, "invalid choice"),
+        (["  "], 2, "The prompt is empty."),
+    ],
+)
+def test_what_cannot_start(shop: Path, inside: Inside, arguments: list[str], code: int, said: str) -> None:
+    fails(inside.run(main, *arguments, cwd=shop), code, said)
+
+
+def test_an_error_in_json(shop: Path, inside: Inside) -> None:
+    done = inside.run(main, "x", "--model", "nope:x", "--output-format", "json", cwd=shop)
+    assert done.returncode == 4
+    assert json.loads(done.stdout)["error"]["kind"] == "modelNotFound"
+
+
+@pytest.mark.parametrize(
+    ("limit", "reason"), [(("--max-steps", "1"), "stepLimit"), (("--timeout", "0.5"), "timeLimit")]
+)
+def test_limits(shop: Path, inside: Inside, limit: tuple[str, str], reason: str) -> None:
+    model = script(shop.parent, {"calls": [call("list_directory", path=".")]}, SLOW)
+    done = inside.run(main, "x", "--model", model, *limit, "--output-format", "json", cwd=shop)
+    found = json.loads(done.stdout)
+    assert (done.returncode, found["reason"], found["exitCode"]) == (5, reason, 5)
+
+
+def test_trust_is_for_this_run_only(shop: Path, inside: Inside) -> None:
+    model = script(shop.parent, {"text": "x"})
+    arguments = ("x", "--model", model, "--output-format", "stream-json")
+    ran = [inside.run(main, *arguments, *more, cwd=shop) for more in (["--trust"], [])]
+    trusted = [json.loads(each.stdout.splitlines()[0])["trusted"] for each in ran]
+    assert trusted == [True, False]
+
+
+def test_every_call_completed_once(shop: Path, inside: Inside) -> None:
+    reads = [call("list_directory", path="."), call("glob", pattern="*")]
+    model = script(shop.parent, {"calls": reads}, {"text": "x"})
+    done = inside.run(main, "x", "--model", model, "--output-format", "stream-json", cwd=shop)
+    events = [EventMessage.model_validate_json(line).event for line in done.stdout.splitlines()[1:-1]]
+    ended = [event.item.item_id for event in events if isinstance(event, ItemCompleted)]
+    assert len(ended) == len(set(ended)) == 4
