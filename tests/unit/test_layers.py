@@ -33,7 +33,8 @@ MAY_IMPORT: dict[str, str] = {
     "amanu.sockets": "home",
     "amanu.logs": "home",
     # sessions
-    "amanu.sessions": "session inbox stream restore journal index home config auth consent agent models.registry workspace",
+    "amanu.sessions": "session inbox stream restore journal index home config auth consent agent "
+    "models.registry workspace",
     "amanu.session": "inbox stream restore journal config consent mentions conversation agent tools workspace "
     "models.registry models.families",
     "amanu.inbox": "restore agent.emit",
