@@ -109,68 +109,6 @@ def split_lines(text: str) -> list[str]:
     return io.StringIO(text, newline="").readlines()
 
 
-def line_end(self) -> LineEnd | None:
-        """The line end all lines have; None when there is none or they differ."""
-        return line_end(self.text)
-
-    @property
-    def final_newline(self) -> bool:
-        return self.text.endswith(("\n", "\r"))
-
-    def encode(self, text: str) -> bytes:
-        """`text` as bytes of this file. Raises `ToolError` when its encoding has no such character."""
-        return encode(text, self.encoding)
-
-    def with_text(self, text: str) -> "FileText":
-        return replace(self, text=text)
-
-
-def decode(data: bytes, path: Path) -> tuple[str, str]:
-    """(text, encoding), such that `encode` gives back `data`. Raises `ToolError` for binary data."""
-    for mark, name, codec in _BOMS:
-        if data.startswith(mark):
-            try:
-                text = data[len(mark) :].decode(codec)
-            except UnicodeDecodeError:
-                break
-            if encode(text, name) == data:
-                return text, name
-            break
-    if b"\0" in data[:_SNIFFED]:
-        raise ToolError(f"{path.name} is a binary file ({len(data):,} bytes); it cannot be read as text.")
-    try:
-        return data.decode("utf-8"), "utf-8"
-    except UnicodeDecodeError:
-        return data.decode("latin-1"), "latin-1"
-
-
-def encode(text: str, encoding: str) -> bytes:
-    """The bytes of `text`. Raises `ToolError` when the encoding has no such character."""
-    mark, codec = next(((mark, codec) for mark, name, codec in _BOMS if name == encoding), (b"", encoding))
-    try:
-        return mark + text.encode(codec)
-    except UnicodeEncodeError as error:
-        bad = text[error.start]
-        raise ToolError(
-            f"The file is in {encoding}, which cannot hold the character {bad!r} (U+{ord(bad):04X}). "
-            "Write the change without it."
-        ) from None
-
-
-def sha256(data: bytes) -> str:
-    return hashlib.sha256(data).hexdigest()
-
-
-def split_lines(text: str) -> list[str]:
-    """Lines with their ends. Only LF, CRLF and CR end a line, as in LSP; not form feed or U+2028, as
-    `str.splitlines` has it."""
-    if "\r" in text:
-        return io.StringIO(text, newline="").readlines()
-    *lines, last = text.split("\n")  # three times as fast; a preview of a big file splits several times
-    lines = [line + "\n" for line in lines]
-    return [*lines, last] if last else lines
-
-
 def line_end(text: str) -> LineEnd | None:
     """The line end all lines of `text` have; None when there is none or they differ."""
     if "\r" not in text:
