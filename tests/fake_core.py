@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from collections.abc import Mapping
 from typing import Any
 
 from amanu.stream import Client
@@ -127,9 +128,21 @@ class FakeSession:
         self.state.title = title
 
 
+class FakeRegistry:
+    def __init__(self) -> None:
+        self.warmed: list[str] = []
+
+    def default(self, environment: Mapping[str, str]) -> str | None:
+        return "fake:one" if "NAME" in environment else None
+
+    async def warm(self, vendor: str) -> None:
+        self.warmed.append(vendor)
+
+
 class FakeSessions:
     def __init__(self) -> None:
         self.overlay = Overlay()
+        self.registry = FakeRegistry()
         self.sessions: dict[str, FakeSession] = {}
         self.clients: list[Client] = []
         self.down = False

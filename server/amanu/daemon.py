@@ -37,12 +37,10 @@ log = logging.getLogger(__name__)
 def main(
     argv: Sequence[str],
     make_core: "Callable[[], Sessions] | None" = None,
-    warm: Callable[[], None] | None = None,
 ) -> int:
     """Serve until idle, told to go, or replaced. Returns 0, or 1 with a sentence on stderr when it cannot start.
 
-    `make_core` makes the sessions; None makes the real ones from the user's settings. `warm` imports what will be
-    needed soon; called in a thread after a client's `initialized`.
+    `make_core` makes the sessions; None makes the real ones from the user's settings.
     """
     parser = argparse.ArgumentParser(prog="amanu daemon", description="Serve all editors of this user.")
     parser.add_argument("--ready", type=int, metavar="FD", help="write a byte there when listening")
@@ -58,9 +56,7 @@ def main(
         print(f"{error}", file=sys.stderr)
         return 1
     _hide_memory()
-    if make_core is None:
-        make_core = lambda: _sessions(home)  # noqa: E731
-    return asyncio.run(Daemon(home, settings.idle_seconds, make_core, warm).serve(ready))
+    return asyncio.run(Daemon(home, settings.idle_seconds, make_core or _sessions).serve(ready))
 
 
 class Daemon:
@@ -71,12 +67,10 @@ class Daemon:
         home: Home,
         idle_seconds: float,
         make_core: "Callable[[], Sessions]",
-        warm: Callable[[], None] | None = None,
     ) -> None:
         self._home = home
         self._idle_seconds = idle_seconds
         self._make_core = make_core
-        self._warm = warm
         self._clients: dict[asyncio.Task[None], asyncio.StreamReader] = {}
         self._changed = asyncio.Event()
         self._stop = False
@@ -194,17 +188,15 @@ class Daemon:
             writer,
             environment=hello["environment"],
             answered=hello.get("answered") is True,
-            warm=self._warm,
         )
         code = await connection.run()
         await finish(writer, b"\0%d" % code)
 
 
-def _sessions(home: Home) -> "Sessions":
-    from amanu.config import load_settings
-    from amanu.sessions import Sessions
+def _sessions() -> "Sessions":
+    from amanu.sessions import open_sessions
 
-    return Sessions(home, load_settings(home, os.environ))
+    return open_sessions()
 
 
 async def _somebody_listens(path: Path) -> bool:

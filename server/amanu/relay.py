@@ -27,8 +27,8 @@ from amanu.lsp.frames import frame
 from amanu.sockets import peer_uid, socket_path
 
 STDIN, STDOUT = 0, 1
-START_SECONDS = 30.0
-"""For a daemon to start; imports on a cold disk take seconds."""
+START_SECONDS = 60.0
+"""For a daemon to start; imports on a cold disk of a busy machine take long."""
 PARENT_SECONDS = 1.0
 """Between two looks whether the parent is still ours."""
 END_SECONDS = 5.0

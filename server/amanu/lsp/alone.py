@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 STDIN, STDOUT = 0, 1
 
 
-def serve_alone(make_core: "Callable[[], Sessions]", warm: Callable[[], None] | None = None) -> int:
+def serve_alone(make_core: "Callable[[], Sessions]") -> int:
     """Serve one client on stdin and stdout. Returns the exit code LSP wants.
 
     `make_core` is called after `initialize` is answered, in the event loop: it may import what it likes. Two threads
@@ -45,7 +45,6 @@ def serve_alone(make_core: "Callable[[], Sessions]", warm: Callable[[], None] | 
             environment=dict(os.environ),
             received=first.received,
             answered=first.answered,
-            warm=warm,
         )
         try:
             return await connection.run()

@@ -53,7 +53,7 @@ P = TypeVar("P", bound=_OfSession)
 
 class Connection:
     """`environment` is the client's; `received` what was read of it before, and `answered` whether `initialize` in
-    that is answered already (early.py). `warm` is called once, in a thread, after `initialized`."""
+    that is answered already (early.py)."""
 
     def __init__(
         self,
@@ -64,7 +64,6 @@ class Connection:
         environment: Mapping[str, str],
         received: bytes = b"",
         answered: bool = False,
-        warm: Callable[[], None] | None = None,
     ) -> None:
         self.name = ""
         self.environment: Mapping[str, str] = environment
@@ -80,7 +79,6 @@ class Connection:
         self._sessions = sessions
         self._reader = reader
         self._received = received
-        self._warm = warm
         self._attached: dict[str, Session] = {}
         self._speaks_amanu = False
         self._exit = False
@@ -261,11 +259,11 @@ class Connection:
         return result
 
     def _initialized(self, params: Any) -> None:
-        if self._warm is not None:
-            warm, self._warm = self._warm, None
-            task = asyncio.create_task(asyncio.to_thread(warm))
-            _running.add(task)
-            task.add_done_callback(_running.discard)
+        """Import the likely vendor's SDK while the person still types. The one permitted stall."""
+        registry = self._sessions.registry
+        model_id = registry.default(self.environment)
+        if model_id is not None:
+            _keep(asyncio.create_task(registry.warm(model_id.partition(":")[0])))
 
     def _shutdown(self, params: Any) -> None:
         self.protocol.state = "shutdown"
@@ -344,14 +342,17 @@ async def connect_in_process(
         await connection.run()
         await finish(writer)
 
-    task = asyncio.create_task(serve())
-    _running.add(task)
-    task.add_done_callback(_running.discard)
+    _keep(asyncio.create_task(serve()))
     return await asyncio.open_connection(sock=theirs)
 
 
 _running: set[asyncio.Task[None]] = set()
 """Tasks nobody awaits, kept from being collected."""
+
+
+def _keep(task: asyncio.Task[None]) -> None:
+    _running.add(task)
+    task.add_done_callback(_running.discard)
 
 
 def alive(process: int) -> bool:

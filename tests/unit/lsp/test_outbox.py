@@ -105,8 +105,8 @@ def stop(wire: Wire) -> None:
 async def test_a_client_that_does_not_read_gets_the_present_state(wire: Wire) -> None:
     wire.emit(TurnStarted(turn_id="t", prompt_id="p", model_id="m"))
     wire.emit(ItemStarted(item=answer("a")))
-    for _ in range(500):
-        wire.emit(ItemDelta(item_id="a", text="x" * 16 * KB))
+    for _ in range(125):
+        wire.emit(ItemDelta(item_id="a", text="x" * 64 * KB))
     assert wire.box.unsent < module.HOLD + 100 * KB, "8 MB of deltas, and no more than the limit is kept"
     resume(wire)
     await wire.read_all()
@@ -118,9 +118,9 @@ async def test_events_that_are_no_deltas_come_in_order(wire: Wire) -> None:
     wire.emit(ItemStarted(item=answer("a")))
     wire.emit(ItemStarted(item=answer("b")))
     wire.emit(ItemStarted(item=answer("c")))
-    for _ in range(200):
+    for _ in range(40):
         for item_id in "abc":
-            wire.emit(ItemDelta(item_id=item_id, text="x" * 16 * KB))
+            wire.emit(ItemDelta(item_id=item_id, text="x" * 64 * KB))
     wire.emit(ItemsWithdrawn(item_ids=["b"], reason="retry"))
     wire.emit(ItemCompleted(item=answer("a", "done")))
     for _ in range(10):
@@ -165,9 +165,9 @@ async def test_a_client_that_acknowledges_is_counted_by_what_it_has_drawn(wire: 
 async def test_a_client_that_never_acknowledges_is_counted_by_what_is_unsent(wire: Wire) -> None:
     resume(wire)
     wire.emit(ItemStarted(item=answer("a")))
-    for _ in range(200):
-        for _ in range(25):
-            wire.emit(ItemDelta(item_id="a", text="x" * KB))
+    for _ in range(20):
+        for _ in range(10):
+            wire.emit(ItemDelta(item_id="a", text="x" * 16 * KB))
         while wire.expected <= wire.seq:
             await wire.read()
     assert wire.replaced == 0
