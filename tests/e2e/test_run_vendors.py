@@ -1,0 +1,90 @@
+"""`amanu run` on a small real project, real SDKs, against strict services of all three wires: thought, parallel reads,
+edit allowed by rule, tests run, exit 0, nothing refused, no lint."""
+
+import asyncio
+import json
+import os
+import shutil
+import sys
+from collections.abc import Callable
+from importlib.resources import as_file, files
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from strict.anthropic import Anthropic
+from strict.gemini import Gemini
+from strict.http import Say, Script, Service, ToolUse
+from strict.openai import OpenAI
+
+VENDORS: list[tuple[Callable[[Script], Service], str, dict[str, str]]] = [
+    (Anthropic, "anthropic:claude-opus-5-5", {"ANTHROPIC_API_KEY": "sk-ant-test", "ANTHROPIC_BASE_URL": "{url}"}),
+    (Anthropic, "anthropic:claude-haiku-4-5", {"ANTHROPIC_API_KEY": "sk-ant-test", "ANTHROPIC_BASE_URL": "{url}"}),
+    (Gemini, "gemini:gemini-3.5-flash", {"GEMINI_API_KEY": "AIza-test", "GOOGLE_GEMINI_BASE_URL": "{url}"}),
+    (Gemini, "gemini:gemini-2.5-pro", {"GEMINI_API_KEY": "AIza-test", "GOOGLE_GEMINI_BASE_URL": "{url}"}),
+    (OpenAI, "openai:gpt-5.1", {"OPENAI_API_KEY": "sk-test", "OPENAI_BASE_URL": "{url}/v1"}),
+]
+TESTS = "python3 -m unittest"
+
+SCRIPT = [
+    Say(
+        thought="**Looking** at both files",
+        text="I will read the till and its tests first.",
+        calls=[ToolUse("read_file", {"path": "cart.py"}), ToolUse("read_file", {"path": "test_cart.py"})],
+    ),
+    Say(
+        thought="**Two mistakes**",
+        text="Both are one-line fixes.",
+        calls=[
+            ToolUse(
+                "edit_file",
+                {"path": "cart.py", "old_text": "sum(item.price for", "new_text": "sum(item.price * item.quantity for"},
+            ),
+            ToolUse(
+                "edit_file",
+                {"path": "cart.py", "old_text": "if amount > FREE", "new_text": "if amount >= FREE"},
+            ),
+        ],
+    ),
+    Say(text="Now the tests.", calls=[ToolUse("run_shell_command", {"command": TESTS})]),
+    Say(text="All green."),
+]
+
+
+@pytest.mark.parametrize(("make", "model", "variables"), VENDORS, ids=[model for _, model, _ in VENDORS])
+async def test_the_main_job(
+    make: Callable[[Script], Service], model: str, variables: dict[str, str], tmp_path: Path
+) -> None:
+    shop = tmp_path / "shop"
+    with as_file(files("amanu.cli") / "sample") as sample:
+        shutil.copytree(sample, shop)
+    service = make(list(SCRIPT))
+    url = await service.start()
+    environment = {name: value.format(url=url) for name, value in variables.items()}
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-P", "-m", "amanu", "run", "The tests fail. Mend it.", "--model", model),
+        *("--workspace", str(shop), "--allow", "@write(*.py)", "--allow", f"run_shell_command({TESTS})"),
+        *("--output-format", "json"),
+        env={**os.environ, **environment},
+        cwd=tmp_path,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+        stdin=asyncio.subprocess.DEVNULL,
+    )
+    out, err = await process.communicate()
+    await service.stop()
+    assert process.returncode == 0, err.decode()
+    assert not service.refused and not service.lint
+    result: dict[str, Any] = json.loads(out)
+    assert result["reason"] == "completed"
+    assert "All green." in result["result"]
+    states = [(call["tool"], call["state"]) for call in result["toolCalls"]]
+    edits = [("edit_file", "succeeded")] * 2
+    assert states == [("read_file", "succeeded")] * 2 + edits + [("run_shell_command", "succeeded")]
+    text = (shop / "cart.py").read_text()
+    assert "item.price * item.quantity" in text and "amount >= FREE" in text
+    assert "OK" in service.requests[3].body.decode()  # the model saw the tests pass
+    assert len(service.requests) == 4
+    for request in service.requests:  # tools in every request
+        assert "run_shell_command" in request.body.decode()
