@@ -2,6 +2,7 @@
 
 import argparse
 import asyncio
+import os
 import sys
 import time
 from collections.abc import Awaitable, Callable
@@ -89,7 +90,9 @@ class Wanted:
 async def _chat(wanted: Wanted, *, alone: bool) -> int:
     from prompt_toolkit.patch_stdout import patch_stdout
 
+    from amanu import logs
     from amanu.cli.connect import connect
+    from amanu.config import load_settings
     from amanu.home import find_home
 
     async def connector() -> Client:
@@ -98,10 +101,12 @@ async def _chat(wanted: Wanted, *, alone: bool) -> int:
     with patch_stdout(raw=True):
         paper = open_paper(sys.stdout)
         try:
-            history = find_home().make().state / "chat-history"
+            home = find_home().make()
+            if alone:
+                logs.start(home, load_settings(home, os.environ).log_level)
             return await Chat(wanted, connector, paper, alone=alone).run(
                 lambda chat: Terminal(
-                    history=history,
+                    history=home.state / "chat-history",
                     roots=wanted.roots,
                     commands=list(COMMANDS),
                     above=chat.above,

@@ -4,11 +4,12 @@ import asyncio
 import contextlib
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 from amanu.cli.client import Client, Disconnected
 from amanu.cli.text import one_line
-from amanu.home import Home, find_home
+from amanu.home import find_home
 from amanu_protocol.errors import AmanuError
 
 RELAY = (sys.executable, "-P", "-m", "amanu.relay")
@@ -16,10 +17,11 @@ RELAY = (sys.executable, "-P", "-m", "amanu.relay")
 LEAVE_SECONDS = 3.0
 
 
-async def connect(*, roots: Sequence[str] = (), alone: bool = False, home: Home | None = None) -> Client:
-    """A connection that shook hands. `home` is for `alone` only. Raises AmanuError when there is none to be had."""
+async def connect(*, roots: Sequence[str] = (), alone: bool = False, home: Path | None = None) -> Client:
+    """A connection that shook hands. `alone`: to a core in this process, with all it keeps under `home` if that is
+    given. Raises AmanuError when there is none to be had."""
     if alone or os.name == "nt":
-        return await _in_process(roots, home or find_home())
+        return await _in_process(roots, {**os.environ, **({"AMANU_HOME": str(home)} if home else {})})
     return await _by_relay(roots)
 
 
@@ -28,13 +30,12 @@ async def connect_running() -> Client:
     return await connect(alone=not await _somebody_listens())
 
 
-async def _in_process(roots: Sequence[str], home: Home) -> Client:
-    from amanu.config import load_settings
+async def _in_process(roots: Sequence[str], environ: Mapping[str, str]) -> Client:
     from amanu.lsp.server import connect_in_process
-    from amanu.sessions import Sessions
+    from amanu.sessions import open_sessions
 
-    sessions = Sessions(home.make(), load_settings(home, os.environ))
-    client = Client(*await connect_in_process(sessions, dict(os.environ)))
+    sessions = open_sessions(environ)
+    client = Client(*await connect_in_process(sessions, environ))
     client.at_close(sessions.shutdown)
     return await _initialized(client, roots)
 

@@ -24,7 +24,6 @@ from amanu.cli.person import Interrupted, Terminal
 from amanu.cli.render import Renderer, indent
 from amanu.cli.text import stripped, visible
 from amanu.cli.view import GUARD_SECONDS, SessionView, create, mint
-from amanu.home import find_home
 from amanu_protocol.errors import AmanuError
 from amanu_protocol.requests import SessionCreateParams
 from amanu_protocol.state import SessionState
@@ -86,7 +85,7 @@ async def demo(folder: Path, out: TextIO, *, interactive: bool) -> int:
 
 
 async def _turn(folder: Path, shop: Path, paper: Paper, out: TextIO, interactive: bool) -> int:
-    home = find_home({"AMANU_HOME": str(folder / "home")})  # the person's own sessions and rules stay out of it
+    home = folder / "home"  # the person's own sessions and rules stay out of it
     client = await connect(roots=[str(shop)], alone=True, home=home)
     try:
         params = SessionCreateParams(session_id=mint(), roots=[str(shop)], mode="ask", model_id=MODEL)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from prompt_toolkit import PromptSession
+    from prompt_toolkit.completion import Completer
     from prompt_toolkit.input import Input
     from prompt_toolkit.key_binding import KeyBindings
     from prompt_toolkit.output import Output
@@ -49,7 +50,7 @@ class Terminal:
         self._draft = ""
         self._prompt: PromptSession[str] = PromptSession(
             history=FileHistory(str(history)) if history is not None else InMemoryHistory(),
-            completer=_completer(roots, commands),
+            completer=prompt_completer(roots, commands),
             complete_while_typing=False,
             key_bindings=_keys(),
             multiline=True,
@@ -160,7 +161,8 @@ def _keys() -> "KeyBindings":
     return keys
 
 
-def _completer(roots: Sequence[str], commands: Sequence[str]) -> Any:
+def prompt_completer(roots: Sequence[str], commands: Sequence[str]) -> "Completer":
+    """Completes commands and the paths of mentions."""
     from prompt_toolkit.completion import CompleteEvent, Completer, Completion, PathCompleter
     from prompt_toolkit.document import Document
 

@@ -129,12 +129,14 @@ async def run(options: Options, output: Format, out: TextIO, err: TextIO) -> int
 
 
 async def _turn(options: Options, output: Format, report: Report, out: TextIO, err: TextIO, paper: Paper) -> int:
+    from amanu import logs
     from amanu.config import load_settings
     from amanu.home import find_home
     from amanu.sessions import Sessions
 
     home = find_home().make()
     settings = load_settings(home, os.environ)
+    logs.start(home, settings.log_level)
     limits = {"steps": options.max_steps, "seconds": options.seconds, "cost_usd": options.max_cost}
     given = {name: value for name, value in limits.items() if value is not None}
     settings = settings.model_copy(update={"limits": settings.limits.model_copy(update=given)})

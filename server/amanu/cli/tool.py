@@ -94,6 +94,7 @@ class Use:
 async def run(use: Use, environ: Mapping[str, str]) -> dict[str, Any]:
     """Use the tool. Raises AmanuError for a rule or settings that are wrong; what the tool does wrong is in the
     answer. Ctrl-C cancels it in order."""
+    from amanu import logs
     from amanu.agent.approval import Approvals
     from amanu.agent.calls import Calls
     from amanu.agent.policy import Rule, parse
@@ -109,6 +110,7 @@ async def run(use: Use, environ: Mapping[str, str]) -> dict[str, Any]:
 
     home = find_home(environ).make()
     settings = load_settings(home, environ)
+    logs.start(home, settings.log_level)
     consent = Consent(home.config, settings.rules)
     names = [str(root) for root in use.roots]
     trusted = consent.is_trusted(names)

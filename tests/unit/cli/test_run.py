@@ -144,3 +144,10 @@ def test_every_call_completed_once(shop: Path, inside: Inside) -> None:
     events = [EventMessage.model_validate_json(line).event for line in done.stdout.splitlines()[1:-1]]
     ended = [event.item.item_id for event in events if isinstance(event, ItemCompleted)]
     assert len(ended) == len(set(ended)) == 4
+
+
+def test_what_happens_is_logged_where_amanu_logs_looks(shop: Path, inside: Inside) -> None:
+    from amanu.home import find_home
+
+    inside.run(main, "x", "--model", script(shop.parent, {"text": "x"}), cwd=shop)
+    assert (find_home().logs / "daemon.log").exists()

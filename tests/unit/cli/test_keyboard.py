@@ -1,0 +1,85 @@
+"""What a person types: mentions, completion, their editor; and the line that moves meanwhile."""
+
+import asyncio
+import io
+from pathlib import Path
+
+import pytest
+from prompt_toolkit.completion import CompleteEvent
+from prompt_toolkit.document import Document
+
+from amanu.cli.live import TICK_SECONDS, LivePaper
+from amanu.cli.mentions import line_mentions
+from amanu.cli.paper import PlainPaper
+from amanu.cli.person import edit_text, prompt_completer
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    (tmp_path / "src").mkdir()
+    (tmp_path / "src" / "app.py").write_text("x\n")
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("look at @src/app.py:2-3, please", [("src/app.py", 2, 3)]),
+        ("@src/app.py:7", [("src/app.py", 7, 7)]),
+        ("@src/app.py:7-2", [("src/app.py", 7, 7)]),
+        ("@src/app.py:1 and @src/app.py:1 and @src/app.py:2", [("src/app.py", 1, 1), ("src/app.py", 2, 2)]),
+        ("@src/app.py", []),
+        ("@nope.py:1", []),
+        ("me@src/app.py:1", []),
+        ("@src/app.py:0", []),
+    ],
+)
+def test_lines_of_files(root: Path, text: str, expected: list[tuple[str, int, int]]) -> None:
+    found = line_mentions(text, [str(root)])
+    assert [(each.path, each.start_line, each.end_line) for each in found] == expected
+
+
+@pytest.mark.parametrize(
+    ("typed", "expected"),
+    [
+        ("/mo", ["/mode", "/model"]),
+        ("say /mo", []),
+        ("see @src/a", ["pp.py"]),
+        ("see @s", ["rc"]),
+        ("see s", []),
+        ("", []),
+    ],
+)
+def test_completion(root: Path, typed: str, expected: list[str]) -> None:
+    completer = prompt_completer([str(root)], ["/mode", "/model", "/quit"])
+    assert [each.text for each in completer.get_completions(Document(typed), CompleteEvent())] == expected
+
+
+@pytest.mark.parametrize(
+    ("editor", "expected"),
+    [
+        ("sed -i s/two/zwei/", "one\r\nzwei\udc80\n"),
+        ("true", "one\r\ntwo\udc80\n"),
+        ("false", None),
+        ("/no/such", None),
+    ],
+)
+def test_the_persons_editor(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, editor: str, expected: str | None) -> None:
+    monkeypatch.setenv("EDITOR", editor)
+    monkeypatch.delenv("VISUAL", raising=False)
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setattr("tempfile.tempdir", None)
+    assert edit_text("one\r\ntwo\udc80\n", ".txt") == expected
+    assert list(tmp_path.iterdir()) == [], "nothing is left behind"
+
+
+async def test_the_live_line_gives_way_to_what_stays() -> None:
+    out = io.StringIO()
+    live = LivePaper(PlainPaper(out), out, lambda: "… working")
+    live.start()
+    await asyncio.sleep(TICK_SECONDS * 1.5)
+    live.line(("", "done"))
+    await live.stop()
+    shown = out.getvalue()
+    assert shown.index("… working") < shown.index("\r\x1b[K", 1) < shown.index("done\n")
+    assert shown.endswith("done\n") or shown.endswith("\x1b[K")
