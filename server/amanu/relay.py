@@ -168,7 +168,6 @@ def _hello(link: socket.socket, first: First) -> bool:
     hello = {
         "version": __version__,
         "answered": first.answered,
-        "ended": first.ended,
         "environment": dict(os.environ),
     }
     try:

@@ -120,8 +120,6 @@ class First(NamedTuple):
 
     received: bytes
     answered: bool
-    ended: bool
-    """The client closed its side."""
 
 
 def answer_first(read: Callable[[], bytes], write: Callable[[bytes], None]) -> First:
@@ -140,9 +138,9 @@ def answer_first(read: Callable[[], bytes], write: Callable[[bytes], None]) -> F
             reply = _reply(found[0])
             if reply is not None:
                 write(frame(reply))
-            return First(bytes(received), reply is not None, False)
+            return First(bytes(received), reply is not None)
         if not data or frames.in_header:
-            return First(bytes(received), False, not data)
+            return First(bytes(received), False)
 
 
 def read_descriptor(descriptor: int) -> Callable[[], bytes]:

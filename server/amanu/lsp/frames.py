@@ -54,11 +54,6 @@ class Frames:
         unfinished means that the sender does not speak this protocol."""
         return not self._broken and self._length is None and bool(self._buffer)
 
-    @property
-    def inside(self) -> bool:
-        """A frame has begun and is not complete: an end of the stream here is a cut."""
-        return not self._broken and (self._length is not None or bool(self._buffer))
-
     def _next(self) -> bytes | Broken | None:
         if self._length is None:
             header = self._header()
