@@ -1,10 +1,11 @@
 """`amanu chat` at a pseudo terminal, over the relay, with the user's daemon."""
 
-import contextlib
 import os
 import pty
 import re
 import signal
+import socket
+import struct
 import subprocess
 import time
 from collections.abc import Iterator
@@ -13,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from amanu.home import find_home
+from amanu.sockets import socket_path
 from e2e.cli import AMANU, amanu, call, script
 
 SECONDS = 40.0
@@ -74,10 +76,10 @@ class Screen:
 def daemon() -> Iterator[None]:
     """Whatever daemon was started is ended."""
     yield
-    log = find_home().logs / "daemon.log"
-    for number in re.findall(r"^\S+ \S+ (\d+) .* listens on", log.read_text(), re.MULTILINE):
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(int(number), signal.SIGTERM)
+    with socket.socket(socket.AF_UNIX) as link:
+        link.connect(os.fspath(socket_path(find_home())))
+        credentials = link.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i"))
+    os.kill(struct.unpack("3i", credentials)[0], signal.SIGTERM)
 
 
 @pytest.mark.usefixtures("daemon")
