@@ -23,7 +23,7 @@ class Pending:
     """A question waiting for the person."""
 
     approval: Approval
-    subject: Subject
+    subjects: tuple[Subject, ...]
     answer: "asyncio.Future[Decision]"
     asked: float = field(default_factory=time.monotonic)
 
@@ -75,13 +75,16 @@ class Approvals:
             *self._stored(),
         )
 
-    def verdict(self, subject: Subject) -> Verdict:
-        return decide(self.rules(), subject)
+    def verdict(self, subjects: Sequence[Subject]) -> Verdict:
+        """The strictest verdict on any of them."""
+        rules = self.rules()
+        verdicts = [decide(rules, subject) for subject in subjects]
+        return min(verdicts, key=lambda verdict: ("deny", "ask", "allow").index(verdict.decision))
 
     async def decide(self, call_id: str, preview: Preview, asking: Callable[[], None]) -> Decision:
         """Settle one call: by rule where one matches, else by asking (`asking` is called just before). Waits as
         long as the person takes; no time-out ever means yes. Cancelling the task withdraws the question."""
-        verdict = self.verdict(preview.subject)
+        verdict = self.verdict((preview.subject, *preview.also))
         if verdict.decision == "allow":
             return self._settle(call_id, Decision(outcome="allowed", by="rule", rule=verdict.rule))
         if verdict.decision == "deny":
@@ -133,7 +136,7 @@ class Approvals:
             proposal_id=preview.proposal_id,
             asked_at=int(time.time() * 1000),
         )
-        pending = Pending(approval, preview.subject, asyncio.get_running_loop().create_future())
+        pending = Pending(approval, (preview.subject, *preview.also), asyncio.get_running_loop().create_future())
         if not self._pending:
             self._waiting_since = time.monotonic()
         self._pending[call_id] = pending
@@ -154,7 +157,7 @@ class Approvals:
         offered = {offer.scope: offer.rule for offer in pending.approval.scopes}
         if params.scope not in offered:
             raise AmanuError("invalidRule", f"This cannot be remembered for the scope {params.scope!r}.")
-        rule = remember(params.rule or offered[params.scope], params.scope, pending.subject)
+        rule = remember(params.rule or offered[params.scope], params.scope, pending.subjects[0])
         match params.scope:
             case "turn":
                 self._turn_rules.append(rule)
@@ -167,7 +170,7 @@ class Approvals:
     def _answer_covered(self) -> None:
         """A rule was just saved: questions it covers need no further answer."""
         for call_id, pending in list(self._pending.items()):
-            verdict = self.verdict(pending.subject)
+            verdict = self.verdict(pending.subjects)
             if verdict.decision == "allow":
                 self._answer(call_id, Decision(outcome="allowed", by="rule", rule=verdict.rule))
 

@@ -3,7 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Generic, TypeVar
+from typing import Any, ClassVar, Generic, TypeVar, cast
 
 from pydantic import BaseModel, ConfigDict
 
@@ -111,36 +111,36 @@ class Tool(ABC, Generic[P]):
 
 
 def tool_schema(params: type[BaseModel]) -> dict[str, Any]:
-    """JSON Schema that all vendors accept: one object, no `$ref`, no titles, no top-level unions."""
+    """JSON Schema that all vendors accept: one object, no `$ref`, no titles, no null types, no top-level unions."""
     schema = params.model_json_schema()
     definitions: dict[str, Any] = schema.pop("$defs", {})
 
     def clean(node: Any) -> Any:
-        if isinstance(node, list):
-            return [clean(each) for each in node]  # pyright: ignore[reportUnknownVariableType]
-        if not isinstance(node, dict):
-            return node
-        if "$ref" in node:
-            return clean(definitions[node["$ref"].rsplit("/", 1)[-1]])
-        out: dict[str, Any] = {}
-        for key, value in node.items():  # pyright: ignore[reportUnknownVariableType]
-            if key == "title" and isinstance(value, str):
-                continue
-            if key == "properties":
-                out[key] = {name: clean(each) for name, each in value.items()}  # pyright: ignore
-            else:
-                out[key] = clean(value)
-        options = out.get("anyOf")
-        if isinstance(options, list):
-            kept = [option for option in options if option != {"type": "null"}]  # pyright: ignore
-            if len(kept) == 1:  # Optional[X]: an absent key says None; "null" types are refused by some vendors
-                del out["anyOf"]
-                out = {**kept[0], **out}
-                if out.get("default", "") is None:
-                    del out["default"]
-        return out
+        match node:
+            case list():
+                return [clean(each) for each in cast("list[Any]", node)]
+            case {"$ref": str(reference), **rest}:
+                return clean({**definitions[reference.rsplit("/", 1)[-1]], **rest})
+            case {"anyOf": [option, {"type": "null"}], **rest}:  # an absent key says None
+                rest.pop("default", None)
+                return clean({**option, **rest})
+            case dict():
+                return {key: value if key == "default" else clean_member(key, value) for key, value in _members(node)}
+            case _:
+                return node
+
+    def clean_member(key: str, value: Any) -> Any:
+        if key == "properties":
+            return {name: clean(each) for name, each in _members(value)}
+        return clean(value)
 
     cleaned = clean(schema)
     cleaned.pop("description", None)
     cleaned.setdefault("properties", {})
     return cleaned
+
+
+def _members(node: Any) -> list[tuple[str, Any]]:
+    """The members of a schema object that mean something to a model."""
+    members = cast("dict[str, Any]", node).items()
+    return [(key, value) for key, value in members if not (key == "title" and isinstance(value, str))]
