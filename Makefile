@@ -21,7 +21,7 @@ demo: setup  ## the main job on a small sample project, with a scripted model an
 	@$(BIN)/amanu demo
 
 test: setup  ## all tests; what is skipped is listed
-	@$(BIN)/python -m pytest -n 2 --dist worksteal -q -rs
+	@$(BIN)/python -m pytest -n 2 --dist worksteal -q -rfEs
 
 check: setup .tools/typescript/.installed  ## formatting, lints, types, layers, generated files
 	@$(BIN)/ruff format --check --quiet . || { echo "run: make format"; exit 1; }

@@ -24,7 +24,7 @@ MAY_IMPORT: dict[str, str] = {
     # fronts
     "amanu.cli": "sessions session home config auth logs sockets relay daemon tools workspace lsp.server storage "
     "models.registry models.families",
-    "amanu.cli.tool": "cli agent consent conversation journal tools workspace home config",  # one call, no session
+    "amanu.cli.tool": "cli agent consent conversation journal tools workspace home config logs",  # one call, no session
     "amanu.lsp": "sessions session workspace.overlay relay",
     "amanu.lsp.early": "lsp.frames",
     "amanu.lsp.frames": "",
