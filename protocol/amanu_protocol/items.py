@@ -82,6 +82,8 @@ class Decision(Wire):
     scope: Scope | None = None
     reason: str | None = None
     """What the person said when rejecting; it goes to the model."""
+    permitted_by: str | None = None
+    """Denied because nobody could be asked: the rule that would have allowed it."""
 
 
 # Items ---------------------------------------------------------------------------------------------

@@ -91,8 +91,11 @@ class SessionState(Wire):
     def last(self, count: int) -> "SessionState":
         """A state of its own with the last items only; `hasEarlier` says whether that leaves some out."""
         items = self.items[-count:]
-        values = dict(self) | {"items": items, "has_earlier": len(items) < len(self.items)}
-        return SessionState(**values | {"proposals": list(self.proposals)})
+        earlier = self.has_earlier or len(items) < len(self.items)
+        proposals = list(self.proposals)
+        return SessionState.model_validate(
+            {**dict(self), "items": items, "has_earlier": earlier, "proposals": proposals}, by_name=True
+        )
 
     def item(self, item_id: str) -> Item | None:
         """The item of that id, or None. Constant time."""

@@ -9,7 +9,7 @@ import os
 import tomllib
 from collections.abc import Collection, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from amanu.agent.policy import Rule, parse
 from amanu.config import RuleTexts, workspace_rules
@@ -95,5 +95,8 @@ def _rules(texts: RuleTexts, origin: str) -> list[Rule]:
 
 
 def _allowed(table: Any, origin: str) -> list[Rule]:
-    texts: list[Any] = table.get("allow", []) if isinstance(table, dict) else []  # pyright: ignore[reportUnknownMemberType,reportUnknownVariableType]
-    return [Rule("allow", str(text), origin) for text in texts]
+    match table:
+        case {"allow": [*texts]}:
+            return [Rule("allow", str(text), origin) for text in cast("list[object]", texts)]
+        case _:
+            return []

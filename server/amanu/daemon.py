@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 HELLO_SECONDS = 10.0
 
-log = logging.getLogger(__name__)
+log = logging.getLogger("amanu.daemon")  # run as `-m`, its name is `__main__`
 
 
 def main(

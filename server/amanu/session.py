@@ -69,7 +69,6 @@ class Services:
     registry: "Registry"
     overlay: Overlay
     consent: Consent
-    ripgrep: str | None = None
     headless: bool = False
     """Nobody is there to ask: what would be asked is denied."""
     changed: Callable[["Session"], None] = lambda session: None
@@ -91,7 +90,7 @@ class Session:
         self._task: asyncio.Task[None] | None = None
         self._usage = self.state.usage or spending.NOTHING
         roots = [Path(root) for root in self.state.roots]
-        self._workspace = Workspace(roots, services.overlay, ripgrep=services.ripgrep)
+        self._workspace = Workspace(roots, services.overlay)
         self._proposals = Proposals(self._workspace, self._proposal_changed, journal.save_preimage)
         self._approvals = Approvals(
             self.emit,
@@ -114,6 +113,8 @@ class Session:
             return
         for event, entry in self._closing:
             self.emit(event, entry)
+        if self._journal.damage:
+            self._say(None, Ending("failed", self._journal.damage, kind="storageError"))
         self._closing = []
         self._proposals.restore(self.state.proposals)
 
@@ -122,6 +123,8 @@ class Session:
     def attach(self, client: Client, epoch: int | None, since_seq: int | None) -> SessionAttachResult:
         """The events the client missed, or the state when they are no longer here; the client gets all further
         events."""
+        if client.ripgrep is not None:
+            self._workspace.ripgrep = client.ripgrep
         from_seq = self.emit.attach(client)
         if epoch == self.emit.epoch and since_seq is not None:
             missed = self.emit.since(since_seq)
@@ -330,7 +333,7 @@ class Session:
         except asyncio.CancelledError:
             ending = Ending("cancelled")
         except AmanuError as error:
-            ending = Ending("failed", str(error), can_continue=True)
+            ending = Ending("failed", str(error), can_continue=True, kind=error.kind)
         except Exception:
             log.exception("turn %s failed unexpectedly", turn.turn_id)
             ending = Ending("failed", "An internal error of Amanu ended the turn; see `amanu logs`.", can_continue=True)
@@ -359,7 +362,7 @@ class Session:
             try:
                 await self._start(prompt)
             except AmanuError as error:
-                self._say(None, Ending("failed", str(error)))
+                self._say(None, Ending("failed", str(error), kind=error.kind))
 
     def _report(self, proposal_id: str) -> str:
         calls = self._proposals.get(proposal_id).tool_call_ids
@@ -376,7 +379,7 @@ class Session:
             item_id=f"{turn_id or 'session'}.{self.emit.seq}.end",
             turn_id=turn_id,
             level=level,
-            code=ending.reason,
+            code=ending.kind or ending.reason,
             text=ending.message,
         )
         self.emit(ItemCompleted(item=notice))

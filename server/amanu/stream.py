@@ -48,6 +48,11 @@ class Client(Protocol):
         """Absolute paths the client declared trusted."""
         ...
 
+    @property
+    def ripgrep(self) -> str | None:
+        """Path of a ripgrep the editor ships."""
+        ...
+
     def send(self, message: EventMessage) -> None:
         """Pass an event on. Never blocks, never raises."""
         ...

@@ -17,7 +17,6 @@ from amanu.conversation import ENTRY, Conversation, User
 from amanu.session import Session
 from amanu.sessions import Sessions, open_sessions
 from amanu_protocol.errors import AmanuError
-from amanu_protocol.events import EventMessage
 from amanu_protocol.items import Mode, SelectionAttachment
 from amanu_protocol.requests import (
     ApprovalResolveParams,
@@ -32,7 +31,8 @@ from amanu_protocol.requests import (
     SessionListParams,
     TrustSetParams,
 )
-from amanu_protocol.state import SessionState, fold
+from amanu_protocol.state import SessionState
+from session_client import Client, until
 
 TWELVE = "".join(f"line {n}\n" for n in range(1, 13))
 TWO_HUNKS = TWELVE.replace("line 2\n", "line two\n").replace("line 11\n", "line eleven\n")
@@ -41,26 +41,6 @@ TWO_HUNKS = TWELVE.replace("line 2\n", "line two\n").replace("line 11\n", "line 
 @pytest.fixture(autouse=True)
 def no_guard(monkeypatch: pytest.MonkeyPatch) -> None:  # pyright: ignore[reportUnusedFunction]
     monkeypatch.setattr(approval, "GUARD_SECONDS", 0.0)
-
-
-class Client:
-    """Folds what it is sent."""
-
-    def __init__(self, name: str = "one", trusted_roots: tuple[str, ...] = ()) -> None:
-        self.name = name
-        self.environment = dict(os.environ)
-        self.trusted_roots = trusted_roots
-        self.state: SessionState | None = None
-        self.messages: list[EventMessage] = []
-        self.changed: list[str] = []
-
-    def send(self, message: EventMessage) -> None:
-        self.messages.append(message)
-        if self.state is not None:
-            fold(self.state, message.event)
-
-    def list_changed(self, session_id: str) -> None:
-        self.changed.append(session_id)
 
 
 def call(tool: str, **arguments: Any) -> dict[str, Any]:
@@ -86,10 +66,7 @@ class Desk:
         return (await self.session.prompt(params, self.client)).turn_id
 
     async def until(self, reached: Callable[[SessionState], object]) -> SessionState:
-        async with asyncio.timeout(10):
-            while not reached(self.session.state):
-                await asyncio.sleep(0.005)
-        return self.session.state
+        return await until(self.session, reached)
 
     async def ended(self, reason: str = "completed") -> SessionState:
         state = await self.until(lambda state: state.last_turn)
@@ -144,7 +121,7 @@ async def desk(
     root.mkdir(exist_ok=True)
     (root / "notes.txt").write_text(TWELVE)
     sessions = open_sessions(headless=headless)
-    client = Client()
+    client = Client(os.environ)
     sessions.connect(client)
     made = await sessions.create(
         SessionCreateParams(session_id="s", roots=[str(root)], mode=mode, model_id=f"scripted:{script}"), client
@@ -317,7 +294,7 @@ async def test_cancel_while_a_question_stands(tmp_path: Path) -> None:
 
 async def test_the_first_of_two_clients_decides_and_the_other_is_told_who(tmp_path: Path) -> None:
     async with desk(tmp_path, step("", call("run_shell_command", command="true")), step("Done.")) as d:
-        other = Client("two")
+        other = Client(os.environ, "two")
         d.session.attach(other, None, None)
         await d.prompt("run it")
         state = await d.until(lambda state: state.approvals)
@@ -519,7 +496,7 @@ async def test_trust(tmp_path: Path, how: str, trusted: bool) -> None:
     (root / ".amanu").mkdir()
     (root / ".amanu" / "config.toml").write_text('[rules]\ndeny = ["read_file"]\n')
     sessions = open_sessions()
-    client = Client(trusted_roots={"editor": (str(root),), "another folder": (str(tmp_path),)}.get(how, ()))
+    client = Client(os.environ, trusted_roots={"editor": (str(root),), "another folder": (str(tmp_path),)}.get(how, ()))
     if how == "kept":
         sessions.trust_set(TrustSetParams(root=str(root), trusted=True))
     made = await sessions.create(
@@ -534,11 +511,13 @@ async def test_trust(tmp_path: Path, how: str, trusted: bool) -> None:
 async def test_without_a_key_the_person_is_told_what_to_do(tmp_path: Path) -> None:
     sessions = open_sessions()
     with pytest.raises(AmanuError) as caught:
-        await sessions.create(SessionCreateParams(session_id="s", roots=[str(tmp_path)]), Client())
+        await sessions.create(SessionCreateParams(session_id="s", roots=[str(tmp_path)]), Client(os.environ))
     assert caught.value.kind == "authRequired"
     assert "amanu auth set" in (caught.value.data.hint or "")
     for roots in (["relative"], [str(tmp_path / "missing")]):
         with pytest.raises(AmanuError) as caught:
-            await sessions.create(SessionCreateParams(session_id="s", roots=roots, model_id="scripted:demo"), Client())
+            await sessions.create(
+                SessionCreateParams(session_id="s", roots=roots, model_id="scripted:demo"), Client(os.environ)
+            )
         assert caught.value.kind == "invalidParams"
     await sessions.shutdown()

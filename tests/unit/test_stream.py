@@ -7,26 +7,10 @@ from pathlib import Path
 from amanu.conversation import User
 from amanu.journal import Journal
 from amanu.stream import EventStream
-from amanu_protocol.events import Event, EventMessage, ItemCompleted, ItemDelta, ItemStarted, TurnEnded, TurnStarted
+from amanu_protocol.events import Event, ItemCompleted, ItemDelta, ItemStarted, TurnEnded, TurnStarted
 from amanu_protocol.items import Answer
 from amanu_protocol.state import SessionState, fold
-
-
-class Watcher:
-    """A client that keeps what it is sent."""
-
-    name = "watcher"
-    environment: dict[str, str] = {}  # noqa: RUF012
-    trusted_roots: tuple[str, ...] = ()
-
-    def __init__(self) -> None:
-        self.messages: list[EventMessage] = []
-
-    def send(self, message: EventMessage) -> None:
-        self.messages.append(message)
-
-    def list_changed(self, session_id: str) -> None:
-        pass
+from session_client import Client
 
 
 def new_state() -> SessionState:
@@ -51,7 +35,7 @@ def some_turn(emit: EventStream) -> None:
 async def test_deltas_become_few_events_in_order_and_are_not_journalled(tmp_path: Path) -> None:
     journal = await Journal.open(tmp_path / "s")
     emit = EventStream(new_state(), journal, epoch=1)
-    watcher = Watcher()
+    watcher = Client({})
     assert emit.attach(watcher) == 1
     some_turn(emit)
     await emit.durable()
@@ -69,7 +53,7 @@ async def test_deltas_become_few_events_in_order_and_are_not_journalled(tmp_path
 async def test_a_lone_delta_does_not_wait_for_the_next(tmp_path: Path) -> None:
     journal = await Journal.open(tmp_path / "s")
     emit = EventStream(new_state(), journal, epoch=1)
-    watcher = Watcher()
+    watcher = Client({})
     emit.attach(watcher)
     emit.delta("a", "first")
     assert [message.event for message in watcher.messages] == [ItemDelta(item_id="a", text="first")]
@@ -87,7 +71,7 @@ async def test_a_lone_delta_does_not_wait_for_the_next(tmp_path: Path) -> None:
 async def test_a_client_that_attaches_at_any_point_ends_with_the_same_state(tmp_path: Path) -> None:
     journal = await Journal.open(tmp_path / "s")
     emit = EventStream(new_state(), journal, epoch=1)
-    full = Watcher()
+    full = Client({})
     emit.attach(full)
     some_turn(emit)
     for known in range(len(full.messages) + 1):

@@ -83,6 +83,8 @@ export interface Decision {
   scope: Scope | null;
   /** What the person said when rejecting; it goes to the model. */
   reason: string | null;
+  /** Denied because nobody could be asked: the rule that would have allowed it. */
+  permittedBy: string | null;
 }
 
 /** What the person said. `steer` marks a message put into a running turn. */

@@ -60,6 +60,7 @@
 ---@field rule? string
 ---@field scope? amanu.Scope
 ---@field reason? string What the person said when rejecting; it goes to the model.
+---@field permittedBy? string Denied because nobody could be asked: the rule that would have allowed it.
 
 ---What the person said. `steer` marks a message put into a running turn.
 ---@class amanu.UserMessage

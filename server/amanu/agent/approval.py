@@ -93,7 +93,8 @@ class Approvals:
         if self._headless:
             allow = suggested_rule(preview.subject)
             reason = f"Nobody is there to ask. It would have been permitted by --allow {_quote(allow)}."
-            return self._settle(call_id, Decision(outcome="denied", by="rule", rule=verdict.rule, reason=reason))
+            decision = Decision(outcome="denied", by="rule", rule=verdict.rule, reason=reason, permitted_by=allow)
+            return self._settle(call_id, decision)
         asking()
         return await self._ask(call_id, preview, verdict)
 

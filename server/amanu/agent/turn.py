@@ -12,8 +12,20 @@ from amanu.agent.calls import AnyTool, Calls
 from amanu.agent.emit import Emit
 from amanu.agent.reply import Reply
 from amanu.conversation import Assistant, Conversation, Results, User
-from amanu.models.base import Delta, Done, Model, ModelError, Request, ToolSpec
+from amanu.models.base import (
+    AuthFailed,
+    Delta,
+    Done,
+    Model,
+    ModelError,
+    Overloaded,
+    RateLimited,
+    Request,
+    ToolSpec,
+    Unreachable,
+)
 from amanu.models.retry import Retrying, Withdrawn, stream_with_retry
+from amanu_protocol.errors import ErrorKind
 from amanu_protocol.events import EndReason, ItemCompleted, RetryChanged, StepEnded, UsageChanged
 from amanu_protocol.items import ModelInfo, Notice, Retry, Usage
 
@@ -33,6 +45,8 @@ class Ending:
     reason: EndReason
     message: str = ""
     can_continue: bool = False
+    kind: ErrorKind | None = None
+    """Of a failure, for programs: is it the key, the address, the service?"""
 
 
 @dataclass
@@ -75,7 +89,7 @@ async def run_turn(turn: Turn) -> Ending:
         try:
             done = await _ask_model(turn, step)
         except ModelError as error:
-            return Ending("failed", str(error), can_continue=True)
+            return Ending("failed", str(error), can_continue=True, kind=_kind(error))
         if done.stop == "refused":
             return Ending("refused", done.detail or "The model declined to answer.")
         reply = done.message
@@ -90,6 +104,18 @@ async def run_turn(turn: Turn) -> Ending:
             _go_on(turn, step)
         elif done.stop != "paused":
             return Ending("completed")
+
+
+def _kind(error: ModelError) -> ErrorKind:
+    match error:
+        case AuthFailed():
+            return "authRequired"
+        case Unreachable():
+            return "modelUnavailable"
+        case Overloaded() | RateLimited():
+            return "overloaded"
+        case _:
+            return "providerError"
 
 
 def _go_on(turn: Turn, step: int) -> None:

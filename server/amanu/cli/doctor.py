@@ -78,7 +78,7 @@ async def examine(home: Home, environ: Mapping[str, str], *, online: bool) -> li
         await _daemon(home),
         *_keys(home, environ),
         *(await _endpoints(home, environ) if online else ()),
-        _program("rg", "ripgrep", environ, "search falls back to git grep or a slower scan; install ripgrep"),
+        _program("rg", "ripgrep", environ, "search falls back to a slower scan of its own; install ripgrep"),
         _program("git", "git", environ, "files that git ignores cannot be told apart; install git"),
         _editors(environ),
     ]

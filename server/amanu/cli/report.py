@@ -1,6 +1,5 @@
 """What one turn came to, as data: the object `amanu run --output-format json` prints."""
 
-import re
 from typing import Any
 
 from amanu.cli import exits
@@ -19,7 +18,6 @@ from amanu_protocol.events import (
 from amanu_protocol.items import Answer, Decision, Item, Notice, Proposal, ToolCall, Usage
 from amanu_protocol.state import SessionState
 
-_PERMITTED_BY = re.compile(r"--allow (.+)\.\Z", re.DOTALL)
 """How the policy words a denial because nobody could be asked (`agent/approval.py`)."""
 
 
@@ -87,7 +85,7 @@ class Report:
     def exit_code(self) -> int:
         """By the reason of the end; see `exits`."""
         assert self.ended is not None, "the turn has ended"
-        denied = any(permitted_by(call.decision) is not None for call in self.calls)
+        denied = any(call.decision is not None and call.decision.permitted_by is not None for call in self.calls)
         notices = frozenset(item.code for item in self._items.values() if isinstance(item, Notice))
         return exits.of_turn(self.ended.reason, denied=denied, notices=notices)
 
@@ -143,23 +141,12 @@ class Report:
         return codes[-1] if codes else "failed"
 
 
-def permitted_by(decision: Decision | None) -> str | None:
-    """The rule of the `--allow` that would have permitted a call which was denied as nobody could be asked."""
-    if decision is None or decision.outcome != "denied" or not decision.reason:
-        return None
-    found = _PERMITTED_BY.search(decision.reason)
-    if found is None:
-        return None
-    quoted = found[1]
-    return quoted[1:-1].replace("'\\''", "'") if quoted.startswith("'") else quoted
-
-
 def decision_json(decision: Decision | None) -> dict[str, Any] | None:
     """A decision with the rule that made it and, when nobody could be asked, the one that would have helped."""
     if decision is None:
         return None
     shown = decision.model_dump(mode="json", include={"outcome", "by", "rule", "reason"})
-    return {**shown, "allow": permitted_by(decision)}
+    return {**shown, "allow": decision.permitted_by}
 
 
 def error_json(error: AmanuError) -> dict[str, Any]:

@@ -242,6 +242,7 @@ class Front:
         self._report = report
         self.environment: Mapping[str, str] = dict(os.environ)
         self.trusted_roots = trusted_roots
+        self.ripgrep = None
         self.ended = asyncio.Event()
         self.stop = asyncio.Event()
         """Somebody wants it to end."""

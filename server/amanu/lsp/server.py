@@ -68,6 +68,7 @@ class Connection:
         self.name = ""
         self.environment: Mapping[str, str] = environment
         self.trusted_roots: Collection[str] = ()
+        self.ripgrep: str | None = None
         self.folders: dict[str, Path] = {}
         """Workspace folders by URI."""
         self.capabilities: Mapping[str, Any] = {}
@@ -241,6 +242,7 @@ class Connection:
         self._speaks_amanu = early.protocol_version(self.capabilities) is not None
         if self._speaks_amanu:
             self.trusted_roots = tuple(root for root in amanu.get("trustedRoots", ()) if Path(root).is_absolute())
+            self.ripgrep = amanu.get("ripgrep")
             self._sessions.connect(self)
         options = _dict(_dict(params.get("initializationOptions")).get("environment"))
         self.environment = {**self.environment, **{key: str(value) for key, value in options.items()}}

@@ -1,13 +1,13 @@
 """What the loop knows of a model: one method, `stream`, and one tree of errors.
 
-    ModelError
-    ├── AuthFailed          no key, or a key the service refuses
-    ├── RateLimited         429; `retry_after` if the service said
-    ├── Overloaded          500, 502, 503, 529, capacity errors in mid-stream
-    ├── Unreachable         DNS, connect, TLS, reset; the network's fault or the address's
-    ├── StreamBroken        cut, silent, empty, malformed, or ended without its finish marker
-    ├── ContextTooLong      the prompt does not fit the window
-    └── RequestRefused      any other 4xx: our request is at fault, repeating it cannot help
+ModelError
+├── AuthFailed          no key, or a key the service refuses
+├── RateLimited         429; `retry_after` if the service said
+├── Overloaded          500, 502, 503, 529, capacity errors in mid-stream
+├── Unreachable         DNS, connect, TLS, reset; the network's fault or the address's
+├── StreamBroken        cut, silent, empty, malformed, or ended without its finish marker
+├── ContextTooLong      the prompt does not fit the window
+└── RequestRefused      any other 4xx: our request is at fault, repeating it cannot help
 """
 
 from collections.abc import AsyncIterator, Sequence

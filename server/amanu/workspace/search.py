@@ -78,7 +78,10 @@ class Search:
 
     def __init__(self, workspace: Workspace) -> None:
         self._workspace = workspace
-        self._ripgrep = _usable(workspace)
+
+    @property
+    def _ripgrep(self) -> str | None:
+        return _usable(self._workspace)  # an editor that attaches later may bring one
 
     async def files(self, folder: Path) -> list[str]:
         """Paths of all files that count below `folder`, relative to its root, sorted; those that only exist in an
