@@ -96,6 +96,7 @@ class Approvals:
             decision = Decision(outcome="denied", by="rule", rule=verdict.rule, reason=reason, permitted_by=allow)
             return self._settle(call_id, decision)
         asking()
+        await self._emit.durable()  # what is asked about survives a crash, once somebody was asked
         return await self._ask(call_id, preview, verdict)
 
     def resolve(self, params: ApprovalResolveParams, client: str) -> ApprovalResolveResult:
