@@ -41,7 +41,7 @@ def _ratios(ours: Sequence[Subject], others: Sequence[Subject], results: Results
             against = (FLOORS[subject.wire], *_peers(others))
             found = [results.ratio(row.key, subject.name, name, reference) for name in against]
             if any(ratio is not None for ratio in found):
-                yield full_title(row.key), subject.name, *("–" if ratio is None else f"{ratio:.2f}" for ratio in found)
+                yield full_title(row.key), subject.name, *("–" if ratio is None else f"{ratio:.2g}" for ratio in found)
 
 
 def _figures(subjects: Sequence[Subject], results: Results) -> Iterator[Sequence[str]]:

@@ -30,7 +30,8 @@ async def _big(run: Run, session: Session) -> None:
     path = _big_file(session)
     name = session.subject.name
     run.results.add("big.read", name, await _use(run, session, "read", {"path": str(path)}))
-    uses = session.subject.uses("edit", {"path": str(path), "old": "line 9000 of ten", "new": "LINE 9000 of ten"})
+    old = _line(9000)
+    uses = session.subject.uses("edit", {"path": str(path), "old": old, "new": old.upper()})
     if uses is None:
         return
     await run.seen()
@@ -44,7 +45,7 @@ async def _big(run: Run, session: Session) -> None:
     approved = time.monotonic()
     session.agent.approve(session.id)
     await over
-    if "LINE 9000 of ten" not in path.read_text():
+    if old.upper() not in path.read_text():
         raise Failed("the file was not changed")
     requests = await run.seen()
     run.results.add("big.preview", name, (turn.asked - (requests[0].ended or 0)) * 1000)
@@ -62,8 +63,12 @@ async def _use(run: Run, session: Session, deed: Deed, what: dict[str, str]) -> 
     return (requests[1].arrived - (requests[0].ended or 0)) * 1000
 
 
+def _line(n: int) -> str:
+    return f"line {n} of ten thousand ".ljust(99, ".")
+
+
 def _big_file(session: Session) -> Path:
     """1 MB in lines of a hundred characters, the same for everyone, one each."""
     path = session.folder / f"big-{session.subject.name.replace(' ', '-').replace(',', '')}.txt"
-    path.write_text("".join(f"line {n} of ten thousand ".ljust(99, ".") + "\n" for n in range(10_000)))
+    path.write_text("".join(_line(n) + "\n" for n in range(10_000)))
     return path

@@ -32,19 +32,22 @@ class Genai:
         client = Genai.client = Genai.client or genai.Client(
             api_key="dummy", http_options=types.HttpOptions(base_url=os.environ["BENCH_URL"])
         )
-        parts: list[types.Part] = []
         models: Any = client.aio.models
         chunks: AsyncIterator[types.GenerateContentResponse] = await models.generate_content_stream(
             model="gemini-2.5-flash", contents=self._contents(), config=self._config()
         )
+        said: list[str] = []
+        called: list[types.Part] = []
         async for chunk in chunks:
             for candidate in chunk.candidates or ():
                 for part in (candidate.content and candidate.content.parts) or ():
-                    parts.append(part)
                     if part.text:
+                        said.append(part.text)
                         yield part.text
-        self._keep(parts)
-        for part in parts:
+                    else:
+                        called.append(part)
+        self._keep([types.Part(text="".join(said))] * bool(said) + called)
+        for part in called:
             if part.function_call:
                 yield Call("", part.function_call.name or "", dict(part.function_call.args or {}))
 

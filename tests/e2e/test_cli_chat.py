@@ -110,6 +110,7 @@ def test_a_turn_outlives_the_terminal(tmp_path: Path) -> None:
         time.sleep(0.6)  # sooner does not count
         again.types("a\r")
         again.sees("Written.")
+        again.sees("Enter sends")  # the prompt is back
         assert (shop / "a.txt").read_text() == "one\n"
         again.types("\x04")
         assert again.leaves() == 0
