@@ -128,21 +128,10 @@ class FakeSession:
         self.state.title = title
 
 
-class FakeRegistry:
-    def __init__(self) -> None:
-        self.warmed: list[str] = []
-
-    def default(self, environment: Mapping[str, str]) -> str | None:
-        return "fake:one" if "NAME" in environment else None
-
-    async def warm(self, vendor: str) -> None:
-        self.warmed.append(vendor)
-
-
 class FakeSessions:
     def __init__(self) -> None:
         self.overlay = Overlay()
-        self.registry = FakeRegistry()
+        self.warmed: list[str] = []
         self.sessions: dict[str, FakeSession] = {}
         self.clients: list[Client] = []
         self.down = False
@@ -156,6 +145,9 @@ class FakeSessions:
         attached = session.attach(client)
         assert attached.state is not None
         return r.SessionResult(state=attached.state, epoch=1, from_seq=attached.from_seq)
+
+    async def warm(self, client: Client) -> None:
+        self.warmed.append(client.environment.get("NAME", ""))
 
     async def get(self, session_id: str) -> FakeSession:
         if session_id not in self.sessions:

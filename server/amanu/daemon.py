@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from amanu import __version__, logs
 from amanu.home import Home, find_home
+from amanu.imports import quick_imports
 from amanu.relay import MAX_HELLO
 from amanu.sockets import peer_uid, socket_path
 
@@ -78,7 +79,9 @@ class Daemon:
 
     async def serve(self, ready: int | None) -> int:
         """Listen and serve. `ready`: file descriptor that is told so, held open by whoever has the start lock."""
-        importlib.import_module("amanu.lsp.server")  # now, not when the first client waits for it
+        with quick_imports():
+            importlib.import_module("amanu.lsp.server")  # now, not when the first client waits for it
+            self._sessions = self._make_core()
 
         lock = None
         if ready is None:
@@ -90,7 +93,6 @@ class Daemon:
                 print("amanu: a daemon is running already.", file=sys.stderr)
                 return 1
             path.unlink(missing_ok=True)
-            self._sessions = self._make_core()
             mask = os.umask(0o177)
             try:
                 self._server = await asyncio.start_unix_server(self._accept, path, limit=MAX_HELLO)

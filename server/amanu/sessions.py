@@ -62,7 +62,7 @@ class Sessions:
     async def create(self, params: SessionCreateParams, client: Client) -> SessionResult:
         """Start a session and attach the client. A known id returns that session, unchanged."""
         roots = [_root(root) for root in params.roots]
-        model_id = params.model_id or self._services.settings.model or self.registry.default(client.environment)
+        model_id = params.model_id or self._default_model(client)
         if model_id is None:
             raise AmanuError(
                 "authRequired",
@@ -160,8 +160,13 @@ class Sessions:
 
     async def models(self, client: Client) -> ModelListResult:
         models = await self.registry.list(client.environment)
-        default = self._services.settings.model or self.registry.default(client.environment)
-        return ModelListResult(models=models, default_model_id=default)
+        return ModelListResult(models=models, default_model_id=self._default_model(client))
+
+    async def warm(self, client: Client) -> None:
+        """Import the SDK of the client's likely vendor, so that the first prompt need not wait for it."""
+        model_id = self._default_model(client)
+        if model_id is not None:
+            await self.registry.warm(model_id.partition(":")[0])
 
     def auth_status(self, client: Client) -> AuthStatusResult:
         return AuthStatusResult(vendors=self.auth.status(client.environment))
@@ -184,6 +189,9 @@ class Sessions:
             return RulePreviewResult(valid=False, explanation=f"{error} {error.data.hint or ''}".strip())
 
     # Inside -----------------------------------------------------------------------------------------
+
+    def _default_model(self, client: Client) -> str | None:
+        return self._services.settings.model or self.registry.default(client.environment)
 
     async def _index(self) -> Index:
         if self._index_opened is None:

@@ -25,11 +25,11 @@ MAY_IMPORT: dict[str, str] = {
     "amanu.cli": "sessions session home config auth logs sockets relay daemon tools workspace lsp.server storage "
     "models.registry models.families",
     "amanu.cli.tool": "cli agent consent conversation journal tools workspace home config logs",  # one call, no session
-    "amanu.lsp": "sessions session workspace.overlay relay",
+    "amanu.lsp": "sessions session workspace.overlay relay imports",
     "amanu.lsp.early": "lsp.frames",
     "amanu.lsp.frames": "",
     "amanu.relay": "home sockets lsp.early lsp.frames",
-    "amanu.daemon": "home sockets config logs lsp sessions relay",
+    "amanu.daemon": "home sockets config logs lsp sessions relay imports",
     "amanu.sockets": "home",
     "amanu.logs": "home",
     # sessions
@@ -45,7 +45,7 @@ MAY_IMPORT: dict[str, str] = {
     # the loop: no editor, disk, process, socket or vendor
     "amanu.agent": "conversation models.base models.retry tools.base",
     # what the loop sees as Model and Tool
-    "amanu.models": "conversation config auth",
+    "amanu.models": "conversation config auth imports",
     "amanu.models.base": "conversation",
     "amanu.tools": "workspace models.base config",
     "amanu.tools.base": "models.base",
@@ -59,6 +59,7 @@ MAY_IMPORT: dict[str, str] = {
     "amanu.config": "home",
     "amanu.auth": "home config storage.files",
     "amanu.home": "",
+    "amanu.imports": "",
     "amanu_protocol": "",
 }
 

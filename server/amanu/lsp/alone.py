@@ -8,6 +8,7 @@ import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from amanu.imports import quick_imports
 from amanu.lsp.early import answer_first, read_descriptor, write_descriptor
 from amanu.relay import copy_in, copy_out
 
@@ -32,12 +33,13 @@ def serve_alone(make_core: "Callable[[], Sessions]") -> int:
     out.start()
 
     async def serve() -> int:
-        from amanu.lsp.server import Connection, finish
+        with quick_imports():
+            from amanu.lsp.server import Connection, finish
 
+            sessions = make_core()
         reader, writer = await asyncio.open_connection(sock=ours)
         for number in (signal.SIGTERM, signal.SIGHUP) if os.name != "nt" else ():
             asyncio.get_running_loop().add_signal_handler(number, reader.feed_eof)
-        sessions = make_core()
         connection = Connection(
             sessions,
             reader,

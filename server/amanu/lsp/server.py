@@ -262,10 +262,7 @@ class Connection:
 
     def _initialized(self, params: Any) -> None:
         """Import the likely vendor's SDK while the person still types. The one permitted stall."""
-        registry = self._sessions.registry
-        model_id = registry.default(self.environment)
-        if model_id is not None:
-            _keep(asyncio.create_task(registry.warm(model_id.partition(":")[0])))
+        _keep(asyncio.create_task(self._sessions.warm(self)))
 
     def _shutdown(self, params: Any) -> None:
         self.protocol.state = "shutdown"

@@ -1,7 +1,6 @@
 """`vendor:model` → something to stream from. The vendors are a table; their files are imported on first use."""
 
 import asyncio
-import gc
 import importlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -10,6 +9,7 @@ from urllib.parse import urlsplit
 
 from amanu.auth import Auth
 from amanu.config import Settings
+from amanu.imports import quick_imports
 from amanu.models.base import Model
 from amanu.models.families import MODELS, known
 from amanu.models.local import LocalServers, models_of
@@ -258,12 +258,6 @@ def _check_address(vendor: Vendor, base_url: str, key: str | None) -> None:
 
 
 def _import(modules: tuple[str, ...]) -> None:
-    """Import with the collector off: 30 % less time, there is nothing to collect."""
-    collecting = gc.isenabled()
-    gc.disable()
-    try:
+    with quick_imports():
         for module in modules:
             importlib.import_module(module)
-    finally:
-        if collecting:
-            gc.enable()
