@@ -14,7 +14,7 @@ from bench.service import Seen
 from bench.stage import Stage
 from bench.subject import Agent, Subject, Turn
 
-PATIENCE = 120.0
+PATIENCE = 240.0
 """Seconds for one measurement; after that the subject is reported as stuck."""
 
 

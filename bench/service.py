@@ -24,6 +24,15 @@ PATHS = (
     ("/chat/completions", "chat"),
     ("/responses", "responses"),
 )
+_JUDGED = {
+    "reasoning": "none",
+    "next_speaker": "user",
+    "unproductive_state_analysis": "none",
+    "unproductive_state_confidence": 0.0,
+}
+_SAID = {"role": "model", "parts": [{"text": json.dumps(_JUDGED)}]}
+VERDICT = json.dumps({"candidates": [{"content": _SAID, "finishReason": "STOP"}]}).encode()
+"""What Gemini CLI wants to hear when it asks on the side whether its agent loops or has done."""
 HEAD = (
     b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nCache-Control: no-cache\r\n"
     b"Transfer-Encoding: chunked\r\n\r\n"
@@ -105,6 +114,8 @@ class Connection(asyncio.Protocol):
         found = find(body)
         if SAVE:
             (Path(SAVE) / f"{time.monotonic_ns()}.txt").write_bytes(head + b"\n\n" + body)
+        if ":generateContent" in path:
+            return self._json(VERDICT)
         if name is None or "count_tokens" in path:
             return self._json(b'{"totalTokens":10,"input_tokens":10,"data":[],"models":[],"object":"list"}')
         aside = b'"tools"' not in body or found is None

@@ -1,5 +1,6 @@
 """The results as Markdown: how they came about, the goals, the ratios, the figures."""
 
+import statistics
 from collections.abc import Iterable, Iterator, Sequence
 
 from bench.goals import FLOORS, full_title, verdicts
@@ -17,6 +18,7 @@ def report(how: str, subjects: Sequence[Subject], results: Results, notes: Itera
         how,
         "# How fast Amanu is\n\nGenerated. Medians; lower is better everywhere; subjects took turns within one run. "
         "Compare columns: absolute figures move with the machine.",
+        _pace(results),
         "## Goals\n\n" + _table(("case", "subject", "figure", "goal", ""), _goals(ours, results)),
         "## Ratios\n\nAmanu's figure divided by the other's; the floor is the smallest agent on the same wire.\n\n"
         + _table(("case", "subject", "floor", *_peers(others)), _ratios(ours, others, results)),
@@ -26,6 +28,29 @@ def report(how: str, subjects: Sequence[Subject], results: Results, notes: Itera
     if problems:
         parts.append("## Not measured\n\n" + "\n".join(f"- {each}" for each in problems))
     return "\n\n".join(parts) + "\n"
+
+
+BASELINE = {
+    "stream.wall": {"raw HTTP": 0.33, "genai": 2.5, "genai, raw history": 2.4, "anthropic": 1.1},
+    "initialize": {"raw HTTP": 90, "genai": 404, "genai, raw history": 402, "anthropic": 669},
+}
+"""What the floors took when the goals were set, on an idle machine of the same kind."""
+
+
+def _pace(results: Results) -> str:
+    """How fast the machine was: goals in milliseconds mean the machine they were set on."""
+    found = [
+        value / before
+        for row, floors in BASELINE.items()
+        for name, before in floors.items()
+        if (value := results.median(row, name)) is not None
+    ]
+    if not found:
+        return "The floors were not measured, so how fast the machine was is not known."
+    return (
+        f"The floors took {statistics.median(found):.1f} times as long as when the goals were set: "
+        "judge goals in milliseconds and seconds by that; ratios stand as they are."
+    )
 
 
 def _goals(ours: Sequence[Subject], results: Results) -> Iterator[Sequence[str]]:

@@ -12,7 +12,7 @@ from bench.subject import Agent, Place, Turn
 
 def codex_config(url: str, workspace: Path) -> str:
     """Its `config.toml`: our service as the provider, nothing that calls home."""
-    return f"""model = "gpt-5.2-codex"
+    return f"""model = "gpt-5.5"
 model_provider = "bench"
 check_for_update_on_startup = false
 approval_policy = "never"
