@@ -13,6 +13,7 @@ EndReason = Literal[
     "stepLimit",
     "timeLimit",
     "costLimit",
+    "loop",
     "refused",
     "failed",
     "interrupted",

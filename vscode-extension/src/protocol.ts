@@ -298,6 +298,7 @@ export type EndReason =
   | "stepLimit"
   | "timeLimit"
   | "costLimit"
+  | "loop"
   | "refused"
   | "failed"
   | "interrupted";

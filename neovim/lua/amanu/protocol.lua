@@ -209,7 +209,7 @@
 ---@field unavailable? string
 
 ---Why a turn ended. `interrupted`: the daemon died in it. `refused`: the model declined.
----@alias amanu.EndReason "completed"|"cancelled"|"stepLimit"|"timeLimit"|"costLimit"|"refused"|"failed"|"interrupted"
+---@alias amanu.EndReason "completed"|"cancelled"|"stepLimit"|"timeLimit"|"costLimit"|"loop"|"refused"|"failed"|"interrupted"
 
 ---Session properties that changed; an absent field is unchanged.
 ---@class amanu.SessionChanged

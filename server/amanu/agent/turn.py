@@ -6,12 +6,12 @@ from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field
 
-from amanu.agent import spending
+from amanu.agent import checks, spending
 from amanu.agent.approval import Approvals
 from amanu.agent.calls import AnyTool, Calls
 from amanu.agent.emit import Emit
 from amanu.agent.reply import Reply
-from amanu.conversation import Assistant, Conversation, Results, User
+from amanu.conversation import Assistant, Conversation, Results
 from amanu.models.base import (
     AuthFailed,
     Delta,
@@ -21,6 +21,8 @@ from amanu.models.base import (
     Overloaded,
     RateLimited,
     Request,
+    TextDelta,
+    ThoughtDelta,
     ToolSpec,
     Unreachable,
 )
@@ -47,6 +49,13 @@ class Ending:
     can_continue: bool = False
     kind: ErrorKind | None = None
     """Of a failure, for programs: is it the key, the address, the service?"""
+
+
+LOOP = Ending("loop", "Stopped: the model was going round in circles.", can_continue=True)
+
+
+class Repeating(Exception):
+    """The reply has begun to repeat itself and was cut off."""
 
 
 @dataclass
@@ -80,6 +89,7 @@ async def run_turn(turn: Turn) -> Ending:
     """Run steps until the model is done. Cancelling the task stops it anywhere and leaves a valid conversation.
     Raises nothing but CancelledError for what models, tools and people do; a ModelError becomes an ending."""
     continuations = 0
+    strikes = 0
     step = 0
     while True:
         ending = _limit(turn, step)
@@ -90,18 +100,29 @@ async def run_turn(turn: Turn) -> Ending:
             done = await _ask_model(turn, step)
         except ModelError as error:
             return Ending("failed", str(error), can_continue=True, kind=_kind(error))
+        except Repeating:
+            strikes += 1
+            if strikes > 1:
+                return LOOP
+            _tell(turn, step, checks.REPEATED_TEXT, "The model repeats itself; it was told so.")
+            continue
         if done.stop == "refused":
             return Ending("refused", done.detail or "The model declined to answer.")
         reply = done.message
         if reply.calls:
             await _run_calls(turn, step, reply)
+            if checks.repeats_steps(turn.conversation):
+                strikes += 1
+                if strikes > 1:
+                    return LOOP
+                _tell(turn, step, checks.REPEATED_STEP, "The model repeats the same call; it was told so.")
         elif _hear(turn):
             continue
         elif done.stop == "outputLimit":
             continuations += 1
             if continuations > MAX_CONTINUATIONS or not reply.text.strip():
                 return Ending("failed", "The reply did not fit the model's output limit.", can_continue=True)
-            _go_on(turn, step)
+            _tell(turn, step, GO_ON, "The reply reached the model's output limit; going on from there.")
         elif done.stop != "paused":
             return Ending("completed")
 
@@ -118,17 +139,13 @@ def _kind(error: ModelError) -> ErrorKind:
             return "providerError"
 
 
-def _go_on(turn: Turn, step: int) -> None:
-    message = User(text=GO_ON)
-    turn.conversation.append(message)
+def _tell(turn: Turn, step: int, text: str, shown: str) -> None:
+    """Say something to the model in the daemon's name; the person sees a notice of it."""
+    turn.conversation.note(text)
     notice = Notice(
-        item_id=f"{turn.turn_id}.{step}.goOn",
-        turn_id=turn.turn_id,
-        level="info",
-        code="outputLimit",
-        text="The reply reached the model's output limit; going on from there.",
+        item_id=f"{turn.turn_id}.{step}.told", turn_id=turn.turn_id, level="info", code="modelTold", text=shown
     )
-    turn.emit(ItemCompleted(item=notice), entry=message)
+    turn.emit(ItemCompleted(item=notice), entry=Results(results=(), notes=(text,)))
 
 
 def _limit(turn: Turn, steps: int) -> Ending | None:
@@ -160,7 +177,7 @@ async def _ask_model(turn: Turn, step: int) -> Done:
     except asyncio.CancelledError:
         _keep(turn, step, reply.cut())
         raise
-    except ModelError:
+    except (ModelError, Repeating):
         _keep(turn, step, reply.cut())
         raise
     turn.usage = spending.add(turn.usage, turn.info, done.usage)
@@ -171,6 +188,7 @@ async def _ask_model(turn: Turn, step: int) -> Done:
 
 async def _show(turn: Turn, reply: Reply, stream: AsyncGenerator[Delta | Retrying | Withdrawn]) -> Done:
     waiting = False
+    watch = checks.Repetition()
     async with aclosing(stream) as deltas:
         async for delta in deltas:
             if waiting:
@@ -181,12 +199,15 @@ async def _show(turn: Turn, reply: Reply, stream: AsyncGenerator[Delta | Retryin
                     return delta
                 case Withdrawn(reason=reason):
                     reply.withdraw(reason)
+                    watch = checks.Repetition()
                 case Retrying():
                     waiting = True
                     at = int((time.time() + delta.delay_s) * 1000)
                     turn.emit(RetryChanged(retry=Retry(attempt=delta.attempt, reason=delta.reason, at=at)))
                 case _:
                     reply.take(delta)
+                    if isinstance(delta, TextDelta | ThoughtDelta) and watch.feed(delta.text):
+                        raise Repeating
     raise AssertionError("a model's stream ended without Done or an error")
 
 

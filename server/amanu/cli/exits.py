@@ -11,7 +11,7 @@ DENIED = 3
 UNAVAILABLE = 4
 """No key, a key that is refused, an unknown model, or one that cannot be reached."""
 LIMIT = 5
-"""Stopped at a limit: steps, time, cost."""
+"""Stopped at a limit (steps, time, cost), or because the model went round in circles."""
 CANCELLED = 130
 
 HELP = (
@@ -25,6 +25,7 @@ _OF_REASON: dict[EndReason, int] = {
     "stepLimit": LIMIT,
     "timeLimit": LIMIT,
     "costLimit": LIMIT,
+    "loop": LIMIT,
     "refused": FAILED,
     "failed": FAILED,
     "interrupted": FAILED,
