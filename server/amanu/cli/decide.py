@@ -151,7 +151,7 @@ class Decider:
         while (found := _next_open(self._proposal(proposal_id))) is not None:
             proposal, file, hunk, number, count = found
             show_file_header(self._paper, file, self._view.state.roots)
-            show_hunk(self._paper, file, hunk, f"{number} of {count}")
+            show_hunk(self._paper, file, hunk, number=f"{number} of {count}", reason=hunk.reason)
             if not await self._hunk(approval, proposal, file, hunk):
                 return False
             if not self._pending(approval):

@@ -18,12 +18,13 @@ _STATE: dict[str, str] = {
 }
 
 
-def show_proposal(paper: Paper, proposal: Proposal, roots: Sequence[str]) -> None:
-    """All files, all hunks, nothing left out."""
+def show_proposal(paper: Paper, proposal: Proposal, roots: Sequence[str], told: str | None = None) -> None:
+    """All files, all hunks, nothing left out; but a reason only once. `told` is one the person has read already."""
     for file in proposal.files:
         show_file_header(paper, file, roots)
         for hunk in file.hunks:
-            show_hunk(paper, file, hunk)
+            show_hunk(paper, file, hunk, reason="" if hunk.reason == told else hunk.reason)
+            told = hunk.reason or told
 
 
 def show_file_header(paper: Paper, file: ProposedFile, roots: Sequence[str]) -> None:
@@ -39,22 +40,24 @@ def show_file_header(paper: Paper, file: ProposedFile, roots: Sequence[str]) -> 
     paper.line(*spans)
 
 
-def show_hunk(paper: Paper, file: ProposedFile, hunk: Hunk, number: str = "") -> None:
-    """One hunk with its surroundings. `number` ("2 of 3") goes into its header."""
-    for style, text in hunk_lines(file, hunk, number):
+def show_hunk(paper: Paper, file: ProposedFile, hunk: Hunk, *, number: str = "", reason: str | None = None) -> None:
+    """One hunk with its surroundings. `number` ("2 of 3") and `reason` go into its header."""
+    for style, text in hunk_lines(file, hunk, number, reason):
         paper.line((style, text))
 
 
-def hunk_lines(file: ProposedFile, hunk: Hunk, number: str = "") -> Iterator[Span]:
+def hunk_lines(file: ProposedFile, hunk: Hunk, number: str = "", reason: str | None = None) -> Iterator[Span]:
     """Styled lines: a header, then context, removed and added lines, control characters visible."""
     base_text = file.base_text or ""
     base = _lines(base_text)
-    first = hunk.old_start - 1
-    before = base[max(0, first - CONTEXT_LINES) : first]
-    after = base[first + hunk.old_lines : first + hunk.old_lines + CONTEXT_LINES]
-    head = f"@@ -{hunk.old_start},{hunk.old_lines} +{hunk.new_start},{hunk.new_lines} @@"
+    old, new = _first(hunk.old_start, hunk.old_lines), _first(hunk.new_start, hunk.new_lines)
+    before = base[max(0, old - CONTEXT_LINES) : old]
+    after = base[old + hunk.old_lines : old + hunk.old_lines + CONTEXT_LINES]
+    around = len(before) + len(after)  # the header counts what is shown, context too, as everywhere else
+    old_range = _range(old - len(before), hunk.old_lines + around)
+    head = f"@@ -{old_range} +{_range(new - len(before), hunk.new_lines + around)} @@"
     notes = [number, _STATE.get(hunk.state, ""), "your text" if hunk.edited_by_person else ""]
-    notes += [one_line(hunk.reason, 60)] if hunk.reason else []
+    notes += [one_line(reason, 60)] if reason else []
     yield "cyan", " · ".join([head, *(note for note in notes if note)])
     windows = _only_crlf(base_text) and _only_crlf(hunk.new_text)
     for sign, lines, style in (
@@ -74,6 +77,16 @@ def relative(path: str, roots: Sequence[str]) -> str:
             path = path[len(root.rstrip(os.sep)) + 1 :]
             break
     return visible(path).replace("\n", "␊")
+
+
+def _first(start: int, lines: int) -> int:
+    """Lines before a side of a hunk; a side without lines names the line it comes after."""
+    return start - 1 if lines else start
+
+
+def _range(first: int, lines: int) -> str:
+    """`first` lines come before. The opposite of `_first`."""
+    return f"{first + 1 if lines else first},{lines}"
 
 
 def _only_crlf(text: str) -> bool:

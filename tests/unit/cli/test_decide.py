@@ -16,7 +16,7 @@ from unit.cli.fake_daemon import SESSION, FakeDaemon, Refusal, connected, state
 from unit.cli.stories import approval, hunk, proposed
 
 EDIT = approval(title="Edit a.txt", effect="write", detail="a.txt", proposal_id="p")
-TWO = (hunk(1), hunk(2, old_start=3, old_text="three\n", new_text="drei\n"))
+TWO = (hunk(1), hunk(2, old_start=3, new_start=3, old_text="three\n", new_text="drei\n"))
 
 
 class Scripted:
@@ -204,7 +204,7 @@ async def test_hunk_by_hunk(pair: tuple[Client, FakeDaemon]) -> None:
         ("h2", "reject", "keep it"),
     ]
     assert stage.answers == [], "deciding every hunk ends the review"
-    assert "@@ -2,1 +2,1 @@ · 1 of 2\n" in stage.out.getvalue()
+    assert "@@ -1,3 +1,3 @@ · 1 of 2\n" in stage.out.getvalue()
 
 
 async def test_a_hunk_in_the_persons_own_words(pair: tuple[Client, FakeDaemon]) -> None:

@@ -16,30 +16,56 @@ CRLF = "one\r\ntwo\r\nthree\r\n"
         (
             proposed(hunk(1), hunk(2, old_start=3, old_text="three\n", new_text="drei", new_start=3)),
             "── a.txt (edit) +1 −1\n"
-            "@@ -2,1 +2,1 @@\n one\n-two\n+zwei\n three\n"
-            "@@ -3,1 +3,1 @@\n one\n two\n-three\n+drei\n",
+            "@@ -1,3 +1,3 @@\n one\n-two\n+zwei\n three\n"
+            "@@ -1,3 +1,3 @@\n one\n two\n-three\n+drei\n",
         ),
         (
             proposed(
-                hunk(old_start=1, old_lines=0, old_text="", new_text="a\nb\n", new_start=1, new_lines=2),
+                hunk(old_start=0, old_lines=0, old_text="", new_text="a\nb\n", new_start=1, new_lines=2),
                 change="create",
                 base_text="",
                 added=2,
                 removed=0,
             ),
-            "── a.txt (new file) +2 −0\n@@ -1,0 +1,2 @@\n+a\n+b\n",
+            "── a.txt (new file) +2 −0\n@@ -0,0 +1,2 @@\n+a\n+b\n",
         ),
         (
-            proposed(hunk(old_start=3, old_lines=0, old_text="", new_text="more\n")),
-            "── a.txt (edit) +1 −1\n@@ -3,0 +2,1 @@\n one\n two\n+more\n three\n",
+            proposed(hunk(old_start=2, old_lines=0, old_text="", new_start=3, new_text="more\n")),
+            "── a.txt (edit) +1 −1\n@@ -1,3 +1,4 @@\n one\n two\n+more\n three\n",
+        ),
+        (
+            proposed(hunk(old_start=0, old_lines=0, old_text="", new_start=1, new_text="more\n")),
+            "── a.txt (edit) +1 −1\n@@ -1,3 +1,4 @@\n+more\n one\n two\n three\n",
+        ),
+        (
+            proposed(
+                hunk(old_start=7, old_text="7\n", new_start=9, new_lines=0, new_text=""),
+                base_text="".join(f"{n}\n" for n in range(1, 20)),
+            ),
+            "── a.txt (edit) +1 −1\n@@ -4,7 +7,6 @@\n 4\n 5\n 6\n-7\n 8\n 9\n 10\n",
+        ),
+        (
+            proposed(
+                hunk(old_start=1, old_text="one\n", new_start=0, new_lines=0, new_text="", state="rejected"),
+                base_text="one\n",
+                change="delete",
+            ),
+            "── a.txt (deletes) +1 −1\n@@ -1,1 +0,0 @@ · rejected\n-one\n",
+        ),
+        (
+            proposed(*(hunk(n, state="rejected", reason=why) for n, why in enumerate("aab"))),
+            "── a.txt (edit) +1 −1\n"
+            "@@ -1,3 +1,3 @@ · rejected · a\n one\n-two\n+zwei\n three\n"
+            "@@ -1,3 +1,3 @@ · rejected\n one\n-two\n+zwei\n three\n"
+            "@@ -1,3 +1,3 @@ · rejected · b\n one\n-two\n+zwei\n three\n",
         ),
         (
             proposed(hunk(old_text="two\r\n", new_text="zwei\r\n"), base_text=CRLF),
-            "── a.txt (edit) +1 −1\n@@ -2,1 +2,1 @@\n one\n-two\n+zwei\n three\n",
+            "── a.txt (edit) +1 −1\n@@ -1,3 +1,3 @@\n one\n-two\n+zwei\n three\n",
         ),
         (
             proposed(hunk(old_text="two\r\n", new_text="two\n"), base_text=CRLF),
-            "── a.txt (edit) +1 −1\n@@ -2,1 +2,1 @@\n one␍\n-two␍\n+two\n three␍\n",
+            "── a.txt (edit) +1 −1\n@@ -1,3 +1,3 @@\n one␍\n-two␍\n+two\n three␍\n",
         ),
         (
             proposed(
@@ -48,7 +74,7 @@ CRLF = "one\r\ntwo\r\nthree\r\n"
                 path="/elsewhere/b.txt",
             ),
             "── /elsewhere/b.txt (edit) +1 −1  no newline at the end\n"
-            "@@ -2,1 +2,1 @@ · rejected · your text · not so\n one\n-two\n+<U+202E>x\n three\n",
+            "@@ -1,3 +1,3 @@ · rejected · your text · not so\n one\n-two\n+<U+202E>x\n three\n",
         ),
     ],
 )
