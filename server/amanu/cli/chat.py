@@ -3,6 +3,7 @@
 import argparse
 import asyncio
 import os
+import shutil
 import sys
 import time
 from collections.abc import Awaitable, Callable
@@ -15,6 +16,7 @@ from amanu.cli.client import Client, Disconnected
 from amanu.cli.decide import Decider
 from amanu.cli.diff import show_proposal
 from amanu.cli.header import UNTRUSTED, show_header
+from amanu.cli.live import rows
 from amanu.cli.mentions import line_mentions
 from amanu.cli.paper import Paper, open_paper
 from amanu.cli.person import Interrupted, Terminal, Woken
@@ -30,6 +32,8 @@ TWICE_SECONDS = 2.0
 SHOWN_ITEMS = 20
 """Of a session that is opened again."""
 RECONNECTS = 6
+LIVE_ROWS = 8
+"""Of the text being written, above the prompt."""
 
 COMMANDS = {
     "/mode": "plan, ask, acceptEdits or auto",
@@ -154,7 +158,7 @@ class Chat:
 
     def above(self) -> list[str]:
         """What is being written, above the prompt."""
-        return self._renderer.tail(8)
+        return rows(self._renderer.tail(LIVE_ROWS), LIVE_ROWS, shutil.get_terminal_size().columns)
 
     def toolbar(self) -> str:
         """The line below the prompt."""
@@ -323,6 +327,7 @@ class Chat:
             self._paper.line(("yellow", "Another daemon drives this session; here it can only be looked at."))
         self._renderer.show_items(view.state.items[-SHOWN_ITEMS:], view.state)
         view.listeners.append(self._renderer.show)
+        view.replaced.append(self._renderer.resume)
 
     async def _reconnect(self) -> None:
         self._paper.line(("yellow", "The connection to the daemon is gone; connecting again …"))

@@ -55,3 +55,15 @@ class LivePaper:
                 self._out.write(f"\r\x1b[K\x1b[2m{status}\x1b[0m" if status else "\r\x1b[K")
                 self._out.flush()
             await asyncio.sleep(TICK_SECONDS)
+
+
+def rows(lines: list[str], count: int, columns: int) -> list[str]:
+    """The last `count` rows of the screen that these lines fill. A long line goes on in the next row: cut off, it
+    would seem to stand still while it grows."""
+    from rich.cells import chop_cells
+
+    found: list[str] = []
+    for line in lines:
+        start = max(0, len(line) // columns - 4 * count) * columns  # far more than can be seen, and no more
+        found += chop_cells(line[start:], columns) or [""]
+    return found[-count:]

@@ -35,6 +35,8 @@ class PlainPaper:
         self._out.flush()
 
     def markdown(self, text: str, style: Style = "") -> None:
+        if style == "dim":  # nothing else would tell a thought from an answer
+            text = "\n".join(f"│ {line}".rstrip() for line in text.split("\n"))
         self._out.write(text + "\n\n")
         self._out.flush()
 

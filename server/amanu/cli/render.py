@@ -12,6 +12,7 @@ from amanu.cli.diff import show_proposal
 from amanu.cli.paper import Paper, Span, Style
 from amanu.cli.text import Stripper, one_line, stripped
 from amanu_protocol.events import (
+    Event,
     EventMessage,
     ItemChanged,
     ItemCompleted,
@@ -70,11 +71,17 @@ class Renderer:
         """When a tool call began to execute, milliseconds since the epoch."""
         self._printed: set[str] = set()
         """Items of which something is on the paper already."""
+        self._closed: set[str] = set()
+        """Items of this turn that are on the paper for good."""
+        self._adopted: str | None = None
+        """A text that was found half written; whether more of it comes is not known."""
+        self._in_turn = False
         self._shown_proposals: dict[str, int] = {}
         self._turn_began = 0
 
     def show(self, message: EventMessage, state: SessionState) -> None:
         """Draw one event; `state` has it folded in."""
+        self._let_go(message.event)
         match message.event:
             case ItemStarted(item=item) | ItemChanged(item=item):
                 self._open(item, message.at)
@@ -89,6 +96,7 @@ class Renderer:
             case ItemsWithdrawn(item_ids=item_ids, reason=reason):
                 self._withdraw(item_ids, reason)
             case TurnStarted():
+                self._in_turn = True
                 self._turn_began = message.at
             case TurnEnded() as ended:
                 self._end(ended, message.at, state)
@@ -103,9 +111,29 @@ class Renderer:
                 pass
 
     def show_items(self, items: list[Item], state: SessionState) -> None:
-        """What a session already holds."""
+        """What a session already holds. Of a running turn, what still moves is left moving."""
+        self._in_turn = state.turn is not None
         for item in items:
-            self._complete(item, 0, state)
+            match item:
+                case _ if item.item_id in self._closed:
+                    pass
+                case Thought() | Answer() if self._in_turn and item is state.items[-1]:
+                    self._open(item, 0)
+                    self._stream(item.item_id, item.text[self._received.get(item.item_id, 0) :])
+                    self._adopted = item.item_id
+                case ToolCall() if self._in_turn and item.state not in _MARK:
+                    pass
+                case _:
+                    self._complete(item, 0, state)
+
+    def resume(self, state: SessionState) -> None:
+        """The state came whole, instead of events that were missed: draw what is not on the paper yet."""
+        if not self._in_turn:
+            return
+        prompts = (at for at, item in enumerate(state.items) if isinstance(item, UserMessage) and not item.steer)
+        self.show_items(state.items[max(prompts, default=0) :], state)
+        if state.turn is None and state.last_turn is not None:
+            self._end(state.last_turn, 0, state)
 
     def tail(self, lines: int) -> list[str]:
         """The end of the block being written, for a live view."""
@@ -137,6 +165,18 @@ class Renderer:
             if isinstance(item, Answer) and item.item_id in self._streams:
                 return "… writing"
         return "… working"
+
+    def _let_go(self, event: Event) -> None:
+        """Whatever comes after a text found half written ends it, unless it is about that text itself."""
+        match event:
+            case ItemStarted(item=item) | ItemCompleted(item=item) if self._adopted not in (None, item.item_id):
+                found = self._streams.pop(self._adopted, None)
+                if found is not None:
+                    blocks, stripper, style = found
+                    self._close_text(self._adopted, blocks, stripper, style)
+                self._adopted = None
+            case _:
+                pass
 
     # One kind each -----------------------------------------------------------------------------------
 
@@ -174,6 +214,10 @@ class Renderer:
         self.paper.markdown(block, style)
 
     def _complete(self, item: Item, at: int, state: SessionState) -> None:
+        if item.item_id in self._closed and isinstance(item, Thought | Answer):
+            return
+        if self._in_turn:
+            self._closed.add(item.item_id)
         match item:
             case Thought() | Answer():
                 self._complete_text(item)
@@ -193,11 +237,15 @@ class Renderer:
         self._open(item, 0)
         self._stream(item.item_id, item.text[self._received.pop(item.item_id, 0) :])  # the final form counts
         blocks, stripper, style = self._streams.pop(item.item_id)
-        self._received.pop(item.item_id, None)
-        for block in (*blocks.feed(stripper.end()), *blocks.end()):
-            self._block(item.item_id, block, style)
+        self._close_text(item.item_id, blocks, stripper, style)
         if isinstance(item, Thought) and not self._thoughts and item.subject:
             self.paper.line(("dim", f"… {one_line(item.subject)}"))
+
+    def _close_text(self, item_id: str, blocks: Blocks, stripper: Stripper, style: Style) -> None:
+        self._received.pop(item_id, None)
+        self._closed.add(item_id)
+        for block in (*blocks.feed(stripper.end()), *blocks.end()):
+            self._block(item_id, block, style)
 
     def _tool(self, call: ToolCall, at: int, state: SessionState) -> None:
         self._printed.add(call.item_id)
@@ -212,21 +260,23 @@ class Renderer:
         if call.error and call.state == "failed":
             self.paper.line(("red", indent(stripped(call.error))))
         elif call.proposal_id is not None:
-            self.show_diff(call.proposal_id, state)
+            self.show_diff(call.proposal_id, state, over=call)
         if call.effect == "run" and call.output.strip():
             self.paper.line(("dim", indent(_last_lines(stripped(call.output)))))
 
-    def show_diff(self, proposal_id: str, state: SessionState) -> None:
-        """The proposal in full, the first time; afterwards only what became of it."""
+    def show_diff(self, proposal_id: str, state: SessionState, *, over: ToolCall | None = None) -> None:
+        """The proposal in full, the first time; afterwards only what became of it. `over` is its call, once that
+        has ended: then what was left open is said, too."""
         proposal = next((each for each in state.proposals if each.proposal_id == proposal_id), None)
         if proposal is None:
             return
         if self._shown_proposals.get(proposal_id) is None:
-            show_proposal(self.paper, proposal, state.roots)
+            told = over.decision.reason if over is not None and over.decision is not None else None
+            show_proposal(self.paper, proposal, state.roots, told)
         self._shown_proposals[proposal_id] = proposal.version
         hunks = [hunk for file in proposal.files for hunk in file.hunks]
         counts = {name: sum(hunk.state == name for hunk in hunks) for name in ("applied", "rejected", "conflicted")}
-        if any(counts.values()):
+        if over is not None or any(counts.values()):
             parts = [f"{count} {name}" for name, count in counts.items() if count]
             still_open = len(hunks) - sum(counts.values())
             parts += [f"{still_open} open"] if still_open else []
@@ -255,6 +305,7 @@ class Renderer:
             self._begun.pop(item_id, None)
             self._received.pop(item_id, None)
             tail = self._streams.pop(item_id, None)
+            self._closed.discard(item_id)
             seen = seen or item_id in self._printed or (tail is not None and bool(tail[0].tail.strip()))
             self._printed.discard(item_id)
         if seen:
@@ -265,6 +316,9 @@ class Renderer:
         self._received.clear()
         self._begun.clear()
         self._printed.clear()
+        self._closed.clear()
+        self._adopted = None
+        self._in_turn = False
         if ended.reason != "completed":
             style, text = _ENDED[ended.reason]
             last = state.items[-1] if state.items else None
@@ -272,7 +326,8 @@ class Renderer:
             self.paper.line((style, text if told else f"{text} {stripped(ended.message)}".rstrip()))
             if ended.can_continue:
                 self.paper.line(("dim", "A further prompt goes on from here."))
-        took = seconds((at - self._turn_began) / 1000) if self._turn_began else ""
+        took = seconds((at - self._turn_began) / 1000) if self._turn_began and at else ""
+        self._turn_began = 0
         used = usage_line(state.usage) if state.usage is not None and state.usage.context_tokens else ""
         if took or used:
             self.paper.line(("dim", " · ".join(filter(None, [took, used]))))

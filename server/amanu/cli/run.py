@@ -192,7 +192,7 @@ async def _session(sessions: "Sessions", options: Options, front: "Front") -> "S
         if options.mode is not None:
             await session.set_mode(options.mode)
         if options.model_id is not None:
-            await session.set_model(options.model_id)
+            await session.set_model(options.model_id, front)
     for rule in options.allow:
         session.allow(rule)
     return session

@@ -26,6 +26,8 @@ class SessionView:
         self.epoch = result.epoch
         self.seq = result.from_seq - 1
         self.listeners: list[Callable[[EventMessage, SessionState], None]] = []
+        self.replaced: list[Callable[[SessionState], None]] = []
+        """Called when the whole state came anew, because events were missed."""
         self.changed = asyncio.Event()
         """Set with each event; who waits for something clears it, looks, and waits again."""
         self._acking: asyncio.TimerHandle | None = None
@@ -172,6 +174,8 @@ class SessionView:
             self.state = answer.state
             self.epoch = answer.epoch
             self.seq = answer.from_seq - 1
+            for listener in self.replaced:
+                listener(self.state)
             self.changed.set()
         for message in (*(answer.events or ()), *later):
             self.receive(message)

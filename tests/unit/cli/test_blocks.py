@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from amanu.cli.blocks import Blocks
+from amanu.cli.live import rows
 
 
 @pytest.mark.parametrize(
@@ -39,3 +40,19 @@ def test_the_tail_is_what_is_being_written() -> None:
     blocks.feed("done\n\none\ntwo\nthr")
     assert blocks.tail == "one\ntwo\nthr"
     assert blocks.last_lines(2) == ["two", "thr"]
+
+
+@pytest.mark.parametrize(
+    ("lines", "count", "columns", "expected"),
+    [
+        ([], 3, 10, []),
+        (["one", "", "two"], 3, 10, ["one", "", "two"]),
+        (["one", "", "two"], 2, 10, ["", "two"]),
+        (["abcdefgh"], 3, 3, ["abc", "def", "gh"]),
+        (["abcdefgh"], 2, 3, ["def", "gh"]),
+        (["日本語"], 3, 4, ["日本", "語"]),
+        (["x" * 100_000 + "yz"], 2, 10, ["x" * 10, "yz"]),
+    ],
+)
+def test_the_end_of_a_long_line_stays_in_sight(lines: list[str], count: int, columns: int, expected: list[str]) -> None:
+    assert rows(lines, count, columns) == expected

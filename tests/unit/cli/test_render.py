@@ -31,6 +31,7 @@ from amanu_protocol.items import (
     Usage,
     UserMessage,
 )
+from amanu_protocol.state import fold
 from unit.cli.stories import DENIED, Story, call, hunk, proposed
 
 USAGE = Usage(
@@ -75,7 +76,7 @@ def ended(reason: str, message: str = "", can_continue: bool = False) -> TurnEnd
 
 DIFF = """\
 ── a.txt (edit) +1 −1
-@@ -2,1 +2,1 @@{state}
+@@ -1,3 +1,3 @@{state}
  one
 -two
 +zwei
@@ -121,7 +122,7 @@ STORIES: list[tuple[str, list[Event], str]] = [
     (
         "a thought",
         [ItemStarted(item=thought("")), delta("**Look**\n\nat it", "th"), ItemCompleted(item=thought(""))],
-        "**Look**\n\nat it\n\n",
+        "│ **Look**\n\n│ at it\n\n",
     ),
     ("a tool call", done(call()), "✓ Read app.py  1.0 s\n"),
     (
@@ -165,6 +166,26 @@ STORIES: list[tuple[str, list[Event], str]] = [
         "✓ Edit a.txt\n"
         + DIFF.format(state=" · applied")
         + "  1 hunk: 1 applied\n  /w/a.txt is changed in the editor, not saved\n",
+    ),
+    (
+        "a review that ended without a decision says so",
+        [ProposalChanged(proposal=proposed()), ItemCompleted(item=EDIT)],
+        "✓ Edit a.txt\n" + DIFF.format(state="") + "  1 hunk: 1 open\n",
+    ),
+    (
+        "the reason that stands at the call is not said again at each hunk",
+        [
+            ProposalChanged(proposal=proposed(hunk(state="rejected", reason="no"))),
+            ItemCompleted(
+                item=EDIT.model_copy(
+                    update={
+                        "state": "rejected",
+                        "decision": Decision(outcome="rejected", by="person", reason="no"),
+                    }
+                )
+            ),
+        ],
+        "⊘ Edit a.txt  rejected by you: “no”\n" + DIFF.format(state=" · rejected") + "  1 hunk: 1 rejected\n",
     ),
     (
         "a plan",
@@ -273,6 +294,55 @@ def test_the_tail_is_the_answer_being_written() -> None:
     story = Story().tell(started(), delta("done\n\none\ntwo"))
     assert story.renderer.tail(5) == ["one", "two"]
     assert story.tell(answered("done\n\none\ntwo")).renderer.tail(5) == []
+
+
+TURN = TurnStarted(turn_id="t", prompt_id="p", model_id="m")
+ASKED = ItemCompleted(item=UserMessage(item_id="u", turn_id="t", text="do it", attachments=[], steer=False))
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "expected"),
+    [
+        ([started("One.\n\nTw")], [delta("o."), answered("One.\n\nTwo.")], "One.\n\nTwo.\n\n"),
+        ([started("Half")], [ItemCompleted(item=call())], "Half\n\n✓ Read app.py\n"),
+        ([answered("Whole.")], [answered("Whole."), ended("completed")], "Whole.\n\n1.0 s\n"),
+        ([ItemChanged(item=call("executing"))], [ItemCompleted(item=call())], "✓ Read app.py\n"),
+    ],
+)
+def test_coming_back_in_the_middle_of_a_turn(before: list[Event], after: list[Event], expected: str) -> None:
+    story = Story()
+    for event in (TURN, ASKED, *before):
+        fold(story.state, event)
+    story.renderer.show_items(story.state.items, story.state)
+    story.tell(*after)
+    assert story.text.removesuffix("1.0 s\n") == "› do it\n" + expected.removesuffix("1.0 s\n")
+
+
+@pytest.mark.parametrize(
+    ("missed", "expected"),
+    [
+        ([answered("One.\n\nTwo."), ItemCompleted(item=call())], "Two.\n\n✓ Read app.py\n"),
+        ([delta("o.\n\nThree")], "Two.\n\n"),
+        (
+            [answered("One.\n\nTw"), ended("interrupted", "It was killed.", can_continue=True)],
+            "Tw\n\nThe daemon stopped in the middle of this turn. It was killed.\n"
+            "A further prompt goes on from here.\n",
+        ),
+    ],
+)
+def test_events_that_were_missed(missed: list[Event], expected: str) -> None:
+    story = Story().tell(TURN, ASKED, started(), delta("One.\n\nTw"))
+    for event in missed:
+        fold(story.state, event)
+    story.renderer.resume(story.state)
+    assert story.text == "› do it\nOne.\n\n" + expected
+
+
+def test_what_was_over_before_is_not_told_again() -> None:
+    story = Story().tell(TURN, ASKED, answered("One."), ended("completed"))
+    before = story.text
+    story.renderer.resume(story.state)
+    assert story.text == before
 
 
 @pytest.mark.parametrize("colour", [True, False])
