@@ -1,7 +1,7 @@
 """A workspace with everything the tools need: real files, fake editors, and proposals whose versions are kept."""
 
 import itertools
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -67,6 +67,7 @@ class Desk:
         environment: Mapping[str, str] | None = None,
         shell: Shell | None = None,
         ripgrep: str | None = None,
+        key_variables: Collection[str] = (),
     ) -> None:
         self.root = root.resolve()
         self.overlay = Overlay()
@@ -84,6 +85,7 @@ class Desk:
             self._blob,
             {"PATH": "/usr/local/bin:/usr/bin:/bin"} if environment is None else environment,
             shell or Shell(),
+            key_variables,
         )
         self.tools: dict[str, Tool[Any]] = {tool.name: tool for tool in made}
         self._ids = itertools.count(1)

@@ -69,6 +69,11 @@ class Settings(Section):
     """The daemon leaves after that long without clients and turns."""
     log_level: str = Field(default="info", pattern="^(debug|info|warning|error)$")
 
+    @property
+    def key_variables(self) -> frozenset[str]:
+        """Variables that hold keys of the user's own endpoints."""
+        return frozenset(each.key_variable for each in self.endpoints.values() if each.key_variable is not None)
+
 
 WORKSPACE_MAY_SET = {"rules": {"deny", "must_ask"}}
 

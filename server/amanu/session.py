@@ -101,7 +101,12 @@ class Session:
         )
         self._inbox = Inbox(self.emit, self.state, self._report, restored.undelivered)
         tools = make_tools(
-            self._workspace, self._proposals, journal.put_blob, self._environment, services.settings.shell
+            self._workspace,
+            self._proposals,
+            journal.put_blob,
+            self._environment,
+            services.settings.shell,
+            services.settings.key_variables,
         )
         self._tools = {tool.name: tool for tool in tools}
         self._specs = [tool.spec() for tool in tools]

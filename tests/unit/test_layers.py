@@ -43,7 +43,7 @@ MAY_IMPORT: dict[str, str] = {
     "amanu.mentions": "workspace tools.base",
     "amanu.consent": "config agent.policy storage.files",
     # the loop: no editor, disk, process, socket or vendor
-    "amanu.agent": "conversation models.base models.retry tools.base",
+    "amanu.agent": "conversation models.base models.retry tools.base tools.visible",
     # what the loop sees as Model and Tool
     "amanu.models": "conversation config auth imports",
     "amanu.models.base": "conversation",

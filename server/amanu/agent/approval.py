@@ -2,12 +2,13 @@
 
 import asyncio
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
 from amanu.agent.emit import Emit
 from amanu.agent.policy import BUILT_IN, MODES, Rule, Verdict, decide, offers, remember, suggested_rule
 from amanu.tools.base import Preview, Subject
+from amanu.tools.visible import one_line, visible
 from amanu_protocol.errors import AmanuError
 from amanu_protocol.events import ApprovalRequested, ApprovalResolved
 from amanu_protocol.items import Approval, Decision, Mode, Scope
@@ -81,6 +82,11 @@ class Approvals:
         verdicts = [decide(rules, subject) for subject in subjects]
         return min(verdicts, key=lambda verdict: ("deny", "ask", "allow").index(verdict.decision))
 
+    def allowed(self, subjects: Iterable[Subject]) -> list[Subject]:
+        """Those that are allowed without a question."""
+        rules = self.rules()
+        return [subject for subject in subjects if decide(rules, subject).decision == "allow"]
+
     async def decide(self, call_id: str, preview: Preview, asking: Callable[[], None]) -> Decision:
         """Settle one call: by rule where one matches, else by asking (`asking` is called just before). Waits as
         long as the person takes; no time-out ever means yes. Cancelling the task withdraws the question."""
@@ -91,10 +97,7 @@ class Approvals:
             reason = f"Denied by a rule: {verdict.rule}."
             return self._settle(call_id, Decision(outcome="denied", by="rule", rule=verdict.rule, reason=reason))
         if self._headless:
-            allow = suggested_rule(preview.subject)
-            reason = f"Nobody is there to ask. It would have been permitted by --allow {_quote(allow)}."
-            decision = Decision(outcome="denied", by="rule", rule=verdict.rule, reason=reason, permitted_by=allow)
-            return self._settle(call_id, decision)
+            return self._settle(call_id, self._unasked(preview, verdict))
         asking()
         await self._emit.durable()  # what is asked about survives a crash, once somebody was asked
         return await self._ask(call_id, preview, verdict)
@@ -130,8 +133,8 @@ class Approvals:
     async def _ask(self, call_id: str, preview: Preview, verdict: Verdict) -> Decision:
         approval = Approval(
             tool_call_id=call_id,
-            title=preview.title,
-            detail=preview.detail,
+            title=one_line(preview.title),
+            detail=visible(preview.detail),
             effect=preview.subject.effect,
             rule=verdict.rule,
             scopes=offers(preview.subject, verdict),
@@ -148,6 +151,17 @@ class Approvals:
         except asyncio.CancelledError:
             self._answer(call_id, Decision(outcome="cancelled", by="rule", rule="the turn was cancelled"))
             raise
+
+    def _unasked(self, preview: Preview, verdict: Verdict) -> Decision:
+        """Nobody is there to ask: no, and what would have permitted it. Nothing does where a must-ask decided."""
+        reason, allow = "Nobody is there to ask.", None
+        if verdict.rememberable:
+            first = next(each for each in (preview.subject, *preview.also) if not self.allowed([each]))
+            allow = suggested_rule(first)
+            reason += f" It would have been permitted by --allow {_quote(allow)}."
+        else:
+            reason += f" This is always asked, whatever is allowed, because of a rule: {verdict.rule}."
+        return Decision(outcome="denied", by="rule", rule=verdict.rule, reason=reason, permitted_by=allow)
 
     def _read_answer(self, params: ApprovalResolveParams, pending: Pending, client: str) -> Decision:
         if params.decision == "finish" and pending.approval.proposal_id is not None:

@@ -18,6 +18,7 @@ from amanu.agent.approval import Approvals
 from amanu.agent.emit import Emit
 from amanu.conversation import NOT_RUN, Call, Result
 from amanu.tools.base import CallContext, Outcome, Params, Preview, Tool, ToolError
+from amanu.tools.visible import one_line
 from amanu_protocol.errors import AmanuError
 from amanu_protocol.events import ItemChanged, ItemCompleted
 from amanu_protocol.items import Decision, ToolCall, ToolCallState
@@ -95,6 +96,7 @@ class Calls:
                 turn_id=self._turn_id,
                 step=self._step,
                 output=lambda text: self._emit.delta(slot.call.call_id, text),
+                allowed=self._approvals.allowed,
             )
             await self._may_preview(slot, earlier)
             preview = await tool.preview(params, context)
@@ -108,6 +110,7 @@ class Calls:
                 return
             slot.allowed = True
             context.accept_all = decision.outcome == "allowed"
+            context.preview = preview
             await self._may_run(slot, earlier)
             self._change(slot, "executing")
             if slot.effect != "read":
@@ -176,7 +179,8 @@ class Calls:
 
     def _previewed(self, slot: Slot, preview: Preview) -> None:
         slot.preview = preview
-        slot.item = slot.item.model_copy(update={"title": preview.title, "proposal_id": preview.proposal_id})
+        title = one_line(preview.title)
+        slot.item = slot.item.model_copy(update={"title": title, "proposal_id": preview.proposal_id})
         slot.previewed.set()
 
     async def _rejected(

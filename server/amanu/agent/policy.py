@@ -15,6 +15,7 @@ from functools import cache
 from typing import Literal
 
 from amanu.tools.base import Subject
+from amanu.tools.visible import visible
 from amanu_protocol.errors import AmanuError
 from amanu_protocol.items import Mode, Scope, ScopeOffer
 
@@ -57,15 +58,32 @@ class Verdict:
 
 NOTHING_MATCHED = "no rule allows it"
 
-BUILT_IN: tuple[Rule, ...] = (
-    Rule("mustAsk", "@read(**/.env*)", "built in"),
-    Rule("mustAsk", "@write(**/.env*)", "built in"),
-    Rule("mustAsk", "@write(**/.git/**)", "built in"),
-    Rule("mustAsk", "@write(**/.vscode/**)", "built in"),
-    Rule("mustAsk", "@write(**/.amanu/*)", "built in"),
-)
-
 PLAN_FILES = ".amanu/plans/*.md"
+
+PROGRAMS = (
+    *("**/.git", "**/.git/**", "**/.gitmodules", "**/.husky/**"),  # `.git` may be a file that leads to another
+    *(
+        "**/.vscode/**",
+        "**/*.code-workspace",
+        "**/.idea/**",
+        "**/.zed/**",
+        "**/.devcontainer/**",
+        "**/.devcontainer.json",
+    ),
+    *("**/.exrc", "**/.nvimrc", "**/.nvim.lua", "**/.vimrc", "**/.dir-locals.el", "**/.helix/**"),
+    *("**/.mcp.json", "**/.cursor/**", "**/.claude/**", "**/.gemini/**", "**/.ripgreprc", "**/.gitconfig"),
+)
+"""Files that git, editors and other agents run, or are led by (facts/security.md §2, cases 5, 15, 18, 21)."""
+
+BUILT_IN: tuple[Rule, ...] = (
+    *(
+        Rule("mustAsk", f"@{effect}({files})", "built in")
+        for effect in ("read", "write")
+        for files in ("**/.env*", "**/.env*/**")
+    ),
+    *(Rule("mustAsk", f"@write({files})", "built in") for files in PROGRAMS),
+    Rule("mustAsk", "@write(**/.amanu/**)", "built in", unless=PLAN_FILES),
+)
 
 MODES: dict[Mode, tuple[Rule, ...]] = {
     "plan": (
@@ -97,7 +115,8 @@ def decide(rules: Iterable[Rule], subject: Subject) -> Verdict:
 def offers(subject: Subject, verdict: Verdict) -> list[ScopeOffer]:
     """The ways to answer an approval, each with the rule it would save."""
     once = ScopeOffer(scope="once", rule="")
-    if not verdict.rememberable or "\n" in subject.text or not subject.text:
+    hidden = "\n" in subject.text or visible(subject.text) != subject.text
+    if not verdict.rememberable or hidden or not subject.text:  # what is not seen is not agreed to for good
         return [once]
     rule = suggested_rule(subject)
     scopes: Sequence[Scope] = ("turn", "session", "workspace", "user")

@@ -133,7 +133,7 @@ async def run(use: Use, environ: Mapping[str, str]) -> dict[str, Any]:
             parse(rule)
             approvals.allow_in_session(Rule("allow", rule, "--allow"))
         emit.answering = approvals if use.yes else None
-        tools = make_tools(workspace, proposals, journal.put_blob, environ, settings.shell)
+        tools = make_tools(workspace, proposals, journal.put_blob, environ, settings.shell, settings.key_variables)
         call = Call(call_id=mint(), tool=use.name, arguments=use.arguments)
         calls = Calls(
             [call],

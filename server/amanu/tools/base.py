@@ -1,8 +1,9 @@
 """What a tool is. The loop (`agent/`) sees only this; disk, processes and editors are behind it."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, ClassVar, Generic, TypeVar, cast
 
 from pydantic import BaseModel, ConfigDict
@@ -80,6 +81,16 @@ class CallContext:
     accept_all: bool = True
     """For tools that make proposals: True when policy or the person allowed the whole call; False when the
     hunks were decided one by one (`run` then only reports)."""
+    allowed: Callable[[Iterable[Subject]], list[Subject]] = list
+    """Those of the subjects that policy allows without a question."""
+    preview: Preview | None = None
+    """What was decided about; there when the tool runs in a turn."""
+
+    def hold_to(self, path: Path) -> None:
+        """Raise `ToolError` unless that resolved path is one the decision was about: a link may lead elsewhere by
+        now."""
+        if self.preview is not None and str(path) not in self.preview.reads | self.preview.writes:
+            raise ToolError("The path leads to another place than when this call was decided on. Call again.")
 
 
 class Tool(ABC, Generic[P]):

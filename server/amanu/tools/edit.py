@@ -4,7 +4,7 @@ import asyncio
 from abc import abstractmethod
 from typing import ClassVar, TypeVar
 
-from amanu.tools.base import CallContext, Outcome, Params, Preview, Subject, Tool
+from amanu.tools.base import CallContext, Outcome, Params, Preview, Subject, Tool, ToolError
 from amanu.tools.visible import visible
 from amanu.workspace.files import FileText
 from amanu.workspace.proposals import FileEdit, Proposals
@@ -37,9 +37,16 @@ class EditTool(Tool[P]):
     async def preview(self, params: P, call: CallContext) -> Preview:
         path = self._workspace.resolve(params.path)
         base = await self._proposals.text(call, path)
-        text = (
-            self.change(params, base) if len(base.text) < _SMALL else await asyncio.to_thread(self.change, params, base)
-        )
+        try:
+            small = len(base.text) < _SMALL
+            text = self.change(params, base) if small else await asyncio.to_thread(self.change, params, base)
+        except ToolError:
+            if call.allowed([Subject("read_file", "read", self._workspace.relative(path))]):
+                raise
+            raise ToolError(  # the reason would quote what the person has not let the model read
+                f"The edit does not fit {self._workspace.shown(path)}. Nothing was changed. Read the file first: that "
+                "needs the person's yes."
+            ) from None
         proposal = await self._proposals.draft(call, [FileEdit(base, text)])
         shown = self._workspace.relative(path)
         new = not (base.exists or base.from_buffer)
@@ -63,8 +70,9 @@ class EditTool(Tool[P]):
         proposal = self._proposals.of_call(call.call_id)
         assert proposal is not None, "run without preview"
         if call.accept_all:
-            proposal = await self._proposals.accept_all(proposal.proposal_id, call.call_id)
-        report = self._proposals.report(call.call_id)
+            await self._proposals.accept_all(proposal.proposal_id, call.call_id)
+        report = await self._proposals.outcome(call.call_id)
+        proposal = self._proposals.get(proposal.proposal_id)
         states = {hunk.state for file in proposal.files for hunk in file.hunks}
         failed = states.isdisjoint({"applied", "pending", "accepted"})
         return Outcome(report, _summary(proposal), is_error=failed)

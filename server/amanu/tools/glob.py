@@ -7,7 +7,7 @@ from pydantic import Field
 
 from amanu.tools.base import CallContext, Outcome, Params, Preview, Subject, Tool
 from amanu.tools.limits import Limits
-from amanu.workspace.ignore import glob_pattern
+from amanu.workspace.globs import glob_pattern
 from amanu.workspace.search import Search
 from amanu.workspace.workspace import Workspace
 
@@ -41,7 +41,7 @@ class Glob(Tool[GlobParams]):
             title=f"Find {params.pattern}{where}",
             subject=Subject(self.name, self.effect, shown),
             detail=f"{params.pattern}{where}",
-            reads=frozenset([str(folder)]),
+            reads=frozenset(map(str, [folder] if params.path else self._workspace.roots)),
         )
 
     async def run(self, params: GlobParams, call: CallContext) -> Outcome:
@@ -49,6 +49,7 @@ class Glob(Tool[GlobParams]):
         pattern = glob_pattern(params.pattern)
         found: list[str] = []
         for folder in folders:
+            call.hold_to(folder)
             names = await self._search.files(folder)
             at, relative = self._workspace.guard.locate(folder)
             prefix = "" if not relative.parts else relative.as_posix() + "/"

@@ -1,5 +1,8 @@
 """Search in files."""
 
+import asyncio
+from pathlib import Path
+
 from pydantic import Field
 
 from amanu.tools.base import CallContext, Outcome, Params, Preview, Subject, Tool, ToolError
@@ -25,7 +28,8 @@ class Grep(Tool[GrepParams]):
     effect = "read"
     description = (
         "Searches file contents, unsaved text in the editor included; files ignored by git, node_modules and binary "
-        "files are left out. Shows `path`, then `line: text` for each match, in path order."
+        "files are left out, and files the person is asked about before they are read (.env), unless path names one. "
+        "Shows `path`, then `line: text` for each match, in path order."
     )
     params = GrepParams
 
@@ -42,7 +46,7 @@ class Grep(Tool[GrepParams]):
             title=f"Search for {params.pattern}{where}",
             subject=Subject(self.name, self.effect, shown),
             detail=f"{params.pattern}{where}" + (f" ({params.include})" if params.include else ""),
-            reads=frozenset([str(folder)]),
+            reads=frozenset(map(str, [folder] if params.path else self._workspace.roots)),
         )
 
     async def run(self, params: GrepParams, call: CallContext) -> Outcome:
@@ -52,11 +56,12 @@ class Grep(Tool[GrepParams]):
         found: list[tuple[str, FoundFile]] = []
         complete = True
         for path in [self._workspace.resolve(params.path)] if params.path else self._workspace.roots:
-            at = self._workspace.guard.locate(path)[0]
+            call.hold_to(path)
             result = await self._search.grep(query, path)
             complete = complete and result.complete
-            root = self._workspace.roots[at]
-            found += [(self._workspace.shown(root / file.path), file) for file in result.files]
+            root = self._workspace.roots[self._workspace.guard.locate(path)[0]]
+            readable = await asyncio.to_thread(self._readable, result.files, path, call)
+            found += [(self._workspace.shown(root / file.path), file) for file in readable]
         total = sum(file.matches for _, file in found)
         if not total:
             return Outcome(f"Nothing matches {params.pattern}.", "no matches")
@@ -69,6 +74,13 @@ class Grep(Tool[GrepParams]):
                 "Narrow the pattern, path or include.]\n"
             )
         return Outcome(text, f"{least}{total} match{'es' * (total != 1)} in {len(found)} file{'s' * (len(found) != 1)}")
+
+    def _readable(self, files: list[FoundFile], searched: Path, call: CallContext) -> list[FoundFile]:
+        """Those that policy lets the model read unasked, and the one it named: that was decided on. What is left out
+        is not counted either, for a count would tell, guess by guess, what such a file holds."""
+        named = self._workspace.relative(searched)
+        allowed = {each.text for each in call.allowed(Subject(self.name, self.effect, file.path) for file in files)}
+        return [file for file in files if file.path == named or file.path in allowed]
 
 
 def _show(found: list[tuple[str, FoundFile]], limit: int, context: int) -> str:

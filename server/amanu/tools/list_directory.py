@@ -9,7 +9,7 @@ from pydantic import Field
 from amanu.tools.base import CallContext, Outcome, Params, Preview, Subject, Tool, ToolError
 from amanu.tools.limits import Limits
 from amanu.workspace.disk import failure
-from amanu.workspace.ignore import glob_pattern
+from amanu.workspace.globs import glob_pattern
 from amanu.workspace.workspace import Workspace
 
 
@@ -40,6 +40,7 @@ class ListDirectory(Tool[ListDirectoryParams]):
 
     async def run(self, params: ListDirectoryParams, call: CallContext) -> Outcome:
         path = self._workspace.resolve(params.path)
+        call.hold_to(path)
         entries = await asyncio.to_thread(self._entries, path)
         for buffer in self._workspace.overlay.buffers():
             if buffer.path.parent == path and buffer.path.name not in entries:

@@ -41,7 +41,9 @@ class ReadFile(Tool[ReadFileParams]):
     async def run(self, params: ReadFileParams, call: CallContext) -> Outcome:
         if params.start_line and params.end_line and params.end_line < params.start_line:
             raise ToolError(f"end_line {params.end_line} is before start_line {params.start_line}.")
-        file = await self._workspace.read(self._workspace.resolve(params.path))
+        path = self._workspace.resolve(params.path)
+        call.hold_to(path)
+        file = await self._workspace.read(path)
         lines = split_lines(file.text)
         start = (params.start_line or 1) - 1
         if start and start >= len(lines):

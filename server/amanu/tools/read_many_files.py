@@ -8,7 +8,7 @@ from amanu.tools.base import CallContext, Outcome, Params, Preview, Subject, Too
 from amanu.tools.limits import Limits
 from amanu.tools.read_file import remarks, shorten
 from amanu.workspace.files import split_lines
-from amanu.workspace.ignore import glob_pattern
+from amanu.workspace.globs import glob_pattern
 from amanu.workspace.search import Search
 from amanu.workspace.workspace import Workspace
 
@@ -57,7 +57,9 @@ class ReadManyFiles(Tool[ReadManyFilesParams]):
                 skipped += names[at:]
                 break
             try:
-                file = await self._workspace.read(self._workspace.resolve(name))
+                path = self._workspace.resolve(name)
+                call.hold_to(path)
+                file = await self._workspace.read(path)
             except ToolError as error:
                 parts.append(f"--- {name} ---\n[not read: {error}]\n")
                 continue

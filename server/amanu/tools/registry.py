@@ -1,6 +1,6 @@
 """All tools of a session."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from amanu.config import Shell
@@ -25,11 +25,12 @@ def make_tools(
     put_blob: PutBlob,
     environment: Mapping[str, str],
     shell: Shell,
+    key_variables: Collection[str] = (),
 ) -> list[Tool[Any]]:
     """The tools, always in this order: prompt caches depend on it.
 
     `environment` is the one commands start with (of the client, not of the daemon); `put_blob` keeps output that is too
-    long to show; `shell` are the user's limits for commands."""
+    long to show; `shell` are the user's limits for commands; `key_variables` hold keys that no command gets."""
     limits = Limits(shell_inactivity=shell.inactivity_seconds, shell_total=shell.total_seconds)
     search = Search(workspace)
     return [
@@ -40,5 +41,5 @@ def make_tools(
         Grep(workspace, search, limits),
         EditFile(workspace, proposals),
         WriteFile(workspace, proposals),
-        RunShellCommand(workspace, put_blob, environment, limits),
+        RunShellCommand(workspace, put_blob, environment, limits, key_variables),
     ]

@@ -5,10 +5,11 @@ import contextlib
 import os
 import re
 import secrets
+import shlex
 import shutil
 import signal
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -28,6 +29,7 @@ PutBlob = Callable[[bytes], Awaitable[BlobRef]]
 _SHOW_EVERY = 0.1  # seconds between two pieces of live output
 _DRAIN = 0.3  # seconds for what is still in the pipe when the shell has ended
 _CHUNK = 1 << 16
+_LONGEST = 64 * 1024  # characters of a command; nobody can judge a longer one
 _SECRET = re.compile(r".*_API_KEY|.*_AUTH_TOKEN|AMANU_.*|BASH_ENV|ENV|BASH_FUNC_.*|SHELLOPTS|BASHOPTS|PS4", re.I)
 """Keys of ours and of other model services; and what makes a shell run code of somebody else's."""
 _SET = {
@@ -78,15 +80,25 @@ class RunShellCommand(Tool[RunShellCommandParams]):
     )
     params = RunShellCommandParams
 
-    def __init__(self, workspace: Workspace, put_blob: PutBlob, environment: Mapping[str, str], limits: Limits) -> None:
+    def __init__(
+        self,
+        workspace: Workspace,
+        put_blob: PutBlob,
+        environment: Mapping[str, str],
+        limits: Limits,
+        key_variables: Collection[str],
+    ) -> None:
         self._workspace = workspace
         self._put_blob = put_blob
         self._environment = environment
+        self._key_variables = key_variables
         self._limits = limits
 
     async def preview(self, params: RunShellCommandParams, call: CallContext) -> Preview:
-        if "\0" in params.command:
-            raise ToolError("The command holds a NUL character; no shell can run it.")
+        if "\0" in params.command or not params.command.strip():
+            raise ToolError("The command holds a NUL character, or nothing at all; no shell can run it.")
+        if len(params.command) > _LONGEST:
+            raise ToolError(f"The command is longer than {_LONGEST:,} characters; write a script and run that.")
         folder = self._workspace.resolve(params.path or str(self._workspace.roots[0]))
         if not await asyncio.to_thread(folder.is_dir):
             raise ToolError(f"There is no folder {self._workspace.shown(folder)} to run the command in.")
@@ -94,16 +106,26 @@ class RunShellCommand(Tool[RunShellCommandParams]):
         if params.description:
             lines.append(f"The model says: {visible(params.description)}")
         lines.append(f"In: {visible(str(folder))}")
-        first = params.command.strip().split("\n", 1)[0]
-        short = visible(first if len(first) <= 80 else first[:79] + "…")
+        first, *more = params.command.strip().splitlines()
+        short = first if len(first) <= 80 else first[:79] + "…"
+        rest = f" … and {len(more)} more line{'s' * (len(more) != 1)}" if more else ""
         return Preview(
-            title=f"Run {short}",
-            subject=Subject(self.name, self.effect, params.command),
+            title=f"Run {short}{rest}",
+            subject=Subject(self.name, self.effect, self._as_typed(params.command, folder)),
             detail="\n".join(lines),
+            reads=frozenset([str(folder)]),
         )
+
+    def _as_typed(self, command: str, folder: Path) -> str:
+        """What one would type in the first root: a rule for a command is for that command in that folder."""
+        if folder == self._workspace.roots[0]:
+            return command
+        there = self._workspace.relative(folder) if self._workspace.roots[0] in folder.parents else str(folder)
+        return f"cd {shlex.quote(there)} && {command}"
 
     async def run(self, params: RunShellCommandParams, call: CallContext) -> Outcome:
         folder = self._workspace.resolve(params.path or str(self._workspace.roots[0]))
+        call.hold_to(folder)
         total = min(params.timeout_s or self._limits.shell_total, 86_400)
         output = Output(self._limits.shell_kept)
         mark = f"AMANU_COMMAND={secrets.token_hex(8)}"
@@ -214,7 +236,11 @@ class RunShellCommand(Tool[RunShellCommandParams]):
         return sorted(names)
 
     def _child_environment(self, mark: str) -> dict[str, str]:
-        kept = {name: value for name, value in self._environment.items() if not _SECRET.fullmatch(name)}
+        kept = {
+            name: value
+            for name, value in self._environment.items()
+            if not _SECRET.fullmatch(name) and name not in self._key_variables
+        }
         name, _, value = mark.partition("=")
         return {**kept, **_SET, name: value}
 

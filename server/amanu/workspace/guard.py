@@ -21,6 +21,7 @@ _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")
 _SYS_OPENAT2 = 437  # the same number on every Linux architecture
 _NO_MAGICLINKS, _NO_SYMLINKS, _BENEATH = 0x02, 0x04, 0x08
 _UNAVAILABLE = {errno.ENOSYS, errno.EPERM, errno.E2BIG, errno.EINVAL}
+_LONGEST = 4096  # PATH_MAX
 _HANDLE = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_CLOEXEC
 
 
@@ -40,10 +41,9 @@ class Guard:
             raise ToolError("The path holds a NUL character; no file can have that name.")
         if _SCHEME.match(path):
             raise ToolError(f"{path!r} is a URI. Give a file path relative to the workspace root.")
-        try:
-            os.fsencode(path)
-        except UnicodeEncodeError:
-            raise ToolError("The path holds characters that no file name can have.") from None
+        if len(path) > _LONGEST:
+            raise ToolError("The path is longer than any path can be.")
+        _must_be_text(path)
         candidates = [Path(path)] if Path(path).is_absolute() else self._spellings(path)
         found = [inside for each in candidates if (inside := self._inside(each)) is not None]
         if not found:
@@ -52,6 +52,7 @@ class Guard:
         existing = list(dict.fromkeys(each for each in found if os.path.lexists(self.real(each))))
         if len(existing) > 1:
             raise ToolError(f"{path} exists in several roots. Give one of: {', '.join(map(str, existing))}.")
+        _must_be_text(str((existing or found)[0]))  # a link may lead to such a name
         return (existing or found)[0]
 
     def locate(self, path: Path) -> tuple[int, Path]:
@@ -156,6 +157,14 @@ def regular(status: os.stat_result, path: Path) -> None:
     if stat.S_ISDIR(mode):
         raise ToolError(f"{path} is a folder. Use list_directory to see what is in it.")
     raise ToolError(f"{path} is a device, socket or pipe, not a file; it cannot be read or written.")
+
+
+def _must_be_text(path: str) -> None:
+    """Half surrogate pairs, also those that stand for bytes which are no UTF-8, break JSON, records and clients."""
+    try:
+        path.encode()
+    except UnicodeEncodeError:
+        raise ToolError("The path holds characters that are no valid UTF-8; only commands can use it.") from None
 
 
 def _step(folder: int, name: str, create: bool) -> int:

@@ -1,9 +1,7 @@
 """Which files of the workspace count: `.gitignore` of every folder, the inner one winning, as git does it."""
 
 import os
-import re
 from collections.abc import Iterator, Sequence
-from functools import lru_cache
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -123,57 +121,3 @@ def _open(name: str, folder: int) -> int:
 
 def _rules(data: bytes) -> list[str]:
     return data.decode("utf-8", "replace").removeprefix("\ufeff").splitlines()
-
-
-@lru_cache(maxsize=64)
-def glob_pattern(pattern: str) -> re.Pattern[str]:
-    """A glob as an expression for the whole of a path with `/`: `*` and `?` stop at `/`, `**` does not, `[a-z]`,
-    `[!a]`, `{a,b}`. A pattern without `/` fits the file's name in any folder, as in `.gitignore`."""
-    pattern = pattern.removeprefix("./")
-    anchored = "/" in pattern
-    body = _translate(pattern.removeprefix("/"))
-    return re.compile(body if anchored else f"(?:.*/)?{body}", re.DOTALL)
-
-
-def _translate(pattern: str) -> str:
-    out: list[str] = []
-    at, depth = 0, 0
-    while at < len(pattern):
-        rest = pattern[at:]
-        if rest.startswith("**/") and (at == 0 or pattern[at - 1] == "/"):
-            out.append("(?:.*/)?")
-            at += 3
-        elif rest.startswith("**"):
-            out.append(".*")
-            at += 2
-        elif (bracket := _BRACKET.match(rest)) and (one := _one_of(bracket[1], bracket[2])):
-            out.append(one)
-            at += bracket.end()
-        elif rest[0] == "\\" and len(rest) > 1:
-            out.append(re.escape(rest[1]))
-            at += 2
-        else:
-            character = rest[0]
-            if character == "{" and "}" in rest:
-                depth += 1
-            known = {"*": "[^/]*", "?": "[^/]", "{": "(?:", "}": ")", ",": "|"}
-            special = character in "*?" or (character in "{,}" and depth > 0)
-            out.append(known[character] if special else re.escape(character))
-            if character == "}" and depth:
-                depth -= 1
-            at += 1
-    return "".join(out) + ")" * depth
-
-
-_BRACKET = re.compile(r"\[([!^]?)(\]?[^\]]+|\])\]")
-
-
-def _one_of(negated: str, inside: str) -> str | None:
-    """An expression for a bracket; None when it is none (`[b-a]`): then it means itself."""
-    escaped = re.sub(r"([\\\[\]^&|~]|-(?=-))", r"\\\1", inside)
-    expression = f"(?!/)[{'^' if negated else ''}{escaped}]"
-    try:
-        re.compile(expression)
-    except re.error:
-        return None
-    return expression

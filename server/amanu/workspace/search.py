@@ -17,7 +17,8 @@ from pathlib import Path
 
 from amanu.tools.base import ToolError
 from amanu.workspace.files import FileText
-from amanu.workspace.ignore import NEVER, ancestors_hide, glob_pattern, walk
+from amanu.workspace.globs import glob_pattern
+from amanu.workspace.ignore import NEVER, ancestors_hide, walk
 from amanu.workspace.workspace import Workspace
 
 TIME_LIMIT = 30.0
@@ -88,11 +89,11 @@ class Search:
         editor among them."""
         root, start = self._root(folder)
         if self._ripgrep is None:
-            found = await asyncio.to_thread(self._walk, folder)
+            found = await asyncio.to_thread(lambda: [_text(os.fsencode(name)) for name in self._walk(folder)])
         else:
             args = [self._ripgrep, *self._ignoring(root), "--files", "--null", "--no-messages", "./" + start]
             _, out, _ = await _run(args, root)
-            found = [name.removeprefix("./") for name in os.fsdecode(out).split("\0")[:-1]]
+            found = [name.removeprefix("./") for name in _text(out).split("\0")[:-1]]
         known = set(found)
         unsaved = await self._unsaved(folder)
         found += [name for name, text in unsaved.items() if name not in known and not text.exists]
@@ -250,11 +251,16 @@ def _parse(out: bytes) -> Found:
             continue
         file = files.get(name)
         if file is None:
-            path = os.fsdecode(name).removeprefix("./")
+            path = _text(name).removeprefix("./")
             file = files[name] = FoundFile(path)
         text = match[4].decode("utf-8", "replace").removesuffix("\r").removeprefix("\ufeff")
         file.lines.append(Line(int(match[2]), text, match[3] == b":"))
     return Found(list(files.values()), len(out) < _MAX_OUTPUT)
+
+
+def _text(name: bytes) -> str:
+    """A file name as JSON and people can have it. One that is no UTF-8 names no file in this form."""
+    return name.decode("utf-8", "replace")
 
 
 async def _run(args: Sequence[str], cwd: Path, data: bytes | None = None) -> tuple[int, bytes, bytes]:

@@ -94,7 +94,8 @@ class Workspace:
         near: list[str] = []
         try:
             with self.guard.listing(path.parent) as folder:
-                names = {entry.name.lower(): entry.name for entry in os.scandir(folder)}
+                found = (os.fsencode(entry.name).decode("utf-8", "replace") for entry in os.scandir(folder))
+                names = {name.lower(): name for name in found}
                 close = difflib.get_close_matches(path.name.lower(), names, n=3, cutoff=0.6)
                 near = [self.shown(path.parent / names[each]) for each in close]
         except (OSError, ToolError):

@@ -73,6 +73,14 @@ def test_decision(texts: tuple[str, ...], subject: Subject, expected: str) -> No
         ("auto", Subject("read_file", "read", "deploy/.env.production"), "ask"),
         ("auto", Subject("edit_file", "write", ".vscode/settings.json"), "ask"),
         ("auto", Subject("write_file", "write", ".amanu/config.toml"), "ask"),
+        ("auto", Subject("write_file", "write", ".amanu/agents/new.md"), "ask"),
+        ("auto", Subject("write_file", "write", ".amanu/plans/todo.md"), "allow"),
+        ("auto", Subject("write_file", "write", "vendor/lib/.git"), "ask"),  # a file that names another repository
+        ("auto", Subject("write_file", "write", ".gitmodules"), "ask"),
+        ("auto", Subject("write_file", "write", "a.code-workspace"), "ask"),
+        ("auto", Subject("write_file", "write", ".Nvim.lua"), "ask"),
+        ("auto", Subject("write_file", "write", ".gitignore"), "allow"),
+        ("auto", Subject("read_file", "read", ".env.d/production"), "ask"),
     ],
 )
 def test_modes(mode: Mode, subject: Subject, expected: str) -> None:
@@ -95,6 +103,12 @@ def test_what_must_be_asked_can_only_be_answered_once() -> None:
     verdict = decide(rules("mustAsk @write"), EDIT)
     assert [offer.scope for offer in offers(EDIT, verdict)] == ["once"]
     assert len(offers(EDIT, decide([], EDIT))) == 5
+
+
+@pytest.mark.parametrize("text", ["ls\nrm x", "ls \u200b", "ls \u202e x", "ls\u3164", "l\x1bs", "ls\ufe0f", ""])
+def test_what_is_not_seen_is_not_allowed_for_good(text: str) -> None:
+    subject = Subject("run_shell_command", "run", text)
+    assert [offer.scope for offer in offers(subject, decide([], subject))] == ["once"]
 
 
 @pytest.mark.parametrize("text", ["", "edit file", "@all", "edit_file(", "edit_file()", "a(b) c", "deny: x"])

@@ -92,3 +92,24 @@ def test_the_preimage_of_an_edit_is_kept_and_nothing_else(shop: Path, inside: In
     assert list(kept.iterdir()) == []
     inside.run(main, *EDIT, "--yes", cwd=shop)
     assert len(list(kept.iterdir())) == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["read_file", '{"path": "ok.txt"}'], "always asked"),
+        (["read_many_files", '{"paths": ["a.py", ".env"]}'], "always asked"),
+        (["read_file", '{"path": "ok.txt"}', "--allow", "@read(.env)", "--mode", "auto"], "always asked"),
+        (["write_file", '{"path": "x", "content": ""}'], "--allow '@write(x)'"),
+    ],
+)
+def test_no_allow_is_promised_that_would_not_help(
+    tmp_path: Path, inside: Inside, arguments: list[str], said: str
+) -> None:
+    (tmp_path / ".env").write_text("KEY=1")
+    (tmp_path / "a.py").write_text("")
+    (tmp_path / "ok.txt").symlink_to(".env")
+    done = inside.run(main, *arguments, "--workspace", str(tmp_path), cwd=tmp_path)
+    answer = json.loads(done.stdout)
+    assert answer["decision"]["outcome"] == "denied" and said in answer["error"]
+    assert (answer["decision"]["allow"] is None) == (said == "always asked")

@@ -46,7 +46,8 @@ def running(sign: str) -> list[int]:
 )
 async def test_run(tmp_path: Path, command: str, expected: str, failed: bool) -> None:
     keys = ("ANTHROPIC_API_KEY", "GEMINI_API_KEY", "openai_api_key", "ANTHROPIC_AUTH_TOKEN", "AMANU_KEY", "BASH_ENV")
-    desk = Desk(tmp_path, environment={"PATH": "/usr/bin:/bin", **dict.fromkeys(keys, "s3cr3t")})
+    environment = {"PATH": "/usr/bin:/bin", **dict.fromkeys((*keys, "MY_OWN_MODELS"), "s3cr3t")}
+    desk = Desk(tmp_path, environment=environment, key_variables={"MY_OWN_MODELS"})
     outcome = await desk.run("run_shell_command", {"command": command})
     assert outcome.for_model == expected.format(root=desk.root)
     assert outcome.is_error == failed
@@ -56,7 +57,8 @@ async def test_preview(tmp_path: Path) -> None:
     desk = Desk(tmp_path, {"sub/x": ""})
     command = "echo \u202e a\necho b"
     preview = await desk.preview("run_shell_command", {"command": command, "description": "says b", "path": "sub"})
-    assert preview.subject.text == command and preview.subject.effect == "run"
+    assert preview.subject.text == f"cd sub && {command}" and preview.subject.effect == "run"
+    assert preview.title == "Run echo \u202e a … and 1 more line"
     assert preview.detail == f"echo <U+202E> a\necho b\nThe model says: says b\nIn: {desk.root / 'sub'}"
     for wrong in ({"command": "a\0b"}, {"command": "ls", "path": "sub/x"}, {"command": "ls", "path": ".."}):
         with pytest.raises(ToolError):
@@ -167,3 +169,26 @@ def test_output_does_not_depend_on_the_pieces(chunk: int) -> None:
     text, cut = output.text(1000)
     assert cut and text.startswith(whole[:200]) and text.endswith(whole[-800:])
     assert output.tail(50) == (whole[-50:], True)
+
+
+@pytest.mark.parametrize(
+    ("folder", "expected"),
+    [
+        (None, "make"),
+        (".", "make"),
+        ("sub", "cd sub && make"),
+        ("a b$(x)", "cd 'a b$(x)' && make"),
+        ("link", "cd sub && make"),
+    ],
+)
+async def test_a_rule_for_a_command_is_for_its_folder_too(tmp_path: Path, folder: str | None, expected: str) -> None:
+    desk = Desk(tmp_path, {"sub/x": "", "a b$(x)/x": ""})
+    (tmp_path / "link").symlink_to("sub")
+    preview = await desk.preview("run_shell_command", {"command": "make", "path": folder})
+    assert preview.subject.text == expected
+
+
+@pytest.mark.parametrize("command", ["a\0b", " \n", "x" * 65_537])
+async def test_what_is_no_command(tmp_path: Path, command: str) -> None:
+    with pytest.raises(ToolError):
+        await Desk(tmp_path).preview("run_shell_command", {"command": command})

@@ -4,16 +4,12 @@ import asyncio
 import os
 import shutil
 import time
-from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from amanu.tools.base import ToolError
 from amanu.workspace import search
-from amanu.workspace.ignore import glob_pattern
 from amanu.workspace.search import Query, Search
 from desk import Desk
 
@@ -165,31 +161,3 @@ async def test_a_ripgrep_of_the_workspace_is_not_run(tmp_path: Path, monkeypatch
         held = Desk(tmp_path, ripgrep=given_path)
         assert await Search(held.workspace).files(held.root) == ["rg"]
     assert not (tmp_path / "ran").exists()
-
-
-@pytest.mark.parametrize(
-    ("pattern", "fits", "fits_not"),
-    [
-        ("*.py", ["a.py", "x/y/a.py", ".py"], ["a.pyc", "a.py/b"]),
-        ("src/*.py", ["src/a.py"], ["src/x/a.py", "a/src/a.py"]),
-        ("src/**/*.py", ["src/a.py", "src/x/y/a.py"], ["srcx/a.py"]),
-        ("**/test_*", ["test_a", "x/test_b.py"], ["atest_"]),
-        ("a/**", ["a/b", "a/b/c"], ["ab"]),
-        ("*.{ts,tsx}", ["a.ts", "b/a.tsx"], ["a.t"]),
-        ("[a-c]?.[!x]", ["b1.y"], ["d1.y", "b1.x"]),
-        ("a{b", ["a{b"], ["ab"]),
-        ("a,b", ["a,b"], ["a"]),
-        ("/a.py", ["a.py"], ["x/a.py"]),
-        ("a\\*", ["a*"], ["ab"]),
-        ("[", ["["], ["a"]),
-        ("{a,b{c,d}}", ["a", "bc", "bd"], ["b"]),
-    ],
-)
-def test_glob(pattern: str, fits: Sequence[str], fits_not: Sequence[str]) -> None:
-    found = glob_pattern(pattern)
-    assert [path for path in (*fits, *fits_not) if found.fullmatch(path)] == list(fits)
-
-
-@given(st.text(alphabet="ab*?[]{},!/\\-^&|~.", max_size=12))
-def test_any_glob_compiles(pattern: str) -> None:
-    glob_pattern(pattern).fullmatch("a/b.a")

@@ -1,0 +1,92 @@
+"""Files that a rule protects are not read unasked, whichever tool is used for it, and whatever a link says."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from amanu.agent.policy import BUILT_IN, MODES, Rule, decide
+from amanu.tools.base import CallContext, ToolError
+from desk import Desk
+
+SECRET = "KEY=s3cr3t e e"
+FILES = {".env": f"{SECRET}\n", "sub/.ENV.local": f"{SECRET}\n", "a.py": f"# {SECRET}\n", "keys/k.txt": f"{SECRET}\n"}
+RULES = (*BUILT_IN, *MODES["acceptEdits"], Rule("deny", "@read(keys/**)", "test"))
+
+
+def desk(root: Path) -> Desk:
+    made = Desk(root, FILES)
+    (root / "ok.txt").symlink_to(".env")
+    return made
+
+
+def watched(held: Desk) -> CallContext:
+    call = held.context()
+    call.allowed = lambda subjects: [each for each in subjects if decide(RULES, each).decision == "allow"]
+    return call
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments", "shows"),
+    [
+        ("grep", {"pattern": "KEY="}, ["a.py"]),
+        ("grep", {"pattern": "KEY=", "path": "sub"}, []),
+        ("grep", {"pattern": "KEY=", "include": ".*"}, []),
+        ("grep", {"pattern": ".", "context": 3}, ["a.py"]),
+        ("grep", {"pattern": "KEY=", "path": ".env"}, [".env"]),  # named: that was decided on
+        ("grep", {"pattern": "KEY=", "path": "ok.txt"}, [".env"]),
+    ],
+)
+async def test_grep(tmp_path: Path, tool: str, arguments: dict[str, Any], shows: list[str]) -> None:
+    held = desk(tmp_path)
+    text = (await held.run(tool, arguments, call=watched(held))).for_model
+    assert [name for name in (*FILES, "ok.txt") if f"{name}\n" in text] == shows
+    assert (SECRET in text) == bool(shows)
+
+
+async def test_what_grep_leaves_out_cannot_be_found_out_by_guessing(tmp_path: Path) -> None:
+    held = desk(tmp_path)
+    (tmp_path / "a.py").unlink()
+    wrong, right = [await held.run("grep", {"pattern": f"KEY={guess}"}, call=watched(held)) for guess in ("x", "s")]
+    assert (wrong.for_model, wrong.for_person) == ("Nothing matches KEY=x.", "no matches")
+    assert (right.for_model, right.for_person) == ("Nothing matches KEY=s.", "no matches")
+
+
+@pytest.mark.parametrize("path", [".env", "ok.txt", "sub/.ENV.local", "keys/k.txt"])
+@pytest.mark.parametrize("old_text", ["KEY=s3cr3x", "e", "nothing like it"])
+async def test_an_edit_that_does_not_fit_quotes_nothing(tmp_path: Path, path: str, old_text: str) -> None:
+    held = desk(tmp_path)
+    arguments = {"path": path, "old_text": old_text, "new_text": "KEY=s3cr3t"}
+    with pytest.raises(ToolError) as caught:
+        await held.preview("edit_file", arguments, call=watched(held))
+    assert "needs the person's yes" in str(caught.value) and "line" not in str(caught.value)
+    with pytest.raises(ToolError) as caught:
+        await held.preview("edit_file", {**arguments, "path": "a.py"}, call=watched(held))
+    assert "a.py" in str(caught.value) and "yes" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments"),
+    [
+        ("read_file", {"path": "b.txt"}),
+        ("read_many_files", {"paths": ["b.txt"]}),
+        ("grep", {"pattern": "KEY", "path": "b.txt"}),
+        ("glob", {"pattern": "*", "path": "folder"}),
+        ("list_directory", {"path": "folder"}),
+        ("run_shell_command", {"command": "pwd", "path": "folder"}),
+    ],
+)
+async def test_a_link_put_in_after_the_decision_leads_nowhere(tmp_path: Path, tool: str, arguments: Any) -> None:
+    held = Desk(tmp_path, {**FILES, "b.txt": "harmless", "folder/x": ""})
+    call = held.context()
+    call.preview = await held.preview(tool, arguments, call=call)
+    for name, target in (("b.txt", ".env"), ("folder", "keys")):
+        (tmp_path / name).rename(tmp_path / f"{name}.old")
+        (tmp_path / name).symlink_to(target)
+    params = held.tools[tool].params.model_validate(arguments)
+    try:
+        said = (await held.tools[tool].run(params, call)).for_model
+    except ToolError as error:
+        said = str(error)
+    assert "another place" in said
+    assert SECRET not in said and "k.txt" not in said and "keys" not in said
