@@ -87,6 +87,10 @@ class Auth:
                 found.append(AuthStatus(vendor=vendor, source="none", variable=expected))
         return found
 
+    def keeps(self, vendor: str) -> bool:
+        """Whether the file holds a key of that vendor."""
+        return vendor in self._keys()
+
     def set(self, vendor: str, key: str | None) -> None:
         """Keep a key in the file, or forget it (None). Raises `AmanuError`: invalidParams, storageError."""
         keys = dict(self._keys())

@@ -22,7 +22,7 @@ def parser() -> argparse.ArgumentParser:
         prog="amanu auth",
         description="Keys of the model services. They are kept in your own folder, readable by you alone.",
     )
-    commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
+    commands = parser.add_subparsers(dest="command", required=True)
     commands.add_parser("status", help="which vendors have a key, and where it comes from")
     keep = commands.add_parser("set", help="keep a key: typed without echo, or read from standard input")
     keep.add_argument("vendor", metavar="VENDOR", help="anthropic, gemini, openai …")
@@ -63,8 +63,9 @@ def _run(command: str, vendor: str) -> int:
             auth.set(vendor, key)
             print(f"{vendor}: kept")
         case _:
+            kept = auth.keeps(vendor)
             auth.set(vendor, None)
-            print(f"{vendor}: forgotten")
+            print(f"{vendor}: forgotten" if kept else f"{vendor}: no key was kept", file=None if kept else sys.stderr)
     return exits.OK
 
 

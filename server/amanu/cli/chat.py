@@ -119,7 +119,7 @@ async def _chat(wanted: Wanted, *, alone: bool) -> int:
             )
         except AmanuError as error:
             hint = f" {error.data.hint}" if error.data.hint else ""
-            paper.line(("red", visible(f"{error}{hint}")))
+            paper.prose(("red", visible(f"{error}{hint}")))
             return exits.of_error(error)
 
 
@@ -191,7 +191,7 @@ class Chat:
             await self._leave()
         except AmanuError as error:
             hint = f" {error.data.hint}" if error.data.hint else ""
-            self._paper.line(("red", visible(f"✗ {error}{hint}")))
+            self._paper.prose(("red", visible(f"✗ {error}{hint}")))
         except Disconnected:
             pass  # the next round reconnects
 
@@ -225,7 +225,10 @@ class Chat:
 
     async def _leave(self) -> None:
         self._leaving = True
-        if self._view.state.turn is None or self._view.client.lost.is_set():
+        if self._view.client.lost.is_set():
+            return
+        if self._view.state.turn is None:
+            await self._put_away()
             return
         if self._alone:
             await self._view.cancel()
@@ -281,7 +284,7 @@ class Chat:
         answer = await self._view.client.request("amanu/model/list", r.Empty(), r.ModelListResult)
         for model in answer.models:
             missing = "" if model.available else f" — {one_line(model.unavailable or 'not available')}"
-            self._paper.line(("" if model.available else "dim", describe(model) + missing))
+            self._paper.prose(("" if model.available else "dim", describe(model) + missing))
 
     async def _list_sessions(self) -> None:
         from amanu.cli.sessions import session_line
@@ -296,9 +299,10 @@ class Chat:
     async def _first_view(self, client: Client) -> SessionView:
         session_id = self._wanted.session_id
         if self._wanted.latest:
-            params = r.SessionListParams(root=self._wanted.roots[0], limit=1)
+            params = r.SessionListParams(root=self._wanted.roots[0])
             found = (await client.request("amanu/session/list", params, r.SessionListResult)).sessions
-            session_id = found[0].session_id if found else None
+            begun = [each for each in found if each.title]  # the others were opened, and never spoken in
+            session_id = begun[0].session_id if begun else None
         if session_id is None:
             return await self._create(client)
         view = await attach(client, session_id)
@@ -316,8 +320,7 @@ class Chat:
 
     async def _enter(self, view: SessionView, *, detach: bool = False) -> None:
         if detach and self._view.session_id != view.session_id:
-            params = r.SessionParams(session_id=self._view.session_id)
-            await view.client.request("amanu/session/detach", params, r.Empty)
+            await self._put_away("amanu/session/detach")
         self._view = view
         self._renderer = Renderer(self._paper)
         self._decider = Decider(view, self._renderer, self._terminal)
@@ -328,6 +331,15 @@ class Chat:
         self._renderer.show_items(view.state.items[-SHOWN_ITEMS:], view.state)
         view.listeners.append(self._renderer.show)
         view.replaced.append(self._renderer.resume)
+
+    async def _put_away(self, method: str | None = None) -> None:
+        """Leave this session; one in which nobody said anything is not kept."""
+        state = self._view.state
+        params = r.SessionParams(session_id=state.session_id)
+        if not (state.title or state.items or state.queue or state.read_only):
+            await self._view.client.request("amanu/session/delete", params, r.Empty)
+        elif method is not None:
+            await self._view.client.request(method, params, r.Empty)
 
     async def _reconnect(self) -> None:
         self._paper.line(("yellow", "The connection to the daemon is gone; connecting again …"))
@@ -347,7 +359,7 @@ class Chat:
     async def _ask_trust(self) -> None:
         if self._view.state.trusted:
             return
-        self._paper.line(("yellow", UNTRUSTED))
+        self._paper.prose(("yellow", UNTRUSTED))
         try:
             answer = await self._terminal.ask(
                 "Trust it, for this user? [y/N] › ", valid=lambda: not self._view.client.lost.is_set()

@@ -71,11 +71,10 @@ class Decider:
         scopes = {offer.scope for offer in approval.scopes}
         remembered = [f"[{key}] {scope}" for key, scope in SCOPES.items() if scope in scopes]
         if approval.proposal_id is None:
-            first, last = ["[y] once"], ["[n] no"]
-        else:
-            first = ["[a] accept all", "[h] hunk by hunk"]
-            last = ["[r] reject", "[f] finish review"]
-        return " · ".join([*first, *remembered, *last]) + " › "
+            return " · ".join(["[y] once", *remembered, "[n] no"]) + " › "
+        now = ["[a] accept all", "[h] hunk by hunk", "[r] reject", "[f] finish review"]
+        later = ["\nor allow for the: " + " · ".join(remembered)] if remembered else []  # 80 columns hold each line
+        return "".join([" · ".join(now), *later]) + " › "
 
     # Asking --------------------------------------------------------------------------------------------
 

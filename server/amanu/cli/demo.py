@@ -80,7 +80,8 @@ async def demo(folder: Path, out: TextIO, *, interactive: bool) -> int:
     if not await _tests(shop, paper):
         paper.line(("yellow", "The tests are still red: not everything was accepted. Nothing else was changed."))
         return exits.FAILED
-    paper.line(("green", "Red to green, and nothing was written that was not shown. Next: amanu doctor, amanu chat"))
+    here = sys.argv[0] if os.sep in sys.argv[0] else "amanu"  # as it was called: it may not be on PATH
+    paper.line(("green", f"Red to green, and nothing was written that was not shown. Next: {here} doctor, {here} chat"))
     return exits.OK
 
 

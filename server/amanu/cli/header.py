@@ -14,7 +14,7 @@ UNTRUSTED = (
 
 def show_header(state: SessionState, paper: Paper) -> None:
     """Print model, price, mode and folders."""
-    paper.line(("bold", "model "), ("", describe(model_info(state.model_id))))
+    paper.prose(("bold", "model "), ("", describe(model_info(state.model_id))))
     paper.line(("dim", f"mode {state.mode} · {', '.join(one_line(root) for root in state.roots)}"))
 
 

@@ -25,6 +25,10 @@ class LivePaper:
         self.clear()
         self._paper.line(*spans)
 
+    def prose(self, *spans: Span) -> None:
+        self.clear()
+        self._paper.prose(*spans)
+
     def markdown(self, text: str, style: Style = "") -> None:
         self.clear()
         self._paper.markdown(text, style)

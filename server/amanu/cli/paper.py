@@ -19,6 +19,10 @@ class Paper(Protocol):
         """One line (or several, when a text holds newlines) made of styled pieces."""
         ...
 
+    def prose(self, *spans: Span) -> None:
+        """As `line`, for sentences: a long one is broken between words. Not for what must be shown to the letter."""
+        ...
+
     def markdown(self, text: str, style: Style = "") -> None:
         """A whole block of Markdown."""
         ...
@@ -33,6 +37,8 @@ class PlainPaper:
     def line(self, *spans: Span) -> None:
         self._out.write("".join(text for _, text in spans) + "\n")
         self._out.flush()
+
+    prose = line
 
     def markdown(self, text: str, style: Style = "") -> None:
         if style == "dim":  # nothing else would tell a thought from an answer
@@ -54,17 +60,23 @@ class RichPaper:
             self.console.width = width
 
     def line(self, *spans: Span) -> None:
-        from rich.text import Text
+        self._print(spans, soft_wrap=True)
 
-        text = Text()
-        for style, piece in spans:
-            text.append(piece, style="bold cyan" if style == "heading" else style)
-        self.console.print(text, soft_wrap=True)
+    def prose(self, *spans: Span) -> None:
+        self._print(spans, soft_wrap=False)
 
     def markdown(self, text: str, style: Style = "") -> None:
         from rich.padding import Padding
 
         self.console.print(Padding(_markdown(text), (0, 0, 1, 0)), style=style)
+
+    def _print(self, spans: tuple[Span, ...], *, soft_wrap: bool) -> None:
+        from rich.text import Text
+
+        text = Text()
+        for style, piece in spans:
+            text.append(piece, style="bold cyan" if style == "heading" else style)
+        self.console.print(text, soft_wrap=soft_wrap)
 
 
 def open_paper(out: TextIO, environ: Mapping[str, str] = os.environ) -> Paper:

@@ -102,7 +102,7 @@ class Renderer:
                 self._end(ended, message.at, state)
             case RetryChanged(retry=retry) if retry is not None:
                 wait = max(0, retry.at - message.at) / 1000
-                self.paper.line(("yellow", f"↻ {one_line(retry.reason)} Attempt {retry.attempt} in {seconds(wait)}."))
+                self.paper.prose(("yellow", f"↻ {one_line(retry.reason)} Attempt {retry.attempt} in {seconds(wait)}."))
             case PromptQueued(prompt=prompt):
                 self.paper.line(("dim", f"queued: {one_line(prompt.text)}"))
             case SessionChanged() as change:
@@ -231,7 +231,7 @@ class Renderer:
                     self.paper.line((style, f"  {mark} {one_line(entry.text)}"))
             case Notice():
                 style, mark = _LEVEL[item.level]
-                self.paper.line((style, f"{mark} {stripped(item.text)}"))
+                self.paper.prose((style, f"{mark} {stripped(item.text)}"))
 
     def _complete_text(self, item: Thought | Answer) -> None:
         self._open(item, 0)
@@ -323,7 +323,7 @@ class Renderer:
             style, text = _ENDED[ended.reason]
             last = state.items[-1] if state.items else None
             told = isinstance(last, Notice) and last.text == ended.message
-            self.paper.line((style, text if told else f"{text} {stripped(ended.message)}".rstrip()))
+            self.paper.prose((style, text if told else f"{text} {stripped(ended.message)}".rstrip()))
             if ended.can_continue:
                 self.paper.line(("dim", "A further prompt goes on from here."))
         took = seconds((at - self._turn_began) / 1000) if self._turn_began and at else ""

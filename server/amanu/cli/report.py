@@ -18,8 +18,6 @@ from amanu_protocol.events import (
 from amanu_protocol.items import Answer, Decision, Item, Notice, Proposal, ToolCall, Usage
 from amanu_protocol.state import SessionState
 
-"""How the policy words a denial because nobody could be asked (`agent/approval.py`)."""
-
 
 class Report:
     """Feed it the events of a session from the prompt on."""
@@ -61,14 +59,18 @@ class Report:
             case UsageChanged(usage=usage):
                 self._usage = usage
             case TurnEnded() as ended:
-                if self._time_limit and ended.reason == "cancelled":
-                    ended = ended.model_copy(update={"reason": "timeLimit", "message": self._time_limit})
-                self.ended = ended
+                self.ended = ended = self._as_meant(ended)
                 self._duration_ms = message.at - self._started_at
                 if ended.reason == "failed":
                     self.error = {"kind": self._kind(), "message": ended.message, "hint": None}
             case _:
                 pass
+
+    def told(self, message: EventMessage) -> EventMessage:
+        """The event as the person should read it: a turn stopped by `--timeout` was not cancelled by anybody."""
+        if isinstance(message.event, TurnEnded):
+            return message.model_copy(update={"event": self._as_meant(message.event)})
+        return message
 
     def out_of_time(self, seconds: float | None) -> None:
         """The end that follows is not a person's cancel: the time is up."""
@@ -135,6 +137,11 @@ class Report:
             for proposal in self._proposals.values()
             for file in proposal.files
         ]
+
+    def _as_meant(self, ended: TurnEnded) -> TurnEnded:
+        if self._time_limit and ended.reason == "cancelled":
+            return ended.model_copy(update={"reason": "timeLimit", "message": self._time_limit})
+        return ended
 
     def _kind(self) -> str:
         codes = [item.code for item in self._items.values() if isinstance(item, Notice) and item.level == "error"]

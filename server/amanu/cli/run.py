@@ -19,7 +19,7 @@ from amanu.cli.paper import Paper, open_paper
 from amanu.cli.render import Renderer
 from amanu.cli.report import Report, error_json
 from amanu.cli.text import stripped, visible
-from amanu.cli.view import mint
+from amanu.cli.view import mint, typed_id
 from amanu_protocol.errors import AmanuError
 from amanu_protocol.events import EventMessage, ItemCompleted, TurnEnded
 from amanu_protocol.items import Answer, Item, Mode, ModelInfo
@@ -52,9 +52,9 @@ def parser() -> argparse.ArgumentParser:
         "--workspace", metavar="DIR", action="append", default=[], help="workspace folder (default: this one)"
     )
     parser.add_argument("--session", metavar="ID", help="go on with that session")
-    parser.add_argument("--max-steps", metavar="N", type=_positive(int), help="model requests")
-    parser.add_argument("--timeout", metavar="S", type=_positive(float), help="seconds of wall time")
-    parser.add_argument("--max-cost", metavar="USD", type=_positive(float), help="US dollars")
+    parser.add_argument("--max-steps", metavar="N", type=_positive(int), help="at most N requests to the model")
+    parser.add_argument("--timeout", metavar="S", type=_positive(float), help="at most S seconds")
+    parser.add_argument("--max-cost", metavar="USD", type=_positive(float), help="at most that many US dollars")
     parser.add_argument("--trust", action="store_true", help="trust the workspace folders for this run")
     return parser
 
@@ -157,7 +157,7 @@ async def _turn(options: Options, output: Format, report: Report, out: TextIO, e
         answers = open_paper(out)
 
         def show(message: EventMessage) -> None:
-            renderer.show(message, state)
+            renderer.show(report.told(message), state)
             if output == "stream-json":
                 _write(out, message.model_dump(mode="json"))
             elif output == "text" and isinstance(message.event, ItemCompleted):
@@ -181,13 +181,17 @@ async def _turn(options: Options, output: Format, report: Report, out: TextIO, e
 
 
 async def _session(sessions: "Sessions", options: Options, front: "Front") -> "Session":
+    from amanu.agent import policy
+
+    for rule in options.allow:
+        policy.parse(rule)  # before anything is begun
     if options.session_id is None:
         params = SessionCreateParams(
             session_id=mint(), roots=options.roots, mode=options.mode, model_id=options.model_id
         )
         session = await sessions.get((await sessions.create(params, front)).state.session_id)
     else:
-        await sessions.attach(SessionAttachParams(session_id=options.session_id), front)
+        await sessions.attach(SessionAttachParams(session_id=typed_id(options.session_id)), front)
         session = await sessions.get(options.session_id)
         if options.mode is not None:
             await session.set_mode(options.mode)
@@ -275,7 +279,7 @@ def _init(state: SessionState, model: ModelInfo) -> dict[str, Any]:
         "protocol": PROTOCOL_VERSION,
         "sessionId": state.session_id,
         "modelId": state.model_id,
-        "model": model.model_dump(mode="json"),
+        "model": model.model_dump(mode="json", exclude={"available", "unavailable"}),  # it is used, so it is
         "mode": state.mode,
         "roots": state.roots,
         "trusted": state.trusted,

@@ -12,7 +12,7 @@ from amanu.cli.client import Client, Disconnected
 from amanu.cli.paper import open_paper
 from amanu.cli.render import Renderer, usage_line
 from amanu.cli.text import one_line, visible
-from amanu.cli.view import attach
+from amanu.cli.view import attach, typed_id
 from amanu_protocol import requests as r
 from amanu_protocol.errors import AmanuError
 from amanu_protocol.items import Item
@@ -21,10 +21,10 @@ from amanu_protocol.requests import SessionSummary
 
 def parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="amanu sessions", description="The conversations Amanu keeps.")
-    commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
+    commands = parser.add_subparsers(dest="command", required=True)
     listing = commands.add_parser("list", help="newest first")
     listing.add_argument("--root", metavar="DIR", help="only of this workspace folder")
-    listing.add_argument("--limit", type=int, default=50, metavar="N", help="at most N (default: 50)")
+    listing.add_argument("--limit", type=_limit, default=50, metavar="N", help="at most N (default: 50; 1 to 500)")
     listing.add_argument("--json", action="store_true", help="one JSON object")
     show = commands.add_parser("show", help="print one")
     show.add_argument("id", metavar="ID")
@@ -62,15 +62,30 @@ async def _run(arguments: argparse.Namespace) -> int:
             case "show":
                 await _show(client, arguments.id, arguments.json)
             case "rename":
-                params = r.SessionRenameParams(session_id=arguments.id, title=arguments.title)
+                params = r.SessionRenameParams(session_id=typed_id(arguments.id), title=arguments.title)
                 await client.request("amanu/session/rename", params, r.Empty)
             case _:
                 for session_id in arguments.id:
-                    await client.request("amanu/session/delete", r.SessionParams(session_id=session_id), r.Empty)
-                    print(f"deleted {session_id}")
+                    await _delete(client, session_id)
         return exits.OK
     finally:
         await client.close()
+
+
+async def _delete(client: Client, session_id: str) -> None:
+    """For the daemon a session that is not there is fine; a person may have mistyped."""
+    params = r.SessionParams(session_id=typed_id(session_id))
+    missing: AmanuError | None = None
+    try:
+        await client.request(
+            "amanu/session/attach", r.SessionAttachParams(session_id=session_id), r.SessionAttachResult
+        )
+    except AmanuError as error:  # one that is damaged can be deleted, too
+        missing = error if error.kind == "sessionNotFound" else None
+    await client.request("amanu/session/delete", params, r.Empty)
+    if missing is not None:
+        raise missing
+    print(f"deleted {session_id}")
 
 
 async def _list(client: Client, root: str | None, limit: int, as_json: bool) -> None:
@@ -105,6 +120,16 @@ async def _show(client: Client, session_id: str, as_json: bool) -> None:
     Renderer(paper).show_items(items, state)
     if state.usage is not None:
         paper.line(("dim", usage_line(state.usage)))
+
+
+def _limit(text: str) -> int:
+    value = int(text)
+    if not 1 <= value <= 500:  # what `SessionListParams` takes
+        raise ValueError
+    return value
+
+
+_limit.__name__ = "number"
 
 
 def session_line(summary: SessionSummary) -> str:

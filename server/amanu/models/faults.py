@@ -36,7 +36,7 @@ def status_error(
     words = sentence(said)
     if status in (401, 403) or _BAD_KEY.search(said):
         return AuthFailed(
-            f"{vendor} does not accept the key ({words}) Check it with `amanu auth`.",
+            f"{vendor} does not accept the key: {words} `amanu auth status` says where the key comes from.",
             vendor,
             status,
             details=details,

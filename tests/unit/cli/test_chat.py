@@ -188,6 +188,7 @@ async def test_a_half_typed_prompt_survives_a_question(desk: Desk, tmp_path: Pat
         ("/model nope:x", "There is no model 'nope:x'."),
         ("/sessions", "idle"),
         ("/sessions nope", "There is no session nope."),
+        ("/sessions ../x", "“../x” is not the id of a session."),
         ("/new", "session "),
         ("/cancel", "nothing runs"),
         ("/help", "/unqueue"),
@@ -213,6 +214,29 @@ async def test_going_on_with_the_latest_session(desk: Desk, tmp_path: Path) -> N
     desk.start(latest=True, mode="plan")
     await desk.sees("mode plan")
     await desk.sees("› first\nFirst answer.")
+
+
+@pytest.mark.parametrize("leaves", ["/quit" + ENTER, "/new" + ENTER + "/quit" + ENTER])
+async def test_a_session_nobody_spoke_in_is_not_kept(desk: Desk, tmp_path: Path, leaves: str) -> None:
+    desk.start(model_id=script(tmp_path, {"text": "First answer."}))
+    await desk.sees("This folder is not trusted")
+    desk.types("y" + ENTER)
+    await desk.sees("trusted\n")
+    desk.types("first" + ENTER)
+    await desk.sees("First answer.")
+    desk.types("/quit" + ENTER)
+    await desk.left()
+    desk.start(model_id=script(tmp_path))
+    await desk.sees("session ")
+    desk.types(leaves)
+    await desk.left()
+    desk.start(latest=True)
+    await desk.sees("› first\nFirst answer.")
+    desk.types("/sessions" + ENTER)
+    await desk.sees("  first\n")
+    desk.types("/help" + ENTER)
+    await desk.sees("/mode")
+    assert "Untitled" not in desk.out.getvalue()
 
 
 async def test_a_lost_connection_is_made_again(desk: Desk, tmp_path: Path) -> None:

@@ -360,9 +360,13 @@ def test_on_a_terminal(colour: bool) -> None:
     assert ("\x1b[1m" in story.text) or colour
 
 
-def test_long_lines_are_not_broken() -> None:
-    long = "x" * 500
-    assert long in Story(rich=True).tell(notice("info", long)).text.replace("\x1b[2m", "")
+def test_lines_are_broken_where_they_may_be() -> None:
+    """Between words in what Amanu says; not at all in what a person approves."""
+    words, long = "word " * 50, "x" * 180
+    text = Story(rich=True).tell(notice("info", words), ItemCompleted(item=call(title=long))).text
+    *prose, title = re.sub(r"\x1b\[[0-9;]*m", "", text).splitlines()
+    assert len(prose) == 3 and all(set(line.split()) <= {"·", "word"} for line in prose)
+    assert title == f"✓ {long}"
 
 
 def test_untrusted_text_cannot_steer_a_terminal() -> None:

@@ -51,6 +51,23 @@ def test_rename_and_delete(tmp_path: Path, inside: Inside, session_id: str) -> N
     assert inside.run(sessions.main, "delete", session_id, cwd=tmp_path).stdout == f"deleted {session_id}\n"
     assert inside.run(sessions.main, "list", cwd=tmp_path).stderr == "There are no sessions yet.\n"
     fails(inside.run(sessions.main, "show", session_id, cwd=tmp_path), 2, "There is no session")
+    fails(inside.run(sessions.main, "delete", session_id, cwd=tmp_path), 2, "There is no session")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ([], "required"),
+        (["list", "--limit", "0"], "invalid number value: '0'"),
+        (["list", "--limit", "501"], "invalid number value: '501'"),
+        (["list", "--root", "nowhere"], "not the absolute path of a folder"),
+        (["show", "../x"], "“../x” is not the id of a session."),
+        (["delete", ""], "“” is not the id of a session."),
+        (["rename", "a b", "title"], "“a b” is not the id of a session."),
+    ],
+)
+def test_sessions_refuses(tmp_path: Path, inside: Inside, arguments: list[str], said: str) -> None:
+    fails(inside.run(sessions.main, *arguments, cwd=tmp_path), 2, said)
 
 
 # auth -------------------------------------------------------------------------------------------------
@@ -70,6 +87,8 @@ def test_a_key_is_kept_and_forgotten_and_never_printed(tmp_path: Path, inside: I
     assert "no key; set ANTHROPIC_API_KEY" in lines[0]
     assert "kept by amanu auth" in lines[2]
     assert lines[4] == lines[0]
+    assert ran[3].stdout == "anthropic: forgotten\n"
+    assert inside.run(auth.main, "forget", "anthropic", cwd=tmp_path).stderr == "anthropic: no key was kept\n"
     assert (home.config / "auth.json").stat().st_mode & 0o077 == 0
 
 
