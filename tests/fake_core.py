@@ -153,6 +153,9 @@ class FakeSessions:
             raise AmanuError("sessionNotFound", f"There is no session {session_id}.")
         return self.sessions[session_id]
 
+    def opened(self, session_id: str) -> FakeSession | None:
+        return self.sessions.get(session_id)
+
     async def attach(self, params: r.SessionAttachParams, client: Client) -> r.SessionAttachResult:
         return (await self.get(params.session_id)).attach(client)
 

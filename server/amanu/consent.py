@@ -13,6 +13,7 @@ from typing import Any, cast
 
 from amanu.agent.policy import Rule, parse
 from amanu.config import RuleTexts, workspace_rules
+from amanu.storage.failure import storage_error
 from amanu.storage.files import write_whole
 from amanu_protocol.errors import AmanuError
 from amanu_protocol.items import Scope
@@ -52,7 +53,7 @@ class Consent:
             allow = table.setdefault("allow", tomlkit.array().multiline(True))
             if rule.text not in allow:
                 allow.append(rule.text)
-        write_whole(self._rules_file, tomlkit.dumps(document).encode())
+        self._write(self._rules_file, tomlkit.dumps(document).encode())
 
     def is_trusted(self, roots: Sequence[str], declared: Collection[str] = ()) -> bool:
         """True when the person declared every root trusted: here (`set_trust`) or in their editor."""
@@ -64,7 +65,13 @@ class Consent:
         kept = set(self._trusted())
         real = os.path.realpath(root)
         kept = kept | {real} if trusted else kept - {real}
-        write_whole(self._trust_file, json.dumps(sorted(kept), indent=1).encode() + b"\n")
+        self._write(self._trust_file, json.dumps(sorted(kept), indent=1).encode() + b"\n")
+
+    def _write(self, path: Path, data: bytes) -> None:
+        try:
+            write_whole(path, data)
+        except OSError as error:
+            raise storage_error(error, path.parent) from error
 
     def _trusted(self) -> list[str]:
         try:

@@ -5,9 +5,12 @@ from dataclasses import dataclass
 
 from amanu.agent.emit import Emit
 from amanu.restore import note
+from amanu.unheard import LATE_DECISION, Unheard
 from amanu_protocol.events import ItemCompleted, ItemStarted, PromptQueued, PromptUnqueued
 from amanu_protocol.items import Attachment, Notice, QueuedPrompt, UserMessage
 from amanu_protocol.state import SessionState
+
+LATE = "Since then the person decided on earlier edits:"
 
 
 @dataclass(frozen=True)
@@ -25,14 +28,19 @@ class Inbox:
     results. `report` says for the model what became of a proposal."""
 
     def __init__(
-        self, emit: Emit, state: SessionState, report: Callable[[str], str], undelivered: list[UserMessage]
+        self,
+        emit: Emit,
+        state: SessionState,
+        report: Callable[[str], str],
+        undelivered: list[UserMessage],
+        unheard: Unheard,
     ) -> None:
         self._emit = emit
         self._state = state
         self._report = report
         self._prompts: dict[str, Prompt] = {}
         self._steering = [(message, message.text) for message in undelivered]
-        self._decided: list[str] = []
+        self._unheard = unheard
 
     def queue(self, prompt: Prompt) -> None:
         """The prompt starts when the running turn has ended."""
@@ -44,45 +52,41 @@ class Inbox:
         return any(queued.prompt_id == prompt_id for queued in self._state.queue)
 
     def take_back(self, prompt_id: str) -> None:
-        """The queued prompt is no longer wanted. Unknown ids are fine."""
+        """The prompt is not in the queue any more: it starts, or is not wanted. Unknown ids are fine."""
         if self.has(prompt_id):
             self._prompts.pop(prompt_id, None)
             self._emit(PromptUnqueued(prompt_id=prompt_id))
 
-    def next(self, environment: Mapping[str, str]) -> Prompt | None:
-        """The first queued prompt, no longer queued. One that survived a restart takes that `environment`."""
-        if not self._state.queue:
+    def next(self, environment: Mapping[str, str], first: str | None = None) -> Prompt | None:
+        """The queued prompt `first`, else the oldest; it stays queued until it is taken back. One that survived a
+        restart takes that `environment`."""
+        queued = next((each for each in self._state.queue if each.prompt_id == first), None)
+        if queued is None and self._state.queue:
+            queued = self._state.queue[0]
+        if queued is None:
             return None
-        queued = self._state.queue[0]
-        prompt = self._prompts.pop(queued.prompt_id, None)
-        self._emit(PromptUnqueued(prompt_id=queued.prompt_id))
-        return prompt or Prompt(queued.prompt_id, queued.text, queued.attachments, dict(environment))
+        known = self._prompts.get(queued.prompt_id)
+        return known or Prompt(queued.prompt_id, queued.text, queued.attachments, dict(environment))
 
     def steer(self, message: UserMessage, text: str) -> None:
         """The person says something into the running turn; `text` is how the model will read it."""
         self._steering.append((message, text))
         self._emit(ItemStarted(item=message))
 
-    def decided(self, proposal_id: str) -> None:
-        """The person decided on a proposal whose calls have ended."""
-        if proposal_id not in self._decided:
-            self._decided.append(proposal_id)
-
     def take_notes(self) -> list[str]:
         """What the model must hear now, each once; on record as heard when this returns."""
         steering, self._steering = self._steering, []
-        decided, self._decided = self._decided, []
         for message, text in steering:
             self._emit(ItemCompleted(item=message), entry=note(text))
-        return [*(text for _, text in steering), *map(self._decision_note, decided)]
+        return [*(text for _, text in steering), *map(self._decision_note, self._unheard.proposals())]
 
     def _decision_note(self, proposal_id: str) -> str:
-        text = f"Since then the person decided on earlier edits:\n{self._report(proposal_id)}"
+        text = f"{LATE}\n{self._report(proposal_id)}"
         version = next(each.version for each in self._state.proposals if each.proposal_id == proposal_id)
         notice = Notice(
             item_id=f"{proposal_id}.{version}.late",
             level="info",
-            code="lateDecision",
+            code=LATE_DECISION,
             text="The model is told what you decided since on its earlier edits.",
         )
         self._emit(ItemCompleted(item=notice), entry=note(text))

@@ -24,7 +24,8 @@ async def with_attachments(text: str, attachments: Sequence[Attachment], workspa
             case SelectionAttachment():
                 where = f"{attachment.path} lines {attachment.start_line}-{attachment.end_line}"
                 blocks.append(_block("selection", where, attachment.text))
-    return "\n\n".join((text, *blocks))
+    # Half a surrogate pair (JSON can hold one) has no UTF-8.
+    return "\n\n".join((text, *blocks)).encode("utf-8", "replace").decode()
 
 
 def mentions(text: str) -> list[str]:

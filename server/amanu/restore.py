@@ -4,6 +4,7 @@ What a crash left open is closed here: the turn has ended as interrupted, its ru
 its proposals are open again, and nothing is run twice.
 """
 
+import contextlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -11,6 +12,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from amanu.conversation import ENTRY, INTERRUPTED, NOT_RUN, Conversation, Entry, Result, Results
 from amanu.journal import Record
+from amanu.unheard import Unheard
 from amanu_protocol.events import Event, ItemCompleted, ItemStarted, TurnEnded
 from amanu_protocol.items import ToolCall, UserMessage
 from amanu_protocol.state import SessionState, fold
@@ -32,6 +34,7 @@ class Restored:
     closing: list[tuple[Event, Entry | None]] = field(default_factory=list[tuple[Event, Entry | None]])
     undelivered: list[UserMessage] = field(default_factory=list[UserMessage])
     """Steering the person sent that no request carried yet."""
+    unheard: Unheard = field(default_factory=Unheard)
 
 
 def restore(session_id: str, records: Sequence[Record], *, read_only: bool) -> Restored:
@@ -42,16 +45,19 @@ def restore(session_id: str, records: Sequence[Record], *, read_only: bool) -> R
     entries: list[Entry] = []
     prompt_ids: set[str] = set()
     steering: dict[str, UserMessage] = {}
+    unheard = Unheard()
     epoch = 0
     for record in records:
         epoch = max(epoch, record.epoch)
         if record.private is not None:
-            entries.append(ENTRY.validate_json(record.private))
+            with contextlib.suppress(ValidationError):
+                entries.append(ENTRY.validate_json(record.private))
         try:
             event = _EVENT.validate_json(record.event)
         except ValidationError:
             continue
         fold(state, event)
+        unheard.see(state, event)
         if isinstance(event, ItemStarted | ItemCompleted) and isinstance(event.item, UserMessage):
             prompt_ids.add(event.item.item_id)
             if event.item.steer:
@@ -62,7 +68,7 @@ def restore(session_id: str, records: Sequence[Record], *, read_only: bool) -> R
     prompt_ids |= {prompt.prompt_id for prompt in state.queue}
     closing = _close_what_is_open(state, entries)
     conversation = Conversation.load(entries)
-    return Restored(state, conversation, epoch, prompt_ids, closing, list(steering.values()))
+    return Restored(state, conversation, epoch, prompt_ids, closing, list(steering.values()), unheard)
 
 
 def _close_what_is_open(state: SessionState, entries: list[Entry]) -> list[tuple[Event, Entry | None]]:

@@ -1,7 +1,9 @@
 """One session: an inbox, at most one turn, steering and a queue; everything it does goes out by `emit`."""
 
 import asyncio
+import contextlib
 import logging
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -84,10 +86,19 @@ class Session:
         self._conversation = restored.conversation
         self._prompt_ids = restored.prompt_ids
         self.state = restored.state
-        self.emit = EventStream(restored.state, journal, restored.epoch + 1)
+        # By the clock: events a dead daemon had sent but not saved must not be taken for ours.
+        self.emit = EventStream(restored.state, journal, max(restored.epoch + 1, int(time.time() * 1000)))
         self._environment: dict[str, str] = {}
         self._starting = asyncio.Lock()
-        self._task: asyncio.Task[None] | None = None
+        self._task: asyncio.Task[Ending] | None = None
+        """The running turn."""
+        self._end: asyncio.Task[None] | None = None
+        """Sees the turn to its end; never cancelled itself, so that every turn ends, once."""
+        self._stopping = False
+        """The turn was cancelled and has not ended yet."""
+        self._said_after: str | None = None
+        """The first prompt that came while it was stopping: it does not wait for the person."""
+        self._closed = False
         self._usage = self.state.usage or spending.NOTHING
         roots = [Path(root) for root in self.state.roots]
         self._workspace = Workspace(roots, services.overlay)
@@ -99,7 +110,8 @@ class Session:
             lambda scope, rule: services.consent.remember(scope, rule, self.state.roots),
             headless=services.headless,
         )
-        self._inbox = Inbox(self.emit, self.state, self._report, restored.undelivered)
+        self._inbox = Inbox(self.emit, self.state, self._report, restored.undelivered, restored.unheard)
+        self.emit.watch = lambda event: restored.unheard.see(self.state, event)
         tools = make_tools(
             self._workspace,
             self._proposals,
@@ -121,13 +133,15 @@ class Session:
         if self._journal.damage:
             self._say(None, Ending("failed", self._journal.damage, kind="storageError"))
         self._closing = []
-        self._proposals.restore(self.state.proposals)
+        await self._proposals.restore(self.state.proposals)
 
     # Watching ---------------------------------------------------------------------------------------
 
     def attach(self, client: Client, epoch: int | None, since_seq: int | None) -> SessionAttachResult:
         """The events the client missed, or the state when they are no longer here; the client gets all further
         events."""
+        if self._closed:
+            raise _closed()
         if client.ripgrep is not None:
             self._workspace.ripgrep = client.ripgrep
         from_seq = self.emit.attach(client)
@@ -154,6 +168,8 @@ class Session:
     async def blob(self, params: BlobGetParams) -> BlobGetResult:
         data = await self._journal.get_blob(params.blob_id)
         end = params.offset + params.limit
+        while end < len(data) and data[end] & 0xC0 == 0x80:
+            end += 1  # a character is not cut in two
         text = data[params.offset : end].decode("utf-8", "replace")
         return BlobGetResult(text=text, next_offset=end if end < len(data) else None)
 
@@ -162,16 +178,18 @@ class Session:
     async def prompt(self, params: PromptSendParams, client: Client) -> PromptSendResult:
         """Start a turn, or queue behind the running one. Returns when the prompt is on disk. A known `promptId`
         changes nothing."""
-        self._must_be_writable()
         prompt = Prompt(params.prompt_id, params.text, params.attachments, dict(client.environment))
         async with self._starting:
+            self._must_be_writable()
             if params.prompt_id in self._prompt_ids:
                 waits = self._inbox.has(params.prompt_id)
                 turn_id = None if waits else _turn_id(params.prompt_id)
-                return PromptSendResult(status="queued" if waits else "started", turn_id=turn_id)
-            if self._task is not None:
+                result = PromptSendResult(status="queued" if waits else "started", turn_id=turn_id)
+            elif self._task is not None:
                 self._prompt_ids.add(prompt.prompt_id)
                 self._inbox.queue(prompt)
+                if self._stopping and self._said_after is None:
+                    self._said_after = prompt.prompt_id
                 self._approvals.finish_reviews(client=client.name)
                 result = PromptSendResult(status="queued")
             else:
@@ -182,9 +200,10 @@ class Session:
 
     async def steer(self, params: PromptSteerParams, client: Client) -> None:
         """Say something into the running turn: it reaches the model after the tool results of its next request."""
-        self._must_be_writable()
         text = await with_attachments(params.text, params.attachments, self._workspace)
+        self._must_be_writable()
         if params.prompt_id in self._prompt_ids:
+            await self.emit.durable()
             return
         if self._task is None or self.state.turn is None or self.state.turn.turn_id != params.turn_id:
             raise AmanuError("staleTurn", "That turn is over.", hint="Send it as a new prompt.")
@@ -201,17 +220,18 @@ class Session:
         await self.emit.durable()
 
     async def unqueue(self, prompt_id: str) -> None:
-        self._must_be_writable()
-        self._inbox.take_back(prompt_id)
+        async with self._starting:  # one that is just starting has started
+            self._must_be_writable()
+            self._inbox.take_back(prompt_id)
         await self.emit.durable()
 
     async def cancel(self, turn_id: str) -> TurnCancelResult:
         """Stop the turn. When this returns nothing more is written, run or sent for it."""
-        if self._task is None or self.state.turn is None or self.state.turn.turn_id != turn_id:
+        self._must_be_writable()
+        if self._end is None or self.state.turn is None or self.state.turn.turn_id != turn_id:
             return TurnCancelResult(status="alreadyEnded")
-        self._task.cancel()
-        await asyncio.wait({self._task}, timeout=CANCEL_SECONDS)
-        await self.emit.durable()
+        self._stop()
+        await asyncio.wait({self._end}, timeout=CANCEL_SECONDS)
         return TurnCancelResult(status="cancelled")
 
     # Deciding ---------------------------------------------------------------------------------------
@@ -223,7 +243,10 @@ class Session:
         return result
 
     def proposal(self, proposal_id: str) -> Proposal:
-        return self._proposals.get(proposal_id)
+        found = next((each for each in self.state.proposals if each.proposal_id == proposal_id), None)
+        if found is None:
+            raise AmanuError("proposalNotFound", f"There is no proposal {proposal_id} in this session.")
+        return found
 
     async def resolve_proposal(self, params: ProposalResolveParams, client: Client) -> ProposalResolveResult:
         """Decide hunks; accepted ones are in their file when this returns, or conflicted."""
@@ -236,12 +259,9 @@ class Session:
                 hint="Look at it again and decide.",
                 details={"version": proposal.version},
             )
-        asked = [self._approvals.pending(call_id) for call_id in proposal.tool_call_ids]
-        if any(pending is not None and pending.too_soon for pending in asked):
+        if any(self._too_soon(call_id) for call_id in proposal.tool_call_ids):
             return ProposalResolveResult(status="tooSoon", proposal=proposal)
         proposal = await self._proposals.resolve(params.proposal_id, params.hunks)
-        if not any(asked):  # the call has ended: the model hears of it at the next boundary
-            self._inbox.decided(params.proposal_id)
         await self.emit.durable()
         return ProposalResolveResult(status="resolved", proposal=proposal)
 
@@ -258,22 +278,38 @@ class Session:
     async def set_mode(self, mode: Mode) -> None:
         await self._set(SessionChanged(mode=mode))
 
-    async def set_model(self, model_id: str) -> None:
+    async def set_model(self, model_id: str, client: Client) -> None:
         """Takes effect with the next turn. Raises `AmanuError` when there is no such model or no key for it."""
-        await self._services.registry.resolve(model_id, self._environment)
+        self._must_be_writable()
+        await self._services.registry.resolve(model_id, client.environment)
         await self._set(SessionChanged(model_id=model_id))
 
     def trust(self, trusted: bool) -> None:
         """The person declared the roots trusted, or took it back."""
-        if trusted != self.state.trusted and not self.state.read_only:
+        if trusted != self.state.trusted and not self.state.read_only and not self._closed:
             self.emit(SessionChanged(trusted=trusted))
 
-    async def close(self) -> None:
-        """Cancel what runs and let go of the journal."""
-        while self._task is not None:
-            self._task.cancel()
-            await asyncio.wait({self._task})
-        await self._journal.close()
+    async def close(self, *, anyway: bool = False) -> None:
+        """Cancel what runs and let go of the journal. Raises `AmanuError` (storageError) and stays open when something
+        could not be saved; `anyway` gives that up."""
+        self._closed = True  # nothing starts any more
+        if self._task is not None and self._end is not None:
+            self._stop()
+            await asyncio.wait({self._end})
+        async with self._starting:
+            try:
+                await self._journal.durable()
+            except AmanuError:
+                if not anyway:
+                    self._closed = False
+                    raise
+            with contextlib.suppress(AmanuError):
+                await self._journal.close()
+
+    @property
+    def outdated(self) -> bool:
+        """Another daemon goes on with it, and nobody looks at it here."""
+        return self.state.read_only and not self.emit.attached
 
     @property
     def running(self) -> bool:
@@ -289,7 +325,10 @@ class Session:
         self._environment.clear()
         self._environment.update(prompt.environment)
         text = await with_attachments(prompt.text, prompt.attachments, self._workspace)
+        self._must_be_writable()
         turn_id = _turn_id(prompt.prompt_id)
+        system = system_prompt(family(info.model_id).name, self.state.roots, trusted=self.state.trusted)
+        self._inbox.take_back(prompt.prompt_id)
         self._prompt_ids.add(prompt.prompt_id)
         if not self.state.title:
             self.emit(SessionChanged(title=_title(prompt.text)))
@@ -313,7 +352,7 @@ class Session:
             session_id=self.state.session_id,
             model=model,
             info=info,
-            system=system_prompt(family(info.model_id).name, self.state.roots, trusted=self.state.trusted),
+            system=system,
             tools=self._tools,
             specs=self._specs,
             conversation=self._conversation,
@@ -328,13 +367,20 @@ class Session:
             cost_before=self._usage.cost_usd or 0.0,
             waited_before=self._approvals.waited,
         )
-        self._task = asyncio.create_task(self._run(turn), name=f"turn {turn_id}")
+        self._task = asyncio.create_task(run_turn(turn), name=f"turn {turn_id}")
+        self._end = asyncio.create_task(self._see_to_its_end(turn, self._task), name=f"end of turn {turn_id}")
         self._services.changed(self)
         return turn_id
 
-    async def _run(self, turn: Turn) -> None:
+    def _stop(self) -> None:
+        """Cancel the turn, once: a second cancellation would cut short what the first one waits for."""
+        if self._task is not None and not self._stopping:
+            self._stopping = True
+            self._task.cancel()
+
+    async def _see_to_its_end(self, turn: Turn, work: "asyncio.Task[Ending]") -> None:
         try:
-            ending = await run_turn(turn)
+            ending = await work
         except asyncio.CancelledError:
             ending = Ending("cancelled")
         except AmanuError as error:
@@ -344,6 +390,8 @@ class Session:
             ending = Ending("failed", "An internal error of Amanu ended the turn; see `amanu logs`.", can_continue=True)
         self._usage = turn.usage
         self._task = None
+        self._stopping = False
+        said_after, self._said_after = self._said_after, None
         if ending.reason not in ("completed", "cancelled"):
             self._say(turn.turn_id, ending)
         self.emit(
@@ -355,19 +403,34 @@ class Session:
             )
         )
         self._services.changed(self)
-        if ending.reason == "completed":
-            await self._start_next()
+        if ending.reason == "completed" or said_after is not None:
+            await self._start_next(said_after)
 
-    async def _start_next(self) -> None:
-        """The first queued prompt becomes a turn. After a cancel or a failure the queue waits for the person."""
+    async def _start_next(self, first: str | None) -> None:
+        """A queued prompt becomes a turn: `first`, else the oldest. After a cancel or a failure the others wait for
+        the person, and for the turn of their next prompt; so do all when it cannot start."""
         async with self._starting:
-            prompt = None if self._task is not None else self._inbox.next(self._environment)
+            if self._task is not None or self._closed:
+                return
+            prompt = self._inbox.next(self._environment, first)
             if prompt is None:
                 return
             try:
                 await self._start(prompt)
             except AmanuError as error:
-                self._say(None, Ending("failed", str(error), kind=error.kind))
+                if not self._closed:
+                    self._say(None, Ending("failed", str(error), kind=error.kind))
+            except Exception:
+                log.exception("a queued prompt could not start")
+                self._say(None, Ending("failed", "An internal error of Amanu; see `amanu logs`."))
+
+    def _too_soon(self, call_id: str) -> bool:
+        """The person cannot have read what they decide: they were not asked yet, or just now."""
+        pending = self._approvals.pending(call_id)
+        if pending is not None:
+            return pending.too_soon
+        item = self.state.item(call_id)
+        return item is not None and item.kind == "toolCall" and item.state in ("validating", "awaitingApproval")
 
     def _report(self, proposal_id: str) -> str:
         calls = self._proposals.get(proposal_id).tool_call_ids
@@ -381,7 +444,7 @@ class Session:
     def _say(self, turn_id: str | None, ending: Ending) -> None:
         level = "warning" if ending.reason.endswith("Limit") or ending.reason == "refused" else "error"
         notice = Notice(
-            item_id=f"{turn_id or 'session'}.{self.emit.seq}.end",
+            item_id=f"{turn_id or f'session.{self.emit.epoch}'}.{self.emit.seq}.end",
             turn_id=turn_id,
             level=level,
             code=ending.kind or ending.reason,
@@ -396,12 +459,18 @@ class Session:
         await self.emit.durable()
 
     def _must_be_writable(self) -> None:
+        if self._closed:
+            raise _closed()
         if self.state.read_only:
             raise AmanuError(
                 "sessionReadOnly",
                 "This session is open in another Amanu daemon; here it can only be looked at.",
                 hint="Use the editor that has it, or close it there.",
             )
+
+
+def _closed() -> AmanuError:
+    return AmanuError("sessionNotFound", "This session was closed a moment ago.", hint="Open it again and repeat that.")
 
 
 def _lean(proposal: Proposal, known: Sequence[Proposal]) -> Proposal:

@@ -84,20 +84,28 @@ class Sessions:
                     )
                     journal.append(Record(0, 0, _now(), first.model_dump_json(), None))
                 await self._load(params.session_id, journal)
-        session = self._open[params.session_id]
+            session = self._open[params.session_id]
         await self._put_summary(session)
         self._tell(params.session_id)
-        attached = session.attach(client, None, None)
         await session.emit.durable()
+        attached = session.attach(client, None, None)  # no await from here to the reply: no event comes before it
         return SessionResult(state=session.view(), epoch=attached.epoch, from_seq=attached.from_seq)
 
     async def get(self, session_id: str) -> Session:
         """The session of that id, opened from disk if need be; read-only while another daemon holds it."""
+        session = self._open.get(session_id)
+        if session is not None and not session.outdated:
+            return session  # what happens to other sessions delays nothing here
         async with self._lock:
             session = self._open.get(session_id)
-            if session is None or (session.state.read_only and not session.emit.attached):
-                session = await self._open_from_disk(session_id)
-            return session
+            if session is not None and session.outdated:
+                await self._open.pop(session_id).close()
+                session = None
+            return session or await self._open_from_disk(session_id)
+
+    def opened(self, session_id: str) -> Session | None:
+        """The session, if it is open here."""
+        return self._open.get(session_id)
 
     async def attach(self, params: SessionAttachParams, client: Client) -> SessionAttachResult:
         """Attach a client; the trust its editor declares counts from here on."""
@@ -110,11 +118,17 @@ class Sessions:
         return SessionListResult(sessions=await (await self._index()).list(root, params.limit))
 
     async def close(self, session_id: str) -> None:
-        """Cancel what runs and put the session away. Unknown ids are fine."""
+        """Cancel what runs and put the session away. Unknown ids are fine. Raises `AmanuError` (storageError), leaving
+        it open, when something of it could not be saved."""
         async with self._lock:
             session = self._open.pop(session_id, None)
             if session is not None:
-                await session.close()
+                try:
+                    await session.close()
+                except AmanuError:
+                    self._open[session_id] = session
+                    raise
+                session.emit(SessionChanged(closed=True))
                 await self._put_summary(session, closed=True)
         self._tell(session_id)
 
@@ -123,7 +137,8 @@ class Sessions:
         async with self._lock:
             session = self._open.pop(session_id, None)
             if session is not None:
-                await session.close()
+                await session.close(anyway=True)
+                session.emit(SessionChanged(closed=True))
             await self._settled()
             await (await self._index()).delete(session_id)
         self._tell(session_id)
@@ -148,7 +163,7 @@ class Sessions:
         """Cancel turns, flush journals, close connections to models."""
         async with self._lock:
             for session in self._open.values():
-                await session.close()
+                await session.close(anyway=True)
                 await self._put_summary(session)
             self._open.clear()
         await self._settled()
@@ -211,11 +226,16 @@ class Sessions:
         return await self._load(session_id, journal)
 
     async def _load(self, session_id: str, journal: Journal) -> Session:
-        records = await journal.records()
-        restored = await asyncio.to_thread(restore, session_id, records, read_only=journal.read_only)
-        self._created[session_id] = records[0].at if records else _now()
-        session = Session(self._services, journal, restored)
-        await session.open()
+        try:
+            records = await journal.records()
+            restored = await asyncio.to_thread(restore, session_id, records, read_only=journal.read_only)
+            self._created[session_id] = records[0].at if records else _now()
+            session = Session(self._services, journal, restored)
+            await session.open()
+        except BaseException:
+            with contextlib.suppress(AmanuError):
+                await journal.close()  # else its lease stays with us, and nobody can open it any more
+            raise
         self._open[session_id] = session
         return session
 

@@ -1,12 +1,15 @@
 """`emit`: what happens in a session is folded, journalled and fanned out to its clients, in this order, once."""
 
 import asyncio
+import json
 import time
 from collections import deque
-from collections.abc import Collection, Mapping
-from typing import Protocol
+from collections.abc import Callable, Collection, Mapping
+from typing import Protocol, TypeVar
 
-from amanu.conversation import ENTRY, Entry
+from pydantic import BaseModel
+
+from amanu.conversation import Entry
 from amanu.journal import Journal, Record
 from amanu_protocol.events import (
     Event,
@@ -17,6 +20,7 @@ from amanu_protocol.events import (
     ItemsReplaced,
     ItemStarted,
     RetryChanged,
+    SessionChanged,
 )
 from amanu_protocol.items import Answer, Thought
 from amanu_protocol.state import SessionState, fold
@@ -28,6 +32,8 @@ FULL_FRAME = 16 * 1024
 KEPT_EVENTS = 5000
 """Events kept for clients that attach with `sinceSeq`; older ones get the whole state."""
 KEPT_CHARACTERS = 8_000_000
+
+M = TypeVar("M", bound=BaseModel)
 
 
 class Client(Protocol):
@@ -78,6 +84,8 @@ class EventStream:
         self._size = 0
         self._flushed = 0.0
         self._timer: asyncio.TimerHandle | None = None
+        self.watch: Callable[[Event], None] = lambda event: None
+        """Hears of every event that is kept, when it has been folded."""
 
     def __call__(self, event: Event, entry: Entry | None = None) -> None:
         self._flush()
@@ -123,13 +131,18 @@ class EventStream:
         return [message for message, _ in self._recent if message.seq > seq]
 
     def _publish(self, event: Event, entry: Entry | None) -> None:
-        self.seq += 1
         at = int(time.time() * 1000)
+        kept = entry is not None or _is_kept(event)
+        text, private = "", None
+        if kept:
+            event, text = _sound(event)
+            private = None if entry is None else _sound(entry)[1]
+        self.seq += 1
         message = EventMessage(session_id=self.state.session_id, epoch=self.epoch, seq=self.seq, at=at, event=event)
         fold(self.state, event)
-        if entry is not None or _is_kept(event):
-            private = None if entry is None else ENTRY.dump_json(entry).decode()
-            self._journal.append(Record(self.epoch, self.seq, at, event.model_dump_json(), private))
+        if kept:
+            self._journal.append(Record(self.epoch, self.seq, at, text, private))
+            self.watch(event)
         self._remember(message)
         for client in list(self._clients):
             client.send(message)
@@ -147,19 +160,30 @@ class EventStream:
             self._timer = None
         if not self._text:
             return
-        delta = ItemDelta(item_id=self._item, text="".join(self._text))
+        text = "".join(self._text).encode("utf-8", "replace").decode()  # as `_sound` would make it
+        delta = ItemDelta(item_id=self._item, text=text)
         self._text = []
         self._size = 0
         self._flushed = asyncio.get_running_loop().time()
         self._publish(delta, None)
 
 
+def _sound(value: M) -> tuple[M, str]:
+    """The value and its JSON. A half of a surrogate pair, which has no UTF-8 (prompts, file names and command output
+    may hold one), becomes "?"; what happens must never fail to be told."""
+    try:
+        return value, value.model_dump_json()
+    except ValueError:
+        text = json.dumps(value.model_dump(), ensure_ascii=False).encode("utf-8", "replace").decode()
+        return type(value).model_validate_json(text), text
+
+
 def _is_kept(event: Event) -> bool:
-    """Deltas live in the open item, and a retry's countdown means nothing later: neither is journalled."""
+    """Deltas live in the open item, a retry's countdown means nothing later, and closed is only who was told so."""
     match event:
         case ItemDelta() | RetryChanged() | ItemsReplaced():
             return False
-        case ItemStarted(item=Thought() | Answer()):
+        case ItemStarted(item=Thought() | Answer()) | SessionChanged(closed=bool()):
             return False
         case _:
             return True

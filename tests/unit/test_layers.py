@@ -37,11 +37,12 @@ MAY_IMPORT: dict[str, str] = {
     "models.registry workspace",
     "amanu.session": "inbox stream restore journal config consent mentions conversation agent tools workspace "
     "models.registry models.families",
-    "amanu.inbox": "restore agent.emit",
+    "amanu.inbox": "restore unheard agent.emit",
     "amanu.stream": "journal conversation",
-    "amanu.restore": "journal conversation",
+    "amanu.restore": "journal conversation unheard",
+    "amanu.unheard": "",
     "amanu.mentions": "workspace tools.base",
-    "amanu.consent": "config agent.policy storage.files",
+    "amanu.consent": "config agent.policy storage.files storage.failure",
     # the loop: no editor, disk, process, socket or vendor
     "amanu.agent": "conversation models.base models.retry tools.base tools.visible",
     # what the loop sees as Model and Tool

@@ -2,139 +2,35 @@
 scripted; everything else is real."""
 
 import asyncio
-import json
 import os
 import time
-from collections.abc import AsyncGenerator, Callable
-from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from amanu.agent import approval
-from amanu.conversation import ENTRY, Conversation, User
-from amanu.session import Session
-from amanu.sessions import Sessions, open_sessions
+from amanu.conversation import User
+from amanu.sessions import open_sessions
 from amanu_protocol.errors import AmanuError
-from amanu_protocol.items import Mode, SelectionAttachment
+from amanu_protocol.items import SelectionAttachment
 from amanu_protocol.requests import (
     ApprovalResolveParams,
     BlobGetParams,
     HistoryPageParams,
-    HunkDecision,
     PromptSendParams,
     PromptSteerParams,
-    ProposalResolveParams,
     SessionAttachParams,
     SessionCreateParams,
     SessionListParams,
     TrustSetParams,
 )
-from amanu_protocol.state import SessionState
-from session_client import Client, until
-
-TWELVE = "".join(f"line {n}\n" for n in range(1, 13))
-TWO_HUNKS = TWELVE.replace("line 2\n", "line two\n").replace("line 11\n", "line eleven\n")
+from session_client import Client
+from session_desk import TWELVE, TWO_HUNKS, call, conversation, desk, step
 
 
 @pytest.fixture(autouse=True)
 def no_guard(monkeypatch: pytest.MonkeyPatch) -> None:  # pyright: ignore[reportUnusedFunction]
     monkeypatch.setattr(approval, "GUARD_SECONDS", 0.0)
-
-
-def call(tool: str, **arguments: Any) -> dict[str, Any]:
-    return {"tool": tool, "arguments": arguments}
-
-
-def step(text: str = "", *calls: dict[str, Any], **more: Any) -> dict[str, Any]:
-    return {"text": text, "calls": list(calls), **more}
-
-
-class Desk:
-    """One daemon's sessions, one client, one session over a folder with notes.txt in it."""
-
-    def __init__(self, sessions: Sessions, client: Client, session: Session, root: Path) -> None:
-        self.sessions = sessions
-        self.client = client
-        self.session = session
-        self.root = root
-        self.file = root / "notes.txt"
-
-    async def prompt(self, text: str, prompt_id: str = "p1") -> str | None:
-        params = PromptSendParams(session_id="s", prompt_id=prompt_id, text=text)
-        return (await self.session.prompt(params, self.client)).turn_id
-
-    async def until(self, reached: Callable[[SessionState], object]) -> SessionState:
-        return await until(self.session, reached)
-
-    async def ended(self, reason: str = "completed") -> SessionState:
-        state = await self.until(lambda state: state.last_turn)
-        assert state.last_turn is not None
-        assert state.last_turn.reason == reason
-        return state
-
-    async def answer(self, decision: str, client: Client | None = None, **more: Any) -> str:
-        state = await self.until(lambda state: state.approvals)
-        params = ApprovalResolveParams(
-            session_id="s", tool_call_id=state.approvals[0].tool_call_id, decision=decision, **more
-        )
-        return (await self.session.resolve_approval(params, client or self.client)).status
-
-    async def decide(self, *decisions: str) -> None:
-        """Decide the hunks of the last proposal: "accept", "reject why" or "accept=own text"."""
-        proposal = self.session.state.proposals[-1]
-        hunks: list[HunkDecision] = []
-        for hunk, text in zip(proposal.files[0].hunks, decisions, strict=False):
-            word, _, rest = text.partition("=" if "=" in text else " ")
-            more: dict[str, Any] = {"new_text": rest} if "=" in text else {"reason": rest or None}
-            if text:
-                hunks.append(HunkDecision(hunk_id=hunk.hunk_id, decision=word, **more))
-        params = ProposalResolveParams(
-            session_id="s", proposal_id=proposal.proposal_id, version=proposal.version, hunks=hunks
-        )
-        await self.session.resolve_proposal(params, self.client)
-
-    def told(self) -> str:
-        """All that the model has been told, as text."""
-        return "\n".join(message.model_dump_json() for message in conversation(self.session))
-
-
-def conversation(session: Session) -> Conversation:
-    return session._conversation  # pyright: ignore[reportPrivateUsage]
-
-
-async def journalled(session: Session) -> Conversation:
-    records = await session._journal.records()  # pyright: ignore[reportPrivateUsage]
-    return Conversation.load(ENTRY.validate_json(each.private) for each in records if each.private is not None)
-
-
-@asynccontextmanager
-async def desk(
-    tmp_path: Path, *steps: dict[str, Any], mode: Mode = "ask", headless: bool = False
-) -> AsyncGenerator[Desk]:
-    """At the end the journal tells the same conversation as the one the model was given, and a client that folded the
-    events has the session's state."""
-    script = tmp_path / "script.json"
-    script.write_text(json.dumps(list(steps)))
-    root = tmp_path / "work"
-    root.mkdir(exist_ok=True)
-    (root / "notes.txt").write_text(TWELVE)
-    sessions = open_sessions(headless=headless)
-    client = Client(os.environ)
-    sessions.connect(client)
-    made = await sessions.create(
-        SessionCreateParams(session_id="s", roots=[str(root)], mode=mode, model_id=f"scripted:{script}"), client
-    )
-    client.state = made.state
-    d = Desk(sessions, client, await sessions.get("s"), root)
-    try:
-        yield d
-        if not d.session.running:
-            assert list(await journalled(d.session)) == list(conversation(d.session))
-            assert client.state.model_dump() == d.session.view().model_dump()
-    finally:
-        await sessions.shutdown()
 
 
 async def test_a_prompt_sent_twice_is_one_prompt(tmp_path: Path) -> None:

@@ -109,6 +109,7 @@ class Protocol(LanguageServerProtocol):
         self._background: set[asyncio.Task[Any]] = set()
         self._asked: dict[str, asyncio.Future[Any]] = {}
         self._number = 0
+        self._closed = False
 
     # in ---------------------------------------------------------------------------------------------
 
@@ -300,6 +301,8 @@ class Protocol(LanguageServerProtocol):
 
         When the waiting ends early (time-out, cancellation) the client is told so, and nothing is kept.
         """
+        if self._closed:
+            raise ClientError("The client is gone.")
         self._number += 1
         id = f"amanu-{self._number}"
         future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
@@ -354,6 +357,7 @@ class Protocol(LanguageServerProtocol):
 
     def close(self) -> None:
         """The connection is gone: nobody answers what we asked, nobody hears what we reply."""
+        self._closed = True
         self.cancel_reads()
         for task in tuple(self._background):
             task.cancel()

@@ -162,7 +162,7 @@ class Connection:
             "amanu/session/close": Route(r.SessionParams, lambda p: s.close(p.session_id)),
             "amanu/session/delete": Route(r.SessionParams, lambda p: s.delete(p.session_id)),
             "amanu/session/setMode": self._on(r.SessionSetModeParams, lambda s, p: s.set_mode(p.mode)),
-            "amanu/session/setModel": self._on(r.SessionSetModelParams, lambda s, p: s.set_model(p.model_id)),
+            "amanu/session/setModel": self._on(r.SessionSetModelParams, lambda s, p: s.set_model(p.model_id, self)),
             "amanu/prompt/send": self._on(r.PromptSendParams, lambda s, p: s.prompt(p, self)),
             "amanu/prompt/steer": self._on(r.PromptSteerParams, lambda s, p: s.steer(p, self)),
             "amanu/prompt/unqueue": self._on(r.PromptUnqueueParams, lambda s, p: s.unqueue(p.prompt_id)),
@@ -197,12 +197,12 @@ class Connection:
     async def _create(self, params: r.SessionCreateParams) -> r.SessionResult:
         self._outbox.forget(params.session_id)
         result = await self._sessions.create(params, self)
-        self._attached[params.session_id] = await self._sessions.get(params.session_id)
+        self._remember(params.session_id)
         return result
 
     async def _attach(self, params: r.SessionAttachParams) -> r.SessionAttachResult:
-        self._attached[params.session_id] = await self._sessions.get(params.session_id)
         result = await self._sessions.attach(params, self)
+        self._remember(params.session_id)
         self._outbox.forget(params.session_id)  # the result tells what was held back
         return result
 
@@ -211,6 +211,12 @@ class Connection:
         if session is not None:
             session.detach(self)
         self._outbox.forget(params.session_id)
+
+    def _remember(self, session_id: str) -> None:
+        """No await here: what the session says next must not overtake the reply."""
+        session = self._sessions.opened(session_id)
+        if session is not None:
+            self._attached[session_id] = session
 
     def _context_changed(self, params: r.ContextChangedParams) -> None:
         self.context = params

@@ -44,6 +44,8 @@ class Proposals:
         self._changed = changed
         self._save_preimage = save_preimage
         self._drafts: dict[str, Draft] = {}
+        self._stored: dict[str, Proposal] = {}
+        """Of a session that was opened again; they become drafts when somebody asks for them."""
         self._lock = asyncio.Lock()
 
     async def text(self, call: CallContext, path: Path) -> FileText:
@@ -126,6 +128,11 @@ class Proposals:
         draft = self._of_call(tool_call_id)
         return "" if draft is None else report(draft, tool_call_id, self._workspace.shown)
 
+    async def outcome(self, tool_call_id: str) -> str:
+        """`report`, when what is being applied has been."""
+        async with self._lock:
+            return self.report(tool_call_id)
+
     def diff(self, proposal_id: str) -> str:
         """The proposed change as a unified diff, for people. What was rejected is left out."""
         return "".join(
@@ -137,17 +144,20 @@ class Proposals:
             for file in self._find(proposal_id).files
         )
 
-    def restore(self, proposals: Iterable[Proposal]) -> None:
+    async def restore(self, proposals: Iterable[Proposal]) -> None:
         """Take over the proposals of a session that is opened again. A hunk that was accepted but not known to be
         applied when the daemon died: the file's present text tells which."""
-        for proposal in proposals:
-            draft = Draft.load(proposal)
-            self._drafts[draft.proposal_id] = draft
-            torn = [file for file in draft.files if any(hunk.state == "accepted" for hunk in file.hunks)]
-            for file in torn:
-                self._recover(file)
-            if torn:
+        self._stored = {proposal.proposal_id: proposal for proposal in proposals}
+        for proposal in list(self._stored.values()):
+            if any(hunk.state == "accepted" for file in proposal.files for hunk in file.hunks):
+                draft = self._find(proposal.proposal_id)
+                await asyncio.to_thread(self._recover_torn, draft)
                 self._publish(draft)
+
+    def _recover_torn(self, draft: Draft) -> None:
+        for file in draft.files:
+            if any(hunk.state == "accepted" for hunk in file.hunks):
+                self._recover(file)
 
     def _recover(self, file: DraftFile) -> None:
         disk.sweep(self._workspace.guard, file.base.path)
@@ -203,6 +213,10 @@ class Proposals:
             self._publish(draft)
             try:
                 await apply(self._workspace, files, self._save_preimage, draft.turn_id)
+            except AmanuError as error:  # its pre-image could not be kept: the file is as it was
+                for file in files:
+                    settle(file, "conflicted", str(error))
+                raise
             finally:
                 for file in files:  # only when something failed that we do not know of
                     settle(file, "conflicted", "Applying it failed unexpectedly; check the file.")
@@ -218,6 +232,8 @@ class Proposals:
 
     def _find(self, proposal_id: str) -> Draft:
         draft = self._drafts.get(proposal_id)
+        if draft is None and proposal_id in self._stored:
+            draft = self._drafts[proposal_id] = Draft.load(self._stored.pop(proposal_id))
         if draft is None:
             raise AmanuError("proposalNotFound", f"There is no proposal {proposal_id} in this session.")
         return draft

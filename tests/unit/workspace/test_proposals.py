@@ -304,7 +304,7 @@ async def test_after_a_crash_the_file_tells(tmp_path: Path, now: str | None, exp
         desk.put("f.txt", now)
     desk.put(".f.txt.77.amanu-tmp", "half")
     again = Desk(tmp_path)
-    again.proposals.restore([died])
+    await again.proposals.restore([died])
     restored = again.proposals.get(died.proposal_id)
     assert states(restored) == [expected] * 2 and restored.version > died.version
     assert again.versions == [restored]

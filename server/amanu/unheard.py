@@ -1,0 +1,58 @@
+"""Decisions on proposals that no tool result has told the model: a fold of a session's events, live and restored."""
+
+from amanu_protocol.events import Event, ItemCompleted, ProposalChanged
+from amanu_protocol.items import Notice, Proposal, ToolCall
+from amanu_protocol.state import SessionState
+
+LATE_DECISION = "lateDecision"
+"""Code of the notice that says the model was told. Its id is `<proposal>.<version>.late`."""
+ENDED = ("succeeded", "failed", "cancelled", "rejected")
+
+
+class Unheard:
+    """The proposals the model must hear about, oldest first."""
+
+    def __init__(self) -> None:
+        self._ids: dict[str, None] = {}
+
+    def proposals(self) -> list[str]:
+        return list(self._ids)
+
+    def see(self, state: SessionState, event: Event) -> None:
+        """An event was folded into `state`."""
+        match event:
+            case ProposalChanged(proposal=proposal):
+                # While a call goes on, its result will tell.
+                if _decided(proposal) and all(_ended(state, call_id) for call_id in proposal.tool_call_ids):
+                    self._ids[proposal.proposal_id] = None
+            case ItemCompleted(item=ToolCall(proposal_id=str(proposal_id)) as call):
+                proposal = next((each for each in state.proposals if each.proposal_id == proposal_id), None)
+                if proposal is not None and _silent(call, proposal):
+                    self._ids[proposal_id] = None
+            case ItemCompleted(item=Notice(code="lateDecision", item_id=item_id)):
+                self._ids.pop(item_id.rsplit(".", 2)[0], None)
+            case _:
+                pass
+
+
+def _silent(call: ToolCall, proposal: Proposal) -> bool:
+    """The call's result said nothing of what was decided by then: it was cancelled, it broke, or it was rejected
+    after the person had accepted a part."""
+    match call.state:
+        case "cancelled":
+            return _decided(proposal)
+        case "failed":
+            return call.error is not None and _decided(proposal)
+        case "rejected":
+            return any(hunk.state == "applied" for file in proposal.files for hunk in file.hunks)
+        case _:
+            return False
+
+
+def _decided(proposal: Proposal) -> bool:
+    return any(hunk.state != "pending" for file in proposal.files for hunk in file.hunks)
+
+
+def _ended(state: SessionState, call_id: str) -> bool:
+    item = state.item(call_id)
+    return not isinstance(item, ToolCall) or item.state in ENDED

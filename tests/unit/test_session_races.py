@@ -1,0 +1,433 @@
+"""A session when things come at the wrong moment: cancels, prompts, decisions, closes, full disks, odd text."""
+
+import asyncio
+import os
+import sqlite3
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+import pytest
+
+from amanu.agent import approval
+from amanu.journal import Record
+from amanu.sessions import open_sessions
+from amanu.storage import journal_file
+from amanu.tools import processes
+from amanu_protocol.errors import AmanuError
+from amanu_protocol.events import EventMessage, ProposalChanged, SessionChanged
+from amanu_protocol.items import SelectionAttachment
+from amanu_protocol.requests import (
+    BlobGetParams,
+    PromptSendParams,
+    ProposalResolveParams,
+    SessionCreateParams,
+)
+from session_client import Client
+from session_desk import TWELVE, TWO_HUNKS, Desk, call, conversation, desk, step
+
+WRITE = step("", call("write_file", path="notes.txt", content=TWO_HUNKS))
+HALF = TWELVE.replace("line 2\n", "line two\n")
+
+
+@pytest.fixture(autouse=True)
+def no_guard(monkeypatch: pytest.MonkeyPatch) -> None:  # pyright: ignore[reportUnusedFunction]
+    monkeypatch.setattr(approval, "GUARD_SECONDS", 0.0)
+
+
+class Disk:
+    """A disk that can be full."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.full = False
+        self._insert = journal_file.insert
+        monkeypatch.setattr(journal_file, "insert", self._try)
+
+    def _try(self, db: sqlite3.Connection, batch: list[journal_file.Entry]) -> None:
+        if self.full:
+            raise sqlite3.OperationalError("database or disk is full")
+        self._insert(db, batch)
+
+
+async def slow_to_die(d: Desk) -> str:
+    """Start a turn whose command takes its time to end when it is asked to. Returns the turn's id."""
+    turn_id = await d.prompt("run it")
+    await d.answer("allow")
+    async with asyncio.timeout(10):
+        while not (d.root / "running").exists():
+            await asyncio.sleep(0.01)
+    return turn_id or ""
+
+
+STUBBORN = step("", call("run_shell_command", command="trap '' TERM; touch running; while :; do sleep 0.05; done"))
+
+
+async def test_a_turn_cancelled_before_its_first_step_ends(tmp_path: Path) -> None:
+    async with desk(tmp_path, step("Hello.")) as d:
+        prompting = asyncio.create_task(d.prompt("hi"))
+        while d.session.state.turn is None:
+            await asyncio.sleep(0)
+        async with asyncio.timeout(3):
+            assert (await d.session.cancel("turn-p1")).status == "cancelled"
+            assert await prompting == "turn-p1"
+            await d.over("p1", "cancelled")
+            await d.prompt("again", "p2")
+            await d.over("p2")
+
+
+async def test_cancelling_twice_still_waits_for_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(processes, "_GRACE", 0.3)
+    async with desk(tmp_path, STUBBORN) as d:
+        turn_id = await slow_to_die(d)
+        first = asyncio.create_task(d.session.cancel(turn_id))
+        await asyncio.sleep(0.1)
+        assert d.session.running
+        await d.session.cancel(turn_id)
+        await first
+        state = await d.over("p1", "cancelled")
+        (item,) = (item for item in state.items if item.kind == "toolCall")
+        assert item.state == "cancelled"
+        assert "its effect may be partial" in d.told()
+        kinds = [message.event.kind for message in d.client.messages]
+        assert kinds[-1] == "turnEnded"
+
+
+async def test_a_prompt_said_after_a_cancel_does_not_wait_for_the_person(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The queue of before waits for the turn of the new prompt, and goes on after it."""
+    monkeypatch.setattr(processes, "_GRACE", 0.3)
+    async with desk(tmp_path, STUBBORN, step("New."), step("Old.")) as d:
+        turn_id = await slow_to_die(d)
+        await d.prompt("said before", "p2")
+        cancelling = asyncio.create_task(d.session.cancel(turn_id))
+        await asyncio.sleep(0.1)
+        assert d.session.running
+        await d.prompt("said after", "p3")
+        await cancelling
+        state = await d.over("p2")
+        assert [item.text for item in state.items if item.kind == "userMessage"] == [
+            "run it",
+            "said after",
+            "said before",
+        ]
+        assert state.queue == []
+
+
+async def test_after_a_cancel_the_queue_goes_on_behind_the_next_prompt(tmp_path: Path) -> None:
+    async with desk(tmp_path, step("", call("run_shell_command", command="true")), step("3"), step("2")) as d:
+        turn_id = await d.prompt("run")
+        await d.until(lambda state: state.approvals)
+        await d.prompt("second", "p2")
+        await d.session.cancel(turn_id or "")
+        await d.over("p1", "cancelled")
+        await d.reopen()  # a restart in the middle of the queue changes nothing
+        assert [each.prompt_id for each in d.session.state.queue] == ["p2"]
+        await d.prompt("third", "p3")
+        state = await d.over("p2")
+        assert [item.item_id for item in state.items if item.kind == "userMessage"] == ["p1", "p3", "p2"]
+
+
+async def test_a_queued_prompt_that_cannot_start_stays_in_the_queue(tmp_path: Path) -> None:
+    async with desk(
+        tmp_path, step("", call("run_shell_command", command="true")), step("1"), step("3"), step("2")
+    ) as d:
+        script = tmp_path / "script.json"
+        text = script.read_text()
+        await d.prompt("first")
+        await d.until(lambda state: state.approvals)
+        await d.prompt("second", "p2")
+        script.unlink()
+        await d.answer("allow")
+        await d.over("p1")
+        state = await d.until(lambda state: [item for item in state.items if item.kind == "notice"])
+        assert [each.prompt_id for each in state.queue] == ["p2"]
+        script.write_text(text)
+        await d.prompt("third", "p3")
+        state = await d.over("p2")
+        assert [item.item_id for item in state.items if item.kind == "userMessage"] == ["p1", "p3", "p2"]
+
+
+async def test_half_a_character_stops_nothing(tmp_path: Path) -> None:
+    """JSON can hold half a surrogate pair, and file names bytes that are no UTF-8."""
+    listing = call("list_directory", path=".")
+    async with desk(tmp_path, step("Odd.", listing), step("Well.")) as d:
+        (d.root / os.fsdecode(b"odd-\xff.txt")).write_text("x")
+        odd = SelectionAttachment(path="a.py", start_line=1, end_line=1, text="half: \ud83d")
+        params = PromptSendParams(session_id="s", prompt_id="p1", text="what is this?", attachments=[odd])
+        await d.session.prompt(params, d.client)
+        state = await d.over("p1")
+        assert [item.text for item in state.items if item.kind == "answer"] == ["Odd.", "Well."]
+        d.session.view().model_dump_json()
+        before = d.session.view().model_dump()
+        await d.reopen()
+        assert d.session.view().model_dump() == before
+
+
+async def test_who_creates_a_running_session_gets_each_event_once(tmp_path: Path) -> None:
+    async with desk(tmp_path, step("", call("run_shell_command", command="true")), step("Done.")) as d:
+        await d.prompt("run")
+        await d.until(lambda state: state.approvals)
+        other = Client(os.environ, "two")
+        durable = d.session.emit.durable
+
+        async def busy() -> None:
+            d.session.emit(SessionChanged(title="meanwhile"))
+            await durable()
+
+        d.session.emit.durable = busy  # type: ignore[method-assign]
+        made = await d.sessions.create(
+            SessionCreateParams(session_id="s", roots=[str(d.root)], model_id="scripted:demo"), other
+        )
+        d.session.emit.durable = durable  # type: ignore[method-assign]
+        assert other.messages == []
+        assert made.state.title == "meanwhile"
+        assert made.from_seq == d.session.emit.seq + 1
+        await d.answer("allow")
+        await d.over("p1")
+
+
+async def test_what_happens_to_one_session_delays_no_other(tmp_path: Path) -> None:
+    async with desk(tmp_path, step("Hello.")) as d:
+        opening = d.sessions._lock  # pyright: ignore[reportPrivateUsage]  held while another is opened or closed
+        async with opening, asyncio.timeout(1):
+            assert await d.sessions.get("s") is d.session
+
+
+@pytest.mark.parametrize("when", ["after the turn", "after a restart", "before a cancel", "before a reject"])
+async def test_the_model_hears_of_every_decision(tmp_path: Path, when: str) -> None:
+    async with desk(tmp_path, WRITE, step("I see."), step("I know.")) as d:
+        turn_id = await d.prompt("change it")
+        await d.until(lambda state: state.approvals)
+        match when:
+            case "before a cancel":
+                await d.decide("accept")
+                await d.session.cancel(turn_id or "")
+                await d.over("p1", "cancelled")
+            case "before a reject":
+                await d.decide("accept")
+                await d.answer("reject", reason="enough")
+                await d.over("p1")
+            case _:
+                await d.answer("finish")
+                await d.over("p1")
+                if when == "after a restart":
+                    await d.reopen()
+                await d.decide("accept")
+        assert d.file.read_text() == HALF
+        await d.reopen()
+        await d.reopen()
+        await d.prompt("go on", "p2")
+        await d.over("p2")
+        told = d.told()
+        assert told.count("Since then the person decided") == 1
+        assert "notes.txt: 1 of 2 changes applied" in told
+        await d.reopen()
+        await d.prompt("go on", "p3")
+        await d.over("p3")
+        assert d.told().count("Since then the person decided") == 1
+
+
+async def test_a_report_waits_for_what_is_being_applied(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async with desk(tmp_path, WRITE, step("I see.")) as d:
+        journal = d.session._journal  # pyright: ignore[reportPrivateUsage]
+        save, go = d.session._proposals._save_preimage, asyncio.Event()  # pyright: ignore[reportPrivateUsage]
+
+        async def slowly(turn_id: str, path: Path, data: bytes | None, mode: int | None) -> None:
+            await go.wait()
+            await save(turn_id, path, data, mode)
+
+        monkeypatch.setattr(d.session._proposals, "_save_preimage", slowly)  # pyright: ignore[reportPrivateUsage]
+        await d.prompt("change it")
+        await d.until(lambda state: state.approvals)
+        deciding = asyncio.create_task(d.decide("accept"))
+        await d.until(lambda state: state.proposals[0].version > 1)
+        await d.answer("finish")
+        await asyncio.sleep(0.02)
+        go.set()
+        await deciding
+        await d.over("p1")
+        assert "1 of 2 changes applied" in d.told()
+        assert len(await journal.preimages("turn-p1")) == 1
+
+
+async def test_nobody_decides_what_they_were_not_asked(tmp_path: Path) -> None:
+    """A proposal is seen a moment before its question is; an answer in between was meant for something else."""
+    async with desk(tmp_path, WRITE, step("I see.")) as d:
+        answers: list[asyncio.Task[str]] = []
+
+        def hasty(message: EventMessage) -> None:
+            Client.send(d.client, message)
+            if isinstance(message.event, ProposalChanged) and not answers:
+                answers.append(asyncio.create_task(d.decide("accept", "accept")))
+
+        d.client.send = hasty  # type: ignore[method-assign]
+        await d.prompt("change it")
+        await d.until(lambda state: state.approvals)
+        assert await answers[0] == "tooSoon"
+        assert d.file.read_text() == TWELVE
+        await d.answer("allow")
+        await d.over("p1")
+
+
+async def test_the_model_may_be_changed_before_the_first_prompt(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("ANTHROPIC_API_KEY", raising=False)
+    async with desk(tmp_path) as d:
+        client = Client({"ANTHROPIC_API_KEY": "sk-ant-test"})
+        await d.session.set_model("anthropic:claude-sonnet-5-5", client)
+        assert d.session.state.model_id == "anthropic:claude-sonnet-5-5"
+
+
+async def test_a_page_of_a_blob_ends_between_characters(tmp_path: Path) -> None:
+    async with desk(tmp_path) as d:
+        journal = d.session._journal  # pyright: ignore[reportPrivateUsage]
+        ref = await journal.put_blob("aé€😀z".encode())
+        pages: list[str] = []
+        at: int | None = 0
+        while at is not None:
+            page = await d.session.blob(BlobGetParams(session_id="s", blob_id=ref.blob_id, offset=at, limit=2))
+            pages.append(page.text)
+            at = page.next_offset
+        assert "".join(pages) == "aé€😀z"
+
+
+async def test_a_full_disk_changes_no_file_and_loses_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    disk = Disk(monkeypatch)
+    steps = WRITE, step("", call("run_shell_command", command="touch ran")), step("Pity."), step("Better.")
+    async with desk(tmp_path, *steps, mode="acceptEdits") as d:
+        d.session.allow("run_shell_command(touch ran)")
+        disk.full = True
+        with pytest.raises(AmanuError) as caught:
+            await d.prompt("change it")
+        assert caught.value.kind == "storageError"
+        with pytest.raises(AmanuError):
+            await d.prompt("change it")  # a repeat does not say that it is safe
+        await d.over("p1")
+        assert d.file.read_text() == TWELVE
+        assert not (d.root / "ran").exists()
+        with pytest.raises(AmanuError):
+            await d.sessions.close("s")
+        assert d.client.state is not None and not d.client.state.closed
+        disk.full = False
+        await d.prompt("change it")
+        await d.prompt("and now?", "p2")
+        await d.over("p2")
+
+
+async def test_a_session_can_be_deleted_from_a_full_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    disk = Disk(monkeypatch)
+    async with desk(tmp_path, step("Hello.")) as d:
+        await d.prompt("hi")
+        await d.over("p1")
+        disk.full = True
+        d.session.emit(SessionChanged(title="Big"))
+        await d.sessions.delete("s")
+        with pytest.raises(AmanuError) as caught:
+            await d.sessions.get("s")
+        assert caught.value.kind == "sessionNotFound"
+        disk.full = False
+        new = SessionCreateParams(session_id="s", roots=[str(d.root)], model_id="scripted:demo")
+        d.client.state = (await d.sessions.create(new, d.client)).state
+        d.session = await d.sessions.get("s")
+
+
+@pytest.mark.parametrize("end", ["close", "delete"])
+async def test_everybody_hears_that_a_session_is_closed(tmp_path: Path, end: str) -> None:
+    async with desk(tmp_path, step("Hello.")) as d:
+        old = d.session
+        await getattr(d.sessions, end)("s")
+        assert d.client.state is not None and d.client.state.closed
+        for late in late_requests(d):
+            with pytest.raises(AmanuError) as caught:
+                await late()
+            assert caught.value.kind == "sessionNotFound"
+        new = SessionCreateParams(session_id="s", roots=[str(d.root)], model_id="scripted:demo")
+        d.client.state = (await d.sessions.create(new, d.client)).state
+        assert not d.client.state.closed
+        d.session = await d.sessions.get("s")
+        assert d.session.emit.epoch > old.emit.epoch
+
+
+def late_requests(d: Desk) -> list[Callable[[], Awaitable[object]]]:
+    """Requests that had found the session before it was closed."""
+    session = d.session
+
+    async def attach() -> None:
+        session.attach(d.client, None, None)
+
+    return [lambda: d.prompt("hi"), lambda: session.unqueue("p1"), lambda: session.cancel("t"), attach]
+
+
+async def test_a_prompt_that_meets_a_close(tmp_path: Path) -> None:
+    async with desk(tmp_path, step("Hello.")) as d:
+        prompting = asyncio.create_task(d.prompt("see @notes.txt"))
+        await asyncio.sleep(0)
+        await d.sessions.close("s")
+        try:
+            await prompting
+        except AmanuError as error:
+            assert error.kind == "sessionNotFound"
+        d.session = await d.sessions.get("s")
+        d.client.state = d.session.attach(d.client, None, None).state
+        assert d.session.state.turn is None
+
+
+async def test_a_session_that_fails_to_open_can_be_opened_later(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from amanu import sessions as module
+
+    async with desk(tmp_path, step("Hello.")) as d:
+        await d.prompt("hi")
+        await d.over("p1")
+        journal = d.session._journal  # pyright: ignore[reportPrivateUsage]
+        journal.append(Record(9, 1, 1, '{"kind":"fromTheFuture"}', '{"role":"fromTheFuture"}'))
+        await d.sessions.close("s")
+        restore = module.restore
+        monkeypatch.setattr(module, "restore", lambda *a, **k: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            await d.sessions.get("s")
+        monkeypatch.setattr(module, "restore", restore)
+        d.session = await d.sessions.get("s")
+        assert not d.session.state.read_only
+        assert len(conversation(d.session)) == 2
+        await d.sessions.delete("s")
+        new = SessionCreateParams(session_id="s", roots=[str(d.root)], model_id="scripted:demo")
+        d.client.state = (await d.sessions.create(new, d.client)).state
+        d.session = await d.sessions.get("s")
+
+
+async def test_what_can_only_be_looked_at(tmp_path: Path) -> None:
+    async with desk(tmp_path, WRITE, step("Hello.")) as d:
+        turn_id = await d.prompt("change it")
+        await d.until(lambda state: state.approvals)
+        await d.session.emit.durable()
+        other = open_sessions()
+        session = await other.get("s")
+        proposal = d.session.state.proposals[0]
+        assert session.proposal(proposal.proposal_id) == proposal
+        decided = ProposalResolveParams.model_validate(
+            {
+                "session_id": "s",
+                "proposal_id": proposal.proposal_id,
+                "version": 1,
+                "hunks": [{"hunk_id": "h", "decision": "accept"}],
+            }
+        )
+        for request in (session.cancel(turn_id or ""), session.resolve_proposal(decided, d.client)):
+            with pytest.raises(AmanuError) as caught:
+                await request
+            assert caught.value.kind == "sessionReadOnly"
+        await other.shutdown()
+        await d.answer("reject")
+        await d.over("p1")
+
+
+async def test_two_notices_of_two_lives_are_two(tmp_path: Path) -> None:
+    async with desk(tmp_path) as d:
+        for _ in range(2):
+            d.session._journal.damage = "Something is broken."  # pyright: ignore[reportPrivateUsage]
+            await d.session.open()
+            await d.reopen()
+        assert len([item for item in d.session.state.items if item.kind == "notice"]) == 2
