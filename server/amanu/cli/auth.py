@@ -55,6 +55,9 @@ def _run(command: str, vendor: str) -> int:
         case "status":
             for status in auth.status(os.environ):
                 print(f"{one_line(status.vendor):16}{source(status)}")
+        case "set" if vendor not in (known := _vendors(home)):
+            print(f"There is no vendor {visible(vendor)!r}. There are: {', '.join(known)}.", file=sys.stderr)
+            return exits.USAGE
         case "set":
             key = _read_key(vendor)
             if not key:
@@ -67,6 +70,15 @@ def _run(command: str, vendor: str) -> int:
             auth.set(vendor, None)
             print(f"{vendor}: forgotten" if kept else f"{vendor}: no key was kept", file=None if kept else sys.stderr)
     return exits.OK
+
+
+def _vendors(home: "Home") -> list[str]:
+    """Those a key can be kept for, with the endpoints of the user's own."""
+    from amanu.config import load_settings
+    from amanu.models.registry import VENDORS
+
+    mine = [name for name, each in load_settings(home, os.environ).endpoints.items() if each.key_variable is not None]
+    return [vendor.name for vendor in VENDORS if vendor.needs_key] + mine
 
 
 async def _allow_local(home: "Home", auth: "Auth", vendor: str) -> str:

@@ -225,4 +225,4 @@ def _program(name: str, what: str, environ: Mapping[str, str], without: str) -> 
 
 def _editors(environ: Mapping[str, str]) -> Finding:
     found = [title for name, title in EDITORS.items() if shutil.which(name, path=environ.get("PATH"))]
-    return Finding("ok", "editors", ", ".join(found) or "none found on PATH")
+    return Finding("ok" if found else "info", "editors", ", ".join(found) or "none found on PATH")

@@ -31,7 +31,7 @@ def parser() -> argparse.ArgumentParser:
     show.add_argument("--json", action="store_true", help="its whole state as one JSON object")
     rename = commands.add_parser("rename", help="give it a title")
     rename.add_argument("id", metavar="ID")
-    rename.add_argument("title", metavar="TITLE")
+    rename.add_argument("title", metavar="TITLE", type=_title)
     delete = commands.add_parser("delete", help="remove it for good")
     delete.add_argument("id", metavar="ID", nargs="+")
     return parser
@@ -130,6 +130,12 @@ def _limit(text: str) -> int:
 
 
 _limit.__name__ = "number"
+
+
+def _title(text: str) -> str:
+    if not 1 <= len(text.strip()) <= 200:  # what `SessionRenameParams` takes
+        raise argparse.ArgumentTypeError("a title has 1 to 200 characters")
+    return text.strip()
 
 
 def session_line(summary: SessionSummary) -> str:

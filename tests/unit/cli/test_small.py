@@ -63,6 +63,7 @@ def test_rename_and_delete(tmp_path: Path, inside: Inside, session_id: str) -> N
         (["list", "--root", "nowhere"], "not the absolute path of a folder"),
         (["show", "../x"], "“../x” is not the id of a session."),
         (["delete", ""], "“” is not the id of a session."),
+        (["rename", "a", " "], "a title has 1 to 200 characters"),
         (["rename", "a b", "title"], "“a b” is not the id of a session."),
     ],
 )
@@ -103,6 +104,8 @@ def test_a_key_in_the_environment(tmp_path: Path, inside: Inside, monkeypatch: p
     [
         (["set", "anthropic"], "\n", 2, "no key in that"),
         (["set", "anthropic"], "two words\n", 2, "one word"),
+        (["set", "antropic"], f"{KEY}\n", 2, "There is no vendor 'antropic'. There are: anthropic,"),
+        (["set", "ollama"], f"{KEY}\n", 2, "There is no vendor 'ollama'"),
         (["set", "anthropic", KEY], "", 2, "unrecognized arguments"),
         (["local", "anthropic"], "", 4, "no local model server"),
         ([], "", 2, "required"),
