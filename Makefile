@@ -1,5 +1,6 @@
-# The verbs people and CI share. What a verb needs is set up on first use, into .venv and .tools and nowhere else;
-# once it is there, set-up costs nothing. Needed on the machine: Python 3.11+, git, make, and a package registry.
+# The verbs people and CI share. What a verb needs is set up on first use, into .venv, .tools and
+# vscode-extension/node_modules and nowhere else; once it is there, set-up costs nothing. Needed on the machine:
+# Python 3.11+, git, make, and a package registry.
 
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
@@ -11,6 +12,8 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
 SOURCES := $(shell find server protocol -name '*.py')
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes
+NPM := PATH="$(CURDIR)/$(BIN):$$PATH" npm
+EXTENSION := vscode-extension/node_modules/.installed
 TSC := $(BIN)/node .tools/typescript/node_modules/typescript/bin/tsc
 export PYRIGHT_PYTHON_CACHE_DIR := $(CURDIR)/.tools/pyright
 export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
@@ -20,16 +23,18 @@ setup: .venv/.compiled  ## .venv/bin/amanu, ready to run
 demo: setup  ## the main job on a small sample project, with a scripted model and no key
 	@$(BIN)/amanu demo
 
-test: setup  ## all tests; what is skipped is listed
+test: setup $(EXTENSION)  ## all tests; what is skipped is listed
+	@cd vscode-extension && $(NPM) test --silent
 	@$(BIN)/python -m pytest -n 2 --dist worksteal -q -rfEs
 
-check: setup .tools/typescript/.installed  ## formatting, lints, types, layers, generated files
+check: setup .tools/typescript/.installed $(EXTENSION)  ## formatting, lints, types, layers, generated files
 	@$(BIN)/ruff format --check --quiet . || { echo "run: make format"; exit 1; }
 	@$(BIN)/ruff check --quiet .
 	@$(BIN)/pyright
 	@$(BIN)/python -m pytest -q tests/unit/test_layers.py
 	@$(BIN)/python protocol/generate.py --check
 	@$(TSC) --project .ci/typescript
+	@cd vscode-extension && $(NPM) run --silent check
 	@echo "check: all is well"
 
 bench: setup  ## speed, as ratios within one run
@@ -38,9 +43,8 @@ bench: setup  ## speed, as ratios within one run
 soak: setup  ## hours of turns; memory, threads and files must stay flat
 	@if [ -f bench/soak.py ]; then $(BIN)/python -m bench.soak; else echo "soak: nothing to run yet"; fi
 
-vsix: setup  ## the VS Code extension as a package
-	@if [ -f vscode-extension/package.json ]; then cd vscode-extension && PATH="$(CURDIR)/$(BIN):$$PATH" npm ci && npm run package; \
-	else echo "vsix: the VS Code extension does not exist yet; it comes with the next issue. Any LSP client works today: see README.md"; exit 1; fi
+vsix: setup $(EXTENSION)  ## the VS Code extension as a package, dist/amanu.vsix
+	@cd vscode-extension && $(NPM) run --silent package
 
 generate: setup  ## write what is derived from protocol/amanu_protocol
 	@$(BIN)/python protocol/generate.py
@@ -53,7 +57,7 @@ lock: setup  ## choose the newest allowed versions again
 	  --custom-compile-command "make lock" pyproject.toml -o requirements.lock
 
 clean:  ## remove what the verbs above made
-	@rm -rf .venv .tools dist .pytest_cache .ruff_cache .hypothesis
+	@rm -rf .venv .tools dist vscode-extension/node_modules vscode-extension/dist .pytest_cache .ruff_cache .hypothesis
 	@find server protocol tests bench -name __pycache__ -type d -prune -exec rm -rf {} +
 
 .venv/.installed: requirements.lock pyproject.toml
@@ -76,4 +80,8 @@ clean:  ## remove what the verbs above made
 .tools/typescript/.installed: .ci/typescript/package-lock.json .venv/.installed
 	@mkdir -p .tools/typescript && cp .ci/typescript/package.json .ci/typescript/package-lock.json .tools/typescript/
 	@$(BIN)/npm ci --prefix .tools/typescript --silent --no-audit --no-fund
+	@touch $@
+
+$(EXTENSION): vscode-extension/package.json vscode-extension/package-lock.json .venv/.installed
+	@cd vscode-extension && $(NPM) ci --silent --no-audit --no-fund
 	@touch $@

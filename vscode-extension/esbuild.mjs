@@ -1,0 +1,30 @@
+// Two bundles: the extension, for Node, and the chat view, for the webview's browser.
+import { build } from "esbuild";
+
+const shared = {
+  bundle: true,
+  minify: true,
+  sourcemap: false,
+  target: "es2022",
+  logLevel: "warning",
+  legalComments: "linked",
+};
+
+await Promise.all([
+  build({
+    ...shared,
+    entryPoints: ["src/extension.ts"],
+    outfile: "dist/extension.js",
+    platform: "node",
+    format: "cjs",
+    target: "node20",
+    external: ["vscode"],
+  }),
+  build({
+    ...shared,
+    entryPoints: ["src/chat/view/main.ts", "src/chat/view/chat.css"],
+    outdir: "dist/chat",
+    platform: "browser",
+    format: "iife",
+  }),
+]);

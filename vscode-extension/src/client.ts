@@ -1,0 +1,210 @@
+import * as vscode from "vscode";
+import {
+  CloseAction,
+  ErrorAction,
+  type Executable,
+  LanguageClient,
+  ResponseError,
+  type StaticFeature,
+} from "vscode-languageclient/node";
+import {
+  type ClientCapabilities,
+  type ErrorData,
+  type NotificationsToClient,
+  type NotificationsToDaemon,
+  PROTOCOL_VERSION,
+  type RequestsToClient,
+  type RequestsToDaemon,
+} from "./protocol";
+
+/** Milliseconds between two attempts to reach the daemon again, and how many before the person is asked. */
+const AGAIN_AFTER = [200, 1000, 3000, 8000];
+/** A line that held that long, in milliseconds, is worth as many attempts as the first. */
+const STEADY = 30_000;
+
+export type Connection =
+  | { status: "starting" }
+  | { status: "ready" }
+  | { status: "lost"; message: string }
+  | { status: "missing"; message: string };
+
+/** A request the daemon refused, in words for the person. */
+export class Refused extends Error {
+  constructor(
+    message: string,
+    readonly data: ErrorData | undefined,
+  ) {
+    super(message);
+  }
+}
+
+type Handlers = {
+  [M in keyof NotificationsToClient]?: (params: NotificationsToClient[M]) => void;
+};
+
+/** The line to the daemon: typed requests and notifications, started again when it breaks. */
+export class Daemon implements vscode.Disposable {
+  private client: LanguageClient | undefined;
+  private readonly changed = new vscode.EventEmitter<Connection>();
+  readonly onConnection = this.changed.event;
+  connection: Connection = { status: "starting" };
+  private attempts = 0;
+  private timer: ReturnType<typeof setTimeout> | undefined;
+  private starting: Promise<void> | undefined;
+  private stopped = false;
+
+  /** `resolve` says what to start (daemon.ts), or why nothing can be. */
+  constructor(
+    private readonly resolve: () => Executable | { missing: string },
+    private readonly log: vscode.LogOutputChannel,
+    private readonly handlers: Handlers,
+    private readonly apply: (
+      params: RequestsToClient["amanu/editor/apply"]["params"],
+    ) => Promise<RequestsToClient["amanu/editor/apply"]["result"]>,
+  ) {}
+
+  /** Connect. Resolves when the line stands or cannot; `connection` says which. */
+  start(): Promise<void> {
+    this.starting ??= this.begin().finally(() => {
+      this.starting = undefined;
+    });
+    return this.starting;
+  }
+
+  /** Connect anew, at the person's wish or because what the daemon must know at the start has changed. */
+  async restart(): Promise<void> {
+    await this.starting;
+    clearTimeout(this.timer);
+    this.attempts = 0;
+    const old = this.client;
+    this.client = undefined;
+    await old?.stop(2000).catch(() => undefined);
+    await this.start();
+  }
+
+  /** Throws `Refused`, in words for the person. */
+  async request<M extends keyof RequestsToDaemon>(
+    method: M,
+    params: RequestsToDaemon[M]["params"],
+  ): Promise<RequestsToDaemon[M]["result"]> {
+    await this.starting;
+    if (this.client === undefined || this.connection.status !== "ready")
+      throw new Refused(
+        "message" in this.connection ? this.connection.message : "Amanu's daemon is not connected.",
+        undefined,
+      );
+    try {
+      return await this.client.sendRequest<RequestsToDaemon[M]["result"]>(method, params);
+    } catch (error) {
+      throw inWords(error);
+    }
+  }
+
+  notify<M extends keyof NotificationsToDaemon>(method: M, params: NotificationsToDaemon[M]): void {
+    if (this.connection.status !== "ready") return;
+    this.client?.sendNotification(method, params).catch(() => undefined); // a broken line is noticed elsewhere
+  }
+
+  dispose(): void {
+    this.stopped = true;
+    clearTimeout(this.timer);
+    this.changed.dispose();
+    void this.client?.stop(2000).catch(() => undefined);
+  }
+
+  private async begin(): Promise<void> {
+    const executable = this.resolve();
+    if ("missing" in executable) {
+      this.set({ status: "missing", message: executable.missing });
+      return;
+    }
+    this.set({ status: "starting" });
+    this.log.info(`starting ${executable.command} ${executable.args?.join(" ")}`);
+    const client = this.make(executable);
+    this.client = client;
+    const began = Date.now();
+    try {
+      await client.start();
+    } catch (error) {
+      if (this.client !== client) return;
+      this.client = undefined;
+      this.again(`Amanu's daemon could not be started: ${text(error)}`);
+      return;
+    }
+    client.onDidChangeState(({ newState }) => {
+      if (newState === 1 && this.client === client && !this.stopped) {
+        this.client = undefined;
+        if (Date.now() - began > STEADY) this.attempts = 0;
+        this.again("The line to Amanu's daemon broke.");
+      }
+    });
+    this.set({ status: "ready" });
+  }
+
+  private again(message: string): void {
+    const wait = AGAIN_AFTER[this.attempts++];
+    this.log.warn(message);
+    if (wait === undefined) {
+      this.set({ status: "lost", message: `${message} Look at the logs, then reconnect.` });
+      return;
+    }
+    this.set({ status: "starting" });
+    this.timer = setTimeout(() => void this.start(), wait);
+  }
+
+  private make(executable: Executable): LanguageClient {
+    const client = new LanguageClient("amanu", "Amanu", executable, {
+      documentSelector: [{ scheme: "file" }],
+      outputChannel: this.log,
+      initializationFailedHandler: () => false,
+      errorHandler: {
+        error: () => ({ action: ErrorAction.Continue, handled: true }),
+        closed: () => ({ action: CloseAction.DoNotRestart, handled: true }), // `again` does, and says so
+      },
+    });
+    client.registerFeature(capabilities());
+    for (const [method, handler] of Object.entries(this.handlers))
+      client.onNotification(method, handler as (params: unknown) => void);
+    client.onRequest("amanu/editor/apply", this.apply);
+    return client;
+  }
+
+  private set(connection: Connection): void {
+    this.connection = connection;
+    if (!this.stopped) this.changed.fire(connection);
+  }
+}
+
+/** What this client says of itself in `initialize`. */
+function capabilities(): StaticFeature {
+  return {
+    getState: () => ({ kind: "static" }),
+    fillClientCapabilities: (known) => {
+      const amanu: ClientCapabilities = {
+        protocol: [PROTOCOL_VERSION],
+        editor: ["apply"],
+        trustedRoots: vscode.workspace.isTrusted ? roots() : [],
+      };
+      known.experimental = { ...(known.experimental as object | undefined), amanu };
+    },
+    initialize: () => undefined,
+    clear: () => undefined,
+  };
+}
+
+/** The workspace folders on the disk. */
+export function roots(): string[] {
+  return (vscode.workspace.workspaceFolders ?? [])
+    .filter((folder) => folder.uri.scheme === "file")
+    .map((folder) => folder.uri.fsPath);
+}
+
+function inWords(error: unknown): Refused {
+  if (!(error instanceof ResponseError)) return new Refused(text(error), undefined);
+  const data = error.data as ErrorData | undefined;
+  return new Refused(data?.hint ? `${error.message} ${data.hint}` : error.message, data);
+}
+
+export function text(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}

@@ -1,0 +1,158 @@
+import type { Event, Item, ItemDelta, Proposal, SessionChanged, SessionState } from "./protocol";
+
+/** The kinds of items this client can draw; others are ignored, as the protocol asks. */
+const KINDS: ReadonlySet<string> = new Set<Item["kind"]>([
+  "userMessage",
+  "thought",
+  "answer",
+  "toolCall",
+  "plan",
+  "notice",
+]);
+
+/**
+ * A session and the one way it changes. The same fold exists in Python and Lua; `protocol/fixtures/*.json` specify it.
+ *
+ * Folding costs the same at the first event and at the thousandth, but for withdrawals.
+ */
+export class Folded {
+  private at = new Map<string, number>();
+
+  constructor(readonly state: SessionState) {
+    this.reindex();
+  }
+
+  item(itemId: string): Item | undefined {
+    const at = this.at.get(itemId);
+    return at === undefined ? undefined : this.state.items[at];
+  }
+
+  /** Where the item stands among `state.items`. */
+  indexOf(itemId: string): number | undefined {
+    return this.at.get(itemId);
+  }
+
+  /** Put earlier items, from `amanu/history/page`, before the first one. */
+  prepend(items: Item[], hasEarlier: boolean): void {
+    this.state.items = [...items.filter((item) => !this.at.has(item.itemId)), ...this.state.items];
+    this.state.hasEarlier = hasEarlier;
+    this.reindex();
+  }
+
+  /** Apply one event in place. Never fails: an event about something unknown changes nothing. */
+  fold(event: Event): void {
+    const state = this.state;
+    switch (event.kind) {
+      case "itemDelta":
+        this.append(event);
+        break;
+      case "itemStarted":
+      case "itemChanged":
+      case "itemCompleted":
+        this.put(event.item);
+        break;
+      case "itemsWithdrawn":
+        this.remove(event.itemIds);
+        break;
+      case "itemsReplaced":
+        this.remove(event.withdrawn);
+        for (const item of event.items) this.put(item);
+        break;
+      case "approvalRequested":
+        state.approvals = [
+          ...state.approvals.filter((each) => each.toolCallId !== event.approval.toolCallId),
+          event.approval,
+        ];
+        break;
+      case "approvalResolved":
+        state.approvals = state.approvals.filter((each) => each.toolCallId !== event.toolCallId);
+        break;
+      case "proposalChanged":
+        this.putProposal(event.proposal);
+        break;
+      case "turnStarted":
+        state.turn = { turnId: event.turnId, modelId: event.modelId, steps: 0 };
+        state.lastTurn = null;
+        break;
+      case "stepEnded":
+        if (state.turn?.turnId === event.turnId) state.turn = { ...state.turn, steps: event.step };
+        break;
+      case "turnEnded":
+        state.turn = null;
+        state.lastTurn = event;
+        state.approvals = [];
+        state.retry = null;
+        break;
+      case "promptQueued":
+        state.queue = [...state.queue, event.prompt];
+        break;
+      case "promptUnqueued":
+        state.queue = state.queue.filter((each) => each.promptId !== event.promptId);
+        break;
+      case "retryChanged":
+        state.retry = event.retry;
+        break;
+      case "usageChanged":
+        state.usage = event.usage;
+        break;
+      case "sessionChanged":
+        changeSession(state, event);
+        break;
+    }
+  }
+
+  private put(item: Item): void {
+    if (!KINDS.has(item.kind)) return;
+    const at = this.at.get(item.itemId);
+    if (at === undefined) {
+      this.at.set(item.itemId, this.state.items.length);
+      this.state.items.push(item);
+    } else {
+      this.state.items[at] = item;
+    }
+  }
+
+  private append(delta: ItemDelta): void {
+    const item = this.item(delta.itemId);
+    if (item?.kind === "thought" || item?.kind === "answer")
+      this.put({ ...item, text: item.text + delta.text });
+    else if (item?.kind === "toolCall") this.put({ ...item, output: item.output + delta.text });
+  }
+
+  private remove(itemIds: string[]): void {
+    if (!itemIds.some((id) => this.at.has(id))) return;
+    const gone = new Set(itemIds);
+    this.state.items = this.state.items.filter((item) => !gone.has(item.itemId));
+    this.reindex();
+  }
+
+  private reindex(): void {
+    this.at = new Map(this.state.items.map((item, at) => [item.itemId, at]));
+  }
+
+  private putProposal(proposal: Proposal): void {
+    const proposals = this.state.proposals;
+    const at = proposals.findIndex((each) => each.proposalId === proposal.proposalId);
+    const known = proposals[at];
+    if (known === undefined) {
+      proposals.push(proposal);
+      return;
+    }
+    // later versions leave out the base text: it never changes
+    const bases = new Map(known.files.map((file) => [file.path, file.baseText]));
+    const files = proposal.files.map((file) => ({
+      ...file,
+      baseText: file.baseText ?? bases.get(file.path) ?? null,
+    }));
+    proposals[at] = { ...proposal, files };
+  }
+}
+
+function changeSession(state: SessionState, event: SessionChanged): void {
+  state.roots = event.roots ?? state.roots;
+  state.title = event.title ?? state.title;
+  state.mode = event.mode ?? state.mode;
+  state.modelId = event.modelId ?? state.modelId;
+  state.trusted = event.trusted ?? state.trusted;
+  state.closed = event.closed ?? state.closed;
+}
