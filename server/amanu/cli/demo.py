@@ -86,7 +86,11 @@ async def demo(folder: Path, out: TextIO, *, interactive: bool) -> int:
 
 
 async def _turn(folder: Path, shop: Path, paper: Paper, out: TextIO, interactive: bool) -> int:
+    from amanu import logs
+    from amanu.home import find_home
+
     home = folder / "home"  # the person's own sessions and rules stay out of it
+    logs.start(find_home({"AMANU_HOME": str(home)}).make(), "info")  # not between the lines of the show
     client = await connect(roots=[str(shop)], alone=True, home=home)
     try:
         params = SessionCreateParams(session_id=mint(), roots=[str(shop)], mode="ask", model_id=MODEL)
