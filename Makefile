@@ -15,6 +15,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --requir
 NPM := PATH="$(CURDIR)/$(BIN):$$PATH" npm
 EXTENSION := vscode-extension/node_modules/.installed
 TSC := $(BIN)/node .tools/typescript/node_modules/typescript/bin/tsc
+RIPGREP = $(wildcard $(CURDIR)/.tools/ripgrep/node_modules/@vscode/ripgrep-universal/bin/$(shell $(BIN)/node -p 'process.platform+"-"+process.arch')/rg)
 export PYRIGHT_PYTHON_CACHE_DIR := $(CURDIR)/.tools/pyright
 export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
 
@@ -23,9 +24,9 @@ setup: .venv/.compiled  ## .venv/bin/amanu, ready to run
 demo: setup  ## the main job on a small sample project, with a scripted model and no key
 	@$(BIN)/amanu demo
 
-test: setup $(EXTENSION)  ## all tests; what is skipped is listed
+test: setup .tools/ripgrep/.installed $(EXTENSION)  ## all tests; what is skipped is listed
 	@cd vscode-extension && $(NPM) test --silent
-	@$(BIN)/python -m pytest -n 2 --dist worksteal -q -rfEs
+	@AMANU_TEST_RIPGREP=$(RIPGREP) $(BIN)/python -m pytest -n 2 --dist worksteal -q -rfEs
 
 check: setup .tools/typescript/.installed $(EXTENSION)  ## formatting, lints, types, layers, generated files
 	@$(BIN)/ruff format --check --quiet . || { echo "run: make format"; exit 1; }
@@ -77,9 +78,9 @@ clean:  ## remove what the verbs above made
 	@$(BIN)/python -m compileall -q server protocol
 	@touch $@
 
-.tools/typescript/.installed: .ci/typescript/package-lock.json .venv/.installed
-	@mkdir -p .tools/typescript && cp .ci/typescript/package.json .ci/typescript/package-lock.json .tools/typescript/
-	@$(BIN)/npm ci --prefix .tools/typescript --silent --no-audit --no-fund
+.tools/%/.installed: .ci/%/package-lock.json .venv/.installed
+	@mkdir -p .tools/$* && cp .ci/$*/package.json .ci/$*/package-lock.json .tools/$*/
+	@$(BIN)/npm ci --prefix .tools/$* --silent --no-audit --no-fund
 	@touch $@
 
 $(EXTENSION): vscode-extension/package.json vscode-extension/package-lock.json .venv/.installed

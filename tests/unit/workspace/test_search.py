@@ -2,7 +2,6 @@
 
 import asyncio
 import os
-import shutil
 import time
 from pathlib import Path
 
@@ -12,15 +11,9 @@ from amanu.tools.base import ToolError
 from amanu.workspace import search
 from amanu.workspace.search import Query, Search
 from desk import Desk
+from needs import needs
 
-RIPGREP = os.environ.get("AMANU_TEST_RIPGREP") or shutil.which("rg")
-engines = pytest.mark.parametrize(
-    "ripgrep",
-    [
-        pytest.param(RIPGREP, id="ripgrep", marks=pytest.mark.skipif(RIPGREP is None, reason="no ripgrep here")),
-        pytest.param(None, id="scan"),
-    ],
-)
+engines = pytest.mark.parametrize("ripgrep", [True, False], ids=["ripgrep", "scan"])
 
 TREE: dict[str, str | bytes] = {
     ".gitignore": "*.log\nbuild/\n/top.txt\n!keep.log\n",
@@ -45,10 +38,11 @@ TREE: dict[str, str | bytes] = {
 }
 
 
-def desk(root: Path, ripgrep: str | None, monkeypatch: pytest.MonkeyPatch) -> tuple[Desk, Search]:
-    if ripgrep is None:
+def desk(root: Path, ripgrep: bool, monkeypatch: pytest.MonkeyPatch) -> tuple[Desk, Search]:
+    path = (os.environ.get("AMANU_TEST_RIPGREP") or needs("rg")) if ripgrep else None
+    if path is None:
         monkeypatch.setattr(search.shutil, "which", lambda _: None)  # pyright: ignore[reportUnknownLambdaType]
-    made = Desk(root, TREE, ripgrep=ripgrep)
+    made = Desk(root, TREE, ripgrep=path)
     (root / "linked.py").symlink_to("a.py")
     return made, Search(made.workspace)
 
@@ -69,7 +63,7 @@ def desk(root: Path, ripgrep: str | None, monkeypatch: pytest.MonkeyPatch) -> tu
     ],
 )
 async def test_files(
-    tmp_path: Path, folder: str, expected: str, ripgrep: str | None, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, folder: str, expected: str, ripgrep: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     held, found = desk(tmp_path, ripgrep, monkeypatch)
     assert await found.files(held.workspace.resolve(folder)) == expected.split(" ")
@@ -92,7 +86,7 @@ async def test_files(
     ],
 )  # fmt: skip
 async def test_grep(
-    tmp_path: Path, query: Query, folder: str, expected: str, ripgrep: str | None, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, query: Query, folder: str, expected: str, ripgrep: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     held, found = desk(tmp_path, ripgrep, monkeypatch)
     files = (await found.grep(query, held.workspace.resolve(folder))).files
@@ -105,7 +99,7 @@ async def test_grep(
 
 @engines
 async def test_open_buffers_count_not_their_copies(
-    tmp_path: Path, ripgrep: str | None, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, ripgrep: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     held, found = desk(tmp_path, ripgrep, monkeypatch)
     held.editor.put(held.root / "a.py", "nothing here\nbut a NEW needle\n")
@@ -126,14 +120,14 @@ async def test_open_buffers_count_not_their_copies(
 
 
 @engines
-async def test_a_wrong_pattern(tmp_path: Path, ripgrep: str | None, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_wrong_pattern(tmp_path: Path, ripgrep: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     held, found = desk(tmp_path, ripgrep, monkeypatch)
     with pytest.raises(ToolError, match="set fixed to true"):
         await found.grep(Query("(needle"), held.root)
 
 
 async def test_a_pattern_that_takes_for_ever_stalls_nobody(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    held, found = desk(tmp_path, None, monkeypatch)
+    held, found = desk(tmp_path, False, monkeypatch)
     held.put("evil.txt", "a" * 60 + "!\n")
     monkeypatch.setattr(search, "TIME_LIMIT", 0.3)
     worst = 0.0
@@ -161,3 +155,20 @@ async def test_a_ripgrep_of_the_workspace_is_not_run(tmp_path: Path, monkeypatch
         held = Desk(tmp_path, ripgrep=given_path)
         assert await Search(held.workspace).files(held.root) == ["rg"]
     assert not (tmp_path / "ran").exists()
+
+
+@engines
+async def test_a_name_that_is_no_text_is_shown_as_far_as_it_goes(
+    tmp_path: Path, ripgrep: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its bytes as half surrogate pairs would end the turn: they fit no JSON."""
+    held, found = desk(tmp_path, ripgrep, monkeypatch)
+    Path(os.fsdecode(os.fsencode(held.root) + b"/odd\xff.txt")).write_text("needle\n")
+    assert [name for name in await found.files(held.root) if "odd" in name] == ["odd\ufffd.txt"]
+    assert [file.path for file in (await found.grep(Query("^needle$"), held.root)).files if "odd" in file.path] == [
+        "odd\ufffd.txt"
+    ]
+    (held.root / "link").symlink_to(os.fsdecode(b"odd\xff.txt"))
+    for path in ("link", os.fsdecode(b"odd\xff.txt")):
+        with pytest.raises(ToolError, match="UTF-8"):
+            held.workspace.resolve(path)
