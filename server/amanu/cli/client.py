@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import json
+import logging
 import os
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
@@ -18,6 +19,8 @@ from amanu_protocol.methods import BY_NAME, PROTOCOL_VERSION
 from amanu_protocol.requests import ClientCapabilities, ServerCapabilities
 
 R = TypeVar("R", bound=Wire)
+
+log = logging.getLogger(__name__)
 
 METHOD_NOT_FOUND = -32601
 MAX_FRAME = 256 * 1024 * 1024
@@ -132,6 +135,9 @@ class Client:
                 self._receive(message)
         except (OSError, asyncio.IncompleteReadError, asyncio.LimitOverrunError, ValueError):
             pass  # a stream that broke has ended
+        except Exception:
+            log.exception("an event could not be drawn")  # else it would look as if the daemon had gone
+            raise
         finally:
             self.lost.set()
             for future in self._waiting.values():

@@ -12,6 +12,7 @@ from amanu.cli.diff import show_proposal
 from amanu.cli.paper import Paper, Span, Style
 from amanu.cli.text import Stripper, one_line, stripped
 from amanu_protocol.events import (
+    EndReason,
     Event,
     EventMessage,
     ItemChanged,
@@ -45,11 +46,12 @@ _ENTRY: dict[str, tuple[Style, str]] = {
     "inProgress": ("cyan", "▸"),
     "completed": ("dim", "☑"),
 }
-_ENDED: dict[str, tuple[Style, str]] = {
+_ENDED: dict[EndReason, tuple[Style, str]] = {
     "cancelled": ("yellow", "Stopped."),
     "stepLimit": ("yellow", "Stopped at the step limit."),
     "timeLimit": ("yellow", "Stopped at the time limit."),
     "costLimit": ("yellow", "Stopped at the cost limit."),
+    "loop": ("yellow", "Stopped: the model was going round in circles."),
     "refused": ("yellow", "The model declined to go on."),
     "failed": ("red", "The turn failed."),
     "interrupted": ("red", "The daemon stopped in the middle of this turn."),
@@ -322,7 +324,7 @@ class Renderer:
         if ended.reason != "completed":
             style, text = _ENDED[ended.reason]
             last = state.items[-1] if state.items else None
-            told = isinstance(last, Notice) and last.text == ended.message
+            told = ended.message == text or (isinstance(last, Notice) and last.text == ended.message)
             self.paper.prose((style, text if told else f"{text} {stripped(ended.message)}".rstrip()))
             if ended.can_continue:
                 self.paper.line(("dim", "A further prompt goes on from here."))

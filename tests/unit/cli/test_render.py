@@ -1,8 +1,10 @@
 import re
+from typing import get_args
 
 import pytest
 
 from amanu_protocol.events import (
+    EndReason,
     Event,
     ItemChanged,
     ItemCompleted,
@@ -336,6 +338,14 @@ def test_events_that_were_missed(missed: list[Event], expected: str) -> None:
         fold(story.state, event)
     story.renderer.resume(story.state)
     assert story.text == "› do it\nOne.\n\n" + expected
+
+
+@pytest.mark.parametrize("reason", [each for each in get_args(EndReason) if each != "completed"])
+def test_every_end_has_its_words_once(reason: EndReason) -> None:
+    plain = Story().tell(TURN, ended(reason)).text
+    words = plain.splitlines()[0]
+    assert words.endswith(".")
+    assert Story().tell(TURN, ended(reason, words)).text == plain
 
 
 def test_what_was_over_before_is_not_told_again() -> None:
