@@ -3,6 +3,8 @@
 import importlib
 import sys
 
+from amanu.home import hide_memory
+
 COMMANDS = {
     "serve": ("amanu.serve", "language server on stdin/stdout, for an editor (--alone: no shared daemon)"),
     "chat": ("amanu.cli.chat", "talk to it in the terminal"),
@@ -30,7 +32,12 @@ def main() -> int:
     if argv[0] not in COMMANDS:
         print(f"amanu: there is no command {argv[0]!r}\n\n{_usage()}", file=sys.stderr)
         return 2
-    return importlib.import_module(COMMANDS[argv[0]][0]).main(argv[1:])
+    hide_memory()
+    try:
+        return importlib.import_module(COMMANDS[argv[0]][0]).main(argv[1:])
+    except PermissionError as error:  # of our own folders
+        print(f"amanu: {error}", file=sys.stderr)
+        return 1
 
 
 def _usage() -> str:

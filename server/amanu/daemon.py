@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from amanu import __version__, logs
-from amanu.home import Home, find_home
+from amanu.home import Home, find_home, hide_memory
 from amanu.imports import quick_imports
 from amanu.relay import MAX_HELLO
 from amanu.sockets import peer_uid, socket_path
@@ -56,7 +56,7 @@ def main(
     except (AmanuError, OSError) as error:
         print(f"{error}", file=sys.stderr)
         return 1
-    _hide_memory()
+    hide_memory()
     return asyncio.run(Daemon(home, settings.idle_seconds, make_core or _sessions).serve(ready))
 
 
@@ -224,15 +224,6 @@ async def _read_hello(reader: asyncio.StreamReader) -> dict[str, Any] | None:
         pass
     log.warning("a connection without a hello")
     return None
-
-
-def _hide_memory() -> None:
-    """No other process of this user may read our memory or environment: clients' keys are in it. Also no core dump.
-    (PR_SET_DUMPABLE, facts/security.md §6.)"""
-    if sys.platform == "linux":
-        import ctypes
-
-        ctypes.CDLL(None).prctl(4, 0, 0, 0, 0)
 
 
 if __name__ == "__main__":

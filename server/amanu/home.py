@@ -29,10 +29,14 @@ class Home(NamedTuple):
         return self.runtime / "daemon.sock"
 
     def make(self) -> "Home":
-        """Create the folders, private to the user. Returns itself."""
+        """Create the folders, private to the user. Returns itself. Raises `PermissionError` for a folder of somebody
+        else, who could read and replace what is in it."""
         for folder in (self.config, self.state, self.logs, self.runtime):
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            if stat.S_IMODE(folder.stat().st_mode) & 0o077:
+            found = folder.stat()
+            if hasattr(os, "getuid") and found.st_uid != os.getuid():
+                raise PermissionError(f"{folder} belongs to another user; remove it, or set AMANU_HOME")
+            if stat.S_IMODE(found.st_mode) & 0o077:
                 folder.chmod(0o700)
         return self
 
@@ -51,3 +55,12 @@ def find_home(environ: Mapping[str, str] = os.environ) -> Home:
     config = Path(environ.get("XDG_CONFIG_HOME") or user / ".config") / "amanu"
     runtime = environ.get("XDG_RUNTIME_DIR")
     return Home(config, state, state / "logs", Path(runtime) / "amanu" if runtime else state / "run")
+
+
+def hide_memory() -> None:
+    """No other process of this user may read this one's memory or environment, commands it starts included: keys are
+    in it. Also no core dump. (PR_SET_DUMPABLE, facts/security.md §6.)"""
+    if sys.platform == "linux":
+        import ctypes
+
+        ctypes.CDLL(None).prctl(4, 0, 0, 0, 0)

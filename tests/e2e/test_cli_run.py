@@ -34,6 +34,15 @@ def test_the_prompt_may_come_from_a_pipe(shop: Path) -> None:
     assert amanu("run", "--model", model, cwd=shop, typed="from the pipe\n").stdout == "Heard.\n\n"
 
 
+def test_a_prompt_that_is_no_text_is_read_as_far_as_it_goes(shop: Path) -> None:
+    model = script(shop.parent, {"expect": "caf\ufffd", "text": "Heard."})
+    for prompt, typed in ((b"caf\xe9", b""), (b"-", b"caf\xe9")):
+        done = subprocess.run(
+            [*AMANU, "run", prompt, "--model", model], cwd=shop, input=typed, capture_output=True, check=False
+        )
+        assert (done.returncode, done.stdout) == (0, b"Heard.\n\n"), done.stderr
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_cancels_in_order(shop: Path, number: int) -> None:
     model = script(shop.parent, SLOW)

@@ -72,6 +72,7 @@ def main(argv: list[str]) -> int:
             print("There is no prompt: give one as an argument or on standard input.", file=sys.stderr)
             return exits.USAGE
         prompt = sys.stdin.read()
+    prompt = prompt.encode("utf-8", "surrogateescape").decode("utf-8", "replace")  # bytes that are no UTF-8
     if not prompt.strip():
         print("The prompt is empty.", file=sys.stderr)
         return exits.USAGE
