@@ -1,0 +1,205 @@
+---An item of the conversation as lines. The first character tells what a line is, for folds and colours:
+---`▸` a thought, `●` a tool call, `│` what is folded away below them, `┆` what is not.
+
+local config = require("amanu.config")
+local visible = require("amanu.visible")
+
+local M = {}
+
+local LIVE_LINES = 10 -- of a running tool's output
+local LIVE_BYTES = 4000
+local DIFF_LINES = 60 -- of a proposal; the rest is in the diff view
+local OUTPUT_LINES = 200
+
+local STATES = {
+  validating = "…",
+  awaitingApproval = "? waits for your answer",
+  scheduled = "…",
+  executing = "… running",
+  succeeded = "✓",
+  failed = "✗ failed",
+  cancelled = "✗ stopped",
+  rejected = "✗ rejected",
+}
+
+---Text of others, as prose: none of its lines looks like one of ours.
+---@param text string
+---@param continued? boolean It goes on a line that has begun.
+---@return string
+function M.prose(text, continued)
+  text = (continued and "" or "\n") .. visible.prose(text)
+  for _, sign in ipairs({ "▸", "●", "│", "┆" }) do
+    text = text:gsub("\n" .. sign, "\n " .. sign)
+  end
+  return continued and text or text:sub(2)
+end
+
+---@param lines string[]
+---@param sign string
+---@param text string
+---@param most? integer
+local function add(lines, sign, text, most)
+  local found = visible.lines(visible.text(text))
+  for at, line in ipairs(found) do
+    if most and at > most then
+      table.insert(lines, ("%s … %d more lines"):format(sign, #found - most))
+      return
+    end
+    table.insert(lines, sign .. " " .. line)
+  end
+end
+
+---@param text string
+---@return string
+local function subject(text)
+  return visible.line(text:match("%*%*(.-)%*%*") or "", 80)
+end
+
+---@param attachment amanu.Attachment
+---@return string
+function M.attachment(attachment)
+  local name = visible.line(vim.fn.fnamemodify(attachment.path, ":."))
+  if attachment.startLine then
+    name = ("%s:%d-%d"):format(name, attachment.startLine, attachment.endLine or attachment.startLine)
+  end
+  return attachment.kind == "selection" and "selection " .. name or name
+end
+
+---@param lines string[]
+---@param sign string
+---@param proposal amanu.Proposal
+local function add_diff(lines, sign, proposal)
+  local count = 0
+  for _, file in ipairs(proposal.files) do
+    local name = visible.line(vim.fn.fnamemodify(file.path, ":."))
+    table.insert(lines, ("%s %s %s  +%d -%d"):format(sign, file.change, name, file.added, file.removed))
+    for _, hunk in ipairs(file.hunks) do
+      local note = hunk.state .. (hunk.editedByPerson and ", as you changed it" or "")
+      if hunk.reason then
+        note = note .. ": " .. visible.line(hunk.reason)
+      end
+      table.insert(lines, ("%s @@ line %d @@ %s"):format(sign, hunk.oldStart, note))
+      for _, side in ipairs({ { "-", hunk.oldText }, { "+", hunk.newText } }) do
+        for _, line in ipairs(visible.lines(visible.text(side[2]))) do
+          count = count + 1
+          if count <= DIFF_LINES then
+            table.insert(lines, ("%s %s%s"):format(sign, side[1], line))
+          end
+        end
+      end
+    end
+  end
+  if count > DIFF_LINES then
+    table.insert(lines, ("%s … %d more lines: :Amanu /diff"):format(sign, count - DIFF_LINES))
+  end
+end
+
+---@param item amanu.ToolCall
+---@return string
+local function decided(item)
+  local decision = item.decision
+  if not decision then
+    return ""
+  end
+  local by = decision.by == "person" and visible.line(decision.client or "you") or "rule " .. visible.line(decision.rule or "")
+  if decision.outcome == "allowed" and decision.by == "rule" then
+    return "" -- what a mode allows is no news
+  end
+  local why = decision.reason and (": " .. visible.line(decision.reason)) or ""
+  return (" (%s by %s%s)"):format(decision.outcome, by, why)
+end
+
+---@type table<string, fun(item: table, state: amanu.SessionState, live?: boolean): string[]>
+local of = {
+  userMessage = function(item)
+    local lines = { item.steer and "## You, into the running turn" or "## You" }
+    vim.list_extend(lines, visible.lines(M.prose(item.text)))
+    for _, attachment in ipairs(item.attachments) do
+      table.insert(lines, "┆ with " .. M.attachment(attachment))
+    end
+    return lines
+  end,
+  answer = function(item)
+    return visible.lines(M.prose(item.text))
+  end,
+  thought = function(item, _, live)
+    local about = item.subject ~= "" and visible.line(item.subject, 80) or subject(item.text)
+    local lines = { "▸ Thought" .. (about ~= "" and ": " .. about or "") }
+    add(lines, live and "┆" or "│", item.text)
+    return lines
+  end,
+  toolCall = function(item, state)
+    local lines = { ("● %s %s%s"):format(visible.line(item.title), STATES[item.state] or item.state, decided(item)) }
+    local proposal
+    for _, each in ipairs(state.proposals) do
+      proposal = each.proposalId == item.proposalId and each or proposal
+    end
+    if item.state == "awaitingApproval" then
+      for _, approval in ipairs(state.approvals) do
+        if approval.toolCallId == item.itemId then
+          if proposal then
+            add_diff(lines, "┆", proposal)
+          else
+            add(lines, "┆", approval.detail)
+          end
+          table.insert(lines, "┆ asked because: " .. visible.line(approval.rule))
+          local key = config.now.keys.approve
+          table.insert(lines, "┆ answer: :Amanu /approve" .. (key and " or " .. key or ""))
+        end
+      end
+    elseif item.state == "executing" then
+      local found = visible.lines(visible.text(item.output:sub(-LIVE_BYTES)))
+      for at = math.max(1, #found - LIVE_LINES + 1), #found do
+        table.insert(lines, "┆ " .. found[at])
+      end
+    else
+      if item.error then
+        add(lines, "┆", item.error, 10)
+      end
+      add(lines, "│", item.output, OUTPUT_LINES)
+      if proposal then
+        add_diff(lines, "│", proposal)
+      end
+    end
+    return lines
+  end,
+  plan = function(item)
+    local lines = { "● Plan" }
+    local marks = { pending = "[ ]", inProgress = "[>]", completed = "[x]" }
+    for _, entry in ipairs(item.entries) do
+      table.insert(lines, ("┆ %s %s"):format(marks[entry.status] or "[?]", visible.line(entry.text)))
+    end
+    return lines
+  end,
+  notice = function(item)
+    local lines = {}
+    add(lines, "┆ " .. item.level .. ":", item.text)
+    return lines
+  end,
+}
+
+---@param item amanu.Item
+---@param state amanu.SessionState
+---@param live? boolean It is still growing.
+---@return string[] lines The last one is empty: blocks stand apart.
+function M.lines(item, state, live)
+  local lines = of[item.kind](item, state, live)
+  table.insert(lines, "")
+  return lines
+end
+
+---What of a block is folded away below the line before it.
+---@param lines string[]
+---@return integer? first 1-based: the line that stays, with what follows it
+---@return integer? last
+function M.fold(lines)
+  local first, last
+  for at, line in ipairs(lines) do
+    if at > 1 and vim.startswith(line, "│") then
+      first, last = first or at - 1, at
+    end
+  end
+  return first, last
+end
+
+return M

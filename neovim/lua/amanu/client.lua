@@ -1,0 +1,273 @@
+---The line to the daemon, through vim.lsp: started on first use, started again when the daemon died.
+
+local apply = require("amanu.apply")
+local config = require("amanu.config")
+local protocol = require("amanu.protocol")
+
+local M = {}
+
+local TRIES = 5
+local FIRST_DELAY_MS = 200
+
+---@type integer?
+M.id = nil
+---@type string[] Real paths of the folders whose files the daemon is shown.
+M.roots = {}
+---@type string? Of the daemon, once it answered.
+M.version = nil
+---@type fun(message: amanu.EventMessage)
+M.on_event = function() end
+---@type fun() The line was lost, and (`on_back`) is there again.
+M.on_lost = function() end
+M.on_back = function() end
+---@type fun(buffer: integer)
+M.on_attach = function() end
+
+local ready = false
+local stopping = false
+local tries = 0
+---@type (fun(why?: string))[]
+local waiting = {}
+
+---@param path string
+---@param folder string
+function M.inside(path, folder)
+  return path == folder or vim.startswith(path, folder:gsub("/$", "") .. "/")
+end
+
+---The daemon's command, never a program of the workspace.
+---@param root string
+---@return string[]? command
+---@return string? why there is none
+function M.command(root)
+  local given = config.now.cmd
+  if given then
+    if not vim.startswith(given[1] or "", "/") then
+      return nil, "cmd must begin with an absolute path: " .. tostring(given[1])
+    elseif vim.fn.executable(given[1]) == 0 then
+      return nil, given[1] .. " is not there, or cannot be executed"
+    end
+    return given
+  end
+  local found = vim.fn.exepath("amanu")
+  if found == "" then
+    return nil, 'amanu is not on PATH; install it, or name it: require("amanu").setup({ cmd = { "/path/to/amanu", "serve" } })'
+  end
+  local real = apply.real(found)
+  for _, folder in ipairs({ apply.real(root), apply.real(vim.fn.getcwd()) }) do
+    if M.inside(real, folder) or M.inside(vim.fs.normalize(found), folder) then
+      return nil, found .. " lies in the workspace, so it is not run; if it is yours, name it with cmd in setup()"
+    end
+  end
+  return { found, "serve" }
+end
+
+---@return vim.lsp.Client?
+function M.get()
+  return M.id and vim.lsp.get_client_by_id(M.id) or nil
+end
+
+---@param why? string
+local function told(why)
+  local calls = waiting
+  waiting = {}
+  for _, call in ipairs(calls) do
+    call(why)
+  end
+end
+
+---@param buffer integer
+local function attach(buffer)
+  local client = M.get()
+  local name = vim.api.nvim_buf_get_name(buffer)
+  if not client or not ready or not vim.api.nvim_buf_is_loaded(buffer) or vim.bo[buffer].buftype ~= "" or name == "" then
+    return
+  end
+  local real = apply.real(name)
+  for _, root in ipairs(M.roots) do
+    if M.inside(real, root) then
+      if not vim.lsp.buf_is_attached(buffer, client.id) then
+        vim.lsp.buf_attach_client(buffer, client.id)
+      end
+      M.on_attach(buffer)
+      return
+    end
+  end
+end
+
+---Show the daemon the files of that folder.
+---@param root string
+function M.add_root(root)
+  root = apply.real(root)
+  if not vim.list_contains(M.roots, root) then
+    table.insert(M.roots, root)
+  end
+  vim.tbl_map(attach, vim.api.nvim_list_bufs())
+end
+
+---Close and open the document again, where the server cannot have heard of a change.
+---@param buffer integer
+function M.reopen(buffer)
+  if M.id and vim.lsp.buf_is_attached(buffer, M.id) then
+    vim.lsp.buf_detach_client(buffer, M.id)
+    attach(buffer)
+  end
+end
+
+---Send what was typed and not sent yet: vim.lsp waits up to 150 ms.
+---@param buffer? integer
+function M.flush(buffer)
+  local client = M.get()
+  local ok, tracking = pcall(require, "vim.lsp._changetracking")
+  if client and ok then
+    for _, each in ipairs(buffer and { buffer } or vim.tbl_keys(client.attached_buffers)) do
+      pcall(tracking.flush, client, each)
+    end
+  end
+end
+
+local function on_exit(code)
+  local lost = ready or M.id ~= nil
+  M.id, ready = nil, false
+  if stopping or vim.v.exiting ~= vim.NIL then
+    return
+  end
+  if lost then
+    M.on_lost()
+  end
+  tries = tries + 1
+  if tries > TRIES then
+    told(("the daemon ended (exit code %s) and did not come back; see :checkhealth amanu and `amanu logs`"):format(code))
+    return
+  end
+  vim.defer_fn(function()
+    M.start(M.roots[1] or vim.fn.getcwd(), function(why)
+      if not why then
+        M.on_back()
+      end
+    end)
+  end, FIRST_DELAY_MS * 2 ^ (tries - 1))
+end
+
+---@param client vim.lsp.Client
+local function on_init(client)
+  local answer = vim.tbl_get(client.server_capabilities, "experimental", "amanu") or {}
+  if answer.protocol ~= protocol.VERSION then
+    stopping = true
+    told("this daemon speaks another version of the protocol than the plugin; update both")
+    return
+  end
+  ready, tries = true, 0
+  M.version = answer.version
+  vim.tbl_map(attach, vim.api.nvim_list_bufs())
+  told()
+end
+
+---Start the daemon's line unless it is there.
+---@param root string
+---@param done fun(why?: string)
+function M.start(root, done)
+  if ready and M.get() then
+    return done()
+  end
+  table.insert(waiting, done)
+  if M.id then
+    return
+  end
+  local command, why = M.command(root)
+  if not command then
+    return told(why)
+  end
+  stopping = false
+  local capabilities = vim.lsp.protocol.make_client_capabilities()
+  local amanu = { protocol = { protocol.VERSION }, editor = { "apply" } }
+  if #config.now.trusted_roots > 0 then
+    amanu.trustedRoots = config.now.trusted_roots
+  end
+  capabilities.experimental = { amanu = amanu }
+  local settings = {
+    name = "amanu",
+    cmd = command,
+    cmd_cwd = "/", -- nothing of the workspace is looked at while starting
+    root_dir = root,
+    workspace_folders = { { uri = vim.uri_from_fname(root), name = root } },
+    capabilities = capabilities,
+    on_init = on_init,
+    on_exit = vim.schedule_wrap(on_exit),
+    handlers = {
+      [protocol.methods.event] = function(_, message)
+        M.on_event(message)
+      end,
+      [protocol.methods.session_list_changed] = function() end,
+      [protocol.methods.editor_apply] = function(_, params)
+        return apply.handle(params, M.flush)
+      end,
+    },
+  }
+  if vim.fn.has("nvim-0.11") == 1 then
+    M.id = vim.lsp.start(settings, { attach = false })
+  else
+    M.id = vim.lsp.start_client(settings)
+  end
+  if not M.id then
+    told("the daemon could not be started: " .. table.concat(command, " "))
+  end
+end
+
+---Ask the daemon. `done` hears why not, as a sentence, or the result; the third is the kind of the error.
+---@param method string
+---@param params table
+---@param done? fun(why?: string, result?: table, kind?: string)
+function M.request(method, params, done)
+  done = done or function() end
+  local client = M.get()
+  if not client or not ready then
+    return done("the daemon is not connected", nil, "disconnected")
+  end
+  local function handler(fault, result)
+    if fault then
+      local hint = vim.tbl_get(fault, "data", "hint")
+      return done(fault.message .. (hint and " " .. hint or ""), nil, vim.tbl_get(fault, "data", "kind"))
+    end
+    done(nil, result)
+  end
+  if vim.tbl_isempty(params) then
+    params = vim.empty_dict()
+  end
+  if vim.fn.has("nvim-0.11") == 1 then
+    client:request(method, params, handler)
+  else
+    client.request(method, params, handler)
+  end
+end
+
+---@param method string
+---@param params table
+function M.notify(method, params)
+  local client = M.get()
+  if client and ready then
+    if vim.fn.has("nvim-0.11") == 1 then
+      client:notify(method, params)
+    else
+      client.notify(method, params)
+    end
+  end
+end
+
+---Let the daemon go; it goes on with what it does.
+function M.stop()
+  stopping = true
+  local client = M.get()
+  if client then
+    vim.lsp.stop_client(client.id)
+  end
+end
+
+vim.api.nvim_create_autocmd({ "BufReadPost", "BufNewFile", "BufFilePost", "BufWritePost" }, {
+  group = vim.api.nvim_create_augroup("amanu.client", {}),
+  callback = function(given)
+    attach(given.buf)
+  end,
+})
+
+return M

@@ -1,0 +1,103 @@
+---Completion of `@file` and `/command`, in the prompt (omnifunc) and on the command line.
+
+local session = require("amanu.session")
+
+local M = {}
+
+local MOST = 50
+local KEEP_MS = 5000
+local MOST_FILES = 50000
+local LISTERS = {
+  { "git", "ls-files", "--cached", "--others", "--exclude-standard", "-z" },
+  { "rg", "--files", "--null" },
+}
+
+local cache = { root = "", at = 0, files = {} }
+
+---@param root string
+---@return string[]
+local function list(root)
+  for _, command in ipairs(LISTERS) do
+    if vim.fn.executable(command[1]) == 1 then
+      local done = vim.system(command, { cwd = root, timeout = 2000 }):wait()
+      if done.code == 0 then
+        return vim.split(done.stdout, "\0", { plain = true, trimempty = true })
+      end
+    end
+  end
+  local files = {}
+  local options = {
+    depth = 8,
+    skip = function(name)
+      return not vim.startswith(vim.fs.basename(name), ".")
+    end,
+  }
+  for name, kind in vim.fs.dir(root, options) do
+    if kind == "file" then
+      table.insert(files, name)
+      if #files >= MOST_FILES then
+        break
+      end
+    end
+  end
+  return files
+end
+
+---@return string[] Paths below the workspace folder.
+local function files()
+  local root = session.root()
+  if cache.root ~= root or vim.uv.now() - cache.at > KEEP_MS then
+    cache = { root = root, files = list(root), at = vim.uv.now() }
+  end
+  return cache.files
+end
+
+---@param base string Without the `@`.
+---@return string[] As they go into a prompt.
+local function mentions(base)
+  base = base:gsub('^"', "")
+  local found = base == "" and files() or vim.fn.matchfuzzy(files(), base)
+  return vim.tbl_map(function(path)
+    return path:find("[%s\"'`,;:!?()]") and ('@"%s"'):format(path) or "@" .. path
+  end, vim.list_slice(found, 1, MOST))
+end
+
+---@param base string
+---@return string[]
+local function commands(base)
+  local names = vim.tbl_filter(function(name)
+    return vim.startswith(name, base)
+  end, vim.tbl_keys(require("amanu.commands").all))
+  table.sort(names)
+  return names
+end
+
+---'omnifunc' of the prompt.
+---@param find_start integer
+---@param base string
+function M.omni(find_start, base)
+  if find_start == 1 then
+    local before = vim.api.nvim_get_current_line():sub(1, vim.api.nvim_win_get_cursor(0)[2])
+    local at = before:find('@"?[^%s@]*$') or before:find("^/%S*$")
+    return at and at - 1 or -3
+  end
+  if vim.startswith(base, "/") then
+    return commands(base)
+  end
+  return mentions(base:sub(2))
+end
+
+---For `:Amanu`.
+---@param lead string
+---@param line string
+---@return string[]
+function M.command_line(lead, line)
+  if vim.startswith(lead, "@") then
+    return mentions(lead:sub(2))
+  elseif vim.startswith(lead, "/") or line:find("Amanu%s+$") then
+    return commands(lead)
+  end
+  return {}
+end
+
+return M

@@ -1,0 +1,52 @@
+---Settings of the plugin: what `setup` may be given, with defaults.
+
+---@class amanu.Keys
+---@field next string|false Next hunk. In buffers with open hunks only, like the others; false: no key.
+---@field previous string|false
+---@field accept string|false
+---@field reject string|false
+---@field edit string|false Open the hunk's new text; `:w` accepts it as you changed it.
+---@field accept_file string|false
+---@field reject_file string|false
+---@field diff string|false
+---@field approve string|false Answer the waiting question. In the chat, and in buffers with open hunks.
+
+---@class amanu.Config
+---@field cmd? string[] The daemon, e.g. { "/path/to/amanu", "serve" }, absolute. Else `amanu` on PATH.
+---@field root? fun(): string The workspace folder. Default: the nearest folder with `.git`, else the current one.
+---@field trusted_roots string[] Workspace folders you declare trusted, absolute. Their own rules then count.
+---@field mode? amanu.Mode Of new sessions.
+---@field model? string Of new sessions, `vendor:model`.
+---@field width number Of the chat: columns, or a part of the screen below 1.
+---@field prompt_height integer Lines.
+---@field keys amanu.Keys
+
+local M = {}
+
+---@type amanu.Config
+local defaults = {
+  trusted_roots = {},
+  width = 0.42,
+  prompt_height = 5,
+  keys = {
+    next = "]a",
+    previous = "[a",
+    accept = "<leader>aa",
+    reject = "<leader>ar",
+    edit = "<leader>ae",
+    accept_file = "<leader>aA",
+    reject_file = "<leader>aR",
+    diff = "<leader>ad",
+    approve = "<leader>ap",
+  },
+}
+
+---@type amanu.Config
+M.now = vim.deepcopy(defaults)
+
+---@param options? table
+function M.set(options)
+  M.now = vim.tbl_deep_extend("force", vim.deepcopy(defaults), options or {})
+end
+
+return M

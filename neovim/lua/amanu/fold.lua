@@ -1,0 +1,183 @@
+---The one way a session changes: `fold`, as `protocol/amanu_protocol/state.py` has it; `protocol/fixtures/*.json`
+---specify it. JSON's null is nil here.
+
+local protocol = require("amanu.protocol")
+
+local M = {}
+
+---@type table<amanu.SessionState, table<string, integer>> Places of a state's items.
+local places = setmetatable({}, { __mode = "k" })
+
+local KNOWN = {}
+for _, kind in pairs(protocol.items) do
+  KNOWN[kind] = true
+end
+
+---@param state amanu.SessionState
+local function index(state)
+  local found = places[state]
+  if not found then
+    found = {}
+    for at, item in ipairs(state.items) do
+      found[item.itemId] = at
+    end
+    places[state] = found
+  end
+  return found
+end
+
+---@param state amanu.SessionState
+---@param item_id string
+---@return amanu.Item?
+function M.item(state, item_id)
+  local at = index(state)[item_id]
+  return at and state.items[at]
+end
+
+---@param state amanu.SessionState
+---@param items amanu.Item[] Earlier ones, in order.
+---@param has_earlier boolean
+function M.prepend(state, items, has_earlier)
+  state.items = vim.list_extend(vim.list_slice(items), state.items)
+  state.hasEarlier = has_earlier
+  places[state] = nil
+end
+
+---@param state amanu.SessionState
+---@param item amanu.Item
+local function put(state, item)
+  if not KNOWN[item.kind] then
+    return
+  end
+  local at = index(state)[item.itemId]
+  if not at then
+    at = #state.items + 1
+    index(state)[item.itemId] = at
+  end
+  state.items[at] = item
+end
+
+---@param state amanu.SessionState
+---@param item_ids string[]
+local function remove(state, item_ids)
+  local gone = {}
+  for _, id in ipairs(item_ids) do
+    gone[id] = true
+  end
+  state.items = vim.tbl_filter(function(item)
+    return not gone[item.itemId]
+  end, state.items)
+  places[state] = nil
+end
+
+---@generic T
+---@param list T[]
+---@param key string
+---@param value string
+---@return T[]
+local function without(list, key, value)
+  return vim.tbl_filter(function(each)
+    return each[key] ~= value
+  end, list)
+end
+
+---@param state amanu.SessionState
+---@param proposal amanu.Proposal
+local function put_proposal(state, proposal)
+  for at, known in ipairs(state.proposals) do
+    if known.proposalId == proposal.proposalId then
+      local bases = {}
+      for _, file in ipairs(known.files) do
+        bases[file.path] = file.baseText
+      end
+      for _, file in ipairs(proposal.files) do
+        file.baseText = file.baseText or bases[file.path]
+      end
+      state.proposals[at] = proposal
+      return
+    end
+  end
+  table.insert(state.proposals, proposal)
+end
+
+---@type table<string, fun(state: amanu.SessionState, event: table)>
+local on = {
+  itemDelta = function(state, event)
+    local item = M.item(state, event.itemId)
+    if item and (item.kind == "thought" or item.kind == "answer") then
+      item.text = item.text .. event.text
+    elseif item and item.kind == "toolCall" then
+      item.output = item.output .. event.text
+    end
+  end,
+  itemStarted = function(state, event)
+    put(state, event.item)
+  end,
+  itemsWithdrawn = function(state, event)
+    remove(state, event.itemIds)
+  end,
+  itemsReplaced = function(state, event)
+    remove(state, event.withdrawn)
+    for _, item in ipairs(event.items) do
+      put(state, item)
+    end
+  end,
+  approvalRequested = function(state, event)
+    state.approvals = without(state.approvals, "toolCallId", event.approval.toolCallId)
+    table.insert(state.approvals, event.approval)
+  end,
+  approvalResolved = function(state, event)
+    state.approvals = without(state.approvals, "toolCallId", event.toolCallId)
+  end,
+  proposalChanged = function(state, event)
+    put_proposal(state, event.proposal)
+  end,
+  turnStarted = function(state, event)
+    state.turn = { turnId = event.turnId, modelId = event.modelId, steps = 0 }
+    state.lastTurn = nil
+  end,
+  stepEnded = function(state, event)
+    if state.turn and state.turn.turnId == event.turnId then
+      state.turn.steps = event.step
+    end
+  end,
+  turnEnded = function(state, event)
+    state.turn = nil
+    state.lastTurn = event
+    state.approvals = {}
+    state.retry = nil
+  end,
+  promptQueued = function(state, event)
+    state.queue = vim.list_extend(vim.list_slice(state.queue), { event.prompt })
+  end,
+  promptUnqueued = function(state, event)
+    state.queue = without(state.queue, "promptId", event.promptId)
+  end,
+  retryChanged = function(state, event)
+    state.retry = event.retry
+  end,
+  usageChanged = function(state, event)
+    state.usage = event.usage
+  end,
+  sessionChanged = function(state, event)
+    for _, key in ipairs({ "roots", "title", "mode", "modelId", "trusted", "closed" }) do
+      if event[key] ~= nil then
+        state[key] = event[key]
+      end
+    end
+  end,
+}
+on.itemChanged = on.itemStarted
+on.itemCompleted = on.itemStarted
+
+---Apply one event in place. Never fails for what is unknown: it changes nothing.
+---@param state amanu.SessionState
+---@param event table
+function M.fold(state, event)
+  local change = on[event.kind]
+  if change then
+    change(state, event)
+  end
+end
+
+return M

@@ -1,0 +1,82 @@
+---Amanu in Neovim: `setup`, and what `:Amanu` does. The plugin decides nothing: it draws what the daemon says and sends
+---what the person wants.
+
+local M = {}
+
+---@param options? amanu.Config See :help amanu-setup.
+function M.setup(options)
+  require("amanu.config").set(options)
+end
+
+local wired = false
+
+---@param event? table
+local function changed(event)
+  local state = require("amanu.session").state
+  require("amanu.view").update(event)
+  local kind = event and event.kind
+  if kind == "itemDelta" then
+    return
+  end
+  if not event or kind == "proposalChanged" then
+    require("amanu.review").refresh(event and event.proposal)
+  end
+  if kind == "turnStarted" or kind == "turnEnded" or not event then
+    require("amanu.prompt").head()
+  elseif kind == "approvalRequested" and not require("amanu.view").visible() then
+    require("amanu.say").aside("asks: " .. event.approval.title .. " (:Amanu /approve)")
+  end
+  vim.api.nvim_exec_autocmds("User", { pattern = "AmanuChanged", data = { state = state }, modeline = false })
+end
+
+local function wire()
+  if wired then
+    return
+  end
+  wired = true
+  require("amanu.session").changed = changed
+  require("amanu.client").on_attach = require("amanu.review").draw
+end
+
+---One line for a status line; "" while Amanu is not in use.
+---@return string
+function M.status()
+  return wired and require("amanu.view").status() or ""
+end
+
+---The selected lines, as they stand in the buffer, saved or not.
+---@param first integer
+---@param last integer
+---@return amanu.SelectionAttachment
+local function selection(first, last)
+  local lines = vim.api.nvim_buf_get_lines(0, first - 1, last, false)
+  return {
+    kind = "selection",
+    path = vim.api.nvim_buf_get_name(0),
+    startLine = first,
+    endLine = last,
+    text = table.concat(lines, "\n") .. "\n",
+  }
+end
+
+---What `:Amanu` does.
+---@param given vim.api.keyset.create_user_command.command_args
+function M.command(given)
+  wire()
+  local session, prompt = require("amanu.session"), require("amanu.prompt")
+  local text = vim.trim(given.args)
+  if vim.startswith(text, "/") then
+    return require("amanu.commands").run(text)
+  end
+  local with = given.range > 0 and { selection(given.line1, given.line2) } or {}
+  if text ~= "" then
+    prompt.show()
+    session.prompt(text, with)
+    return
+  end
+  prompt.focus()
+  session.connect(function() end)
+  vim.tbl_map(prompt.attach, with)
+end
+
+return M

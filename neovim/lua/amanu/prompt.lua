@@ -1,0 +1,154 @@
+---Where the person writes: a small buffer below the chat.
+
+local blocks = require("amanu.blocks")
+local config = require("amanu.config")
+local session = require("amanu.session")
+local view = require("amanu.view")
+
+local M = {}
+
+---@type integer?
+M.buffer = nil
+
+---@type amanu.AttachmentInput[] What goes with the next prompt.
+local attachments = {}
+---@type string[]
+local history = {}
+local back = 0
+
+---@param text string
+local function set(text)
+  vim.api.nvim_buf_set_lines(M.buffer, 0, -1, true, vim.split(text, "\n", { plain = true }))
+end
+
+---@return string
+local function text()
+  return vim.trim(table.concat(vim.api.nvim_buf_get_lines(M.buffer, 0, -1, true), "\n"))
+end
+
+local function head()
+  if not M.buffer then
+    return
+  end
+  local parts = vim.tbl_map(blocks.attachment, attachments)
+  if session.state and session.state.turn then
+    table.insert(parts, "a turn runs: what you send goes into it, <C-q> queues")
+  else
+    table.insert(parts, "<C-s> sends · @file · /help")
+  end
+  for _, window in ipairs(vim.fn.win_findbuf(M.buffer)) do
+    vim.wo[window].winbar = (" " .. table.concat(parts, " · ")):gsub("%%", "%%%%")
+  end
+end
+M.head = head
+
+---@param queue boolean
+local function submit(queue)
+  local said = text()
+  if said == "" then
+    return
+  end
+  local with = attachments
+  attachments = {}
+  table.insert(history, said)
+  back = 0
+  set("")
+  head()
+  if vim.startswith(said, "/") then
+    attachments = with
+    require("amanu.commands").run(said)
+  else
+    session.prompt(said, with, queue)
+  end
+  head()
+end
+
+---What could not be sent comes back, unless the person writes something else already.
+---@param said string
+---@param with amanu.AttachmentInput[]
+function M.give_back(said, with)
+  attachments = vim.list_extend(with, attachments)
+  if M.buffer and text() == "" then
+    set(said)
+  end
+  head()
+end
+
+---@param step integer
+local function recall(step)
+  back = math.min(math.max(back + step, 0), #history)
+  set(back == 0 and "" or history[#history + 1 - back])
+end
+
+local function make_buffer()
+  M.buffer = vim.api.nvim_create_buf(false, true)
+  vim.api.nvim_buf_set_name(M.buffer, "amanu://prompt")
+  vim.bo[M.buffer].filetype = "amanu-prompt"
+  vim.bo[M.buffer].omnifunc = "v:lua.require'amanu.complete'.omni"
+  local function map(modes, key, what, run)
+    vim.keymap.set(modes, key, run, { buffer = M.buffer, desc = "Amanu: " .. what })
+  end
+  map("n", "<CR>", "send", function()
+    submit(false)
+  end)
+  map({ "n", "i" }, "<C-s>", "send", function()
+    submit(false)
+  end)
+  map({ "n", "i" }, "<C-q>", "send after the running turn", function()
+    submit(true)
+  end)
+  map("n", "<C-c>", "stop the turn", session.stop)
+  map("n", "<C-p>", "earlier prompt", function()
+    recall(1)
+  end)
+  map("n", "<C-n>", "later prompt", function()
+    recall(-1)
+  end)
+  vim.keymap.set("i", "@", "@<C-x><C-o>", { buffer = M.buffer, desc = "Amanu: complete a file" })
+  if config.now.keys.approve then
+    map("n", config.now.keys.approve, "answer the question", function()
+      require("amanu.approve").ask()
+    end)
+  end
+end
+
+---Show chat and prompt. The focus stays where it is.
+---@return integer window
+function M.show()
+  local chat = view.show()
+  if not M.buffer or not vim.api.nvim_buf_is_loaded(M.buffer) then
+    make_buffer()
+  end
+  for _, window in ipairs(vim.fn.win_findbuf(M.buffer)) do
+    if vim.api.nvim_win_get_tabpage(window) == vim.api.nvim_get_current_tabpage() then
+      return window
+    end
+  end
+  local height = config.now.prompt_height
+  local window = vim.api.nvim_open_win(M.buffer, false, { split = "below", win = chat, height = height })
+  for name, value in pairs({ wrap = true, number = false, relativenumber = false, signcolumn = "no", winfixheight = true }) do
+    vim.wo[window][0][name] = value
+  end
+  head()
+  return window
+end
+
+function M.focus()
+  vim.api.nvim_set_current_win(M.show())
+  vim.cmd.startinsert({ bang = true })
+end
+
+---@param attachment amanu.AttachmentInput
+function M.attach(attachment)
+  table.insert(attachments, attachment)
+  head()
+end
+
+function M.hide()
+  for _, window in ipairs(M.buffer and vim.fn.win_findbuf(M.buffer) or {}) do
+    pcall(vim.api.nvim_win_close, window, true)
+  end
+  view.hide()
+end
+
+return M

@@ -1,0 +1,25 @@
+---What the plugin says outside its own windows.
+
+local visible = require("amanu.visible")
+
+local M = {}
+
+---An answer to what the person did.
+---@param text string
+---@param level? integer
+function M.now(text, level)
+  vim.notify("Amanu: " .. visible.text(text), level or vim.log.levels.INFO)
+end
+
+---@param text string
+function M.error(text)
+  M.now(text, vim.log.levels.ERROR)
+end
+
+---Something that happened by itself: one line that fits, so that no key press goes into a "Press ENTER".
+---@param text string
+function M.aside(text)
+  vim.notify("Amanu: " .. visible.line(text, math.max(20, vim.o.columns - 20)), vim.log.levels.INFO)
+end
+
+return M

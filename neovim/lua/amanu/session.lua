@@ -1,0 +1,297 @@
+---The session that is looked at: its state, folded from events, and what the person asks of it.
+
+local client = require("amanu.client")
+local config = require("amanu.config")
+local fold = require("amanu.fold")
+local protocol = require("amanu.protocol")
+local say = require("amanu.say")
+
+local methods = protocol.methods
+
+local M = {}
+
+local ACK_MS = 100
+
+---@type amanu.SessionState?
+M.state = nil
+---@type boolean The line to the daemon is lost.
+M.lost = false
+---@type boolean The daemon is being started, or asked for the first time.
+M.starting = false
+
+---@type fun(event?: table) Called after each event; without one when everything is new.
+M.changed = function() end
+
+local epoch, seq = 0, 0
+local ack_due = false
+
+---@return string
+function M.new_id()
+  local bytes = assert(vim.uv.random(16))
+  return (bytes:gsub(".", function(byte)
+    return ("%02x"):format(byte:byte())
+  end))
+end
+
+---The workspace folder of new sessions.
+---@return string
+function M.root()
+  local given = config.now.root and config.now.root()
+  if not given and M.state then
+    return M.state.roots[1]
+  end
+  local here = vim.bo.buftype == "" and vim.fs.root(0, ".git") or nil
+  return vim.fs.normalize(given or here or vim.fn.getcwd())
+end
+
+local function acknowledge()
+  if ack_due then
+    return
+  end
+  ack_due = true
+  vim.defer_fn(function()
+    ack_due = false
+    if M.state then
+      client.notify(methods.event_ack, { sessionId = M.state.sessionId, seq = seq })
+    end
+  end, ACK_MS)
+end
+
+---@param event table
+local function fold_one(event)
+  fold.fold(M.state, event)
+  M.changed(event)
+end
+
+---@param state amanu.SessionState
+local function take(state)
+  M.state = state
+  for _, root in ipairs(state.roots) do
+    client.add_root(root)
+  end
+  M.changed()
+end
+
+---@param session_id string
+---@param done? fun(why?: string)
+function M.attach(session_id, done)
+  local known = M.state and M.state.sessionId == session_id
+  local left = M.state and not known and M.state.sessionId
+  local params = { sessionId = session_id, epoch = known and epoch or nil, sinceSeq = known and seq or nil }
+  client.request(methods.session_attach, params, function(why, result)
+    if why then
+      say.error(why)
+      return done and done(why)
+    end
+    if left then
+      client.request(methods.session_detach, { sessionId = left })
+    end
+    M.lost = false
+    if result.state then
+      epoch, seq = result.epoch, result.fromSeq - 1
+      take(result.state)
+    else
+      for _, message in ipairs(result.events or {}) do
+        seq = message.seq
+        fold_one(message.event)
+      end
+    end
+    if done then
+      done()
+    end
+  end)
+end
+
+client.on_event = function(message)
+  if not M.state or message.sessionId ~= M.state.sessionId or message.epoch ~= epoch or message.seq <= seq then
+    return
+  end
+  if (message.event.replacesFrom or message.seq) > seq + 1 then
+    return M.attach(M.state.sessionId) -- something is missing
+  end
+  seq = message.seq
+  fold_one(message.event)
+  acknowledge()
+end
+
+client.on_lost = function()
+  M.lost = true
+  M.changed({ kind = "" })
+end
+
+client.on_back = function()
+  if M.state then
+    M.attach(M.state.sessionId)
+  end
+end
+
+---Be connected, and attached to the session that runs in this folder, if one does.
+---@param done fun()
+function M.connect(done)
+  local root = M.root()
+  M.starting = client.version == nil
+  M.changed({ kind = "" })
+  client.start(root, function(why)
+    M.starting = false
+    M.changed({ kind = "" })
+    if why then
+      return say.error(why)
+    end
+    client.add_root(root)
+    if M.state then
+      return done()
+    end
+    client.request(methods.session_list, { root = root }, function(list_why, result)
+      for _, each in ipairs(not list_why and result.sessions or {}) do
+        if not M.state and (each.status == "running" or each.status == "waiting") then
+          return M.attach(each.sessionId, function()
+            done()
+          end)
+        end
+      end
+      done()
+    end)
+  end)
+end
+
+---A new session. The one before stays in the daemon.
+---@param done? fun()
+function M.create(done)
+  local left = M.state and M.state.sessionId
+  local params = { sessionId = M.new_id(), roots = { M.root() }, mode = config.now.mode, modelId = config.now.model }
+  client.request(methods.session_create, params, function(why, result)
+    if why then
+      return say.error(why)
+    end
+    if left then
+      client.request(methods.session_detach, { sessionId = left })
+    end
+    epoch, seq = result.epoch, result.fromSeq - 1
+    take(result.state)
+    if done then
+      done()
+    end
+  end)
+end
+
+---A request about the session; what is wrong is said.
+---@param method string
+---@param params table
+---@param done? fun(result: table)
+---@param failed? fun(why: string, kind?: string): boolean? True: it is dealt with.
+function M.ask(method, params, done, failed)
+  if not M.state then
+    return say.now("there is no session yet; say something first")
+  end
+  params.sessionId = M.state.sessionId
+  client.request(method, params, function(why, result, kind)
+    if why then
+      if not (failed and failed(why, kind)) then
+        say.error(why)
+      end
+    elseif done then
+      done(result)
+    end
+  end)
+end
+
+---@return amanu.ContextChangedParams
+local function context()
+  for _, window in ipairs({ vim.api.nvim_get_current_win(), unpack(vim.api.nvim_tabpage_list_wins(0)) }) do
+    local buffer = vim.api.nvim_win_get_buf(window)
+    local name = vim.api.nvim_buf_get_name(buffer)
+    if vim.bo[buffer].buftype == "" and name ~= "" then
+      local line = vim.api.nvim_win_get_cursor(window)[1]
+      return { path = name, startLine = line, endLine = line }
+    end
+  end
+  return {}
+end
+
+---Say something: a prompt, or, while a turn runs, into that turn.
+---@param text string
+---@param attachments amanu.AttachmentInput[]
+---@param queue? boolean Wait for the running turn's end instead.
+function M.prompt(text, attachments, queue)
+  M.connect(function()
+    if not M.state then
+      return M.create(function()
+        M.prompt(text, attachments)
+      end)
+    end
+    client.flush()
+    client.notify(methods.editor_context_changed, vim.tbl_isempty(context()) and vim.empty_dict() or context())
+    local params = { promptId = M.new_id(), text = text, attachments = attachments }
+    local function lost(why)
+      say.error(why)
+      require("amanu.prompt").give_back(text, attachments)
+      return true
+    end
+    if M.state.turn and not queue then
+      params.turnId = M.state.turn.turnId
+      M.ask(methods.prompt_steer, params, nil, function(why, kind)
+        if kind ~= "staleTurn" then
+          return lost(why)
+        end
+        M.ask(methods.prompt_send, { promptId = params.promptId, text = text, attachments = attachments }, nil, lost)
+        return true
+      end)
+    else
+      M.ask(methods.prompt_send, params, nil, lost)
+    end
+  end)
+end
+
+function M.stop()
+  local turn = M.state and M.state.turn
+  if not turn then
+    return say.now("nothing runs")
+  end
+  M.ask(methods.turn_cancel, { turnId = turn.turnId })
+end
+
+---@param hunks amanu.HunkDecision[]
+---@param proposal amanu.Proposal As the person saw it.
+---@param done? fun()
+function M.decide(proposal, hunks, done)
+  client.flush() -- what was typed counts
+  local params = { proposalId = proposal.proposalId, version = proposal.version, hunks = hunks }
+  M.ask(methods.proposal_resolve, params, function(result)
+    if result.status == "tooSoon" then
+      return say.now("too soon: it came up less than half a second ago. Look at it, and press again.")
+    end
+    local decided = {}
+    for _, each in ipairs(hunks) do
+      decided[each.hunkId] = true
+    end
+    for _, file in ipairs(result.proposal.files) do
+      for _, hunk in ipairs(file.hunks) do
+        if decided[hunk.hunkId] and hunk.state == "conflicted" then
+          say.now(("not applied to %s: %s"):format(vim.fs.basename(file.path), hunk.reason or ""), vim.log.levels.WARN)
+        end
+      end
+    end
+    if done then
+      done()
+    end
+  end)
+end
+
+function M.earlier()
+  local first = M.state and M.state.items[1]
+  if not first or not M.state.hasEarlier then
+    return say.now("there is nothing earlier")
+  end
+  M.ask(methods.history_page, { beforeItemId = first.itemId }, function(result)
+    fold.prepend(M.state, result.items, result.hasEarlier)
+    M.changed()
+  end)
+end
+
+---Forget the session here, after it was deleted.
+function M.forget()
+  M.state = nil
+  M.changed()
+end
+
+return M

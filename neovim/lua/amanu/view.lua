@@ -1,0 +1,388 @@
+---The chat: one buffer that shows the session, changed only where the session changed. It follows its end unless the
+---person looks at something further up, and never takes the focus by itself.
+
+local blocks = require("amanu.blocks")
+local config = require("amanu.config")
+local fold = require("amanu.fold")
+local methods = require("amanu.protocol").methods
+local say = require("amanu.say")
+local session = require("amanu.session")
+local visible = require("amanu.visible")
+
+local M = {}
+
+---@type integer?
+M.buffer = nil
+
+---@type { id: string, count: integer, folded?: boolean }[] What stands in the buffer, in order.
+local shown = {}
+---@type table<string, boolean> Items that still grow.
+local live = {}
+
+local function exists()
+  return M.buffer and vim.api.nvim_buf_is_loaded(M.buffer)
+end
+
+---@return integer[]
+function M.windows()
+  return exists() and vim.fn.win_findbuf(M.buffer) or {}
+end
+
+---Change the buffer, then keep windows that were at its end there.
+---@param change fun(buffer: integer)
+local function with_buffer(change)
+  if not exists() then
+    return
+  end
+  local following = {}
+  for _, window in ipairs(M.windows()) do
+    following[window] = vim.api.nvim_win_get_cursor(window)[1] >= vim.api.nvim_buf_line_count(M.buffer)
+  end
+  vim.bo[M.buffer].modifiable = true
+  change(M.buffer)
+  vim.bo[M.buffer].modifiable = false
+  vim.bo[M.buffer].modified = false
+  for window, follows in pairs(following) do
+    if follows then
+      pcall(vim.api.nvim_win_set_cursor, window, { vim.api.nvim_buf_line_count(M.buffer), 0 })
+    end
+  end
+end
+
+---First row of a block. Counted from the end, where things happen.
+---@param at integer
+---@return integer
+local function row(at)
+  local found = vim.api.nvim_buf_line_count(M.buffer) - 1 -- the last line is an empty one of ours
+  for each = at, #shown do
+    found = found - shown[each].count
+  end
+  return found
+end
+
+---@param id string
+---@return integer?
+local function place(id)
+  for at = #shown, 1, -1 do
+    if shown[at].id == id then
+      return at
+    end
+  end
+end
+
+---Fold what a block folds away, in those windows. By hand: Neovim finds no folds while the person is in insert mode,
+---and in the prompt they are.
+---@param at integer
+---@param windows integer[]
+local function fold_away(at, windows)
+  local first = row(at)
+  local from, to = blocks.fold(vim.api.nvim_buf_get_lines(M.buffer, first, first + shown[at].count, true))
+  if not from then
+    return
+  end
+  shown[at].folded = true
+  for _, window in ipairs(windows) do
+    vim.api.nvim_win_call(window, function()
+      vim.cmd(("silent %d,%dfold"):format(first + from, first + to))
+    end)
+  end
+end
+
+---@param windows integer[]
+local function fold_all(windows)
+  for at = 1, #shown do
+    fold_away(at, windows)
+  end
+end
+
+local function render_all()
+  with_buffer(function(buffer)
+    shown = {}
+    local lines = {}
+    local state = session.state
+    if state and state.hasEarlier then
+      vim.list_extend(lines, { "┆ there is more before this: :Amanu /earlier", "" })
+    elseif not state then
+      vim.list_extend(lines, { "┆ Say something below; :Amanu /help lists the commands.", "" })
+    end
+    for _, item in ipairs(state and state.items or {}) do
+      local found = blocks.lines(item, state)
+      table.insert(shown, { id = item.itemId, count = #found })
+      vim.list_extend(lines, found)
+    end
+    table.insert(lines, "")
+    vim.api.nvim_buf_set_lines(buffer, 0, -1, true, lines)
+    fold_all(M.windows())
+  end)
+end
+
+---@param id string
+local function render(id)
+  local item = session.state and fold.item(session.state, id)
+  if not item or not exists() then
+    return
+  end
+  with_buffer(function(buffer)
+    local lines = blocks.lines(item, session.state, live[id])
+    local at = place(id)
+    if at then
+      local first = row(at)
+      local count = shown[at].count
+      local same = 0 -- lines that stay are not touched, and folds the person opened stay open
+      local before = vim.api.nvim_buf_get_lines(buffer, first, first + count, true)
+      while same < #lines and same < count and lines[same + 1] == before[same + 1] do
+        same = same + 1
+      end
+      vim.api.nvim_buf_set_lines(buffer, first + same, first + count, true, vim.list_slice(lines, same + 1))
+      shown[at].count = #lines
+    else
+      local last = vim.api.nvim_buf_line_count(buffer) - 1
+      vim.api.nvim_buf_set_lines(buffer, last, last, true, lines)
+      table.insert(shown, { id = id, count = #lines })
+      at = #shown
+    end
+    if not shown[at].folded then
+      fold_away(at, M.windows())
+    end
+  end)
+end
+
+---A delta of a thought or an answer: only its characters go in.
+---@param event amanu.ItemDelta
+local function append(event)
+  local at = place(event.itemId)
+  local item = fold.item(session.state, event.itemId)
+  if not at or not item then
+    return
+  elseif item.kind == "toolCall" or shown[at].count == 1 then
+    return render(event.itemId)
+  end
+  with_buffer(function(buffer)
+    local first = row(at)
+    local last = first + shown[at].count - 2
+    local width = #vim.api.nvim_buf_get_lines(buffer, last, last + 1, true)[1]
+    local text = item.kind == "thought" and visible.text(event.text) or blocks.prose(event.text, width > 0)
+    local lines = vim.split(text, "\n", { plain = true })
+    if item.kind == "thought" then
+      if shown[at].count == 2 then -- only the header yet
+        table.insert(lines, 1, "")
+      end
+      for each = 2, #lines do
+        lines[each] = "┆ " .. lines[each]
+      end
+    end
+    vim.api.nvim_buf_set_text(buffer, last, width, last, width, lines)
+    shown[at].count = shown[at].count + #lines - 1
+    if item.kind == "thought" and event.text:find("*", 1, true) then -- its subject may be known now
+      local header = blocks.lines(item, session.state, true)[1]
+      if header ~= vim.api.nvim_buf_get_lines(buffer, first, first + 1, true)[1] then
+        vim.api.nvim_buf_set_lines(buffer, first, first + 1, true, { header })
+      end
+    end
+  end)
+end
+
+---@param number integer
+---@return string
+local function short(number)
+  return number >= 1000 and ("%.0fk"):format(number / 1000) or tostring(number)
+end
+
+---What the session does, on one line: for the chat's head, and for a status line.
+---@return string
+function M.status()
+  local state = session.state
+  if session.starting then
+    return "starting"
+  elseif not state then
+    return "no session"
+  elseif session.lost then
+    return "connection lost, coming back"
+  end
+  local parts = {}
+  if state.readOnly then
+    table.insert(parts, "read-only: open in another daemon")
+  end
+  if #state.approvals > 0 then
+    table.insert(parts, "? " .. visible.line(state.approvals[1].title, 30))
+  elseif state.retry then
+    local seconds = math.max(0, math.ceil((state.retry.at - os.time() * 1000) / 1000))
+    table.insert(parts, ("attempt %d in %d s: %s"):format(state.retry.attempt, seconds, visible.line(state.retry.reason, 50)))
+  elseif state.turn then
+    table.insert(parts, "working, step " .. state.turn.steps + 1)
+  elseif state.lastTurn and state.lastTurn.reason ~= "completed" then
+    table.insert(parts, "ended: " .. visible.line(state.lastTurn.reason))
+  end
+  if #state.queue > 0 then
+    table.insert(parts, #state.queue .. " queued")
+  end
+  table.insert(parts, state.mode)
+  table.insert(parts, visible.line(vim.fs.basename(state.modelId), 40))
+  local usage = state.usage
+  if usage and usage.contextWindow > 0 then
+    local part = math.floor(100 * usage.contextTokens / usage.contextWindow + 0.5)
+    table.insert(parts, ("%d%% of %s"):format(part, short(usage.contextWindow)))
+    if usage.costUsd then
+      table.insert(parts, ("$%.2f"):format(usage.costUsd))
+    end
+  end
+  return table.concat(parts, " · ")
+end
+
+function M.head()
+  for _, window in ipairs(M.windows()) do
+    local status = M.status():gsub("%%", "%%%%"):gsub(" · ", "%%< · ", 1) -- what is at stake stays when room is short
+    vim.wo[window].winbar = " Amanu · " .. status
+  end
+end
+
+local ticking = false
+
+---Count the seconds to a retry.
+local function tick()
+  if ticking or not (session.state and session.state.retry) then
+    return
+  end
+  ticking = true
+  vim.defer_fn(function()
+    ticking = false
+    M.head()
+    tick()
+  end, 1000)
+end
+
+---@param event? table As in `session.changed`.
+function M.update(event)
+  if not exists() then
+    return
+  end
+  local kind = event and event.kind
+  if not event or kind == "itemsWithdrawn" or kind == "itemsReplaced" then
+    render_all()
+  elseif kind == "itemDelta" then
+    return append(event)
+  elseif kind == "itemStarted" or kind == "itemChanged" or kind == "itemCompleted" then
+    live[event.item.itemId] = kind ~= "itemCompleted" or nil
+    render(event.item.itemId)
+  elseif kind == "approvalRequested" then
+    render(event.approval.toolCallId)
+  elseif kind == "approvalResolved" then
+    render(event.toolCallId)
+  elseif kind == "proposalChanged" then
+    vim.tbl_map(render, event.proposal.toolCallIds)
+  end
+  M.head()
+  tick()
+end
+
+local function make_buffer()
+  M.buffer = vim.api.nvim_create_buf(false, true)
+  vim.api.nvim_buf_set_name(M.buffer, "amanu://chat")
+  vim.bo[M.buffer].filetype = "amanu"
+  vim.bo[M.buffer].undolevels = -1
+  local function map(key, what, run)
+    if key then
+      vim.keymap.set("n", key, run, { buffer = M.buffer, desc = "Amanu: " .. what, nowait = true })
+    end
+  end
+  map(config.now.keys.approve, "answer the question", function()
+    require("amanu.approve").ask()
+  end)
+  map("<Tab>", "open or close the fold", function()
+    pcall(vim.cmd.normal, { "za", bang = true })
+  end)
+  map("i", "to the prompt", function()
+    require("amanu.prompt").focus()
+  end)
+  map("<C-c>", "stop the turn", session.stop)
+  render_all()
+end
+
+---Show the chat, on the right. The focus stays where it is.
+---@return integer window
+function M.show()
+  if not exists() then
+    make_buffer()
+  end
+  for _, window in ipairs(M.windows()) do
+    if vim.api.nvim_win_get_tabpage(window) == vim.api.nvim_get_current_tabpage() then
+      return window
+    end
+  end
+  local width = config.now.width
+  width = math.floor(width < 1 and vim.o.columns * width or width)
+  local window = vim.api.nvim_open_win(M.buffer, false, { split = "right", win = -1, width = math.max(30, width) })
+  for name, value in pairs({
+    wrap = true,
+    linebreak = true,
+    number = false,
+    relativenumber = false,
+    signcolumn = "no",
+    foldcolumn = "0",
+    list = false,
+    spell = false,
+    winfixwidth = true,
+    foldmethod = "manual",
+    foldtext = "",
+    foldlevel = 0,
+    foldenable = true,
+    fillchars = "fold: ,eob: ",
+  }) do
+    vim.wo[window][0][name] = value
+  end
+  fold_all({ window })
+  vim.api.nvim_win_set_cursor(window, { vim.api.nvim_buf_line_count(M.buffer), 0 })
+  M.head()
+  return window
+end
+
+---The whole output of the tool call the cursor is on, in a window of its own.
+function M.output()
+  local line = M.windows()[1] and vim.api.nvim_win_get_cursor(M.windows()[1])[1] or 0
+  local item
+  for at, block in ipairs(shown) do
+    if row(at) < line and line <= row(at) + block.count then
+      item = fold.item(session.state, block.id)
+    end
+  end
+  if not item or item.kind ~= "toolCall" then
+    return say.now("put the cursor of the chat on a tool call first")
+  end
+  local function show(text)
+    local buffer = vim.api.nvim_create_buf(false, true)
+    vim.bo[buffer].bufhidden = "wipe"
+    vim.api.nvim_buf_set_lines(buffer, 0, -1, true, visible.lines(visible.text(text)))
+    vim.bo[buffer].modifiable = false
+    vim.api.nvim_open_win(buffer, true, { split = "below", win = 0 })
+  end
+  if not item.blob then
+    return show(item.output)
+  end
+  local function page(offset, text)
+    session.ask(methods.blob_get, { blobId = item.blob.blobId, offset = offset }, function(result)
+      text = text .. result.text
+      if result.nextOffset then
+        return page(result.nextOffset, text)
+      end
+      show(text)
+    end)
+  end
+  page(0, "")
+end
+
+function M.visible()
+  for _, window in ipairs(M.windows()) do
+    if vim.api.nvim_win_get_tabpage(window) == vim.api.nvim_get_current_tabpage() then
+      return true
+    end
+  end
+  return false
+end
+
+function M.hide()
+  for _, window in ipairs(M.windows()) do
+    pcall(vim.api.nvim_win_close, window, true)
+  end
+end
+
+return M

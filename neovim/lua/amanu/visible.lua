@@ -1,0 +1,72 @@
+---Untrusted text as it is shown: nothing hidden in it. The same characters as `server/amanu/tools/visible.py`.
+
+local M = {}
+
+local HIDDEN = {
+  { 0x80, 0x9f }, { 0xad, 0xad }, { 0x34f, 0x34f }, { 0x61c, 0x61c }, { 0x115f, 0x1160 }, { 0x17b4, 0x17b5 },
+  { 0x180b, 0x180f }, { 0x200b, 0x200f }, { 0x2028, 0x202e }, { 0x2060, 0x206f }, { 0x3164, 0x3164 },
+  { 0xfe00, 0xfe0f }, { 0xfeff, 0xfeff }, { 0xffa0, 0xffa0 }, { 0xfff9, 0xfffb }, { 0xd800, 0xdfff },
+  { 0xe0000, 0xe0fff },
+} -- stylua: ignore
+
+---@type table<string, string|false> Character → what is shown instead; false: itself. Filled as characters come.
+local shown = setmetatable({}, {
+  __index = function(self, character)
+    local code = vim.fn.char2nr(character, true)
+    local found = false
+    for _, range in ipairs(HIDDEN) do
+      if code >= range[1] and code <= range[2] then
+        found = ("<U+%04X>"):format(code)
+        break
+      end
+    end
+    rawset(self, character, found)
+    return found
+  end,
+})
+
+---Control characters, bidirectional marks and characters of no width as their code point. Tabs, line feeds and
+---carriage returns before them stay.
+---@param text string
+---@return string
+function M.text(text)
+  text = text:gsub("\r\n", "\n"):gsub("[%z\1-\8\11-\31\127]", function(byte)
+    return ("<U+%04X>"):format(byte:byte())
+  end)
+  if text:find("[\194-\244]") then
+    text = text:gsub("[\194-\244][\128-\191]+", shown)
+  end
+  return text
+end
+
+---Like `text`, for prose: the sign that asks for an emoji's coloured form is left out rather than named.
+---@param text string
+---@return string
+function M.prose(text)
+  return M.text((text:gsub("\239\184\143", "")))
+end
+
+---Like `text`, on one line.
+---@param text string
+---@param width? integer Characters at most; 200 if not given.
+---@return string
+function M.line(text, width)
+  width = width or 200
+  text = M.text(text:sub(1, width * 8)):gsub("\n", " "):gsub("\t", " ")
+  if vim.fn.strchars(text) > width then
+    text = vim.fn.strcharpart(text, 0, width - 1) .. "…"
+  end
+  return text
+end
+
+---Lines of a text; none for "", and no empty last one for a final line feed.
+---@param text string
+---@return string[]
+function M.lines(text)
+  if text == "" then
+    return {}
+  end
+  return vim.split((text:gsub("\n$", "")), "\n", { plain = true })
+end
+
+return M

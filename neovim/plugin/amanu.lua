@@ -1,0 +1,15 @@
+if vim.g.loaded_amanu or vim.fn.has("nvim-0.10") == 0 then
+  return
+end
+vim.g.loaded_amanu = true
+
+vim.api.nvim_create_user_command("Amanu", function(given)
+  require("amanu").command(given)
+end, {
+  nargs = "*",
+  range = true,
+  desc = "Say something to Amanu, or /command",
+  complete = function(...)
+    return require("amanu.complete").command_line(...)
+  end,
+})
