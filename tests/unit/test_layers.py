@@ -22,7 +22,7 @@ MAY_IMPORT: dict[str, str] = {
     "amanu.__main__": "*",
     "amanu.serve": "*",
     # fronts
-    "amanu.cli": "sessions session home config auth logs sockets relay daemon tools workspace lsp.server storage "
+    "amanu.cli": "sessions session home config auth logs sockets relay daemon tools workspace lsp.server storage agent.policy "
     "models.registry models.families",
     "amanu.cli.tool": "cli agent consent conversation journal tools workspace home config logs",  # one call, no session
     "amanu.lsp": "sessions session workspace.overlay relay imports",
