@@ -43,7 +43,8 @@ def replace_text(text: str, old: str, new: str, *, replace_all: bool, path: str)
     if len(exact) == 1 or (exact and replace_all):
         return Edited(text.replace(old, new), text.count(old), "")
     if exact:
-        raise _ambiguous(path, [text.count("\n", 0, at) + 1 for at in exact])
+        lines_of = [text.count("\n", 0, at) + 1 for at in exact[:_NAMED]]
+        raise _ambiguous(path, lines_of, max(text.count(old), len(exact)))
     lines = split_lines(text)
     wanted = split_lines(old)
     for find, how in ((_same_but_blanks, "blanks at line ends"), (_same_but_indent, "indentation")):
@@ -51,15 +52,15 @@ def replace_text(text: str, old: str, new: str, *, replace_all: bool, path: str)
         if len(places) == 1 or (places and replace_all):
             return Edited(_put(lines, places, old, new), len(places), how)
         if places:
-            raise _ambiguous(path, [place.start + 1 for place in places])
+            raise _ambiguous(path, [place.start + 1 for place in places[:_NAMED]], len(places))
     raise ToolError(_nowhere(lines, wanted, text, new, path))
 
 
 def _find_all(text: str, old: str) -> list[int]:
-    """Overlapping places too: "aa" is in "aaa" twice."""
+    """Overlapping places too: "aa" is in "aaa" twice. No more than can be named: one could find millions."""
     found: list[int] = []
     at = text.find(old)
-    while at >= 0:
+    while at >= 0 and len(found) <= _NAMED:
         found.append(at)
         at = text.find(old, at + 1)
     return found
@@ -160,10 +161,10 @@ def _end(line: str) -> str:
     return line[len(line.rstrip("\r\n")) :]
 
 
-def _ambiguous(path: str, at: Sequence[int]) -> ToolError:
-    named = ", ".join(map(str, at[:_NAMED])) + (", …" if len(at) > _NAMED else "")
+def _ambiguous(path: str, at: Sequence[int], total: int) -> ToolError:
+    named = ", ".join(map(str, at)) + (", …" if total > len(at) else "")
     return ToolError(
-        f"old_text is in {path} {len(at)} times (at lines {named}). Nothing was changed. Add lines around it until "
+        f"old_text is in {path} {total} times (at lines {named}). Nothing was changed. Add lines around it until "
         "it is unique, or set replace_all to true."
     )
 

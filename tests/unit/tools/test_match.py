@@ -1,5 +1,7 @@
 """Where an edit goes: exactly there, or nowhere."""
 
+import time
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -88,3 +90,11 @@ def test_never_a_silent_wrong_place(lines: list[str], at: int, new: str) -> None
     place = lines.index(same[0])
     assert edited.text.startswith("".join(line + "\n" for line in lines[:place]))
     assert edited.text.endswith("".join(line + "\n" for line in lines[place + 1 :]))
+
+
+def test_millions_of_places_take_no_time() -> None:
+    """The thread that looks lets nobody else work meanwhile."""
+    before = time.process_time()
+    with pytest.raises(ToolError, match="2000000 times"):
+        replace_text("b" * 10_000_000, "bbbbb", "x", replace_all=False, path="a")
+    assert time.process_time() - before < 1
