@@ -296,6 +296,7 @@ class Session:
         if self._task is not None and self._end is not None:
             self._stop()
             await asyncio.wait({self._end})
+        await self._proposals.settled()  # what the person just accepted is in its file, and on record
         async with self._starting:
             try:
                 await self._journal.durable()

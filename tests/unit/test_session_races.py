@@ -250,6 +250,19 @@ async def test_a_report_waits_for_what_is_being_applied(tmp_path: Path, monkeypa
         assert len(await journal.preimages("turn-p1")) == 1
 
 
+async def test_a_close_waits_for_what_is_being_applied(tmp_path: Path) -> None:
+    async with desk(tmp_path, WRITE, step("I see.")) as d:
+        await d.prompt("change it")
+        await d.answer("finish")
+        await d.over("p1")
+        deciding = asyncio.create_task(d.decide("accept", "accept"))
+        await d.until(lambda state: state.proposals[0].files[0].hunks[0].state == "accepted")
+        await d.reopen()
+        assert await deciding == "resolved"
+        assert d.file.read_text() == TWO_HUNKS
+        assert [hunk.state for hunk in d.session.state.proposals[0].files[0].hunks] == ["applied", "applied"]
+
+
 async def test_nobody_decides_what_they_were_not_asked(tmp_path: Path) -> None:
     """A proposal is seen a moment before its question is; an answer in between was meant for something else."""
     async with desk(tmp_path, WRITE, step("I see.")) as d:

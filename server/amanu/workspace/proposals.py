@@ -128,6 +128,11 @@ class Proposals:
         draft = self._of_call(tool_call_id)
         return "" if draft is None else report(draft, tool_call_id, self._workspace.shown)
 
+    async def settled(self) -> None:
+        """Return when nothing is being applied."""
+        async with self._lock:
+            pass
+
     async def outcome(self, tool_call_id: str) -> str:
         """`report`, when what is being applied has been."""
         async with self._lock:

@@ -1,0 +1,16 @@
+"""Random interleavings, a few seeds of them (tests/random_session.py)."""
+
+from pathlib import Path
+
+import pytest
+
+from amanu.agent import approval
+from random_session import play
+
+
+@pytest.mark.parametrize("seed", range(4))
+async def test_whatever_comes_when_the_promises_hold(
+    seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(approval, "GUARD_SECONDS", 0.0)
+    await play(tmp_path, seed)
