@@ -1,0 +1,31 @@
+import * as vscode from "vscode";
+import type { Daemon } from "./client";
+import type { AuthStatus } from "./protocol";
+
+/** Ask for a vendor's key and hand it to the daemon, which keeps it in the user's own folder. True when one was kept. */
+export async function setKey(daemon: Daemon): Promise<boolean> {
+  const { vendors } = await daemon.request("amanu/auth/status", {});
+  const items = vendors.map((status) => ({ label: status.vendor, description: where(status), status }));
+  const chosen = await vscode.window.showQuickPick(items, { title: "API key", placeHolder: "Whose key?" });
+  if (chosen === undefined) return false;
+  const { vendor, source } = chosen.status;
+  const key = await vscode.window.showInputBox({
+    title: `API key of ${vendor}`,
+    prompt:
+      source === "file"
+        ? "Empty: forget the key that is kept."
+        : "Kept in your own configuration folder, readable by you alone.",
+    password: true,
+    ignoreFocusOut: true,
+  });
+  if (key === undefined) return false;
+  const given = key.trim();
+  if (given === "" && source !== "file") return false;
+  await daemon.request("amanu/auth/set", { vendor, key: given || null });
+  return true;
+}
+
+function where({ source, variable }: AuthStatus): string {
+  if (source === "environment") return `from the environment${variable ? ` (${variable})` : ""}`;
+  return source === "file" ? "kept" : "no key yet";
+}

@@ -1,0 +1,76 @@
+import type {
+  AttachmentInput,
+  Event,
+  HunkDecision,
+  Item,
+  Mode,
+  ModelInfo,
+  Scope,
+  SessionState,
+  SessionSummary,
+} from "../protocol";
+
+/** What stands between the view and a conversation; `actions` are commands of the extension the view may ask for. */
+export interface Hindrance {
+  text: string;
+  actions: Action[];
+}
+
+/** The things beside a conversation that the view can ask for, by name: never a command id of its own making. */
+export type Action = "setKey" | "logs" | "restart" | "openFolder" | "settings" | "selectModel";
+
+/** How a prompt is meant while a turn runs. */
+export type How = "send" | "steer" | "queue";
+
+export type ToView =
+  /** The whole session, or the draft of one (`sessionId` is ""). */
+  | { type: "session"; state: SessionState; seq: number }
+  | { type: "events"; events: Event[]; seq: number }
+  | { type: "earlier"; items: Item[]; hasEarlier: boolean }
+  | { type: "models"; models: ModelInfo[]; defaultModelId: string | null }
+  | { type: "sessions"; sessions: SessionSummary[]; current: string }
+  | { type: "showSessions" }
+  | { type: "files"; query: string; paths: string[] }
+  | { type: "attach"; attachment: AttachmentInput }
+  | { type: "hindrance"; hindrance: Hindrance | null }
+  /** Something to say that is no part of the conversation; `near` is the card it belongs to. */
+  | {
+      type: "told";
+      level: "info" | "warning" | "error";
+      text: string;
+      near: string | null;
+      actions: Action[];
+    }
+  | { type: "promptTaken"; text: string }
+  | { type: "promptRefused"; text: string; attachments: AttachmentInput[] }
+  | { type: "rule"; rule: string; valid: boolean; explanation: string }
+  | { type: "focus" };
+
+export type ToHost =
+  | { type: "ready" }
+  | { type: "drawn"; seq: number }
+  | { type: "prompt"; text: string; attachments: AttachmentInput[]; how: How }
+  | { type: "unqueue"; promptId: string }
+  | { type: "stop" }
+  | {
+      type: "resolve";
+      toolCallId: string;
+      decision: "allow" | "reject" | "finish";
+      scope: Scope;
+      rule: string | null;
+      reason: string | null;
+    }
+  | { type: "hunks"; proposalId: string; version: number; hunks: HunkDecision[] }
+  | { type: "openDiff"; proposalId: string; path: string }
+  | { type: "openFile"; path: string; line: number | null }
+  | { type: "setMode"; mode: Mode }
+  | { type: "setModel"; modelId: string }
+  | { type: "checkRule"; rule: string }
+  | { type: "sessions" }
+  | { type: "open"; sessionId: string }
+  | { type: "rename"; sessionId: string; title: string }
+  | { type: "delete"; sessionId: string; title: string }
+  | { type: "new" }
+  | { type: "files"; query: string }
+  | { type: "earlier" }
+  | { type: "action"; action: Action };

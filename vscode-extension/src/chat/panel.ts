@@ -1,0 +1,222 @@
+import { randomBytes } from "node:crypto";
+import { isAbsolute, join } from "node:path";
+import * as vscode from "vscode";
+import type { Daemon } from "../client";
+import type { Desk } from "../desk";
+import type { Event } from "../protocol";
+import { findFiles } from "./files";
+import type { Action, Hindrance, ToHost, ToView } from "./messages";
+
+/** Milliseconds in which events are gathered for one message to the view. */
+const GATHER = 16;
+
+/** What the view may ask for beside the conversation, and the command that does it. */
+const COMMANDS: Record<Action, [command: string, ...rest: unknown[]]> = {
+  setKey: ["amanu.setKey"],
+  logs: ["amanu.logs"],
+  restart: ["amanu.restart"],
+  openFolder: ["workbench.action.files.openFolder"],
+  settings: ["workbench.action.openSettings", "amanu.server.path"],
+  selectModel: ["amanu.selectModel"],
+};
+
+/** The chat view's side in the extension: state and events go out, intents come in. */
+export class Panel implements vscode.WebviewViewProvider, vscode.Disposable {
+  private view: vscode.WebviewView | undefined;
+  private ready = false;
+  private gathered: Event[] = [];
+  private timer: ReturnType<typeof setTimeout> | undefined;
+  private waiting: ToView[] = [];
+  private readonly subscriptions: vscode.Disposable[];
+
+  constructor(
+    private readonly folder: vscode.Uri,
+    private readonly desk: Desk,
+    private readonly daemon: Daemon,
+    private readonly openDiff: (proposalId: string, path: string) => Promise<void>,
+  ) {
+    this.subscriptions = [
+      desk.onReset(() => this.show()),
+      desk.onEvent(({ event }) => this.event(event)),
+      desk.onTold(({ level, text, near, actions }) =>
+        this.post({ type: "told", level, text, near: near ?? null, actions: actions ?? [] }),
+      ),
+      daemon.onConnection(() => this.connection()),
+    ];
+  }
+
+  resolveWebviewView(view: vscode.WebviewView): void {
+    this.view = view;
+    this.ready = false;
+    const dist = vscode.Uri.joinPath(this.folder, "dist", "chat");
+    view.webview.options = { enableScripts: true, enableCommandUris: false, localResourceRoots: [dist] };
+    view.webview.onDidReceiveMessage((message: ToHost) => this.desk.attempt(() => this.receive(message)));
+    view.onDidDispose(() => {
+      this.view = undefined;
+      this.ready = false;
+    });
+    view.webview.html = page(view.webview, dist);
+  }
+
+  /** The badge: how many decisions wait. Nothing takes the focus. */
+  badge(waiting: number): void {
+    if (this.view)
+      this.view.badge =
+        waiting === 0
+          ? undefined
+          : { value: waiting, tooltip: `Amanu waits for ${waiting} of your decisions` };
+  }
+
+  /** Say it now, or when the view is there. */
+  post(message: ToView): void {
+    if (this.ready) void this.view?.webview.postMessage(message);
+    else if (message.type === "attach" || message.type === "showSessions" || message.type === "focus")
+      this.waiting.push(message); // the rest the view gets anew when it comes
+  }
+
+  async listSessions(): Promise<void> {
+    const { sessions } = await this.daemon.request("amanu/session/list", { limit: 200 });
+    this.post({ type: "sessions", sessions, current: this.desk.state.sessionId });
+  }
+
+  async listModels(): Promise<void> {
+    this.post({ type: "models", ...(await this.daemon.request("amanu/model/list", {})) });
+  }
+
+  dispose(): void {
+    clearTimeout(this.timer);
+    for (const each of this.subscriptions) each.dispose();
+  }
+
+  private async receive(message: ToHost): Promise<unknown> {
+    const desk = this.desk;
+    switch (message.type) {
+      case "ready":
+        this.ready = true;
+        this.show();
+        this.connection();
+        for (const each of this.waiting.splice(0)) this.post(each);
+        return undefined;
+      case "drawn":
+        return desk.drawn(message.seq);
+      case "prompt":
+        try {
+          return await desk.prompt(message.text, message.attachments, message.how);
+        } catch (error) {
+          this.post({ type: "promptRefused", text: message.text, attachments: message.attachments });
+          throw error;
+        }
+      case "unqueue":
+        return desk.unqueue(message.promptId);
+      case "stop":
+        return desk.stop();
+      case "resolve": {
+        const { type: _, ...answer } = message;
+        return desk.resolve(answer);
+      }
+      case "hunks":
+        return desk.resolveHunks(message, message.hunks);
+      case "openDiff":
+        return this.openDiff(message.proposalId, message.path);
+      case "openFile":
+        return this.openFile(message.path, message.line);
+      case "setMode":
+        return desk.setMode(message.mode);
+      case "setModel":
+        return desk.setModel(message.modelId);
+      case "checkRule": {
+        const answer = await this.daemon.request("amanu/rule/preview", { rule: message.rule });
+        return this.post({ type: "rule", rule: message.rule, ...answer });
+      }
+      case "sessions":
+        return this.listSessions();
+      case "open":
+        return desk.open(message.sessionId);
+      case "rename":
+        await desk.rename(message.sessionId, message.title);
+        return this.listSessions();
+      case "delete":
+        return this.delete(message.sessionId, message.title);
+      case "new":
+        return desk.fresh();
+      case "files":
+        return this.post({ type: "files", query: message.query, paths: await findFiles(message.query) });
+      case "earlier": {
+        const page = await desk.earlier();
+        return page && this.post({ type: "earlier", ...page });
+      }
+      case "action": {
+        const command = COMMANDS[message.action];
+        return command && vscode.commands.executeCommand(...command);
+      }
+    }
+  }
+
+  private show(): void {
+    this.flush();
+    this.post({ type: "session", state: this.desk.state, seq: this.desk.seq });
+  }
+
+  private event(event: Event): void {
+    if (!this.ready) {
+      this.desk.drawn(this.desk.seq); // nobody draws: the daemon need not wait
+      return;
+    }
+    this.gathered.push(event);
+    this.timer ??= setTimeout(() => this.flush(), GATHER);
+  }
+
+  private flush(): void {
+    clearTimeout(this.timer);
+    this.timer = undefined;
+    const events = this.gathered.splice(0);
+    if (events.length > 0) this.post({ type: "events", events, seq: this.desk.seq });
+  }
+
+  private connection(): void {
+    const { connection } = this.daemon;
+    this.post({ type: "hindrance", hindrance: hindrance(connection) });
+    if (connection.status === "ready") void this.listModels().catch(() => undefined); // told when a prompt needs one
+  }
+
+  private async openFile(path: string, line: number | null): Promise<void> {
+    const full = isAbsolute(path) ? path : join(this.desk.state.roots[0] ?? "", path);
+    const at = Math.max(0, (line ?? 1) - 1);
+    const selection = line === null ? {} : { selection: new vscode.Range(at, 0, at, 0) };
+    await vscode.window.showTextDocument(vscode.Uri.file(full), selection);
+  }
+
+  private async delete(sessionId: string, title: string): Promise<void> {
+    const question = `Delete “${title}” for good?`;
+    const yes = await vscode.window.showWarningMessage(question, { modal: true }, "Delete");
+    if (yes !== "Delete") return;
+    await this.desk.delete(sessionId);
+    await this.listSessions();
+  }
+}
+
+function hindrance(connection: Daemon["connection"]): Hindrance | null {
+  if (connection.status === "missing")
+    return { text: connection.message, actions: ["settings", "restart", "logs"] };
+  if (connection.status === "lost") return { text: connection.message, actions: ["restart", "logs"] };
+  if (vscode.workspace.workspaceFolders === undefined)
+    return { text: "Open a folder: Amanu works in one.", actions: ["openFolder"] };
+  return null;
+}
+
+/** Nothing is loaded but our own script and style; no inline script, no command links. */
+function page(webview: vscode.Webview, dist: vscode.Uri): string {
+  const nonce = randomBytes(16).toString("base64");
+  const uri = (name: string) => webview.asWebviewUri(vscode.Uri.joinPath(dist, name)).toString();
+  return `<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src ${webview.cspSource}; script-src 'nonce-${nonce}';">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<link rel="stylesheet" href="${uri("chat.css")}">
+<title>Amanu</title>
+</head>
+<body><script nonce="${nonce}" src="${uri("main.js")}"></script></body>
+</html>`;
+}

@@ -1,0 +1,21 @@
+import type { Event } from "../../protocol";
+
+/** What a screen reader should hear of an event; "" for most. Deltas are never read out. */
+export function announcement(event: Event): string {
+  switch (event.kind) {
+    case "approvalRequested":
+      return `Amanu waits for your decision: ${event.approval.title}`;
+    case "approvalResolved":
+      return event.decision.by === "person" ? `Decided: ${event.decision.outcome}` : "";
+    case "turnEnded":
+      return event.reason === "completed"
+        ? "Amanu has finished."
+        : `The turn ended: ${event.message || event.reason}`;
+    case "retryChanged":
+      return event.retry === null ? "" : `${event.retry.reason} It is tried again.`;
+    case "itemCompleted":
+      return event.item.kind === "notice" ? event.item.text : "";
+    default:
+      return "";
+  }
+}

@@ -1,0 +1,116 @@
+import type { Approval, Proposal, Scope } from "../../protocol";
+import type { Desk } from "./desk";
+import { button, h, setText } from "./dom";
+
+export const SCOPES: Record<Scope, string> = {
+  once: "this once",
+  turn: "for this turn",
+  session: "for this session",
+  workspace: "always in this folder",
+  user: "always, everywhere",
+};
+
+/** Milliseconds after the last key before a rule is checked. */
+const CHECK_AFTER = 300;
+
+/** The question about a tool call, with every way to answer it. It never takes the focus. */
+export class ApprovalBox {
+  readonly element = h("div", { class: "approval", role: "group", hidden: true });
+  private shown: string | undefined;
+  private note = h("div", { class: "note", role: "status" });
+
+  constructor(private readonly desk: Desk) {}
+
+  update(approval: Approval | undefined, proposal: Proposal | undefined): void {
+    this.element.hidden = approval === undefined;
+    const key = approval && `${approval.toolCallId} ${approval.askedAt}`;
+    if (key !== this.shown) {
+      this.shown = key; // drawn once: what the person has typed or chosen meanwhile stays
+      this.element.replaceChildren(...(approval ? this.draw(approval) : []));
+    }
+    const finish = this.element.querySelector<HTMLElement>(".finish");
+    if (finish) finish.hidden = !decidedInPart(proposal);
+  }
+
+  private draw(approval: Approval): HTMLElement[] {
+    this.element.setAttribute("aria-label", `Your decision: ${approval.title}`);
+    this.element.dataset.call = approval.toolCallId;
+    this.note = h("div", { class: "note", role: "status" });
+    const rule = h("input", {
+      class: "rule",
+      "aria-label": "Rule to remember",
+      spellcheck: "false",
+      hidden: true,
+    });
+    const scope = h("select", { class: "scope", "aria-label": "For how long" });
+    for (const offer of approval.scopes)
+      scope.append(h("option", { value: offer.scope }, SCOPES[offer.scope]));
+    const chosen = () => approval.scopes[scope.selectedIndex];
+    scope.addEventListener("change", () => {
+      rule.value = chosen()?.rule ?? "";
+      rule.hidden = rule.value === "";
+      setText(this.note, "");
+    });
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    rule.addEventListener("input", () => {
+      clearTimeout(timer);
+      timer = setTimeout(() => this.desk.post({ type: "checkRule", rule: rule.value }), CHECK_AFTER);
+    });
+    const reason = h("input", {
+      class: "reason",
+      placeholder: "Reason, for the model (optional)",
+      "aria-label": "Reason",
+    });
+    const answer = (decision: "allow" | "reject" | "finish") => {
+      const offer = chosen();
+      const edited = !rule.hidden && rule.value !== offer?.rule ? rule.value : null;
+      this.desk.post({
+        type: "resolve",
+        toolCallId: approval.toolCallId,
+        decision,
+        scope: decision === "allow" ? (offer?.scope ?? "once") : "once",
+        rule: decision === "allow" ? edited : null,
+        reason: reason.value.trim() || null,
+      });
+    };
+    reason.addEventListener("keydown", (event) => {
+      if (event.key === "Enter") answer("reject");
+    });
+    const edits = approval.proposalId !== null;
+    return [
+      h(
+        "div",
+        { class: "why" },
+        edits ? "Apply this change?" : "Allow this?",
+        h("span", {}, `asked by ${approval.rule}`),
+      ),
+      ...(edits
+        ? []
+        : [h("pre", { class: "detail", tabindex: "0", "aria-label": "What will happen" }, approval.detail)]),
+      h(
+        "div",
+        { class: "row" },
+        button(edits ? "Accept all" : "Allow", () => answer("allow"), { class: "primary allow" }),
+        ...(approval.scopes.length > 1 ? [scope] : []),
+        button("End review", () => answer("finish"), {
+          class: "finish",
+          title: "Go on; what is undecided stays open",
+          hidden: true,
+        }),
+      ),
+      rule,
+      h(
+        "div",
+        { class: "row" },
+        button(edits ? "Reject all" : "Reject", () => answer("reject"), { class: "reject" }),
+        reason,
+      ),
+      this.note,
+    ];
+  }
+}
+
+function decidedInPart(proposal: Proposal | undefined): boolean {
+  const states = proposal?.files.flatMap((file) => file.hunks.map((hunk) => hunk.state)) ?? [];
+  return states.includes("pending") && states.some((state) => state !== "pending");
+}

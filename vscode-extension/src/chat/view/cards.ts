@@ -1,0 +1,149 @@
+import type { Answer, Attachment, Item, Notice, Plan, Thought, UserMessage } from "../../protocol";
+import { button, h, setText } from "./dom";
+import { Markdown } from "./markdown";
+import { ToolCard } from "./tool";
+import type { Desk } from "./desk";
+
+/** One item, drawn. `update` touches only what differs. */
+export interface Card {
+  readonly element: HTMLElement;
+  update(item: Item): void;
+}
+
+export function makeCard(item: Item, desk: Desk): Card {
+  switch (item.kind) {
+    case "userMessage":
+      return new UserCard(desk);
+    case "thought":
+      return new ThoughtCard();
+    case "answer":
+      return new AnswerCard();
+    case "toolCall":
+      return new ToolCard(desk);
+    case "plan":
+      return new PlanCard();
+    case "notice":
+      return new NoticeCard(desk);
+  }
+}
+
+class UserCard implements Card {
+  readonly element = h("article", { class: "card user", "aria-label": "You" });
+
+  constructor(private readonly desk: Desk) {}
+
+  update(item: Item): void {
+    const message = item as UserMessage;
+    this.element.replaceChildren(
+      h("div", { class: "text" }, message.text),
+      ...message.attachments.map((each) => this.attachment(each)),
+      ...(message.steer ? [h("div", { class: "aside" }, "said into the running turn")] : []),
+    );
+  }
+
+  private attachment(attachment: Attachment): HTMLElement {
+    const line = attachment.startLine;
+    return button(
+      label(attachment),
+      () => this.desk.post({ type: "openFile", path: attachment.path, line }),
+      {
+        class: "chip",
+      },
+    );
+  }
+}
+
+/** A short name for what goes with a prompt. */
+export function label(attachment: {
+  path: string;
+  startLine?: number | null;
+  endLine?: number | null;
+  kind: string;
+}): string {
+  const name = attachment.path.split(/[\\/]/).pop() ?? attachment.path;
+  const { startLine, endLine } = attachment;
+  if (!startLine) return name;
+  return startLine === endLine || !endLine ? `${name}:${startLine}` : `${name}:${startLine}–${endLine}`;
+}
+
+class AnswerCard implements Card {
+  private readonly markdown = new Markdown();
+  readonly element = h("article", { class: "card answer", "aria-label": "Amanu" }, this.markdown.element);
+
+  update(item: Item): void {
+    this.markdown.update((item as Answer).text, false);
+  }
+}
+
+class ThoughtCard implements Card {
+  private readonly markdown = new Markdown();
+  private readonly subject = h("span", { class: "subject" });
+  private readonly details = h(
+    "details",
+    { ontoggle: () => this.draw() },
+    h("summary", {}, this.subject),
+    this.markdown.element,
+  );
+  readonly element = h("article", { class: "card thought", "aria-label": "Thought" }, this.details);
+  private text = "";
+
+  update(item: Item): void {
+    const thought = item as Thought;
+    this.text = thought.text;
+    setText(this.subject, thought.subject || subject(thought.text) || "Thinking");
+    this.draw();
+  }
+
+  /** What is folded away costs nothing. */
+  private draw(): void {
+    if (this.details.open) this.markdown.update(this.text, false);
+  }
+}
+
+/** The latest bold heading of a thought that still grows: what it is about now. */
+export function subject(text: string): string {
+  const found = [...text.matchAll(/^\*\*([^*\n]+)\*\*\s*$/gm)].pop();
+  return found?.[1]?.trim() ?? "";
+}
+
+class PlanCard implements Card {
+  readonly element = h("article", { class: "card plan", "aria-label": "Plan" });
+
+  update(item: Item): void {
+    const marks = { pending: "○", inProgress: "◐", completed: "●" };
+    const words = { pending: "to do", inProgress: "in progress", completed: "done" };
+    this.element.replaceChildren(
+      h(
+        "ul",
+        {},
+        ...(item as Plan).entries.map((entry) =>
+          h(
+            "li",
+            { class: entry.status },
+            h("span", { class: "mark", "aria-label": words[entry.status] }, marks[entry.status]),
+            entry.text,
+          ),
+        ),
+      ),
+    );
+  }
+}
+
+class NoticeCard implements Card {
+  readonly element = h("article", { class: "card notice" });
+
+  constructor(private readonly desk: Desk) {}
+
+  update(item: Item): void {
+    const notice = item as Notice;
+    this.element.className = `card notice ${notice.level}`;
+    this.element.setAttribute("aria-label", notice.level === "info" ? "Notice" : notice.level);
+    const needsKey = notice.code === "authRequired" || notice.code === "authFailed";
+    this.element.replaceChildren(
+      h("span", {}, notice.text),
+      ...(needsKey
+        ? [button("Set API key…", () => this.desk.post({ type: "action", action: "setKey" }))]
+        : []),
+    );
+  }
+}

@@ -1,0 +1,18 @@
+import type { Folded } from "../../fold";
+import type { Approval, Proposal } from "../../protocol";
+import type { ToHost } from "../messages";
+
+/** What a card may know and do: the session as it is, and a way to tell the extension. */
+export interface Desk {
+  readonly session: Folded;
+  post(message: ToHost): void;
+}
+
+export function approvalOf(desk: Desk, toolCallId: string): Approval | undefined {
+  return desk.session.state.approvals.find((each) => each.toolCallId === toolCallId);
+}
+
+export function proposalOf(desk: Desk, proposalId: string | null): Proposal | undefined {
+  if (proposalId === null) return undefined;
+  return desk.session.state.proposals.find((each) => each.proposalId === proposalId);
+}

@@ -1,0 +1,103 @@
+import type { Approval, Hunk, HunkState, Proposal, ProposedFile } from "../../protocol";
+import type { Desk } from "./desk";
+import { button, h } from "./dom";
+
+/** Lines of one hunk shown in the chat; the diff editor shows the rest. */
+const LINES = 30;
+
+const STATES: Record<HunkState, string> = {
+  pending: "",
+  accepted: "accepted",
+  applied: "applied",
+  rejected: "rejected",
+  conflicted: "conflict",
+  revertedByPerson: "taken back by you",
+};
+
+/** The changes a call proposes, with a decision for each. */
+export class HunksBox {
+  readonly element = h("div", { class: "hunks", hidden: true });
+  private shown = "";
+
+  constructor(private readonly desk: Desk) {}
+
+  update(proposal: Proposal | undefined, approval: Approval | undefined): void {
+    this.element.hidden = proposal === undefined;
+    const key = proposal ? `${proposal.proposalId} ${proposal.version} ${approval !== undefined}` : "";
+    if (key === this.shown) return;
+    this.shown = key;
+    this.element.replaceChildren(
+      ...(proposal ? proposal.files.map((file) => this.file(proposal, file, approval !== undefined)) : []),
+    );
+  }
+
+  private file(proposal: Proposal, file: ProposedFile, asked: boolean): HTMLElement {
+    const name = file.path.split(/[\\/]/).pop() ?? file.path;
+    const open = file.hunks.some((hunk) => hunk.state === "pending" || hunk.state === "conflicted");
+    const what = { edit: "", create: " (new file)", delete: " (deleted)" }[file.change];
+    return h(
+      "details",
+      { class: "file", open: asked || open },
+      h(
+        "summary",
+        {},
+        h("span", { class: "path", title: file.path }, name + what),
+        h("span", { class: "stat" }, `+${file.added} −${file.removed}`),
+        file.unsaved && h("span", { class: "aside" }, "not saved yet"),
+        button(
+          "Show diff",
+          () => this.desk.post({ type: "openDiff", proposalId: proposal.proposalId, path: file.path }),
+          { class: "link", "aria-label": `Show the diff of ${name}` },
+        ),
+      ),
+      ...file.hunks.map((hunk) => this.hunk(proposal, hunk)),
+    );
+  }
+
+  private hunk(proposal: Proposal, hunk: Hunk): HTMLElement {
+    const decide = (decision: "accept" | "reject") => () =>
+      this.desk.post({
+        type: "hunks",
+        proposalId: proposal.proposalId,
+        version: proposal.version,
+        hunks: [{ hunkId: hunk.hunkId, decision }],
+      });
+    const where = `line ${hunk.oldStart}`;
+    const open = hunk.state === "pending" || hunk.state === "conflicted";
+    const state = STATES[hunk.state] + (hunk.editedByPerson ? ", with your changes" : "");
+    return h(
+      "div",
+      { class: `hunk ${hunk.state}`, role: "group", "aria-label": `Change at ${where}` },
+      lines(hunk),
+      h(
+        "div",
+        { class: "row" },
+        h("span", { class: "where" }, where),
+        open &&
+          button(hunk.state === "conflicted" ? "Try again" : "Accept", decide("accept"), { class: "accept" }),
+        open && button("Reject", decide("reject"), { class: "reject" }),
+        state !== "" && h("span", { class: "aside" }, hunk.reason ? `${state}: ${hunk.reason}` : state),
+      ),
+    );
+  }
+}
+
+function lines(hunk: Hunk): HTMLElement {
+  const block = h("pre", { tabindex: "0", "aria-label": "The change" });
+  const all = [
+    ...split(hunk.oldText).map((line) => ["removed", "−", line] as const),
+    ...split(hunk.newText).map((line) => ["added", "+", line] as const),
+  ];
+  for (const [kind, sign, line] of all.slice(0, LINES))
+    block.append(h("span", { class: kind }, `${sign} ${line}\n`));
+  if (all.length > LINES)
+    block.append(h("span", { class: "more" }, `  … ${all.length - LINES} more lines in the diff`));
+  return block;
+}
+
+function split(text: string): string[] {
+  if (text === "") return [];
+  const found = text.split(/\r\n|\r|\n/);
+  if (found.at(-1) === "") found.pop();
+  return found;
+}

@@ -1,0 +1,134 @@
+import { makeCard, type Card } from "./cards";
+import type { Desk } from "./desk";
+import { h } from "./dom";
+
+/** Cards in the document at most, and by how many the window moves. A session may have thousands of items. */
+export const SHOWN = 120;
+const STEP = 40;
+/** Pixels from an end that count as being there. */
+const NEAR = 48;
+
+/** The conversation: a window of cards over the items, following the end until the person scrolls away. */
+export class List {
+  readonly element = h("div", { class: "list", role: "feed", "aria-label": "Conversation", tabindex: "0" });
+  private cards = new Map<string, Card>();
+  /** The first item shown, while the person looks elsewhere than the end. */
+  private firstId: string | undefined;
+  private following = true;
+  private asked = false;
+
+  constructor(private readonly desk: Desk) {
+    this.element.addEventListener("scroll", () => this.scrolled(), { passive: true });
+  }
+
+  /** Another session, or the same anew. */
+  reset(): void {
+    this.cards.clear();
+    this.element.replaceChildren();
+    this.following = true;
+    this.firstId = undefined;
+    this.asked = false;
+    this.update(new Set());
+  }
+
+  /** Draw what changed: `touched` are the items whose card may look different now. */
+  update(touched: Set<string>): void {
+    this.element.classList.toggle("empty", this.desk.session.state.items.length === 0);
+    if (this.following) {
+      this.place(touched);
+      this.toEnd();
+    } else this.keeping(() => this.place(touched));
+  }
+
+  /** Earlier items arrived, before the first one. */
+  earlier(): void {
+    this.asked = false;
+    this.keeping(() => this.place(new Set()));
+    this.scrolled();
+  }
+
+  /** The person said something: show the end. */
+  follow(): void {
+    this.following = true;
+    this.update(new Set());
+  }
+
+  show(itemId: string): void {
+    this.cards.get(itemId)?.element.scrollIntoView({ block: "nearest" });
+  }
+
+  get count(): number {
+    return this.cards.size;
+  }
+
+  private place(touched: Set<string>): void {
+    const items = this.desk.session.state.items;
+    const first = this.first();
+    const wanted = items.slice(first, first + SHOWN);
+    this.firstId = wanted[0]?.itemId;
+    const ids = new Set(wanted.map((item) => item.itemId));
+    for (const [id, card] of this.cards) {
+      if (ids.has(id)) continue;
+      card.element.remove();
+      this.cards.delete(id);
+    }
+    let place = this.element.firstElementChild;
+    for (const [at, item] of wanted.entries()) {
+      let card = this.cards.get(item.itemId);
+      const known = card !== undefined;
+      if (card === undefined) {
+        card = makeCard(item, this.desk);
+        this.cards.set(item.itemId, card);
+      }
+      if (!known || touched.has(item.itemId)) card.update(item);
+      card.element.setAttribute("aria-posinset", String(first + at + 1));
+      if (card.element === place) place = place.nextElementSibling;
+      else this.element.insertBefore(card.element, place);
+    }
+  }
+
+  private first(): number {
+    const { items } = this.desk.session.state;
+    const last = Math.max(0, items.length - SHOWN);
+    if (this.following || this.firstId === undefined) return last;
+    return Math.min(this.desk.session.indexOf(this.firstId) ?? last, last);
+  }
+
+  private scrolled(): void {
+    const { scrollTop, scrollHeight, clientHeight } = this.element;
+    const { items, hasEarlier } = this.desk.session.state;
+    const first = this.desk.session.indexOf(this.firstId ?? "") ?? 0;
+    const atEnd = scrollHeight - scrollTop - clientHeight < NEAR;
+    this.following = atEnd && first + SHOWN >= items.length;
+    if (scrollTop < NEAR && first > 0) this.move(Math.max(0, first - STEP));
+    else if (scrollTop < NEAR && first === 0 && hasEarlier && !this.asked && items.length > 0) {
+      this.asked = true;
+      this.desk.post({ type: "earlier" });
+    } else if (atEnd && first + SHOWN < items.length) this.move(first + STEP);
+  }
+
+  private move(first: number): void {
+    this.keeping(() => {
+      this.firstId = this.desk.session.state.items[first]?.itemId;
+      this.place(new Set());
+    });
+  }
+
+  /** Do it without moving what the person looks at. */
+  private keeping(work: () => void): void {
+    const top = this.element.scrollTop;
+    const anchor = [...this.element.children].find(
+      (each) => (each as HTMLElement).offsetTop + (each as HTMLElement).offsetHeight > top,
+    ) as HTMLElement | undefined;
+    const before = anchor?.offsetTop ?? 0;
+    work();
+    if (anchor?.isConnected) {
+      const moved = anchor.offsetTop - before;
+      if (moved !== 0) this.element.scrollTop = top + moved;
+    }
+  }
+
+  private toEnd(): void {
+    this.element.scrollTop = this.element.scrollHeight;
+  }
+}

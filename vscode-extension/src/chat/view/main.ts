@@ -1,0 +1,252 @@
+import { Folded } from "../../fold";
+import type { Event, SessionState } from "../../protocol";
+import type { Action, Hindrance, ToHost, ToView } from "../messages";
+import { announcement } from "./announce";
+import { Composer, type Kept } from "./composer";
+import type { Desk } from "./desk";
+import { button, h, setText } from "./dom";
+import { List } from "./list";
+import { Pickers } from "./pickers";
+import { Sessions } from "./sessions";
+import { Standing } from "./standing";
+
+declare function acquireVsCodeApi(): {
+  postMessage(message: ToHost): void;
+  getState(): Kept | undefined;
+  setState(kept: Kept): void;
+};
+
+export const ACTIONS: Record<Action, string> = {
+  setKey: "Set API key…",
+  logs: "Show logs",
+  restart: "Reconnect",
+  openFolder: "Open folder…",
+  settings: "Open settings",
+  selectModel: "Select model…",
+};
+
+/** The chat view: it folds the events of one session and draws what they changed, at most once a frame. */
+class View implements Desk {
+  session = new Folded(nothing());
+  private readonly api = acquireVsCodeApi();
+  private readonly list = new List(this);
+  private readonly pickers = new Pickers(this);
+  private readonly standing = new Standing(this, (itemId) => this.list.show(itemId));
+  private readonly composer = new Composer(this, (kept) => this.api.setState(kept), [
+    this.pickers.mode,
+    this.pickers.model,
+  ]);
+  private readonly sessions = new Sessions(this, () => this.composer.focus());
+  private readonly title = h("h2", { class: "title" });
+  private readonly hindrance = h("div", { class: "hindrance", role: "alert", hidden: true });
+  private readonly told = h("div", { class: "told", role: "status", hidden: true });
+  private readonly live = h("div", { class: "unseen", "aria-live": "polite" });
+  private events: Event[] = [];
+  private seq = 0;
+  private frame: number | undefined;
+
+  start(): void {
+    document.body.append(
+      h("header", {}, this.title, this.pickers.usage),
+      this.hindrance,
+      this.list.element,
+      this.standing.element,
+      this.told,
+      this.composer.element,
+      this.sessions.element,
+      this.live,
+    );
+    window.addEventListener("message", ({ data }) => this.receive(data as ToView));
+    const kept = this.api.getState();
+    if (kept !== undefined) this.composer.restore(kept);
+    this.post({ type: "ready" });
+  }
+
+  post(message: ToHost): void {
+    this.api.postMessage(message);
+    if (message.type === "prompt") {
+      this.tell(null);
+      this.list.follow();
+    }
+  }
+
+  private receive(message: ToView): void {
+    switch (message.type) {
+      case "session":
+        this.events = [];
+        this.session = new Folded(message.state);
+        this.seq = message.seq;
+        this.list.reset();
+        this.around();
+        this.post({ type: "drawn", seq: this.seq });
+        break;
+      case "events":
+        this.events.push(...message.events);
+        this.seq = message.seq;
+        this.soon();
+        break;
+      case "earlier":
+        this.session.prepend(message.items, message.hasEarlier);
+        this.list.earlier();
+        break;
+      case "models":
+        this.pickers.offer(message.models, message.defaultModelId);
+        break;
+      case "sessions":
+        this.sessions.update(message.sessions, message.current);
+        break;
+      case "showSessions":
+        this.sessions.show();
+        break;
+      case "files":
+        this.composer.files(message.query, message.paths);
+        break;
+      case "attach":
+        this.composer.attach(message.attachment);
+        break;
+      case "hindrance":
+        this.hinder(message.hindrance);
+        break;
+      case "told":
+        this.tell(message);
+        break;
+      case "promptTaken":
+        break;
+      case "promptRefused":
+        if (this.composer.text === "") this.composer.restore(message);
+        break;
+      case "rule":
+        this.checked(message.rule, message.valid, message.explanation);
+        break;
+      case "focus":
+        this.composer.focus();
+        break;
+    }
+  }
+
+  private soon(): void {
+    // a hidden view gets no frames, and must not hold the daemon's stream back
+    if (document.hidden) this.draw();
+    else this.frame ??= requestAnimationFrame(() => this.draw());
+  }
+
+  private draw(): void {
+    if (this.frame !== undefined) cancelAnimationFrame(this.frame);
+    this.frame = undefined;
+    const touched = new Set<string>();
+    let more = false;
+    for (const event of this.events) {
+      this.session.fold(event);
+      for (const id of this.about(event)) touched.add(id);
+      more ||= event.kind !== "itemDelta";
+      const words = announcement(event);
+      if (words !== "") setText(this.live, words);
+    }
+    this.events = [];
+    this.list.update(touched);
+    if (more) this.around();
+    this.post({ type: "drawn", seq: this.seq });
+  }
+
+  /** The items whose card may look different after the event. */
+  private about(event: Event): string[] {
+    switch (event.kind) {
+      case "itemDelta":
+        return [event.itemId];
+      case "itemStarted":
+      case "itemChanged":
+      case "itemCompleted":
+        return [event.item.itemId];
+      case "itemsReplaced":
+        return event.items.map((item) => item.itemId);
+      case "approvalRequested":
+        return [event.approval.toolCallId];
+      case "approvalResolved":
+        return [event.toolCallId];
+      case "proposalChanged":
+        return event.proposal.toolCallIds;
+      case "turnEnded":
+        return this.session.state.items.flatMap((item) =>
+          item.kind === "toolCall" && item.turnId === event.turnId ? [item.itemId] : [],
+        );
+      default:
+        return [];
+    }
+  }
+
+  private around(): void {
+    const { title, sessionId } = this.session.state;
+    setText(this.title, title || (sessionId === "" ? "New session" : "Untitled"));
+    this.pickers.update();
+    this.composer.update();
+    this.standing.update();
+  }
+
+  private hinder(hindrance: Hindrance | null): void {
+    this.hindrance.hidden = hindrance === null;
+    this.hindrance.replaceChildren(
+      ...(hindrance === null ? [] : [h("p", {}, hindrance.text), this.actions(hindrance.actions)]),
+    );
+  }
+
+  private tell(message: Extract<ToView, { type: "told" }> | null): void {
+    const near =
+      message?.near && document.querySelector(`.approval[data-call="${CSS.escape(message.near)}"] .note`);
+    if (near && message) {
+      near.textContent = message.text;
+      return;
+    }
+    this.told.hidden = message === null;
+    this.told.className = `told ${message?.level ?? ""}`;
+    this.told.replaceChildren(
+      ...(message === null
+        ? []
+        : [
+            h("span", {}, message.text),
+            this.actions(message.actions),
+            button("×", () => this.tell(null), { "aria-label": "Dismiss" }),
+          ]),
+    );
+  }
+
+  private actions(actions: Action[]): HTMLElement {
+    return h(
+      "span",
+      { class: "row" },
+      ...actions.map((action) => button(ACTIONS[action], () => this.post({ type: "action", action }))),
+    );
+  }
+
+  private checked(rule: string, valid: boolean, explanation: string): void {
+    for (const box of document.querySelectorAll<HTMLElement>(".approval:not([hidden])")) {
+      if (box.querySelector<HTMLInputElement>("input.rule")?.value !== rule) continue;
+      const note = box.querySelector(".note");
+      if (note) note.textContent = explanation;
+      box.classList.toggle("invalid", !valid);
+    }
+  }
+}
+
+function nothing(): SessionState {
+  return {
+    sessionId: "",
+    title: "",
+    roots: [],
+    mode: "ask",
+    modelId: "",
+    trusted: true,
+    readOnly: false,
+    closed: false,
+    turn: null,
+    lastTurn: null,
+    items: [],
+    hasEarlier: false,
+    approvals: [],
+    proposals: [],
+    queue: [],
+    retry: null,
+    usage: null,
+  };
+}
+
+new View().start();

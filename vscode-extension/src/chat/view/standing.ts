@@ -1,0 +1,97 @@
+import type { TurnEnded } from "../../protocol";
+import type { Desk } from "./desk";
+import { button, h } from "./dom";
+
+const REASONS: Record<TurnEnded["reason"], string> = {
+  completed: "",
+  cancelled: "Stopped.",
+  stepLimit: "Stopped at the limit of steps.",
+  timeLimit: "Stopped at the limit of time.",
+  costLimit: "Stopped at the limit of cost.",
+  loop: "Stopped: it went in circles.",
+  refused: "The model declined.",
+  failed: "The turn failed.",
+  interrupted: "Interrupted: the daemon ended in the middle.",
+};
+
+/** Between conversation and prompt box: what runs, what waits, why the last turn ended, and when it is tried again. */
+export class Standing {
+  readonly element = h("div", { class: "standing" });
+  private timer: ReturnType<typeof setInterval> | undefined;
+
+  constructor(
+    private readonly desk: Desk,
+    private readonly goTo: (itemId: string) => void,
+  ) {}
+
+  update(): void {
+    clearInterval(this.timer);
+    this.timer = undefined;
+    const state = this.desk.session.state;
+    const lines: HTMLElement[] = [];
+    if (state.retry !== null) {
+      const { at, attempt, reason } = state.retry;
+      const line = h("div", { class: "line warning" });
+      const tick = () => {
+        const seconds = Math.max(0, Math.ceil((at - Date.now()) / 1000));
+        line.textContent = `${reason} Attempt ${attempt} ${seconds > 0 ? `in ${seconds} s` : "now"}.`;
+      };
+      tick();
+      this.timer = setInterval(tick, 500);
+      lines.push(line);
+    }
+    const waiting = state.approvals[0];
+    if (waiting !== undefined)
+      lines.push(
+        h(
+          "div",
+          { class: "line waiting" },
+          h("span", { class: "dot" }),
+          h("span", {}, `Waits for you: ${waiting.title}`),
+          button("Show", () => this.goTo(waiting.toolCallId), { class: "link" }),
+        ),
+      );
+    else if (state.turn !== null)
+      lines.push(
+        h(
+          "div",
+          { class: "line running" },
+          h("span", { class: "dot" }),
+          `Working, step ${state.turn.steps + 1}`,
+        ),
+      );
+    else if (state.lastTurn !== null && state.lastTurn.reason !== "completed") {
+      const { reason, message, canContinue } = state.lastTurn;
+      lines.push(
+        h(
+          "div",
+          { class: `line ${reason === "cancelled" ? "" : "warning"}` },
+          h("span", {}, message || REASONS[reason] || reason),
+          canContinue &&
+            button(
+              "Go on",
+              () => this.desk.post({ type: "prompt", text: "Go on.", attachments: [], how: "send" }),
+              { class: "link" },
+            ),
+        ),
+      );
+    }
+    for (const prompt of state.queue)
+      lines.push(
+        h(
+          "div",
+          { class: "line queued" },
+          h("span", { class: "aside" }, "Queued:"),
+          h("span", { class: "text" }, prompt.text),
+          button("×", () => this.desk.post({ type: "unqueue", promptId: prompt.promptId }), {
+            "aria-label": `Take back: ${prompt.text}`,
+          }),
+        ),
+      );
+    if (!state.trusted && state.sessionId !== "")
+      lines.push(
+        h("div", { class: "line aside" }, "This folder is not trusted: its own settings are not read."),
+      );
+    this.element.replaceChildren(...lines);
+  }
+}

@@ -1,0 +1,77 @@
+import * as vscode from "vscode";
+import type { Approvals } from "./approvals";
+import { setKey } from "./auth";
+import type { Panel } from "./chat/panel";
+import type { Daemon } from "./client";
+import { selection } from "./context";
+import type { Desk } from "./desk";
+import type { Mode } from "./protocol";
+
+const MODES: [Mode, string, string][] = [
+  ["plan", "Plan", "reads only"],
+  ["ask", "Ask", "asks before every effect"],
+  ["acceptEdits", "Accept edits", "edits the workspace unasked"],
+  ["auto", "Auto", "asks only what a rule or a command makes it ask"],
+];
+
+/** The commands that are about the session and the set-up; those of the review are in review.ts. */
+export function commands(
+  desk: Desk,
+  daemon: Daemon,
+  panel: Panel,
+  approvals: Approvals,
+  log: vscode.LogOutputChannel,
+): vscode.Disposable[] {
+  const on = (name: string, work: () => unknown) =>
+    vscode.commands.registerCommand(name, () => desk.attempt(async () => work()));
+  const focus = async () => {
+    await vscode.commands.executeCommand("amanu.chat.focus");
+    panel.post({ type: "focus" });
+  };
+  return [
+    on("amanu.focus", focus),
+    on("amanu.new", async () => {
+      await desk.fresh();
+      await focus();
+    }),
+    on("amanu.sessions", async () => {
+      await vscode.commands.executeCommand("amanu.chat.focus");
+      panel.post({ type: "showSessions" });
+    }),
+    on("amanu.stop", () => desk.stop()),
+    on("amanu.attachSelection", async () => {
+      const attachment = selection();
+      if (attachment === undefined)
+        return desk.tell({ level: "info", text: "There is no file to attach from." });
+      await vscode.commands.executeCommand("amanu.chat.focus");
+      panel.post({ type: "attach", attachment });
+      return panel.post({ type: "focus" });
+    }),
+    on("amanu.answer", () => approvals.answer()),
+    on("amanu.setKey", async () => {
+      if (!(await setKey(daemon))) return;
+      desk.tell({ level: "info", text: "The key is kept." });
+      await panel.listModels();
+    }),
+    on("amanu.selectModel", () => selectModel(desk, daemon)),
+    on("amanu.selectMode", async () => {
+      const items = MODES.map(([mode, label, description]) => ({ mode, label, description }));
+      const chosen = await vscode.window.showQuickPick(items, { title: "Mode" });
+      if (chosen) await desk.setMode(chosen.mode);
+    }),
+    on("amanu.restart", () => daemon.restart()),
+    on("amanu.logs", () => log.show()),
+  ];
+}
+
+async function selectModel(desk: Desk, daemon: Daemon): Promise<void> {
+  const { models } = await daemon.request("amanu/model/list", {});
+  const items = models.map((model) => ({
+    label: model.name,
+    description: model.modelId,
+    ...(model.available ? {} : { detail: model.unavailable ?? "not available" }),
+    model,
+  }));
+  const chosen = await vscode.window.showQuickPick(items, { title: "Model", matchOnDescription: true });
+  if (chosen) await desk.setModel(chosen.model.modelId);
+}

@@ -1,0 +1,298 @@
+import { randomUUID } from "node:crypto";
+import * as vscode from "vscode";
+import type { Action, How } from "./chat/messages";
+import { type Daemon, Refused, roots, text } from "./client";
+import type {
+  ApprovalResolveParams,
+  AttachmentInput,
+  Event,
+  EventMessage,
+  HunkDecision,
+  Mode,
+  Proposal,
+  SessionResult,
+  SessionState,
+} from "./protocol";
+import { Session } from "./session";
+
+/** Which session this window showed last. */
+const LAST = "amanu.session";
+
+/** Something to say that is no part of the conversation. */
+export interface Told {
+  level: "info" | "warning" | "error";
+  text: string;
+  /** The tool call it is about. */
+  near?: string;
+  actions?: Action[];
+}
+
+/** The session this window shows, or the draft of one, and the person's intents on it. It decides nothing. */
+export class Desk implements vscode.Disposable {
+  private session: Session | undefined;
+  private draft: SessionState = empty();
+  private creating: Promise<void> | undefined;
+  private readonly events = new vscode.EventEmitter<{ event: Event; seq: number }>();
+  private readonly resets = new vscode.EventEmitter<void>();
+  private readonly words = new vscode.EventEmitter<Told>();
+  /** An event was folded into `state`. */
+  readonly onEvent = this.events.event;
+  /** `state` is another one. */
+  readonly onReset = this.resets.event;
+  readonly onTold = this.words.event;
+
+  constructor(
+    private readonly daemon: Daemon,
+    private readonly memory: vscode.Memento,
+  ) {}
+
+  get state(): SessionState {
+    return this.session?.state ?? this.draft;
+  }
+
+  get seq(): number {
+    return this.session?.lastSeq ?? 0;
+  }
+
+  receive(message: EventMessage): void {
+    this.session?.receive(message);
+  }
+
+  drawn(seq: number): void {
+    this.session?.drawn(seq);
+  }
+
+  tell(told: Told): void {
+    this.words.fire(told);
+  }
+
+  /** Do something that may be refused; a refusal is told in words. */
+  async attempt<T>(work: () => Promise<T>, near?: string): Promise<T | undefined> {
+    try {
+      return await work();
+    } catch (error) {
+      const actions: Action[] = error instanceof Refused ? remedies(error) : ["logs"];
+      this.tell({ level: "error", text: text(error), actions, ...(near ? { near } : {}) });
+      return undefined;
+    }
+  }
+
+  /** The line stands (again): go on with what was shown, or with what this window showed last. */
+  async connected(): Promise<void> {
+    if (this.session !== undefined) return this.session.catchUp();
+    const last = this.memory.get<string>(LAST);
+    if (last === undefined) return;
+    try {
+      await this.open(last);
+    } catch {
+      await this.memory.update(LAST, undefined); // deleted elsewhere: a new one then
+    }
+  }
+
+  async open(sessionId: string): Promise<void> {
+    const result = await this.daemon.request("amanu/session/attach", { sessionId });
+    if (result.state !== null)
+      this.follow({ state: result.state, epoch: result.epoch, fromSeq: result.fromSeq });
+  }
+
+  /** A clean sheet. The session itself is made with the first prompt: nobody wants a list full of empty ones. */
+  async fresh(): Promise<void> {
+    const { mode, modelId } = this.state;
+    await this.leave();
+    this.draft = { ...empty(), mode, modelId };
+    await this.memory.update(LAST, undefined);
+    this.resets.fire();
+  }
+
+  async prompt(said: string, attachments: AttachmentInput[], how: How): Promise<void> {
+    const params = { promptId: randomUUID(), text: said, attachments };
+    if (this.session === undefined) {
+      this.creating ??= this.create().finally(() => {
+        this.creating = undefined;
+      });
+      await this.creating;
+    }
+    const { sessionId, turn } = this.state;
+    if (how === "steer" && turn !== null) {
+      try {
+        await this.daemon.request("amanu/prompt/steer", { ...params, sessionId, turnId: turn.turnId });
+        return;
+      } catch (error) {
+        if (!(error instanceof Refused) || error.data?.kind !== "staleTurn") throw error; // over meanwhile: a new turn
+      }
+    }
+    await this.daemon.request("amanu/prompt/send", { ...params, sessionId });
+  }
+
+  async unqueue(promptId: string): Promise<void> {
+    await this.daemon.request("amanu/prompt/unqueue", { sessionId: this.state.sessionId, promptId });
+  }
+
+  async stop(): Promise<void> {
+    const { sessionId, turn } = this.state;
+    if (turn !== null) await this.daemon.request("amanu/turn/cancel", { sessionId, turnId: turn.turnId });
+  }
+
+  async resolve(answer: Omit<ApprovalResolveParams, "sessionId">): Promise<void> {
+    const { sessionId } = this.state;
+    const result = await this.daemon.request("amanu/approval/resolve", { ...answer, sessionId });
+    if (result.status === "tooSoon") this.tooSoon(answer.toolCallId);
+    if (result.status === "alreadyResolved")
+      this.tell({
+        level: "info",
+        text: `Already ${result.outcome ?? "decided"}${result.client ? ` in ${result.client}` : ""}.`,
+      });
+  }
+
+  /** Decide hunks of the proposal as it was seen. True when they were taken. */
+  async resolveHunks(
+    proposal: Pick<Proposal, "proposalId" | "version">,
+    hunks: HunkDecision[],
+  ): Promise<boolean> {
+    const { proposalId, version } = proposal;
+    const { sessionId } = this.state;
+    const result = await this.daemon.request("amanu/proposal/resolve", {
+      sessionId,
+      proposalId,
+      version,
+      hunks,
+    });
+    if (result.status === "tooSoon") {
+      this.tooSoon(result.proposal.toolCallIds.at(-1) ?? "");
+      return false;
+    }
+    const conflicts = result.proposal.files
+      .flatMap((file) => file.hunks)
+      .filter((hunk) => hunk.state === "conflicted" && hunks.some((each) => each.hunkId === hunk.hunkId));
+    for (const hunk of conflicts.slice(0, 1))
+      this.tell({ level: "warning", text: hunk.reason ?? "The file has changed: nothing was overwritten." });
+    return true;
+  }
+
+  async setMode(mode: Mode): Promise<void> {
+    if (this.session === undefined) this.redraft({ mode });
+    else await this.daemon.request("amanu/session/setMode", { sessionId: this.state.sessionId, mode });
+  }
+
+  async setModel(modelId: string): Promise<void> {
+    if (this.session === undefined) this.redraft({ modelId });
+    else await this.daemon.request("amanu/session/setModel", { sessionId: this.state.sessionId, modelId });
+  }
+
+  async rename(sessionId: string, title: string): Promise<void> {
+    await this.daemon.request("amanu/session/rename", { sessionId, title });
+  }
+
+  async delete(sessionId: string): Promise<void> {
+    if (sessionId === this.state.sessionId) await this.fresh();
+    await this.daemon.request("amanu/session/delete", { sessionId });
+  }
+
+  /** Fetch items before the first one shown. */
+  async earlier(): Promise<{ items: SessionState["items"]; hasEarlier: boolean } | undefined> {
+    const session = this.session;
+    const first = this.state.items[0];
+    if (session === undefined || first === undefined || !this.state.hasEarlier) return undefined;
+    const { sessionId } = this.state;
+    const page = await this.daemon.request("amanu/history/page", {
+      sessionId,
+      beforeItemId: first.itemId,
+      limit: 100,
+    });
+    if (session !== this.session) return undefined;
+    session.items.prepend(page.items, page.hasEarlier);
+    return page;
+  }
+
+  dispose(): void {
+    this.session?.close();
+    for (const each of [this.events, this.resets, this.words]) each.dispose();
+  }
+
+  private async create(): Promise<void> {
+    const folders = roots();
+    if (folders.length === 0) throw new Refused("Open a folder first: Amanu works in one.", undefined);
+    const { mode, modelId } = this.draft;
+    const params = { sessionId: randomUUID(), roots: folders, mode, modelId: modelId || null };
+    this.follow(await this.daemon.request("amanu/session/create", params));
+  }
+
+  private follow(result: SessionResult): void {
+    void this.leave();
+    this.session = new Session(
+      {
+        attach: (sessionId, epoch, sinceSeq) =>
+          this.daemon.request("amanu/session/attach", { sessionId, epoch, sinceSeq }),
+        ack: (sessionId, seq) => this.daemon.notify("amanu/event/ack", { sessionId, seq }),
+      },
+      result,
+      {
+        event: (event, seq) => this.events.fire({ event, seq }),
+        replaced: () => this.resets.fire(),
+        failed: (error) => this.tell({ level: "error", text: text(error), actions: ["restart", "logs"] }),
+      },
+    );
+    void this.memory.update(LAST, result.state.sessionId);
+    this.resets.fire();
+  }
+
+  private async leave(): Promise<void> {
+    const session = this.session;
+    if (session === undefined) return;
+    this.session = undefined;
+    session.close();
+    // the turn, if one runs, goes on
+    const { sessionId } = session.state;
+    await this.daemon.request("amanu/session/detach", { sessionId }).catch(() => undefined);
+  }
+
+  private redraft(change: Partial<SessionState>): void {
+    this.draft = { ...this.draft, ...change };
+    this.resets.fire();
+  }
+
+  private tooSoon(near: string): void {
+    this.tell({
+      level: "info",
+      text: "That came before you could have read it. Look, then answer again.",
+      near,
+    });
+  }
+}
+
+function remedies(error: Refused): Action[] {
+  switch (error.data?.kind) {
+    case "authRequired":
+      return ["setKey"];
+    case "modelNotFound":
+    case "modelUnavailable":
+      return ["selectModel", "setKey"];
+    case "internalError":
+    case "storageError":
+      return ["logs"];
+    default:
+      return [];
+  }
+}
+
+function empty(): SessionState {
+  return {
+    sessionId: "",
+    title: "",
+    roots: roots(),
+    mode: "ask",
+    modelId: "",
+    trusted: vscode.workspace.isTrusted,
+    readOnly: false,
+    closed: false,
+    turn: null,
+    lastTurn: null,
+    items: [],
+    hasEarlier: false,
+    approvals: [],
+    proposals: [],
+    queue: [],
+    retry: null,
+    usage: null,
+  };
+}

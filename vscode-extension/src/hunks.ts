@@ -1,0 +1,136 @@
+import { diffArrays } from "diff";
+import type { Hunk, HunkState } from "./protocol";
+
+/** Where a hunk's new text stands in a composed text: lines, from 0. `lines` may be 0: then before line `start`. */
+export interface Place {
+  hunk: Hunk;
+  start: number;
+  lines: number;
+}
+
+export const OPEN: ReadonlySet<HunkState> = new Set<HunkState>(["pending", "conflicted"]);
+/** What the proposed side of a diff shows: everything that is not refused. */
+export const SHOWN: ReadonlySet<HunkState> = new Set<HunkState>([
+  "pending",
+  "conflicted",
+  "accepted",
+  "applied",
+]);
+/** What stands in the file already. */
+export const DONE: ReadonlySet<HunkState> = new Set<HunkState>(["accepted", "applied"]);
+
+/** The base with those of its hunks that are in one of the states; `own` are the person's own texts, by hunk. */
+export function compose(
+  base: string,
+  hunks: Hunk[],
+  states: ReadonlySet<HunkState>,
+  own: ReadonlyMap<string, string> = new Map(),
+): { text: string; places: Place[] } {
+  const lines = split(base);
+  const made: string[] = [];
+  const places: Place[] = [];
+  let at = 0;
+  for (const hunk of [...hunks].sort((a, b) => begin(a) - begin(b))) {
+    made.push(...lines.slice(at, begin(hunk)));
+    at = begin(hunk) + hunk.oldLines;
+    const chosen = states.has(hunk.state);
+    const text = chosen ? split(own.get(hunk.hunkId) ?? hunk.newText) : lines.slice(begin(hunk), at);
+    places.push({ hunk, start: made.length, lines: text.length });
+    made.push(...text);
+  }
+  made.push(...lines.slice(at));
+  return { text: made.join(""), places };
+}
+
+/** The person's own text of hunks, read from an edited copy of the composed text. */
+export interface Own {
+  texts: Map<string, string>;
+  /** Something was edited outside of every hunk: that cannot be taken. */
+  outside: boolean;
+}
+
+export function ownTexts(composed: string, places: Place[], edited: string): Own {
+  const before = split(composed);
+  const after = split(edited);
+  const texts = new Map<string, string>();
+  const changes = edits(before, after);
+  let outside = false;
+  const touched = new Map<Place, { from: number; shift: number }>();
+  let shift = 0;
+  for (const change of changes) {
+    const place = places.find((each) => change.start >= each.start && change.end <= each.start + each.lines);
+    if (place === undefined || !OPEN.has(place.hunk.state)) outside = true;
+    else {
+      const known = touched.get(place);
+      const grown = change.added - (change.end - change.start);
+      touched.set(place, { from: known?.from ?? place.start + shift, shift: (known?.shift ?? 0) + grown });
+    }
+    shift += change.added - (change.end - change.start);
+  }
+  for (const [place, { from, shift: grown }] of touched) {
+    const text = after.slice(from, from + place.lines + grown).join("");
+    texts.set(place.hunk.hunkId, text);
+  }
+  return { texts, outside };
+}
+
+/** Where open hunks stand in the present text of a file, by their old lines: the person may have edited around them. */
+export function locate(text: string, base: string, hunks: Hunk[]): Place[] {
+  const lines = split(text).map(bare);
+  const { text: expected, places } = compose(base, hunks, DONE);
+  const exact =
+    split(expected).length === lines.length && split(expected).every((line, at) => bare(line) === lines[at]);
+  return places.flatMap((place) => {
+    if (!OPEN.has(place.hunk.state)) return [];
+    if (exact) return [place];
+    const old = split(place.hunk.oldText).map(bare);
+    const start = nearest(lines, old, place.start);
+    return start === undefined ? [] : [{ ...place, start }];
+  });
+}
+
+/** Line index in the base at which a hunk begins. A side with no lines names the line it comes after. */
+function begin(hunk: Hunk): number {
+  return hunk.oldLines === 0 ? hunk.oldStart : hunk.oldStart - 1;
+}
+
+function nearest(lines: string[], wanted: string[], from: number): number | undefined {
+  if (wanted.length === 0) return undefined; // a pure insertion in a text that has moved: nothing to know it by
+  for (let away = 0; away <= lines.length; away++)
+    for (const start of away === 0 ? [from] : [from - away, from + away])
+      if (start >= 0 && wanted.every((line, at) => lines[start + at] === line)) return start;
+  return undefined;
+}
+
+/** Changed regions: lines [start, end) of `before` became `added` lines. Line ends alone are no change. */
+function edits(before: string[], after: string[]): { start: number; end: number; added: number }[] {
+  const found: { start: number; end: number; added: number }[] = [];
+  let at = 0;
+  let open: { start: number; end: number; added: number } | undefined;
+  for (const part of diffArrays(before.map(bare), after.map(bare))) {
+    const count = part.value.length;
+    if (!part.added && !part.removed) {
+      at += count;
+      open = undefined;
+      continue;
+    }
+    if (open === undefined) {
+      open = { start: at, end: at, added: 0 };
+      found.push(open);
+    }
+    if (part.removed) {
+      at += count;
+      open.end = at;
+    } else open.added += count;
+  }
+  return found;
+}
+
+function bare(line: string): string {
+  return line.replace(/[\r\n]+$/, "");
+}
+
+/** Lines with their ends. */
+export function split(text: string): string[] {
+  return text.match(/[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+$/g) ?? [];
+}
