@@ -2,17 +2,19 @@
 
 import os
 import shutil
+import sys
+from pathlib import Path
 
 import pytest
 
 
 def needs(tool: str) -> str:
-    """The path of a program a test cannot do without.
+    """The path of a program a test cannot do without: from the environment the tests run in, else from PATH.
 
     Without it the test is skipped, and the reason printed, on a person's machine; where `CI=true` it fails:
     there, what is not tested is not done.
     """
-    found = shutil.which(tool)
+    found = shutil.which(tool, path=f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}")
     if found is not None:
         return found
     sentence = f"{tool} is not installed, or not on PATH"

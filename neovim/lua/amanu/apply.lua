@@ -148,7 +148,7 @@ end
 ---@param line_end string
 local function set_all(buffer, text, line_end)
   local lines = vim.split(text, line_end, { plain = true })
-  vim.bo[buffer].eol = lines[#lines] == ""
+  vim.bo[buffer].eol = #lines > 1 and lines[#lines] == ""
   if vim.bo[buffer].eol then
     table.remove(lines)
   end

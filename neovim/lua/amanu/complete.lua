@@ -81,10 +81,8 @@ function M.omni(find_start, base)
     local at = before:find('@"?[^%s@]*$') or before:find("^/%S*$")
     return at and at - 1 or -3
   end
-  if vim.startswith(base, "/") then
-    return commands(base)
-  end
-  return mentions(base:sub(2))
+  local words = vim.startswith(base, "/") and commands(base) or mentions(base:sub(2))
+  return { words = words, refresh = "always" }
 end
 
 ---For `:Amanu`.

@@ -42,8 +42,9 @@ local function head()
 end
 M.head = head
 
----@param queue boolean
-local function submit(queue)
+---Send what is written.
+---@param queue boolean After the running turn.
+function M.submit(queue)
   local said = text()
   if said == "" then
     return
@@ -88,15 +89,18 @@ local function make_buffer()
   local function map(modes, key, what, run)
     vim.keymap.set(modes, key, run, { buffer = M.buffer, desc = "Amanu: " .. what })
   end
-  map("n", "<CR>", "send", function()
-    submit(false)
-  end)
-  map({ "n", "i" }, "<C-s>", "send", function()
-    submit(false)
-  end)
-  map({ "n", "i" }, "<C-q>", "send after the running turn", function()
-    submit(true)
-  end)
+  for key, queue in pairs({ ["<CR>"] = false, ["<C-s>"] = false, ["<C-q>"] = true }) do
+    local what = queue and "send after the running turn" or "send"
+    map("n", key, what, function()
+      M.submit(queue)
+    end)
+    if key ~= "<CR>" then
+      vim.keymap.set("i", key, function() -- a list that is open is closed first, or it stays
+        local close = vim.api.nvim_get_mode().mode:find("^i[cx]") and "<C-e>" or ""
+        return ("%s<Cmd>lua require('amanu.prompt').submit(%s)<CR>"):format(close, queue)
+      end, { buffer = M.buffer, expr = true, desc = "Amanu: " .. what })
+    end
+  end
   map("n", "<C-c>", "stop the turn", session.stop)
   map("n", "<C-p>", "earlier prompt", function()
     recall(1)
@@ -104,6 +108,20 @@ local function make_buffer()
   map("n", "<C-n>", "later prompt", function()
     recall(-1)
   end)
+  local menu ---@type string? The person's own 'completeopt', which is global, while they write here.
+  vim.api.nvim_create_autocmd("InsertEnter", {
+    buffer = M.buffer,
+    callback = function()
+      menu = menu or vim.o.completeopt
+      vim.o.completeopt = "menuone,noinsert,noselect" -- a list, and nothing taken from it unasked
+    end,
+  })
+  vim.api.nvim_create_autocmd({ "InsertLeave", "BufLeave" }, {
+    buffer = M.buffer,
+    callback = function()
+      vim.o.completeopt, menu = menu or vim.o.completeopt, nil
+    end,
+  })
   vim.keymap.set("i", "@", "@<C-x><C-o>", { buffer = M.buffer, desc = "Amanu: complete a file" })
   if config.now.keys.approve then
     map("n", config.now.keys.approve, "answer the question", function()

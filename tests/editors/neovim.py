@@ -1,0 +1,152 @@
+"""A real Neovim without a screen, and the hands of a person at it: keys are typed, Lua is asked."""
+
+import json
+import socket
+import subprocess
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+PLUGIN = Path(__file__).parents[2] / "neovim"
+WAIT = 20.0
+"""Seconds for what must happen; a machine under load is slow."""
+
+INIT = r"""
+vim.opt.rtp:prepend(%(plugin)s)
+vim.o.swapfile = false
+vim.g.mapleader = " "
+local setup = vim.json.decode(%(setup)s)
+require("amanu").setup(setup)
+
+-- A person's answers to what `vim.ui` asks, in order: text that a choice must hold, or what to type.
+Asked, Answers, Said = {}, {}, {}
+local function answer()
+  return table.remove(Answers, 1)
+end
+vim.ui.select = function(items, options, chosen)
+  local labels = vim.tbl_map(options.format_item or tostring, items)
+  table.insert(Asked, { prompt = options.prompt, labels = labels })
+  local wanted = answer()
+  for at, label in ipairs(labels) do
+    if wanted and label:find(wanted, 1, true) then
+      return chosen(items[at], at)
+    end
+  end
+  chosen(nil)
+end
+vim.ui.input = function(options, done)
+  table.insert(Asked, { prompt = options.prompt, default = options.default })
+  local typed = answer()
+  done(typed == "<default>" and options.default or typed)
+end
+vim.notify = function(text)
+  table.insert(Said, text)
+end
+
+-- The line to the test: a request and its answer are a line of JSON each.
+Typed = 0
+local server = assert(vim.uv.new_pipe())
+assert(server:bind(%(socket)s))
+server:listen(1, function()
+  local line, unread = assert(vim.uv.new_pipe()), ""
+  server:accept(line)
+  line:read_start(vim.schedule_wrap(function(_, data)
+    unread = unread .. (data or "")
+    if not unread:find("\n$") then
+      return
+    end
+    local given = vim.json.decode(unread, { luanil = { object = true, array = true } })
+    unread = ""
+    local ok, result = xpcall(function()
+      return assert(loadstring(given.code))(unpack(given.arguments, 1, given.count))
+    end, debug.traceback)
+    local answer = ok and { result = result == nil and vim.NIL or result } or { error = result }
+    line:write(vim.json.encode(answer) .. "\n")
+  end))
+end)
+"""
+
+
+class Neovim:
+    """`command` is nvim's path; the editor starts in `folder` with those files open."""
+
+    def __init__(self, command: str, home: Path, folder: Path, files: Sequence[str] = (), **setup: Any) -> None:
+        path = home / "s"
+        init = home / "init.lua"
+        values = {"plugin": json.dumps(str(PLUGIN)), "setup": f"[==[{json.dumps(setup)}]==]", "socket": f"'{path}'"}
+        init.write_text(INIT % values)
+        self.process = subprocess.Popen(
+            [command, "--embed", "--headless", "-i", "NONE", "-u", str(init), *files],
+            cwd=folder,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+        end = time.monotonic() + WAIT
+        while not path.exists():
+            assert time.monotonic() < end and self.process.poll() is None, "Neovim did not start"
+            time.sleep(0.01)
+        self._line = socket.socket(socket.AF_UNIX)
+        self._line.settimeout(WAIT + 10)
+        self._line.connect(str(path))
+        self._answers = self._line.makefile("rb")
+        self._typed = 0
+
+    def lua(self, code: str, *arguments: Any) -> Any:
+        """What that chunk of Lua returns, through JSON; its `...` are the arguments."""
+        given = {"code": code, "arguments": arguments, "count": len(arguments)}
+        self._line.sendall(json.dumps(given).encode() + b"\n")
+        answer = json.loads(self._answers.readline())
+        assert "error" not in answer, answer["error"]
+        return answer["result"]
+
+    def keys(self, keys: str) -> None:
+        """As typed, in Neovim's notation; returns when they have worked."""
+        self._typed += 1
+        self.lua("vim.api.nvim_input(...)", f"{keys}<Cmd>lua Typed = {self._typed}<CR>")
+        self.until("Typed == ...", self._typed)
+
+    def until(self, condition: str, *arguments: Any) -> Any:
+        """Wait until that Lua expression is true; its value. What the person would see is told when it never is."""
+        end = time.monotonic() + WAIT
+        while not (found := self.lua(f"return {condition}", *arguments)):
+            assert time.monotonic() < end, (
+                f"never: {condition}\n{self.chat()}\nsaid: {self.lua('return Said')}\n"
+                f"{self.lua('return vim.fn.execute([[messages]])')}"
+            )
+            time.sleep(0.01)
+        return found
+
+    def wait_for_answers(self) -> None:
+        """Half a second after a question, answers are taken."""
+        self.until("#require('amanu.session').state.approvals > 0")
+        time.sleep(0.55)
+
+    def chat(self) -> str:
+        """The text of the chat buffer."""
+        return self.lua(
+            "local b = require('amanu.view').buffer "
+            "return b and table.concat(vim.api.nvim_buf_get_lines(b, 0, -1, true), '\\n') or ''"
+        )
+
+    def text(self) -> str:
+        """The current buffer, lines joined by line feeds."""
+        return self.lua("return table.concat(vim.api.nvim_buf_get_lines(0, 0, -1, true), '\\n')")
+
+    def answer(self, *answers: str) -> None:
+        """What the person will choose and type at the next questions of `vim.ui`."""
+        self.lua("vim.list_extend(Answers, {...})", *answers)
+
+    def close(self) -> None:
+        self._answers.close()
+        self._line.close()
+        if self.process.poll() is None:
+            self.process.terminate()
+            try:
+                self.process.wait(5)
+            except subprocess.TimeoutExpired:
+                self.process.kill()
+                self.process.wait()
+        assert self.process.stdin is not None
+        self.process.stdin.close()

@@ -1,0 +1,426 @@
+"""The plugin in a real Neovim, against a real daemon with the scripted model."""
+
+import json
+import os
+import random
+import signal
+import socket
+import struct
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from amanu.home import find_home
+from amanu.sockets import socket_path
+from amanu.tools.visible import visible
+from editors.neovim import Neovim
+from needs import needs
+
+FIXTURES = sorted((Path(__file__).parents[2] / "protocol" / "fixtures").glob("*.json"))
+SHOP = """\
+LIMIT = 5000
+
+
+def subtotal(items):
+    return sum(item.price for item in items)
+
+
+def unrelated():
+    return None
+
+
+def shipping(amount):
+    return 0 if amount > LIMIT else 490
+"""
+FIXED = SHOP.replace("item.price for", "item.price * item.quantity for").replace("amount > LIMIT", "amount >= LIMIT")
+MINE = FIXED.replace("else 490", "else 500")
+
+Start = Callable[..., Neovim]
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    folder = tmp_path / "project"
+    folder.mkdir()
+    return folder
+
+
+@pytest.fixture
+def start(tmp_path: Path, folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Start]:
+    """Starts Neovim in `folder` with a script for its model; afterwards no process is left."""
+    nvim = needs("nvim")
+    started: list[Neovim] = []
+
+    def begin(*files: str, steps: list[dict[str, Any]] | None = None, **setup: Any) -> Neovim:
+        script = tmp_path / "script.json"
+        script.write_text(json.dumps(steps or []))
+        serve = tmp_path / "amanu"
+        serve.write_text(f'#!/bin/sh\nexec "{sys.executable}" -P -m amanu "$@"\n')
+        serve.chmod(0o755)
+        settings = {"cmd": [str(serve), "serve"], "model": f"scripted:{script}", **setup}
+        home = tmp_path_factory.mktemp("v")  # a socket's path is short
+        editor = Neovim(nvim, home, folder, files, **settings)
+        started.append(editor)
+        return editor
+
+    yield begin
+    for editor in started:
+        editor.close()
+    if (pid := daemon_pid()) is not None:
+        os.kill(pid, signal.SIGTERM)
+
+
+def daemon_pid() -> int | None:
+    """The process that listens on the socket of this test's home."""
+    with socket.socket(socket.AF_UNIX) as link:
+        try:
+            link.connect(str(socket_path(find_home())))
+        except OSError:
+            return None
+        return struct.unpack("3i", link.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))[0]
+
+
+def write(name: str, content: str) -> dict[str, Any]:
+    return {"tool": "write_file", "arguments": {"path": name, "content": content}}
+
+
+def edit(name: str, old: str, new: str) -> dict[str, Any]:
+    return {"tool": "edit_file", "arguments": {"path": name, "old_text": old, "new_text": new}}
+
+
+STATE = "require('amanu.session').state"
+ENDED = f"{STATE} and {STATE}.lastTurn and {STATE}.lastTurn.reason"
+WAITS = "#vim.api.nvim_get_autocmds({ event = 'CmdwinLeave' }) > 0"
+OPEN = "#require('amanu.hunks').all()"
+
+
+# The main job ----------------------------------------------------------------------------------------------------
+
+
+def test_prompt_stream_approval_hunks_and_undo(start: Start, folder: Path) -> None:
+    file = folder / "shop.py"
+    file.write_text(SHOP)
+    run: dict[str, Any] = {"tool": "run_shell_command", "arguments": {"command": "echo checked"}}
+    again: dict[str, Any] = {"tool": "run_shell_command", "arguments": {"command": "echo no"}}
+    steps: list[dict[str, Any]] = [
+        {"thought": "**Two mistakes**\n\nboth small", "text": "This fixes both:", "chunk": 4, "delay_ms": 5},
+    ]
+    steps[0]["calls"] = [write("shop.py", FIXED)]
+    steps += [
+        {"expect": "changed by the person", "text": "Checking.", "calls": [run]},
+        {"expect": "checked", "calls": [again]},
+        {"expect": "not today", "text": "Done, and `echo no` was not run."},
+    ]
+    vim = start("shop.py", steps=steps)
+    vim.keys(":Amanu<CR>")
+    vim.keys("Fix @shop.py<C-s>")
+    vim.until("#vim.api.nvim_buf_get_lines(require('amanu.view').buffer, 0, -1, true) > 4")
+    vim.until(f"#({STATE} or {{ approvals = {{}} }}).approvals > 0")
+    chat = vim.chat()
+    assert "## You\nFix @shop.py\n" in chat
+    assert "▸ Thought: Two mistakes\n│ **Two mistakes**\n│ \n│ both small\n" in chat
+    assert "This fixes both:\n" in chat
+    assert "? waits for your answer" in chat
+    assert "┆ -    return sum(item.price for item in items)" in chat
+    assert vim.lua("return vim.api.nvim_get_mode().mode .. vim.bo.filetype") == "iamanu-prompt"  # nothing took the focus
+    assert file.read_text() == SHOP
+
+    vim.keys("<Esc><C-w>h]a")
+    assert vim.lua("return vim.api.nvim_win_get_cursor(0)[1]") == 5
+    assert vim.text() + "\n" == SHOP  # proposals are virtual
+    if vim.lua(f"return (vim.uv.clock_gettime('realtime').sec * 1000) - {STATE}.approvals[1].askedAt < 300"):
+        vim.keys("<Space>aa")  # a key meant for something else
+        vim.until("vim.iter(Said):any(function(each) return each:find('too soon') ~= nil end)")
+        assert vim.lua(f"return {OPEN}") == 2
+    vim.wait_for_answers()
+    vim.keys("<Space>aa")
+    vim.until(f"{OPEN} == 1")
+    vim.keys("]a")
+    assert vim.lua("return vim.api.nvim_win_get_cursor(0)[1]") == 13
+    vim.keys("<Space>ae")
+    vim.until("vim.api.nvim_buf_get_name(0):find('amanu://hunk')")
+    vim.keys(":s/490/500/<CR>:w<CR>")
+    vim.until(f"{OPEN} == 0")
+    assert vim.lua("return vim.fs.basename(vim.api.nvim_buf_get_name(0))") == "shop.py"
+    assert vim.text() + "\n" == MINE
+    assert file.read_text() == MINE
+    assert vim.lua("return vim.bo.modified") is False
+
+    vim.wait_for_answers()  # the command: allowed for the session, the rule shown and agreed to
+    vim.answer("Yes, for this session", "<default>")
+    vim.keys("<C-w>l:Amanu /approve<CR>")
+    vim.until(f"({STATE}.approvals[1] or {{}}).title == 'Run echo no'")
+    assert vim.lua("return Asked[2].default") == "run_shell_command(echo checked)"
+    assert "because: no rule allows it" in vim.lua("return Asked[1].prompt")
+    vim.wait_for_answers()
+    vim.answer("No, and say why", "not today")
+    vim.keys(":Amanu /approve<CR>")
+    vim.until(f"({ENDED}) == 'completed'")
+    assert "rejected by Neovim: not today" in vim.chat()
+    assert vim.chat().rstrip().endswith("Done, and `echo no` was not run.")
+
+    vim.lua("vim.cmd.wincmd('h')")
+    vim.keys("u")  # each decision is one undo step of its own
+    assert vim.text() + "\n" == SHOP.replace("item.price for", "item.price * item.quantity for")
+    vim.keys("u")
+    assert vim.text() + "\n" == SHOP
+
+
+def test_stop_steer_queue_and_what_sessions_can(start: Start, folder: Path) -> None:
+    slow = {"text": "word " * 60, "chunk": 5, "delay_ms": 20}
+    steps: list[dict[str, Any]] = [slow, {"expect": "be brief", "text": "Brief."}, slow, {"text": "Second."}]
+    vim = start(steps=steps)
+    vim.keys(":Amanu talk<CR>")
+    vim.until(f"{STATE} and {STATE}.turn and {STATE}.items[2]")
+    vim.keys(":Amanu be brief<CR>")  # into the running turn
+    vim.keys(":Amanu /queue and then?<CR>")
+    vim.until(f"#{STATE}.queue == 1")
+    vim.until(f"vim.iter({STATE}.items):any(function(item) return item.text == 'Brief.' end)")
+    vim.until(f"#{STATE}.queue == 0 and {STATE}.turn")  # the queued one runs
+    assert "## You, into the running turn\nbe brief" in vim.chat()
+    vim.keys(":Amanu /stop<CR>")
+    vim.until(f"({ENDED}) == 'cancelled'")
+    vim.keys(":Amanu /mode plan<CR>")
+    vim.until(f"{STATE}.mode == 'plan'")
+    vim.keys(":Amanu /rename A talk<CR>")
+    vim.until(f"{STATE}.title == 'A talk'")
+    first = vim.lua(f"return {STATE}.sessionId")
+    vim.keys(":Amanu /new<CR>")
+    vim.until(f"{STATE}.sessionId ~= ...", first)
+    vim.answer("A talk", "Resume")
+    vim.keys(":Amanu /sessions<CR>")
+    vim.until(f"{STATE}.sessionId == ...", first)
+    vim.until("require('amanu.view').status():find('plan')")
+    vim.answer("A talk", "Delete", "Yes, delete it")
+    vim.keys(":Amanu /sessions<CR>")
+    vim.until(f"{STATE} == nil")
+    vim.answer("scripted")
+    vim.keys(":Amanu /model<CR>")
+    vim.until("Asked[#Asked].prompt:find('^Model')")
+
+
+def test_a_selection_goes_along_and_files_complete(start: Start, folder: Path) -> None:
+    (folder / "shop.py").write_text(SHOP)
+    (folder / "with blank.txt").write_text("x")
+    vim = start("shop.py", steps=[{"expect": "unsaved words", "text": "Seen."}])
+    vim.keys("4Gounsaved words<Esc>:4,5Amanu What is this?<CR>")
+    vim.until(f"({ENDED}) == 'completed'")
+    assert "┆ with selection shop.py:4-5" in vim.chat()
+    assert vim.chat().rstrip().endswith("Seen.")
+    assert vim.lua("return require('amanu.complete').command_line('@sho', 'Amanu @sho')") == ["@shop.py"]
+    assert vim.lua("return require('amanu.complete').command_line('@wit', '')") == ['@"with blank.txt"']
+    vim.keys(":Amanu<CR>")
+    vim.lua("vim.api.nvim_input('see @shp')")
+    vim.until("vim.fn.pumvisible() == 1 and vim.api.nvim_get_current_line() == 'see @shp'")
+    vim.lua("vim.api.nvim_input('<C-n>')")
+    vim.until("vim.api.nvim_get_current_line() == 'see @shop.py'")
+
+
+# Files ------------------------------------------------------------------------------------------------------------
+
+
+def test_a_person_types_meanwhile(start: Start, folder: Path) -> None:
+    file = folder / "notes.txt"
+    file.write_text("one\ntwo\nthree\n")
+    steps: list[dict[str, Any]] = [
+        {"calls": [edit("notes.txt", "two", "TWO")]},
+        {"text": "one done"},
+        {"calls": [edit("notes.txt", "three", "THREE")]},
+        {"text": "two done"},
+    ]
+    vim = start("notes.txt", steps=steps, mode="acceptEdits")
+    vim.lua("require('amanu').command({ args = '', range = 0 }) vim.cmd.stopinsert() vim.cmd.wincmd('h')")
+    vim.until("require('amanu.client').version")
+    say = "require('amanu.session').prompt(..., {})"
+    vim.keys("<Esc>gg0i")  # in insert mode, nothing typed yet: the edit waits
+    vim.lua(say, "first")
+    vim.until(WAITS)
+    assert vim.text() == "one\ntwo\nthree"
+    vim.keys("<Esc>")
+    vim.until(f"({ENDED}) == 'completed'")
+    assert vim.text() == "one\nTWO\nthree"
+    assert file.read_text() == "one\nTWO\nthree\n"
+
+    vim.keys("gg0i")  # and when something was typed, what was typed counts
+    vim.lua(say, "second")
+    vim.until(WAITS)
+    vim.keys("my ")
+    vim.keys("<Esc>")
+    vim.until(f"({ENDED}) == 'completed' and {STATE}.items[#{STATE}.items].text == 'two done'")
+    assert vim.text() == "my one\nTWO\nthree"
+    assert vim.lua("return require('amanu.hunks').all()[1].hunk.state") == "conflicted"
+    assert vim.lua("return vim.bo.modified") is True
+    assert file.read_text() == "one\nTWO\nthree\n"
+    vim.keys("u")
+    assert vim.text() == "one\nTWO\nthree"
+
+
+def test_files_that_are_not_plain(start: Start, folder: Path) -> None:
+    files: dict[str, tuple[bytes, bytes]] = {
+        "mixed.txt": (b"one\r\ntwo\nthree", b"one\r\nTWO\nthree"),
+        "latin.txt": (b"gr\xfc\xdfe\ntwo\n", b"gr\xfc\xdfe\nTWO\n"),
+        "dos.txt": ("ü\r\ntwo\r\n".encode(), "ü\r\nTWO\r\n".encode()),
+        "bom.txt": ("\ufeffü\ntwo\n".encode(), "\ufeffü\nTWO\n".encode()),
+        "noeol.txt": (b"one\ntwo", b"one\nTWO"),
+        "dirty.txt": (b"one\ntwo\n", b"one\ntwo\n"),
+    }
+    for name, (before, _) in files.items():
+        (folder / name).write_bytes(before)
+    calls = [edit(name, "two", "TWO") for name in files]
+    vim = start(*files, steps=[{"calls": calls}, {"text": "Done."}], mode="acceptEdits")
+    vim.lua("for _, name in ipairs({...}) do vim.cmd.edit(name) end", *files)
+    vim.keys("gg0iunsaved <Esc>:Amanu go<CR>")
+    vim.until(f"({ENDED}) == 'completed'")
+    assert vim.text() == "unsaved one\nTWO"
+    for name, (_, after) in files.items():
+        assert (folder / name).read_bytes() == after, name
+    vim.until("vim.fn.getbufline('latin.txt', 2)[1] == 'TWO'")  # written by the daemon, and read again
+    modified = "return vim.iter(vim.api.nvim_list_bufs()):filter(function(b) return vim.bo[b].modified end):map(" \
+        "function(b) return vim.fs.basename(vim.api.nvim_buf_get_name(b)) end):totable()"
+    assert vim.lua(modified) == ["dirty.txt"]
+
+
+def test_apply_gives_exactly_the_text(start: Start, folder: Path) -> None:
+    """Random edits, all line ends; what Python makes of them is what the buffer holds, in one undo step."""
+    chance = random.Random(7)
+    pieces = ["", "a", "ü", "𝒳", "bc", " "]
+    cases: list[dict[str, Any]] = []
+    for _ in range(300):
+        end = chance.choice(["\n", "\r\n"])
+        alphabet = [*pieces, end, end]
+        text = "".join(chance.choices(alphabet, k=chance.randint(1, 12))) + chance.choice(["", end])
+        text = text if end in text and text != end else f"x{end}{text}y{end}"
+        breaks = [at for at in range(len(text) + 1) if text[at - 1 : at + 1] != "\r\n"]
+        places = sorted(chance.choices(breaks, k=chance.choice([2, 2, 4])))
+        edits = [
+            {"start": first, "end": last, "newText": "".join(chance.choices(alphabet, k=chance.randint(0, 4)))}
+            for first, last in zip(places[::2], places[1::2], strict=True)
+        ]
+        new, behind = "", 0
+        for each in edits:
+            new, behind = new + text[behind : each["start"]] + each["newText"], each["end"]
+        cases.append({"text": text, "edits": edits, "new": new + text[behind:]})
+        (folder / f"{len(cases)}.txt").write_bytes(text.encode())
+    vim = start()
+    failed = vim.lua(
+        """
+        local apply, failed = require("amanu.apply"), {}
+        for at, case in ipairs(...) do
+          vim.cmd.edit(at .. ".txt")
+          local path, sha = vim.api.nvim_buf_get_name(0), vim.fn.sha256
+          local params = { path = path, expectedSha256 = sha(case.text), edits = case.edits, save = true }
+          local result = apply.handle(params, function() end)
+          local text = io.open(path, "rb"):read("*a")
+          local right = result.status == "success" and result.sha256 == sha(case.new) and text == case.new
+          local again = apply.handle(params, function() end)
+          if case.text ~= case.new then
+            right = right and again.status == "conflict"
+            vim.cmd("silent undo")
+            right = right and table.concat(vim.api.nvim_buf_get_lines(0, 0, -1, true), "\\n")
+              == (case.text:gsub("\\r\\n", "\\n"):gsub("\\n$", ""))
+          end
+          if not right then
+            table.insert(failed, { case, result, text })
+          end
+          vim.cmd("bwipeout!")
+        end
+        return failed
+        """,
+        cases,
+    )
+    assert not failed
+
+
+# The daemon -------------------------------------------------------------------------------------------------------
+
+
+def test_the_daemon_dies_and_the_view_comes_back(start: Start, folder: Path) -> None:
+    (folder / "shop.py").write_text(SHOP)
+    vim = start("shop.py", steps=[{"text": "Both:", "calls": [write("shop.py", FIXED)]}, {"text": "Done."}])
+    vim.keys(":Amanu fix<CR>")
+    vim.until(f"{STATE} and #{STATE}.approvals > 0")
+    pid = daemon_pid()
+    assert pid is not None
+    os.kill(pid, signal.SIGKILL)
+    vim.until(f"({ENDED}) == 'interrupted'")
+    assert "This" not in vim.lua("return require('amanu.view').status()")
+    vim.until(f"{OPEN} == 2")  # still to be decided
+    vim.keys("<Space>aA")
+    vim.until(f"{OPEN} == 0")
+    assert vim.text() + "\n" == FIXED
+    assert (folder / "shop.py").read_text() == FIXED, vim.lua(f"return {{{STATE}.proposals, Said}}")
+    vim.keys(":Amanu and now?<CR>")
+    vim.until(f"({ENDED}) == 'completed'")
+
+
+def test_health_and_where_the_daemon_may_come_from(start: Start, folder: Path, tmp_path: Path) -> None:
+    program = folder / "amanu"
+    program.write_text("#!/bin/sh\ntouch ran\n")
+    program.chmod(0o755)
+    vim = start()
+    vim.keys(":Amanu<CR>")
+    vim.until("require('amanu.client').version")
+    vim.lua("vim.cmd.stopinsert() vim.cmd('checkhealth amanu')")
+    report = vim.text()
+    assert "connected to the daemon" in report
+    assert "no key for any vendor" in report
+    assert "ERROR" not in report
+    command = "vim.env.PATH = ... require('amanu').setup({}) local found, why = require('amanu.client').command("
+    command += "vim.fn.getcwd()) return found or why"
+    assert "lies in the workspace" in vim.lua(command, f"{folder}:/usr/bin:/bin")
+    found = tmp_path / "bin" / "amanu"
+    found.parent.mkdir()
+    found.write_text("#!/bin/sh\n")
+    found.chmod(0o755)
+    assert vim.lua(command, f"{found.parent}:/usr/bin:/bin") == [str(found), "serve"]
+    assert not (folder / "ran").exists()
+
+
+# What needs no daemon ---------------------------------------------------------------------------------------------
+
+
+def test_the_fold_passes_the_fixtures(start: Start) -> None:
+    fold = """
+    local found = {}
+    for _, path in ipairs(...) do
+      local text = table.concat(vim.fn.readfile(path), "\\n")
+      local fixture = vim.json.decode(text, { luanil = { object = true } })
+      for _, event in ipairs(fixture.events) do
+        require("amanu.fold").fold(fixture.start, event)
+      end
+      for at, item in ipairs(fixture.start.items) do
+        assert(require("amanu.fold").item(fixture.start, item.itemId) == item)
+      end
+      table.insert(found, fixture.start)
+    end
+    return found
+    """
+    found = start().lua(fold, [str(path) for path in FIXTURES])
+    assert len(found) == len(FIXTURES) > 30
+    for path, state in zip(FIXTURES, found, strict=True):
+        expected = json.loads(path.read_text("utf-8"))["expected"]
+        kept = path.stem == "unknown-fields"  # what it does not know, it does not look at
+        assert lean(state, expected if kept else None) == lean(expected), path.stem
+
+
+def lean(value: Any, like: Any = None) -> Any:
+    """Without nulls, which Lua has not, and empty tables alike. With `like`: only what that has."""
+    if isinstance(value, dict):
+        keys: Any = value if like is None else [key for key in value if key in like]  # pyright: ignore
+        pairs = {key: lean(value[key], None if like is None else like[key]) for key in keys if value[key] is not None}  # pyright: ignore
+        return pairs or []
+    if isinstance(value, list):
+        return [lean(each, None if like is None else like[at]) for at, each in enumerate(value)]  # pyright: ignore
+    return value
+
+
+def test_nothing_is_hidden(start: Start) -> None:
+    codes = [code for code in (*range(1, 0x3200), *range(0xD7F0, 0xD800), *range(0xE000, 0x10100), *range(0xDFFF0, 0xE1010))]
+    texts = ["a\r\nb\rc\x1b[31m", *(f"{chr(code)}x" for code in codes)]
+    shown = start().lua("return vim.tbl_map(require('amanu.visible').text, ...)", texts)
+    for text, each in zip(texts, shown, strict=True):
+        assert each == visible(text), ascii(text)
