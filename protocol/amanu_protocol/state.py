@@ -97,6 +97,18 @@ class SessionState(Wire):
             {**dict(self), "items": items, "has_earlier": earlier, "proposals": proposals}, by_name=True
         )
 
+    def lean(self, proposal: Proposal) -> Proposal:
+        """The proposal without the base texts that an earlier version of it already told."""
+        known = next((each for each in self.proposals if each.proposal_id == proposal.proposal_id), None)
+        if known is None:
+            return proposal
+        bases = {file.path: file.base_text for file in known.files}
+        files = [
+            file.model_copy(update={"base_text": None}) if bases.get(file.path) == file.base_text else file
+            for file in proposal.files
+        ]
+        return proposal.model_copy(update={"files": files})
+
     def item(self, item_id: str) -> Item | None:
         """The item of that id, or None. Constant time."""
         at = self._index.get(item_id)

@@ -104,12 +104,12 @@ def workspace_rules(root: Path) -> RuleTexts:
 
 
 def _read(path: Path) -> dict[str, Any]:
+    if not path.is_file():  # a pipe in a workspace would hold us for ever
+        return {}
     try:
         with path.open("rb") as file:
             return tomllib.load(file)
     except FileNotFoundError:
-        return {}
-    except NotADirectoryError:
         return {}
     except tomllib.TOMLDecodeError as error:
         raise AmanuError("invalidParams", f"{path} is not valid TOML: {error}.") from error

@@ -4,7 +4,7 @@ import asyncio
 import contextlib
 import logging
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from amanu.agent import policy, spending
 from amanu.agent.approval import Approvals
 from amanu.agent.prompt import system_prompt
-from amanu.agent.turn import Ending, Turn, run_turn
+from amanu.agent.turn import Ending, Turn
 from amanu.config import Settings
 from amanu.consent import Consent
 from amanu.conversation import User
@@ -21,6 +21,7 @@ from amanu.journal import Journal
 from amanu.mentions import with_attachments
 from amanu.models.families import family
 from amanu.restore import Restored
+from amanu.running import Running
 from amanu.stream import Client, EventStream
 from amanu.tools.registry import make_tools
 from amanu.workspace.overlay import Overlay
@@ -90,12 +91,7 @@ class Session:
         self.emit = EventStream(restored.state, journal, max(restored.epoch + 1, int(time.time() * 1000)))
         self._environment: dict[str, str] = {}
         self._starting = asyncio.Lock()
-        self._task: asyncio.Task[Ending] | None = None
-        """The running turn."""
-        self._end: asyncio.Task[None] | None = None
-        """Sees the turn to its end; never cancelled itself, so that every turn ends, once."""
-        self._stopping = False
-        """The turn was cancelled and has not ended yet."""
+        self._running = Running(self._ended)
         self._said_after: str | None = None
         """The first prompt that came while it was stopping: it does not wait for the person."""
         self._closed = False
@@ -185,10 +181,10 @@ class Session:
                 waits = self._inbox.has(params.prompt_id)
                 turn_id = None if waits else _turn_id(params.prompt_id)
                 result = PromptSendResult(status="queued" if waits else "started", turn_id=turn_id)
-            elif self._task is not None:
+            elif self._running:
                 self._prompt_ids.add(prompt.prompt_id)
                 self._inbox.queue(prompt)
-                if self._stopping and self._said_after is None:
+                if self._running.stopping and self._said_after is None:
                     self._said_after = prompt.prompt_id
                 self._approvals.finish_reviews(client=client.name)
                 result = PromptSendResult(status="queued")
@@ -205,7 +201,7 @@ class Session:
         if params.prompt_id in self._prompt_ids:
             await self.emit.durable()
             return
-        if self._task is None or self.state.turn is None or self.state.turn.turn_id != params.turn_id:
+        if not self._running or self.state.turn is None or self.state.turn.turn_id != params.turn_id:
             raise AmanuError("staleTurn", "That turn is over.", hint="Send it as a new prompt.")
         self._prompt_ids.add(params.prompt_id)
         message = UserMessage(
@@ -228,10 +224,9 @@ class Session:
     async def cancel(self, turn_id: str) -> TurnCancelResult:
         """Stop the turn. When this returns nothing more is written, run or sent for it."""
         self._must_be_writable()
-        if self._end is None or self.state.turn is None or self.state.turn.turn_id != turn_id:
+        if self.state.turn is None or self.state.turn.turn_id != turn_id:
             return TurnCancelResult(status="alreadyEnded")
-        self._stop()
-        await asyncio.wait({self._end}, timeout=CANCEL_SECONDS)
+        await self._running.stop(CANCEL_SECONDS)
         return TurnCancelResult(status="cancelled")
 
     # Deciding ---------------------------------------------------------------------------------------
@@ -293,9 +288,8 @@ class Session:
         """Cancel what runs and let go of the journal. Raises `AmanuError` (storageError) and stays open when something
         could not be saved; `anyway` gives that up."""
         self._closed = True  # nothing starts any more
-        if self._task is not None and self._end is not None:
-            self._stop()
-            await asyncio.wait({self._end})
+        if self._running:
+            await self._running.stop()
         await self._proposals.settled()  # what the person just accepted is in its file, and on record
         async with self._starting:
             try:
@@ -314,7 +308,7 @@ class Session:
 
     @property
     def running(self) -> bool:
-        return self._task is not None
+        return bool(self._running)
 
     # The turn ---------------------------------------------------------------------------------------
 
@@ -368,30 +362,12 @@ class Session:
             cost_before=self._usage.cost_usd or 0.0,
             waited_before=self._approvals.waited,
         )
-        self._task = asyncio.create_task(run_turn(turn), name=f"turn {turn_id}")
-        self._end = asyncio.create_task(self._see_to_its_end(turn, self._task), name=f"end of turn {turn_id}")
+        self._running.start(turn)
         self._services.changed(self)
         return turn_id
 
-    def _stop(self) -> None:
-        """Cancel the turn, once: a second cancellation would cut short what the first one waits for."""
-        if self._task is not None and not self._stopping:
-            self._stopping = True
-            self._task.cancel()
-
-    async def _see_to_its_end(self, turn: Turn, work: "asyncio.Task[Ending]") -> None:
-        try:
-            ending = await work
-        except asyncio.CancelledError:
-            ending = Ending("cancelled")
-        except AmanuError as error:
-            ending = Ending("failed", str(error), can_continue=True, kind=error.kind)
-        except Exception:
-            log.exception("turn %s failed unexpectedly", turn.turn_id)
-            ending = Ending("failed", "An internal error of Amanu ended the turn; see `amanu logs`.", can_continue=True)
+    async def _ended(self, turn: Turn, ending: Ending) -> None:
         self._usage = turn.usage
-        self._task = None
-        self._stopping = False
         said_after, self._said_after = self._said_after, None
         if ending.reason not in ("completed", "cancelled"):
             self._say(turn.turn_id, ending)
@@ -411,7 +387,7 @@ class Session:
         """A queued prompt becomes a turn: `first`, else the oldest. After a cancel or a failure the others wait for
         the person, and for the turn of their next prompt; so do all when it cannot start."""
         async with self._starting:
-            if self._task is not None or self._closed:
+            if self._running or self._closed:
                 return
             prompt = self._inbox.next(self._environment, first)
             if prompt is None:
@@ -438,7 +414,7 @@ class Session:
         return "\n".join(dict.fromkeys(self._proposals.report(call_id) for call_id in calls))
 
     def _proposal_changed(self, proposal: Proposal) -> None:
-        self.emit(ProposalChanged(proposal=_lean(proposal, self.state.proposals)))
+        self.emit(ProposalChanged(proposal=self.state.lean(proposal)))
         if proposal.state == "settled":
             self._approvals.finish_reviews(proposal.proposal_id)
 
@@ -472,19 +448,6 @@ class Session:
 
 def _closed() -> AmanuError:
     return AmanuError("sessionNotFound", "This session was closed a moment ago.", hint="Open it again and repeat that.")
-
-
-def _lean(proposal: Proposal, known: Sequence[Proposal]) -> Proposal:
-    """Without the base texts that went out with an earlier version."""
-    sent = next((each for each in known if each.proposal_id == proposal.proposal_id), None)
-    if sent is None:
-        return proposal
-    bases = {file.path: file.base_text for file in sent.files}
-    files = [
-        file.model_copy(update={"base_text": None}) if bases.get(file.path) == file.base_text else file
-        for file in proposal.files
-    ]
-    return proposal.model_copy(update={"files": files})
 
 
 def _turn_id(prompt_id: str) -> str:

@@ -22,8 +22,8 @@ MAY_IMPORT: dict[str, str] = {
     "amanu.__main__": "*",
     "amanu.serve": "*",
     # fronts
-    "amanu.cli": "sessions session home config auth logs sockets relay daemon tools workspace lsp.server storage agent.policy "
-    "models.registry models.families",
+    "amanu.cli": "sessions session home config auth logs sockets relay daemon tools workspace lsp.server storage "
+    "agent.policy models.registry models.families",
     "amanu.cli.tool": "cli agent consent conversation journal tools workspace home config logs",  # one call, no session
     "amanu.lsp": "sessions session workspace.overlay relay imports",
     "amanu.lsp.early": "lsp.frames",
@@ -35,8 +35,9 @@ MAY_IMPORT: dict[str, str] = {
     # sessions
     "amanu.sessions": "session inbox stream restore journal index home config auth consent agent "
     "models.registry workspace",
-    "amanu.session": "inbox stream restore journal config consent mentions conversation agent tools workspace "
+    "amanu.session": "running inbox stream restore journal config consent mentions conversation agent tools workspace "
     "models.registry models.families",
+    "amanu.running": "agent",
     "amanu.inbox": "restore unheard agent.emit",
     "amanu.stream": "journal conversation",
     "amanu.restore": "journal conversation unheard",

@@ -1,6 +1,5 @@
 """The loop: ask the model → run its calls → feed the results back, until it is done or a limit is met."""
 
-import asyncio
 import time
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import aclosing
@@ -174,10 +173,7 @@ async def _ask_model(turn: Turn, step: int) -> Done:
     reply = Reply(turn.turn_id, step, turn.tools, turn.emit)
     try:
         done = await _show(turn, reply, stream_with_retry(turn.model, request))
-    except asyncio.CancelledError:
-        _keep(turn, step, reply.cut())
-        raise
-    except (ModelError, Repeating):
+    except BaseException:  # cancelled, failed, repeating, or a bug of ours: what was shown is closed
         _keep(turn, step, reply.cut())
         raise
     turn.usage = spending.add(turn.usage, turn.info, done.usage)
