@@ -57,10 +57,10 @@ local function draw(view)
   local help = ("%s accept · %s reject · %s edit · %s %s hunks · q closes"):format(
     keys.accept or "-", keys.reject or "-", keys.edit or "-", keys.previous or "-", keys.next or "-"
   ) -- stylua: ignore
-  for buffer, title in pairs({ [view.left] = "as it is", [view.right] = open .. " open · " .. help }) do
+  for buffer, title in pairs({ [view.left] = "as it is", [view.right] = open .. " open %< · " .. help }) do
     for _, window in ipairs(vim.fn.win_findbuf(buffer)) do
       local name = visible.line(vim.fn.fnamemodify(view.path, ":."), 60)
-      vim.wo[window].winbar = (" %s · %s"):format(name, title):gsub("%%", "%%%%")
+      vim.wo[window].winbar = " " .. name:gsub("%%", "%%%%") .. " · " .. title
     end
   end
   vim.cmd("diffupdate")
@@ -76,7 +76,7 @@ local function make_buffer(view, side)
   vim.keymap.set("n", "q", "<Cmd>tabclose<CR>", { buffer = buffer, nowait = true, desc = "Amanu: close the diff" })
   views[buffer] = view
   view[side] = buffer
-  require("amanu.review").keys(buffer, true)
+  require("amanu.review").keys(buffer)
   vim.api.nvim_create_autocmd("BufWipeout", {
     buffer = buffer,
     callback = function()

@@ -35,7 +35,7 @@ local function wire()
   end
   wired = true
   require("amanu.session").changed = changed
-  require("amanu.client").on_attach = require("amanu.review").draw
+  require("amanu.client").on_attach = require("amanu.review").begin
 end
 
 ---One line for a status line; "" while Amanu is not in use.

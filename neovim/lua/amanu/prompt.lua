@@ -44,7 +44,8 @@ M.head = head
 
 ---Send what is written.
 ---@param queue boolean After the running turn.
-function M.submit(queue)
+---@param typing? boolean The person was in insert mode, and goes on there.
+function M.submit(queue, typing)
   local said = text()
   if said == "" then
     return
@@ -60,6 +61,9 @@ function M.submit(queue)
     require("amanu.commands").run(said)
   else
     session.prompt(said, with, queue)
+    if typing then
+      vim.cmd.startinsert()
+    end
   end
   head()
 end
@@ -95,10 +99,8 @@ local function make_buffer()
       M.submit(queue)
     end)
     if key ~= "<CR>" then
-      vim.keymap.set("i", key, function() -- a list that is open is closed first, or it stays
-        local close = vim.api.nvim_get_mode().mode:find("^i[cx]") and "<C-e>" or ""
-        return ("%s<Cmd>lua require('amanu.prompt').submit(%s)<CR>"):format(close, queue)
-      end, { buffer = M.buffer, expr = true, desc = "Amanu: " .. what })
+      local run = ("<Esc><Cmd>lua require('amanu.prompt').submit(%s, true)<CR>"):format(queue)
+      vim.keymap.set("i", key, run, { buffer = M.buffer, desc = "Amanu: " .. what })
     end
   end
   map("n", "<C-c>", "stop the turn", session.stop)

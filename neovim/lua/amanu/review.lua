@@ -22,8 +22,6 @@ end
 
 ---@type table<integer, amanu.Place[]> Per buffer.
 local places = {}
----@type table<integer, table[]> Mappings of the person that ours hide, per buffer; ours are there while it is set.
-local hidden = {}
 
 ---@param buffer integer
 ---@param place amanu.Place
@@ -127,7 +125,16 @@ function M.draw(buffer)
   for _, open in ipairs(found) do
     table.insert(places[buffer], mark(buffer, open, before[open.hunk.hunkId]))
   end
-  M.keys(buffer, #found > 0)
+  if #found > 0 then
+    M.keys(buffer)
+  end
+end
+
+---A file was shown to the daemon.
+---@param buffer integer
+function M.begin(buffer)
+  M.keys(buffer, "approve")
+  M.draw(buffer)
 end
 
 ---After a change of proposals: all loaded files, or those of one proposal.
@@ -269,36 +276,17 @@ local function actions()
   } -- stylua: ignore
 end
 
----Give the buffer our keys, or take them away again.
+---Give the buffer our keys. They stay: a key that is gone when the person presses it would do something else, to
+---their text.
 ---@param buffer integer
----@param on boolean
-function M.keys(buffer, on)
-  if on == (hidden[buffer] ~= nil) then
-    return
-  end
-  if on then
-    hidden[buffer] = {}
-    vim.api.nvim_buf_call(buffer, function()
-      for _, action in ipairs(actions()) do
-        local key = config.now.keys[action.name]
-        if key then
-          local known = vim.fn.maparg(key, "n", false, true)
-          table.insert(hidden[buffer], { key = key, known = known.buffer == 1 and known or nil })
-          vim.keymap.set("n", key, action.run, { buffer = buffer, desc = "Amanu: " .. action.what })
-        end
-      end
-    end)
-    return
-  end
-  for _, each in ipairs(hidden[buffer]) do
-    pcall(vim.keymap.del, "n", each.key, { buffer = buffer })
-    if each.known then
-      vim.api.nvim_buf_call(buffer, function()
-        vim.fn.mapset("n", false, each.known)
-      end)
+---@param only? string Just that one.
+function M.keys(buffer, only)
+  for _, action in ipairs(actions()) do
+    local key = config.now.keys[action.name]
+    if key and (not only or action.name == only) then
+      vim.keymap.set("n", key, action.run, { buffer = buffer, desc = "Amanu: " .. action.what })
     end
   end
-  hidden[buffer] = nil
 end
 
 ---All open hunks in the quickfix list.

@@ -250,12 +250,44 @@ function M.stop()
   M.ask(methods.turn_cancel, { turnId = turn.turnId })
 end
 
+---Whether the hunks that are decided are in both versions of a proposal, the same.
+---@param seen amanu.Proposal
+---@param now amanu.Proposal
+---@param decisions amanu.HunkDecision[]
+---@return boolean
+local function same(seen, now, decisions)
+  local function texts(proposal)
+    local found = {}
+    for _, file in ipairs(proposal.files) do
+      for _, hunk in ipairs(file.hunks) do
+        found[hunk.hunkId] = { file.path, hunk.oldStart, hunk.oldText, hunk.newText }
+      end
+    end
+    return found
+  end
+  local before, after = texts(seen), texts(now)
+  return vim.iter(decisions):all(function(each)
+    return before[each.hunkId] ~= nil and vim.deep_equal(before[each.hunkId], after[each.hunkId])
+  end)
+end
+
+---@param seen amanu.Proposal As the person saw it. A newer version, whose other hunks have moved on, will do.
 ---@param hunks amanu.HunkDecision[]
----@param proposal amanu.Proposal As the person saw it.
 ---@param done? fun()
-function M.decide(proposal, hunks, done)
+---@param again? boolean
+function M.decide(seen, hunks, done, again)
   client.flush() -- what was typed counts
-  local params = { proposalId = proposal.proposalId, version = proposal.version, hunks = hunks }
+  local params = { proposalId = seen.proposalId, version = seen.version, hunks = hunks }
+  local function failed(_, kind)
+    if kind ~= "proposalConflict" or again then
+      return false
+    end
+    M.ask(methods.proposal_get, { proposalId = seen.proposalId }, function(result)
+      local will_do = same(seen, result.proposal, hunks)
+      M.decide(will_do and result.proposal or seen, hunks, done, true)
+    end)
+    return true
+  end
   M.ask(methods.proposal_resolve, params, function(result)
     if result.status == "tooSoon" then
       return say.now("too soon: it came up less than half a second ago. Look at it, and press again.")
@@ -274,7 +306,7 @@ function M.decide(proposal, hunks, done)
     if done then
       done()
     end
-  end)
+  end, failed)
 end
 
 function M.earlier()
