@@ -78,12 +78,7 @@ export class ApprovalBox {
     });
     const edits = approval.proposalId !== null;
     return [
-      h(
-        "div",
-        { class: "why" },
-        edits ? "Apply this change?" : "Allow this?",
-        h("span", {}, `asked by ${approval.rule}`),
-      ),
+      h("div", { class: "why" }, edits ? "Apply this change?" : "Allow this?", h("span", {}, approval.rule)),
       ...(edits
         ? []
         : [h("pre", { class: "detail", tabindex: "0", "aria-label": "What will happen" }, approval.detail)]),

@@ -71,7 +71,7 @@ class AnswerCard implements Card {
   readonly element = h("article", { class: "card answer", "aria-label": "Amanu" }, this.markdown.element);
 
   update(item: Item): void {
-    this.markdown.update((item as Answer).text, false);
+    this.markdown.update((item as Answer).text);
   }
 }
 
@@ -96,7 +96,7 @@ class ThoughtCard implements Card {
 
   /** What is folded away costs nothing. */
   private draw(): void {
-    if (this.details.open) this.markdown.update(this.text, false);
+    if (this.details.open) this.markdown.update(this.text);
   }
 }
 

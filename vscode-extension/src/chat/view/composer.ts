@@ -26,7 +26,6 @@ export class Composer {
     class: "stop",
     title: "Stop (Escape)",
   });
-  private readonly hint = h("span", { class: "hint" });
   private readonly completion: Completion;
   readonly element: HTMLElement;
   private attachments: AttachmentInput[] = [];
@@ -51,11 +50,7 @@ export class Composer {
         "div",
         { class: "row" },
         ...extra,
-        h("span", { class: "space" }),
-        this.hint,
-        this.stop,
-        this.queue,
-        this.send,
+        h("span", { class: "row buttons" }, this.stop, this.queue, this.send),
       ),
     );
     this.input.addEventListener("input", () => {

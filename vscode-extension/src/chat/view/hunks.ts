@@ -43,7 +43,7 @@ export class HunksBox {
         {},
         h("span", { class: "path", title: file.path }, name + what),
         h("span", { class: "stat" }, `+${file.added} −${file.removed}`),
-        file.unsaved && h("span", { class: "aside" }, "not saved yet"),
+        h("span", { class: "aside" }, decided(file)),
         button(
           "Show diff",
           () => this.desk.post({ type: "openDiff", proposalId: proposal.proposalId, path: file.path }),
@@ -80,6 +80,15 @@ export class HunksBox {
       ),
     );
   }
+}
+
+/** How the decisions on a file's hunks went; "" while there are none. */
+export function decided(file: ProposedFile): string {
+  const count = (state: HunkState) => file.hunks.filter((hunk) => hunk.state === state).length;
+  const words = (["applied", "rejected", "conflicted", "revertedByPerson"] as const)
+    .filter((state) => count(state) > 0)
+    .map((state) => `${count(state)} ${STATES[state]}`);
+  return [...words, ...(file.unsaved ? ["not saved yet"] : [])].join(", ");
 }
 
 function lines(hunk: Hunk): HTMLElement {

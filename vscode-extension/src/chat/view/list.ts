@@ -19,6 +19,8 @@ export class List {
 
   constructor(private readonly desk: Desk) {
     this.element.addEventListener("scroll", () => this.scrolled(), { passive: true });
+    // what stands below may grow and take room
+    new ResizeObserver(() => this.following && this.toEnd()).observe(this.element);
   }
 
   /** Another session, or the same anew. */

@@ -26,8 +26,8 @@ export class Markdown {
   private settled = 0;
   private live: Node[] = [];
 
-  update(text: string, complete: boolean): void {
-    if (text === this.shown && !complete) return;
+  update(text: string): void {
+    if (text === this.shown) return;
     if (!text.startsWith(this.shown.slice(0, this.settled))) this.reset();
     this.shown = text;
     for (const node of this.live) node.parentNode?.removeChild(node);
@@ -38,14 +38,11 @@ export class Markdown {
       this.element.append(...this.live);
       return;
     }
-    for (const [at, block] of blocks(tail).entries()) {
-      const nodes = draw(block.text);
-      this.element.append(...nodes);
-      if (block.settled) this.settled += block.text.length;
-      else this.live.push(...nodes);
-      if (at > 0 && block.settled && this.live.length > 0)
-        throw new Error("a settled block follows a live one");
-    }
+    const [settled, live] = cut(tail);
+    if (settled !== "") this.element.append(...draw(settled));
+    this.settled += settled.length;
+    this.live = draw(live);
+    this.element.append(...this.live);
   }
 
   private reset(): void {
@@ -55,20 +52,17 @@ export class Markdown {
   }
 }
 
-/** The text cut into its top-level blocks; all but the last two are settled. */
-function blocks(text: string): { text: string; settled: boolean }[] {
+/** The text before its last two top-level blocks, which can no longer change, and the rest. */
+function cut(text: string): [settled: string, live: string] {
   const starts = markdown
     .parse(text, {})
     .filter((token) => token.level === 0 && token.nesting >= 0 && token.map !== null)
     .map((token) => token.map?.[0] ?? 0);
-  if (starts.length < 3) return [{ text, settled: false }];
-  const lines = [0];
-  for (let at = text.indexOf("\n"); at >= 0; at = text.indexOf("\n", at + 1)) lines.push(at + 1);
-  const live = lines[starts[starts.length - 2] as number] as number;
-  return [
-    { text: text.slice(0, live), settled: true },
-    { text: text.slice(live), settled: false },
-  ];
+  const line = starts.at(-2);
+  if (starts.length < 3 || line === undefined) return ["", text];
+  let at = 0;
+  for (let passed = 0; passed < line; passed++) at = text.indexOf("\n", at) + 1;
+  return [text.slice(0, at), text.slice(at)];
 }
 
 function draw(text: string): Node[] {

@@ -64,16 +64,17 @@ function price(model: ModelInfo): string {
   return `$${model.inputPrice} in, $${model.outputPrice} out, per million tokens`;
 }
 
-/** One line: how full the context is, and the cost. */
+/** In short: how full the context is, and the cost. */
 export function usageText(usage: Usage): string {
   const share = usage.contextWindow > 0 ? Math.round((100 * usage.contextTokens) / usage.contextWindow) : 0;
   const cost =
     usage.costUsd === null ? "cost not known" : `$${usage.costUsd.toFixed(usage.costUsd < 1 ? 3 : 2)}`;
-  return `${tokens(usage.contextTokens)} of ${tokens(usage.contextWindow)} (${share} %) · ${cost}`;
+  return `${share} % · ${cost}`;
 }
 
 function usageDetail(usage: Usage): string {
   return [
+    `context ${tokens(usage.contextTokens)} of ${tokens(usage.contextWindow)}`,
     `input ${tokens(usage.inputTokens)}`,
     `from the cache ${tokens(usage.cacheReadTokens)}`,
     `into the cache ${tokens(usage.cacheWriteTokens)}`,

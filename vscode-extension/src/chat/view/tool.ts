@@ -24,7 +24,9 @@ export class ToolCard implements Card {
   private readonly state = h("span", { class: "state" });
   private readonly arguments = h("pre", { class: "arguments", "aria-label": "Arguments", tabindex: "0" });
   private readonly output = h("pre", { class: "output", "aria-label": "Output", tabindex: "0" });
+  private readonly open = button("Open the file", () => this.openFile(), { class: "link" });
   private readonly details: HTMLDetailsElement;
+  private path: string | undefined;
   private readonly said = h("div", { class: "said" });
   private readonly approval: ApprovalBox;
   private readonly hunks: HunksBox;
@@ -42,7 +44,7 @@ export class ToolCard implements Card {
       this.stat,
       this.state,
     );
-    this.details = h("details", {}, summary, this.arguments, this.output);
+    this.details = h("details", {}, summary, this.arguments, this.open, this.output);
     this.element = h(
       "article",
       { class: "card tool" },
@@ -67,6 +69,9 @@ export class ToolCard implements Card {
     setText(this.arguments, argumentsText(call));
     growText(this.output, call.output);
     this.arguments.hidden = this.arguments.textContent === "";
+    const path = call.arguments.path;
+    this.path = typeof path === "string" && call.tool !== "list_directory" ? path : undefined;
+    this.open.hidden = this.path === undefined;
     this.output.hidden = call.output === "";
     // live output is worth seeing; what is done folds itself away, unless the person opened or closed it
     if (!this.touched)
@@ -77,19 +82,15 @@ export class ToolCard implements Card {
     this.approval.update(approval, proposal);
   }
 
+  private openFile(): void {
+    if (this.path !== undefined) this.desk.post({ type: "openFile", path: this.path, line: null });
+  }
+
   private remarks(call: ToolCall): HTMLElement[] {
     const remarks: HTMLElement[] = [];
     if (call.error !== null) remarks.push(h("div", { class: "error" }, call.error));
     const decided = call.decision === null ? "" : decision(call.decision);
     if (decided !== "") remarks.push(h("div", { class: "aside" }, decided));
-    const path = call.arguments.path;
-    if (typeof path === "string" && call.effect === "read" && call.state === "succeeded")
-      remarks.push(
-        button("Open", () => this.desk.post({ type: "openFile", path, line: null }), {
-          class: "link",
-          "aria-label": `Open ${path}`,
-        }),
-      );
     return remarks;
   }
 }

@@ -1,0 +1,248 @@
+// @vitest-environment happy-dom
+import { beforeEach, expect, test, vi } from "vitest";
+import type { ToHost } from "../src/chat/messages";
+import { subject } from "../src/chat/view/cards";
+import { decided } from "../src/chat/view/hunks";
+import { List, SHOWN } from "../src/chat/view/list";
+import { Markdown } from "../src/chat/view/markdown";
+import { usageText } from "../src/chat/view/pickers";
+import { decision } from "../src/chat/view/tool";
+import { Folded } from "../src/fold";
+import type { Approval, Decision, Item, SessionState, ToolCall } from "../src/protocol";
+import { state } from "./states";
+
+function draw(text: string): string {
+  const markdown = new Markdown();
+  markdown.update(text);
+  return markdown.element.innerHTML;
+}
+
+const LONG = [
+  "# Title",
+  "",
+  "Some *words* and `code`.",
+  "",
+  "1. one",
+  "",
+  "2. two",
+  "   more",
+  "",
+  "```python",
+  "x = 1",
+  "",
+  "y = '<b>'",
+  "```",
+  "",
+  "> quoted",
+  "",
+  "| a | b |",
+  "|---|---|",
+  "| 1 | 2 |",
+  "",
+  "- last",
+  "",
+  "end",
+].join("\n");
+
+test.each([1, 2, 3, 7, 50])("growing by %i characters ends as drawing at once", (size) => {
+  const growing = new Markdown();
+  for (let end = size; end < LONG.length + size; end += size) growing.update(LONG.slice(0, end));
+  const whole = draw(LONG);
+  expect(growing.element.innerHTML.replaceAll("\n", "")).toBe(whole.replaceAll("\n", ""));
+});
+
+test("what is settled is not drawn again", () => {
+  const markdown = new Markdown();
+  markdown.update("first\n\nsecond\n\nthird\n\n");
+  const first = markdown.element.querySelector("p");
+  markdown.update("first\n\nsecond\n\nthird\n\nfourth");
+  expect(markdown.element.querySelector("p")).toBe(first);
+  markdown.update("another"); // a retried attempt
+  expect(markdown.element.textContent?.trim()).toBe("another");
+});
+
+test.each([
+  ["<script>alert(1)</script>", "script"],
+  ["<img src=x onerror=alert(1)>", "img"],
+  ["![x](https://example.org/x.png)", "img"],
+  ["[x](javascript:alert(1))", "a[href]"],
+  ["[x](command:workbench.action.quit)", "a[href]"],
+  ["[x](file:///etc/passwd)", "a[href]"],
+])("nothing dangerous comes of %s", (text, selector) => {
+  const markdown = new Markdown();
+  markdown.update(text);
+  expect(markdown.element.querySelector(selector)).toBeNull();
+});
+
+test("web links stay, and say where they lead", () => {
+  expect(draw("[x](https://example.org/a)")).toContain('title="https://example.org/a"');
+});
+
+test("the subject of a thought is its latest heading", () => {
+  expect(subject("**One**\n\ntext **bold** text\n\n**Two**\n\nmore")).toBe("Two");
+  expect(subject("no heading")).toBe("");
+});
+
+const CALL: ToolCall = {
+  kind: "toolCall",
+  itemId: "c1",
+  turnId: "t1",
+  tool: "run_shell_command",
+  title: "Run make",
+  effect: "run",
+  arguments: { command: "make" },
+  state: "awaitingApproval",
+  output: "",
+  blob: null,
+  proposalId: null,
+  decision: null,
+  error: null,
+};
+const APPROVAL: Approval = {
+  toolCallId: "c1",
+  title: "Run make",
+  detail: "make",
+  effect: "run",
+  rule: "no rule allows it",
+  scopes: [
+    { scope: "once", rule: "" },
+    { scope: "session", rule: "run_shell_command(make)" },
+  ],
+  proposalId: null,
+  askedAt: 0,
+};
+
+function show(given: Partial<SessionState>) {
+  const posted: ToHost[] = [];
+  const desk = { session: new Folded(state(given)), post: (message: ToHost) => posted.push(message) };
+  const list = new List(desk);
+  document.body.replaceChildren(list.element);
+  list.reset();
+  const find = <E extends HTMLElement>(selector: string) => list.element.querySelector(selector) as E;
+  return { list, desk, posted, find };
+}
+
+beforeEach(() =>
+  vi.stubGlobal(
+    "ResizeObserver",
+    class {
+      observe() {}
+    },
+  ),
+);
+
+test("an approval is answered with the scope and the rule as edited", () => {
+  const { posted, find } = show({ items: [CALL], approvals: [APPROVAL] });
+  expect(find<HTMLInputElement>("input.rule").hidden).toBe(true);
+  find<HTMLSelectElement>("select.scope").value = "session";
+  find("select.scope").dispatchEvent(new Event("change"));
+  expect(find<HTMLInputElement>("input.rule").value).toBe("run_shell_command(make)");
+  find<HTMLInputElement>("input.rule").value = "run_shell_command(make test)";
+  find("button.allow").click();
+  expect(posted).toEqual([
+    {
+      type: "resolve",
+      toolCallId: "c1",
+      decision: "allow",
+      scope: "session",
+      rule: "run_shell_command(make test)",
+      reason: null,
+    },
+  ]);
+});
+
+test("a rejection carries its reason, and no rule", () => {
+  const { posted, find } = show({ items: [CALL], approvals: [APPROVAL] });
+  find<HTMLInputElement>("input.reason").value = " too slow ";
+  find("button.reject").click();
+  expect(posted).toMatchObject([{ decision: "reject", scope: "once", rule: null, reason: "too slow" }]);
+});
+
+test("what is typed stays while the card changes, and the question leaves when it is settled", () => {
+  const { list, desk, find } = show({ items: [CALL], approvals: [APPROVAL] });
+  const reason = find<HTMLInputElement>("input.reason");
+  reason.value = "half a rea";
+  desk.session.fold({ kind: "itemChanged", item: { ...CALL, title: "Run make, now" } });
+  list.update(new Set(["c1"]));
+  expect(find("input.reason")).toBe(reason);
+  desk.session.fold({ kind: "approvalResolved", toolCallId: "c1", decision: decidedBy("person", "allowed") });
+  list.update(new Set(["c1"]));
+  expect(find(".approval").hidden).toBe(true);
+});
+
+function answers(count: number): Item[] {
+  return Array.from({ length: count }, (_, at) => ({
+    kind: "answer",
+    itemId: `a${at}`,
+    turnId: "t",
+    text: `number ${at}`,
+  }));
+}
+
+test("thousands of items are a bounded number of cards, and an update touches its own card only", () => {
+  const { list, desk } = show({ items: answers(2000) });
+  expect(list.count).toBe(SHOWN);
+  expect(list.element.lastElementChild?.textContent).toContain("number 1999");
+  const others = [...list.element.children].slice(0, -1).map((each) => each.innerHTML);
+  const observer = new MutationObserver(() => undefined);
+  for (const child of [...list.element.children].slice(0, -1))
+    observer.observe(child, { subtree: true, childList: true, characterData: true });
+  desk.session.fold({ kind: "itemDelta", itemId: "a1999", text: " and more" });
+  list.update(new Set(["a1999"]));
+  expect(list.element.lastElementChild?.textContent).toContain("number 1999 and more");
+  expect([...list.element.children].slice(0, -1).map((each) => each.innerHTML)).toEqual(others);
+  expect(observer.takeRecords()).toEqual([]);
+  for (const item of answers(2100).slice(2000)) desk.session.fold({ kind: "itemCompleted", item });
+  list.update(new Set());
+  expect(list.count).toBe(SHOWN);
+});
+
+test("withdrawn items leave, earlier ones come in order", () => {
+  const { list, desk } = show({ items: answers(3) });
+  desk.session.fold({ kind: "itemsWithdrawn", itemIds: ["a1"], reason: "" });
+  list.update(new Set());
+  desk.session.prepend(
+    [{ kind: "notice", itemId: "n", turnId: null, level: "info", code: "x", text: "before" }],
+    false,
+  );
+  list.earlier();
+  expect([...list.element.children].map((each) => each.textContent?.trim())).toEqual([
+    "before",
+    "number 0",
+    "number 2",
+  ]);
+});
+
+function decidedBy(by: Decision["by"], outcome: Decision["outcome"], more: Partial<Decision> = {}): Decision {
+  return { outcome, by, client: null, rule: null, scope: null, reason: null, permittedBy: null, ...more };
+}
+
+test.each<[Decision, string]>([
+  [decidedBy("person", "rejected", { client: "Neovim", reason: "no" }), "Rejected by you in Neovim: no"],
+  [decidedBy("rule", "allowed", { rule: "@read" }), ""],
+  [
+    decidedBy("rule", "denied", { rule: "run_shell_command(rm)" }),
+    "Denied by the rule run_shell_command(rm)",
+  ],
+])("who decided", (given, expected) => expect(decision(given)).toBe(expected));
+
+test("how a review went", () => {
+  const hunk = (now: string) => ({ state: now }) as never;
+  const file = { unsaved: true, hunks: [hunk("applied"), hunk("rejected"), hunk("applied")] } as never;
+  expect(decided(file)).toBe("2 applied, 1 rejected, not saved yet");
+});
+
+test("context and cost in short", () => {
+  const usage = {
+    inputTokens: 1,
+    cacheReadTokens: 0,
+    cacheWriteTokens: 0,
+    outputTokens: 0,
+    thoughtTokens: 0,
+    costUsd: 0.1234,
+    contextTokens: 50_000,
+    contextWindow: 200_000,
+  };
+  expect(usageText(usage)).toBe("25 % · $0.123");
+  expect(usageText({ ...usage, costUsd: null })).toBe("25 % · cost not known");
+});
