@@ -83,13 +83,12 @@ class Neovim:
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
         )
-        end = time.monotonic() + WAIT
-        while not path.exists():
-            assert time.monotonic() < end and self.process.poll() is None, "Neovim did not start"
-            time.sleep(0.01)
         self._line = socket.socket(socket.AF_UNIX)
         self._line.settimeout(WAIT + 10)
-        self._line.connect(str(path))
+        end = time.monotonic() + WAIT
+        while self._line.connect_ex(str(path)) != 0:
+            assert time.monotonic() < end and self.process.poll() is None, "Neovim did not start"
+            time.sleep(0.01)
         self._answers = self._line.makefile("rb")
         self._typed = 0
 

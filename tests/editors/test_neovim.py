@@ -110,7 +110,7 @@ def test_prompt_stream_approval_hunks_and_undo(start: Start, folder: Path) -> No
     ]
     steps[0]["calls"] = [write("shop.py", FIXED)]
     steps += [
-        {"expect": "changed by the person", "text": "Checking.", "calls": [run]},
+        {"expect": "the person changed your text", "text": "Checking.", "calls": [run]},
         {"expect": "checked", "calls": [again]},
         {"expect": "not today", "text": "Done, and `echo no` was not run."},
     ]
@@ -278,8 +278,10 @@ def test_files_that_are_not_plain(start: Start, folder: Path) -> None:
     for name, (_, after) in files.items():
         assert (folder / name).read_bytes() == after, name
     vim.until("vim.fn.getbufline('latin.txt', 2)[1] == 'TWO'")  # written by the daemon, and read again
-    modified = "return vim.iter(vim.api.nvim_list_bufs()):filter(function(b) return vim.bo[b].modified end):map(" \
+    modified = (
+        "return vim.iter(vim.api.nvim_list_bufs()):filter(function(b) return vim.bo[b].modified end):map("
         "function(b) return vim.fs.basename(vim.api.nvim_buf_get_name(b)) end):totable()"
+    )
     assert vim.lua(modified) == ["dirty.txt"]
 
 
@@ -295,7 +297,7 @@ def test_apply_gives_exactly_the_text(start: Start, folder: Path) -> None:
         text = text if end in text and text != end else f"x{end}{text}y{end}"
         breaks = [at for at in range(len(text) + 1) if text[at - 1 : at + 1] != "\r\n"]
         places = sorted(chance.choices(breaks, k=chance.choice([2, 2, 4])))
-        edits = [
+        edits: list[dict[str, Any]] = [
             {"start": first, "end": last, "newText": "".join(chance.choices(alphabet, k=chance.randint(0, 4)))}
             for first, last in zip(places[::2], places[1::2], strict=True)
         ]
@@ -418,7 +420,9 @@ def lean(value: Any, like: Any = None) -> Any:
 
 
 def test_nothing_is_hidden(start: Start) -> None:
-    codes = [code for code in (*range(1, 0x3200), *range(0xD7F0, 0xD800), *range(0xE000, 0x10100), *range(0xDFFF0, 0xE1010))]
+    codes = [
+        code for code in (*range(1, 0x3200), *range(0xD7F0, 0xD800), *range(0xE000, 0x10100), *range(0xDFFF0, 0xE1010))
+    ]
     texts = ["a\r\nb\rc\x1b[31m", *(f"{chr(code)}x" for code in codes)]
     shown = start().lua("return vim.tbl_map(require('amanu.visible').text, ...)", texts)
     for text, each in zip(texts, shown, strict=True):

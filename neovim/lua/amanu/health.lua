@@ -2,6 +2,8 @@
 
 local M = {}
 
+local ANSWER_MS = 10000 -- a daemon that has just started imports much
+
 ---@param root string
 local function check_daemon(root)
   local client, config = require("amanu.client"), require("amanu.config")
@@ -29,11 +31,11 @@ local function check_session()
   client.request(require("amanu.protocol").methods.auth_status, {}, function(why, result)
     answer = { why = why, vendors = result and result.vendors or {} }
   end)
-  vim.wait(3000, function()
+  vim.wait(ANSWER_MS, function()
     return answer ~= nil
   end)
   if not answer or answer.why then
-    vim.health.error("the daemon does not answer: " .. (answer and answer.why or "nothing within 3 seconds"))
+    vim.health.error("the daemon does not answer: " .. (answer and answer.why or "nothing within ten seconds"))
     return
   end
   local keys = {}
