@@ -48,9 +48,27 @@ def folder(tmp_path: Path) -> Path:
     return folder
 
 
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """One daemon for these tests, which is what people have; afterwards it is gone."""
+    home = tmp_path_factory.mktemp("h")
+    yield home
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("AMANU_HOME", str(home))
+        if (pid := daemon_pid()) is not None:
+            os.kill(pid, signal.SIGTERM)
+
+
 @pytest.fixture
-def start(tmp_path: Path, folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Start]:
-    """Starts Neovim in `folder` with a script for its model; afterwards no process is left."""
+def start(
+    home: Path,
+    tmp_path: Path,
+    folder: Path,
+    tmp_path_factory: pytest.TempPathFactory,
+    monkeypatch: pytest.MonkeyPatch,
+) -> Iterator[Start]:
+    """Starts Neovim in `folder` with a script for its model; afterwards it is gone."""
+    monkeypatch.setenv("AMANU_HOME", str(home))
     nvim = needs("nvim")
     started: list[Neovim] = []
 
@@ -61,16 +79,14 @@ def start(tmp_path: Path, folder: Path, tmp_path_factory: pytest.TempPathFactory
         serve.write_text(f'#!/bin/sh\nexec "{sys.executable}" -P -m amanu "$@"\n')
         serve.chmod(0o755)
         settings = {"cmd": [str(serve), "serve"], "model": f"scripted:{script}", **setup}
-        home = tmp_path_factory.mktemp("v")  # a socket's path is short
-        editor = Neovim(nvim, home, folder, files, **settings)
+        place = tmp_path_factory.mktemp("v")  # a socket's path is short
+        editor = Neovim(nvim, place, folder, files, **settings)
         started.append(editor)
         return editor
 
     yield begin
     for editor in started:
         editor.close()
-    if (pid := daemon_pid()) is not None:
-        os.kill(pid, signal.SIGTERM)
 
 
 def daemon_pid() -> int | None:
@@ -123,7 +139,7 @@ def test_prompt_stream_approval_hunks_and_undo(start: Start, folder: Path) -> No
     assert "## You\nFix @shop.py\n" in chat
     assert "▸ Thought: Two mistakes\n│ **Two mistakes**\n│ \n│ both small\n" in chat
     assert "This fixes both:\n" in chat
-    assert "? waits for your answer" in chat
+    assert "● ? Edit shop.py · waits for your answer" in chat
     assert "┆ -    return sum(item.price for item in items)" in chat
     assert vim.lua("return { vim.api.nvim_get_mode().mode:sub(1, 1), vim.bo.filetype }") == ["i", "amanu-prompt"]
     assert file.read_text() == SHOP

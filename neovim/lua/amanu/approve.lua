@@ -111,14 +111,12 @@ end
 ---@param approval amanu.Approval
 local function ask(approval)
   view.show() -- the whole of it stands in the chat
-  local detail = visible.line(approval.detail, 120)
-  local title = visible.line(approval.title, 120)
-  local prompt = title == detail and title or ("%s (%s)"):format(title, detail)
-  if approval.proposalId then
-    prompt = title
-  end
+  local run = approval.effect == "run" and "Run " .. visible.line(approval.detail, 160)
   vim.ui.select(choices(approval), {
-    prompt = ("Amanu asks: %s — because: %s"):format(prompt, visible.line(approval.rule, 80)),
+    prompt = ("Amanu asks: %s — because: %s"):format(
+      run or visible.line(approval.title, 120),
+      visible.line(approval.rule, 80)
+    ),
     kind = "amanu-approval",
     format_item = function(choice)
       return choice.label

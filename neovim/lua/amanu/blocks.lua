@@ -11,15 +11,16 @@ local LIVE_BYTES = 4000
 local DIFF_LINES = 60 -- of a proposal; the rest is in the diff view
 local OUTPUT_LINES = 200
 
+---A sign, which stays in sight when the line is long, and words.
 local STATES = {
-  validating = "…",
-  awaitingApproval = "? waits for your answer",
-  scheduled = "…",
-  executing = "… running",
-  succeeded = "✓",
-  failed = "✗ failed",
-  cancelled = "✗ stopped",
-  rejected = "✗ rejected",
+  validating = { "…", "" },
+  awaitingApproval = { "?", " · waits for your answer" },
+  scheduled = { "…", "" },
+  executing = { "…", " · running" },
+  succeeded = { "✓", "" },
+  failed = { "✗", " · failed" },
+  cancelled = { "✗", " · stopped" },
+  rejected = { "✗", " · rejected" },
 }
 
 ---Text of others, as prose: none of its lines looks like one of ours.
@@ -129,7 +130,8 @@ local of = {
     return lines
   end,
   toolCall = function(item, state)
-    local lines = { ("● %s %s%s"):format(visible.line(item.title), STATES[item.state] or item.state, decided(item)) }
+    local sign, words = unpack(STATES[item.state] or { "…", "" })
+    local lines = { ("● %s %s%s%s"):format(sign, visible.line(item.title), words, decided(item)) }
     local proposal
     for _, each in ipairs(state.proposals) do
       proposal = each.proposalId == item.proposalId and each or proposal

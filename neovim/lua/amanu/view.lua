@@ -77,10 +77,10 @@ end
 local function fold_away(at, windows)
   local first = row(at)
   local from, to = blocks.fold(vim.api.nvim_buf_get_lines(M.buffer, first, first + shown[at].count, true))
+  shown[at].folded = from ~= nil
   if not from then
     return
   end
-  shown[at].folded = true
   for _, window in ipairs(windows) do
     vim.api.nvim_win_call(window, function()
       vim.cmd(("silent %d,%dfold"):format(first + from, first + to))
@@ -141,7 +141,7 @@ local function render(id)
       table.insert(shown, { id = id, count = #lines })
       at = #shown
     end
-    if not shown[at].folded then
+    if not (shown[at].folded and blocks.fold(lines)) then
       fold_away(at, M.windows())
     end
   end)
