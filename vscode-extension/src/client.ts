@@ -19,6 +19,8 @@ import {
 
 /** Milliseconds between two attempts to reach the daemon again, and how many before the person is asked. */
 const AGAIN_AFTER = [200, 1000, 3000, 8000];
+/** Milliseconds between two looks whether a program that was missing has come: installed, or set, meanwhile. */
+const LOOK_AFTER = 3000;
 /** A line that held that long, in milliseconds, is worth as many attempts as the first. */
 const STEADY = 30_000;
 
@@ -51,6 +53,8 @@ export class Daemon implements vscode.Disposable {
   private attempts = 0;
   private timer: ReturnType<typeof setTimeout> | undefined;
   private starting: Promise<void> | undefined;
+  /** What was started, to tell whether the settings mean something else now. */
+  private started = "";
   private stopped = false;
 
   /** `resolve` says what to start (daemon.ts), or why nothing can be. */
@@ -80,6 +84,12 @@ export class Daemon implements vscode.Disposable {
     this.client = undefined;
     await old?.stop(2000).catch(() => undefined);
     await this.start();
+  }
+
+  /** The settings may have changed: connect anew if they mean another program or environment. */
+  async reconsider(): Promise<void> {
+    await this.starting;
+    if (JSON.stringify(this.resolve()) !== this.started) await this.restart();
   }
 
   /** Throws `Refused`, in words for the person. */
@@ -114,8 +124,11 @@ export class Daemon implements vscode.Disposable {
 
   private async begin(): Promise<void> {
     const executable = this.resolve();
+    this.started = JSON.stringify(executable);
     if ("missing" in executable) {
       this.set({ status: "missing", message: executable.missing });
+      clearTimeout(this.timer);
+      this.timer = setTimeout(() => void this.start(), LOOK_AFTER);
       return;
     }
     this.set({ status: "starting" });
@@ -170,6 +183,7 @@ export class Daemon implements vscode.Disposable {
   }
 
   private set(connection: Connection): void {
+    if (JSON.stringify(connection) === JSON.stringify(this.connection)) return;
     this.connection = connection;
     if (!this.stopped) this.changed.fire(connection);
   }

@@ -84,8 +84,10 @@ export class Desk implements vscode.Disposable {
     if (last === undefined) return;
     try {
       await this.open(last);
-    } catch {
-      await this.memory.update(LAST, undefined); // deleted elsewhere: a new one then
+    } catch (error) {
+      if (error instanceof Refused && error.data?.kind === "sessionNotFound")
+        await this.memory.update(LAST, undefined); // deleted elsewhere: a new one then
+      else if (this.daemon.connection.status === "ready") throw error; // else it is tried with the next line
     }
   }
 

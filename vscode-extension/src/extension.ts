@@ -55,9 +55,7 @@ export function activate(context: vscode.ExtensionContext): void {
     }),
     // what the daemon hears at the start has changed
     vscode.workspace.onDidGrantWorkspaceTrust(() => daemon.restart()),
-    vscode.workspace.onDidChangeConfiguration((change) => {
-      if (change.affectsConfiguration("amanu.server")) void daemon.restart();
-    }),
+    vscode.workspace.onDidChangeConfiguration(() => daemon.reconsider()),
   );
   void daemon.start();
 }
