@@ -128,7 +128,7 @@ def test_prompt_stream_approval_hunks_and_undo(start: Start, folder: Path) -> No
     steps += [
         {"expect": "the person changed your text", "text": "Checking.", "calls": [run]},
         {"expect": "checked", "calls": [again]},
-        {"expect": "not today", "text": "Done, and `echo no` was not run."},
+        {"expect": "not today", "text": "● not a card\u202e, and `echo no` was not run."},
     ]
     vim = start("shop.py", steps=steps)
     vim.keys(":Amanu<CR>")
@@ -176,7 +176,19 @@ def test_prompt_stream_approval_hunks_and_undo(start: Start, folder: Path) -> No
     vim.keys(":Amanu /approve<CR>")
     vim.until(f"({ENDED}) == 'completed'")
     assert "rejected by Neovim: not today" in vim.chat()
-    assert vim.chat().rstrip().endswith("Done, and `echo no` was not run.")
+    assert vim.chat().rstrip().endswith("\n ● not a card<U+202E>, and `echo no` was not run.")
+    folds = (
+        "local view = require('amanu.view') return vim.api.nvim_win_call(view.windows()[1], function() local f = {} "
+    )
+    folds += (
+        "for l = 1, vim.fn.line('$') do local a = vim.fn.foldclosed(l) if a == l then f[#f + 1] = vim.fn.getline(l) "
+    )
+    folds += "end end return f end)"
+    assert vim.lua(folds) == [
+        "▸ Thought: Two mistakes",
+        "● ✓ Edit shop.py (reviewed by you)",
+        "● ✓ Run echo checked (allowed by Neovim)",
+    ]
 
     vim.lua("vim.cmd.wincmd('h')")
     vim.keys("u")  # each decision is one undo step of its own
@@ -372,6 +384,23 @@ def test_the_daemon_dies_and_the_view_comes_back(start: Start, folder: Path) -> 
     assert (folder / "shop.py").read_text() == FIXED
     vim.keys(":Amanu and now?<CR>")
     vim.until(f"({ENDED}) == 'completed'")
+
+
+def test_another_neovim_finds_what_waits(start: Start, folder: Path) -> None:
+    (folder / "shop.py").write_text(SHOP)
+    vim = start("shop.py", steps=[{"text": "Both:", "calls": [write("shop.py", FIXED)]}, {"text": "Done."}])
+    vim.keys(":Amanu fix<CR>")
+    vim.until(f"{STATE} and #{STATE}.approvals > 0")
+    vim.close()
+    again = start("shop.py")
+    again.keys(":Amanu<CR>")
+    again.until(f"{OPEN} == 2")
+    assert "## You\nfix\n" in again.chat()
+    again.wait_for_answers()
+    again.answer("Accept all of it")
+    again.keys("<Esc>:Amanu /approve<CR>")
+    again.until(f"({ENDED}) == 'completed'")
+    assert (folder / "shop.py").read_text() == FIXED
 
 
 def test_health_and_where_the_daemon_may_come_from(start: Start, folder: Path, tmp_path: Path) -> None:
