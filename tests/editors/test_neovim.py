@@ -190,7 +190,10 @@ def test_prompt_stream_approval_hunks_and_undo(start: Start, folder: Path) -> No
         "● ✓ Run echo checked (allowed by Neovim)",
     ]
 
-    vim.lua("vim.cmd.wincmd('h')")
+    vim.keys("gg/echo checked<CR>:Amanu /output<CR>")
+    vim.until("vim.api.nvim_buf_get_lines(0, 0, 1, true)[1]:find('checked')")
+    vim.keys(":close<CR><C-w>h")
+    vim.until("vim.fs.basename(vim.api.nvim_buf_get_name(0)) == 'shop.py'")
     vim.keys("u")  # each decision is one undo step of its own
     assert vim.text() + "\n" == SHOP.replace("item.price for", "item.price * item.quantity for")
     vim.keys("u")

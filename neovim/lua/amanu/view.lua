@@ -4,9 +4,8 @@
 local blocks = require("amanu.blocks")
 local config = require("amanu.config")
 local fold = require("amanu.fold")
-local methods = require("amanu.protocol").methods
-local say = require("amanu.say")
 local session = require("amanu.session")
+local status = require("amanu.status")
 local visible = require("amanu.visible")
 
 local M = {}
@@ -182,57 +181,12 @@ local function append(event)
   end)
 end
 
----@param number integer
----@return string
-local function short(number)
-  return number >= 1000 and ("%.0fk"):format(number / 1000) or tostring(number)
-end
-
----What the session does, on one line: for the chat's head, and for a status line.
----@return string
-function M.status()
-  local state = session.state
-  if session.starting then
-    return "starting"
-  elseif not state then
-    return "no session"
-  elseif session.lost then
-    return "connection lost, coming back"
-  end
-  local parts = {}
-  if state.readOnly then
-    table.insert(parts, "read-only: open in another daemon")
-  end
-  if #state.approvals > 0 then
-    table.insert(parts, "? " .. visible.line(state.approvals[1].title, 30))
-  elseif state.retry then
-    local seconds = math.max(0, math.ceil((state.retry.at - os.time() * 1000) / 1000))
-    table.insert(parts, ("attempt %d in %d s: %s"):format(state.retry.attempt, seconds, visible.line(state.retry.reason, 50)))
-  elseif state.turn then
-    table.insert(parts, "working, step " .. state.turn.steps + 1)
-  elseif state.lastTurn and state.lastTurn.reason ~= "completed" then
-    table.insert(parts, "ended: " .. visible.line(state.lastTurn.reason))
-  end
-  if #state.queue > 0 then
-    table.insert(parts, #state.queue .. " queued")
-  end
-  table.insert(parts, state.mode)
-  table.insert(parts, visible.line(vim.fs.basename(state.modelId), 40))
-  local usage = state.usage
-  if usage and usage.contextWindow > 0 then
-    local part = math.floor(100 * usage.contextTokens / usage.contextWindow + 0.5)
-    table.insert(parts, ("%d%% of %s"):format(part, short(usage.contextWindow)))
-    if usage.costUsd then
-      table.insert(parts, ("$%.2f"):format(usage.costUsd))
-    end
-  end
-  return table.concat(parts, " · ")
-end
+M.status = status.line
 
 function M.head()
   for _, window in ipairs(M.windows()) do
-    local status = M.status():gsub("%%", "%%%%"):gsub(" · ", "%%< · ", 1) -- what is at stake stays when room is short
-    vim.wo[window].winbar = " Amanu · " .. status
+    local text = status.line():gsub("%%", "%%%%"):gsub(" · ", "%%< · ", 1) -- what is at stake stays when room is short
+    vim.wo[window].winbar = " Amanu · " .. text
   end
 end
 
@@ -336,38 +290,15 @@ function M.show()
   return window
 end
 
----The whole output of the tool call the cursor is on, in a window of its own.
-function M.output()
+---The item the cursor of the chat is on.
+---@return amanu.Item?
+function M.item()
   local line = M.windows()[1] and vim.api.nvim_win_get_cursor(M.windows()[1])[1] or 0
-  local item
   for at, block in ipairs(shown) do
     if row(at) < line and line <= row(at) + block.count then
-      item = fold.item(session.state, block.id)
+      return fold.item(session.state, block.id)
     end
   end
-  if not item or item.kind ~= "toolCall" then
-    return say.now("put the cursor of the chat on a tool call first")
-  end
-  local function show(text)
-    local buffer = vim.api.nvim_create_buf(false, true)
-    vim.bo[buffer].bufhidden = "wipe"
-    vim.api.nvim_buf_set_lines(buffer, 0, -1, true, visible.lines(visible.text(text)))
-    vim.bo[buffer].modifiable = false
-    vim.api.nvim_open_win(buffer, true, { split = "below", win = 0 })
-  end
-  if not item.blob then
-    return show(item.output)
-  end
-  local function page(offset, text)
-    session.ask(methods.blob_get, { blobId = item.blob.blobId, offset = offset }, function(result)
-      text = text .. result.text
-      if result.nextOffset then
-        return page(result.nextOffset, text)
-      end
-      show(text)
-    end)
-  end
-  page(0, "")
 end
 
 function M.visible()

@@ -1,0 +1,55 @@
+---What the session does, on one line.
+
+local session = require("amanu.session")
+local visible = require("amanu.visible")
+
+local M = {}
+
+---@param number integer
+---@return string
+local function short(number)
+  return number >= 1000 and ("%.0fk"):format(number / 1000) or tostring(number)
+end
+
+---What the session does, on one line: for the chat's head, and for a status line.
+---@return string
+function M.line()
+  local state = session.state
+  if session.starting then
+    return "starting"
+  elseif not state then
+    return "no session"
+  elseif session.lost then
+    return "connection lost, coming back"
+  end
+  local parts = {}
+  if state.readOnly then
+    table.insert(parts, "read-only: open in another daemon")
+  end
+  if #state.approvals > 0 then
+    table.insert(parts, "? " .. visible.line(state.approvals[1].title, 30))
+  elseif state.retry then
+    local seconds = math.max(0, math.ceil((state.retry.at - os.time() * 1000) / 1000))
+    table.insert(parts, ("attempt %d in %d s: %s"):format(state.retry.attempt, seconds, visible.line(state.retry.reason, 50)))
+  elseif state.turn then
+    table.insert(parts, "working, step " .. state.turn.steps + 1)
+  elseif state.lastTurn and state.lastTurn.reason ~= "completed" then
+    table.insert(parts, "ended: " .. visible.line(state.lastTurn.reason))
+  end
+  if #state.queue > 0 then
+    table.insert(parts, #state.queue .. " queued")
+  end
+  table.insert(parts, state.mode)
+  table.insert(parts, visible.line(vim.fs.basename(state.modelId), 40))
+  local usage = state.usage
+  if usage and usage.contextWindow > 0 then
+    local part = math.floor(100 * usage.contextTokens / usage.contextWindow + 0.5)
+    table.insert(parts, ("%d%% of %s"):format(part, short(usage.contextWindow)))
+    if usage.costUsd then
+      table.insert(parts, ("$%.2f"):format(usage.costUsd))
+    end
+  end
+  return table.concat(parts, " · ")
+end
+
+return M
