@@ -255,8 +255,16 @@ async def test_a_close_waits_for_what_is_being_applied(tmp_path: Path) -> None:
         await d.prompt("change it")
         await d.answer("finish")
         await d.over("p1")
+        applying = asyncio.Event()
+
+        def see(message: EventMessage) -> None:
+            Client.send(d.client, message)
+            if isinstance(message.event, ProposalChanged):
+                applying.set()
+
+        d.client.send = see  # type: ignore[method-assign]
         deciding = asyncio.create_task(d.decide("accept", "accept"))
-        await d.until(lambda state: state.proposals[0].files[0].hunks[0].state == "accepted")
+        await applying.wait()  # accepted, not yet in the file
         await d.reopen()
         assert await deciding == "resolved"
         assert d.file.read_text() == TWO_HUNKS
