@@ -254,15 +254,6 @@ function M.notify(method, params)
   end
 end
 
----Let the daemon go; it goes on with what it does.
-function M.stop()
-  stopping = true
-  local client = M.get()
-  if client then
-    vim.lsp.stop_client(client.id)
-  end
-end
-
 vim.api.nvim_create_autocmd({ "BufReadPost", "BufNewFile", "BufFilePost", "BufWritePost" }, {
   group = vim.api.nvim_create_augroup("amanu.client", {}),
   callback = function(given)
