@@ -48,7 +48,8 @@ def main() -> int:
     page = report(_how(subjects), subjects, results, missing)
     print(page)
     if not arguments.subject and not arguments.case:
-        OUTPUT.write_text(page)
+        _, heading, soak = (OUTPUT.read_text() if OUTPUT.exists() else "").partition("\n## Soak\n")
+        OUTPUT.write_text(page + heading + soak)
     return 0
 
 

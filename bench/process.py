@@ -71,6 +71,13 @@ class Tree:
                 total += sum(map(int, fields[11:15]))
         return total / TICK
 
+    def threads(self) -> int:
+        return sum(_count(f"/proc/{pid}/task") for pid in self.pids())
+
+    def files(self) -> int:
+        """Open file descriptors."""
+        return sum(_count(f"/proc/{pid}/fd") for pid in self.pids())
+
     async def end(self) -> None:
         """Ends every one of them, by force when asking does not help within two seconds."""
         for number, patience in ((signal.SIGTERM, 40), (signal.SIGKILL, 40)):
@@ -81,3 +88,10 @@ class Tree:
                 if not self.pids():
                     return
                 await asyncio.sleep(0.05)
+
+
+def _count(folder: str) -> int:
+    try:
+        return len(list(Path(folder).iterdir()))
+    except OSError:
+        return 0  # it has just ended

@@ -28,7 +28,7 @@ async def _steps(run: Run, session: Session) -> None:
     session.id = await session.agent.open(session.folder)
     await session.say(Plan())
     await run.seen()
-    await session.say(_reads(session, run.steps))
+    await session.say(reads(session, run.steps))
     arrived = [request.arrived for request in await run.seen()]
     if len(arrived) != run.steps + 1:
         raise Failed(f"{len(arrived) - 1} of {run.steps} steps were taken")
@@ -44,12 +44,12 @@ async def _crowd(run: Run, session: Session) -> None:
     crowd = [Session(session.subject, session.agent, each, session.folder) for each in ids]
     await asyncio.gather(*(each.say(Plan()) for each in crowd))
     started = time.monotonic()
-    await asyncio.gather(*(each.say(_reads(each, CROWD_STEPS)) for each in crowd))
+    await asyncio.gather(*(each.say(reads(each, CROWD_STEPS)) for each in crowd))
     spent = time.monotonic() - started
     run.results.add("crowd", session.subject.name, spent * 1000 / (CROWD * CROWD_STEPS))
 
 
-def _reads(session: Session, steps: int) -> Plan:
+def reads(session: Session, steps: int) -> Plan:
     uses = session.subject.uses("read", {"path": str(session.folder / "file{n}.txt")})
     if uses is None:
         raise Failed("it has no tool to read")

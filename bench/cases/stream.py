@@ -9,10 +9,9 @@ from bench.run import Failed, Run, Session
 
 async def measure(run: Run) -> None:
     async with run.sessions(run.workspace, "stream") as sessions:
-        for _ in range(7):
-            for subject in run.turns():
-                if session := sessions.get(subject.name):
-                    await run.attempt(subject, "warm prompt", partial(_token, run, session))
+        for subject in run.turns(3 * run.repeat):
+            if session := sessions.get(subject.name):
+                await run.attempt(subject, "warm prompt", partial(_token, run, session))
         for subject in run.turns():
             if session := sessions.get(subject.name):
                 await run.attempt(subject, "stream", partial(_stream, run, session))

@@ -62,8 +62,11 @@ class AcpAgent(Agent):
                 turn.text(update["content"].get("text", ""))
 
     def _asked(self, method: str, params: Any) -> Any:
-        assert method == "session/request_permission", method
         session = params["sessionId"]
+        if method == "fs/write_text_file":  # OpenCode asks an editor to write, whatever it offers
+            Path(params["path"]).write_text(params["content"])
+            return None
+        assert method == "session/request_permission", method
         approved = self._pending[session] = asyncio.get_running_loop().create_future()
         self._turns[session].ask()
         return asyncio.ensure_future(_allow(approved, params["options"]))

@@ -1,0 +1,125 @@
+"""`python -m bench.soak [NAME …] [--seconds N]`: long sweeps; their figures are added to `bench/results.md`.
+
+A sweep takes the seconds it may use and returns what it found, name → figure. It raises when something is wrong.
+A new one is a line in `SWEEPS`.
+"""
+
+import argparse
+import asyncio
+import importlib.util
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Coroutine
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from bench.cases.steps import reads
+from bench.results import Results
+from bench.run import Failed, Run
+from bench.stage import Stage
+from bench.subjects import amanu
+from bench.subjects.environment import ROOT
+
+Figures = dict[str, str]
+Sweep = Callable[[float], Coroutine[Any, Any, Figures]]
+
+OUTPUT = Path(__file__).with_name("results.md")
+HEADING = "\n## Soak\n"
+GROWTH = 1.25
+"""A process that takes more than that times what it took after its first turns grows without end."""
+
+
+async def turns(seconds: float) -> Figures:
+    """Turns of twenty read steps through one daemon, a new session every tenth: memory, threads and open files must
+    stay flat."""
+    async with Stage() as stage:
+        subject = next(each for each in amanu.subjects() if each.wire == "anthropic")
+        run = Run(stage, [subject], Results())
+        session = await run.start(subject, run.workspace)
+        try:
+            tree = session.agent.tree
+            begun = time.monotonic()
+            first: tuple[float, int, int] | None = None
+            count = 0
+            while first is None or time.monotonic() - begun < seconds:
+                if count % 10 == 0:
+                    session.id = await session.agent.open(session.folder)
+                await session.say(reads(session, 20))
+                await run.seen()
+                count += 1
+                if count == 30:  # what is loaded on first use is loaded
+                    first = (tree.memory(), tree.threads(), tree.files())
+            last = (tree.memory(), tree.threads(), tree.files())
+        finally:
+            await session.agent.stop()
+    for name, before, after in zip(("memory", "threads", "open files"), first, last, strict=True):
+        if after > before * GROWTH + 5:
+            raise Failed(f"{name} grew from {before:.0f} to {after:.0f} in {count} turns")
+    return {
+        "turns": f"{count}",
+        "memory, MB": f"{first[0]:.0f} → {last[0]:.0f}",
+        "threads": f"{first[1]} → {last[1]}",
+        "open files": f"{first[2]} → {last[2]}",
+    }
+
+
+async def kills(seconds: float) -> Figures:
+    """The journal's writer killed at a random moment, again and again: nothing acknowledged may be lost."""
+    sweep = _test("unit/test_journal.py").test_killed_at_any_moment_nothing_acknowledged_is_lost
+    begun = time.monotonic()
+    count = 0
+    while count == 0 or time.monotonic() - begun < seconds:
+        with tempfile.TemporaryDirectory() as folder:
+            await sweep(Path(folder), count)
+        count += 1
+    return {"kills survived": f"{count}"}
+
+
+SWEEPS: dict[str, Sweep] = {"turns": turns, "kills": kills}
+
+
+def _test(path: str) -> Any:
+    """A module of the tests."""
+    sys.path.append(str(ROOT / "tests"))
+    spec = importlib.util.spec_from_file_location(Path(path).stem, ROOT / "tests" / path)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def main() -> int:
+    """Run the sweeps. Returns 1 when one of them found something wrong."""
+    parser = argparse.ArgumentParser(prog="python -m bench.soak", description=__doc__)
+    parser.add_argument("names", nargs="*", metavar="NAME", help=f"which ones: {', '.join(SWEEPS)} (default: all)")
+    parser.add_argument("--seconds", type=float, default=1800, help="for each sweep (default: 1800)")
+    arguments = parser.parse_args()
+    unknown = [name for name in arguments.names if name not in SWEEPS]
+    if unknown:
+        parser.error(f"there is no sweep {', '.join(unknown)}")
+    lines: list[str] = []
+    failed = False
+    for name in arguments.names or SWEEPS:
+        try:
+            found = asyncio.run(SWEEPS[name](arguments.seconds))
+            said = "; ".join(f"{what}: {figure}" for what, figure in found.items())
+        except Exception as error:
+            failed = True
+            said = f"**failed**: {type(error).__name__}: {error}"
+        lines.append(f"- {datetime.now(UTC):%Y-%m-%d %H:%M} UTC, {name}, {arguments.seconds:g} s: {said}")
+        print(lines[-1], flush=True)
+    _write(lines)
+    return int(failed)
+
+
+def _write(lines: list[str]) -> None:
+    page = OUTPUT.read_text() if OUTPUT.exists() else ""
+    if HEADING not in page:
+        page = f"{page.rstrip()}\n{HEADING}\n"
+    OUTPUT.write_text(page + "\n".join(lines) + "\n")
+
+
+if __name__ == "__main__":
+    sys.exit(main())
