@@ -6,7 +6,7 @@ SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .NOTPARALLEL:
 .DEFAULT_GOAL := setup
-.PHONY: setup demo test check bench soak vsix generate format lock clean
+.PHONY: setup demo test test-vscode check bench soak vsix generate format lock clean
 
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
@@ -27,6 +27,10 @@ demo: setup  ## the main job on a small sample project, with a scripted model an
 test: setup .tools/ripgrep/.installed $(EXTENSION)  ## all tests; what is skipped is listed
 	@cd vscode-extension && $(NPM) test --silent
 	@AMANU_TEST_RIPGREP=$(RIPGREP) $(BIN)/python -m pytest -n 2 --dist worksteal -q -rfEs
+
+test-vscode: vsix .tools/vscode/.installed  ## the main job in a real VS Code; Chromium must be installed
+	@AMANU_VSCODE="$(CURDIR)/.tools/vscode" PYTHONPATH="$(CURDIR)/.tools/playwright" \
+	  $(BIN)/python -m pytest -q -rfEs tests/editors/test_vscode.py
 
 check: setup .tools/typescript/.installed $(EXTENSION)  ## formatting, lints, types, layers, generated files
 	@$(BIN)/ruff format --check --quiet . || { echo "run: make format"; exit 1; }
@@ -85,4 +89,9 @@ clean:  ## remove what the verbs above made
 
 $(EXTENSION): vscode-extension/package.json vscode-extension/package-lock.json .venv/.installed
 	@cd vscode-extension && $(NPM) ci --silent --no-audit --no-fund
+	@touch $@
+
+.tools/vscode/.installed: .ci/vscode/install .venv/.installed
+	@PATH="$(CURDIR)/$(BIN):$$PATH" .ci/vscode/install "$(CURDIR)/.tools/vscode"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --target .tools/playwright playwright==1.65.2
 	@touch $@

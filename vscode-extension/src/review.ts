@@ -10,12 +10,15 @@ export class Review implements vscode.CodeLensProvider, vscode.Disposable {
   private readonly removed = vscode.window.createTextEditorDecorationType({
     isWholeLine: true,
     backgroundColor: new vscode.ThemeColor("diffEditor.removedLineBackground"),
+    // high contrast themes have no such background
+    borderColor: new vscode.ThemeColor("editorGutter.deletedBackground"),
+    borderStyle: "solid",
+    borderWidth: "0 0 0 2px",
     overviewRulerColor: new vscode.ThemeColor("editorOverviewRuler.modifiedForeground"),
     overviewRulerLane: vscode.OverviewRulerLane.Left,
   });
   private readonly inserted = vscode.window.createTextEditorDecorationType({
     isWholeLine: true,
-    border: "0 0 1px 0 dashed",
     borderColor: new vscode.ThemeColor("editorGutter.addedBackground"),
     borderStyle: "dashed",
     borderWidth: "0 0 1px 0",

@@ -114,7 +114,11 @@ const APPROVAL: Approval = {
 
 function show(given: Partial<SessionState>) {
   const posted: ToHost[] = [];
-  const desk = { session: new Folded(state(given)), post: (message: ToHost) => posted.push(message) };
+  const desk = {
+    session: new Folded(state(given)),
+    client: "Visual Studio Code",
+    post: (message: ToHost) => posted.push(message),
+  };
   const list = new List(desk);
   document.body.replaceChildren(list.element);
   list.reset();
@@ -224,7 +228,7 @@ test.each<[Decision, string]>([
     decidedBy("rule", "denied", { rule: "run_shell_command(rm)" }),
     "Denied by the rule run_shell_command(rm)",
   ],
-])("who decided", (given, expected) => expect(decision(given)).toBe(expected));
+])("who decided", (given, expected) => expect(decision(given, "Visual Studio Code")).toBe(expected));
 
 test("how a review went", () => {
   const hunk = (now: string) => ({ state: now }) as never;

@@ -23,8 +23,8 @@ export type Action = "setKey" | "logs" | "restart" | "openFolder" | "settings" |
 export type How = "send" | "steer" | "queue";
 
 export type ToView =
-  /** The whole session, or the draft of one (`sessionId` is ""). */
-  | { type: "session"; state: SessionState; seq: number }
+  /** The whole session, or the draft of one (`sessionId` is ""). `client` is our own name. */
+  | { type: "session"; state: SessionState; seq: number; client: string }
   | { type: "events"; events: Event[]; seq: number }
   | { type: "earlier"; items: Item[]; hasEarlier: boolean }
   | { type: "models"; models: ModelInfo[]; defaultModelId: string | null }

@@ -154,7 +154,7 @@ export class Panel implements vscode.WebviewViewProvider, vscode.Disposable {
 
   private show(): void {
     this.flush();
-    this.post({ type: "session", state: this.desk.state, seq: this.desk.seq });
+    this.post({ type: "session", state: this.desk.state, seq: this.desk.seq, client: vscode.env.appName });
   }
 
   private event(event: Event): void {

@@ -5,6 +5,8 @@ import type { ToHost } from "../messages";
 /** What a card may know and do: the session as it is, and a way to tell the extension. */
 export interface Desk {
   readonly session: Folded;
+  /** The name of this client, as decisions tell it. */
+  readonly client: string;
   post(message: ToHost): void;
 }
 

@@ -28,6 +28,7 @@ export const ACTIONS: Record<Action, string> = {
 /** The chat view: it folds the events of one session and draws what they changed, at most once a frame. */
 class View implements Desk {
   session = new Folded(nothing());
+  client = "";
   private readonly api = acquireVsCodeApi();
   private readonly list = new List(this);
   private readonly pickers = new Pickers(this);
@@ -76,6 +77,7 @@ class View implements Desk {
         this.events = [];
         this.session = new Folded(message.state);
         this.seq = message.seq;
+        this.client = message.client;
         this.list.reset();
         this.around();
         this.post({ type: "drawn", seq: this.seq });

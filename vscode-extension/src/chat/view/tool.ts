@@ -89,7 +89,7 @@ export class ToolCard implements Card {
   private remarks(call: ToolCall): HTMLElement[] {
     const remarks: HTMLElement[] = [];
     if (call.error !== null) remarks.push(h("div", { class: "error" }, call.error));
-    const decided = call.decision === null ? "" : decision(call.decision);
+    const decided = call.decision === null ? "" : decision(call.decision, this.desk.client);
     if (decided !== "") remarks.push(h("div", { class: "aside" }, decided));
     return remarks;
   }
@@ -102,8 +102,8 @@ export function stat(proposal: Proposal): string {
 }
 
 /** Who or what decided; "" when there is nothing a person would want to know. */
-export function decision(decided: Decision): string {
-  const where = decided.client ? ` in ${decided.client}` : "";
+export function decision(decided: Decision, here: string): string {
+  const where = decided.client && decided.client !== here ? ` in ${decided.client}` : "";
   const why = decided.reason ? `: ${decided.reason}` : "";
   const words = {
     allowed: "Allowed",
