@@ -13,13 +13,13 @@ CROWD_STEPS = 20
 
 async def measure(run: Run) -> None:
     async with run.sessions(run.workspace, "steps") as sessions:
-        for subject in run.turns(min(run.repeat, 3)):
+        for subject in run.turns(max(1, run.repeat // 2)):
             if session := sessions.get(subject.name):
                 await run.attempt(subject, "steps", partial(_steps, run, session))
         await asyncio.sleep(1)
         for session in sessions.values():
             run.results.add("steps.memory", session.subject.name, session.agent.tree.memory())
-        for subject in run.turns(min(run.repeat, 3)):
+        for subject in run.turns(max(1, run.repeat // 2)):
             if session := sessions.get(subject.name):
                 await run.attempt(subject, "crowd", partial(_crowd, run, session))
 
