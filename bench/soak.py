@@ -7,6 +7,7 @@ A new one is a line in `SWEEPS`.
 import argparse
 import asyncio
 import importlib.util
+import os
 import sys
 import tempfile
 import time
@@ -15,6 +16,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from amanu.agent import approval
 from bench.cases.steps import reads
 from bench.results import Results
 from bench.run import Failed, Run
@@ -77,7 +79,21 @@ async def kills(seconds: float) -> Figures:
     return {"kills survived": f"{count}"}
 
 
-SWEEPS: dict[str, Sweep] = {"turns": turns, "kills": kills}
+async def sessions(seconds: float) -> Figures:
+    """Random moves of persons and restarts in a session: its promises must hold after each game."""
+    play = _test("random_session.py").play
+    approval.GUARD_SECONDS = 0.0  # random hands are quick
+    begun = time.monotonic()
+    count = 0
+    while count == 0 or time.monotonic() - begun < seconds:
+        with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryDirectory() as home:
+            os.environ["AMANU_HOME"] = home
+            await play(Path(folder), 1000 + count)
+        count += 1
+    return {"games without a broken promise": f"{count}"}
+
+
+SWEEPS: dict[str, Sweep] = {"turns": turns, "kills": kills, "sessions": sessions}
 
 
 def _test(path: str) -> Any:
