@@ -75,7 +75,7 @@ async def test_a_turn_cancelled_before_its_first_step_ends(tmp_path: Path) -> No
 
 
 async def test_cancelling_twice_still_waits_for_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(processes, "_GRACE", 1.0)
+    monkeypatch.setattr(processes, "_GRACE", 2.0)
     async with desk(tmp_path, STUBBORN) as d:
         turn_id = await slow_to_die(d)
         first = asyncio.create_task(d.session.cancel(turn_id))
@@ -95,7 +95,7 @@ async def test_a_prompt_said_after_a_cancel_does_not_wait_for_the_person(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The queue of before waits for the turn of the new prompt, and goes on after it."""
-    monkeypatch.setattr(processes, "_GRACE", 1.0)
+    monkeypatch.setattr(processes, "_GRACE", 2.0)
     async with desk(tmp_path, STUBBORN, step("New."), step("Old.")) as d:
         turn_id = await slow_to_die(d)
         await d.prompt("said before", "p2")

@@ -354,7 +354,8 @@ async def test_the_key_is_nowhere_to_be_seen(vendor: Vendor) -> None:
 async def test_silence_is_noticed_and_tried_again(vendor: Vendor, after: int) -> None:
     script: list[Step] = [Fault("silence", after=after), Say(text="Here.")]
     async with running(vendor, script) as (service, model):
-        seen = [each async for each in stream_with_retry(model, request(vendor), QUICK)]
+        patient = replace(QUICK, idle_text=1.0, idle_thinking=1.0)  # a slow machine is no silent model
+        seen = [each async for each in stream_with_retry(model, request(vendor), patient)]
         assert service.requests[0].dropped.is_set()
     retries = [each for each in seen if isinstance(each, Retrying)]
     assert len(retries) == 1
