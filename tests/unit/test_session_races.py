@@ -80,7 +80,6 @@ async def test_cancelling_twice_still_waits_for_the_command(tmp_path: Path, monk
         turn_id = await slow_to_die(d)
         first = asyncio.create_task(d.session.cancel(turn_id))
         await asyncio.sleep(0.1)
-        assert d.session.running
         await d.session.cancel(turn_id)
         await first
         state = await d.over("p1", "cancelled")
@@ -101,7 +100,6 @@ async def test_a_prompt_said_after_a_cancel_does_not_wait_for_the_person(
         await d.prompt("said before", "p2")
         cancelling = asyncio.create_task(d.session.cancel(turn_id))
         await asyncio.sleep(0.1)
-        assert d.session.running
         await d.prompt("said after", "p3")
         await cancelling
         state = await d.over("p2")

@@ -4,6 +4,7 @@ import asyncio
 import itertools
 import time
 from contextlib import aclosing
+from dataclasses import replace
 from typing import Any, cast
 
 import pytest
