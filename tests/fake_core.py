@@ -201,6 +201,9 @@ class FakeSessions:
                 session.turn.cancel()
                 await asyncio.wait({session.turn})
 
+    async def commands(self, params: r.CommandListParams) -> r.CommandListResult:
+        return r.CommandListResult(commands=[])
+
     async def models(self, client: Client) -> r.ModelListResult:
         return r.ModelListResult(models=[])
 

@@ -42,7 +42,27 @@ class SelectionAttachment(Wire):
     text: str
 
 
-Attachment = Annotated[FileAttachment | SelectionAttachment, Field(discriminator="kind")]
+class BlobRef(Wire):
+    """A payload too big for an event: fetch it with `amanu/blob/get`."""
+
+    blob_id: str
+    size: int
+    """Bytes."""
+
+
+class ImageAttachment(Wire):
+    """A picture that goes with a prompt. A client sends `data`; the session's state tells `blob` instead."""
+
+    kind: Literal["image"] = "image"
+    name: str
+    """For the person: a file's name, or "Pasted image"."""
+    media_type: Literal["image/png", "image/jpeg", "image/gif", "image/webp"]
+    data: str | None = None
+    """The file's bytes, base64."""
+    blob: BlobRef | None = None
+
+
+Attachment = Annotated[FileAttachment | SelectionAttachment | ImageAttachment, Field(discriminator="kind")]
 
 
 # Decisions -----------------------------------------------------------------------------------------
@@ -122,14 +142,6 @@ class Answer(Wire):
 ToolCallState = Literal[
     "validating", "awaitingApproval", "scheduled", "executing", "succeeded", "failed", "cancelled", "rejected"
 ]
-
-
-class BlobRef(Wire):
-    """A payload too big for an event: fetch it with `amanu/blob/get`."""
-
-    blob_id: str
-    size: int
-    """Bytes."""
 
 
 class ToolCall(Wire):

@@ -42,6 +42,7 @@ METHODS: tuple[Method, ...] = (
     Method("amanu/proposal/resolve", "toDaemon", r.ProposalResolveParams, r.ProposalResolveResult, "Accept (with or without own text) or reject hunks. Accepted hunks are applied before the reply."),
     Method("amanu/history/page", "toDaemon", r.HistoryPageParams, r.HistoryPageResult, "Earlier items."),
     Method("amanu/blob/get", "toDaemon", r.BlobGetParams, r.BlobGetResult, "A piece of a big payload."),
+    Method("amanu/command/list", "toDaemon", r.CommandListParams, r.CommandListResult, "What a prompt may begin with: `/name`."),
     Method("amanu/model/list", "toDaemon", r.Empty, r.ModelListResult, "Models to choose from."),
     Method("amanu/auth/status", "toDaemon", r.Empty, r.AuthStatusResult, "Which vendors have a key, and where it comes from."),
     Method("amanu/auth/set", "toDaemon", r.AuthSetParams, r.Empty, "Keep or forget a key, in the user's own folder."),
@@ -52,6 +53,10 @@ METHODS: tuple[Method, ...] = (
     Method("amanu/event", "toClient", EventMessage, None, "Something happened in an attached session."),
     Method("amanu/session/listChanged", "toClient", r.SessionListChangedParams, None, "The list of sessions changed."),
     Method("amanu/editor/apply", "toClient", r.EditorApplyParams, r.EditorApplyResult, "Apply edits to an open buffer, if its text is the one expected."),
+    Method("amanu/editor/diagnostics", "toClient", r.EditorDiagnosticsParams, r.EditorDiagnosticsResult, "What the editor's language servers and linters find in files."),
+    Method("amanu/editor/definition", "toClient", r.EditorPositionParams, r.EditorLocationsResult, "Where the thing at a place is defined."),
+    Method("amanu/editor/references", "toClient", r.EditorPositionParams, r.EditorLocationsResult, "Where the thing at a place is used."),
+    Method("amanu/editor/symbols", "toClient", r.EditorSymbolsParams, r.EditorSymbolsResult, "Symbols of a file, or of the workspace by a query."),
 )  # fmt: skip
 
 BY_NAME = {method.name: method for method in METHODS}

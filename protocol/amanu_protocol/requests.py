@@ -25,7 +25,7 @@ class ClientCapabilities(Wire):
 
     protocol: list[int]
     """Versions of this protocol it speaks."""
-    editor: list[Literal["apply", "diagnostics", "definition", "references", "rename", "symbols"]] = []
+    editor: list[Literal["apply", "diagnostics", "definition", "references", "symbols"]] = []
     """The `amanu/editor/*` requests it answers."""
     trusted_roots: list[str] = []
     """Workspace folders (absolute paths) the person has declared trusted. Absent means untrusted."""
@@ -237,11 +237,35 @@ class BlobGetParams(Wire):
     offset: int = Field(default=0, ge=0)
     limit: int = Field(default=262_144, ge=1, le=4_194_304)
     """Bytes."""
+    encoding: Literal["text", "base64"] = "text"
+    """`base64` for what is no text: a picture."""
 
 
 class BlobGetResult(Wire):
     text: str
     next_offset: int | None = None
+
+
+# command ----------------------------------------------------------------------------------------------
+
+
+class CommandListParams(Wire):
+    session_id: Id | None = None
+    """None: those of no particular workspace."""
+
+
+class Command(Wire):
+    """A prompt that begins with `/name` means something of its own to the daemon."""
+
+    name: str
+    description: str
+    argument_hint: str = ""
+    source: Literal["daemon", "user", "workspace"]
+    """Built in; from the user's own folder; from a trusted workspace."""
+
+
+class CommandListResult(Wire):
+    commands: list[Command]
 
 
 # model, auth, trust, rule -----------------------------------------------------------------------------
@@ -299,13 +323,105 @@ class SessionListChangedParams(Wire):
     session_id: str
 
 
-class ContextChangedParams(Wire):
-    """What the person looks at. Lines 1-based."""
+class ActiveEditor(Wire):
+    """What the person has before them. Lines 1-based, inclusive; `path` None: no file."""
 
     path: str | None = None
     start_line: int | None = None
     end_line: int | None = None
     selected_text: str | None = None
+    """None when nothing is selected."""
+
+
+class Finding(Wire):
+    """What a language server or linter of the editor says of some lines (1-based, inclusive)."""
+
+    start_line: int
+    end_line: int
+    severity: Literal["error", "warning", "information", "hint"]
+    message: str
+    source: str = ""
+    """Who says it: "Pylance", "ruff"."""
+    code: str = ""
+
+
+class FileFindings(Wire):
+    path: str
+    findings: list[Finding]
+
+
+class ContextChangedParams(Wire):
+    """What changed of what the person looks at: a field that is absent is as it was."""
+
+    active: ActiveEditor | None = None
+    open_files: list[str] | None = None
+    """Absolute paths of the files in tabs, all of them."""
+    findings: list[FileFindings] | None = None
+    """Files whose findings changed, each with all it has now."""
+
+
+EditorStatus = Literal["success", "starting", "noServer", "error"]
+"""`starting`: a language server is there but does not answer yet, ask again; `noServer`: none for this file."""
+
+
+class EditorDiagnosticsParams(Wire):
+    paths: list[str] = []
+    """Absolute; empty asks about every file the editor knows of."""
+
+
+class EditorDiagnosticsResult(Wire):
+    """Asked files that have no findings may be left out."""
+
+    status: EditorStatus
+    files: list[FileFindings] = []
+    message: str | None = None
+
+
+class EditorPositionParams(Wire):
+    """A place in a file: line 1-based, `character` the Unicode code points before it in that line."""
+
+    path: str
+    line: int
+    character: int
+
+
+class Location(Wire):
+    """Lines of a file, 1-based, inclusive; `text` is the first of them."""
+
+    path: str
+    start_line: int
+    end_line: int
+    text: str | None = None
+
+
+class EditorLocationsResult(Wire):
+    status: EditorStatus
+    locations: list[Location] = []
+    message: str | None = None
+
+
+class EditorSymbolsParams(Wire):
+    """The symbols of one file, or those of the workspace that fit a query; one of the two is given."""
+
+    path: str | None = None
+    query: str | None = None
+
+
+class Symbol(Wire):
+    """`kind` is LSP's word for it, lower case: "class", "method". `container` encloses it, "" at the top."""
+
+    name: str
+    kind: str
+    path: str
+    start_line: int
+    end_line: int
+    container: str = ""
+
+
+class EditorSymbolsResult(Wire):
+    status: EditorStatus
+    symbols: list[Symbol] = []
+    message: str | None = None
 
 
 class TextEdit(Wire):

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from amanu.tools.base import ToolError
 from amanu.workspace.workspace import Workspace
-from amanu_protocol.items import Attachment, FileAttachment, SelectionAttachment
+from amanu_protocol.items import Attachment, FileAttachment, ImageAttachment, SelectionAttachment
 
 MAX_CHARACTERS = 100_000
 """Of one attached file; the model reads on with its tools."""
@@ -24,6 +24,8 @@ async def with_attachments(text: str, attachments: Sequence[Attachment], workspa
             case SelectionAttachment():
                 where = f"{attachment.path} lines {attachment.start_line}-{attachment.end_line}"
                 blocks.append(_block("selection", where, attachment.text))
+            case ImageAttachment():
+                blocks.append(_block("image", attachment.name, "(pictures are not sent yet)"))
     # Half a surrogate pair (JSON can hold one) has no UTF-8.
     return "\n\n".join((text, *blocks)).encode("utf-8", "replace").decode()
 
@@ -34,7 +36,7 @@ def mentions(text: str) -> list[str]:
 
 
 async def _mentioned(text: str, attachments: Sequence[Attachment], workspace: Workspace) -> list[FileAttachment]:
-    attached = {attachment.path for attachment in attachments}
+    attached = {each.path for each in attachments if not isinstance(each, ImageAttachment)}
     found: list[FileAttachment] = []
     for path in mentions(text):
         if path in attached:

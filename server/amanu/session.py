@@ -4,11 +4,12 @@ import asyncio
 import contextlib
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from amanu import commands
 from amanu.agent import policy, spending
 from amanu.agent.approval import Approvals
 from amanu.agent.prompt import system_prompt
@@ -35,7 +36,7 @@ from amanu_protocol.events import (
     TurnEnded,
     TurnStarted,
 )
-from amanu_protocol.items import Mode, Notice, Proposal, UserMessage
+from amanu_protocol.items import Attachment, Mode, Notice, Proposal, UserMessage
 from amanu_protocol.requests import (
     ApprovalResolveParams,
     ApprovalResolveResult,
@@ -72,6 +73,8 @@ class Services:
     registry: "Registry"
     overlay: Overlay
     consent: Consent
+    commands: Path
+    """The folder of the user's own commands."""
     headless: bool = False
     """Nobody is there to ask: what would be asked is denied."""
     changed: Callable[["Session"], None] = lambda session: None
@@ -196,7 +199,7 @@ class Session:
 
     async def steer(self, params: PromptSteerParams, client: Client) -> None:
         """Say something into the running turn: it reaches the model after the tool results of its next request."""
-        text = await with_attachments(params.text, params.attachments, self._workspace)
+        text = await self._heard(params.text, params.attachments)
         self._must_be_writable()
         if params.prompt_id in self._prompt_ids:
             await self.emit.durable()
@@ -214,6 +217,13 @@ class Session:
         self._inbox.steer(message, text)
         self._approvals.finish_reviews(client=client.name)
         await self.emit.durable()
+
+    @property
+    def command_sources(self) -> list[commands.Source]:
+        """Where commands come from: the user's before a trusted workspace's, which cannot take their names."""
+        roots = self.state.roots if self.state.trusted else []
+        workspace = [commands.Source(Path(root) / ".amanu" / "commands", "workspace") for root in roots]
+        return [commands.Source(self._services.commands, "user"), *workspace]
 
     async def unqueue(self, prompt_id: str) -> None:
         async with self._starting:  # one that is just starting has started
@@ -319,7 +329,7 @@ class Session:
         model, info = await registry.resolve(self.state.model_id, prompt.environment)
         self._environment.clear()
         self._environment.update(prompt.environment)
-        text = await with_attachments(prompt.text, prompt.attachments, self._workspace)
+        text = await self._heard(prompt.text, prompt.attachments)
         self._must_be_writable()
         turn_id = _turn_id(prompt.prompt_id)
         system = system_prompt(family(info.model_id).name, self.state.roots, trusted=self.state.trusted)
@@ -365,6 +375,12 @@ class Session:
         self._running.start(turn)
         self._services.changed(self)
         return turn_id
+
+    async def _heard(self, said: str, attachments: Sequence[Attachment]) -> str:
+        """What the model hears of what the person said."""
+        if said.startswith("/"):
+            said = await asyncio.to_thread(commands.expand, said, self.command_sources)
+        return await with_attachments(said, attachments, self._workspace)
 
     async def _ended(self, turn: Turn, ending: Ending) -> None:
         self._usage = turn.usage

@@ -7,6 +7,7 @@ import time
 from collections.abc import Mapping
 from pathlib import Path
 
+from amanu import commands
 from amanu.agent import policy
 from amanu.auth import Auth
 from amanu.config import Settings, load_settings
@@ -24,6 +25,8 @@ from amanu_protocol.events import SessionChanged
 from amanu_protocol.requests import (
     AuthSetParams,
     AuthStatusResult,
+    CommandListParams,
+    CommandListResult,
     ModelListResult,
     RulePreviewResult,
     SessionAttachParams,
@@ -50,7 +53,13 @@ class Sessions:
         self.consent = Consent(home.config, settings.rules)
         self._home = home
         self._services = Services(
-            settings, self.registry, self.overlay, self.consent, headless=headless, changed=self._session_changed
+            settings,
+            self.registry,
+            self.overlay,
+            self.consent,
+            home.config / "commands",
+            headless=headless,
+            changed=self._session_changed,
         )
         self._open: dict[str, Session] = {}
         self._created: dict[str, int] = {}
@@ -116,6 +125,13 @@ class Sessions:
     async def list(self, params: SessionListParams) -> SessionListResult:
         root = None if params.root is None else _root(params.root)
         return SessionListResult(sessions=await (await self._index()).list(root, params.limit))
+
+    async def commands(self, params: CommandListParams) -> CommandListResult:
+        """The user's commands, and those of the session's workspace if it is trusted."""
+        sources = [commands.Source(self._services.commands, "user")]
+        if params.session_id is not None:
+            sources = (await self.get(params.session_id)).command_sources
+        return CommandListResult(commands=await asyncio.to_thread(commands.find, sources))
 
     async def close(self, session_id: str) -> None:
         """Cancel what runs and put the session away. Unknown ids are fine. Raises `AmanuError` (storageError), leaving

@@ -33,16 +33,17 @@ MAY_IMPORT: dict[str, str] = {
     "amanu.sockets": "home",
     "amanu.logs": "home",
     # sessions
-    "amanu.sessions": "session inbox stream restore journal index home config auth consent agent "
+    "amanu.sessions": "session commands inbox stream restore journal index home config auth consent agent "
     "models.registry workspace",
-    "amanu.session": "running inbox stream restore journal config consent mentions conversation agent tools workspace "
-    "models.registry models.families",
+    "amanu.session": "commands running inbox stream restore journal config consent mentions conversation agent tools "
+    "workspace models.registry models.families",
     "amanu.running": "agent",
     "amanu.inbox": "restore unheard agent.emit",
     "amanu.stream": "journal conversation",
     "amanu.restore": "journal conversation unheard",
     "amanu.unheard": "",
     "amanu.mentions": "workspace tools.base",
+    "amanu.commands": "",
     "amanu.consent": "config agent.policy storage.files storage.failure",
     # the loop: no editor, disk, process, socket or vendor
     "amanu.agent": "conversation models.base models.retry tools.base tools.visible",

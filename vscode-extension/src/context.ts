@@ -38,16 +38,16 @@ export class Context implements vscode.Disposable {
     const editor = vscode.window.activeTextEditor;
     if (editor === undefined || editor.document.uri.scheme !== "file") return; // the chat has the focus: as before
     const { selection, document } = editor;
-    const params = {
+    const active = {
       path: document.uri.fsPath,
       startLine: selection.start.line + 1,
       endLine: selection.end.line + 1,
       selectedText: selection.isEmpty ? null : document.getText(selection).slice(0, SELECTED),
     };
-    const now = JSON.stringify(params);
+    const now = JSON.stringify(active);
     if (now === this.last || this.daemon.connection.status !== "ready") return;
     this.last = now;
-    this.daemon.notify("amanu/editor/contextChanged", params);
+    this.daemon.notify("amanu/editor/contextChanged", { active });
   }
 }
 

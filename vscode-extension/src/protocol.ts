@@ -48,9 +48,38 @@ export interface SelectionAttachment {
   text: string;
 }
 
-export type Attachment = FileAttachment | SelectionAttachment;
+/** A payload too big for an event: fetch it with `amanu/blob/get`. */
+export interface BlobRef {
+  blobId: string;
+  /** Bytes. */
+  size: number;
+}
 
-export type AttachmentInput = FileAttachmentInput | SelectionAttachment;
+/** A picture that goes with a prompt. A client sends `data`; the session's state tells `blob` instead. */
+export interface ImageAttachment {
+  kind: "image";
+  /** For the person: a file's name, or "Pasted image". */
+  name: string;
+  mediaType: "image/png" | "image/jpeg" | "image/gif" | "image/webp";
+  /** The file's bytes, base64. */
+  data: string | null;
+  blob: BlobRef | null;
+}
+
+/** A picture that goes with a prompt. A client sends `data`; the session's state tells `blob` instead. */
+export interface ImageAttachmentInput {
+  kind: "image";
+  /** For the person: a file's name, or "Pasted image". */
+  name: string;
+  mediaType: "image/png" | "image/jpeg" | "image/gif" | "image/webp";
+  /** The file's bytes, base64. */
+  data?: string | null;
+  blob?: BlobRef | null;
+}
+
+export type Attachment = FileAttachment | SelectionAttachment | ImageAttachment;
+
+export type AttachmentInput = FileAttachmentInput | SelectionAttachment | ImageAttachmentInput;
 
 /** One way to answer an approval: the scope, and the text of the rule it would save ("" for once). */
 export interface ScopeOffer {
@@ -123,13 +152,6 @@ export type ToolCallState =
   | "failed"
   | "cancelled"
   | "rejected";
-
-/** A payload too big for an event: fetch it with `amanu/blob/get`. */
-export interface BlobRef {
-  blobId: string;
-  /** Bytes. */
-  size: number;
-}
 
 /** One use of a tool. Its `itemId` is the `toolCallId`. */
 export interface ToolCall {
@@ -494,7 +516,7 @@ export interface ClientCapabilities {
   /** Versions of this protocol it speaks. */
   protocol: number[];
   /** The `amanu/editor/*` requests it answers. */
-  editor?: ("apply" | "diagnostics" | "definition" | "references" | "rename" | "symbols")[];
+  editor?: ("apply" | "diagnostics" | "definition" | "references" | "symbols")[];
   /** Workspace folders (absolute paths) the person has declared trusted. Absent means untrusted. */
   trustedRoots?: string[];
   /** Path of a ripgrep the editor ships. */
@@ -688,11 +710,31 @@ export interface BlobGetParams {
   offset?: number;
   /** Bytes. */
   limit?: number;
+  /** `base64` for what is no text: a picture. */
+  encoding?: "text" | "base64";
 }
 
 export interface BlobGetResult {
   text: string;
   nextOffset: number | null;
+}
+
+export interface CommandListParams {
+  /** None: those of no particular workspace. */
+  sessionId?: Id | null;
+}
+
+/** A prompt that begins with `/name` means something of its own to the daemon. */
+export interface Command {
+  name: string;
+  description: string;
+  argumentHint: string;
+  /** Built in; from the user's own folder; from a trusted workspace. */
+  source: "daemon" | "user" | "workspace";
+}
+
+export interface CommandListResult {
+  commands: Command[];
 }
 
 export interface ModelListResult {
@@ -742,12 +784,96 @@ export interface SessionListChangedParams {
   sessionId: string;
 }
 
-/** What the person looks at. Lines 1-based. */
-export interface ContextChangedParams {
+/** What the person has before them. Lines 1-based, inclusive; `path` None: no file. */
+export interface ActiveEditor {
   path?: string | null;
   startLine?: number | null;
   endLine?: number | null;
+  /** None when nothing is selected. */
   selectedText?: string | null;
+}
+
+/** What a language server or linter of the editor says of some lines (1-based, inclusive). */
+export interface Finding {
+  startLine: number;
+  endLine: number;
+  severity: "error" | "warning" | "information" | "hint";
+  message: string;
+  /** Who says it: "Pylance", "ruff". */
+  source?: string;
+  code?: string;
+}
+
+export interface FileFindings {
+  path: string;
+  findings: Finding[];
+}
+
+/** What changed of what the person looks at: a field that is absent is as it was. */
+export interface ContextChangedParams {
+  active?: ActiveEditor | null;
+  /** Absolute paths of the files in tabs, all of them. */
+  openFiles?: string[] | null;
+  /** Files whose findings changed, each with all it has now. */
+  findings?: FileFindings[] | null;
+}
+
+/** `starting`: a language server is there but does not answer yet, ask again; `noServer`: none for this file. */
+export type EditorStatus = "success" | "starting" | "noServer" | "error";
+
+export interface EditorDiagnosticsParams {
+  /** Absolute; empty asks about every file the editor knows of. */
+  paths: string[];
+}
+
+/** Asked files that have no findings may be left out. */
+export interface EditorDiagnosticsResult {
+  status: EditorStatus;
+  files?: FileFindings[];
+  message?: string | null;
+}
+
+/** A place in a file: line 1-based, `character` the Unicode code points before it in that line. */
+export interface EditorPositionParams {
+  path: string;
+  line: number;
+  character: number;
+}
+
+/** Lines of a file, 1-based, inclusive; `text` is the first of them. */
+export interface Location {
+  path: string;
+  startLine: number;
+  endLine: number;
+  text?: string | null;
+}
+
+export interface EditorLocationsResult {
+  status: EditorStatus;
+  locations?: Location[];
+  message?: string | null;
+}
+
+/** The symbols of one file, or those of the workspace that fit a query; one of the two is given. */
+export interface EditorSymbolsParams {
+  path: string | null;
+  query: string | null;
+}
+
+/** `kind` is LSP's word for it, lower case: "class", "method". `container` encloses it, "" at the top. */
+export interface Symbol {
+  name: string;
+  kind: string;
+  path: string;
+  startLine: number;
+  endLine: number;
+  container?: string;
+}
+
+export interface EditorSymbolsResult {
+  status: EditorStatus;
+  symbols?: Symbol[];
+  message?: string | null;
 }
 
 /** Replace the characters [start, end) of the text, counted in Unicode code points, by `newText`. */
@@ -846,6 +972,8 @@ export interface RequestsToDaemon {
   "amanu/history/page": { params: HistoryPageParams; result: HistoryPageResult };
   /** A piece of a big payload. */
   "amanu/blob/get": { params: BlobGetParams; result: BlobGetResult };
+  /** What a prompt may begin with: `/name`. */
+  "amanu/command/list": { params: CommandListParams; result: CommandListResult };
   /** Models to choose from. */
   "amanu/model/list": { params: Empty; result: ModelListResult };
   /** Which vendors have a key, and where it comes from. */
@@ -870,6 +998,14 @@ export interface NotificationsToDaemon {
 export interface RequestsToClient {
   /** Apply edits to an open buffer, if its text is the one expected. */
   "amanu/editor/apply": { params: EditorApplyParams; result: EditorApplyResult };
+  /** What the editor's language servers and linters find in files. */
+  "amanu/editor/diagnostics": { params: EditorDiagnosticsParams; result: EditorDiagnosticsResult };
+  /** Where the thing at a place is defined. */
+  "amanu/editor/definition": { params: EditorPositionParams; result: EditorLocationsResult };
+  /** Where the thing at a place is used. */
+  "amanu/editor/references": { params: EditorPositionParams; result: EditorLocationsResult };
+  /** Symbols of a file, or of the workspace by a query. */
+  "amanu/editor/symbols": { params: EditorSymbolsParams; result: EditorSymbolsResult };
 }
 
 /** What the daemon tells a client. */

@@ -32,9 +32,30 @@
 ---@field endLine integer
 ---@field text string
 
----@alias amanu.Attachment amanu.FileAttachment|amanu.SelectionAttachment
+---A payload too big for an event: fetch it with `amanu/blob/get`.
+---@class amanu.BlobRef
+---@field blobId string
+---@field size integer Bytes.
 
----@alias amanu.AttachmentInput amanu.FileAttachmentInput|amanu.SelectionAttachment
+---A picture that goes with a prompt. A client sends `data`; the session's state tells `blob` instead.
+---@class amanu.ImageAttachment
+---@field kind "image"
+---@field name string For the person: a file's name, or "Pasted image".
+---@field mediaType "image/png"|"image/jpeg"|"image/gif"|"image/webp"
+---@field data? string The file's bytes, base64.
+---@field blob? amanu.BlobRef
+
+---A picture that goes with a prompt. A client sends `data`; the session's state tells `blob` instead.
+---@class amanu.ImageAttachmentInput
+---@field kind "image"
+---@field name string For the person: a file's name, or "Pasted image".
+---@field mediaType "image/png"|"image/jpeg"|"image/gif"|"image/webp"
+---@field data? string The file's bytes, base64.
+---@field blob? amanu.BlobRef
+
+---@alias amanu.Attachment amanu.FileAttachment|amanu.SelectionAttachment|amanu.ImageAttachment
+
+---@alias amanu.AttachmentInput amanu.FileAttachmentInput|amanu.SelectionAttachment|amanu.ImageAttachmentInput
 
 ---One way to answer an approval: the scope, and the text of the rule it would save ("" for once).
 ---@class amanu.ScopeOffer
@@ -87,11 +108,6 @@
 ---@field text string
 
 ---@alias amanu.ToolCallState "validating"|"awaitingApproval"|"scheduled"|"executing"|"succeeded"|"failed"|"cancelled"|"rejected"
-
----A payload too big for an event: fetch it with `amanu/blob/get`.
----@class amanu.BlobRef
----@field blobId string
----@field size integer Bytes.
 
 ---One use of a tool. Its `itemId` is the `toolCallId`.
 ---@class amanu.ToolCall
@@ -352,7 +368,7 @@
 ---What a client says of itself under `capabilities.experimental.amanu`.
 ---@class amanu.ClientCapabilities
 ---@field protocol integer[] Versions of this protocol it speaks.
----@field editor? ("apply"|"diagnostics"|"definition"|"references"|"rename"|"symbols")[] The `amanu/editor/*` requests it answers.
+---@field editor? ("apply"|"diagnostics"|"definition"|"references"|"symbols")[] The `amanu/editor/*` requests it answers.
 ---@field trustedRoots? string[] Workspace folders (absolute paths) the person has declared trusted. Absent means untrusted.
 ---@field ripgrep? string Path of a ripgrep the editor ships.
 
@@ -500,10 +516,24 @@
 ---@field blobId string
 ---@field offset? integer
 ---@field limit? integer Bytes.
+---@field encoding? "text"|"base64" `base64` for what is no text: a picture.
 
 ---@class amanu.BlobGetResult
 ---@field text string
 ---@field nextOffset? integer
+
+---@class amanu.CommandListParams
+---@field sessionId? amanu.Id None: those of no particular workspace.
+
+---A prompt that begins with `/name` means something of its own to the daemon.
+---@class amanu.Command
+---@field name string
+---@field description string
+---@field argumentHint string
+---@field source "daemon"|"user"|"workspace" Built in; from the user's own folder; from a trusted workspace.
+
+---@class amanu.CommandListResult
+---@field commands amanu.Command[]
 
 ---@class amanu.ModelListResult
 ---@field models amanu.ModelInfo[]
@@ -541,12 +571,80 @@
 ---@class amanu.SessionListChangedParams
 ---@field sessionId string
 
----What the person looks at. Lines 1-based.
----@class amanu.ContextChangedParams
+---What the person has before them. Lines 1-based, inclusive; `path` None: no file.
+---@class amanu.ActiveEditor
 ---@field path? string
 ---@field startLine? integer
 ---@field endLine? integer
----@field selectedText? string
+---@field selectedText? string None when nothing is selected.
+
+---What a language server or linter of the editor says of some lines (1-based, inclusive).
+---@class amanu.Finding
+---@field startLine integer
+---@field endLine integer
+---@field severity "error"|"warning"|"information"|"hint"
+---@field message string
+---@field source? string Who says it: "Pylance", "ruff".
+---@field code? string
+
+---@class amanu.FileFindings
+---@field path string
+---@field findings amanu.Finding[]
+
+---What changed of what the person looks at: a field that is absent is as it was.
+---@class amanu.ContextChangedParams
+---@field active? amanu.ActiveEditor
+---@field openFiles? string[] Absolute paths of the files in tabs, all of them.
+---@field findings? amanu.FileFindings[] Files whose findings changed, each with all it has now.
+
+---`starting`: a language server is there but does not answer yet, ask again; `noServer`: none for this file.
+---@alias amanu.EditorStatus "success"|"starting"|"noServer"|"error"
+
+---@class amanu.EditorDiagnosticsParams
+---@field paths string[] Absolute; empty asks about every file the editor knows of.
+
+---Asked files that have no findings may be left out.
+---@class amanu.EditorDiagnosticsResult
+---@field status amanu.EditorStatus
+---@field files? amanu.FileFindings[]
+---@field message? string
+
+---A place in a file: line 1-based, `character` the Unicode code points before it in that line.
+---@class amanu.EditorPositionParams
+---@field path string
+---@field line integer
+---@field character integer
+
+---Lines of a file, 1-based, inclusive; `text` is the first of them.
+---@class amanu.Location
+---@field path string
+---@field startLine integer
+---@field endLine integer
+---@field text? string
+
+---@class amanu.EditorLocationsResult
+---@field status amanu.EditorStatus
+---@field locations? amanu.Location[]
+---@field message? string
+
+---The symbols of one file, or those of the workspace that fit a query; one of the two is given.
+---@class amanu.EditorSymbolsParams
+---@field path? string
+---@field query? string
+
+---`kind` is LSP's word for it, lower case: "class", "method". `container` encloses it, "" at the top.
+---@class amanu.Symbol
+---@field name string
+---@field kind string
+---@field path string
+---@field startLine integer
+---@field endLine integer
+---@field container? string
+
+---@class amanu.EditorSymbolsResult
+---@field status amanu.EditorStatus
+---@field symbols? amanu.Symbol[]
+---@field message? string
 
 ---Replace the characters [start, end) of the text, counted in Unicode code points, by `newText`.
 ---@class amanu.TextEdit
@@ -603,6 +701,7 @@ M.methods = {
   proposal_resolve = "amanu/proposal/resolve",
   history_page = "amanu/history/page",
   blob_get = "amanu/blob/get",
+  command_list = "amanu/command/list",
   model_list = "amanu/model/list",
   auth_status = "amanu/auth/status",
   auth_set = "amanu/auth/set",
@@ -613,6 +712,10 @@ M.methods = {
   event = "amanu/event",
   session_list_changed = "amanu/session/listChanged",
   editor_apply = "amanu/editor/apply",
+  editor_diagnostics = "amanu/editor/diagnostics",
+  editor_definition = "amanu/editor/definition",
+  editor_references = "amanu/editor/references",
+  editor_symbols = "amanu/editor/symbols",
 }
 
 ---Kinds of events.

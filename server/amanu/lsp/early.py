@@ -35,6 +35,7 @@ METHODS = (
     "amanu/proposal/resolve",
     "amanu/history/page",
     "amanu/blob/get",
+    "amanu/command/list",
     "amanu/model/list",
     "amanu/auth/status",
     "amanu/auth/set",

@@ -176,6 +176,7 @@ class Connection:
             "amanu/proposal/resolve": self._on(r.ProposalResolveParams, lambda s, p: s.resolve_proposal(p, self)),
             "amanu/history/page": self._on(r.HistoryPageParams, lambda s, p: s.history(p), reads=True),
             "amanu/blob/get": self._on(r.BlobGetParams, lambda s, p: s.blob(p), reads=True),
+            "amanu/command/list": Route(r.CommandListParams, s.commands, reads=True),
             "amanu/model/list": Route(r.Empty, lambda p: s.models(self), reads=True),
             "amanu/auth/status": Route(r.Empty, lambda p: s.auth_status(self)),
             "amanu/auth/set": Route(r.AuthSetParams, s.auth_set),

@@ -1,4 +1,13 @@
-import type { Answer, Attachment, Item, Notice, Plan, Thought, UserMessage } from "../../protocol";
+import type {
+  Answer,
+  Attachment,
+  AttachmentInput,
+  Item,
+  Notice,
+  Plan,
+  Thought,
+  UserMessage,
+} from "../../protocol";
 import { button, h, setText } from "./dom";
 import { Markdown } from "./markdown";
 import { ToolCard } from "./tool";
@@ -42,6 +51,7 @@ class UserCard implements Card {
   }
 
   private attachment(attachment: Attachment): HTMLElement {
+    if (attachment.kind === "image") return h("span", { class: "chip" }, label(attachment));
     const line = attachment.startLine;
     return button(
       label(attachment),
@@ -54,12 +64,8 @@ class UserCard implements Card {
 }
 
 /** A short name for what goes with a prompt. */
-export function label(attachment: {
-  path: string;
-  startLine?: number | null;
-  endLine?: number | null;
-  kind: string;
-}): string {
+export function label(attachment: AttachmentInput): string {
+  if (attachment.kind === "image") return attachment.name;
   const name = attachment.path.split(/[\\/]/).pop() ?? attachment.path;
   const { startLine, endLine } = attachment;
   if (!startLine) return name;
