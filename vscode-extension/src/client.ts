@@ -7,6 +7,7 @@ import {
   ResponseError,
   type StaticFeature,
 } from "vscode-languageclient/node";
+import { ripgrep } from "./daemon";
 import {
   type ClientCapabilities,
   type ErrorData,
@@ -44,6 +45,13 @@ type Handlers = {
   [M in keyof NotificationsToClient]?: (params: NotificationsToClient[M]) => void;
 };
 
+/** What the daemon may ask of this editor, all of it. */
+export type Answers = {
+  [M in keyof RequestsToClient]: (
+    params: RequestsToClient[M]["params"],
+  ) => Promise<RequestsToClient[M]["result"]>;
+};
+
 /** The line to the daemon: typed requests and notifications, started again when it breaks. */
 export class Daemon implements vscode.Disposable {
   private client: LanguageClient | undefined;
@@ -62,9 +70,7 @@ export class Daemon implements vscode.Disposable {
     private readonly resolve: () => Executable | { missing: string },
     private readonly log: vscode.LogOutputChannel,
     private readonly handlers: Handlers,
-    private readonly apply: (
-      params: RequestsToClient["amanu/editor/apply"]["params"],
-    ) => Promise<RequestsToClient["amanu/editor/apply"]["result"]>,
+    private readonly answers: Answers,
   ) {}
 
   /** Connect. Resolves when the line stands or cannot; `connection` says which. */
@@ -175,10 +181,11 @@ export class Daemon implements vscode.Disposable {
         closed: () => ({ action: CloseAction.DoNotRestart, handled: true }), // `again` does, and says so
       },
     });
-    client.registerFeature(capabilities());
+    client.registerFeature(capabilities(Object.keys(this.answers)));
     for (const [method, handler] of Object.entries(this.handlers))
       client.onNotification(method, handler as (params: unknown) => void);
-    client.onRequest("amanu/editor/apply", this.apply);
+    for (const [method, answer] of Object.entries(this.answers))
+      client.onRequest(method, answer as (params: unknown) => Promise<unknown>);
     return client;
   }
 
@@ -190,14 +197,17 @@ export class Daemon implements vscode.Disposable {
 }
 
 /** What this client says of itself in `initialize`. */
-function capabilities(): StaticFeature {
+function capabilities(answered: string[]): StaticFeature {
   return {
     getState: () => ({ kind: "static" }),
     fillClientCapabilities: (known) => {
       const amanu: ClientCapabilities = {
         protocol: [PROTOCOL_VERSION],
-        editor: ["apply"],
+        editor: answered.map((method) => method.split("/").pop()) as NonNullable<
+          ClientCapabilities["editor"]
+        >,
         trustedRoots: vscode.workspace.isTrusted ? roots() : [],
+        ripgrep: ripgrep(vscode.env.appRoot) ?? null,
       };
       known.experimental = { ...(known.experimental as object | undefined), amanu };
     },

@@ -57,6 +57,21 @@ export function findDaemon(places: Places): Found {
   };
 }
 
+/** The ripgrep that comes with VS Code; its place has moved over the years. */
+export function ripgrep(appRoot: string): string | undefined {
+  const program = process.platform === "win32" ? "rg.exe" : "rg";
+  const built = `${process.platform}-${process.arch}`;
+  const modules = ["node_modules", "node_modules.asar.unpacked"].map((name) =>
+    join(appRoot, name, "@vscode"),
+  );
+  return modules
+    .flatMap((folder) => [
+      join(folder, "ripgrep-universal", "bin", built, program),
+      join(folder, "ripgrep", "bin", program),
+    ])
+    .find(runnable);
+}
+
 /** The daemon's environment: ours and the settings', with the workspace kept out of Python's module path. */
 export function environment(settings: Record<string, string>): Record<string, string> {
   const ours = Object.entries(process.env).filter(
@@ -66,7 +81,8 @@ export function environment(settings: Record<string, string>): Record<string, st
   return { ...rest, ...settings, PYTHONSAFEPATH: "1" };
 }
 
-function contains(folder: string, path: string): boolean {
+/** Whether the path is the folder or lies in it, by name. */
+export function contains(folder: string, path: string): boolean {
   const way = relative(folder, path);
   return way === "" || (!way.startsWith("..") && !isAbsolute(way));
 }

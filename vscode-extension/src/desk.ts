@@ -18,6 +18,9 @@ import { Session } from "./session";
 /** Which session this window showed last. */
 const LAST = "amanu.session";
 
+/** Bytes of a picture at most: what one answer of the daemon holds. */
+const PICTURE = 4_194_304;
+
 /** Something to say that is no part of the conversation. */
 export interface Told {
   level: "info" | "warning" | "error";
@@ -204,6 +207,14 @@ export class Desk implements vscode.Disposable {
     if (session !== this.session) return undefined;
     session.items.prepend(page.items, page.hasEarlier);
     return page;
+  }
+
+  /** A picture of the conversation as a `data:` address; "" when it cannot be had. */
+  async picture(blobId: string, mediaType: string): Promise<string> {
+    const { sessionId } = this.state;
+    const params = { sessionId, blobId, encoding: "base64" as const, limit: PICTURE };
+    const { text: data, nextOffset } = await this.daemon.request("amanu/blob/get", params);
+    return nextOffset === null ? `data:${mediaType};base64,${data}` : "";
   }
 
   dispose(): void {

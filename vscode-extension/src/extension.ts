@@ -9,6 +9,7 @@ import { commands } from "./commands";
 import { Context } from "./context";
 import { environment, findDaemon } from "./daemon";
 import { Desk } from "./desk";
+import { language } from "./language";
 import { BASE, PROPOSED, Proposals } from "./proposals";
 import { Review } from "./review";
 import { Status } from "./status";
@@ -22,12 +23,13 @@ export function activate(context: vscode.ExtensionContext): void {
       "amanu/event": (message) => desk.receive(message),
       "amanu/session/listChanged": () => listSoon(),
     },
-    apply,
+    { "amanu/editor/apply": apply, ...language },
   );
   const desk = new Desk(daemon, context.workspaceState);
+  const looking = new Context(daemon, context.workspaceState);
   const proposals = new Proposals(desk);
   const review = new Review(desk, proposals);
-  const panel = new Panel(context.extensionUri, desk, daemon, (proposalId, path) =>
+  const panel = new Panel(context.extensionUri, desk, daemon, looking, (proposalId, path) =>
     review.openDiff(proposalId, path),
   );
   const approvals = new Approvals(desk, daemon, (proposalId) => review.openDiff(proposalId));
@@ -39,7 +41,7 @@ export function activate(context: vscode.ExtensionContext): void {
     desk,
     review,
     panel,
-    new Context(daemon),
+    looking,
     new Status(desk, daemon, (waiting) => panel.badge(waiting)),
     vscode.window.registerWebviewViewProvider("amanu.chat", panel),
     vscode.workspace.registerFileSystemProvider(PROPOSED, proposals, { isCaseSensitive: true }),

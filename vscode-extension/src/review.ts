@@ -23,6 +23,14 @@ export class Review implements vscode.CodeLensProvider, vscode.Disposable {
     borderStyle: "dashed",
     borderWidth: "0 0 1px 0",
   });
+  /** What would stand there, in short, after the line: an editor has no room for lines that are not in its text. */
+  private readonly ghost = vscode.window.createTextEditorDecorationType({
+    after: {
+      color: new vscode.ThemeColor("editorCodeLens.foreground"),
+      margin: "0 0 0 2em",
+      fontStyle: "italic",
+    },
+  });
   private readonly subscriptions: vscode.Disposable[];
 
   constructor(
@@ -33,6 +41,7 @@ export class Review implements vscode.CodeLensProvider, vscode.Disposable {
       this.lenses,
       this.removed,
       this.inserted,
+      this.ghost,
       vscode.languages.registerCodeLensProvider([{ scheme: PROPOSED }, { scheme: "file" }], this),
       desk.onReset(() => this.refresh()),
       desk.onEvent(({ event }) => {
@@ -153,11 +162,22 @@ export class Review implements vscode.CodeLensProvider, vscode.Disposable {
     const line = editor.selection.active.line;
     const onward =
       step > 0 ? places.find((each) => each.start > line) : places.findLast((each) => each.start < line);
+    const elsewhere = onward ? undefined : this.nextFile(editor.document, step);
+    if (elsewhere !== undefined) return this.proposals.show(elsewhere);
     const place = onward ?? (step > 0 ? places[0] : places.at(-1));
     if (place === undefined) return;
     const at = new vscode.Position(Math.min(place.start, editor.document.lineCount - 1), 0);
     editor.selection = new vscode.Selection(at, at);
     editor.revealRange(new vscode.Range(at, at), vscode.TextEditorRevealType.InCenterIfOutsideViewport);
+  }
+
+  /** The next file with something undecided, round and round; undefined when there is no other. */
+  private nextFile(document: vscode.TextDocument, step: 1 | -1): Target | undefined {
+    const open = this.proposals.open;
+    const here = this.at(document)[0]?.target;
+    const at = open.findIndex((each) => each.file === here?.file);
+    const next = open[(at + step + open.length) % open.length];
+    return next?.file === here?.file ? undefined : next;
   }
 
   /** What is undecided in a document, and where. */
@@ -200,8 +220,31 @@ export class Review implements vscode.CodeLensProvider, vscode.Disposable {
         this.inserted,
         fresh.map((each) => decoration(each, Math.max(0, each.start - 1), Math.max(0, each.start - 1))),
       );
+      editor.setDecorations(
+        this.ghost,
+        places.map((each) => {
+          const end = editor.document.lineAt(
+            Math.min(Math.max(0, each.start + each.hunk.oldLines - 1), editor.document.lineCount - 1),
+          ).range.end;
+          const after = { contentText: inShort(each.hunk.newText) };
+          return { range: new vscode.Range(end, end), renderOptions: { after } };
+        }),
+      );
     }
   }
+}
+
+/** Characters of proposed text shown after a line. */
+const SHORT = 120;
+
+/** The proposed text in one line. */
+function inShort(text: string): string {
+  const lines = text.split(/\r\n|\r|\n/);
+  if (lines.at(-1) === "") lines.pop();
+  const first = lines.find((line) => line.trim() !== "")?.trim();
+  if (lines.length === 0) return "→ removed";
+  const shown = first === undefined ? "blank" : first.length > SHORT ? `${first.slice(0, SHORT)}…` : first;
+  return lines.length === 1 ? `→ ${shown}` : `→ ${shown} … ${lines.length} lines`;
 }
 
 function inDiff(editor: vscode.TextEditor): boolean {

@@ -1,5 +1,7 @@
 import type {
+  ActiveEditor,
   AttachmentInput,
+  Command,
   Event,
   HunkDecision,
   Item,
@@ -17,7 +19,18 @@ export interface Hindrance {
 }
 
 /** The things beside a conversation that the view can ask for, by name: never a command id of its own making. */
-export type Action = "setKey" | "logs" | "restart" | "openFolder" | "settings" | "selectModel";
+export type Action =
+  | "setKey"
+  | "logs"
+  | "restart"
+  | "openFolder"
+  | "settings"
+  | "selectModel"
+  | "selectMode"
+  | "new"
+  | "sessions"
+  | "stop"
+  | "diff";
 
 /** How a prompt is meant while a turn runs. */
 export type How = "send" | "steer" | "queue";
@@ -31,6 +44,11 @@ export type ToView =
   | { type: "sessions"; sessions: SessionSummary[]; current: string }
   | { type: "showSessions" }
   | { type: "files"; query: string; paths: string[] }
+  | { type: "commands"; commands: Command[] }
+  /** The file before the person, and whether it goes along with what they say. */
+  | { type: "looking"; active: ActiveEditor; shared: boolean }
+  /** A picture of the conversation, as a `data:` address; "" when it cannot be had. */
+  | { type: "picture"; blobId: string; source: string }
   | { type: "attach"; attachment: AttachmentInput }
   | { type: "hindrance"; hindrance: Hindrance | null }
   /** Something to say that is no part of the conversation; `near` is the card it belongs to. */
@@ -41,7 +59,6 @@ export type ToView =
       near: string | null;
       actions: Action[];
     }
-  | { type: "promptTaken"; text: string }
   | { type: "promptRefused"; text: string; attachments: AttachmentInput[] }
   | { type: "rule"; rule: string; valid: boolean; explanation: string }
   | { type: "focus" };
@@ -72,5 +89,13 @@ export type ToHost =
   | { type: "delete"; sessionId: string; title: string }
   | { type: "new" }
   | { type: "files"; query: string }
+  | { type: "commands" }
+  | { type: "share"; shared: boolean }
+  | { type: "picture"; blobId: string; mediaType: string }
+  /** Files dragged into the view, as URIs. */
+  | { type: "dropped"; uris: string[] }
+  | { type: "pickFiles" }
+  /** Something went wrong in the view that the person should know. */
+  | { type: "say"; text: string }
   | { type: "earlier" }
   | { type: "action"; action: Action };

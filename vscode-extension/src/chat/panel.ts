@@ -1,7 +1,8 @@
 import { randomBytes } from "node:crypto";
 import { isAbsolute, join } from "node:path";
 import * as vscode from "vscode";
-import type { Daemon } from "../client";
+import { type Daemon, roots } from "../client";
+import type { Context } from "../context";
 import type { Desk } from "../desk";
 import type { Event } from "../protocol";
 import { findFiles } from "./files";
@@ -18,6 +19,11 @@ const COMMANDS: Record<Action, [command: string, ...rest: unknown[]]> = {
   openFolder: ["workbench.action.files.openFolder"],
   settings: ["workbench.action.openSettings", "amanu.server.path"],
   selectModel: ["amanu.selectModel"],
+  selectMode: ["amanu.selectMode"],
+  new: ["amanu.new"],
+  sessions: ["amanu.sessions"],
+  stop: ["amanu.stop"],
+  diff: ["amanu.openDiff"],
 };
 
 /** The chat view's side in the extension: state and events go out, intents come in. */
@@ -33,6 +39,7 @@ export class Panel implements vscode.WebviewViewProvider, vscode.Disposable {
     private readonly folder: vscode.Uri,
     private readonly desk: Desk,
     private readonly daemon: Daemon,
+    private readonly context: Context,
     private readonly openDiff: (proposalId: string, path: string) => Promise<void>,
   ) {
     this.subscriptions = [
@@ -42,6 +49,7 @@ export class Panel implements vscode.WebviewViewProvider, vscode.Disposable {
         this.post({ type: "told", level, text, near: near ?? null, actions: actions ?? [] }),
       ),
       daemon.onConnection(() => this.connection()),
+      context.onChanged(() => this.looking()),
     ];
   }
 
@@ -75,7 +83,11 @@ export class Panel implements vscode.WebviewViewProvider, vscode.Disposable {
   }
 
   async listSessions(): Promise<void> {
-    const { sessions } = await this.daemon.request("amanu/session/list", { limit: 200 });
+    const root = roots()[0];
+    const { sessions } = await this.daemon.request("amanu/session/list", {
+      limit: 200,
+      ...(root === undefined ? {} : { root }),
+    });
     this.post({ type: "sessions", sessions, current: this.desk.state.sessionId });
   }
 
@@ -95,6 +107,7 @@ export class Panel implements vscode.WebviewViewProvider, vscode.Disposable {
         this.ready = true;
         this.show();
         this.connection();
+        this.looking();
         for (const each of this.waiting.splice(0)) this.post(each);
         return undefined;
       case "drawn":
@@ -141,6 +154,24 @@ export class Panel implements vscode.WebviewViewProvider, vscode.Disposable {
         return desk.fresh();
       case "files":
         return this.post({ type: "files", query: message.query, paths: await findFiles(message.query) });
+      case "commands": {
+        const { sessionId } = desk.state;
+        const params = sessionId === "" ? {} : { sessionId };
+        const { commands } = await this.daemon.request("amanu/command/list", params);
+        return this.post({ type: "commands", commands });
+      }
+      case "share":
+        return this.context.share(message.shared);
+      case "picture":
+        return this.post({ ...message, source: await desk.picture(message.blobId, message.mediaType) });
+      case "dropped":
+        return this.attach(message.uris.map((uri) => vscode.Uri.parse(uri)));
+      case "pickFiles":
+        return this.attach(
+          (await vscode.window.showOpenDialog({ canSelectMany: true, openLabel: "Attach" })) ?? [],
+        );
+      case "say":
+        return desk.tell({ level: "warning", text: message.text });
       case "earlier": {
         const page = await desk.earlier();
         return page && this.post({ type: "earlier", ...page });
@@ -179,6 +210,17 @@ export class Panel implements vscode.WebviewViewProvider, vscode.Disposable {
     if (connection.status === "ready") void this.listModels().catch(() => undefined); // told when a prompt needs one
   }
 
+  private looking(): void {
+    this.post({ type: "looking", active: this.context.looking, shared: this.context.shared });
+  }
+
+  /** Files of this machine go along by their path: the daemon reads them, pictures too. */
+  private attach(uris: vscode.Uri[]): void {
+    for (const uri of uris)
+      if (uri.scheme === "file" || uri.scheme === "vscode-remote")
+        this.post({ type: "attach", attachment: { kind: "file", path: uri.fsPath } });
+  }
+
   private async openFile(path: string, line: number | null): Promise<void> {
     const full = isAbsolute(path) ? path : join(this.desk.state.roots[0] ?? "", path);
     const at = Math.max(0, (line ?? 1) - 1);
@@ -204,7 +246,7 @@ function hindrance(connection: Daemon["connection"]): Hindrance | null {
   return null;
 }
 
-/** Nothing is loaded but our own script and style; no inline script, no command links. */
+/** Nothing is loaded but our own script and style (pictures come as data); no inline script, no command links. */
 function page(webview: vscode.Webview, dist: vscode.Uri): string {
   const nonce = randomBytes(16).toString("base64");
   const uri = (name: string) => webview.asWebviewUri(vscode.Uri.joinPath(dist, name)).toString();
@@ -212,7 +254,7 @@ function page(webview: vscode.Webview, dist: vscode.Uri): string {
 <html lang="en">
 <head>
 <meta charset="utf-8">
-<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src ${webview.cspSource}; script-src 'nonce-${nonce}';">
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src ${webview.cspSource}; img-src data:; script-src 'nonce-${nonce}';">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <link rel="stylesheet" href="${uri("chat.css")}">
 <title>Amanu</title>

@@ -29,7 +29,18 @@ export class ApprovalBox {
       this.element.replaceChildren(...(approval ? this.draw(approval) : []));
     }
     const finish = this.element.querySelector<HTMLElement>(".finish");
-    if (finish) finish.hidden = !decidedInPart(proposal);
+    const inPart = decidedInPart(proposal);
+    if (finish) finish.hidden = !inPart;
+    if (approval?.proposalId) {
+      const rest = inPart ? "the rest" : "all";
+      this.label("allow", `Accept ${rest}`);
+      this.label("reject", `Reject ${rest}`);
+    }
+  }
+
+  private label(which: string, text: string): void {
+    const pressed = this.element.querySelector(`button.${which}`);
+    if (pressed) setText(pressed, text);
   }
 
   private draw(approval: Approval): HTMLElement[] {
@@ -58,7 +69,7 @@ export class ApprovalBox {
     });
     const reason = h("input", {
       class: "reason",
-      placeholder: "Reason, for the model (optional)",
+      placeholder: "Reason (optional)",
       "aria-label": "Reason",
     });
     const answer = (decision: "allow" | "reject" | "finish") => {

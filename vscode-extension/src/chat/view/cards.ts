@@ -2,6 +2,7 @@ import type {
   Answer,
   Attachment,
   AttachmentInput,
+  ImageAttachment,
   Item,
   Notice,
   Plan,
@@ -51,7 +52,7 @@ class UserCard implements Card {
   }
 
   private attachment(attachment: Attachment): HTMLElement {
-    if (attachment.kind === "image") return h("span", { class: "chip" }, label(attachment));
+    if (attachment.kind === "image") return this.picture(attachment);
     const line = attachment.startLine;
     return button(
       label(attachment),
@@ -60,6 +61,13 @@ class UserCard implements Card {
         class: "chip",
       },
     );
+  }
+
+  /** The name at once, the picture when the extension has fetched it. */
+  private picture({ name, mediaType, blob }: ImageAttachment): HTMLElement {
+    if (blob === null) return h("span", { class: "chip" }, name);
+    this.desk.post({ type: "picture", blobId: blob.blobId, mediaType });
+    return h("figure", {}, h("img", { "data-blob": blob.blobId, alt: name }), h("figcaption", {}, name));
   }
 }
 

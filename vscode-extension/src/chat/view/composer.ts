@@ -1,9 +1,24 @@
-import type { AttachmentInput } from "../../protocol";
-import type { How } from "../messages";
+import type { ActiveEditor, AttachmentInput, Command } from "../../protocol";
+import type { Action, How } from "../messages";
 import { label } from "./cards";
 import { Completion } from "./completion";
 import type { Desk } from "./desk";
 import { button, h, setText } from "./dom";
+import { attachment, pictures } from "./picture";
+
+/** What the view itself does at a word; the daemon's commands come beside them. */
+const COMMANDS: [name: string, detail: string, action: Action][] = [
+  ["new", "a new session", "new"],
+  ["sessions", "search, open, rename, delete", "sessions"],
+  ["stop", "stop the turn", "stop"],
+  ["diff", "show what is proposed", "diff"],
+  ["model", "choose a model", "selectModel"],
+  ["mode", "plan, ask, accept edits, auto", "selectMode"],
+  ["key", "set an API key", "setKey"],
+  ["logs", "show the logs", "logs"],
+];
+/** Milliseconds after the last key before the text is kept for a view that goes away. */
+const KEEP_AFTER = 300;
 
 /** What is kept while the view is away. */
 export interface Kept {
@@ -15,6 +30,13 @@ export interface Kept {
 export class Composer {
   private readonly input = h("textarea", { rows: "2", "aria-label": "Prompt for Amanu", spellcheck: "true" });
   private readonly chips = h("div", { class: "chips" });
+  private readonly looking = h("button", {
+    type: "button",
+    class: "chip looking",
+    role: "switch",
+    hidden: true,
+    onclick: () => this.desk.post({ type: "share", shared: !this.shared }),
+  });
   private readonly send = button("Send", () => this.submit(this.busy ? "steer" : "send"), {
     class: "primary send",
   });
@@ -29,6 +51,8 @@ export class Composer {
   private readonly completion: Completion;
   readonly element: HTMLElement;
   private attachments: AttachmentInput[] = [];
+  private shared = true;
+  private keeping: ReturnType<typeof setTimeout> | undefined;
   private busy = false;
   /** Which earlier prompt is shown: 0 is the present text. */
   private back = 0;
@@ -39,7 +63,12 @@ export class Composer {
     private readonly keep: (kept: Kept) => void,
     extra: HTMLElement[],
   ) {
-    this.completion = new Completion(this.input, (query) => desk.post({ type: "files", query }));
+    this.completion = new Completion(
+      this.input,
+      (query) => desk.post({ type: "files", query }),
+      () => desk.post({ type: "commands" }),
+    );
+    this.commands([]);
     this.element = h(
       "form",
       { class: "composer", onsubmit: (event: Event) => event.preventDefault() },
@@ -49,6 +78,11 @@ export class Composer {
       h(
         "div",
         { class: "row" },
+        button("+", () => desk.post({ type: "pickFiles" }), {
+          class: "link add",
+          "aria-label": "Attach files or pictures",
+          title: "Attach files or pictures (or paste, or drop them here)",
+        }),
         ...extra,
         h("span", { class: "row buttons" }, this.stop, this.queue, this.send),
       ),
@@ -58,6 +92,9 @@ export class Composer {
       this.changed();
     });
     this.input.addEventListener("keydown", (event) => this.key(event));
+    this.input.addEventListener("paste", (event) => this.bring(event, event.clipboardData));
+    this.element.addEventListener("dragover", (event) => event.preventDefault());
+    this.element.addEventListener("drop", (event) => this.bring(event, event.dataTransfer));
     this.update();
   }
 
@@ -83,7 +120,43 @@ export class Composer {
   }
 
   files(query: string, paths: string[]): void {
-    this.completion.offer(query, paths);
+    this.completion.files(query, paths);
+  }
+
+  /** The daemon's commands as they are now. */
+  commands(commands: Command[]): void {
+    this.completion.commands([
+      ...COMMANDS.map(([name, detail, action]) => ({
+        name,
+        detail,
+        run: () => this.desk.post({ type: "action", action }),
+      })),
+      ...commands.map(({ name, description, argumentHint }) => ({
+        name,
+        detail: [argumentHint, description].filter(Boolean).join(" · "),
+      })),
+    ]);
+  }
+
+  /** The file before the person, which goes along unless they switched that off. */
+  look(active: ActiveEditor, shared: boolean): void {
+    this.shared = shared;
+    this.looking.hidden = !active.path;
+    const lines = active.selectedText ? active : { startLine: null, endLine: null };
+    const { startLine, endLine } = lines;
+    const name = label({
+      kind: "file",
+      path: active.path ?? "",
+      startLine: startLine ?? null,
+      endLine: endLine ?? null,
+    });
+    this.looking.textContent = name;
+    this.looking.setAttribute("aria-checked", String(shared));
+    this.looking.setAttribute("aria-label", `${name} goes along`);
+    this.looking.title = shared
+      ? "What you look at goes along: file, selection, open files, problems. Press to keep the file and selection back."
+      : "The file before you does not go along. Press to let it.";
+    this.drawChips();
   }
 
   attach(attachment: AttachmentInput): void {
@@ -104,7 +177,9 @@ export class Composer {
   private submit(how: How): void {
     const text = this.input.value.trim();
     if (text === "" || this.desk.session.state.readOnly) return;
-    this.desk.post({ type: "prompt", text, attachments: this.attachments, how });
+    const command = COMMANDS.find(([name]) => text === `/${name}`);
+    if (command) this.desk.post({ type: "action", action: command[2] });
+    else this.desk.post({ type: "prompt", text, attachments: this.attachments, how });
     this.input.value = "";
     this.attachments = [];
     this.back = 0;
@@ -112,29 +187,55 @@ export class Composer {
   }
 
   private changed(): void {
-    this.chips.replaceChildren(
-      ...this.attachments.map((each, at) =>
-        h(
-          "span",
-          { class: "chip" },
-          label(each),
-          button(
-            "×",
-            () => {
-              this.attachments.splice(at, 1);
-              this.changed();
-              this.focus();
-            },
-            { "aria-label": `Leave out ${label(each)}` },
-          ),
-        ),
-      ),
-    );
-    this.chips.hidden = this.attachments.length === 0;
+    this.drawChips();
     this.input.style.height = "auto";
     this.input.style.height = `${Math.min(this.input.scrollHeight + 2, 240)}px`;
-    this.keep({ text: this.input.value, attachments: this.attachments });
+    clearTimeout(this.keeping);
+    const kept = { text: this.input.value, attachments: this.attachments };
+    // what is sent is gone at once: a view that goes away now must not bring it back
+    if (kept.text === "") this.keep(kept);
+    else this.keeping = setTimeout(() => this.keep(kept), KEEP_AFTER);
     this.enable();
+  }
+
+  private drawChips(): void {
+    this.chips.replaceChildren(this.looking, ...this.attachments.map((each) => this.chip(each)));
+    this.chips.hidden = this.attachments.length === 0 && this.looking.hidden;
+  }
+
+  private chip(attached: AttachmentInput): HTMLElement {
+    const name = label(attached);
+    const remove = () => {
+      this.attachments = this.attachments.filter((each) => each !== attached);
+      this.changed();
+      this.focus();
+    };
+    return h(
+      "span",
+      { class: "chip" },
+      attached.kind === "image" &&
+        h("img", { src: `data:${attached.mediaType};base64,${attached.data ?? ""}`, alt: "" }),
+      name,
+      button("×", remove, { "aria-label": `Leave out ${name}` }),
+    );
+  }
+
+  /** Pictures and files that were pasted or dropped; text stays the box's own business. */
+  private bring(event: Event, data: DataTransfer | null): void {
+    const found = pictures(data?.files ?? []);
+    const uris = (data?.getData("text/uri-list") ?? "")
+      .split(/\r?\n/)
+      .filter((uri) => /^[a-z-]+:\/\//i.test(uri));
+    const dropped = event.type === "drop" && uris.length > 0;
+    if (found.length === 0 && !dropped) return;
+    event.preventDefault();
+    if (dropped) this.desk.post({ type: "dropped", uris });
+    else
+      for (const file of found)
+        attachment(file).then(
+          (each) => this.attach(each),
+          () => this.desk.post({ type: "say", text: `${file.name} is no picture that can be read.` }),
+        );
   }
 
   private enable(): void {

@@ -23,6 +23,11 @@ export const ACTIONS: Record<Action, string> = {
   openFolder: "Open folder…",
   settings: "Open settings",
   selectModel: "Select model…",
+  selectMode: "Select mode…",
+  new: "New session",
+  sessions: "Sessions",
+  stop: "Stop",
+  diff: "Show changes",
 };
 
 /** The chat view: it folds the events of one session and draws what they changed, at most once a frame. */
@@ -112,7 +117,17 @@ class View implements Desk {
       case "told":
         this.tell(message);
         break;
-      case "promptTaken":
+      case "commands":
+        this.composer.commands(message.commands);
+        break;
+      case "looking":
+        this.composer.look(message.active, message.shared);
+        break;
+      case "picture":
+        for (const image of document.querySelectorAll<HTMLImageElement>(
+          `img[data-blob="${CSS.escape(message.blobId)}"]`,
+        ))
+          if (message.source !== "") image.src = message.source;
         break;
       case "promptRefused":
         if (this.composer.text === "") this.composer.restore(message);
