@@ -131,6 +131,7 @@ beforeEach(() =>
     "ResizeObserver",
     class {
       observe() {}
+      unobserve() {}
     },
   ),
 );

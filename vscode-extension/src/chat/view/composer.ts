@@ -92,6 +92,7 @@ export class Composer {
       this.changed();
     });
     this.input.addEventListener("keydown", (event) => this.key(event));
+    this.drawChips();
     this.input.addEventListener("paste", (event) => this.bring(event, event.clipboardData));
     this.element.addEventListener("dragover", (event) => event.preventDefault());
     this.element.addEventListener("drop", (event) => this.bring(event, event.dataTransfer));

@@ -16,15 +16,17 @@ export class List {
   private firstId: string | undefined;
   private following = true;
   private asked = false;
+  /** A card grows at the person's hand, too: what it shows then must not be below the end. */
+  private readonly sizes = new ResizeObserver(() => this.following && this.toEnd());
 
   constructor(private readonly desk: Desk) {
     this.element.addEventListener("scroll", () => this.scrolled(), { passive: true });
-    // what stands below may grow and take room
-    new ResizeObserver(() => this.following && this.toEnd()).observe(this.element);
+    this.sizes.observe(this.element); // what stands below may grow and take room
   }
 
   /** Another session, or the same anew. */
   reset(): void {
+    for (const card of this.cards.values()) this.sizes.unobserve(card.element);
     this.cards.clear();
     this.element.replaceChildren();
     this.following = true;
@@ -71,6 +73,7 @@ export class List {
     const ids = new Set(wanted.map((item) => item.itemId));
     for (const [id, card] of this.cards) {
       if (ids.has(id)) continue;
+      this.sizes.unobserve(card.element);
       card.element.remove();
       this.cards.delete(id);
     }
@@ -81,6 +84,7 @@ export class List {
       if (card === undefined) {
         card = makeCard(item, this.desk);
         this.cards.set(item.itemId, card);
+        this.sizes.observe(card.element);
       }
       if (!known || touched.has(item.itemId)) card.update(item);
       card.element.setAttribute("aria-posinset", String(first + at + 1));
