@@ -202,6 +202,28 @@ test("thousands of items are a bounded number of cards, and an update touches it
   expect(list.count).toBe(SHOWN);
 });
 
+/** Give the list a size and a place, and tell it as the browser does: later. */
+function scrolled(list: List, top: number, room: number, height = 9000): void {
+  for (const [name, value] of Object.entries({ scrollHeight: height, clientHeight: room }))
+    Object.defineProperty(list.element, name, { value, configurable: true });
+  list.element.scrollTop = top;
+  list.element.dispatchEvent(new Event("scroll"));
+}
+
+test.each([
+  ["the prompt box took room since", 8300, 600, true],
+  ["the end is in sight", 8400, 600, true],
+  ["the person scrolled up", 4000, 700, false],
+])("%s: the end is followed or not", (_, top, room, expected) => {
+  const { list, desk } = show({ items: answers(300) });
+  scrolled(list, 8300, 700); // at the end
+  scrolled(list, top, room);
+  for (const item of answers(310).slice(300)) desk.session.fold({ kind: "itemCompleted", item });
+  list.update(new Set());
+  const shown = list.element.lastElementChild?.textContent ?? "";
+  expect(shown.includes("number 309")).toBe(expected);
+});
+
 test("withdrawn items leave, earlier ones come in order", () => {
   const { list, desk } = show({ items: answers(3) });
   desk.session.fold({ kind: "itemsWithdrawn", itemIds: ["a1"], reason: "" });

@@ -16,6 +16,8 @@ export class List {
   private firstId: string | undefined;
   private following = true;
   private asked = false;
+  /** Where the list was scrolled to when we last looked, in pixels. */
+  private top = 0;
   /** A card grows at the person's hand, too: what it shows then must not be below the end. */
   private readonly sizes = new ResizeObserver(() => this.following && this.toEnd());
 
@@ -105,7 +107,10 @@ export class List {
     const { items, hasEarlier } = this.desk.session.state;
     const first = this.desk.session.indexOf(this.firstId ?? "") ?? 0;
     const atEnd = scrollHeight - scrollTop - clientHeight < NEAR;
-    this.following = atEnd && first + SHOWN >= items.length;
+    // only upwards is the person's doing: what grows or takes room between two frames is not
+    if (atEnd && first + SHOWN >= items.length) this.following = true;
+    else if (scrollTop < this.top) this.following = false;
+    this.top = scrollTop;
     if (scrollTop < NEAR && first > 0) this.move(Math.max(0, first - STEP));
     else if (scrollTop < NEAR && first === 0 && hasEarlier && !this.asked && items.length > 0) {
       this.asked = true;
@@ -136,5 +141,6 @@ export class List {
 
   private toEnd(): void {
     this.element.scrollTop = this.element.scrollHeight;
+    this.top = this.element.scrollTop;
   }
 }

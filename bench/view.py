@@ -1,0 +1,159 @@
+"""The chat view with long sessions: `python -m bench.view`, after `make vsix .tools/vscode/.installed`.
+
+The real bundle in a real Chromium, alone in its page; the extension's side is played. For sessions of 20, 200 and
+2,000 items (all of them in the view, as after scrolling up to the beginning): how long opening takes, what the page
+costs per streamed delta and per finished tool call (script, style and layout), memory and nodes. The ratio to the
+shortest session is what must stay near one.
+"""
+
+import json
+import shutil
+import sys
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parents[1]
+SIZES = (20, 200, 2000)
+DELTAS = 400
+CALLS = 100
+
+
+def main() -> int:
+    sys.path.append(str(ROOT / ".tools" / "playwright"))
+    chromium = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+    script = ROOT / "vscode-extension" / "dist" / "chat" / "main.js"
+    if chromium is None or not script.exists():
+        print("Chromium and the built extension (make vsix) are needed.", file=sys.stderr)
+        return 1
+    from playwright.sync_api import sync_playwright  # pyright: ignore[reportMissingImports, reportUnknownVariableType]
+
+    play: Any = sync_playwright
+    with play() as driver:
+        browser = driver.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+        measure(browser, SIZES[0])  # the first page pays for starting
+        rows = [measure(browser, size) for size in SIZES]
+        browser.close()
+    print("| items | open, ms | per delta, ms | per tool call, ms | heap, MB | nodes | cards |")
+    print("|---|---|---|---|---|---|---|")
+    for row in rows:
+        print("| " + " | ".join(row) + " |")
+    return 0
+
+
+def measure(browser: Any, size: int) -> tuple[str, ...]:
+    """One session of that many items in a page of its own."""
+    page = browser.new_page(viewport={"width": 420, "height": 900})
+    page.set_content(f"<style>{(ROOT / 'vscode-extension/dist/chat/chat.css').read_text()}</style><body></body>")
+    page.evaluate("() => { window.acquireVsCodeApi = () => ({postMessage(){}, getState(){}, setState(){}}) }")
+    page.add_script_tag(path=str(ROOT / "vscode-extension/dist/chat/main.js"))
+    cdp = page.context.new_cdp_session(page)
+    cdp.send("Performance.enable")
+    items = [item(at) for at in range(size)]
+    send = "message => window.dispatchEvent(new MessageEvent('message', {data: message}))"
+    opened = page.evaluate(
+        """async message => {
+          const begin = performance.now();
+          window.dispatchEvent(new MessageEvent('message', {data: message}));
+          await new Promise(done => requestAnimationFrame(() => setTimeout(done)));
+          return performance.now() - begin;
+        }""",
+        {"type": "session", "state": state(items), "seq": 0, "client": "bench"},
+    )
+    answer = {"kind": "answer", "itemId": "streamed", "turnId": "t", "text": ""}
+    page.evaluate(send, events(1, {"kind": "itemStarted", "item": answer}))
+    deltas = cost(cdp, page, [{"kind": "itemDelta", "itemId": "streamed", "text": WORDS[n % 7]} for n in range(DELTAS)])
+    if "till" not in page.locator(".list > .card").last.inner_text():
+        raise AssertionError("what streams in is not in sight: the figures would mean nothing")
+    calls = cost(cdp, page, [{"kind": "itemCompleted", "item": tool(f"call{n}")} for n in range(CALLS)])
+    cdp.send("HeapProfiler.enable")
+    cdp.send("HeapProfiler.collectGarbage")
+    found = metrics(cdp)
+    cards = page.evaluate("() => document.querySelectorAll('.list > .card').length")
+    page.close()
+    return (
+        f"{size:,}",
+        f"{opened:.0f}",
+        f"{1000 * deltas / DELTAS:.2f}",
+        f"{1000 * calls / CALLS:.2f}",
+        f"{found['JSHeapUsedSize'] / 1e6:.1f}",
+        f"{found['Nodes']:,.0f}",
+        str(cards),
+    )
+
+
+def cost(cdp: Any, page: Any, happening: list[dict[str, Any]]) -> float:
+    """Seconds of script, style and layout for these events, each in a frame of its own."""
+    before = metrics(cdp)
+    page.evaluate(
+        """async messages => {
+          for (const message of messages) {
+            window.dispatchEvent(new MessageEvent('message', {data: message}));
+            await new Promise(done => requestAnimationFrame(() => setTimeout(done)));
+          }
+        }""",
+        [events(2 + at, event) for at, event in enumerate(happening)],
+    )
+    after = metrics(cdp)
+    return sum(after[name] - before[name] for name in ("ScriptDuration", "RecalcStyleDuration", "LayoutDuration"))
+
+
+def metrics(cdp: Any) -> dict[str, float]:
+    return {each["name"]: each["value"] for each in cdp.send("Performance.getMetrics")["metrics"]}
+
+
+WORDS = ("I look ", "at the ", "**till** ", "first.\n\n", "- `cart.py`\n", "then ", "its tests. ")
+
+
+def events(seq: int, event: dict[str, Any]) -> dict[str, Any]:
+    return {"type": "events", "events": [event], "seq": seq}
+
+
+def item(at: int) -> dict[str, Any]:
+    """Answers, thoughts and tool calls in turn, as a session has them."""
+    if at % 3 == 0:
+        return {"kind": "answer", "itemId": f"i{at}", "turnId": "t", "text": f"Step **{at}**: {'words ' * 60}"}
+    if at % 3 == 1:
+        return {"kind": "thought", "itemId": f"i{at}", "turnId": "t", "subject": f"Thought {at}", "text": "so " * 80}
+    return tool(f"i{at}")
+
+
+def tool(item_id: str) -> dict[str, Any]:
+    return {
+        "kind": "toolCall",
+        "itemId": item_id,
+        "turnId": "t",
+        "tool": "read_file",
+        "title": f"Read {item_id}.py",
+        "effect": "read",
+        "arguments": {"path": f"{item_id}.py"},
+        "state": "succeeded",
+        "output": "a line of a file\n" * 40,
+        "blob": None,
+        "proposalId": None,
+        "decision": None,
+        "error": None,
+    }
+
+
+def state(items: list[dict[str, Any]]) -> dict[str, Any]:
+    nothing = json.loads(
+        '{"lastTurn": null, "approvals": [], "proposals": [], "queue": [], "retry": null, "usage": null}'
+    )
+    return {
+        **nothing,
+        "sessionId": "s",
+        "title": "Bench",
+        "roots": ["/w"],
+        "mode": "ask",
+        "modelId": "a:b",
+        "trusted": True,
+        "readOnly": False,
+        "closed": False,
+        "turn": {"turnId": "t", "modelId": "a:b", "steps": 1},
+        "items": items,
+        "hasEarlier": False,
+    }
+
+
+if __name__ == "__main__":
+    sys.exit(main())
