@@ -6,6 +6,7 @@ costs per streamed delta and per finished tool call (script, style and layout), 
 shortest session is what must stay near one.
 """
 
+import importlib
 import json
 import shutil
 import sys
@@ -25,10 +26,7 @@ def main() -> int:
     if chromium is None or not script.exists():
         print("Chromium and the built extension (make vsix) are needed.", file=sys.stderr)
         return 1
-    from playwright.sync_api import sync_playwright  # pyright: ignore[reportMissingImports, reportUnknownVariableType]
-
-    play: Any = sync_playwright
-    with play() as driver:
+    with importlib.import_module("playwright.sync_api").sync_playwright() as driver:
         browser = driver.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
         measure(browser, SIZES[0])  # the first page pays for starting
         rows = [measure(browser, size) for size in SIZES]

@@ -1,0 +1,85 @@
+"""The keyboard is enough: from prompt to review to a command's approval without a mouse, in a real VS Code."""
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from editors.test_vscode import EXPECTED, LINES, PROPOSED, SECONDS, VSCODE, open_chat, service, until, workbench
+from strict.http import Say, ToolUse
+
+pytestmark = [
+    pytest.mark.skipif(not VSCODE, reason="run by make test-vscode"),
+    pytest.mark.timeout(180),
+]
+
+
+async def test_the_keyboard_is_enough(tmp_path: Path) -> None:
+    folder = tmp_path / "work"
+    folder.mkdir()
+    file = folder / "notes.txt"
+    file.write_text("\n".join(LINES) + "\n")
+    script = [
+        Say(
+            text="Three changes.",
+            calls=[ToolUse("write_file", {"path": "notes.txt", "content": "\n".join(PROPOSED) + "\n"})],
+        ),
+        Say(text="And a look.", calls=[ToolUse("run_shell_command", {"command": "echo by-key"})]),
+        Say(text="That was all."),
+    ]
+    async with service("anthropic", script) as (served, environment), workbench(tmp_path, environment, "off") as page:
+        chat = await open_chat(page)
+        key = page.keyboard
+
+        async def command(title: str) -> None:
+            await key.press("F1")
+            await page.locator(".quick-input-widget input").fill(f">{title}")
+            await page.locator(f'.monaco-list-row.focused[aria-label*="{title}"]').first.wait_for(timeout=SECONDS)
+            await key.press("Enter")
+
+        async def focused() -> str:
+            return (
+                await chat.locator(":focus").evaluate("each => each.className || each.tagName")
+                if await chat.locator(":focus").count()
+                else ""
+            )
+
+        await command("Amanu: Open Chat")
+        await chat.locator("textarea:focus").wait_for(timeout=SECONDS)
+        await key.type("Change three lines")
+        await key.press("Enter")
+        await chat.locator(".approval:visible .allow").wait_for(timeout=SECONDS)
+        assert await focused() == "TEXTAREA"  # the question took no focus
+        await asyncio.sleep(0.6)  # an answer within half a second is not taken
+
+        await key.press("Control+Alt+Enter")  # answer what waits: the first choice is to look at it
+        await page.locator('.monaco-list-row.focused[aria-label*="Review the changes"]').wait_for(timeout=SECONDS)
+        await key.press("Enter")
+        accept = page.locator(".codelens-decoration a", has_text="Accept")
+        await until(lambda: accept.count(), 4)  # the file's and three hunks'
+        await key.press("Control+Home")
+        await key.press("Control+Alt+j")
+        await key.press("Control+Alt+y")
+        await until(lambda: accept.count(), 3)
+        await key.press("Control+Alt+j")
+        await page.locator('.statusbar-item [aria-label="Ln 7, Col 1"]').wait_for(timeout=SECONDS)
+        await key.press("End")
+        await key.type(" (mine)")
+        await key.press("Control+Alt+y")
+        await until(lambda: accept.count(), 1)
+        await key.press("Control+Alt+j")
+        await key.press("Control+Alt+n")
+
+        # in the chat: Tab leads to the question, its buttons are buttons
+        await chat.locator(".approval:visible .allow").wait_for(timeout=SECONDS)
+        assert file.read_text() == "\n".join(EXPECTED) + "\n"
+        await asyncio.sleep(0.6)
+        await command("Amanu: Open Chat")
+        await chat.locator("textarea:focus").wait_for(timeout=SECONDS)
+        async with asyncio.timeout(SECONDS / 1000):
+            while "allow" not in await focused():
+                await key.press("Shift+Tab")
+        await key.press("Space")
+        await chat.locator(".answer", has_text="That was all").wait_for(timeout=SECONDS)
+        assert "by-key" in served.requests[2].body.decode()
+        assert not served.refused
