@@ -1,0 +1,56 @@
+"""What VS Code's own language servers know, asked by the daemon's tools, in a real VS Code; and what the person looks
+at, as the model hears it."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from editors.test_vscode import SECONDS, VSCODE, open_chat, service, workbench
+from editors.test_vscode_files import open_file
+from strict.http import Say, ToolUse
+
+pytestmark = [
+    pytest.mark.skipif(not VSCODE, reason="run by make test-vscode"),
+    pytest.mark.timeout(180),
+]
+
+SHOP = """\
+export function subtotal(prices: number[]): number {
+  return prices.reduce((sum, price) => sum + price, 0);
+}
+
+export const total: string = subtotal([1, 2]);
+"""
+CALLS = [
+    ToolUse("get_diagnostics", {"path": "shop.ts"}),
+    ToolUse("find_definition", {"path": "shop.ts", "line": 5, "symbol": "subtotal"}),
+    ToolUse("find_references", {"path": "shop.ts", "line": 1, "symbol": "subtotal"}),
+    ToolUse("list_symbols", {"path": "shop.ts"}),
+]
+
+
+async def test_language_servers_answer(tmp_path: Path) -> None:
+    folder = tmp_path / "work"
+    folder.mkdir()
+    (folder / "shop.ts").write_text(SHOP)
+    script = [Say(text="I ask the editor.", calls=CALLS), Say(text="So that is it.")]
+    async with service("anthropic", script) as (served, environment), workbench(tmp_path, environment, "off") as page:
+        chat = await open_chat(page)
+        await open_file(page, "shop.ts")
+        await page.locator(".squiggly-error").first.wait_for(timeout=2 * SECONDS)  # the server is up
+        await chat.locator(".looking", has_text="shop.ts").wait_for(timeout=SECONDS)
+        await chat.locator("textarea").fill("What is wrong?")
+        await chat.locator("textarea").press("Enter")
+        await chat.locator(".answer", has_text="So that is it").wait_for(timeout=SECONDS)
+        first, second = (json.loads(request.body) for request in served.requests)
+        heard = json.dumps(first["messages"])
+        assert "shop.ts" in heard
+        assert "not assignable" in heard  # the file's problem goes along
+        results = [block["content"] for block in second["messages"][-1]["content"] if block["type"] == "tool_result"]
+        diagnostics, definition, references, symbols = results
+        assert "not assignable" in diagnostics
+        assert "shop.ts:1" in definition
+        assert "shop.ts:5" in references
+        assert "subtotal" in symbols and "total" in symbols
+        assert not served.refused
