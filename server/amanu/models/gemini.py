@@ -110,7 +110,7 @@ class GeminiModel:
                 for tool in request.tools
             ]
             rest["tools"] = [{"functionDeclarations": declarations}]
-        contents = joined(self._messages.of(request.conversation, request.model.model_id))
+        contents = joined(self._messages.of(request.conversation, request.model))
         return b'{"contents":' + contents + b"," + dumps(rest)[1:]
 
     def _connect(self) -> "_Connection":

@@ -116,7 +116,7 @@ class OpenAICompatibleModel:
 
     def _body(self, request: Request, streaming: bool) -> bytes:
         """The request. The messages are joined as they are kept; only the rest is made anew."""
-        messages = [each for each in self._messages.of(request.conversation, request.model.model_id) if each]
+        messages = [each for each in self._messages.of(request.conversation, request.model) if each]
         if request.system:
             messages.insert(0, dumps({"role": "system", "content": request.system}))
         facts = family(request.model.model_id)
