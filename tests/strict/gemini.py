@@ -240,7 +240,8 @@ class Gemini(Service):
 
 def _pictures(body: dict[str, Any]) -> int:
     """Characters of all pictures."""
-    parts = [part for content in body.get("contents") or [] for part in content.get("parts") or []]
+    contents = cast("list[dict[str, Any]]", body.get("contents") or [])
+    parts = [part for content in contents for part in cast("list[dict[str, Any]]", content.get("parts") or [])]
     return sum(len(part["inlineData"]["data"]) for part in parts if "inlineData" in part)
 
 
