@@ -1,6 +1,6 @@
-"""What the first bytes of a picture say: its type, and its size in pixels. Nothing is decoded.
+"""What a picture's bytes say: its type, its size in pixels, whether it is whole. Nothing is decoded.
 
-Sources: PNG §11.2.2 (IHDR); GIF89a §18; JPEG, ITU T.81 §B.2.2 (frame header); WebP container, RFC 9649 §2.
+Sources: PNG §11.2.2 (IHDR); GIF89a §18; JPEG, ITU T.81 §B.1.1.3 (markers), §B.2.2 (frame header); WebP container, RFC 9649 §2.
 """
 
 import struct
@@ -43,6 +43,19 @@ def pixels(data: bytes) -> tuple[int, int] | None:
     except (struct.error, IndexError):  # cut off
         return None
     return size if size is not None and min(size) > 0 else None
+
+
+def whole(data: bytes) -> bool:
+    """Whether the picture's end is there: a half-copied file would be refused with every request it is part of."""
+    match media_type(data):
+        case "image/png":
+            return b"IEND\xaeB`\x82" in data
+        case "image/jpeg":
+            return b"\xff\xd9" in data
+        case "image/webp":
+            return int.from_bytes(data[4:8], "little") + 8 <= len(data)
+        case _:
+            return True
 
 
 def _jpeg(data: bytes) -> tuple[int, int] | None:

@@ -15,7 +15,7 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 
 from amanu.conversation import Conversation, Picture
-from amanu.imagefile import media_type, pixels
+from amanu.imagefile import media_type, pixels, whole
 from amanu.journal import Journal
 from amanu_protocol.errors import AmanuError
 from amanu_protocol.items import Attachment, BlobRef, ImageAttachment
@@ -86,8 +86,8 @@ class Pictures:
                 f"{name} has {len(data) / 2**20:.1f} MiB; models take pictures of at most 3.75 MiB.", _SMALLER, where
             )
         size = pixels(data)
-        if size is None:
-            raise _bad(f"{name} is damaged: its header says no size.", "Save it again.", where)
+        if size is None or not whole(data):
+            raise _bad(f"{name} is damaged or not whole.", "Save it again.", where)
         if max(size) > MAX_SIDE:
             raise _bad(f"{name} is {size[0]}×{size[1]} pixels; models take at most {MAX_SIDE} a side.", _SMALLER, where)
         await self.load()

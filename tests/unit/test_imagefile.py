@@ -2,7 +2,7 @@
 
 import pytest
 
-from amanu.imagefile import media_type, pixels
+from amanu.imagefile import media_type, pixels, whole
 from drawn import gif, jpeg, png, webp
 
 _VP8 = b"RIFF\0\0\0\0WEBPVP8 \0\0\0\0\0\0\0\x9d\x01\x2a\x2c\x41\x90\xc1"
@@ -36,3 +36,13 @@ _VP8X = b"RIFF\0\0\0\0WEBPVP8X\0\0\0\0\0\0\0\0\x2b\x01\x00\x8f\x01\x00"
 )
 def test_type_and_size(data: bytes, kind: str | None, size: tuple[int, int] | None) -> None:
     assert (media_type(data), pixels(data)) == (kind, size)
+
+
+@pytest.mark.parametrize("data", [png(), jpeg(), gif(), webp(), png() + b"more", jpeg() + b"a film", webp() + b"more"])
+def test_what_is_whole(data: bytes) -> None:
+    assert whole(data)
+
+
+@pytest.mark.parametrize("data", [png()[:-5], jpeg()[:-1], webp()[:-1]])
+def test_what_is_cut_off(data: bytes) -> None:
+    assert not whole(data)

@@ -54,7 +54,7 @@ MAY_IMPORT: dict[str, str] = {
     "amanu.models.base": "conversation",
     "amanu.tools": "workspace models.base config",
     "amanu.tools.base": "models.base",
-    "amanu.workspace": "tools.base",
+    "amanu.workspace": "tools.base imagefile",
     "amanu.workspace.overlay": "",
     # the ground
     "amanu.journal": "storage",

@@ -96,11 +96,12 @@ async def test_a_prompt_with_a_picture_sent_twice_is_one_prompt(tmp_path: Path) 
         (attached(b""), "no PNG, JPEG, GIF or WebP", "attachments.1"),
         (attached(jpeg()), "says that it is image/png, but its bytes are image/jpeg", "attachments.1"),
         (attached(png()[:20]), "damaged", "attachments.1"),
+        (attached(png()[:-5]), "not whole", "attachments.1"),
         (attached(png(8_001, 1)), "8001×1 pixels", "attachments.1"),
         (attached(png(bytes_at_least=MAX_BYTES + 1)), "3.8 MiB", "attachments.1"),
         (attached(bytes(16 * 2**20)), "far too big", "attachments.1.data"),
     ],
-    ids=["base64", "nothing", "text", "empty", "another type", "cut", "pixels", "bytes", "far too big"],
+    ids=["base64", "nothing", "text", "empty", "another type", "header", "cut off", "pixels", "bytes", "far too big"],
 )
 async def test_a_picture_no_model_takes_is_refused_before_anything_is_on_record(
     tmp_path: Path, attachment: ImageAttachment, says: str, path: str

@@ -54,9 +54,8 @@ class Bodies:
         if system:
             head["system"] = system
         messages, prefix = history.wire()
-        messages[0] = dumps(head)[:-1] + b',"messages":[' + messages[0]
-        messages[-1] += b"]}"
-        return b",".join(messages), prefix.hex()  # one copy of the history, not one per `+`
+        pieces = (dumps(head)[:-1], b',"messages":[', *messages, b"]}")
+        return b"".join(pieces), prefix.hex()  # one copy of the history and its pictures, not one per `+`
 
 
 def _head(request: Request, facts: Family, model: str, *, think: bool) -> dict[str, Any]:
@@ -130,8 +129,8 @@ class _History:
                 return True
         return False
 
-    def wire(self) -> tuple[list[bytes], bytes]:
-        """All messages with cache marks on the last two of the user, and the digest of what they end with."""
+    def wire(self) -> tuple[list[bytes | memoryview], bytes]:
+        """All messages in pieces, cache marks on the last two of the user, and the digest of what they end with."""
         messages = [wire.data for wire in self._kept if wire.data]
         roles = [isinstance(wire.message, Assistant) for wire in self._kept if wire.data]
         prefix = self._kept[-1].prefix if self._kept else self.start
@@ -139,14 +138,16 @@ class _History:
             messages.append(_GO_ON)
             roles.append(False)
             prefix = _digest(prefix, _GO_ON)
-        marked = 0
-        for at in range(len(messages) - 1, -1, -1):
-            if not roles[at]:  # ends with a text, image or tool_result block: …}]}
-                messages[at] = messages[at][:-3] + _MARK + messages[at][-3:]
-                marked += 1
-                if marked == 2:
-                    break
-        return messages, prefix
+        marked = [at for at, reply in enumerate(roles) if not reply][-2:]
+        pieces: list[bytes | memoryview] = []
+        for at, message in enumerate(messages):
+            if at:
+                pieces.append(b",")
+            if at in marked:  # ends with a text, image or tool_result block: …}]}
+                pieces += [memoryview(message)[:-3], _MARK, b"}]}"]
+            else:
+                pieces.append(message)
+        return pieces, prefix
 
     def _translate(self, message: Message, conversation: Conversation) -> _Wire:
         before = self._kept[-1].prefix if self._kept else self.start

@@ -38,17 +38,20 @@ def content(conversation: Conversation, at: int, model: ModelInfo) -> Content | 
             return _content("user", [*_responses(answers, conversation[at - 1], model.model_id), *notes])
 
 
-def joined(contents: Iterable[Content | None]) -> bytes:
-    """The array to send: messages that have nothing to say left out, model turns in a row made one."""
-    turns: list[Content] = []
+def pieces(contents: Iterable[Content | None]) -> list[bytes]:
+    """The array to send, in pieces to be joined once (pictures have megabytes): messages that have nothing to say left
+    out, model turns in a row made one."""
+    array: list[bytes] = []
+    before = ""
     for each in contents:
         if each is None:
             continue
-        if turns and each.role == turns[-1].role == "model":
-            turns[-1] = Content("model", turns[-1].parts + b"," + each.parts)
+        if each.role == before == "model":
+            array += [b",", each.parts]
         else:
-            turns.append(each)
-    return b"[" + b",".join(b'{"role":"%b","parts":[%b]}' % (each.role.encode(), each.parts) for each in turns) + b"]"
+            array += [b"]}," if array else b"[", b'{"role":"%b","parts":[' % each.role.encode(), each.parts]
+        before = each.role
+    return [*array, b"]}]"] if array else [b"[]"]
 
 
 def _said(parts: Sequence[str | Shown]) -> list[dict[str, Any]]:

@@ -139,7 +139,9 @@ class OpenAICompatibleModel:
             rest["reasoning_effort"] = request.effort
         if self._quirks.cache_key:
             rest["prompt_cache_key"] = request.session_id
-        return b'{"messages":[' + b",".join(messages) + b"]," + dumps(rest)[1:]
+        pieces = (piece for each in messages for piece in (b",", each))
+        next(pieces, None)  # the first comma
+        return b"".join((b'{"messages":[', *pieces, b"],", dumps(rest)[1:]))
 
     def _parsed(self, event: bytes) -> dict[str, Any]:
         """A chunk. Raises what it says when it is an error."""
