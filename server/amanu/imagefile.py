@@ -1,6 +1,6 @@
 """What a picture's bytes say: its type, its size in pixels, whether it is whole. Nothing is decoded.
 
-Sources: PNG §11.2.2 (IHDR); GIF89a §18; JPEG, ITU T.81 §B.1.1.3 (markers), §B.2.2 (frame header); WebP container, RFC 9649 §2.
+Sources: PNG §11.2.2 (IHDR); GIF89a §18; JPEG, ITU T.81 §B.1.1.3 (markers), §B.2.2 (frame header); WebP, RFC 9649 §2.
 """
 
 import struct

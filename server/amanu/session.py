@@ -214,28 +214,25 @@ class Session:
     async def steer(self, params: PromptSteerParams, client: Client) -> None:
         """Say something into the running turn: it reaches the model after the tool results of its next request."""
         self._must_be_writable()
-        attachments, said = params.attachments, User(text="")
         if params.prompt_id not in self._prompt_ids:
             attachments = await self._pictures.keep(params.attachments)
             said = await self._heard(params.text, attachments)
             self._must_be_writable()
+            self._put_in(params, attachments, said, client)
+        await self.emit.durable()
+
+    def _put_in(self, params: PromptSteerParams, attachments: list[Attachment], said: User, client: Client) -> None:
         if params.prompt_id in self._prompt_ids:
-            await self.emit.durable()
-            return
+            return  # its repeat was faster
         if not self._running or self.state.turn is None or self.state.turn.turn_id != params.turn_id:
             raise AmanuError("staleTurn", "That turn is over.", hint="Send it as a new prompt.")
         self._prompt_ids.add(params.prompt_id)
         message = UserMessage(
-            item_id=params.prompt_id,
-            turn_id=params.turn_id,
-            text=params.text,
-            attachments=attachments,
-            steer=True,
+            item_id=params.prompt_id, turn_id=params.turn_id, text=params.text, attachments=attachments, steer=True
         )
         self._inbox.steer(message, said)
         self._say_unseen(params.prompt_id, params.turn_id, said.pictures)
         self._approvals.finish_reviews(client=client.name)
-        await self.emit.durable()
 
     @property
     def command_sources(self) -> list[commands.Source]:
