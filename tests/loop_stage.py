@@ -209,7 +209,7 @@ class Stage:
             conversation=self.conversation,
             approvals=self.approvals,
             emit=self.emitted,
-            take_notes=lambda: self.notes.pop(0) if self.notes else [],
+            take_notes=lambda: [User(text=text) for text in self.notes.pop(0)] if self.notes else [],
             usage=spending.NOTHING,
             max_steps=self.max_steps,
         )

@@ -64,6 +64,8 @@ class Settings(Section):
     """Vendor → base URL."""
     endpoints: dict[str, Endpoint] = {}
     """Further OpenAI-compatible vendors, by the name used in model ids."""
+    vision: tuple[str, ...] = ()
+    """Models that see pictures, `vendor:model`, where that is not known: of local servers, endpoints, OpenRouter."""
     shell: Shell = Shell()
     idle_seconds: float = Field(default=600, gt=0)
     """The daemon leaves after that long without clients and turns."""

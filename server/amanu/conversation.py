@@ -61,11 +61,30 @@ class Native(Part):
     call_ids: dict[str, str] = {}
 
 
+class Picture(Part):
+    """A picture by reference: its bytes are in the session's blobs, and in `Conversation.pictures` while they are
+    to be sent."""
+
+    kind: Literal["picture"] = "picture"
+    name: str
+    """For person and model: a file's path, or "Pasted image"."""
+    media_type: str
+    blob_id: str
+    size: int
+    """Bytes."""
+
+
 class User(Part):
-    """What the person said, or the daemon in their place."""
+    """What the person said, or the daemon in their place; the pictures come before the text."""
 
     role: Literal["user"] = "user"
     text: str
+    pictures: tuple[Picture, ...] = ()
+
+    @property
+    def parts(self) -> "tuple[str | Picture, ...]":
+        """In the order the model gets them."""
+        return (*self.pictures, self.text)
 
 
 class Assistant(Part):
@@ -88,11 +107,12 @@ class Assistant(Part):
 
 class Results(Part):
     """The results of the calls of the assistant message before it, in call order; then `notes`: what else the
-    model must hear now (steering, late decisions). Text never comes before results (Anthropic: 400)."""
+    model must hear now (steering, late decisions), pictures before the text they go with. Nothing comes before
+    results (Anthropic: 400)."""
 
     role: Literal["results"] = "results"
     results: tuple[Result, ...]
-    notes: tuple[str, ...] = ()
+    notes: tuple[str | Picture, ...] = ()
 
 
 Message = User | Assistant | Results
@@ -116,6 +136,8 @@ class Conversation:
         self._messages: list[Message] = list(messages)
         self.generation = 0
         """Grows when earlier messages were rewritten: whatever was cached of them is void."""
+        self.pictures: dict[str, str] = {}
+        """Blob id → base64, of the pictures in it that can be sent. Never part of a record."""
 
     def __len__(self) -> int:
         return len(self._messages)
@@ -133,15 +155,28 @@ class Conversation:
     def append(self, message: Message) -> None:
         self._messages.append(message)
 
-    def note(self, text: str) -> None:
-        """Add text the model must hear: after the last results, else as a message of its own."""
+    def note(self, *said: str | Picture) -> None:
+        """Add what the model must hear, a text and the pictures before it: after the last results, else as a message
+        of its own."""
         last = self.last
         if isinstance(last, Results):
-            self._messages[-1] = last.model_copy(update={"notes": (*last.notes, text)})
+            self._messages[-1] = last.model_copy(update={"notes": (*last.notes, *said)})
         elif self.open_calls():
-            self._messages.append(Results(results=(), notes=(text,)))
+            self._messages.append(Results(results=(), notes=said))
         else:
-            self._messages.append(User(text=text))
+            text = "\n\n".join(part for part in said if isinstance(part, str))
+            self._messages.append(User(text=text, pictures=tuple(part for part in said if isinstance(part, Picture))))
+
+    def shown(self) -> Iterator[Picture]:
+        """The pictures in it, in order; one that was shown twice comes twice."""
+        for message in self._messages:
+            match message:
+                case User(pictures=pictures):
+                    yield from pictures
+                case Results(notes=notes):
+                    yield from (part for part in notes if isinstance(part, Picture))
+                case _:
+                    pass
 
     def check(self) -> None:
         """Raise `BrokenConversation` unless the last messages may be sent. Looks only at the end: everything
@@ -171,8 +206,7 @@ class Conversation:
                 case Result():
                     conversation._settle(entry)
                 case Results(notes=notes) if not entry.results:
-                    for text in notes:
-                        conversation.note(text)
+                    conversation.note(*notes)
                 case _:
                     conversation.close_calls()
                     conversation.append(entry)

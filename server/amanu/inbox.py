@@ -1,13 +1,15 @@
 """What waits for its moment in a session: queued prompts, steering, decisions the model has not heard of."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 from amanu.agent.emit import Emit
+from amanu.conversation import Picture, User
+from amanu.pictures import reference
 from amanu.restore import note
 from amanu.unheard import LATE_DECISION, Unheard
 from amanu_protocol.events import ItemCompleted, ItemStarted, PromptQueued, PromptUnqueued
-from amanu_protocol.items import Attachment, Notice, QueuedPrompt, UserMessage
+from amanu_protocol.items import Attachment, ImageAttachment, Notice, QueuedPrompt, UserMessage
 from amanu_protocol.state import SessionState
 
 LATE = "Since then the person decided on earlier edits:"
@@ -39,7 +41,7 @@ class Inbox:
         self._state = state
         self._report = report
         self._prompts: dict[str, Prompt] = {}
-        self._steering = [(message, message.text) for message in undelivered]
+        self._steering = [(message, _once_more(message)) for message in undelivered]
         self._unheard = unheard
 
     def queue(self, prompt: Prompt) -> None:
@@ -68,19 +70,24 @@ class Inbox:
         known = self._prompts.get(queued.prompt_id)
         return known or Prompt(queued.prompt_id, queued.text, queued.attachments, dict(environment))
 
-    def steer(self, message: UserMessage, text: str) -> None:
-        """The person says something into the running turn; `text` is how the model will read it."""
-        self._steering.append((message, text))
+    def steer(self, message: UserMessage, said: User) -> None:
+        """The person says something into the running turn; `said` is how the model will get it."""
+        self._steering.append((message, said))
         self._emit(ItemStarted(item=message))
 
-    def take_notes(self) -> list[str]:
+    def pictures(self) -> Iterator[Picture]:
+        """Those of the steering that no request carried yet."""
+        for _, said in self._steering:
+            yield from said.pictures
+
+    def take_notes(self) -> list[User]:
         """What the model must hear now, each once; on record as heard when this returns."""
         steering, self._steering = self._steering, []
-        for message, text in steering:
-            self._emit(ItemCompleted(item=message), entry=note(text))
-        return [*(text for _, text in steering), *map(self._decision_note, self._unheard.proposals())]
+        for message, said in steering:
+            self._emit(ItemCompleted(item=message), entry=note(*said.parts))
+        return [*(said for _, said in steering), *map(self._decision_note, self._unheard.proposals())]
 
-    def _decision_note(self, proposal_id: str) -> str:
+    def _decision_note(self, proposal_id: str) -> User:
         text = f"{LATE}\n{self._report(proposal_id)}"
         version = next(each.version for each in self._state.proposals if each.proposal_id == proposal_id)
         notice = Notice(
@@ -90,4 +97,10 @@ class Inbox:
             text="The model is told what you decided since on its earlier edits.",
         )
         self._emit(ItemCompleted(item=notice), entry=note(text))
-        return text
+        return User(text=text)
+
+
+def _once_more(message: UserMessage) -> User:
+    """Steering from before a restart: what it said, and the pictures that were kept with it."""
+    pictures = (reference(each) for each in message.attachments if isinstance(each, ImageAttachment))
+    return User(text=message.text, pictures=tuple(each for each in pictures if each is not None))

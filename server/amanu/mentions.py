@@ -1,10 +1,15 @@
-"""What goes with a prompt: `@file` mentions and attachments become text the model can read."""
+"""What goes with a prompt: `@file` mentions and attachments become text the model can read, or pictures it can see."""
 
 import re
 from collections.abc import Sequence
+from contextlib import suppress
 
+from amanu.conversation import Picture, User
+from amanu.imagefile import media_type
+from amanu.pictures import Pictures
 from amanu.tools.base import ToolError
 from amanu.workspace.workspace import Workspace
+from amanu_protocol.errors import AmanuError
 from amanu_protocol.items import Attachment, FileAttachment, ImageAttachment, SelectionAttachment
 
 MAX_CHARACTERS = 100_000
@@ -13,21 +18,31 @@ MAX_CHARACTERS = 100_000
 _MENTION = re.compile(r"(?<![\w@])@(?:\"([^\"\n]+)\"|([^\s@\"'`,;:!?()]+[^\s@\"'`,;:!?().]))")
 
 
-async def with_attachments(text: str, attachments: Sequence[Attachment], workspace: Workspace) -> str:
-    """The prompt followed by what it mentions. A file that cannot be read is said to be so, never dropped; an
-    `@word` that names no file is left as it is."""
+async def with_attachments(
+    text: str, attachments: Sequence[Attachment], workspace: Workspace, pictures: Pictures
+) -> User:
+    """The prompt followed by what it mentions, and its pictures; a file that is a picture, by its bytes, is one of
+    them. A file that cannot be read is said to be so, never dropped; an `@word` that names no file is left as it is.
+
+    Raises `AmanuError` when the session has no room for an attached picture.
+    """
     blocks: list[str] = []
+    shown: list[Picture] = []
     for attachment in (*attachments, *await _mentioned(text, attachments, workspace)):
         match attachment:
             case FileAttachment():
-                blocks.append(await _file(attachment, workspace))
+                found = await _file(attachment, workspace, pictures, shown)
             case SelectionAttachment():
                 where = f"{attachment.path} lines {attachment.start_line}-{attachment.end_line}"
-                blocks.append(_block("selection", where, attachment.text))
+                found = _block("selection", where, attachment.text)
             case ImageAttachment():
-                blocks.append(_block("image", attachment.name, "(pictures are not sent yet)"))
+                found = await pictures.attached(attachment, shown)
+        if isinstance(found, str):
+            blocks.append(found)
+        elif found is not None and found.blob_id not in {each.blob_id for each in shown}:
+            shown.append(found)
     # Half a surrogate pair (JSON can hold one) has no UTF-8.
-    return "\n\n".join((text, *blocks)).encode("utf-8", "replace").decode()
+    return User(text="\n\n".join((text, *blocks)).encode("utf-8", "replace").decode(), pictures=tuple(shown))
 
 
 def mentions(text: str) -> list[str]:
@@ -41,18 +56,27 @@ async def _mentioned(text: str, attachments: Sequence[Attachment], workspace: Wo
     for path in mentions(text):
         if path in attached:
             continue
-        try:
-            await workspace.read(workspace.resolve(path))
-        except ToolError:
-            continue
-        found.append(FileAttachment(path=path))
+        with suppress(ToolError):
+            if await _picture(path, workspace) is None:
+                await workspace.read(workspace.resolve(path))
+            found.append(FileAttachment(path=path))
     return found
 
 
-async def _file(attachment: FileAttachment, workspace: Workspace) -> str:
+async def _picture(path: str, workspace: Workspace) -> bytes | None:
+    """The bytes of a file that is a picture, whatever an editor shows of it. `ToolError` outside the roots."""
+    data = await workspace.stored(workspace.resolve(path))
+    return data if data is not None and media_type(data) is not None else None
+
+
+async def _file(
+    attachment: FileAttachment, workspace: Workspace, pictures: Pictures, shown: Sequence[Picture]
+) -> str | Picture:
     try:
+        if (data := await _picture(attachment.path, workspace)) is not None:
+            return await pictures.take(attachment.path, data, beside=shown)
         file = await workspace.read(workspace.resolve(attachment.path))
-    except ToolError as error:
+    except (ToolError, AmanuError) as error:
         return _block("file", attachment.path, f"(not attached: {error})")
     text, where = file.text, attachment.path
     if attachment.start_line is not None:

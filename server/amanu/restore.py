@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from pydantic import TypeAdapter, ValidationError
 
-from amanu.conversation import ENTRY, INTERRUPTED, NOT_RUN, Conversation, Entry, Result, Results
+from amanu.conversation import ENTRY, INTERRUPTED, NOT_RUN, Conversation, Entry, Picture, Result, Results
 from amanu.journal import Record
 from amanu.unheard import Unheard
 from amanu_protocol.events import Event, ItemCompleted, ItemStarted, TurnEnded
@@ -94,6 +94,6 @@ def _close_what_is_open(state: SessionState, entries: list[Entry]) -> list[tuple
     return closing
 
 
-def note(text: str) -> Results:
-    """A journal entry that adds text after the last results, or as a message of its own."""
-    return Results(results=(), notes=(text,))
+def note(*said: str | Picture) -> Results:
+    """A journal entry that adds a text, and pictures before it, after the last results or as a message of its own."""
+    return Results(results=(), notes=said)

@@ -1,6 +1,7 @@
 """One session: an inbox, at most one turn, steering and a queue; everything it does goes out by `emit`."""
 
 import asyncio
+import base64
 import contextlib
 import logging
 import time
@@ -16,11 +17,13 @@ from amanu.agent.prompt import system_prompt
 from amanu.agent.turn import Ending, Turn
 from amanu.config import Settings
 from amanu.consent import Consent
-from amanu.conversation import User
+from amanu.conversation import Picture, User
 from amanu.inbox import Inbox, Prompt
 from amanu.journal import Journal
 from amanu.mentions import with_attachments
 from amanu.models.families import family
+from amanu.models.pictures import unseen
+from amanu.pictures import Pictures
 from amanu.restore import Restored
 from amanu.running import Running
 from amanu.stream import Client, EventStream
@@ -36,7 +39,7 @@ from amanu_protocol.events import (
     TurnEnded,
     TurnStarted,
 )
-from amanu_protocol.items import Attachment, Mode, Notice, Proposal, UserMessage
+from amanu_protocol.items import Attachment, Mode, ModelInfo, Notice, Proposal, UserMessage
 from amanu_protocol.requests import (
     ApprovalResolveParams,
     ApprovalResolveResult,
@@ -110,6 +113,9 @@ class Session:
             headless=services.headless,
         )
         self._inbox = Inbox(self.emit, self.state, self._report, restored.undelivered, restored.unheard)
+        self._pictures = Pictures(journal, self._conversation, self._inbox.pictures)
+        self._info: ModelInfo | None = None
+        """Of the model of the last turn."""
         self.emit.watch = lambda event: restored.unheard.see(self.state, event)
         tools = make_tools(
             self._workspace,
@@ -167,6 +173,10 @@ class Session:
     async def blob(self, params: BlobGetParams) -> BlobGetResult:
         data = await self._journal.get_blob(params.blob_id)
         end = params.offset + params.limit
+        if params.encoding == "base64":
+            end += -params.limit % 3  # the pages, put together, are base64 too
+            text = base64.b64encode(data[params.offset : end]).decode("ascii")
+            return BlobGetResult(text=text, next_offset=end if end < len(data) else None)
         while end < len(data) and data[end] & 0xC0 == 0x80:
             end += 1  # a character is not cut in two
         text = data[params.offset : end].decode("utf-8", "replace")
@@ -176,47 +186,53 @@ class Session:
 
     async def prompt(self, params: PromptSendParams, client: Client) -> PromptSendResult:
         """Start a turn, or queue behind the running one. Returns when the prompt is on disk. A known `promptId`
-        changes nothing."""
-        prompt = Prompt(params.prompt_id, params.text, params.attachments, dict(client.environment))
+        changes nothing. Raises `AmanuError` (invalidParams) for a picture no model would take."""
         async with self._starting:
             self._must_be_writable()
             if params.prompt_id in self._prompt_ids:
                 waits = self._inbox.has(params.prompt_id)
                 turn_id = None if waits else _turn_id(params.prompt_id)
                 result = PromptSendResult(status="queued" if waits else "started", turn_id=turn_id)
-            elif self._running:
-                self._prompt_ids.add(prompt.prompt_id)
-                self._inbox.queue(prompt)
-                if self._running.stopping and self._said_after is None:
-                    self._said_after = prompt.prompt_id
-                self._approvals.finish_reviews(client=client.name)
-                result = PromptSendResult(status="queued")
             else:
-                turn_id = await self._start(prompt)
-                result = PromptSendResult(status="started", turn_id=turn_id)
+                result = await self._take(params, client)
         await self.emit.durable()
         return result
 
+    async def _take(self, params: PromptSendParams, client: Client) -> PromptSendResult:
+        attachments = await self._pictures.keep(params.attachments)
+        self._must_be_writable()
+        prompt = Prompt(params.prompt_id, params.text, attachments, dict(client.environment))
+        if not self._running:
+            return PromptSendResult(status="started", turn_id=await self._start(prompt))
+        self._prompt_ids.add(prompt.prompt_id)
+        self._inbox.queue(prompt)
+        if self._running.stopping and self._said_after is None:
+            self._said_after = prompt.prompt_id
+        self._approvals.finish_reviews(client=client.name)
+        return PromptSendResult(status="queued")
+
     async def steer(self, params: PromptSteerParams, client: Client) -> None:
         """Say something into the running turn: it reaches the model after the tool results of its next request."""
-        text = await self._heard(params.text, params.attachments)
         self._must_be_writable()
+        if params.prompt_id not in self._prompt_ids:
+            attachments = await self._pictures.keep(params.attachments)
+            said = await self._heard(params.text, attachments)
+            self._must_be_writable()
+            self._put_in(params, attachments, said, client)
+        await self.emit.durable()
+
+    def _put_in(self, params: PromptSteerParams, attachments: list[Attachment], said: User, client: Client) -> None:
         if params.prompt_id in self._prompt_ids:
-            await self.emit.durable()
-            return
+            return  # its repeat was faster
         if not self._running or self.state.turn is None or self.state.turn.turn_id != params.turn_id:
             raise AmanuError("staleTurn", "That turn is over.", hint="Send it as a new prompt.")
         self._prompt_ids.add(params.prompt_id)
         message = UserMessage(
-            item_id=params.prompt_id,
-            turn_id=params.turn_id,
-            text=params.text,
-            attachments=params.attachments,
-            steer=True,
+            item_id=params.prompt_id, turn_id=params.turn_id, text=params.text, attachments=attachments, steer=True
         )
-        self._inbox.steer(message, text)
+        self._inbox.steer(message, said)
+        self._say_unseen(params.prompt_id, params.turn_id, said.pictures)
         self._approvals.finish_reviews(client=client.name)
-        await self.emit.durable()
 
     @property
     def command_sources(self) -> list[commands.Source]:
@@ -329,7 +345,8 @@ class Session:
         model, info = await registry.resolve(self.state.model_id, prompt.environment)
         self._environment.clear()
         self._environment.update(prompt.environment)
-        text = await self._heard(prompt.text, prompt.attachments)
+        message = await self._heard(prompt.text, prompt.attachments)
+        await self._pictures.load()
         self._must_be_writable()
         turn_id = _turn_id(prompt.prompt_id)
         system = system_prompt(family(info.model_id).name, self.state.roots, trusted=self.state.trusted)
@@ -346,10 +363,12 @@ class Session:
             steer=False,
         )
         for unheard in self._inbox.take_notes():
-            self._conversation.note(unheard)
-        message = User(text=text)
+            self._conversation.note(*unheard.parts)
         self.emit(ItemCompleted(item=said), entry=message)
         self._conversation.append(message)
+        self._pictures.forget()
+        self._info = info
+        self._say_unseen(prompt.prompt_id, turn_id, message.pictures)
         self._approvals.start_turn()
         limits = self._services.settings.limits
         turn = Turn(
@@ -376,11 +395,11 @@ class Session:
         self._services.changed(self)
         return turn_id
 
-    async def _heard(self, said: str, attachments: Sequence[Attachment]) -> str:
-        """What the model hears of what the person said."""
+    async def _heard(self, said: str, attachments: Sequence[Attachment]) -> User:
+        """What the model gets of what the person said."""
         if said.startswith("/"):
             said = await asyncio.to_thread(commands.expand, said, self.command_sources)
-        return await with_attachments(said, attachments, self._workspace)
+        return await with_attachments(said, attachments, self._workspace, self._pictures)
 
     async def _ended(self, turn: Turn, ending: Ending) -> None:
         self._usage = turn.usage
@@ -433,6 +452,18 @@ class Session:
         self.emit(ProposalChanged(proposal=self.state.lean(proposal)))
         if proposal.state == "settled":
             self._approvals.finish_reviews(proposal.proposal_id)
+
+    def _say_unseen(self, prompt_id: str, turn_id: str, pictures: Sequence[Picture]) -> None:
+        """Tell the person which of the pictures the model is not sent."""
+        if self._info is None:
+            return
+        left_out = [each.name for each in pictures if unseen(each.media_type, self._info)]
+        if left_out:
+            text = f"{self._info.name} cannot see {', '.join(left_out)}; it is told only that there is a picture."
+            notice = Notice(
+                item_id=f"{prompt_id}.unseen", turn_id=turn_id, level="warning", code="pictureNotSeen", text=text
+            )
+            self.emit(ItemCompleted(item=notice))
 
     def _say(self, turn_id: str | None, ending: Ending) -> None:
         level = "warning" if ending.reason.endswith("Limit") or ending.reason == "refused" else "error"

@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterator
 from typing import Any, cast
 
+from strict import pictures
 from strict.http import Fault, Received, Refusal, Say, Service, main
 from strict.refusing import Refused, need
 
@@ -37,12 +38,17 @@ _TOOL = {
     "eager_input_streaming", "input_examples",
 }  # fmt: skip
 _THINKING = ("thinking", "redacted_thinking")
+_PICTURES = {"image/jpeg": "jpeg", "image/png": "png", "image/gif": "gif", "image/webp": "webp"}
+_MAX_PICTURE = 5 * 1024 * 1024
+"""Characters of base64."""
 
 
 class Anthropic(Service):
     vendor = "anthropic"
     window = 4_000_000
-    """Characters of body above which the prompt is too long."""
+    """Characters of body, pictures aside, above which the prompt is too long."""
+    most = 32 * 1024 * 1024
+    """Bytes of body above which it is not read."""
 
     def __init__(self, script: Any = ()) -> None:
         super().__init__(script)
@@ -71,9 +77,12 @@ class Anthropic(Service):
         if request.method != "POST" or request.path != "/v1/messages":
             raise Refused(f"not found: {request.path}", 404)
         need("anthropic-version" in headers, "anthropic-version: header is required")
-        if len(request.body) > self.window:
-            raise Refused(f"prompt is too long: {len(request.body)} tokens > {self.window} maximum")
+        if len(request.body) > self.most:
+            raise Refused("Request exceeds the maximum size", 413, "request_too_large")
         body: dict[str, Any] = request.json
+        length = len(request.body) - _check_pictures(body["messages"])
+        if length > self.window:
+            raise Refused(f"prompt is too long: {length} tokens > {self.window} maximum")
         for name in body.keys() - _TOP:
             raise Refused(f"{name}: Extra inputs are not permitted")
         need(isinstance(body.get("max_tokens"), int) and body["max_tokens"] >= 1, "max_tokens: at least 1")
@@ -292,6 +301,7 @@ def _check_block(block: dict[str, Any], role: str, at: int) -> None:
     where = f"messages.{at}: {block['type']}"
     fields: dict[str, set[str]] = {
         "text": {"text", "citations"},
+        "image": {"source"},
         "thinking": {"thinking", "signature"},
         "redacted_thinking": {"data"},
         "tool_use": {"id", "name", "input", "caller"},
@@ -304,6 +314,8 @@ def _check_block(block: dict[str, Any], role: str, at: int) -> None:
     match block["type"]:
         case "text":
             need(bool(block["text"].strip()), f"{where}: text content blocks must contain non-whitespace text")
+        case "image":
+            need(role == "user", f"{where}: only in user messages")
         case "tool_use":
             need(role == "assistant", f"{where}: only in assistant messages")
             need(bool(re.fullmatch(r"[a-zA-Z0-9_-]+", block["id"])), f"{where}: id should match the pattern")
@@ -314,6 +326,32 @@ def _check_block(block: dict[str, Any], role: str, at: int) -> None:
             need(not (block.get("is_error") and not block.get("content")), f"{where}: content required with is_error")
         case _:
             need(role == "assistant", f"{where}: only in assistant messages")
+
+
+def _check_pictures(messages: list[dict[str, Any]]) -> int:
+    """Characters of all pictures."""
+    blocks = [block for message in messages for block in _blocks(message) if block["type"] == "image"]
+    need(len(blocks) <= 100, "messages: too many images; at most 100")
+    most = 2_000 if len(blocks) > 20 else 8_000
+    for block in blocks:
+        source = block["source"]
+        need(source.keys() == {"type", "media_type", "data"}, "image.source: type, media_type and data")
+        need(source["type"] == "base64", "image.source.type: base64")
+        match pictures.fault(source["media_type"], source["data"], _PICTURES):
+            case "type":
+                raise Refused(f"image.source.base64.media_type: Input should be one of {sorted(_PICTURES)}")
+            case "base64":
+                raise Refused("image.source.base64.data: invalid base64 data")
+            case "mismatch":
+                raise Refused(f"Image does not match the provided media type {source['media_type']}")
+            case "damaged":
+                raise Refused("Could not process image")
+            case None:
+                pass
+        length = len(source["data"])
+        need(length <= _MAX_PICTURE, f"image exceeds 5 MB maximum: {length} bytes > {_MAX_PICTURE} bytes")
+        need(pictures.longer_side(source["data"]) <= most, f"image dimensions exceed max allowed size: {most} pixels")
+    return sum(len(block["source"]["data"]) for block in blocks)
 
 
 def _blocks(message: dict[str, Any]) -> list[dict[str, Any]]:

@@ -11,10 +11,12 @@ import re
 from collections.abc import Iterator
 from typing import Any, cast
 
+from strict import pictures
 from strict.http import Fault, Received, Refusal, Say, Service, main
 from strict.refusing import Refused, known, need, texts
 
 _STOPS = {"end": "STOP", "calls": "STOP", "outputLimit": "MAX_TOKENS", "refused": "SAFETY", "paused": "CONTINUATION"}
+_PICTURES = ("image/png", "image/jpeg", "image/webp", "image/heic", "image/heif")
 _SKIP = "skip_thought_signature_validator"
 _TOP = {
     "contents", "systemInstruction", "tools", "toolConfig", "generationConfig", "safetySettings", "cachedContent",
@@ -35,7 +37,9 @@ _DECLARATION = {"name", "description", "parameters", "parametersJsonSchema", "re
 class Gemini(Service):
     vendor = "gemini"
     window = 4_000_000
-    """Characters of body above which the input is too long."""
+    """Characters of body, pictures aside, above which the input is too long."""
+    most = 20_000_000
+    """Bytes of body above which it is not read."""
     call_ids = True
     """Whether calls carry an id (older models' do not)."""
 
@@ -66,10 +70,12 @@ class Gemini(Service):
         found = re.fullmatch(r"/v1beta/models/([\w.-]+):streamGenerateContent", request.path)
         if request.method != "POST" or found is None or "alt=sse" not in request.query:
             raise Refused(f"not found: {request.path}?{request.query}", 404, "NOT_FOUND")
-        if len(request.body) > self.window:
+        if len(request.body) > self.most:
+            raise Refused(f"Request payload size exceeds the limit: {self.most} bytes.")
+        length = len(request.body) - _pictures(request.json)
+        if length > self.window:
             raise Refused(
-                f"The input token count ({len(request.body)}) exceeds the maximum number of tokens allowed "
-                f"({self.window})."
+                f"The input token count ({length}) exceeds the maximum number of tokens allowed ({self.window})."
             )
         body = known(request.json, _TOP, "request")
         need(_is_unicode(body), "Invalid JSON payload received. Malformed surrogate pair.")
@@ -130,6 +136,10 @@ class Gemini(Service):
                 self.lint.append(f"{where}: an empty text part without a signature")
         if part.get("thought") and role == "user":
             self.lint.append(f"{where}: a thought in a user turn")
+        if "inlineData" in part:
+            if role == "model":
+                self.lint.append(f"{where}: a picture in a model turn")
+            _check_picture(known(part["inlineData"], {"mimeType", "data", "displayName"}, f"{where}.inline_data"))
         if "functionCall" in part:
             call = part["functionCall"] = known(part["functionCall"], {"id", "name", "args"}, f"{where}.function_call")
             need(call.get("name"), f"{where}.function_call.name: Name cannot be empty.")
@@ -226,6 +236,25 @@ class Gemini(Service):
 
     def malformed_event(self) -> bytes:
         return b'data: {"candidates": [{"content": {"parts": [}\r\n\r\n'
+
+
+def _pictures(body: dict[str, Any]) -> int:
+    """Characters of all pictures."""
+    contents = cast("list[dict[str, Any]]", body.get("contents") or [])
+    parts = [part for content in contents for part in cast("list[dict[str, Any]]", content.get("parts") or [])]
+    return sum(len(part["inlineData"]["data"]) for part in parts if "inlineData" in part)
+
+
+def _check_picture(blob: dict[str, Any]) -> None:
+    match pictures.fault(texts(blob, "mimeType", "inline_data"), texts(blob, "data", "inline_data"), _PICTURES):
+        case "type":
+            raise Refused(f"Unsupported MIME type: {blob['mimeType']}")
+        case "base64":
+            raise Refused("Invalid value at 'contents.parts.inline_data.data' (TYPE_BYTES), Base64 decoding failed")
+        case "mismatch" | "damaged":
+            raise Refused("Unable to process input image. Please retry or report in a bug.")
+        case None:
+            pass
 
 
 def _is_unicode(body: dict[str, Any]) -> bool:

@@ -1,6 +1,7 @@
 """Chat completions, as strict as OpenAI: facts/wire-rules in code. Whole replies too, where not streamed.
 
-`keyless` makes it a local server; `gemini` makes it Google's compatible endpoint, which signs calls.
+`keyless` makes it a local server, whose model cannot see; `gemini` makes it Google's compatible endpoint, which
+signs calls.
 """
 
 import json
@@ -8,6 +9,7 @@ import re
 from collections.abc import Iterator
 from typing import Any, cast
 
+from strict import pictures
 from strict.http import Fault, Received, Refusal, Say, Service, main
 from strict.refusing import Refused, need
 
@@ -29,7 +31,7 @@ _MESSAGE = {
 class OpenAI(Service):
     vendor = "openai"
     window = 4_000_000
-    """Characters of body above which the prompt is too long."""
+    """Characters of body, pictures aside, above which the prompt is too long."""
 
     def __init__(self, script: Any = (), *, keyless: bool = False, gemini: bool = False) -> None:
         super().__init__(script)
@@ -61,10 +63,11 @@ class OpenAI(Service):
         if request.method != "POST" or request.path != "/v1/chat/completions":
             raise Refused(f"Invalid URL ({request.method} {request.path})", 404)
         need(request.headers.get("content-type") == "application/json", "content-type: application/json expected")
-        if len(request.body) > self.window:
+        length = len(request.body) - _pictures(request.json["messages"])
+        if length > self.window:
             raise Refused(
                 f"This model's maximum context length is {self.window} tokens. However, your messages resulted in "
-                f"{len(request.body)} tokens.",
+                f"{length} tokens.",
                 400,
                 "context_length_exceeded",
             )
@@ -112,6 +115,9 @@ class OpenAI(Service):
             calls: list[dict[str, Any]] = message.get("tool_calls") or []
             need("tool_calls" not in message or calls, f"[] is too short - 'messages.{at}.tool_calls'")
             content = message.get("content")
+            if isinstance(content, list):
+                self._check_parts(cast("list[dict[str, Any]]", content), at, cast(str, role))
+                continue
             need(
                 isinstance(content, str) or (content is None and calls),
                 f"Invalid value for 'content': expected a string, got null. (messages[{at}])",
@@ -125,6 +131,28 @@ class OpenAI(Service):
             if calls and not declared:
                 self.lint.append(f"messages[{at}]: calls, but no tools declared")
         need(not waiting, f"The following tool_call_ids did not have response messages: {waiting}")
+
+    def _check_parts(self, parts: list[dict[str, Any]], at: int, role: str) -> None:
+        need(parts, f"[] is too short - 'messages.{at}.content'")
+        for part in parts:
+            if part["type"] == "text":
+                need(part.keys() == {"type", "text"}, f"messages[{at}].content: type and text")
+                need(isinstance(part["text"], str), f"Invalid type for messages[{at}].content.text")
+                continue
+            need(part["type"] == "image_url", f"Invalid value: '{part['type']}'. (messages[{at}].content.type)")
+            need(not self._keyless, "image input is not supported - hint: you may need to provide the mmproj")
+            need(role == "user", f"Image URLs are only allowed for messages with role 'user', not '{role}'.")
+            need(part.keys() == {"type", "image_url"}, f"messages[{at}].content: type and image_url")
+            need(part["image_url"].keys() <= {"url", "detail"}, f"messages[{at}].content.image_url: url and detail")
+            found = re.fullmatch(r"data:([\w/+.-]+);base64,(.*)", part["image_url"]["url"])
+            need(found, "Invalid image_url: expected a base64-encoded data URL.")
+            match pictures.fault(found[1], found[2], ("image/png", "image/jpeg", "image/webp")) if found else None:
+                case "base64":
+                    raise Refused("Invalid base64 image_url.", 400, "invalid_base64")
+                case "type" | "mismatch" | "damaged":  # a GIF would do if it does not move; that is not looked at here
+                    raise Refused("You uploaded an unsupported image.", 400, "invalid_image_format")
+                case None:
+                    pass
 
     def _check_call(self, call: dict[str, Any], at: int, *, first: bool) -> str:
         extra = call.keys() - {"id", "type", "function", *(("extra_content",) if self._gemini else ())}
@@ -232,6 +260,12 @@ def _check_tools(tools: Any) -> set[str]:
         need(function.get("parameters", {}).get("type", "object") == "object", "tools: parameters.type: object")
         names.add(function["name"])
     return names
+
+
+def _pictures(messages: list[dict[str, Any]]) -> int:
+    """Characters of all pictures."""
+    lists = [message["content"] for message in messages if isinstance(message.get("content"), list)]
+    return sum(len(part["image_url"]["url"]) for parts in lists for part in parts if part["type"] == "image_url")
 
 
 def _usage(say: Say) -> dict[str, Any]:

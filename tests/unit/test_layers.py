@@ -35,14 +35,16 @@ MAY_IMPORT: dict[str, str] = {
     # sessions
     "amanu.sessions": "session commands inbox stream restore journal index home config auth consent agent "
     "models.registry workspace",
-    "amanu.session": "commands running inbox stream restore journal config consent mentions conversation agent tools "
-    "workspace models.registry models.families",
+    "amanu.session": "commands running inbox stream restore journal config consent mentions pictures conversation "
+    "agent tools workspace models.registry models.families models.pictures",
     "amanu.running": "agent",
-    "amanu.inbox": "restore unheard agent.emit",
+    "amanu.inbox": "restore unheard pictures conversation agent.emit",
+    "amanu.pictures": "journal conversation imagefile",
+    "amanu.imagefile": "",
     "amanu.stream": "journal conversation",
     "amanu.restore": "journal conversation unheard",
     "amanu.unheard": "",
-    "amanu.mentions": "workspace tools.base",
+    "amanu.mentions": "pictures imagefile conversation workspace tools.base",
     "amanu.commands": "",
     "amanu.consent": "config agent.policy storage.files storage.failure",
     # the loop: no editor, disk, process, socket or vendor
@@ -52,7 +54,7 @@ MAY_IMPORT: dict[str, str] = {
     "amanu.models.base": "conversation",
     "amanu.tools": "workspace models.base config",
     "amanu.tools.base": "models.base",
-    "amanu.workspace": "tools.base",
+    "amanu.workspace": "tools.base imagefile",
     "amanu.workspace.overlay": "",
     # the ground
     "amanu.journal": "storage",

@@ -59,6 +59,9 @@ end
 ---@param attachment amanu.Attachment
 ---@return string
 function M.attachment(attachment)
+  if attachment.kind == "image" then
+    return "picture " .. visible.line(attachment.name)
+  end
   local name = visible.line(vim.fn.fnamemodify(attachment.path, ":."))
   if attachment.startLine then
     name = ("%s:%d-%d"):format(name, attachment.startLine, attachment.endLine or attachment.startLine)

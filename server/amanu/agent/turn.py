@@ -10,7 +10,7 @@ from amanu.agent.approval import Approvals
 from amanu.agent.calls import AnyTool, Calls
 from amanu.agent.emit import Emit
 from amanu.agent.reply import Reply
-from amanu.conversation import Assistant, Conversation, Results
+from amanu.conversation import Assistant, Conversation, Results, User
 from amanu.models.base import (
     AuthFailed,
     Delta,
@@ -71,7 +71,7 @@ class Turn:
     conversation: Conversation
     approvals: Approvals
     emit: Emit
-    take_notes: Callable[[], Sequence[str]]
+    take_notes: Callable[[], Sequence[User]]
     """What the person said or decided meanwhile, for the model; each note is handed over once."""
     usage: Usage
     effort: str = "medium"
@@ -238,6 +238,6 @@ async def _run_calls(turn: Turn, step: int, reply: Assistant) -> None:
 def _hear(turn: Turn) -> bool:
     """Put what the person said or decided meanwhile at the end of the conversation. True if there was any."""
     notes = turn.take_notes()
-    for text in notes:
-        turn.conversation.note(text)
+    for said in notes:
+        turn.conversation.note(*said.parts)
     return bool(notes)

@@ -27,7 +27,7 @@ from amanu_protocol.events import (
     TurnEnded,
     TurnStarted,
 )
-from amanu_protocol.items import Answer, Item, Notice, Plan, Thought, ToolCall, Usage, UserMessage
+from amanu_protocol.items import Answer, ImageAttachment, Item, Notice, Plan, Thought, ToolCall, Usage, UserMessage
 from amanu_protocol.state import SessionState
 
 WITHDRAWN = "… that attempt was withdrawn ({reason}), trying again"
@@ -200,6 +200,9 @@ class Renderer:
         if message.item_id not in self._printed:
             self._printed.add(message.item_id)
             self.paper.line(("heading", "↪ " if message.steer else "› "), ("bold", stripped(message.text)))
+            for attachment in message.attachments:  # files are mentioned in the text
+                if isinstance(attachment, ImageAttachment):
+                    self.paper.line(("dim", f"  with the picture {one_line(attachment.name)}"))
 
     def _stream(self, item_id: str, text: str) -> None:
         if item_id not in self._streams:

@@ -15,9 +15,11 @@ from weakref import WeakKeyDictionary
 
 import orjson
 
-from amanu.conversation import Assistant, Call, Conversation, Message, Native, Results, Text, User
+from amanu.conversation import Assistant, Call, Conversation, Message, Native, Picture, Results, Text, User
 from amanu.models.base import Request
 from amanu.models.families import Family, family
+from amanu.models.pictures import Shown, laid_out
+from amanu_protocol.items import ModelInfo
 
 WIRE = "anthropic"
 """Marks what this translator wrote (`Native.wire`)."""
@@ -41,10 +43,10 @@ class Bodies:
         facts = family(request.model.model_id)
         model = request.model.model_id.partition(":")[2]
         tools, system = _tools(request), _system(request)
-        start = _digest(b"", dumps([model, tools, system]))
+        start = _digest(b"", dumps([model, request.model.images, tools, system]))
         history = self._kept.get(request.conversation)
         if history is None or history.start != start:
-            history = self._kept[request.conversation] = _History(start, model, facts.prefix_checked)
+            history = self._kept[request.conversation] = _History(start, request.model, facts.prefix_checked)
         history.follow(request.conversation)
         head = _head(request, facts, model, think=not history.foreign_loop())
         if tools:
@@ -52,9 +54,8 @@ class Bodies:
         if system:
             head["system"] = system
         messages, prefix = history.wire()
-        messages[0] = dumps(head)[:-1] + b',"messages":[' + messages[0]
-        messages[-1] += b"]}"
-        return b",".join(messages), prefix.hex()  # one copy of the history, not one per `+`
+        pieces = (dumps(head)[:-1], b',"messages":[', *messages, b"]}")
+        return b"".join(pieces), prefix.hex()  # one copy of the history and its pictures, not one per `+`
 
 
 def _head(request: Request, facts: Family, model: str, *, think: bool) -> dict[str, Any]:
@@ -100,9 +101,10 @@ class _Wire:
 class _History:
     """The messages of one conversation for one model, system prompt and tool list."""
 
-    def __init__(self, start: bytes, model: str, prefix_checked: bool) -> None:
+    def __init__(self, start: bytes, info: ModelInfo, prefix_checked: bool) -> None:
         self.start = start
-        self._model = model
+        self._info = info
+        self._model = info.model_id.partition(":")[2]
         self._prefix_checked = prefix_checked
         self._kept: list[_Wire] = []
 
@@ -116,7 +118,7 @@ class _History:
             same += 1
         del kept[same:]
         for at in range(len(kept), len(conversation)):
-            kept.append(self._translate(conversation[at]))
+            kept.append(self._translate(conversation[at], conversation))
 
     def foreign_loop(self) -> bool:
         """The present tool loop holds a reply without the thinking that budget models want it to open with."""
@@ -127,8 +129,8 @@ class _History:
                 return True
         return False
 
-    def wire(self) -> tuple[list[bytes], bytes]:
-        """All messages with cache marks on the last two of the user, and the digest of what they end with."""
+    def wire(self) -> tuple[list[bytes | memoryview], bytes]:
+        """All messages in pieces, cache marks on the last two of the user, and the digest of what they end with."""
         messages = [wire.data for wire in self._kept if wire.data]
         roles = [isinstance(wire.message, Assistant) for wire in self._kept if wire.data]
         prefix = self._kept[-1].prefix if self._kept else self.start
@@ -136,24 +138,26 @@ class _History:
             messages.append(_GO_ON)
             roles.append(False)
             prefix = _digest(prefix, _GO_ON)
-        marked = 0
-        for at in range(len(messages) - 1, -1, -1):
-            if not roles[at]:  # ends with a text or tool_result block: …"}]}
-                messages[at] = messages[at][:-3] + _MARK + messages[at][-3:]
-                marked += 1
-                if marked == 2:
-                    break
-        return messages, prefix
+        marked = [at for at, reply in enumerate(roles) if not reply][-2:]
+        pieces: list[bytes | memoryview] = []
+        for at, message in enumerate(messages):
+            if at:
+                pieces.append(b",")
+            if at in marked:  # ends with a text, image or tool_result block: …}]}
+                pieces += [memoryview(message)[:-3], _MARK, b"}]}"]
+            else:
+                pieces.append(message)
+        return pieces, prefix
 
-    def _translate(self, message: Message) -> _Wire:
+    def _translate(self, message: Message, conversation: Conversation) -> _Wire:
         before = self._kept[-1].prefix if self._kept else self.start
         ids: dict[str, str] = {}
         foreign = False
         match message:
             case User():
-                role, blocks = "user", _texts([message.text]) or _texts(["(no text)"])
+                role, blocks = "user", self._said(message.parts, conversation) or _said(["(no text)"])
             case Results():
-                role, blocks = "user", self._results(message)
+                role, blocks = "user", [*self._results(message), *self._said(message.notes, conversation)]
             case Assistant():
                 role = "assistant"
                 native = _own(message, self._model)
@@ -164,7 +168,7 @@ class _History:
 
     def _results(self, message: Results) -> list[dict[str, Any]]:
         ids = self._kept[-1].ids if self._kept else {}
-        results = [
+        return [
             {
                 "type": "tool_result",
                 "tool_use_id": ids.get(result.call_id) or _wire_id(result.call_id),
@@ -173,7 +177,9 @@ class _History:
             }
             for result in message.results
         ]
-        return [*results, *_texts(message.notes)]
+
+    def _said(self, said: Sequence[str | Picture], conversation: Conversation) -> list[dict[str, Any]]:
+        return _said(laid_out(said, conversation, self._info))
 
     def _native(self, native: Native, before: bytes) -> tuple[list[dict[str, Any]], dict[str, str]]:
         kept = cast("dict[str, Any]", native.blocks)
@@ -198,7 +204,7 @@ def _neutral(message: Assistant) -> tuple[list[dict[str, Any]], dict[str, str]]:
     for part in message.parts:
         match part:
             case Text():
-                blocks += _texts([part.text])
+                blocks += _said([part.text])
             case Call():
                 ids[part.call_id] = _wire_id(part.call_id)
                 blocks.append(
@@ -220,9 +226,15 @@ def as_object(arguments: dict[str, Any] | str) -> dict[str, Any]:
     return {"INVALID_JSON": arguments} if isinstance(arguments, str) else arguments
 
 
-def _texts(texts: Sequence[str]) -> list[dict[str, Any]]:
-    """Text blocks; the service refuses blank ones."""
-    return [{"type": "text", "text": text} for text in texts if text.strip()]
+def _said(parts: Sequence[str | Shown]) -> list[dict[str, Any]]:
+    """Text and image blocks; the service refuses blank text."""
+    return [
+        {"type": "text", "text": part}
+        if isinstance(part, str)
+        else {"type": "image", "source": {"type": "base64", "media_type": part.media_type, "data": part.data}}
+        for part in parts
+        if not isinstance(part, str) or part.strip()
+    ]
 
 
 def _wire_id(call_id: str) -> str:
@@ -234,7 +246,9 @@ def _wire_id(call_id: str) -> str:
 
 
 def _digest(before: bytes, data: bytes) -> bytes:
-    return hashlib.blake2b(before + data, digest_size=16).digest()
+    digest = hashlib.blake2b(before, digest_size=16)
+    digest.update(data)  # not `before + data`: a picture has megabytes
+    return digest.digest()
 
 
 def dumps(value: Any) -> bytes:

@@ -39,14 +39,18 @@ class Family:
     """OpenAI-compatible only; reasoning models refuse `max_tokens`."""
     max_output: int = 32_000
     """The most output tokens to ask for, where window and prompt plus output are checked together."""
+    pictures: frozenset[str] = frozenset({"image/png", "image/jpeg", "image/webp"})
+    """Media types it takes, if it sees at all (`ModelInfo.images`). Gemini takes no GIF, OpenAI none that moves."""
 
 
 _BUDGETS = MappingProxyType({"low": 2_048, "medium": 8_192, "high": 24_576})
 
-CLAUDE_BOUND = Family("claude", "adaptive", prefix_checked=True, max_output=64_000)
-CLAUDE_ADAPTIVE = Family("claude", "adaptive", max_output=64_000)
-CLAUDE_BUDGET = Family("claude", "budget", _BUDGETS)
-CLAUDE_PLAIN = Family("claude", "none", max_output=8_192)
+_WITH_GIF = frozenset({"image/png", "image/jpeg", "image/webp", "image/gif"})
+
+CLAUDE_BOUND = Family("claude", "adaptive", prefix_checked=True, max_output=64_000, pictures=_WITH_GIF)
+CLAUDE_ADAPTIVE = Family("claude", "adaptive", max_output=64_000, pictures=_WITH_GIF)
+CLAUDE_BUDGET = Family("claude", "budget", _BUDGETS, pictures=_WITH_GIF)
+CLAUDE_PLAIN = Family("claude", "none", max_output=8_192, pictures=_WITH_GIF)
 GEMINI_3 = Family("gemini-3", "level", signatures_required=True, max_output=65_536)
 GEMINI_2_5 = Family("gemini-2.5", "budget", _BUDGETS, max_output=65_536)
 GPT_REASONING = Family("gpt", "effort", max_tokens_field="max_completion_tokens", max_output=64_000)

@@ -19,7 +19,7 @@ from amanu.models.base import Delta, ModelError, Request, RequestRefused, Stream
 from amanu.models.connection import CONNECT_TIMEOUT, Once, http_client, tls_for
 from amanu.models.families import family
 from amanu.models.faults import mask, retry_after, retry_in, sentence, status_error, transport_error
-from amanu.models.gemini_contents import content, joined
+from amanu.models.gemini_contents import content, pieces
 from amanu.models.gemini_reply import Reply
 from amanu.models.messages import WireMessages, dumps
 
@@ -110,8 +110,8 @@ class GeminiModel:
                 for tool in request.tools
             ]
             rest["tools"] = [{"functionDeclarations": declarations}]
-        contents = joined(self._messages.of(request.conversation, request.model.model_id))
-        return b'{"contents":' + contents + b"," + dumps(rest)[1:]
+        contents = pieces(self._messages.of(request.conversation, request.model))
+        return b"".join((b'{"contents":', *contents, b",", dumps(rest)[1:]))
 
     def _connect(self) -> "_Connection":
         """Imports the SDK (0.3 s) and makes the clients."""

@@ -1,12 +1,14 @@
-"""A message of the conversation as a Gemini content, serialised: a function of the messages up to it and the
-model alone, so that what was sent once is sent the same ever after, and costs a join."""
+"""A message of the conversation as a Gemini content, serialised: a function of the messages up to it, their
+pictures and the model alone, so that what was sent once is sent the same ever after, and costs a join."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple, cast
 
 from amanu.conversation import Assistant, Call, Conversation, Results, Text, User
 from amanu.models.families import family
 from amanu.models.messages import dumps
+from amanu.models.pictures import Shown, laid_out
+from amanu_protocol.items import ModelInfo
 
 WIRE = "gemini"
 
@@ -20,32 +22,45 @@ class Content(NamedTuple):
     """JSON objects joined by commas."""
 
 
-def content(conversation: Conversation, at: int, model: str) -> Content | None:
-    """Message `at` for `model` (`vendor:model`); None if it has nothing Gemini takes (a reply of thoughts only)."""
+def content(conversation: Conversation, at: int, model: ModelInfo) -> Content | None:
+    """Message `at` for `model`; None if it has nothing Gemini takes (a reply of thoughts only)."""
     match conversation[at]:
-        case User(text=text):
-            return _content("user", [{"text": text or " "}])
+        case User() as said:
+            return _content("user", _said(laid_out(said.parts, conversation, model)) or [{"text": said.text or " "}])
         case Assistant() as reply:
-            own = _own_parts(reply, model)
+            own = _own_parts(reply, model.model_id)
             parts = _neutral_parts(reply) if own is None else own
-            if family(model).signatures_required:
+            if family(model.model_id).signatures_required:
                 parts = _signed(parts)
             return _content("model", parts)
         case Results() as answers:
-            return _content("user", _responses(answers, conversation[at - 1], model))
+            notes = _said(laid_out(answers.notes, conversation, model))
+            return _content("user", [*_responses(answers, conversation[at - 1], model.model_id), *notes])
 
 
-def joined(contents: Iterable[Content | None]) -> bytes:
-    """The array to send: messages that have nothing to say left out, model turns in a row made one."""
-    turns: list[Content] = []
+def pieces(contents: Iterable[Content | None]) -> list[bytes]:
+    """The array to send, in pieces to be joined once (pictures have megabytes): messages that have nothing to say left
+    out, model turns in a row made one."""
+    array: list[bytes] = []
+    before = ""
     for each in contents:
         if each is None:
             continue
-        if turns and each.role == turns[-1].role == "model":
-            turns[-1] = Content("model", turns[-1].parts + b"," + each.parts)
+        if each.role == before == "model":
+            array += [b",", each.parts]
         else:
-            turns.append(each)
-    return b"[" + b",".join(b'{"role":"%b","parts":[%b]}' % (each.role.encode(), each.parts) for each in turns) + b"]"
+            array += [b"]}," if array else b"[", b'{"role":"%b","parts":[' % each.role.encode(), each.parts]
+        before = each.role
+    return [*array, b"]}]"] if array else [b"[]"]
+
+
+def _said(parts: Sequence[str | Shown]) -> list[dict[str, Any]]:
+    """Texts, blank ones left out, and pictures."""
+    return [
+        {"text": part} if isinstance(part, str) else {"inlineData": {"mimeType": part.media_type, "data": part.data}}
+        for part in parts
+        if not isinstance(part, str) or part.strip()
+    ]
 
 
 def _content(role: str, parts: list[dict[str, Any]]) -> Content | None:
@@ -88,7 +103,7 @@ def _signed(parts: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def _responses(answers: Results, asked: object, model: str) -> list[dict[str, Any]]:
-    """As many responses as calls, in their order, under the ids the calls have on the wire; then the notes."""
+    """As many responses as calls, in their order, under the ids the calls have on the wire."""
     own = _own_parts(asked, model)
     ids: list[str | None] = [result.call_id for result in answers.results]
     if own is not None:
@@ -97,4 +112,4 @@ def _responses(answers: Results, asked: object, model: str) -> list[dict[str, An
     for result, call_id in zip(answers.results, ids, strict=True):
         response = {"name": result.tool, "response": {"error" if result.is_error else "output": result.text}}
         parts.append({"functionResponse": {"id": call_id, **response} if call_id else response})
-    return [*parts, *({"text": note} for note in answers.notes if note.strip())]
+    return parts

@@ -12,25 +12,29 @@ from weakref import WeakKeyDictionary
 import orjson
 
 from amanu.conversation import Conversation, Message
+from amanu_protocol.items import ModelInfo
 
 W = TypeVar("W")
 
 
 class WireMessages(Generic[W]):
-    """Keeps what `convert(conversation, at, model_id)` made of each message, per conversation and model.
+    """Keeps what `convert(conversation, at, model)` made of each message, per conversation and model.
 
     `convert` may look at messages before `at`, never at later ones: a message is made anew only when it or one
     before it was replaced.
     """
 
-    def __init__(self, convert: Callable[[Conversation, int, str], W]) -> None:
+    def __init__(self, convert: Callable[[Conversation, int, ModelInfo], W]) -> None:
         self._convert = convert
-        self._kept: WeakKeyDictionary[Conversation, tuple[str, list[tuple[Message, W]]]] = WeakKeyDictionary()
+        self._kept: WeakKeyDictionary[Conversation, tuple[tuple[str, bool], list[tuple[Message, W]]]] = (
+            WeakKeyDictionary()
+        )
 
-    def of(self, conversation: Conversation, model_id: str) -> list[W]:
+    def of(self, conversation: Conversation, model: ModelInfo) -> list[W]:
         """The wire form of all messages, in order. Not to be changed by the caller."""
-        kept_for, kept = self._kept.get(conversation, (model_id, []))
-        if kept_for != model_id:
+        made_for = (model.model_id, model.images)
+        kept_for, kept = self._kept.get(conversation, (made_for, []))
+        if kept_for != made_for:
             kept = []
         for at, (message, _) in enumerate(kept):
             # By identity: `Results` grow by replacement, rewriting (masking, compaction) replaces too.
@@ -38,8 +42,8 @@ class WireMessages(Generic[W]):
                 del kept[at:]
                 break
         for at in range(len(kept), len(conversation)):
-            kept.append((conversation[at], self._convert(conversation, at, model_id)))
-        self._kept[conversation] = (model_id, kept)
+            kept.append((conversation[at], self._convert(conversation, at, model)))
+        self._kept[conversation] = (made_for, kept)
         return [wire for _, wire in kept]
 
 

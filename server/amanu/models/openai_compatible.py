@@ -116,7 +116,7 @@ class OpenAICompatibleModel:
 
     def _body(self, request: Request, streaming: bool) -> bytes:
         """The request. The messages are joined as they are kept; only the rest is made anew."""
-        messages = [each for each in self._messages.of(request.conversation, request.model.model_id) if each]
+        messages = [each for each in self._messages.of(request.conversation, request.model) if each]
         if request.system:
             messages.insert(0, dumps({"role": "system", "content": request.system}))
         facts = family(request.model.model_id)
@@ -139,7 +139,9 @@ class OpenAICompatibleModel:
             rest["reasoning_effort"] = request.effort
         if self._quirks.cache_key:
             rest["prompt_cache_key"] = request.session_id
-        return b'{"messages":[' + b",".join(messages) + b"]," + dumps(rest)[1:]
+        pieces = (piece for each in messages for piece in (b",", each))
+        next(pieces, None)  # the first comma
+        return b"".join((b'{"messages":[', *pieces, b"],", dumps(rest)[1:]))
 
     def _parsed(self, event: bytes) -> dict[str, Any]:
         """A chunk. Raises what it says when it is an error."""

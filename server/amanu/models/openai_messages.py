@@ -1,12 +1,15 @@
-"""A message of the conversation in the chat-completions form, serialised: a function of the messages up to it
-and the model alone, so that what was sent once is sent the same ever after, and costs a join."""
+"""A message of the conversation in the chat-completions form, serialised: a function of the messages up to it,
+their pictures and the model alone, so that what was sent once is sent the same ever after, and costs a join."""
 
 import re
+from collections.abc import Sequence
 from typing import Any, cast
 
 from amanu.conversation import Assistant, Call, Conversation, Results, User
 from amanu.models.families import family
 from amanu.models.messages import dumps
+from amanu.models.pictures import Shown, laid_out, texts
+from amanu_protocol.items import ModelInfo
 
 WIRE = "openai-compatible"
 
@@ -14,17 +17,34 @@ SKIP_SIGNATURE = {"google": {"thought_signature": "skip_thought_signature_valida
 """For a call made elsewhere, where Gemini 3 is reached through Google's compatible endpoint."""
 
 
-def message(conversation: Conversation, at: int, model: str) -> bytes:
-    """Message `at` for `model` (`vendor:model`): JSON objects joined by commas, as many as it takes; empty if
+def message(conversation: Conversation, at: int, model: ModelInfo) -> bytes:
+    """Message `at` for `model`: JSON objects joined by commas, as many as it takes; empty if
     it has nothing to say."""
     match conversation[at]:
-        case User(text=text):
-            return dumps({"role": "user", "content": text})
+        case User() as said:
+            return dumps(_said(laid_out(said.parts, conversation, model)))
         case Assistant() as reply:
-            own = _own(reply, model)
-            return _neutral(reply, model) if own is None else dumps(own)
+            own = _own(reply, model.model_id)
+            return _neutral(reply, model.model_id) if own is None else dumps(own)
         case Results() as answers:
-            return _answers(answers, conversation[at - 1], model)
+            objects = _answers(answers, conversation[at - 1], model.model_id)
+            if answers.notes:
+                objects.append(_said(laid_out(answers.notes, conversation, model)))
+            return b",".join(map(dumps, objects))
+
+
+def _said(parts: Sequence[str | Shown]) -> dict[str, Any]:
+    """What the person says. A list of parts only where there is a picture: not every server takes one."""
+    if not any(isinstance(part, Shown) for part in parts):
+        return {"role": "user", "content": texts(parts)}
+    content: list[dict[str, Any]] = [
+        {"type": "text", "text": part}
+        if isinstance(part, str)
+        else {"type": "image_url", "image_url": {"url": f"data:{part.media_type};base64,{part.data}"}}
+        for part in parts
+        if not isinstance(part, str) or part.strip()
+    ]
+    return {"role": "user", "content": content}
 
 
 def wire_name(tool: str) -> str:
@@ -61,13 +81,13 @@ def call_of(wire_id: str, call: Call, written: str | None = None) -> dict[str, A
     return {"id": wire_id, "type": "function", "function": {"name": wire_name(call.tool), "arguments": written}}
 
 
-def _answers(answers: Results, asked: object, model: str) -> bytes:
-    """One tool message per result, under the id the call has on the wire; then the notes, as the person's."""
+def _answers(answers: Results, asked: object, model: str) -> list[dict[str, Any]]:
+    """One tool message per result, under the id the call has on the wire."""
     ids = [result.call_id for result in answers.results]
     own = _own(asked, model)
     if own is not None:
         ids = [call["id"] for call in own.get("tool_calls", ())]
-    objects: list[dict[str, Any]] = [
+    return [
         {
             "role": "tool",
             "tool_call_id": wire_id,
@@ -75,6 +95,3 @@ def _answers(answers: Results, asked: object, model: str) -> bytes:
         }
         for result, wire_id in zip(answers.results, ids, strict=True)
     ]
-    if answers.notes:
-        objects.append({"role": "user", "content": "\n\n".join(answers.notes)})
-    return b",".join(map(dumps, objects))

@@ -91,6 +91,7 @@ class Registry:
         """`consent`: the file that remembers the local servers the person said yes to."""
         self._auth = auth
         self._base_urls = settings.base_urls
+        self._seeing = frozenset(settings.vision)
         self._local = LocalServers(consent)
         self._vendors = {vendor.name: vendor for vendor in VENDORS}
         for name, endpoint in settings.endpoints.items():
@@ -122,7 +123,7 @@ class Registry:
         _check_address(vendor, base_url, key)
         if vendor.local and not self._local.allowed(name, base_url):
             await self._ask_for_consent(vendor, base_url)
-        info = known(model_id).model_copy(update={"available": True})
+        info = self._known(model_id).model_copy(update={"available": True})
         client = self._clients.get((name, base_url, key))
         if client is None:
             client = self._clients[name, base_url, key] = vendor.make(name, base_url, key)
@@ -191,6 +192,10 @@ class Registry:
             return moved.rstrip("/") + vendor.path
         return self._base_urls.get(vendor.name, vendor.base_url).rstrip("/")
 
+    def _known(self, model_id: str) -> ModelInfo:
+        info = known(model_id)
+        return info.model_copy(update={"images": True}) if model_id in self._seeing else info
+
     def _how_to_key(self, vendor: str) -> str:
         variables = self._auth.variables(vendor)
         return f"Set {variables[0]}, or run: amanu auth set {vendor}" if variables else f"Run: amanu auth set {vendor}"
@@ -222,7 +227,9 @@ class Registry:
             key, missing = None, f"Run: amanu auth local {vendor.name}"
         names = await models_of(base_url, key) or []
         return [
-            known(f"{vendor.name}:{name}").model_copy(update={"available": missing is None, "unavailable": missing})
+            self._known(f"{vendor.name}:{name}").model_copy(
+                update={"available": missing is None, "unavailable": missing}
+            )
             for name in names
         ]
 

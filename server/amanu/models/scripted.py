@@ -17,6 +17,7 @@ from pydantic import BaseModel, ConfigDict, JsonValue, TypeAdapter, ValidationEr
 from amanu.conversation import Assistant, Call, Conversation, Results, Text, Thinking, User
 from amanu.models import base
 from amanu.models.base import CallDelta, CallStarted, Delta, Done, Request, TextDelta, ThoughtDelta, TokenUsage
+from amanu.models.pictures import laid_out, texts
 from amanu_protocol.items import ModelInfo
 
 OVER = "(scripted model: the script ends here)"
@@ -100,7 +101,7 @@ class ScriptedModel:
     async def stream(self, request: Request) -> AsyncIterator[Delta]:
         at = _replies(request.conversation)
         step = self._steps[at] if at < len(self._steps) else Step(text=OVER)
-        heard = _heard(request.conversation)
+        heard = _heard(request)
         if step.expect not in heard:
             step = Step(text=f"(scripted model: step {at + 1} expected to hear {step.expect!r}, but heard {heard!r})")
         calls = [
@@ -130,12 +131,13 @@ def _replies(conversation: Conversation) -> int:
     return sum(isinstance(each, Assistant) and each.native is None for each in conversation)
 
 
-def _heard(conversation: Conversation) -> str:
-    match conversation.last:
-        case User(text=text):
-            return text
+def _heard(request: Request) -> str:
+    match request.conversation.last:
+        case User() as said:
+            return texts(laid_out(said.parts, request.conversation, request.model))
         case Results() as answers:
-            return "\n".join([*(result.text for result in answers.results), *answers.notes])
+            notes = laid_out(answers.notes, request.conversation, request.model)
+            return "\n".join([*(result.text for result in answers.results), texts(notes)])
         case _:
             return ""
 

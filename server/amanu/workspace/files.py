@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
+from amanu.imagefile import media_type
 from amanu.tools.base import ToolError
 
 MAX_FILE = 20 * 1024 * 1024
@@ -79,6 +80,11 @@ def decode(data: bytes, path: Path) -> tuple[str, str]:
                 return text, name
             break
     if b"\0" in data[:_SNIFFED]:
+        if (kind := media_type(data)) is not None:
+            raise ToolError(
+                f"{path.name} is a binary file, a picture ({kind}, {len(data):,} bytes); tools read text only. "
+                "The person can show it to you with an @mention."
+            )
         raise ToolError(f"{path.name} is a binary file ({len(data):,} bytes); it cannot be read as text.")
     try:
         return data.decode("utf-8"), "utf-8"

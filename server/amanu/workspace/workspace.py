@@ -51,6 +51,12 @@ class Workspace:
         opened = self.find(path)
         return await asyncio.to_thread(self._look, path, opened[1] if opened else None)
 
+    async def stored(self, path: Path) -> bytes | None:
+        """The bytes on disk, whatever an editor shows; None when there is no such file. `ToolError` like `read`, but
+        not for binary data."""
+        found = await asyncio.to_thread(disk.read, self.guard, path)
+        return None if found is None else found.data
+
     def look_on_disk(self, path: Path) -> FileText | None:
         """What is on disk, whatever an editor shows. Blocking."""
         return self._look(path, None)

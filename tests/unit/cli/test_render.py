@@ -23,6 +23,8 @@ from amanu_protocol.events import (
 from amanu_protocol.items import (
     Answer,
     Decision,
+    FileAttachment,
+    ImageAttachment,
     Notice,
     Plan,
     PlanEntry,
@@ -215,6 +217,24 @@ STORIES: list[tuple[str, list[Event], str]] = [
             ItemCompleted(item=UserMessage(item_id="v", turn_id="t", text="not so", attachments=[], steer=True)),
         ],
         "› do it\n↪ not so\n",
+    ),
+    (
+        "a prompt with a picture",
+        [
+            ItemCompleted(
+                item=UserMessage(
+                    item_id="u",
+                    turn_id="t",
+                    text="look",
+                    attachments=[
+                        FileAttachment(path="a.py"),
+                        ImageAttachment(name="shot\x1b[2J.png", media_type="image/png"),
+                    ],
+                    steer=False,
+                )
+            )
+        ],
+        "› look\n  with the picture shot.png\n",
     ),
     (
         "a retry",

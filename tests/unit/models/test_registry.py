@@ -51,6 +51,23 @@ async def test_resolve(tmp_path: Path, model_id: str, environment: dict[str, str
     await models.close()
 
 
+@pytest.mark.parametrize(
+    ("model_id", "vision", "sees"),
+    [
+        ("openai:gpt-5.2", [], True),
+        ("openrouter:a/b:free", [], False),
+        ("openrouter:a/b:free", ["openrouter:a/b:free"], True),
+        ("openrouter:a/b", ["openrouter:a/b:free"], False),
+    ],
+)
+async def test_a_model_sees_when_it_is_known_to_or_the_person_says_so(
+    tmp_path: Path, model_id: str, vision: list[str], sees: bool
+) -> None:
+    models = registry(tmp_path, vision=vision)
+    assert (await models.resolve(model_id, ALL))[1].images == sees
+    await models.close()
+
+
 REFUSED: list[tuple[str, dict[str, str], ErrorKind, str]] = [
     ("claude-opus-5-5", ALL, "modelNotFound", "Did you mean anthropic:claude-opus-5-5"),
     ("antropic:claude-opus-5-5", ALL, "modelNotFound", "anthropic:claude-opus-5-5"),

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from amanu.tools.base import ToolError
 from amanu.workspace.files import decode, encode, line_end, split_lines, survives
+from drawn import png
 
 
 @pytest.mark.parametrize(
@@ -30,6 +31,11 @@ def test_decode(data: bytes, text: str | None, encoding: str) -> None:
             decode(data, Path("x"))
     else:
         assert decode(data, Path("x")) == (text, encoding)
+
+
+def test_a_picture_is_called_one() -> None:
+    with pytest.raises(ToolError, match=r"x is a binary file, a picture \(image/png, \d+ bytes\)"):
+        decode(png(), Path("x"))
 
 
 @given(
