@@ -119,6 +119,7 @@ test("what the person looks at is named, and can be kept back", () => {
 
 test("a pasted picture becomes an attachment that can be left out", async () => {
   vi.useRealTimers();
+  vi.stubGlobal("createImageBitmap", async () => ({ width: 20, height: 10, close: () => undefined }));
   const { composer, input } = compose();
   const file = new File([new Uint8Array([137, 80, 78, 71])], "shot.png", { type: "image/png" });
   expect(pictures([file, new File(["x"], "x.txt", { type: "text/plain" })])).toEqual([file]);

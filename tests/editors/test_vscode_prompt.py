@@ -1,0 +1,64 @@
+"""What goes into a prompt besides words, in a real VS Code: a pasted picture, a command, an untitled text."""
+
+import base64
+import json
+import struct
+from pathlib import Path
+
+import pytest
+
+from drawn import png
+from editors.test_vscode import SECONDS, VSCODE, open_chat, service, workbench
+from editors.test_vscode_files import command
+from strict.http import Say
+
+pytestmark = [
+    pytest.mark.skipif(not VSCODE, reason="run by make test-vscode"),
+    pytest.mark.timeout(180),
+]
+
+PASTE = """(box, data) => {
+  const bytes = Uint8Array.from(atob(data), each => each.charCodeAt(0));
+  const transfer = new DataTransfer();
+  transfer.items.add(new File([bytes], 'screen.png', {type: 'image/png'}));
+  box.dispatchEvent(new ClipboardEvent('paste', {clipboardData: transfer, bubbles: true, cancelable: true}));
+}"""
+
+
+async def test_what_goes_along(tmp_path: Path) -> None:
+    (tmp_path / "work").mkdir()
+    script = [Say(text="A black wall."), Say(text="A list for shopping.")]
+    async with service("anthropic", script) as (served, environment), workbench(tmp_path, environment, "off") as page:
+        chat = await open_chat(page)
+        box = chat.locator("textarea")
+
+        # larger than models take: made smaller, sent, and shown again after a reload, from the daemon
+        await box.evaluate(PASTE, base64.b64encode(png(3000, 1500)).decode())
+        await chat.locator(".chip img").wait_for(timeout=SECONDS)
+        await box.fill("What is this?")
+        await box.press("Enter")
+        await chat.locator(".answer", has_text="A black wall").wait_for(timeout=SECONDS)
+        content = json.loads(served.requests[0].body)["messages"][0]["content"]
+        [picture] = [block["source"] for block in content if block["type"] == "image"]
+        assert struct.unpack(">II", base64.b64decode(picture["data"])[16:24]) == (2000, 1000)
+        await page.reload()
+        await chat.locator(".user img[src^='data:image/png']").wait_for(timeout=SECONDS)
+        assert await chat.locator(".user img").evaluate("each => each.decode().then(() => each.naturalWidth)") == 2000
+
+        # what is on no disk goes along as its text
+        await command(page, "File: New Untitled Text File")
+        await page.keyboard.type("milk and bread")
+        await command(page, "Amanu: Attach Selection to Prompt")
+        await chat.locator(".chip", has_text="Untitled-1").wait_for(timeout=SECONDS)
+        await box.fill("What is that?")
+        await box.press("Enter")
+        await chat.locator(".answer", has_text="A list for shopping").wait_for(timeout=SECONDS)
+        assert "milk and bread" in served.requests[1].body.decode()
+
+        # a command of the view's own
+        await box.fill("/ne")
+        await chat.locator(".completion li", has_text="a new session").wait_for(timeout=SECONDS)
+        await box.press("Enter")
+        await chat.locator("h2.title", has_text="New session").wait_for(timeout=SECONDS)
+        assert len(served.requests) == 2
+        assert not served.refused
