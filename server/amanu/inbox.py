@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from amanu.agent.emit import Emit
+from amanu.editor_context import EditorContext
 from amanu.restore import note
 from amanu.unheard import LATE_DECISION, Unheard
 from amanu_protocol.events import ItemCompleted, ItemStarted, PromptQueued, PromptUnqueued
@@ -15,12 +16,13 @@ LATE = "Since then the person decided on earlier edits:"
 
 @dataclass(frozen=True)
 class Prompt:
-    """What a person sent, and the environment of the client they sent it from."""
+    """What a person sent, with the environment of the client they sent it from, and what they saw there."""
 
     prompt_id: str
     text: str
     attachments: list[Attachment]
     environment: Mapping[str, str]
+    context: EditorContext | None = None
 
 
 class Inbox:

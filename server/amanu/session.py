@@ -17,6 +17,7 @@ from amanu.agent.turn import Ending, Turn
 from amanu.config import Settings
 from amanu.consent import Consent
 from amanu.conversation import User
+from amanu.editor_context import Told, describe
 from amanu.inbox import Inbox, Prompt
 from amanu.journal import Journal
 from amanu.mentions import with_attachments
@@ -118,9 +119,11 @@ class Session:
             self._environment,
             services.settings.shell,
             services.settings.key_variables,
+            headless=services.headless,
         )
         self._tools = {tool.name: tool for tool in tools}
         self._specs = [tool.spec() for tool in tools]
+        self._told = Told()
         self._closing = restored.closing
 
     async def open(self) -> None:
@@ -177,7 +180,7 @@ class Session:
     async def prompt(self, params: PromptSendParams, client: Client) -> PromptSendResult:
         """Start a turn, or queue behind the running one. Returns when the prompt is on disk. A known `promptId`
         changes nothing."""
-        prompt = Prompt(params.prompt_id, params.text, params.attachments, dict(client.environment))
+        prompt = Prompt(params.prompt_id, params.text, params.attachments, dict(client.environment), client.context)
         async with self._starting:
             self._must_be_writable()
             if params.prompt_id in self._prompt_ids:
@@ -330,6 +333,7 @@ class Session:
         self._environment.clear()
         self._environment.update(prompt.environment)
         text = await self._heard(prompt.text, prompt.attachments)
+        seen = prompt.context and await describe(prompt.context, self._workspace, self._approvals.allowed)
         self._must_be_writable()
         turn_id = _turn_id(prompt.prompt_id)
         system = system_prompt(family(info.model_id).name, self.state.roots, trusted=self.state.trusted)
@@ -347,7 +351,8 @@ class Session:
         )
         for unheard in self._inbox.take_notes():
             self._conversation.note(unheard)
-        message = User(text=text)
+        news = self._told.news(seen, self._conversation.generation) if seen else ""
+        message = User(text=f"{text}\n\n{news}" if news else text)
         self.emit(ItemCompleted(item=said), entry=message)
         self._conversation.append(message)
         self._approvals.start_turn()
