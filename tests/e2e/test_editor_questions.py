@@ -1,5 +1,6 @@
 """What an editor knows reaches the model, through a real daemon process; and editors that answer badly."""
 
+import asyncio
 import json
 import os
 import sys
@@ -12,7 +13,8 @@ import pytest_asyncio
 
 from raw_client import RawClient
 
-SERVE = [sys.executable, "-P", "-m", "amanu", "serve", "--alone"]
+SERVE = [sys.executable, "-P", "-m", "amanu", "serve"]
+LOOK: dict[str, Any] = {"calls": [{"tool": "list_symbols", "arguments": {"path": "cart.py"}}]}
 ALL = ["diagnostics", "definition", "references", "symbols"]
 CART = "def subtotal(items):\n    return sum(items)\n\n\nprint(subtotal([é]))\n"
 Answer = Callable[[str, Any], dict[str, Any] | None]
@@ -22,7 +24,7 @@ Answer = Callable[[str, Any], dict[str, Any] | None]
 @pytest_asyncio.fixture
 async def client(tmp_path: Path) -> AsyncIterator["Client"]:
     (tmp_path / "cart.py").write_text(CART)
-    raw = await RawClient.spawn(SERVE, {**os.environ})
+    raw = await RawClient.spawn([*SERVE, "--alone"], {**os.environ})
     yield Client(raw, tmp_path)
     await raw.stop()
 
@@ -141,3 +143,37 @@ async def test_editors_that_cannot_or_do_not_answer(
     await client.begin(*steps, editor=editor)
     assert await client.turn("p", lambda method, params: answer) == "So."
     assert len(client.asked) == (editor == ALL)
+
+
+async def test_a_question_is_taken_back_when_the_turn_is_cancelled(client: Client) -> None:
+    await client.begin(LOOK, {"text": "So."}, editor=ALL)
+    await client.raw.request("amanu/prompt/send", {"sessionId": "s", "promptId": "p", "text": "look"})
+    await client.raw.notification("amanu/editor/symbols")
+    cancelled = await client.raw.request("amanu/turn/cancel", {"sessionId": "s", "turnId": "turn-p"})
+    assert cancelled["result"] == {"status": "cancelled"}
+    assert (await client.raw.notification("$/cancelRequest"))["id"].startswith("amanu-")
+
+
+async def test_the_editor_that_is_asked_goes_away(tmp_path: Path) -> None:
+    """The turn goes on without it, and whoever comes next sees why."""
+    (tmp_path / "cart.py").write_text(CART)
+    environment = {**os.environ, "AMANU_IDLE_SECONDS": "5"}
+    first = Client(await RawClient.spawn(SERVE, environment), tmp_path)
+    second = await RawClient.spawn(SERVE, environment)
+    try:
+        said = "could not answer: The client is gone. Instead, use grep."
+        await first.begin(LOOK, {"expect": said, "text": "So."}, editor=ALL)
+        await first.raw.request("amanu/prompt/send", {"sessionId": "s", "promptId": "p", "text": "look"})
+        await first.raw.notification("amanu/editor/symbols")
+        await first.raw.stop()
+        await second.initialize()
+        async with asyncio.timeout(15):
+            while True:
+                answer = await second.request("amanu/session/attach", {"sessionId": "s"})
+                state = answer["result"]["state"]
+                if state["lastTurn"] is not None:
+                    break
+                await asyncio.sleep(0.05)
+        assert state["items"][-1]["text"] == "So."
+    finally:
+        await second.stop()

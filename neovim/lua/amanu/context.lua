@@ -109,6 +109,12 @@ function M.findings_of(buffer)
       })
     end
   end
+  table.sort(found, function(a, b) -- Neovim gives them by namespace, in no order
+    if a.startLine ~= b.startLine then
+      return a.startLine < b.startLine
+    end
+    return a.message < b.message
+  end)
   return found
 end
 
