@@ -9,7 +9,7 @@ from amanu.config import Shell
 from amanu.tools.base import CallContext, Outcome, Preview, Tool
 from amanu.tools.registry import make_tools
 from amanu.workspace.files import sha256
-from amanu.workspace.overlay import Buffer, Overlay
+from amanu.workspace.overlay import Buffer, Language, Overlay
 from amanu.workspace.proposals import Proposals
 from amanu.workspace.workspace import Workspace
 from amanu_protocol.items import BlobRef, Hunk, HunkState, Proposal
@@ -23,6 +23,7 @@ class FakeEditor:
 
     def __init__(self, *, saves: bool = True) -> None:
         self.saves = saves
+        self.language: Language | None = None
         self.open: dict[Path, Buffer] = {}
         self.refuses: EditorApplyResult | None = None
         self.applied: list[tuple[Path, Sequence[TextEdit], bool]] = []

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Callable, Mapping
 
+from amanu.editor_context import EditorContext
 from amanu.session import Session
 from amanu_protocol.events import EventMessage
 from amanu_protocol.state import SessionState, fold
@@ -16,6 +17,7 @@ class Client:
         self.environment = dict(environment)
         self.trusted_roots = trusted_roots
         self.ripgrep: str | None = None
+        self.context: EditorContext | None = None
         self.state: SessionState | None = None
         self.messages: list[EventMessage] = []
         self.changed: list[str] = []

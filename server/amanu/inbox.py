@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from amanu.agent.emit import Emit
 from amanu.conversation import Picture, User
+from amanu.editor_context import EditorContext
 from amanu.pictures import reference
 from amanu.restore import note
 from amanu.unheard import LATE_DECISION, Unheard
@@ -17,12 +18,13 @@ LATE = "Since then the person decided on earlier edits:"
 
 @dataclass(frozen=True)
 class Prompt:
-    """What a person sent, and the environment of the client they sent it from."""
+    """What a person sent, with the environment of the client they sent it from, and what they saw there."""
 
     prompt_id: str
     text: str
     attachments: list[Attachment]
     environment: Mapping[str, str]
+    context: EditorContext | None = None
 
 
 class Inbox:

@@ -18,6 +18,7 @@ from amanu.agent.turn import Ending, Turn
 from amanu.config import Settings
 from amanu.consent import Consent
 from amanu.conversation import Picture, User
+from amanu.editor_context import Told, describe
 from amanu.inbox import Inbox, Prompt
 from amanu.journal import Journal
 from amanu.mentions import with_attachments
@@ -124,9 +125,11 @@ class Session:
             self._environment,
             services.settings.shell,
             services.settings.key_variables,
+            headless=services.headless,
         )
         self._tools = {tool.name: tool for tool in tools}
         self._specs = [tool.spec() for tool in tools]
+        self._told = Told()
         self._closing = restored.closing
 
     async def open(self) -> None:
@@ -201,7 +204,7 @@ class Session:
     async def _take(self, params: PromptSendParams, client: Client) -> PromptSendResult:
         attachments = await self._pictures.keep(params.attachments)
         self._must_be_writable()
-        prompt = Prompt(params.prompt_id, params.text, attachments, dict(client.environment))
+        prompt = Prompt(params.prompt_id, params.text, attachments, dict(client.environment), client.context)
         if not self._running:
             return PromptSendResult(status="started", turn_id=await self._start(prompt))
         self._prompt_ids.add(prompt.prompt_id)
@@ -346,6 +349,7 @@ class Session:
         self._environment.clear()
         self._environment.update(prompt.environment)
         message = await self._heard(prompt.text, prompt.attachments)
+        seen = prompt.context and await describe(prompt.context, self._workspace, self._approvals.allowed)
         await self._pictures.load()
         self._must_be_writable()
         turn_id = _turn_id(prompt.prompt_id)
@@ -364,6 +368,9 @@ class Session:
         )
         for unheard in self._inbox.take_notes():
             self._conversation.note(*unheard.parts)
+        news = self._told.news(seen, self._conversation.generation) if seen else ""
+        if news:
+            message = message.model_copy(update={"text": f"{message.text}\n\n{news}"})
         self.emit(ItemCompleted(item=said), entry=message)
         self._conversation.append(message)
         self._pictures.forget()

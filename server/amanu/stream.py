@@ -10,6 +10,7 @@ from typing import Protocol, TypeVar
 from pydantic import BaseModel
 
 from amanu.conversation import Entry
+from amanu.editor_context import EditorContext
 from amanu.journal import Journal, Record
 from amanu_protocol.events import (
     Event,
@@ -57,6 +58,11 @@ class Client(Protocol):
     @property
     def ripgrep(self) -> str | None:
         """Path of a ripgrep the editor ships."""
+        ...
+
+    @property
+    def context(self) -> EditorContext | None:
+        """What the person looks at; None when the client says nothing of it."""
         ...
 
     def send(self, message: EventMessage) -> None:

@@ -25,7 +25,7 @@ MAY_IMPORT: dict[str, str] = {
     "amanu.cli": "sessions session home config auth logs sockets relay daemon tools workspace lsp.server storage "
     "agent.policy models.registry models.families",
     "amanu.cli.tool": "cli agent consent conversation journal tools workspace home config logs",  # one call, no session
-    "amanu.lsp": "sessions session workspace.overlay relay imports",
+    "amanu.lsp": "sessions session editor_context workspace.overlay relay imports",
     "amanu.lsp.early": "lsp.frames",
     "amanu.lsp.frames": "",
     "amanu.relay": "home sockets lsp.early lsp.frames",
@@ -35,16 +35,17 @@ MAY_IMPORT: dict[str, str] = {
     # sessions
     "amanu.sessions": "session commands inbox stream restore journal index home config auth consent agent "
     "models.registry workspace",
-    "amanu.session": "commands running inbox stream restore journal config consent mentions pictures conversation "
-    "agent tools workspace models.registry models.families models.pictures",
+    "amanu.session": "commands running inbox stream restore journal config consent mentions pictures editor_context "
+    "conversation agent tools workspace models.registry models.families models.pictures",
     "amanu.running": "agent",
-    "amanu.inbox": "restore unheard pictures conversation agent.emit",
+    "amanu.inbox": "restore unheard pictures editor_context conversation agent.emit",
     "amanu.pictures": "journal conversation imagefile",
     "amanu.imagefile": "",
-    "amanu.stream": "journal conversation",
+    "amanu.stream": "journal conversation editor_context",
     "amanu.restore": "journal conversation unheard",
     "amanu.unheard": "",
     "amanu.mentions": "pictures imagefile conversation workspace tools.base",
+    "amanu.editor_context": "workspace tools.base",
     "amanu.commands": "",
     "amanu.consent": "config agent.policy storage.files storage.failure",
     # the loop: no editor, disk, process, socket or vendor

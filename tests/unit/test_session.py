@@ -10,10 +10,12 @@ import pytest
 
 from amanu.agent import approval
 from amanu.conversation import User
+from amanu.editor_context import EditorContext
 from amanu.sessions import open_sessions
 from amanu_protocol.errors import AmanuError
 from amanu_protocol.items import SelectionAttachment
 from amanu_protocol.requests import (
+    ActiveEditor,
     ApprovalResolveParams,
     BlobGetParams,
     HistoryPageParams,
@@ -316,6 +318,47 @@ async def test_mentioned_files_and_selections_go_with_the_prompt(tmp_path: Path)
         assert "selected words" in said.text
         assert 'nothing.txt">' not in said.text
         assert [item.text for item in state.items if item.kind == "answer"] == ["I see."]
+
+
+async def test_what_the_editor_shows_goes_with_the_prompt_and_is_not_the_persons_words(tmp_path: Path) -> None:
+    seen = EditorContext(active=ActiveEditor(path=str(tmp_path / "work" / "notes.txt"), start_line=3, end_line=3))
+    async with desk(tmp_path, step("One."), step("Two."), step("Three.")) as d:
+        d.client.context = seen
+        await d.prompt("first", "p1")
+        await d.over("p1")
+        await d.prompt("second", "p2")
+        state = await d.over("p2")
+        assert [item.text for item in state.items if item.kind == "userMessage"] == ["first", "second"]
+        said = [each.text for each in conversation(d.session) if isinstance(each, User)]
+        block = "Active file: notes.txt, line 3.\n</editor_context>"
+        assert said[0].startswith("first\n\n<editor_context>\n") and said[0].endswith(block)
+        assert said[1] == "second"  # nothing new
+        await d.reopen()
+        assert [each.text for each in conversation(d.session) if isinstance(each, User)] == said
+        d.client.context = None  # a client that says nothing of it
+        await d.prompt("third", "p3")
+        await d.over("p3")
+        assert d.told().count("<editor_context>") == 1
+
+
+async def test_what_was_seen_when_it_was_said_goes_with_a_queued_prompt(tmp_path: Path) -> None:
+    async with desk(tmp_path, step("", call("run_shell_command", command="true")), step("One."), step("Two.")) as d:
+        await d.prompt("first", "p1")
+        await d.until(lambda state: state.approvals)
+        d.client.context = EditorContext(active=ActiveEditor(path=str(d.file)))
+        await d.prompt("second", "p2")
+        d.client.context = EditorContext()
+        await d.answer("allow")
+        await d.over("p2")
+        assert "Active file: notes.txt." in d.told()
+
+
+@pytest.mark.parametrize("headless", [True, False])
+async def test_nobody_is_asked_where_nobody_is(tmp_path: Path, headless: bool) -> None:
+    async with desk(tmp_path, step("", call("list_symbols", query="x")), step("Done."), headless=headless) as d:
+        await d.prompt("look")
+        await d.ended()
+        assert ("No attached editor can answer about symbols; use grep." in d.told()) is not headless
 
 
 async def test_a_session_comes_back_as_it_was(tmp_path: Path) -> None:

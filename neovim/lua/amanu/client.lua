@@ -22,6 +22,8 @@ M.on_lost = function() end
 M.on_back = function() end
 ---@type fun(buffer: integer)
 M.on_attach = function() end
+---@type fun() The daemon is there, or is shown another folder.
+M.on_shown = function() end
 
 local ready = false
 local stopping = false
@@ -103,6 +105,7 @@ function M.add_root(root)
     table.insert(M.roots, root)
   end
   vim.tbl_map(attach, vim.api.nvim_list_bufs())
+  M.on_shown()
 end
 
 ---Close and open the document again, where the server cannot have heard of a change.
@@ -160,6 +163,7 @@ local function on_init(client)
   ready, tries = true, 0
   M.version = answer.version
   vim.tbl_map(attach, vim.api.nvim_list_bufs())
+  M.on_shown()
   told()
 end
 
@@ -179,8 +183,9 @@ function M.start(root, done)
     return told(why)
   end
   stopping = false
+  local language = require("amanu.language")
   local capabilities = vim.lsp.protocol.make_client_capabilities()
-  local amanu = { protocol = { protocol.VERSION }, editor = { "apply" } }
+  local amanu = { protocol = { protocol.VERSION }, editor = { "apply", "diagnostics", "definition", "references", "symbols" } }
   if #config.now.trusted_roots > 0 then
     amanu.trustedRoots = config.now.trusted_roots
   end
@@ -199,6 +204,10 @@ function M.start(root, done)
         M.on_event(message)
       end,
       [protocol.methods.session_list_changed] = function() end,
+      [protocol.methods.editor_diagnostics] = language.diagnostics,
+      [protocol.methods.editor_definition] = language.definition,
+      [protocol.methods.editor_references] = language.references,
+      [protocol.methods.editor_symbols] = language.symbols,
       [protocol.methods.editor_apply] = function(_, params)
         return apply.handle(params, M.flush)
       end,

@@ -36,6 +36,7 @@ local function wire()
   wired = true
   require("amanu.session").changed = changed
   require("amanu.client").on_attach = require("amanu.review").begin
+  require("amanu.client").on_shown = require("amanu.context").begin
 end
 
 ---One line for a status line; "" while Amanu is not in use.

@@ -195,19 +195,6 @@ function M.ask(method, params, done, failed)
   end)
 end
 
----@return amanu.ContextChangedParams
-local function context()
-  for _, window in ipairs({ vim.api.nvim_get_current_win(), unpack(vim.api.nvim_tabpage_list_wins(0)) }) do
-    local buffer = vim.api.nvim_win_get_buf(window)
-    local name = vim.api.nvim_buf_get_name(buffer)
-    if vim.bo[buffer].buftype == "" and name ~= "" then
-      local line = vim.api.nvim_win_get_cursor(window)[1]
-      return { path = name, startLine = line, endLine = line }
-    end
-  end
-  return {}
-end
-
 ---Say something: a prompt, or, while a turn runs, into that turn.
 ---@param text string
 ---@param attachments amanu.AttachmentInput[]
@@ -220,7 +207,7 @@ function M.prompt(text, attachments, queue)
       end)
     end
     client.flush()
-    client.notify(methods.editor_context_changed, vim.tbl_isempty(context()) and vim.empty_dict() or context())
+    require("amanu.context").send()
     local params = { promptId = M.new_id(), text = text, attachments = attachments }
     local function lost(why)
       say.error(why)

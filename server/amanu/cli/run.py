@@ -248,6 +248,7 @@ class Front:
         self.environment: Mapping[str, str] = dict(os.environ)
         self.trusted_roots = trusted_roots
         self.ripgrep = None
+        self.context = None
         self.ended = asyncio.Event()
         self.stop = asyncio.Event()
         """Somebody wants it to end."""

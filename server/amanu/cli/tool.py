@@ -133,7 +133,9 @@ async def run(use: Use, environ: Mapping[str, str]) -> dict[str, Any]:
             parse(rule)
             approvals.allow_in_session(Rule("allow", rule, "--allow"))
         emit.answering = approvals if use.yes else None
-        tools = make_tools(workspace, proposals, journal.put_blob, environ, settings.shell, settings.key_variables)
+        tools = make_tools(
+            workspace, proposals, journal.put_blob, environ, settings.shell, settings.key_variables, headless=True
+        )
         call = Call(call_id=mint(), tool=use.name, arguments=use.arguments)
         calls = Calls(
             [call],
@@ -218,7 +220,7 @@ def _specs() -> list[dict[str, Any]]:
         raise AssertionError("no tool is used here")
 
     workspace = Workspace([Path("/")], Overlay(), ripgrep=None)
-    tools = make_tools(workspace, Proposals(workspace, lambda _: None, nothing), nothing, {}, Shell())
+    tools = make_tools(workspace, Proposals(workspace, lambda _: None, nothing), nothing, {}, Shell(), headless=True)
     return [
         {"name": spec.name, "effect": tool.effect, "description": spec.description, "parameters": spec.parameters}
         for tool in tools

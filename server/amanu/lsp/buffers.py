@@ -20,7 +20,7 @@ from pydantic import ValidationError
 
 from amanu.lsp.protocol import ClientError
 from amanu.lsp.text import Encoding, Position, Text, breaks_for
-from amanu.workspace.overlay import Buffer
+from amanu.workspace.overlay import Buffer, Language
 from amanu_protocol.requests import EditorApplyParams, EditorApplyResult, TextEdit
 
 CONFIRM = 2.0
@@ -56,6 +56,8 @@ class Buffers:
         self, name: str, ask: Ask, encoding: Encoding, *, own_apply: bool = False, versions: bool = False
     ) -> None:
         self.name = name
+        self.language: Language | None = None
+        """Set by the connection, when its client answers questions about code."""
         self._ask = ask
         self._encoding: Encoding = encoding
         self._own_apply = own_apply

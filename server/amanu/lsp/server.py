@@ -10,16 +10,18 @@ import inspect
 import logging
 import os
 import socket
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 from typing import Protocol as TypingProtocol
 
 from lsprotocol import types
 
+from amanu.editor_context import EditorContext
 from amanu.lsp import early
 from amanu.lsp.buffers import Buffers, path_of
 from amanu.lsp.frames import Broken, Frames
+from amanu.lsp.language import Language
 from amanu.lsp.outbox import Outbox
 from amanu.lsp.protocol import PARSE_ERROR, Protocol, Route, Server
 from amanu.lsp.text import Position
@@ -72,8 +74,8 @@ class Connection:
         self.folders: dict[str, Path] = {}
         """Workspace folders by URI."""
         self.capabilities: Mapping[str, Any] = {}
-        self.context = r.ContextChangedParams()
-        """What the person looks at."""
+        self.context: EditorContext | None = None
+        """What the person looks at; None until the client says something of it."""
         self.server = Server()
         self.protocol: Protocol = self.server.protocol
         self.buffers: Buffers | None = None
@@ -220,7 +222,7 @@ class Connection:
             self._attached[session_id] = session
 
     def _context_changed(self, params: r.ContextChangedParams) -> None:
-        self.context = params
+        self.context = (self.context or EditorContext()).changed(params)
 
     def _item(self, session_id: str, item_id: str) -> Item | None:
         session = self._attached.get(session_id)
@@ -254,13 +256,16 @@ class Connection:
         options = _dict(_dict(params.get("initializationOptions")).get("environment"))
         self.environment = {**self.environment, **{key: str(value) for key, value in options.items()}}
         edits = _dict(_dict(self.capabilities.get("workspace")).get("workspaceEdit"))
+        offers = amanu.get("editor") or ()
         self.buffers = Buffers(
             self.name,
             self.protocol.ask,
             result["capabilities"]["positionEncoding"],
-            own_apply=self._speaks_amanu and "apply" in amanu.get("editor", ()),
+            own_apply=self._speaks_amanu and "apply" in offers,
             versions=edits.get("documentChanges") is True,
         )
+        if self._speaks_amanu:
+            self.buffers.language = Language(self.name, self.protocol.ask, offers, self.buffers, self._places)
         self._sessions.overlay.add(self.buffers)
         process = params.get("processId")
         if process is not None and alive(process):  # one we cannot see lives in another container
@@ -315,6 +320,12 @@ class Connection:
     def _open_buffers(self) -> Buffers:
         assert self.buffers is not None, "documents come after initialize"
         return self.buffers
+
+    def _places(self) -> Iterator[Path]:
+        """The folders the client has before it: its own, and those of the sessions it is attached to."""
+        yield from self.folders.values()
+        for session in self._attached.values():
+            yield from map(Path, session.state.roots)
 
     def _add_folder(self, uri: str) -> None:
         path = path_of(uri)

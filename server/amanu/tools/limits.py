@@ -14,6 +14,10 @@ class Limits:
     list_entries: int = 1000
     glob_files: int = 500
     grep_lines: int = 100
+    places: int = 100
+    """Definitions or uses of a symbol."""
+    symbols: int = 300
+    findings: int = 100
     shell_inactivity: float = 300.0
     """Seconds without output after which a command is ended."""
     shell_total: float = 1800.0

@@ -6,10 +6,13 @@ from typing import Any
 from amanu.config import Shell
 from amanu.tools.base import Tool
 from amanu.tools.edit_file import EditFile
+from amanu.tools.find_definition import FindDefinition, FindReferences
+from amanu.tools.get_diagnostics import GetDiagnostics
 from amanu.tools.glob import Glob
 from amanu.tools.grep import Grep
 from amanu.tools.limits import Limits
 from amanu.tools.list_directory import ListDirectory
+from amanu.tools.list_symbols import ListSymbols
 from amanu.tools.read_file import ReadFile
 from amanu.tools.read_many_files import ReadManyFiles
 from amanu.tools.run_shell_command import PutBlob, RunShellCommand
@@ -26,19 +29,30 @@ def make_tools(
     environment: Mapping[str, str],
     shell: Shell,
     key_variables: Collection[str] = (),
+    *,
+    headless: bool = False,
 ) -> list[Tool[Any]]:
     """The tools, always in this order: prompt caches depend on it.
 
     `environment` is the one commands start with (of the client, not of the daemon); `put_blob` keeps output that is too
-    long to show; `shell` are the user's limits for commands; `key_variables` hold keys that no command gets."""
+    long to show; `shell` are the user's limits for commands; `key_variables` hold keys that no command gets.
+    `headless`: no editor will ever be there, so nothing asks one; else those tools are always there, whoever is
+    attached, for the list must not change."""
     limits = Limits(shell_inactivity=shell.inactivity_seconds, shell_total=shell.total_seconds)
     search = Search(workspace)
+    asking = [
+        GetDiagnostics(workspace, limits),
+        FindDefinition(workspace, limits),
+        FindReferences(workspace, limits),
+        ListSymbols(workspace, limits),
+    ]
     return [
         ReadFile(workspace, limits),
         ReadManyFiles(workspace, search, limits),
         ListDirectory(workspace, limits),
         Glob(workspace, search, limits),
         Grep(workspace, search, limits),
+        *(asking if not headless else ()),
         EditFile(workspace, proposals),
         WriteFile(workspace, proposals),
         RunShellCommand(workspace, put_blob, environment, limits, key_variables),

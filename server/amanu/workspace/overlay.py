@@ -1,11 +1,23 @@
-"""The workspace as the person sees it: text of open buffers, saved or not, over the disk."""
+"""The workspace as the person sees it: text of open buffers, saved or not, over the disk; and who can be asked."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import Literal, Protocol
 
-from amanu_protocol.requests import EditorApplyResult, TextEdit
+from amanu_protocol.requests import (
+    EditorApplyResult,
+    EditorDiagnosticsParams,
+    EditorDiagnosticsResult,
+    EditorLocationsResult,
+    EditorPositionParams,
+    EditorSymbolsParams,
+    EditorSymbolsResult,
+    TextEdit,
+)
+
+Question = Literal["diagnostics", "definition", "references", "symbols"]
+"""What an editor can be asked about code: the last word of `amanu/editor/*`."""
 
 
 @dataclass(frozen=True)
@@ -17,10 +29,34 @@ class Buffer:
     version: int
 
 
+class Language(Protocol):
+    """What one connected editor's language servers know. Implemented by `lsp/language.py`.
+
+    Nothing here raises for what an editor does or leaves undone, and nothing waits forever: the status says what
+    happened.
+    """
+
+    name: str
+
+    def answers(self, question: Question, path: Path) -> bool:
+        """Whether it answers such questions, and has that file open, a folder it lies in, or a part of that folder."""
+        ...
+
+    async def diagnostics(self, params: EditorDiagnosticsParams) -> EditorDiagnosticsResult: ...
+
+    async def definition(self, params: EditorPositionParams) -> EditorLocationsResult: ...
+
+    async def references(self, params: EditorPositionParams) -> EditorLocationsResult: ...
+
+    async def symbols(self, params: EditorSymbolsParams) -> EditorSymbolsResult: ...
+
+
 class Editor(Protocol):
     """One connected editor's open documents. Implemented by `lsp/buffers.py`."""
 
     name: str
+    language: Language | None
+    """None for an editor that answers no questions about code."""
 
     def buffer(self, path: Path) -> Buffer | None:
         """The document open at that absolute path, or None."""
@@ -67,6 +103,17 @@ class Overlay:
             if buffer is not None:
                 return editor, buffer
         return None
+
+    def languages(self, question: Question, paths: Iterable[Path]) -> list[Language]:
+        """Who can be asked such a question about one of those absolute paths: editors that have it open first, then
+        those that connected last."""
+        able = [
+            (editor.buffer(path) is None, editor.language)
+            for path in paths
+            for editor in reversed(self._editors)
+            if editor.language is not None and editor.language.answers(question, path)
+        ]
+        return list(dict.fromkeys(language for _, language in sorted(able, key=lambda each: each[0])))
 
     def buffers(self) -> Iterator[Buffer]:
         """All open documents, each path once."""

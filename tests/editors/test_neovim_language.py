@@ -1,0 +1,219 @@
+"""What Neovim knows reaches the daemon: what is shown, as it changes; and answers of its other language servers, real
+ones of our own making. See test_neovim.py for the rest of the plugin."""
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from editors.neovim import Neovim
+from editors.test_neovim import ENDED, STATE, Start, folder, home, start
+
+__all__ = ["folder", "home", "start"]  # fixtures: pytest finds them by name
+
+TOY = str(Path(__file__).parent / "toy_server.py")
+SHOP = "def total(items):\n    é, 𝄞 = total, items\n    return total(items)\n"
+QUESTION = """
+local method, params = ...
+Result = nil
+coroutine.wrap(function()
+  Result = require("amanu.language")[method](nil, params)
+end)()
+"""
+RECORD = """
+Deltas = {}
+local client = require("amanu.client")
+local notify = client.notify
+client.notify = function(method, params)
+  if method == "amanu/editor/contextChanged" then
+    table.insert(Deltas, vim.deepcopy(params))
+  end
+  notify(method, params)
+end
+"""
+
+
+def serve(vim: Neovim, root: Path, *how: str, ready: bool = True) -> None:
+    """Start a language server for the current buffer."""
+    begin = "vim.lsp.start({ name = 'toy', cmd = {...}, root_dir = vim.fn.getcwd() })"
+    vim.lua(begin, sys.executable, "-P", TOY, *how)
+    if ready:
+        vim.until("#vim.lsp.get_clients({ name = 'toy' }) > 0")
+
+
+def ask(vim: Neovim, method: str, **params: Any) -> Any:
+    vim.lua(QUESTION, method, params)
+    return vim.until("Result")
+
+
+def connect(vim: Neovim) -> None:
+    """Have a session, and what is told from now on recorded."""
+    vim.keys(":Amanu<CR>")
+    vim.keys("hello<C-s>")
+    vim.until(f"{ENDED} == 'completed'")
+    vim.keys("<Esc>:Amanu /hide<CR>")
+    vim.lua(RECORD)
+
+
+def places(answer: Any) -> list[tuple[str, int]]:
+    return [(Path(each["path"]).name, each["startLine"]) for each in answer["locations"]]
+
+
+# Questions -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-16", "utf-32"])
+def test_places_and_symbols(start: Start, folder: Path, encoding: str) -> None:
+    (folder / "shop.py").write_text(SHOP)
+    vim = start("shop.py")
+    vim.lua(
+        "local make = vim.lsp.protocol.make_client_capabilities\n"
+        "local encoding = ...\n"
+        "vim.lsp.protocol.make_client_capabilities = function()\n"
+        "  local made = make()\n  made.general.positionEncodings = { encoding }\n  return made\nend",
+        encoding,
+    )
+    serve(vim, folder)
+    file = str(folder / "shop.py")
+    for character in (11, 15):  # the first and the last place within `total`
+        answer = ask(vim, "definition", path=file, line=2, character=character)
+        assert (answer["status"], places(answer)) == ("success", [("shop.py", 1)])
+    assert ask(vim, "definition", path=file, line=2, character=16)["status"] == "success"
+    answer = ask(vim, "references", path=file, line=2, character=11)
+    assert places(answer) == [("shop.py", 1), ("shop.py", 2), ("shop.py", 3)]
+    answer = ask(vim, "symbols", path=file)
+    assert answer["symbols"] == [
+        {"name": "Cart", "kind": "class", "path": file, "startLine": 1, "endLine": 4, "container": ""},
+        {"name": "price", "kind": "method", "path": file, "startLine": 1, "endLine": 1, "container": "Cart"},
+    ]
+    answer = ask(vim, "symbols", query="items")
+    assert [(each["name"], each["kind"], each["startLine"]) for each in answer["symbols"]] == [
+        ("items", "function", line) for line in (1, 2, 3)
+    ]
+
+
+def test_a_file_that_is_not_open_is_asked_about_and_no_buffer_is_made(start: Start, folder: Path) -> None:
+    (folder / "shop.py").write_text(SHOP)
+    (folder / "other.py").write_text("\ndef total(): ...\n")
+    vim = start("shop.py")
+    serve(vim, folder)
+    answer = ask(vim, "references", path=str(folder / "other.py"), line=2, character=4)
+    assert sorted(places(answer)) == [("other.py", 2), ("shop.py", 1), ("shop.py", 2), ("shop.py", 3)]
+    answer = ask(vim, "references", path=str(folder / "shop.py"), line=1, character=4)
+    assert ("other.py", 2) not in places(answer)  # it was closed again
+    assert vim.lua("return vim.fn.bufloaded('other.py')") == 0
+    assert ask(vim, "definition", path=str(folder / "notes.txt"), line=1, character=0)["status"] == "error"
+    (folder / "notes.txt").write_text("total\n")
+    assert ask(vim, "definition", path=str(folder / "notes.txt"), line=1, character=0)["status"] == "noServer"
+
+
+@pytest.mark.parametrize(
+    ("how", "status"),
+    [
+        ((), "noServer"),
+        (("late", "60"), "starting"),
+        (("mute",), "starting"),
+        (("broken",), "error"),
+        (("busy",), "starting"),
+    ],
+)
+def test_servers_that_cannot_answer(start: Start, folder: Path, how: tuple[str, ...], status: str) -> None:
+    (folder / "shop.py").write_text(SHOP)
+    vim = start("shop.py")
+    if how:
+        serve(vim, folder, *how, ready=how[0] != "late")
+    if how == ("busy",):
+        vim.until("#vim.lsp.get_clients()[1].progress.pending > 0 or next(vim.lsp.get_clients()[1].progress.pending)")
+    answer = ask(vim, "definition", path=str(folder / "shop.py"), line=1, character=4)
+    assert answer["status"] == status
+    if status == "error":
+        assert "no such luck" in answer["message"]
+
+
+def test_findings(start: Start, folder: Path) -> None:
+    (folder / "shop.py").write_text("wrong\nright\n")
+    (folder / "fine.py").write_text("right\n")
+    vim = start("shop.py")
+    connect(vim)
+    file, fine = str(folder / "shop.py"), str(folder / "fine.py")
+    assert ask(vim, "diagnostics", paths=[file])["status"] == "noServer"
+    assert ask(vim, "diagnostics", paths=[fine])["status"] == "error"  # not open: not checked
+    serve(vim, folder)
+    vim.until("#vim.diagnostic.get(0) > 0")
+    vim.lua("local space = vim.api.nvim_create_namespace('linter')\n"
+            "vim.diagnostic.set(space, 0, {{ lnum = 1, col = 0, message = 'a\\nb', severity = 2, code = 7 }})\n"
+            "local ours = vim.api.nvim_create_namespace('amanu.review')\n"
+            "vim.diagnostic.set(ours, 0, {{ lnum = 0, col = 0, message = 'ours' }})")  # fmt: skip
+    known = [
+        {"startLine": 1, "endLine": 1, "severity": "error", "message": "this is wrong", "source": "toy", "code": "W1"},
+        {"startLine": 2, "endLine": 2, "severity": "warning", "message": "a\nb", "source": "", "code": "7"},
+    ]
+    for paths in ([file], []):
+        answer = ask(vim, "diagnostics", paths=paths)
+        assert (answer["status"], answer["files"]) == ("success", [{"path": file, "findings": known}])
+    vim.keys(":edit fine.py<CR>")
+    serve(vim, folder)
+    assert vim.until("vim.lsp.buf_is_attached(0, vim.lsp.get_clients({ name = 'toy' })[1].id)")
+    answer = ask(vim, "diagnostics", paths=[fine])
+    assert (answer["status"], answer["files"]) == ("success", [])
+
+
+# What is shown ---------------------------------------------------------------------------------------------------
+
+
+def test_what_changes_is_told_and_nothing_else(start: Start, folder: Path) -> None:
+    for name in ("one.py", "two.py"):
+        (folder / name).write_text("a\nb\nc\n")
+    (folder.parent / "outside.txt").write_text("x\n")
+    vim = start("one.py", steps=[{"text": "Hello."}])
+    connect(vim)
+    one, two = str(folder / "one.py"), str(folder / "two.py")
+
+    def told(count: int) -> list[Any]:
+        vim.until("#Deltas >= ...", count)
+        deltas = vim.lua("local all = Deltas Deltas = {} return all")
+        assert len(deltas) == count, deltas
+        return deltas
+
+    vim.keys("j")
+    assert told(1) == [{"active": {"path": one, "startLine": 2, "endLine": 2}}]
+    vim.keys(":edit two.py<CR>")
+    assert told(1) == [{"active": {"path": two, "startLine": 1, "endLine": 1}, "openFiles": [one, two]}]
+    vim.keys("jVj")
+    assert told(1) == [{"active": {"path": two, "startLine": 2, "endLine": 3, "selectedText": "b\nc"}}]
+    vim.keys("<Esc>gg")
+    assert told(1)[0]["active"]["startLine"] == 1
+    vim.lua("vim.diagnostic.set(vim.api.nvim_create_namespace('x'), 0, {{ lnum = 0, col = 0, message = 'm' }})")
+    (delta,) = told(1)
+    assert list(delta) == ["findings"] and delta["findings"][0]["path"] == two
+    vim.lua("vim.diagnostic.reset()")
+    assert told(1) == [{"findings": [{"path": two, "findings": []}]}]
+    vim.keys(":edit ../outside.txt<CR>")
+    assert told(1) == [{"active": {}}]  # not of the workspace: not told
+    vim.lua("require('amanu.context').send()")
+    assert vim.lua("return #Deltas") == 0
+    vim.keys(":bdelete two.py<CR>")
+    assert told(1) == [{"openFiles": [one]}]
+
+
+def test_the_model_hears_and_asks(start: Start, folder: Path) -> None:
+    """The whole road: Neovim, daemon, model, and a language server asked in between."""
+    (folder / "shop.py").write_text("wrong = 1\nprint(wrong)\n")
+    steps: list[dict[str, Any]] = [
+        {"expect": "Active file: shop.py, line 2.\nOpen files: shop.py.\nErrors and warnings: 2 errors in 1 file"},
+        {"expect": "1: error: this is wrong (toy W1)\n2: error"},
+        {"expect": "shop.py:1: wrong = 1\n", "text": "All as expected."},
+    ]
+    steps[0]["calls"] = [{"tool": "get_diagnostics", "arguments": {"path": "shop.py"}}]
+    arguments = {"path": "shop.py", "line": 2, "symbol": "wrong"}
+    steps[1]["calls"] = [{"tool": "find_definition", "arguments": arguments}]
+    vim = start("shop.py", steps=steps)
+    serve(vim, folder)
+    vim.until("#vim.diagnostic.get(0) == 2")
+    vim.keys("j")
+    vim.keys(":Amanu<CR>")
+    vim.keys("what is wrong?<C-s>")
+    vim.until(f"{ENDED} == 'completed'")
+    assert vim.lua(f"return {STATE}.items[#{STATE}.items].text") == "All as expected."
+    assert vim.lua(f"return {STATE}.items[1].text") == "what is wrong?"

@@ -1,0 +1,91 @@
+"""A tiny language server for the tests of editors: words are symbols. How it behaves is said by its arguments.
+
+`late SECONDS`: answers `initialize` only then; `mute`: never answers questions; `broken`: answers with an error;
+`busy`: finds nothing, and says that it is at work.
+"""
+
+import asyncio
+import re
+import sys
+import time
+from collections.abc import Iterator
+
+from lsprotocol import types
+from pygls.exceptions import JsonRpcInternalError
+from pygls.lsp.server import LanguageServer
+
+HOW, *MORE = [*sys.argv[1:], "well"]
+server = LanguageServer("toy", "1")
+
+
+def places(word: str) -> Iterator[types.Location]:
+    for uri, document in server.workspace.text_documents.items():
+        for number, line in enumerate(document.lines):
+            for found in re.finditer(rf"\b{word}\b", line):
+                at = server.workspace.position_codec.client_num_units
+                start = types.Position(number, at(line[: found.start()]))
+                yield types.Location(uri, types.Range(start, types.Position(number, at(line[: found.end()]))))
+
+
+async def word_at(params: types.DefinitionParams | types.ReferenceParams) -> str:
+    if HOW == "mute":
+        await asyncio.Event().wait()
+    if HOW == "broken":
+        raise JsonRpcInternalError("no such luck")
+    document = server.workspace.get_text_document(params.text_document.uri)
+    return "nothing_has_this_name" if HOW == "busy" else document.word_at_position(params.position)
+
+
+@server.feature(types.INITIALIZED)
+async def initialized(params: types.InitializedParams) -> None:
+    if HOW == "busy":
+        await server.work_done_progress.create_async("t")
+        server.work_done_progress.begin("t", types.WorkDoneProgressBegin(title="reading"))
+
+
+@server.feature(types.TEXT_DOCUMENT_DEFINITION)
+async def definition(params: types.DefinitionParams) -> list[types.LocationLink]:
+    first = next(places(await word_at(params)), None)
+    return [] if first is None else [types.LocationLink(first.uri, first.range, first.range)]
+
+
+@server.feature(types.TEXT_DOCUMENT_REFERENCES)
+async def references(params: types.ReferenceParams) -> list[types.Location]:
+    return list(places(await word_at(params)))
+
+
+@server.feature(types.TEXT_DOCUMENT_DOCUMENT_SYMBOL)
+def outline(params: types.DocumentSymbolParams) -> list[types.DocumentSymbol]:
+    whole = types.Range(types.Position(0, 0), types.Position(3, 0))
+    inner = types.DocumentSymbol("price", types.SymbolKind.Method, types.Range(whole.start, whole.start), whole)
+    return [types.DocumentSymbol("Cart", types.SymbolKind.Class, whole, whole, children=[inner])]
+
+
+@server.feature(types.WORKSPACE_SYMBOL)
+def everywhere(params: types.WorkspaceSymbolParams) -> list[types.SymbolInformation]:
+    return [types.SymbolInformation(each, params.query, types.SymbolKind.Function) for each in places(params.query)]
+
+
+@server.feature(types.TEXT_DOCUMENT_DID_OPEN)
+@server.feature(types.TEXT_DOCUMENT_DID_CHANGE)
+def look(params: types.DidOpenTextDocumentParams | types.DidChangeTextDocumentParams) -> None:
+    """Every line with `wrong` in it is an error."""
+    document = server.workspace.get_text_document(params.text_document.uri)
+    wrong = [number for number, line in enumerate(document.lines) if "wrong" in line]
+    findings = [
+        types.Diagnostic(
+            types.Range(types.Position(number, 0), types.Position(number, 1)),
+            "this is wrong",
+            types.DiagnosticSeverity.Error,
+            "W1",
+            source="toy",
+        )
+        for number in wrong
+    ]
+    server.text_document_publish_diagnostics(types.PublishDiagnosticsParams(document.uri, findings))
+
+
+if __name__ == "__main__":
+    if HOW == "late":
+        time.sleep(float(MORE[0]))
+    server.start_io()
