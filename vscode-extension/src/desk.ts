@@ -54,6 +54,11 @@ export class Desk implements vscode.Disposable {
     return this.session?.lastSeq ?? 0;
   }
 
+  /** The session plays a script: the model is none to go on with. */
+  get scripted(): boolean {
+    return this.state.modelId.startsWith("scripted:");
+  }
+
   receive(message: EventMessage): void {
     this.session?.receive(message);
   }
@@ -99,7 +104,8 @@ export class Desk implements vscode.Disposable {
 
   /** A clean sheet. The session itself is made with the first prompt: nobody wants a list full of empty ones. */
   async fresh(): Promise<void> {
-    const { mode, modelId } = this.state;
+    const { mode } = this.state;
+    const modelId = this.scripted ? "" : this.state.modelId;
     await this.leave();
     this.draft = { ...empty(), mode, modelId };
     await this.memory.update(LAST, undefined);

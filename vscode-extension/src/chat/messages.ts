@@ -17,7 +17,17 @@ export interface Hindrance {
 }
 
 /** The things beside a conversation that the view can ask for, by name: never a command id of its own making. */
-export type Action = "setKey" | "logs" | "restart" | "openFolder" | "settings" | "selectModel";
+export type Action =
+  | "setKey"
+  | "logs"
+  | "restart"
+  | "openFolder"
+  | "settings"
+  | "selectModel"
+  | "install"
+  | "doctor"
+  | "tour"
+  | "start";
 
 /** How a prompt is meant while a turn runs. */
 export type How = "send" | "steer" | "queue";

@@ -18,12 +18,18 @@ const COMMANDS: Record<Action, [command: string, ...rest: unknown[]]> = {
   openFolder: ["workbench.action.files.openFolder"],
   settings: ["workbench.action.openSettings", "amanu.server.path"],
   selectModel: ["amanu.selectModel"],
+  install: ["amanu.install"],
+  doctor: ["amanu.doctor"],
+  tour: ["amanu.tour"],
+  start: ["amanu.start"],
 };
 
 /** The chat view's side in the extension: state and events go out, intents come in. */
 export class Panel implements vscode.WebviewViewProvider, vscode.Disposable {
   private view: vscode.WebviewView | undefined;
   private ready = false;
+  /** Some model can be used; until the daemon has said otherwise, one can. */
+  private model = true;
   private gathered: Event[] = [];
   private timer: ReturnType<typeof setTimeout> | undefined;
   private waiting: ToView[] = [];
@@ -80,7 +86,11 @@ export class Panel implements vscode.WebviewViewProvider, vscode.Disposable {
   }
 
   async listModels(): Promise<void> {
-    this.post({ type: "models", ...(await this.daemon.request("amanu/model/list", {})) });
+    const { models, defaultModelId } = await this.daemon.request("amanu/model/list", {});
+    this.post({ type: "models", models, defaultModelId });
+    this.model = defaultModelId !== null || models.some((model) => model.available);
+    void vscode.commands.executeCommand("setContext", "amanu.model", this.model);
+    this.hinder();
   }
 
   dispose(): void {
@@ -175,8 +185,12 @@ export class Panel implements vscode.WebviewViewProvider, vscode.Disposable {
 
   private connection(): void {
     const { connection } = this.daemon;
-    this.post({ type: "hindrance", hindrance: hindrance(connection) });
+    this.hinder();
     if (connection.status === "ready") void this.listModels().catch(() => undefined); // told when a prompt needs one
+  }
+
+  private hinder(): void {
+    this.post({ type: "hindrance", hindrance: hindrance(this.daemon.connection, this.model) });
   }
 
   private async openFile(path: string, line: number | null): Promise<void> {
@@ -195,12 +209,22 @@ export class Panel implements vscode.WebviewViewProvider, vscode.Disposable {
   }
 }
 
-function hindrance(connection: Daemon["connection"]): Hindrance | null {
+function hindrance(connection: Daemon["connection"], model: boolean): Hindrance | null {
+  if (connection.status === "installing") return { text: connection.message, actions: ["logs"] };
   if (connection.status === "missing")
-    return { text: connection.message, actions: ["settings", "restart", "logs"] };
-  if (connection.status === "lost") return { text: connection.message, actions: ["restart", "logs"] };
+    return {
+      text: connection.message,
+      actions: connection.install ? ["install", "start", "settings", "doctor"] : ["settings", "doctor"],
+    };
+  if (connection.status === "lost")
+    return { text: connection.message, actions: ["restart", "doctor", "logs"] };
   if (vscode.workspace.workspaceFolders === undefined)
     return { text: "Open a folder: Amanu works in one.", actions: ["openFolder"] };
+  if (connection.status === "ready" && !model)
+    return {
+      text: "Amanu needs a model: give it an API key, or take the tour, which plays a script and needs none.",
+      actions: ["setKey", "tour", "start"],
+    };
   return null;
 }
 

@@ -23,6 +23,10 @@ export const ACTIONS: Record<Action, string> = {
   openFolder: "Open folder…",
   settings: "Open settings",
   selectModel: "Select model…",
+  install: "Install Amanu's daemon",
+  doctor: "Doctor",
+  tour: "Try it without a key",
+  start: "Getting started",
 };
 
 /** The chat view: it folds the events of one session and draws what they changed, at most once a frame. */
@@ -215,7 +219,11 @@ class View implements Desk {
     return h(
       "span",
       { class: "row" },
-      ...actions.map((action) => button(ACTIONS[action], () => this.post({ type: "action", action }))),
+      ...actions.map((action) =>
+        button(ACTIONS[action], () => this.post({ type: "action", action }), {
+          class: action === "install" ? "primary" : "",
+        }),
+      ),
     );
   }
 
