@@ -71,7 +71,12 @@ export function commands(
     }),
     on("amanu.install", () => setup.install(daemon)),
     on("amanu.doctor", () => doctor.show()),
-    on("amanu.start", () => vscode.commands.executeCommand("workbench.action.openWalkthrough", WALKTHROUGH)),
+    on("amanu.start", async () => {
+      // VS Code ticks a step off when its key becomes true, but not when it was true before the page was first opened
+      await panel.mark(false);
+      await vscode.commands.executeCommand("workbench.action.openWalkthrough", WALKTHROUGH);
+      await panel.mark();
+    }),
     on("amanu.tour", async () => {
       await desk.fresh();
       await desk.setModel(TOUR);

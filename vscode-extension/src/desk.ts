@@ -106,10 +106,12 @@ export class Desk implements vscode.Disposable {
   async fresh(): Promise<void> {
     const { mode } = this.state;
     const modelId = this.scripted ? "" : this.state.modelId;
-    await this.leave();
+    // all at once: a prompt may come while the daemon still hears of it
+    const left = this.leave();
     this.draft = { ...empty(), mode, modelId };
-    await this.memory.update(LAST, undefined);
+    void this.memory.update(LAST, undefined);
     this.resets.fire();
+    await left;
   }
 
   async prompt(said: string, attachments: AttachmentInput[], how: How): Promise<void> {

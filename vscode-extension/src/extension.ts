@@ -50,7 +50,6 @@ export function activate(context: vscode.ExtensionContext): void {
     vscode.workspace.registerTextDocumentContentProvider(BASE, proposals),
     ...commands(desk, daemon, panel, approvals, setup, doctor, log),
     daemon.onConnection(({ status }) => {
-      void vscode.commands.executeCommand("setContext", "amanu.ready", status === "ready");
       if (status === "ready") void desk.attempt(() => desk.connected());
     }),
     desk.onEvent(({ event }) => {

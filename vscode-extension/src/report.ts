@@ -17,9 +17,9 @@ export interface Known {
 }
 
 const FROM = {
-  setting: "named by the setting amanu.server.path",
+  setting: "from the setting amanu.server.path",
   storage: "installed by this extension",
-  path: "found on PATH",
+  path: "from PATH",
 };
 
 /** The report as text: what the extension knows, then what the daemon's own doctor says. */
@@ -27,8 +27,8 @@ export function report(known: Known): string {
   const { found, connection, settings } = known;
   const lines = ["Amanu Doctor", "", "The extension", ""];
   const line = (sign: string, what: string, detail: string, todo = "") => {
-    lines.push(`${sign} ${what.padEnd(14)} ${detail}`);
-    if (todo) lines.push(`${" ".repeat(17)}→ ${todo}`);
+    lines.push(`${sign} ${what.padEnd(14)}${detail}`);
+    if (todo) lines.push(`${" ".repeat(16)}→ ${todo}`);
   };
   line(
     "✓",
@@ -47,7 +47,7 @@ export function report(known: Known): string {
       "the workspace is not trusted",
       "The folder's own settings are not read; all else works.",
     );
-  if ("command" in found) line("✓", "daemon", `${found.command}, ${FROM[found.from]}`);
+  if ("command" in found) line("✓", "daemon", `${FROM[found.from]}: ${found.command}`);
   else
     line(
       "✗",
@@ -56,12 +56,9 @@ export function report(known: Known): string {
       found.install ? "Run: Amanu: Install the Daemon" : "Look at the settings.",
     );
   const ready = connection.status === "ready";
-  line(
-    ready ? "✓" : "✗",
-    "connection",
-    connection.message ?? connection.status,
-    ready ? "" : "See: Amanu: Show Logs",
-  );
+  if (ready) line("✓", "connection", "ready");
+  else if ("command" in found)
+    line("✗", "connection", connection.message ?? connection.status, "See: Amanu: Show Logs");
   const names = Object.keys(settings).sort();
   if (names.length > 0) line("·", "environment", `${names.join(", ")} (values are not shown)`);
   lines.push("");
@@ -72,7 +69,7 @@ export function report(known: Known): string {
     lines.push(
       known.daemon.code === null || known.daemon.code > 1
         ? `It did not finish its report (exit code ${known.daemon.code ?? "none"}).`
-        : `Keys are set in VS Code with Amanu: Set API Key…; in a terminal, amanu is ${found.command}`,
+        : `Keys are set here with Amanu: Set API Key…. In a terminal, amanu is\n${found.command}`,
     );
   }
   return `${lines.join("\n")}\n`;

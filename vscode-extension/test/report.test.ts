@@ -19,7 +19,7 @@ test("what the extension knows, then what the daemon says, and never a key", () 
   const text = report(KNOWN);
   expect(text).toMatch(/extension +0\.1\.0, brings daemon 0\.1\.0/);
   expect(text).toMatch(/1\.100\.0, remote: wsl/);
-  expect(text).toMatch(/\/s\/bin\/amanu, installed by this extension/);
+  expect(text).toMatch(/installed by this extension: \/s\/bin\/amanu/);
   expect(text).toMatch(/ANTHROPIC_API_KEY, HTTPS_PROXY \(values are not shown\)/);
   expect(text).toMatch(/✓ amanu 0\.1\.0/);
   expect(text).not.toMatch(/secret|p\.test/);

@@ -28,8 +28,10 @@ const COMMANDS: Record<Action, [command: string, ...rest: unknown[]]> = {
 export class Panel implements vscode.WebviewViewProvider, vscode.Disposable {
   private view: vscode.WebviewView | undefined;
   private ready = false;
-  /** Some model can be used; until the daemon has said otherwise, one can. */
-  private model = true;
+  /** Whether some model can be used, when the daemon has said so. */
+  private model: boolean | undefined;
+  /** The hindrance the view shows. */
+  private shown = "";
   private gathered: Event[] = [];
   private timer: ReturnType<typeof setTimeout> | undefined;
   private waiting: ToView[] = [];
@@ -43,7 +45,10 @@ export class Panel implements vscode.WebviewViewProvider, vscode.Disposable {
   ) {
     this.subscriptions = [
       desk.onReset(() => this.show()),
-      desk.onEvent(({ event }) => this.event(event)),
+      desk.onEvent(({ event }) => {
+        this.event(event);
+        if (event.kind === "turnStarted" || event.kind === "turnEnded") this.hinder();
+      }),
       desk.onTold(({ level, text, near, actions }) =>
         this.post({ type: "told", level, text, near: near ?? null, actions: actions ?? [] }),
       ),
@@ -89,8 +94,15 @@ export class Panel implements vscode.WebviewViewProvider, vscode.Disposable {
     const { models, defaultModelId } = await this.daemon.request("amanu/model/list", {});
     this.post({ type: "models", models, defaultModelId });
     this.model = defaultModelId !== null || models.some((model) => model.available);
-    void vscode.commands.executeCommand("setContext", "amanu.model", this.model);
+    void this.mark();
     this.hinder();
+  }
+
+  /** Tell VS Code, for the walkthrough, what is done already. */
+  async mark(done = true): Promise<void> {
+    const ready = done && this.daemon.connection.status === "ready";
+    await vscode.commands.executeCommand("setContext", "amanu.ready", ready);
+    await vscode.commands.executeCommand("setContext", "amanu.model", ready && this.model === true);
   }
 
   dispose(): void {
@@ -103,6 +115,7 @@ export class Panel implements vscode.WebviewViewProvider, vscode.Disposable {
     switch (message.type) {
       case "ready":
         this.ready = true;
+        this.shown = "";
         this.show();
         this.connection();
         for (const each of this.waiting.splice(0)) this.post(each);
@@ -165,6 +178,7 @@ export class Panel implements vscode.WebviewViewProvider, vscode.Disposable {
   private show(): void {
     this.flush();
     this.post({ type: "session", state: this.desk.state, seq: this.desk.seq, client: vscode.env.appName });
+    this.hinder();
   }
 
   private event(event: Event): void {
@@ -186,11 +200,18 @@ export class Panel implements vscode.WebviewViewProvider, vscode.Disposable {
   private connection(): void {
     const { connection } = this.daemon;
     this.hinder();
+    void this.mark();
     if (connection.status === "ready") void this.listModels().catch(() => undefined); // told when a prompt needs one
   }
 
   private hinder(): void {
-    this.post({ type: "hindrance", hindrance: hindrance(this.daemon.connection, this.model) });
+    const { scripted, state } = this.desk;
+    const needsModel = this.model === false && !(scripted && state.lastTurn === null); // the tour is not talked into
+    const current = hindrance(this.daemon.connection, needsModel, scripted);
+    const shown = JSON.stringify(current);
+    if (!this.ready || shown === this.shown) return; // a screen reader would say it again
+    this.shown = shown;
+    this.post({ type: "hindrance", hindrance: current });
   }
 
   private async openFile(path: string, line: number | null): Promise<void> {
@@ -209,7 +230,7 @@ export class Panel implements vscode.WebviewViewProvider, vscode.Disposable {
   }
 }
 
-function hindrance(connection: Daemon["connection"], model: boolean): Hindrance | null {
+function hindrance(connection: Daemon["connection"], needsModel: boolean, toured: boolean): Hindrance | null {
   if (connection.status === "installing") return { text: connection.message, actions: ["logs"] };
   if (connection.status === "missing")
     return {
@@ -220,12 +241,12 @@ function hindrance(connection: Daemon["connection"], model: boolean): Hindrance 
     return { text: connection.message, actions: ["restart", "doctor", "logs"] };
   if (vscode.workspace.workspaceFolders === undefined)
     return { text: "Open a folder: Amanu works in one.", actions: ["openFolder"] };
-  if (connection.status === "ready" && !model)
-    return {
-      text: "Amanu needs a model: give it an API key, or take the tour, which plays a script and needs none.",
-      actions: ["setKey", "tour", "start"],
-    };
-  return null;
+  if (connection.status !== "ready" || !needsModel) return null;
+  if (toured) return { text: "To go on, give Amanu an API key.", actions: ["setKey", "start"] };
+  return {
+    text: "Amanu needs a model: give it an API key, or take the tour, which plays a script and needs none.",
+    actions: ["setKey", "tour", "start"],
+  };
 }
 
 /** Nothing is loaded but our own script and style; no inline script, no command links. */
