@@ -5,6 +5,7 @@ left in `AMANU_SCREENSHOTS`, if that is set.
 """
 
 import asyncio
+import json
 import os
 import sys
 from pathlib import Path
@@ -90,6 +91,17 @@ async def test_from_nothing_to_the_first_answer(tmp_path: Path) -> None:
             await shoot(page, "9-answer")
             assert KEY in "".join(model.requests[0].headers.values()), "the key that was typed is the one that is used"
             assert not model.refused and not model.lint
+
+            # the extension was updated meanwhile: it brings its daemon up to date
+            (pointer,) = (tmp_path / "user").glob("**/daemon/current.json")
+            first = json.loads(pointer.read_text())
+            pointer.write_text(json.dumps({**first, "id": "0.0.9-before", "version": "0.0.9"}))
+            await page.reload()
+            await page.locator(".notification-toast", has_text="Updating Amanu's daemon").wait_for(timeout=SECONDS)
+            await ready(page, MINUTES)
+            second = json.loads(pointer.read_text())
+            assert second["id"] == first["id"] and second["folder"] != first["folder"]
+            await chat.locator(".answer strong", has_text="am").wait_for(timeout=SECONDS)
     finally:
         await model.stop()
 

@@ -106,8 +106,8 @@ async def open_chat(page: Any) -> Any:
     return chat
 
 
-async def ready(page: Any, timeout: float = SECONDS) -> None:
-    await page.locator('.statusbar-item [aria-label*="Amanu is ready"]').wait_for(timeout=timeout)
+async def ready(page: Any, within: float = SECONDS) -> None:
+    await page.locator('.statusbar-item [aria-label*="Amanu is ready"]').wait_for(timeout=within)
 
 
 async def command(page: Any, title: str) -> None:
