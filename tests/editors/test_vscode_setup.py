@@ -20,7 +20,7 @@ from strict.http import Say
 WHEELHOUSE = os.environ.get("AMANU_WHEELHOUSE", "")
 pytestmark = [
     pytest.mark.skipif(not (VSCODE and WHEELHOUSE), reason="run by make test-vscode"),
-    pytest.mark.timeout(240),
+    pytest.mark.timeout(300),
 ]
 MINUTES = 2 * 60_000
 KEY = "sk-ant-typed-by-the-person"
@@ -85,8 +85,9 @@ async def test_from_nothing_to_the_first_answer(tmp_path: Path) -> None:
             await chat.locator(".told", has_text="The key is kept").wait_for(timeout=SECONDS)
             await chat.locator(".hindrance").wait_for(state="hidden", timeout=SECONDS)
             await command(page, "Amanu: New Session")
+            await chat.locator(".title", has_text="New session").wait_for(timeout=SECONDS)
             await chat.locator("textarea").fill("Are you there?")
-            await page.keyboard.press("Enter")
+            await chat.locator("textarea").press("Enter")
             await chat.locator(".answer strong", has_text="am").wait_for(timeout=SECONDS)
             await shoot(page, "9-answer")
             assert KEY in "".join(model.requests[0].headers.values()), "the key that was typed is the one that is used"
