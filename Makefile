@@ -28,9 +28,10 @@ test: setup .tools/ripgrep/.installed $(EXTENSION)  ## all tests; what is skippe
 	@cd vscode-extension && $(NPM) test --silent
 	@AMANU_TEST_RIPGREP=$(RIPGREP) $(BIN)/python -m pytest -n 2 --dist worksteal -q -rfEs
 
-test-vscode: vsix .tools/vscode/.installed  ## the main job in a real VS Code; Chromium must be installed
-	@AMANU_VSCODE="$(CURDIR)/.tools/vscode" PYTHONPATH="$(CURDIR)/.tools/playwright" \
-	  $(BIN)/python -m pytest -q -rfEs tests/editors/test_vscode.py
+test-vscode: vsix .tools/vscode/.installed .tools/wheelhouse/.installed  ## in a real VS Code; Chromium must be installed
+	@AMANU_VSCODE="$(CURDIR)/.tools/vscode" AMANU_WHEELHOUSE="$(CURDIR)/.tools/wheelhouse" \
+	  PYTHONPATH="$(CURDIR)/.tools/playwright" \
+	  $(BIN)/python -m pytest -q -rfEs tests/editors/test_vscode.py tests/editors/test_vscode_setup.py
 
 check: setup .tools/typescript/.installed $(EXTENSION)  ## formatting, lints, types, layers, generated files
 	@$(BIN)/ruff format --check --quiet . || { echo "run: make format"; exit 1; }
@@ -49,6 +50,7 @@ soak: setup  ## hours of turns; memory, threads and files must stay flat
 	@if [ -f bench/soak.py ]; then $(BIN)/python -m bench.soak; else echo "soak: nothing to run yet"; fi
 
 vsix: setup $(EXTENSION)  ## the VS Code extension as a package, dist/amanu.vsix
+	@$(BIN)/python vscode-extension/bundle.py vscode-extension/dist/daemon
 	@cd vscode-extension && $(NPM) run --silent package
 
 generate: setup  ## write what is derived from protocol/amanu_protocol
@@ -95,3 +97,10 @@ $(EXTENSION): vscode-extension/package.json vscode-extension/package-lock.json .
 	@PATH="$(CURDIR)/$(BIN):$$PATH" .ci/vscode/install "$(CURDIR)/.tools/vscode"
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --target .tools/playwright playwright==1.65.2
 	@touch $@
+
+# What the extension installs, for the test that lets it: no test needs the network.
+.tools/wheelhouse/.installed: requirements.lock pyproject.toml vscode-extension/bundle.py .venv/.installed
+	@rm -rf .tools/wheelhouse && $(BIN)/python vscode-extension/bundle.py .tools/wheelhouse
+	@$(BIN)/python -m pip download --quiet --disable-pip-version-check --require-hashes --only-binary :all: \
+	  --requirement .tools/wheelhouse/requirements.txt --dest .tools/wheelhouse
+	@rm .tools/wheelhouse/amanu-*.whl && touch $@

@@ -6,7 +6,11 @@ import type { AuthStatus } from "./protocol";
 export async function setKey(daemon: Daemon): Promise<boolean> {
   const { vendors } = await daemon.request("amanu/auth/status", {});
   const items = vendors.map((status) => ({ label: status.vendor, description: where(status), status }));
-  const chosen = await vscode.window.showQuickPick(items, { title: "API key", placeHolder: "Whose key?" });
+  const chosen = await vscode.window.showQuickPick(items, {
+    title: "API key",
+    placeHolder: "Whose key?",
+    ignoreFocusOut: true, // asked from the walkthrough too, which takes the focus back
+  });
   if (chosen === undefined) return false;
   const { vendor, source } = chosen.status;
   const key = await vscode.window.showInputBox({

@@ -29,7 +29,16 @@ export type Connection =
   | { status: "starting" }
   | { status: "ready" }
   | { status: "lost"; message: string }
-  | { status: "missing"; message: string };
+  | { status: "installing"; message: string }
+  /** `install`: whether installing the daemon would help. */
+  | { status: "missing"; message: string; install: boolean };
+
+/** Why nothing can be started; `busy`: it is being installed. */
+export interface NotYet {
+  missing: string;
+  install: boolean;
+  busy?: boolean;
+}
 
 /** A request the daemon refused, in words for the person. */
 export class Refused extends Error {
@@ -65,9 +74,9 @@ export class Daemon implements vscode.Disposable {
   private started = "";
   private stopped = false;
 
-  /** `resolve` says what to start (daemon.ts), or why nothing can be. */
+  /** `resolve` says what to start (setup.ts), or why nothing can be. */
   constructor(
-    private readonly resolve: () => Executable | { missing: string },
+    private readonly resolve: () => Executable | NotYet,
     private readonly log: vscode.LogOutputChannel,
     private readonly handlers: Handlers,
     private readonly answers: Answers,
@@ -129,11 +138,12 @@ export class Daemon implements vscode.Disposable {
   }
 
   private async begin(): Promise<void> {
+    clearTimeout(this.timer); // one attempt at a time, whoever asked for it
     const executable = this.resolve();
     this.started = JSON.stringify(executable);
     if ("missing" in executable) {
-      this.set({ status: "missing", message: executable.missing });
-      clearTimeout(this.timer);
+      const { missing: message, install, busy } = executable;
+      this.set(busy ? { status: "installing", message } : { status: "missing", message, install });
       this.timer = setTimeout(() => void this.start(), LOOK_AFTER);
       return;
     }

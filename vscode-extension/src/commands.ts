@@ -5,7 +5,14 @@ import type { Panel } from "./chat/panel";
 import type { Daemon } from "./client";
 import { selection } from "./context";
 import type { Desk } from "./desk";
+import type { Doctor } from "./doctor";
 import type { Mode } from "./protocol";
+import type { Setup } from "./setup";
+
+/** A script of the daemon's that shows Amanu at work in any folder, without a key. */
+const TOUR = "scripted:tour";
+const TOUR_PROMPT = "Show me how you work.";
+const WALKTHROUGH = "amanu.amanu#start";
 
 const MODES: [Mode, string, string][] = [
   ["plan", "Plan", "reads only"],
@@ -20,6 +27,8 @@ export function commands(
   daemon: Daemon,
   panel: Panel,
   approvals: Approvals,
+  setup: Setup,
+  doctor: Doctor,
   log: vscode.LogOutputChannel,
 ): vscode.Disposable[] {
   const on = (name: string, work: () => unknown) =>
@@ -50,7 +59,8 @@ export function commands(
     on("amanu.answer", () => approvals.answer()),
     on("amanu.setKey", async () => {
       if (!(await setKey(daemon))) return;
-      desk.tell({ level: "info", text: "The key is kept." });
+      const next = desk.scripted ? " Begin a new session (+) to use it." : "";
+      desk.tell({ level: "info", text: `The key is kept.${next}` });
       await panel.listModels();
     }),
     on("amanu.selectModel", () => selectModel(desk, daemon)),
@@ -58,6 +68,20 @@ export function commands(
       const items = MODES.map(([mode, label, description]) => ({ mode, label, description }));
       const chosen = await vscode.window.showQuickPick(items, { title: "Mode" });
       if (chosen) await desk.setMode(chosen.mode);
+    }),
+    on("amanu.install", () => setup.install(daemon)),
+    on("amanu.doctor", () => doctor.show()),
+    on("amanu.start", async () => {
+      // VS Code ticks a step off when its key becomes true, but not when it was true before the page was first opened
+      await panel.mark(false);
+      await vscode.commands.executeCommand("workbench.action.openWalkthrough", WALKTHROUGH);
+      await panel.mark();
+    }),
+    on("amanu.tour", async () => {
+      await desk.fresh();
+      await desk.setModel(TOUR);
+      await focus();
+      await desk.prompt(TOUR_PROMPT, [], "send");
     }),
     on("amanu.restart", () => daemon.restart()),
     on("amanu.logs", () => log.show()),

@@ -1,6 +1,6 @@
 import * as vscode from "vscode";
 import { type Daemon, roots } from "./client";
-import { contains } from "./daemon";
+import { contains } from "./paths";
 import type { ActiveEditor, AttachmentInput, ContextChangedParams, FileFindings, Finding } from "./protocol";
 
 /** Milliseconds the editor must rest before the daemon hears of it. */

@@ -1,12 +1,12 @@
-import { accessSync, constants, realpathSync, statSync } from "node:fs";
-import { delimiter, isAbsolute, join, relative } from "node:path";
+import { delimiter, isAbsolute, join } from "node:path";
+import { runnable, within } from "./paths";
 
 /** Where to look for the `amanu` program. */
 export interface Places {
   /** The setting `amanu.server.path`; "" when it is not set. */
   setting: string;
-  /** The extension's own storage folder. */
-  storage: string;
+  /** The program the extension installed (install.ts), if it did. */
+  installed?: string | undefined;
   /** The variable `PATH`. */
   path: string;
   /** Workspace folders: nothing in them is ever started. */
@@ -14,33 +14,33 @@ export interface Places {
   windows?: boolean;
 }
 
-export type Found = { command: string; from: "setting" | "storage" | "path" } | { missing: string };
+/** `install`: whether installing the daemon would help. */
+export type Missing = { missing: string; install: boolean };
+export type Found = { command: string; from: "setting" | "storage" | "path" } | Missing;
 
 /**
  * The daemon's program: 1. the setting, 2. the extension's storage, 3. `PATH`; never one inside the workspace, which
  * anybody may have written. `missing` is a sentence the person can act on.
  */
 export function findDaemon(places: Places): Found {
-  const folders = places.folders.map(real);
-  const inside = (path: string) => folders.some((folder) => contains(folder, real(path)));
+  const inside = within(places.folders);
+  const missing = (sentence: string, install = false): Missing => ({ missing: sentence, install });
   const program = places.windows ? "amanu.exe" : "amanu";
 
   if (places.setting !== "") {
     if (!isAbsolute(places.setting))
-      return { missing: "The setting amanu.server.path must be an absolute path." };
-    if (!runnable(places.setting))
-      return {
-        missing: `The setting amanu.server.path names ${places.setting}, which is no program that can be run.`,
-      };
+      return missing("The setting amanu.server.path must be an absolute path.");
+    const named = `The setting amanu.server.path names ${places.setting}`;
+    if (!runnable(places.setting)) return missing(`${named}, which is no program that can be run.`);
     if (inside(places.setting))
-      return {
-        missing: `The setting amanu.server.path names ${places.setting}, which is inside the workspace. Amanu starts no program from a workspace: install it elsewhere.`,
-      };
+      return missing(
+        `${named}, which is inside the workspace. Amanu starts no program from a workspace: install it elsewhere.`,
+      );
     return { command: places.setting, from: "setting" };
   }
 
-  const own = join(places.storage, "venv", places.windows ? "Scripts" : "bin", program);
-  if (runnable(own)) return { command: own, from: "storage" };
+  if (places.installed !== undefined && runnable(places.installed))
+    return { command: places.installed, from: "storage" };
 
   let passedOver = "";
   for (const folder of places.path.split(delimiter)) {
@@ -51,10 +51,8 @@ export function findDaemon(places: Places): Found {
   }
   const why = passedOver
     ? `The only amanu on PATH is ${passedOver}, inside the workspace, and nothing is started from there.`
-    : "The program amanu is not on PATH.";
-  return {
-    missing: `${why} Install it (Python 3.11 or newer is needed), or set amanu.server.path to where it is.`,
-  };
+    : "Amanu's daemon is not installed yet.";
+  return missing(`${why} The extension can install it (Python 3.11 or newer is needed).`, true);
 }
 
 /** The ripgrep that comes with VS Code; its place has moved over the years. */
@@ -79,27 +77,4 @@ export function environment(settings: Record<string, string>): Record<string, st
   );
   const { PYTHONPATH: _path, PYTHONHOME: _home, PYTHONSTARTUP: _startup, ...rest } = Object.fromEntries(ours);
   return { ...rest, ...settings, PYTHONSAFEPATH: "1" };
-}
-
-/** Whether the path is the folder or lies in it, by name. */
-export function contains(folder: string, path: string): boolean {
-  const way = relative(folder, path);
-  return way === "" || (!way.startsWith("..") && !isAbsolute(way));
-}
-
-function real(path: string): string {
-  try {
-    return realpathSync(path);
-  } catch {
-    return path;
-  }
-}
-
-function runnable(path: string): boolean {
-  try {
-    accessSync(path, constants.X_OK);
-    return statSync(path).isFile();
-  } catch {
-    return false;
-  }
 }

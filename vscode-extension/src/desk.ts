@@ -57,6 +57,11 @@ export class Desk implements vscode.Disposable {
     return this.session?.lastSeq ?? 0;
   }
 
+  /** The session plays a script: the model is none to go on with. */
+  get scripted(): boolean {
+    return this.state.modelId.startsWith("scripted:");
+  }
+
   receive(message: EventMessage): void {
     this.session?.receive(message);
   }
@@ -102,11 +107,14 @@ export class Desk implements vscode.Disposable {
 
   /** A clean sheet. The session itself is made with the first prompt: nobody wants a list full of empty ones. */
   async fresh(): Promise<void> {
-    const { mode, modelId } = this.state;
-    await this.leave();
+    const { mode } = this.state;
+    const modelId = this.scripted ? "" : this.state.modelId;
+    // all at once: a prompt may come while the daemon still hears of it
+    const left = this.leave();
     this.draft = { ...empty(), mode, modelId };
-    await this.memory.update(LAST, undefined);
+    void this.memory.update(LAST, undefined);
     this.resets.fire();
+    await left;
   }
 
   async prompt(said: string, attachments: AttachmentInput[], how: How): Promise<void> {

@@ -1,23 +1,23 @@
-import { homedir } from "node:os";
 import * as vscode from "vscode";
-import type { Executable } from "vscode-languageclient/node";
 import { Approvals } from "./approvals";
 import { apply } from "./apply";
 import { Panel } from "./chat/panel";
-import { Daemon, roots } from "./client";
+import { Daemon } from "./client";
 import { commands } from "./commands";
 import { Context } from "./context";
-import { environment, findDaemon } from "./daemon";
 import { Desk } from "./desk";
+import { Doctor } from "./doctor";
 import { language } from "./language";
 import { BASE, PROPOSED, Proposals } from "./proposals";
 import { Review } from "./review";
+import { Setup } from "./setup";
 import { Status } from "./status";
 
 export function activate(context: vscode.ExtensionContext): void {
   const log = vscode.window.createOutputChannel("Amanu", { log: true });
+  const setup = new Setup(context, log);
   const daemon = new Daemon(
-    () => resolve(context),
+    () => setup.resolve(),
     log,
     {
       "amanu/event": (message) => desk.receive(message),
@@ -33,20 +33,24 @@ export function activate(context: vscode.ExtensionContext): void {
     review.openDiff(proposalId, path),
   );
   const approvals = new Approvals(desk, daemon, (proposalId) => review.openDiff(proposalId));
+  const doctor = new Doctor(context, daemon, setup);
   const listSoon = gathered(() => panel.listSessions());
 
   context.subscriptions.push(
     log,
+    setup,
     daemon,
     desk,
     review,
     panel,
     looking,
+    doctor,
+    doctor.register(),
     new Status(desk, daemon, (waiting) => panel.badge(waiting)),
     vscode.window.registerWebviewViewProvider("amanu.chat", panel),
     vscode.workspace.registerFileSystemProvider(PROPOSED, proposals, { isCaseSensitive: true }),
     vscode.workspace.registerTextDocumentContentProvider(BASE, proposals),
-    ...commands(desk, daemon, panel, approvals, log),
+    ...commands(desk, daemon, panel, approvals, setup, doctor, log),
     daemon.onConnection(({ status }) => {
       if (status === "ready") void desk.attempt(() => desk.connected());
     }),
@@ -59,22 +63,9 @@ export function activate(context: vscode.ExtensionContext): void {
     vscode.workspace.onDidGrantWorkspaceTrust(() => daemon.restart()),
     vscode.workspace.onDidChangeConfiguration(() => daemon.reconsider()),
   );
-  void daemon.start();
-}
-
-/** What to start, or why nothing can be. */
-function resolve(context: vscode.ExtensionContext): Executable | { missing: string } {
-  const settings = vscode.workspace.getConfiguration("amanu.server");
-  const env = environment(settings.get<Record<string, string>>("environment", {}));
-  const found = findDaemon({
-    setting: settings.get<string>("path", ""),
-    storage: context.globalStorageUri.fsPath,
-    path: env.PATH ?? env.Path ?? "",
-    folders: roots(),
-    windows: process.platform === "win32",
-  });
-  if ("missing" in found) return found;
-  return { command: found.command, args: ["serve"], options: { cwd: homedir(), env } };
+  // the walkthrough is offered from now on; without that, VS Code would open it by itself after the installation
+  void vscode.commands.executeCommand("setContext", "amanu.active", true);
+  void setup.update(daemon).then(() => daemon.start());
 }
 
 /** Milliseconds in which calls become one. */

@@ -36,13 +36,15 @@ export class Status implements vscode.Disposable {
     const [text, tooltip, command] =
       connection.status === "missing" || connection.status === "lost"
         ? ["$(warning) Amanu", connection.message, "amanu.focus"]
-        : connection.status === "starting"
-          ? ["$(loading~spin) Amanu", "Connecting to the daemon", "amanu.focus"]
-          : waiting > 0
-            ? [`$(question) Amanu waits`, `Waits for ${waiting} of your decisions`, "amanu.answer"]
-            : this.desk.state.turn !== null
-              ? ["$(sync~spin) Amanu", "A turn runs", "amanu.focus"]
-              : ["$(check) Amanu", "Amanu is ready", "amanu.focus"];
+        : connection.status === "installing"
+          ? ["$(loading~spin) Amanu", connection.message, "amanu.focus"]
+          : connection.status === "starting"
+            ? ["$(loading~spin) Amanu", "Connecting to the daemon", "amanu.focus"]
+            : waiting > 0
+              ? [`$(question) Amanu waits`, `Waits for ${waiting} of your decisions`, "amanu.answer"]
+              : this.desk.state.turn !== null
+                ? ["$(sync~spin) Amanu", "A turn runs", "amanu.focus"]
+                : ["$(check) Amanu", "Amanu is ready", "amanu.focus"];
     const key = `${text} ${tooltip}`;
     if (key === this.shown) return;
     this.shown = key;

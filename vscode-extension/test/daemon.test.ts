@@ -22,12 +22,12 @@ mkdirSync(dirname(linked));
 symlinkSync(evil, linked);
 
 function check(
-  given: { setting?: string; storage?: string; path?: string[] },
+  given: { setting?: string; installed?: string; path?: string[] },
   expected: string | RegExp,
 ): void {
   const found = findDaemon({
     setting: given.setting ?? "",
-    storage: given.storage ?? join(home, "nowhere"),
+    installed: given.installed,
     path: (given.path ?? []).join(delimiter),
     folders: [workspace],
   });
@@ -43,10 +43,11 @@ test("the setting comes first, and is not replaced by something else when it is 
 });
 
 test("then the extension's own storage, then PATH", () => {
-  const own = program(join(home, "storage", "venv", "bin", "amanu"));
-  check({ storage: join(home, "storage"), path: [dirname(installed)] }, own);
+  const own = program(join(home, "storage", "bin", "amanu"));
+  check({ installed: own, path: [dirname(installed)] }, own);
+  check({ installed: join(home, "gone"), path: [dirname(installed)] }, installed);
   check({ path: [join(home, "empty"), dirname(plain), dirname(installed)] }, installed);
-  check({ path: [] }, /not on PATH.*Python 3\.11/);
+  check({ path: [] }, /not installed yet.*Python 3\.11/);
 });
 
 test("never from the workspace, however it is reached", () => {

@@ -30,7 +30,11 @@ export type Action =
   | "new"
   | "sessions"
   | "stop"
-  | "diff";
+  | "diff"
+  | "install"
+  | "doctor"
+  | "tour"
+  | "start";
 
 /** How a prompt is meant while a turn runs. */
 export type How = "send" | "steer" | "queue";

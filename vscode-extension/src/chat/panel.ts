@@ -24,12 +24,20 @@ const COMMANDS: Record<Action, [command: string, ...rest: unknown[]]> = {
   sessions: ["amanu.sessions"],
   stop: ["amanu.stop"],
   diff: ["amanu.openDiff"],
+  install: ["amanu.install"],
+  doctor: ["amanu.doctor"],
+  tour: ["amanu.tour"],
+  start: ["amanu.start"],
 };
 
 /** The chat view's side in the extension: state and events go out, intents come in. */
 export class Panel implements vscode.WebviewViewProvider, vscode.Disposable {
   private view: vscode.WebviewView | undefined;
   private ready = false;
+  /** Whether some model can be used, when the daemon has said so. */
+  private model: boolean | undefined;
+  /** The hindrance the view shows. */
+  private shown = "";
   private gathered: Event[] = [];
   private timer: ReturnType<typeof setTimeout> | undefined;
   private waiting: ToView[] = [];
@@ -44,7 +52,10 @@ export class Panel implements vscode.WebviewViewProvider, vscode.Disposable {
   ) {
     this.subscriptions = [
       desk.onReset(() => this.show()),
-      desk.onEvent(({ event }) => this.event(event)),
+      desk.onEvent(({ event }) => {
+        this.event(event);
+        if (event.kind === "turnStarted" || event.kind === "turnEnded") this.hinder();
+      }),
       desk.onTold(({ level, text, near, actions }) =>
         this.post({ type: "told", level, text, near: near ?? null, actions: actions ?? [] }),
       ),
@@ -92,7 +103,18 @@ export class Panel implements vscode.WebviewViewProvider, vscode.Disposable {
   }
 
   async listModels(): Promise<void> {
-    this.post({ type: "models", ...(await this.daemon.request("amanu/model/list", {})) });
+    const { models, defaultModelId } = await this.daemon.request("amanu/model/list", {});
+    this.post({ type: "models", models, defaultModelId });
+    this.model = defaultModelId !== null || models.some((model) => model.available);
+    void this.mark();
+    this.hinder();
+  }
+
+  /** Tell VS Code, for the walkthrough, what is done already. */
+  async mark(done = true): Promise<void> {
+    const ready = done && this.daemon.connection.status === "ready";
+    await vscode.commands.executeCommand("setContext", "amanu.ready", ready);
+    await vscode.commands.executeCommand("setContext", "amanu.model", ready && this.model === true);
   }
 
   dispose(): void {
@@ -105,6 +127,7 @@ export class Panel implements vscode.WebviewViewProvider, vscode.Disposable {
     switch (message.type) {
       case "ready":
         this.ready = true;
+        this.shown = "";
         this.show();
         this.connection();
         this.looking();
@@ -186,6 +209,7 @@ export class Panel implements vscode.WebviewViewProvider, vscode.Disposable {
   private show(): void {
     this.flush();
     this.post({ type: "session", state: this.desk.state, seq: this.desk.seq, client: vscode.env.appName });
+    this.hinder();
   }
 
   private event(event: Event): void {
@@ -206,7 +230,8 @@ export class Panel implements vscode.WebviewViewProvider, vscode.Disposable {
 
   private connection(): void {
     const { connection } = this.daemon;
-    this.post({ type: "hindrance", hindrance: hindrance(connection) });
+    this.hinder();
+    void this.mark();
     if (connection.status === "ready") void this.listModels().catch(() => undefined); // told when a prompt needs one
   }
 
@@ -219,6 +244,16 @@ export class Panel implements vscode.WebviewViewProvider, vscode.Disposable {
     for (const uri of uris)
       if (uri.scheme === "file" || uri.scheme === "vscode-remote")
         this.post({ type: "attach", attachment: { kind: "file", path: uri.fsPath } });
+  }
+
+  private hinder(): void {
+    const { scripted, state } = this.desk;
+    const needsModel = this.model === false && !(scripted && state.lastTurn === null); // the tour is not talked into
+    const current = hindrance(this.daemon.connection, needsModel, scripted);
+    const shown = JSON.stringify(current);
+    if (!this.ready || shown === this.shown) return; // a screen reader would say it again
+    this.shown = shown;
+    this.post({ type: "hindrance", hindrance: current });
   }
 
   private async openFile(path: string, line: number | null): Promise<void> {
@@ -237,13 +272,23 @@ export class Panel implements vscode.WebviewViewProvider, vscode.Disposable {
   }
 }
 
-function hindrance(connection: Daemon["connection"]): Hindrance | null {
+function hindrance(connection: Daemon["connection"], needsModel: boolean, toured: boolean): Hindrance | null {
+  if (connection.status === "installing") return { text: connection.message, actions: ["logs"] };
   if (connection.status === "missing")
-    return { text: connection.message, actions: ["settings", "restart", "logs"] };
-  if (connection.status === "lost") return { text: connection.message, actions: ["restart", "logs"] };
+    return {
+      text: connection.message,
+      actions: connection.install ? ["install", "start", "settings", "doctor"] : ["settings", "doctor"],
+    };
+  if (connection.status === "lost")
+    return { text: connection.message, actions: ["restart", "doctor", "logs"] };
   if (vscode.workspace.workspaceFolders === undefined)
     return { text: "Open a folder: Amanu works in one.", actions: ["openFolder"] };
-  return null;
+  if (connection.status !== "ready" || !needsModel) return null;
+  if (toured) return { text: "To go on, give Amanu an API key.", actions: ["setKey", "start"] };
+  return {
+    text: "Amanu needs a model: give it an API key, or take the tour, which plays a script and needs none.",
+    actions: ["setKey", "tour", "start"],
+  };
 }
 
 /** Nothing is loaded but our own script and style (pictures come as data); no inline script, no command links. */

@@ -15,6 +15,7 @@ const COMMANDS: [name: string, detail: string, action: Action][] = [
   ["model", "choose a model", "selectModel"],
   ["mode", "plan, ask, accept edits, auto", "selectMode"],
   ["key", "set an API key", "setKey"],
+  ["doctor", "what is set up, what is missing", "doctor"],
   ["logs", "show the logs", "logs"],
 ];
 /** Milliseconds after the last key before the text is kept for a view that goes away. */

@@ -28,7 +28,14 @@ export const ACTIONS: Record<Action, string> = {
   sessions: "Sessions",
   stop: "Stop",
   diff: "Show changes",
+  install: "Install Amanu's daemon",
+  doctor: "Doctor",
+  tour: "Try it without a key",
+  start: "Getting started",
 };
+
+/** What to do first, where several things could be done. */
+const FIRST: Action[] = ["install", "setKey"];
 
 /** The chat view: it folds the events of one session and draws what they changed, at most once a frame. */
 class View implements Desk {
@@ -45,6 +52,11 @@ class View implements Desk {
   private readonly sessions = new Sessions(this, () => this.composer.focus());
   private readonly title = h("h2", { class: "title" });
   private readonly hindrance = h("div", { class: "hindrance", role: "alert", hidden: true });
+  private readonly begin = h(
+    "div",
+    { class: "begin" },
+    button(ACTIONS.start, () => this.post({ type: "action", action: "start" }), { class: "link" }),
+  );
   private readonly told = h("div", { class: "told", role: "status", hidden: true });
   private readonly live = h("div", { class: "unseen", "aria-live": "polite" });
   private events: Event[] = [];
@@ -56,6 +68,7 @@ class View implements Desk {
       h("header", {}, this.title, this.pickers.usage),
       this.hindrance,
       this.list.element,
+      this.begin,
       this.standing.element,
       this.told,
       this.composer.element,
@@ -194,6 +207,7 @@ class View implements Desk {
   private around(): void {
     const { title, sessionId } = this.session.state;
     setText(this.title, title || (sessionId === "" ? "New session" : "Untitled"));
+    this.begin.hidden = this.session.state.items.length > 0 || !this.hindrance.hidden;
     this.pickers.update();
     this.composer.update();
     this.standing.update();
@@ -201,6 +215,7 @@ class View implements Desk {
 
   private hinder(hindrance: Hindrance | null): void {
     this.hindrance.hidden = hindrance === null;
+    this.begin.hidden = this.session.state.items.length > 0 || hindrance !== null;
     this.hindrance.replaceChildren(
       ...(hindrance === null ? [] : [h("p", {}, hindrance.text), this.actions(hindrance.actions)]),
     );
@@ -230,7 +245,11 @@ class View implements Desk {
     return h(
       "span",
       { class: "row" },
-      ...actions.map((action) => button(ACTIONS[action], () => this.post({ type: "action", action }))),
+      ...actions.map((action) =>
+        button(ACTIONS[action], () => this.post({ type: "action", action }), {
+          class: FIRST.includes(action) ? "primary" : "",
+        }),
+      ),
     );
   }
 

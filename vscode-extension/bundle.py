@@ -1,0 +1,65 @@
+"""What the extension installs: the daemon's wheel and the hash-locked packages it needs, into one folder.
+
+Run by `make vsix`. The requirements are those of requirements.lock that the daemon reaches without its `dev` extra, as
+the lock itself says (`# via`), so that what a person gets is what was tested, to the byte.
+"""
+
+import hashlib
+import json
+import re
+import shutil
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+REPOSITORY = Path(__file__).resolve().parents[1]
+_NAME = re.compile(r"[A-Za-z0-9._-]+")
+
+
+def main(folder: Path) -> None:
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    lock = (REPOSITORY / "requirements.lock").read_text()
+    project = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())["project"]
+    packages = runtime(lock, project["dependencies"])
+    requirements = folder / "requirements.txt"
+    requirements.write_text("\n".join(packages) + "\n")
+    build = [sys.executable, "-m", "hatchling", "build", "--target", "wheel", "--directory", str(folder)]
+    subprocess.run(build, cwd=REPOSITORY, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    (wheel,) = folder.glob("*.whl")
+    content = hashlib.sha256(wheel.read_bytes() + requirements.read_bytes()).hexdigest()
+    bundle = {
+        "version": project["version"],
+        "id": f"{project['version']}-{content[:12]}",
+        "wheel": wheel.name,
+        "packages": len(packages),
+    }
+    (folder / "bundle.json").write_text(json.dumps(bundle, indent=2) + "\n")
+
+
+def runtime(lock: str, dependencies: list[str]) -> list[str]:
+    """The entries of the lock, with their hashes, that these dependencies lead to."""
+    entries: dict[str, str] = {}
+    wanted_by: dict[str, set[str]] = {}
+    for entry in re.split(r"\n(?=[A-Za-z0-9])", lock):
+        if entry.startswith("#"):
+            continue
+        pinned, _, via = entry.partition("    # via")
+        name = _name(pinned)
+        entries[name] = pinned.rstrip()
+        wanted_by[name] = {line.strip("# \n") for line in via.splitlines()} - {""}
+    reached = {_name(each) for each in dependencies}
+    while more := {name for name, by in wanted_by.items() if by & reached} - reached:
+        reached |= more
+    return [entries[name] for name in sorted(reached)]
+
+
+def _name(requirement: str) -> str:
+    found = _NAME.match(requirement)
+    assert found, requirement
+    return re.sub(r"[-_.]+", "-", found[0]).lower()
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))

@@ -1,0 +1,192 @@
+import { mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { inWords } from "./failures";
+import { locked } from "./lock";
+import { runnable } from "./paths";
+import type { Python } from "./python";
+import type { Run, run } from "./run";
+
+/** The daemon that comes with this extension (bundle.py). `id` names version and content. */
+export interface Bundle {
+  folder: string;
+  version: string;
+  id: string;
+  wheel: string;
+  packages: number;
+}
+
+/** What was installed last, in full. */
+export interface Installed {
+  id: string;
+  version: string;
+  /** A virtual environment; it stays where it was made, for it cannot be moved. */
+  folder: string;
+}
+
+/** Why nothing was installed, in a sentence the person can act on. */
+export class InstallFailed extends Error {}
+
+/** Milliseconds after which a folder that is no longer named by anything may go. */
+const OLD = 60 * 60_000;
+
+export function readBundle(extension: string): Bundle | undefined {
+  const folder = join(extension, "dist", "daemon");
+  const bundle = json<Omit<Bundle, "folder">>(join(folder, "bundle.json"));
+  return bundle && { ...bundle, folder };
+}
+
+/** The daemon in the extension's storage; a half-made one is none. */
+export function installed(storage: string): Installed | undefined {
+  const found = json<Installed>(current(storage));
+  // the interpreter is a link to a Python that may have been uninstalled since
+  return found && runnable(program(found)) && runnable(interpreter(found.folder)) ? found : undefined;
+}
+
+export function program({ folder }: Installed): string {
+  return join(folder, "bin", "amanu");
+}
+
+/** Why this machine cannot have the daemon, if it cannot. */
+export function unsupported(platform: NodeJS.Platform): string | undefined {
+  if (platform !== "win32") return undefined;
+  return "Amanu's daemon does not run on Windows yet. Open the folder in WSL or in a dev container: there it does.";
+}
+
+export interface Installation {
+  bundle: Bundle;
+  storage: string;
+  python: Python;
+  /** For pip: proxies and mirrors are the person's own. */
+  env: Record<string, string>;
+  signal: AbortSignal;
+  /** What happens now, and which share of all (0…1) is done. */
+  step: (what: string, done: number) => void;
+  log: (line: string) => void;
+  run: typeof run;
+  /** Also when the same is there already. */
+  again?: boolean;
+}
+
+/**
+ * Make a virtual environment with the daemon in it. Each attempt has a folder of its own, and only a finished one is
+ * named by `current.json`: what is cut short is never used, two windows cannot spoil each other's, and a daemon that
+ * runs keeps its files. Undefined when it was cancelled. Throws `InstallFailed`.
+ */
+export async function install(wanted: Installation): Promise<Installed | undefined> {
+  const { bundle, storage, signal, step } = wanted;
+  const home = join(storage, "daemon");
+  try {
+    mkdirSync(home, { recursive: true });
+    const busy = () => step("Another window is installing it: waiting", 0);
+    return await locked(join(home, "lock"), signal, busy, async () => {
+      const there = installed(storage);
+      if (there?.id === bundle.id && !wanted.again) return there;
+      const folder = join(home, `${bundle.id}-${Date.now().toString(36)}`);
+      const made = { id: bundle.id, version: bundle.version, folder };
+      if (!(await fill(wanted, made))) {
+        rmSync(folder, { recursive: true, force: true, maxRetries: 3 });
+        return undefined;
+      }
+      const next = join(home, `current-${process.pid}.json`);
+      writeFileSync(next, JSON.stringify(made));
+      renameSync(next, current(storage));
+      tidy(home, [folder, there?.folder]);
+      return made;
+    });
+  } catch (error) {
+    throw error instanceof InstallFailed ? error : new InstallFailed(inWords(String(error), wanted.python));
+  }
+}
+
+/** False when it was cancelled. */
+async function fill(wanted: Installation, made: Installed): Promise<boolean> {
+  const { bundle, python, step } = wanted;
+  const own = interpreter(made.folder);
+  const pip = [
+    "-I",
+    "-m",
+    "pip",
+    "install",
+    "--no-input",
+    "--disable-pip-version-check",
+    "--progress-bar=off",
+  ];
+  const packages = ["--require-hashes", "--only-binary=:all:", "-r", join(bundle.folder, "requirements.txt")];
+  const wheel = ["--no-deps", "--no-index", join(bundle.folder, bundle.wheel)];
+  const heard = progress(bundle.packages, step);
+  const steps: [what: string, share: number, command: string, args: string[], hear?: typeof heard][] = [
+    [`Preparing Python ${python.version}`, 0.02, python.command, ["-I", "-m", "venv", made.folder]],
+    ["Downloading packages", 0.12, own, [...pip, ...packages], heard],
+    ["Installing Amanu", 0.92, own, [...pip, ...wheel]],
+    ["Checking", 0.97, program(made), ["--version"]],
+  ];
+  for (const [what, share, command, args, hear] of steps) {
+    step(what, share);
+    wanted.log(`${command} ${args.join(" ")}`);
+    const line: Run["line"] = (said) => {
+      wanted.log(said);
+      hear?.(said);
+    };
+    const { code, output } = await wanted.run(command, args, {
+      env: wanted.env,
+      signal: wanted.signal,
+      line,
+    });
+    if (wanted.signal.aborted || code !== 0)
+      rmSync(made.folder, { recursive: true, force: true, maxRetries: 3 });
+    if (wanted.signal.aborted) return false;
+    if (code !== 0) throw new InstallFailed(inWords(output, python));
+  }
+  return true;
+}
+
+/** From pip's lines to steps: it names each package when it begins to fetch it, and once more when all are there. */
+export function progress(packages: number, step: Installation["step"]): (line: string) => void {
+  let fetched = 0;
+  return (line) => {
+    const name = /^Collecting ([\w.-]+)/.exec(line)?.[1];
+    if (name !== undefined) {
+      fetched = Math.min(fetched + 1, packages);
+      step(`Downloading ${name} (${fetched} of ${packages})`, 0.12 + (0.58 * fetched) / packages);
+    } else if (line.startsWith("Installing collected packages")) step("Installing packages", 0.72);
+  };
+}
+
+/** The environment for pip: the daemon's, without what would make it install elsewhere or ask. */
+export function forPip(environment: Record<string, string>, proxy: string): Record<string, string> {
+  const {
+    PIP_TARGET: _target,
+    PIP_PREFIX: _prefix,
+    PIP_ROOT: _root,
+    VIRTUAL_ENV: _venv,
+    ...rest
+  } = environment;
+  const proxied = Object.keys(rest).some((name) => name.toUpperCase() === "HTTPS_PROXY");
+  return { ...rest, PIP_USER: "0", PIP_NO_INPUT: "1", ...(proxy && !proxied ? { HTTPS_PROXY: proxy } : {}) };
+}
+
+/** Forget what neither is used nor was used last, nor is being made. */
+function tidy(home: string, kept: (string | undefined)[]): void {
+  for (const entry of readdirSync(home, { withFileTypes: true })) {
+    const folder = join(home, entry.name);
+    if (!entry.isDirectory() || kept.includes(folder)) continue;
+    if (Date.now() - statSync(folder).mtimeMs > OLD)
+      rmSync(folder, { recursive: true, force: true, maxRetries: 3 });
+  }
+}
+
+function current(storage: string): string {
+  return join(storage, "daemon", "current.json");
+}
+
+function interpreter(folder: string): string {
+  return join(folder, "bin", "python");
+}
+
+function json<T>(file: string): T | undefined {
+  try {
+    return JSON.parse(readFileSync(file, "utf8")) as T;
+  } catch {
+    return undefined;
+  }
+}
