@@ -26,12 +26,14 @@ demo: setup  ## the main job on a small sample project, with a scripted model an
 
 test: setup .tools/ripgrep/.installed $(EXTENSION)  ## all tests; what is skipped is listed
 	@cd vscode-extension && $(NPM) test --silent
-	@AMANU_TEST_RIPGREP=$(RIPGREP) $(BIN)/python -m pytest -n 2 --dist worksteal -q -rfEs
+	@AMANU_TEST_RIPGREP=$(RIPGREP) $(BIN)/python -m pytest -n 2 --dist worksteal -q -rfEs \
+	  --ignore-glob='tests/editors/test_vscode*.py'
+	@$(MAKE) --no-print-directory test-vscode
 
-test-vscode: vsix .tools/vscode/.installed .tools/wheelhouse/.installed  ## in a real VS Code; Chromium must be installed
+test-vscode: vsix .tools/vscode/.installed .tools/wheelhouse/.installed  ## of these, the ones in a real VS Code
+	@.ci/vscode/chromium
 	@AMANU_VSCODE="$(CURDIR)/.tools/vscode" AMANU_WHEELHOUSE="$(CURDIR)/.tools/wheelhouse" \
-	  PYTHONPATH="$(CURDIR)/.tools/playwright" \
-	  $(BIN)/python -m pytest -q -rfEs tests/editors/test_vscode.py tests/editors/test_vscode_setup.py
+	  PYTHONPATH="$(CURDIR)/.tools/playwright" $(BIN)/python -m pytest -q -rfEs tests/editors/test_vscode*.py
 
 check: setup .tools/typescript/.installed $(EXTENSION)  ## formatting, lints, types, layers, generated files
 	@$(BIN)/ruff format --check --quiet . || { echo "run: make format"; exit 1; }
@@ -62,6 +64,8 @@ format: setup
 lock: setup  ## choose the newest allowed versions again
 	@$(BIN)/uv pip compile --quiet --upgrade --universal --generate-hashes --extra dev \
 	  --custom-compile-command "make lock" pyproject.toml -o requirements.lock
+	@echo 'playwright>=1.65,<2' | $(BIN)/uv pip compile --quiet --upgrade --universal --generate-hashes \
+	  --custom-compile-command "make lock" - -o .ci/vscode/requirements.txt
 
 clean:  ## remove what the verbs above made
 	@rm -rf .venv .tools dist vscode-extension/node_modules vscode-extension/dist .pytest_cache .ruff_cache .hypothesis
@@ -93,9 +97,9 @@ $(EXTENSION): vscode-extension/package.json vscode-extension/package-lock.json .
 	@cd vscode-extension && $(NPM) ci --silent --no-audit --no-fund
 	@touch $@
 
-.tools/vscode/.installed: .ci/vscode/install .venv/.installed
+.tools/vscode/.installed: .ci/vscode/install .ci/vscode/requirements.txt .venv/.installed
 	@PATH="$(CURDIR)/$(BIN):$$PATH" .ci/vscode/install "$(CURDIR)/.tools/vscode"
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --target .tools/playwright playwright==1.65.2
+	@$(PIP) --target .tools/playwright --upgrade --requirement .ci/vscode/requirements.txt
 	@touch $@
 
 # What the extension installs, for the test that lets it: no test needs the network.

@@ -6,7 +6,19 @@ from typing import Any
 
 import pytest
 
-from editors.test_vscode import SECONDS, VSCODE, open_chat, service, workbench
+from editors.workbench import (
+    SECONDS,
+    VSCODE,
+    answered,
+    asked,
+    command,
+    open_chat,
+    open_file,
+    send,
+    service,
+    shows,
+    workbench,
+)
 from strict.http import Say, ToolUse
 
 pytestmark = [
@@ -45,7 +57,7 @@ async def test_nothing_is_lost_or_rewritten(tmp_path: Path) -> None:
         ("dirty.txt", "gamma", "GAMMA"),
         ("dirty-latin.txt", "third", "THIRD"),
     )
-    async with service("anthropic", script) as (served, environment), workbench(tmp_path, environment, "off") as page:
+    async with service("anthropic", script) as (served, environment), workbench(tmp_path, environment) as page:
         chat = await open_chat(page)
 
         # an untitled document: nobody's business but the person's
@@ -82,9 +94,9 @@ async def test_nothing_is_lost_or_rewritten(tmp_path: Path) -> None:
         await page.locator(".view-line", has_text="third").click()
         await page.keyboard.press("End")
         await page.keyboard.type(" typed")
-        await chat.locator("textarea").fill("change dirty-latin.txt")
-        await chat.locator("textarea").press("Enter")
-        await answer(chat, "dirty-latin.txt")
+        await send(chat, "change dirty-latin.txt")
+        await chat.locator(".tool .error", has_text="save it first").wait_for(timeout=SECONDS)
+        await answered(chat, "Done with dirty-latin.txt")
         await shows(page, "third typed")
         assert (folder / "dirty-latin.txt").read_bytes() == LATIN_1
 
@@ -94,45 +106,10 @@ async def test_nothing_is_lost_or_rewritten(tmp_path: Path) -> None:
 
 
 async def change(chat: Any, name: str) -> None:
-    """Ask for the change, accept it when it may be, and wait for the end of the turn."""
-    await chat.locator("textarea").fill(f"change {name}")
-    await chat.locator("textarea").press("Enter")
-    await chat.locator(".approval:visible .allow").wait_for(timeout=SECONDS)
-    await asyncio.sleep(0.6)  # an answer within half a second is not taken
-    await chat.locator(".approval:visible .allow").click()
-    await chat.locator(".answer", has_text=f"Done with {name}").wait_for(timeout=SECONDS)
-
-
-async def answer(chat: Any, name: str) -> None:
-    """Accept if there is a question; a call that failed before needs none."""
-    done = chat.locator(".answer", has_text=f"Done with {name}")
-    asked = chat.locator(".approval:visible .allow")
-    await done.or_(asked).first.wait_for(timeout=SECONDS)
-    if await asked.count():
-        await asyncio.sleep(0.6)
-        await asked.click()
-    await done.wait_for(timeout=SECONDS)
-
-
-async def open_file(page: Any, name: str) -> None:
-    await page.keyboard.press("Control+p")
-    await page.locator(".quick-input-widget input").fill(name)
-    await page.locator(".quick-input-list .monaco-list-row", has_text=name).first.wait_for(timeout=SECONDS)
-    await page.keyboard.press("Enter")
-    await page.locator(".tab.active", has_text=name).wait_for(timeout=SECONDS)
-    await page.locator(".editor-instance .view-line").first.wait_for(timeout=SECONDS)
-
-
-async def command(page: Any, title: str) -> None:
-    await page.keyboard.press("F1")
-    await page.locator(".quick-input-widget input").fill(f">{title}")
-    await page.locator(f'.quick-input-list .monaco-list-row[aria-label^="{title}"]').first.click(timeout=SECONDS)
-
-
-async def shows(page: Any, text: str) -> None:
-    """The editor in front shows that text. Monaco draws blanks as no-break spaces."""
-    pattern = text.replace(" ", "\xa0")
-    await page.locator(".editor-instance .view-line", has_text=pattern).first.wait_for(timeout=SECONDS)
+    """Ask for the change, accept it, and wait for the end of the turn."""
+    await send(chat, f"change {name}")
+    await (await asked(chat)).click()
+    await answered(chat, f"Done with {name}")
 
 
 async def settled(path: Path, expected: bytes) -> None:

@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from editors.test_vscode import EXPECTED, LINES, PROPOSED, SECONDS, VSCODE, open_chat, service, until, workbench
+from editors.test_vscode import EXPECTED, LINES, PROPOSED
+from editors.workbench import SECONDS, VSCODE, answered, asked, command, open_chat, service, until, workbench
 from strict.http import Say, ToolUse
 
 pytestmark = [
@@ -27,15 +28,9 @@ async def test_the_keyboard_is_enough(tmp_path: Path) -> None:
         Say(text="And a look.", calls=[ToolUse("run_shell_command", {"command": "echo by-key"})]),
         Say(text="That was all."),
     ]
-    async with service("anthropic", script) as (served, environment), workbench(tmp_path, environment, "off") as page:
+    async with service("anthropic", script) as (served, environment), workbench(tmp_path, environment) as page:
         chat = await open_chat(page)
         key = page.keyboard
-
-        async def command(title: str) -> None:
-            await key.press("F1")
-            await page.locator(".quick-input-widget input").fill(f">{title}")
-            await page.locator(f'.monaco-list-row.focused[aria-label*="{title}"]').first.wait_for(timeout=SECONDS)
-            await key.press("Enter")
 
         async def focused() -> str:
             return (
@@ -44,13 +39,12 @@ async def test_the_keyboard_is_enough(tmp_path: Path) -> None:
                 else ""
             )
 
-        await command("Amanu: Open Chat")
+        await command(page, "Amanu: Open Chat")
         await chat.locator("textarea:focus").wait_for(timeout=SECONDS)
         await key.type("Change three lines")
         await key.press("Enter")
-        await chat.locator(".approval:visible .allow").wait_for(timeout=SECONDS)
+        await asked(chat)
         assert await focused() == "TEXTAREA"  # the question took no focus
-        await asyncio.sleep(0.6)  # an answer within half a second is not taken
 
         await key.press("Control+Alt+Enter")  # answer what waits: the first choice is to look at it
         await page.locator('.monaco-list-row.focused[aria-label*="Review the changes"]').wait_for(timeout=SECONDS)
@@ -71,15 +65,14 @@ async def test_the_keyboard_is_enough(tmp_path: Path) -> None:
         await key.press("Control+Alt+n")
 
         # in the chat: Tab leads to the question, its buttons are buttons
-        await chat.locator(".approval:visible .allow").wait_for(timeout=SECONDS)
+        await asked(chat)
         assert file.read_text() == "\n".join(EXPECTED) + "\n"
-        await asyncio.sleep(0.6)
-        await command("Amanu: Open Chat")
+        await command(page, "Amanu: Open Chat")
         await chat.locator("textarea:focus").wait_for(timeout=SECONDS)
         async with asyncio.timeout(SECONDS / 1000):
             while "allow" not in await focused():
                 await key.press("Shift+Tab")
         await key.press("Space")
-        await chat.locator(".answer", has_text="That was all").wait_for(timeout=SECONDS)
+        await answered(chat, "That was all")
         assert "by-key" in served.requests[2].body.decode()
         assert not served.refused

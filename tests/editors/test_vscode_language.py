@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from editors.test_vscode import SECONDS, VSCODE, open_chat, service, workbench
-from editors.test_vscode_files import open_file
+from editors.workbench import SECONDS, VSCODE, answered, open_chat, open_file, send, service, workbench
 from strict.http import Say, ToolUse
 
 pytestmark = [
@@ -35,14 +34,13 @@ async def test_language_servers_answer(tmp_path: Path) -> None:
     folder.mkdir()
     (folder / "shop.ts").write_text(SHOP)
     script = [Say(text="I ask the editor.", calls=CALLS), Say(text="So that is it.")]
-    async with service("anthropic", script) as (served, environment), workbench(tmp_path, environment, "off") as page:
+    async with service("anthropic", script) as (served, environment), workbench(tmp_path, environment) as page:
         chat = await open_chat(page)
         await open_file(page, "shop.ts")
         await page.locator(".squiggly-error").first.wait_for(timeout=2 * SECONDS)  # the server is up
         await chat.locator(".looking", has_text="shop.ts").wait_for(timeout=SECONDS)
-        await chat.locator("textarea").fill("What is wrong?")
-        await chat.locator("textarea").press("Enter")
-        await chat.locator(".answer", has_text="So that is it").wait_for(timeout=SECONDS)
+        await send(chat, "What is wrong?")
+        await answered(chat, "So that is it")
         first, second = (json.loads(request.body) for request in served.requests)
         heard = json.dumps(first["messages"])
         assert "shop.ts" in heard

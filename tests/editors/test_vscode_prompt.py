@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from drawn import png
-from editors.test_vscode import SECONDS, VSCODE, open_chat, service, workbench
-from editors.test_vscode_files import command
+from editors.workbench import SECONDS, VSCODE, answered, command, open_chat, send, service, workbench
 from strict.http import Say
 
 pytestmark = [
@@ -28,16 +27,15 @@ PASTE = """(box, data) => {
 async def test_what_goes_along(tmp_path: Path) -> None:
     (tmp_path / "work").mkdir()
     script = [Say(text="A black wall."), Say(text="A list for shopping.")]
-    async with service("anthropic", script) as (served, environment), workbench(tmp_path, environment, "off") as page:
+    async with service("anthropic", script) as (served, environment), workbench(tmp_path, environment) as page:
         chat = await open_chat(page)
         box = chat.locator("textarea")
 
         # larger than models take: made smaller, sent, and shown again after a reload, from the daemon
         await box.evaluate(PASTE, base64.b64encode(png(3000, 1500)).decode())
         await chat.locator(".chip img").wait_for(timeout=SECONDS)
-        await box.fill("What is this?")
-        await box.press("Enter")
-        await chat.locator(".answer", has_text="A black wall").wait_for(timeout=SECONDS)
+        await send(chat, "What is this?")
+        await answered(chat, "A black wall")
         content = json.loads(served.requests[0].body)["messages"][0]["content"]
         [picture] = [block["source"] for block in content if block["type"] == "image"]
         assert struct.unpack(">II", base64.b64decode(picture["data"])[16:24]) == (2000, 1000)
@@ -50,9 +48,8 @@ async def test_what_goes_along(tmp_path: Path) -> None:
         await page.keyboard.type("milk and bread")
         await command(page, "Amanu: Attach Selection to Prompt")
         await chat.locator(".chip", has_text="Untitled-1").wait_for(timeout=SECONDS)
-        await box.fill("What is that?")
-        await box.press("Enter")
-        await chat.locator(".answer", has_text="A list for shopping").wait_for(timeout=SECONDS)
+        await send(chat, "What is that?")
+        await answered(chat, "A list for shopping")
         assert "milk and bread" in served.requests[1].body.decode()
 
         # a command of the view's own

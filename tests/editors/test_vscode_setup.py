@@ -9,11 +9,10 @@ import json
 import os
 import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from editors.workbench import SECONDS, VSCODE, command, open_view, ready, workbench
+from editors.workbench import SECONDS, VSCODE, command, open_view, ready, shoot, workbench
 from strict.anthropic import Anthropic
 from strict.http import Say
 
@@ -37,32 +36,32 @@ async def test_from_nothing_to_the_first_answer(tmp_path: Path) -> None:
         async with workbench(tmp_path, environment, amanu="", variables=bare(workspace)) as page:
             chat = await open_view(page)
             await chat.locator(".hindrance", has_text="not installed yet").wait_for(timeout=SECONDS)
-            await shoot(page, "1-missing")
+            await shoot(page, "setup-1-missing")
             await chat.locator(".hindrance button", has_text="Install Amanu's daemon").click()
             await chat.locator(".hindrance", has_text="Installing Amanu's daemon").wait_for(timeout=SECONDS)
             await page.locator(".notification-toast", has_text="packages").first.wait_for(timeout=SECONDS)
-            await shoot(page, "2-installing")
+            await shoot(page, "setup-2-installing")
             await ready(page, MINUTES)
             assert not (workspace / "trapped").exists(), "a Python of the workspace was started"
 
             # no key yet: the chat says so, and the tour needs none
             await chat.locator(".hindrance", has_text="needs a model").wait_for(timeout=SECONDS)
-            await shoot(page, "3-no-key")
+            await shoot(page, "setup-3-no-key")
             await chat.locator(".hindrance button", has_text="Try it without a key").click()
             await chat.locator(".answer", has_text="a script that plays").wait_for(timeout=SECONDS)
             for _ in range(2):
                 await chat.locator(".approval:visible .allow").wait_for(timeout=SECONDS)
                 await asyncio.sleep(0.7)  # an answer within half a second is not taken
-                await shoot(page, "4-tour")
+                await shoot(page, "setup-4-tour")
                 await chat.locator(".approval:visible .allow").click()
                 await chat.locator(".approval:visible .allow").wait_for(state="hidden", timeout=SECONDS)
             await chat.locator(".answer", has_text="That is how it goes").wait_for(timeout=SECONDS)
-            await shoot(page, "5-toured")
+            await shoot(page, "setup-5-toured")
             assert "never forced" in (workspace / "amanu-tour.md").read_text()
 
             await command(page, "Amanu: Doctor")
             await page.locator(".view-line", has_text="installed").first.wait_for(timeout=SECONDS)
-            await shoot(page, "6-doctor")
+            await shoot(page, "setup-6-doctor")
             assert "doctor" in (await page.locator(".tab.active").inner_text()).lower()
             await page.set_viewport_size({"width": 1700, "height": 850})
             await command(page, "Amanu: Getting Started")
@@ -75,12 +74,12 @@ async def test_from_nothing_to_the_first_answer(tmp_path: Path) -> None:
                 .locator("h3", has_text="Where keys are")
                 .wait_for(timeout=SECONDS)
             )
-            await shoot(page, "7-walkthrough")
+            await shoot(page, "setup-7-walkthrough")
             await step.locator(".monaco-button", has_text="Set API Key").click()
             await page.locator(".quick-input-list .monaco-list-row", has_text="anthropic").click(timeout=SECONDS)
             secret = page.locator('.quick-input-widget input[type="password"]')
             await secret.fill(KEY, timeout=SECONDS)
-            await shoot(page, "8-key")
+            await shoot(page, "setup-8-key")
             await secret.press("Enter")
             await chat.locator(".told", has_text="The key is kept").wait_for(timeout=SECONDS)
             await chat.locator(".hindrance").wait_for(state="hidden", timeout=SECONDS)
@@ -89,7 +88,7 @@ async def test_from_nothing_to_the_first_answer(tmp_path: Path) -> None:
             await chat.locator("textarea").fill("Are you there?")
             await chat.locator("textarea").press("Enter")
             await chat.locator(".answer strong", has_text="am").wait_for(timeout=SECONDS)
-            await shoot(page, "9-answer")
+            await shoot(page, "setup-9-answer")
             assert KEY in "".join(model.requests[0].headers.values()), "the key that was typed is the one that is used"
             assert not model.refused and not model.lint
 
@@ -119,7 +118,7 @@ async def test_what_stands_in_the_way_is_said(tmp_path: Path) -> None:
         await chat.locator(".hindrance button", has_text="Install Amanu's daemon").click(timeout=SECONDS)
         await page.locator(".notification-toast", has_text="could not be installed").wait_for(timeout=MINUTES)
         await chat.locator(".hindrance", has_text="no ready-made package").wait_for(timeout=SECONDS)
-        await shoot(page, "a-failed")
+        await shoot(page, "setup-a-failed")
         await page.locator(".notification-toast .monaco-button", has_text="Try Again").click()
         await page.locator(".notification-toast .monaco-button", has_text="Cancel").click(timeout=SECONDS)
         await chat.locator(".hindrance", has_text="not installed yet").wait_for(timeout=SECONDS)
@@ -128,7 +127,7 @@ async def test_what_stands_in_the_way_is_said(tmp_path: Path) -> None:
         await page.locator(".notification-toast .monaco-button", has_text="Install the Daemon").wait_for(
             timeout=SECONDS
         )
-        await shoot(page, "b-doctor")
+        await shoot(page, "setup-b-doctor")
 
 
 def bare(workspace: Path) -> dict[str, str]:
@@ -150,9 +149,3 @@ def trap(workspace: Path) -> None:
         program = folder / name
         program.write_text(f"#!/bin/sh\ntouch {workspace / 'trapped'}\n")
         program.chmod(0o755)
-
-
-async def shoot(page: Any, name: str) -> None:
-    folder = os.environ.get("AMANU_SCREENSHOTS")
-    if folder:
-        await page.screenshot(path=f"{folder}/setup-{name}.png")

@@ -18,6 +18,9 @@ from typing import Any
 import pytest
 
 from needs import needs
+from strict.anthropic import Anthropic
+from strict.gemini import Gemini
+from strict.http import Script, Service
 
 REPOSITORY = Path(__file__).parents[2]
 VSCODE = os.environ.get("AMANU_VSCODE", "")
@@ -46,15 +49,15 @@ async def workbench(
     """A page on VS Code, opened on `folder/work`. The daemon has `environment`, VS Code itself `variables` in addition
     to ours; `amanu`: the setting `amanu.server.path`. A screenshot is left on failure."""
     chromium = needs("chromium")
-    user = folder / "user" / "User"
-    user.mkdir(parents=True)
     given = {
         **_SETTINGS,
         "amanu.server.path": amanu,
         "amanu.server.environment": {**environment, "AMANU_IDLE_SECONDS": "2"},
         **(settings or {}),
     }
-    (user / "settings.json").write_text(json.dumps(given))
+    for place in ("User", "Machine"):  # a setting of scope "machine" counts in a remote window only if set there
+        (folder / "user" / place).mkdir(parents=True)
+        (folder / "user" / place / "settings.json").write_text(json.dumps(given))
     folders = {"--server-data-dir": "home", "--user-data-dir": "user", "--extensions-dir": "ext"}
     main = [node(), f"{VSCODE}/lib/vscode/out/server-main.js", "--accept-server-license-terms"]
     for option, name in folders.items():
@@ -111,11 +114,69 @@ async def ready(page: Any, within: float = SECONDS) -> None:
 
 
 async def command(page: Any, title: str) -> None:
-    """Run a command by its title in the Command Palette."""
+    """Run a command by its title in the Command Palette, with the keyboard."""
     await page.keyboard.press("F1")
     await page.locator(".quick-input-widget input.input").fill(f">{title}", timeout=SECONDS)
-    await page.locator(".quick-input-list .monaco-list-row", has_text=title).first.wait_for(timeout=SECONDS)
+    row = page.locator(f'.quick-input-list .monaco-list-row[aria-label^="{title}"]').first
+    await row.wait_for(timeout=SECONDS)
+    while await page.locator(f'.monaco-list-row.focused[aria-label^="{title}"]').count() == 0:
+        await page.keyboard.press("ArrowDown")  # a longer title may stand before it
     await page.keyboard.press("Enter")
+
+
+async def open_file(page: Any, name: str) -> None:
+    """Show a file of the workspace in the editor."""
+    await page.keyboard.press("Control+p")
+    await page.locator(".quick-input-widget input").fill(name)
+    await page.locator(".quick-input-list .monaco-list-row", has_text=name).first.wait_for(timeout=SECONDS)
+    await page.keyboard.press("Enter")
+    await page.locator(".tab.active", has_text=name).wait_for(timeout=SECONDS)
+    await page.locator(".editor-instance .view-line").first.wait_for(timeout=SECONDS)
+
+
+async def shows(page: Any, text: str) -> None:
+    """The editor in front shows that text. Monaco draws blanks as no-break spaces."""
+    pattern = text.replace(" ", "\xa0")
+    await page.locator(".editor-instance .view-line", has_text=pattern).first.wait_for(timeout=SECONDS)
+
+
+async def asked(chat: Any) -> Any:
+    """The button that allows what is asked about, once an answer is taken: not within half a second."""
+    allow = chat.locator(".approval:visible .allow")
+    await allow.wait_for(timeout=SECONDS)
+    await asyncio.sleep(0.6)
+    return allow
+
+
+async def send(chat: Any, text: str) -> None:
+    """Say something in the chat."""
+    await chat.locator("textarea").fill(text)
+    await chat.locator("textarea").press("Enter")
+
+
+async def answered(chat: Any, text: str) -> None:
+    """An answer with that text is there."""
+    await chat.locator(".answer", has_text=text).last.wait_for(timeout=SECONDS)
+
+
+async def shoot(page: Any, name: str) -> None:
+    """Leave a picture of the stage for whoever wants to look at it."""
+    folder = os.environ.get("AMANU_SCREENSHOTS")
+    if folder:
+        await asyncio.sleep(0.5)
+        await page.screenshot(path=str(Path(folder) / f"{name}.png"))
+
+
+@asynccontextmanager
+async def service(vendor: str, script: Script) -> AsyncGenerator[tuple[Service, dict[str, str]]]:
+    """A strict service with that script, and the environment that leads to it."""
+    running: Service = Anthropic(script) if vendor == "anthropic" else Gemini(script)
+    url = await running.start()
+    keys = {"ANTHROPIC_API_KEY": "sk-ant-test", "ANTHROPIC_BASE_URL": url}
+    try:
+        yield running, keys if vendor == "anthropic" else {"GEMINI_API_KEY": "AIza-t", "GOOGLE_GEMINI_BASE_URL": url}
+    finally:
+        await running.stop()
 
 
 async def until(count: Any, wanted: int) -> None:

@@ -97,22 +97,25 @@ export class Daemon implements vscode.Disposable {
     this.attempts = 0;
     const old = this.client;
     this.client = undefined;
-    await old?.stop(2000).catch(() => undefined);
+    if (old !== undefined) {
+      this.set({ status: "starting" });
+      await old.stop(2000).catch(() => undefined);
+    }
     await this.start();
   }
 
   /** The settings may have changed: connect anew if they mean another program or environment. */
   async reconsider(): Promise<void> {
     await this.starting;
-    if (JSON.stringify(this.resolve()) !== this.started) await this.restart();
+    if (identity(this.resolve()) !== this.started) await this.restart();
   }
 
-  /** Throws `Refused`, in words for the person. */
+  /** Waits while the line is being made. Throws `Refused`, in words for the person. */
   async request<M extends keyof RequestsToDaemon>(
     method: M,
     params: RequestsToDaemon[M]["params"],
   ): Promise<RequestsToDaemon[M]["result"]> {
-    await this.starting;
+    await this.settled();
     if (this.client === undefined || this.connection.status !== "ready")
       throw new Refused(
         "message" in this.connection ? this.connection.message : "Amanu's daemon is not connected.",
@@ -137,10 +140,22 @@ export class Daemon implements vscode.Disposable {
     void this.client?.stop(2000).catch(() => undefined);
   }
 
+  /** The line stands, or it is known that it does not. */
+  private settled(): Promise<void> {
+    if (this.connection.status !== "starting") return Promise.resolve();
+    return new Promise((resolve) => {
+      const heard = this.onConnection(({ status }) => {
+        if (status === "starting") return;
+        heard.dispose();
+        resolve();
+      });
+    });
+  }
+
   private async begin(): Promise<void> {
     clearTimeout(this.timer); // one attempt at a time, whoever asked for it
     const executable = this.resolve();
-    this.started = JSON.stringify(executable);
+    this.started = identity(executable);
     if ("missing" in executable) {
       const { missing: message, install, busy } = executable;
       this.set(busy ? { status: "installing", message } : { status: "missing", message, install });
@@ -204,6 +219,13 @@ export class Daemon implements vscode.Disposable {
     this.connection = connection;
     if (!this.stopped) this.changed.fire(connection);
   }
+}
+
+/** What is to be started, in words that are the same for the same thing: the order of variables means nothing. */
+function identity(executable: Executable | NotYet): string {
+  if ("missing" in executable) return JSON.stringify(executable);
+  const variables = Object.entries((executable.options?.env ?? {}) as Record<string, string>);
+  return JSON.stringify([executable.command, executable.args, variables.sort()]);
 }
 
 /** What this client says of itself in `initialize`. */
