@@ -1,4 +1,7 @@
-"""The plugin in a real Neovim, against a real daemon with the scripted model."""
+"""The plugin in a real Neovim, against a real daemon: with the scripted model, and the main job with both vendors' SDKs.
+
+`AMANU_NVIM=/path/to/nvim` tests that Neovim; `make test-neovim-versions` goes through the versions that are supported.
+"""
 
 import json
 import os
@@ -69,7 +72,7 @@ def start(
 ) -> Iterator[Start]:
     """Starts Neovim in `folder` with a script for its model; afterwards it is gone."""
     monkeypatch.setenv("AMANU_HOME", str(home))
-    nvim = needs("nvim")
+    nvim = os.environ.get("AMANU_NVIM") or needs("nvim")
     started: list[Neovim] = []
 
     def begin(*files: str, steps: list[dict[str, Any]] | None = None, **setup: Any) -> Neovim:
