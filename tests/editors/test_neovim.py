@@ -1,8 +1,9 @@
-"""The plugin in a real Neovim, against a real daemon: with the scripted model, and the main job with both vendors' SDKs.
+"""The plugin in a real Neovim, against a real daemon: with a scripted model, and the main job with both vendors' SDKs.
 
 `AMANU_NVIM=/path/to/nvim` tests that Neovim; `make test-neovim-versions` goes through the versions that are supported.
 """
 
+import asyncio
 import json
 import os
 import random
@@ -10,7 +11,9 @@ import signal
 import socket
 import struct
 import sys
-from collections.abc import Callable, Iterator
+import threading
+from collections.abc import Callable, Generator, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +24,9 @@ from amanu.sockets import socket_path
 from amanu.tools.visible import visible
 from editors.neovim import Neovim
 from needs import needs
+from strict.anthropic import Anthropic
+from strict.gemini import Gemini
+from strict.http import Say, Script, Service, ToolUse
 
 FIXTURES = sorted((Path(__file__).parents[2] / "protocol" / "fixtures").glob("*.json"))
 SHOP = """\
@@ -82,6 +88,7 @@ def start(
         serve.write_text(f'#!/bin/sh\nexec "{sys.executable}" -P -m amanu "$@"\n')
         serve.chmod(0o755)
         settings = {"cmd": [str(serve), "serve"], "model": f"scripted:{script}", **setup}
+        settings = {name: value for name, value in settings.items() if value is not None}
         place = tmp_path_factory.mktemp("v")  # a socket's path is short
         editor = Neovim(nvim, place, folder, files, **settings)
         started.append(editor)
@@ -110,6 +117,21 @@ def edit(name: str, old: str, new: str) -> dict[str, Any]:
     return {"tool": "edit_file", "arguments": {"path": name, "old_text": old, "new_text": new}}
 
 
+@contextmanager
+def serving(service: Service) -> Generator[str]:
+    """That service, on a thread of its own; its URL."""
+    loop = asyncio.new_event_loop()
+    thread = threading.Thread(target=loop.run_forever)
+    thread.start()
+    try:
+        yield asyncio.run_coroutine_threadsafe(service.start(), loop).result()
+    finally:
+        asyncio.run_coroutine_threadsafe(service.stop(), loop).result()
+        loop.call_soon_threadsafe(loop.stop)
+        thread.join()
+        loop.close()
+
+
 STATE = "require('amanu.session').state"
 ENDED = f"{STATE} and {STATE}.lastTurn and {STATE}.lastTurn.reason"
 WAITS = "#vim.api.nvim_get_autocmds({ event = 'CmdwinLeave' }) > 0"
@@ -117,6 +139,81 @@ OPEN = "#require('amanu.hunks').all()"
 
 
 # The main job ----------------------------------------------------------------------------------------------------
+
+
+LINES = [f"line {n}" for n in range(1, 13)]
+PROPOSED = [{"line 2": "line two", "line 7": "line seven", "line 11": "line eleven"}.get(each, each) for each in LINES]
+
+
+@pytest.mark.parametrize("vendor", [Anthropic, Gemini])
+def test_the_main_job_with_a_vendor(
+    vendor: type[Service], start: Start, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Three hunks: one accepted, one edited and accepted, one refused, while the person writes in the same file."""
+    file = folder / "notes.txt"
+    file.write_text("\n".join(LINES) + "\n")
+    script: Script = [
+        Say(
+            thought="**Looking around**\n\nI read it first.",
+            text=["I read ", "it **first**."],
+            calls=[ToolUse("read_file", {"path": "notes.txt"})],
+            delay=0.02,
+        ),
+        Say(
+            text="Three changes.",
+            calls=[ToolUse("write_file", {"path": "notes.txt", "content": "\n".join(["of my own", *PROPOSED]) + "\n"})],
+        ),
+        Say(text="Two taken, one refused."),
+    ]
+    service = vendor(script)
+    with serving(service) as url:
+        if vendor is Anthropic:
+            monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-ant-test")
+            monkeypatch.setenv("ANTHROPIC_BASE_URL", url)
+        else:
+            monkeypatch.setenv("GEMINI_API_KEY", "AIza-t")
+            monkeypatch.setenv("GOOGLE_GEMINI_BASE_URL", url)
+        vim = start("notes.txt", model=None)
+        vim.keys("ggOof my own<Esc>")  # unsaved before, and after
+        mine = ["of my own", *LINES]
+        vim.keys(":Amanu<CR>")
+        vim.keys("Change three lines<C-s>")
+        vim.until(f"{STATE} and #{STATE}.approvals > 0")
+        assert "▸ Thought: Looking around\n" in vim.chat()
+        assert "I read it **first**.\n" in vim.chat()
+        vim.keys("<Esc><C-w>hgg]a")
+        assert vim.lua("return vim.api.nvim_win_get_cursor(0)[1]") == 3
+        assert vim.text().splitlines() == mine
+        vim.wait_for_answers()
+        vim.keys("<Space>aai")  # the person writes on at once: what was accepted waits
+        vim.until(WAITS)
+        assert vim.text().splitlines() == mine
+        vim.keys("<Esc>")
+        vim.until(f"{OPEN} == 2")
+        accepted = ["line two" if each == "line 2" else each for each in mine]
+        assert vim.text().splitlines() == accepted
+        vim.keys("]a<Space>ae")
+        vim.until("vim.api.nvim_buf_get_name(0):find('amanu://hunk')")
+        vim.keys("A (mine)<Esc>:w<CR>")
+        vim.until(f"{OPEN} == 1")
+        vim.until("not vim.api.nvim_buf_get_name(0):find('amanu://')")
+        vim.answer("eleven is enough")
+        vim.keys("]a<Space>ar")
+        vim.until(f"({ENDED}) == 'completed'")
+        expected = ["line seven (mine)" if each == "line 7" else each for each in accepted]
+        assert vim.text().splitlines() == expected
+        assert file.read_text() == "\n".join(LINES) + "\n"  # not saved before, so not saved now
+        vim.keys("Gonoted<Esc>")
+        for left in ([*expected, "noted"], expected, accepted, mine, LINES):
+            assert vim.text().splitlines() == left
+            vim.keys("u")
+        vim.keys("9<C-r>:w<CR>")
+        assert file.read_text() == "\n".join([*expected, "noted"]) + "\n"
+    assert len(service.requests) == 3
+    told = service.requests[2].body.decode()
+    assert "(mine)" in told and "eleven is enough" in told
+    assert "Two taken, one refused." in vim.chat()
+    assert not service.refused and not service.lint
 
 
 def test_prompt_stream_approval_hunks_and_undo(start: Start, folder: Path) -> None:
