@@ -136,6 +136,18 @@ STATE = "require('amanu.session').state"
 ENDED = f"{STATE} and {STATE}.lastTurn and {STATE}.lastTurn.reason"
 WAITS = "#vim.api.nvim_get_autocmds({ event = 'CmdwinLeave' }) > 0"
 OPEN = "#require('amanu.hunks').all()"
+CLOSED = """
+return vim.api.nvim_win_call(require("amanu.view").windows()[1], function()
+  local found = {}
+  for line = 1, vim.fn.line("$") do
+    if vim.fn.foldclosed(line) == line then
+      table.insert(found, vim.fn.getline(line))
+    end
+  end
+  return found
+end)
+"""
+"""The first lines of the chat's closed folds."""
 
 
 # The main job ----------------------------------------------------------------------------------------------------
@@ -240,6 +252,7 @@ def test_prompt_stream_approval_hunks_and_undo(start: Start, folder: Path) -> No
     assert "▸ Thought: Two mistakes\n│ **Two mistakes**\n│ \n│ both small\n" in chat
     assert "This fixes both:\n" in chat
     assert "● ? Edit shop.py · waits for your answer" in chat
+    assert "┆ answer: :Amanu /approve or <Space>ap" in chat
     assert "┆ -    return sum(item.price for item in items)" in chat
     assert vim.lua("return { vim.api.nvim_get_mode().mode:sub(1, 1), vim.bo.filetype }") == ["i", "amanu-prompt"]
     assert file.read_text() == SHOP
@@ -275,19 +288,12 @@ def test_prompt_stream_approval_hunks_and_undo(start: Start, folder: Path) -> No
     vim.answer("No, and say why", "not today")
     vim.keys(":Amanu /approve<CR>")
     vim.until(f"({ENDED}) == 'completed'")
-    assert "rejected by Neovim: not today" in vim.chat()
+    assert "rejected by you, in Neovim: not today" in vim.chat()
     assert vim.chat().rstrip().endswith("\n ● not a card<U+202E>, and `echo no` was not run.")
-    folds = (
-        "local view = require('amanu.view') return vim.api.nvim_win_call(view.windows()[1], function() local f = {} "
-    )
-    folds += (
-        "for l = 1, vim.fn.line('$') do local a = vim.fn.foldclosed(l) if a == l then f[#f + 1] = vim.fn.getline(l) "
-    )
-    folds += "end end return f end)"
-    assert vim.lua(folds) == [
+    assert vim.lua(CLOSED) == [
         "▸ Thought: Two mistakes",
         "● ✓ Edit shop.py (reviewed by you)",
-        "● ✓ Run echo checked (allowed by Neovim)",
+        "● ✓ Run echo checked (allowed by you, in Neovim)",
     ]
 
     vim.keys("gg/echo checked<CR>:Amanu /output<CR>")
@@ -331,6 +337,30 @@ def test_stop_steer_queue_and_what_sessions_can(start: Start, folder: Path) -> N
     vim.answer("scripted")
     vim.keys(":Amanu /model<CR>")
     vim.until("Asked[#Asked].prompt:find('^Model')")
+
+
+def test_a_reply_that_broke_off_leaves_nothing(start: Start, folder: Path) -> None:
+    (folder / "shop.py").write_text(SHOP)
+    read: dict[str, Any] = {"tool": "read_file", "arguments": {"path": "shop.py"}}
+    steps: list[dict[str, Any]] = [
+        {"thought": "First I read.", "calls": [read, read]},
+        {"error": "overloaded", "thought": "Now I think.", "text": "Said twice", "delay_ms": 50},
+    ]
+    vim = start("shop.py", steps=steps)
+    vim.keys(":Amanu look<CR>")
+    vim.until(f"{STATE} and {STATE}.retry")
+    assert "Said twice" not in vim.chat()
+    vim.until("require('amanu.view').status():find('attempt 2 in %d s: ')")
+    closed = ["▸ Thought", "● ✓ Read shop.py", "● ✓ Read shop.py"]
+    assert vim.lua(CLOSED) == closed
+    vim.keys("<C-w>lgg/Read<CR><C-w>h")  # the search opens a fold, and it stays open
+    vim.until(f"({ENDED}) == 'completed'")
+    assert vim.chat().count("Said twice") == 1
+    assert vim.lua(CLOSED) == [closed[0], closed[2], closed[0]]
+    assert vim.chat().startswith("## You\nlook\n\n▸ Thought\n│ First I read.\n")
+    assert vim.chat().rstrip().endswith("\nSaid twice")
+    vim.lua("require('amanu.session').changed()")  # drawn anew: as if it had just been opened
+    assert vim.lua(CLOSED) == [*closed, closed[0]]
 
 
 def test_a_selection_goes_along_and_files_complete(start: Start, folder: Path) -> None:

@@ -53,10 +53,9 @@ local function draw(view)
   fill(view.left, hunks.text(file, hunks.applied))
   fill(view.right, hunks.text(file, proposed))
   local open = #vim.tbl_filter(hunks.open, file.hunks)
-  local keys = config.now.keys
   local help = ("%s accept · %s reject · %s edit · %s %s hunks · q closes"):format(
-    keys.accept or "-", keys.reject or "-", keys.edit or "-", keys.previous or "-", keys.next or "-"
-  ) -- stylua: ignore
+    config.key("accept"), config.key("reject"), config.key("edit"), config.key("previous"), config.key("next")
+  ):gsub("%%", "%%%%") -- stylua: ignore
   for buffer, title in pairs({ [view.left] = "as it is", [view.right] = open .. " open %< · " .. help }) do
     for _, window in ipairs(vim.fn.win_findbuf(buffer)) do
       local name = visible.line(vim.fn.fnamemodify(view.path, ":."), 60)

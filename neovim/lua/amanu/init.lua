@@ -21,9 +21,10 @@ local function changed(event)
   if not event or kind == "proposalChanged" then
     require("amanu.review").refresh(event and event.proposal)
   end
-  if kind == "turnStarted" or kind == "turnEnded" or not event then
+  if not event or vim.list_contains({ "turnStarted", "turnEnded", "approvalRequested", "approvalResolved" }, kind) then
     require("amanu.prompt").head()
-  elseif kind == "approvalRequested" and not require("amanu.view").visible() then
+  end
+  if kind == "approvalRequested" and not require("amanu.view").visible() then
     require("amanu.say").aside("asks: " .. event.approval.title .. " (:Amanu /approve)")
   end
   vim.api.nvim_exec_autocmds("User", { pattern = "AmanuChanged", data = { state = state }, modeline = false })

@@ -31,7 +31,10 @@ local function head()
     return
   end
   local parts = vim.tbl_map(blocks.attachment, attachments)
-  if session.state and session.state.turn then
+  if session.state and #session.state.approvals > 0 then
+    local key = config.key("approve")
+    table.insert(parts, "? waits for your answer: /approve" .. (key ~= "" and ", or <Esc>" .. key or ""))
+  elseif session.state and session.state.turn then
     table.insert(parts, "a turn runs: what you send goes into it, <C-q> queues")
   else
     table.insert(parts, "<C-s> sends · @file · /help")

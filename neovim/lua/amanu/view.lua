@@ -89,6 +89,11 @@ end
 
 ---@param windows integer[]
 local function fold_all(windows)
+  for _, window in ipairs(windows) do
+    vim.api.nvim_win_call(window, function()
+      vim.cmd.normal({ "zE", bang = true }) -- folds of lines that were replaced are still there
+    end)
+  end
   for at = 1, #shown do
     fold_away(at, windows)
   end
@@ -146,6 +151,19 @@ local function render(id)
   end)
 end
 
+---@param id string
+local function take_out(id)
+  local at = place(id)
+  live[id] = nil
+  if at then
+    with_buffer(function(buffer)
+      local first = row(at)
+      vim.api.nvim_buf_set_lines(buffer, first, first + shown[at].count, true, {})
+      table.remove(shown, at)
+    end)
+  end
+end
+
 ---A delta of a thought or an answer: only its characters go in.
 ---@param event amanu.ItemDelta
 local function append(event)
@@ -185,8 +203,8 @@ M.status = status.line
 
 function M.head()
   for _, window in ipairs(M.windows()) do
-    local text = status.line():gsub("%%", "%%%%"):gsub(" · ", "%%< · ", 1) -- what is at stake stays when room is short
-    vim.wo[window].winbar = " Amanu · " .. text
+    local text = status.line(vim.api.nvim_win_get_width(window) - 10)
+    vim.wo[window].winbar = " Amanu · " .. text:gsub("%%", "%%%%")
   end
 end
 
@@ -211,8 +229,15 @@ function M.update(event)
     return
   end
   local kind = event and event.kind
-  if not event or kind == "itemsWithdrawn" or kind == "itemsReplaced" then
+  if not event then
     render_all()
+  elseif kind == "itemsWithdrawn" then
+    vim.tbl_map(take_out, event.itemIds)
+  elseif kind == "itemsReplaced" then
+    vim.tbl_map(take_out, event.withdrawn)
+    for _, item in ipairs(event.items) do
+      render(item.itemId)
+    end
   elseif kind == "itemDelta" then
     return append(event)
   elseif kind == "itemStarted" or kind == "itemChanged" or kind == "itemCompleted" then
@@ -234,6 +259,7 @@ local function make_buffer()
   vim.api.nvim_buf_set_name(M.buffer, "amanu://chat")
   vim.bo[M.buffer].filetype = "amanu"
   vim.bo[M.buffer].undolevels = -1
+  vim.bo[M.buffer].formatlistpat = [[^\([│┆]\|\s*\%([-*+]\|\d\+[.)]\)\)\s\+]]
   local function map(key, what, run)
     if key then
       vim.keymap.set("n", key, run, { buffer = M.buffer, desc = "Amanu: " .. what, nowait = true })
@@ -269,6 +295,8 @@ function M.show()
   for name, value in pairs({
     wrap = true,
     linebreak = true,
+    breakindent = true,
+    breakindentopt = "list:-1", -- long lines of lists, output and diffs stay below their text
     number = false,
     relativenumber = false,
     signcolumn = "no",
