@@ -33,14 +33,14 @@ local function head()
   local parts = vim.tbl_map(blocks.attachment, attachments)
   if session.state and #session.state.approvals > 0 then
     local key = config.key("approve")
-    table.insert(parts, "? waits for your answer: /approve" .. (key ~= "" and ", or <Esc>" .. key or ""))
+    table.insert(parts, "? answer it: /approve" .. (key ~= "" and " or <Esc>" .. key or ""))
   elseif session.state and session.state.turn then
     table.insert(parts, "a turn runs: what you send goes into it, <C-q> queues")
   else
     table.insert(parts, "<C-s> sends · @file · /help")
   end
   for _, window in ipairs(vim.fn.win_findbuf(M.buffer)) do
-    vim.wo[window].winbar = (" " .. table.concat(parts, " · ")):gsub("%%", "%%%%")
+    vim.wo[window].winbar = (" " .. table.concat(parts, " · ")):gsub("%%", "%%%%") .. "%<" -- cut at its end
   end
 end
 M.head = head

@@ -52,7 +52,7 @@ end
 ---@param open amanu.OpenHunk
 ---@param found boolean
 local function hint(open, found)
-  local text = ("  amanu %d/%d"):format(open.number, open.count)
+  local text = ("amanu %d/%d"):format(open.number, open.count)
   for _, name in ipairs({ "accept", "reject", "edit" }) do
     local key = config.key(name)
     text = text .. (key ~= "" and (" · %s %s"):format(key, name) or "")
