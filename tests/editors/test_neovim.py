@@ -148,6 +148,14 @@ return vim.api.nvim_win_call(require("amanu.view").windows()[1], function()
 end)
 """
 """The first lines of the chat's closed folds."""
+TAIL = """
+local space, found = vim.api.nvim_get_namespaces()["amanu.tail"], vim.empty_dict()
+for _, mark in ipairs(vim.api.nvim_buf_get_extmarks(require("amanu.view").buffer, space, 0, -1, { details = true })) do
+  found = vim.tbl_map(function(line) return line[1][1] end, mark[4].virt_lines)
+end
+return next(found) and found or vim.json.decode("[]")
+"""
+"""What is shown below the chat's text."""
 
 
 # The main job ----------------------------------------------------------------------------------------------------
@@ -315,9 +323,11 @@ def test_stop_steer_queue_and_what_sessions_can(start: Start, folder: Path) -> N
     vim.keys(":Amanu be brief<CR>")  # into the running turn
     vim.keys(":Amanu /queue and then?<CR>")
     vim.until(f"#{STATE}.queue == 1")
+    assert vim.lua(TAIL) == ["┆ queued: and then?", "┆ /unqueue takes one back"]
     vim.until(f"vim.iter({STATE}.items):any(function(item) return item.text == 'Brief.' end)")
     vim.until(f"#{STATE}.queue == 0 and {STATE}.turn")  # the queued one runs
     assert "## You, into the running turn\nbe brief" in vim.chat()
+    assert vim.lua(TAIL) == []
     vim.keys(":Amanu /stop<CR>")
     vim.until(f"({ENDED}) == 'cancelled'")
     vim.keys(":Amanu /mode plan<CR>")
@@ -378,6 +388,50 @@ def test_a_selection_goes_along_and_files_complete(start: Start, folder: Path) -
     vim.until("vim.fn.pumvisible() == 1 and vim.api.nvim_get_current_line() == 'see @shp'")
     vim.lua("vim.api.nvim_input('<C-n>')")
     vim.until("vim.api.nvim_get_current_line() == 'see @shop.py'")
+
+
+def test_commands_of_ones_own(start: Start, folder: Path) -> None:
+    commands = folder / ".amanu" / "commands"
+    commands.mkdir(parents=True)
+    (commands / "tidy.md").write_text("---\ndescription: Sweep it\nargument-hint: FILE\n---\nSweep $ARGUMENTS clean.")
+    steps: list[dict[str, Any]] = [
+        {"expect": "Sweep shop.py clean.", "text": "Swept."},
+        {"expect": "/etc/hosts", "text": "A path."},
+    ]
+    vim = start(steps=steps, trusted_roots=[str(folder)])
+    vim.keys(":Amanu /tidy shop.py<CR>")
+    vim.until(f"({ENDED}) == 'completed'")
+    assert "## You\n/tidy shop.py\n" in vim.chat()
+    assert vim.chat().rstrip().endswith("Swept.")
+    vim.keys(":Amanu /etc/hosts is what?<CR>")
+    vim.until(f"{STATE}.items[#{STATE}.items].text == 'A path.'")
+    vim.keys(":Amanu /nothing<CR>")
+    vim.until("vim.iter(Said):any(function(each) return each:find('/nothing is not a command') ~= nil end)")
+    assert vim.lua("return require('amanu.complete').command_line('/ti', 'Amanu /ti')") == ["/tidy"]
+    vim.lua("vim.api.nvim_echo = function(parts) table.insert(Said, parts[1][1]) end")
+    vim.keys(":Amanu /help<CR>")
+    vim.until("Said[2]")
+    assert "/tidy      FILE: Sweep it (of this workspace)\n" in vim.lua("return Said[2]")
+    vim.keys(":Amanu<CR>")
+    vim.lua("vim.api.nvim_input('/ti')")
+    vim.until("vim.fn.pumvisible() == 1 and vim.fn.complete_info().items[1].menu:find('Sweep')")
+    vim.keys("dying /of<Esc>")  # no list in the middle of a sentence
+    assert vim.lua("return vim.api.nvim_get_current_line()") == "/tidying /of"
+
+
+def test_an_unnamed_buffer(start: Start, folder: Path) -> None:
+    """Its lines can be shown; it is no file, and nobody writes to it."""
+    steps: list[dict[str, Any]] = [
+        {"expect": "a note", "text": "Seen.", "calls": [write("new.txt", "new\n")]},
+        {"text": "Done."},
+    ]
+    vim = start(steps=steps, mode="acceptEdits")
+    vim.keys("ia note<Esc>:%Amanu look<CR>")
+    vim.until(f"({ENDED}) == 'completed'")
+    assert "Seen." in vim.chat()
+    assert vim.text() == "a note"
+    assert vim.lua("return vim.bo.modified") is True
+    assert (folder / "new.txt").read_text() == "new\n"
 
 
 # Files ------------------------------------------------------------------------------------------------------------
@@ -595,6 +649,41 @@ def lean(value: Any, like: Any = None) -> Any:
     if isinstance(value, list):
         return [lean(each, None if like is None else like[at]) for at, each in enumerate(value)]  # pyright: ignore
     return value
+
+
+ITEMS: list[tuple[dict[str, Any], list[str]]] = [
+    (
+        {
+            "kind": "plan",
+            "entries": [
+                {"text": "read", "status": "completed"},
+                {"text": "write", "status": "inProgress"},
+                {"text": "run", "status": "pending"},
+            ],
+        },
+        ["● Plan", "┆ [x] read", "┆ [>] write", "┆ [ ] run", ""],
+    ),
+    ({"kind": "notice", "level": "warning", "text": "Slow.\nVery."}, ["┆ warning: Slow.", "┆ warning: Very.", ""]),
+    ({"kind": "answer", "text": "▸ mine\n\n┆ too"}, [" ▸ mine", "", " ┆ too", ""]),
+    (
+        {
+            "kind": "toolCall",
+            "itemId": "c",
+            "title": "Run ls",
+            "state": "rejected",
+            "output": "",
+            "error": "not run",
+            "decision": {"outcome": "rejected", "by": "person", "client": "Visual Studio Code", "reason": "no"},
+        },
+        ["● ✗ Run ls · rejected (rejected by you, in Visual Studio Code: no)", "┆ not run", ""],
+    ),
+]
+
+
+def test_how_items_are_drawn(start: Start) -> None:
+    draw = "return vim.tbl_map(function(i) return require('amanu.blocks').lines(i, { proposals = {} }) end, ...)"
+    drawn = start().lua(draw, [item for item, _ in ITEMS])
+    assert drawn == [lines for _, lines in ITEMS]
 
 
 def test_nothing_is_hidden(start: Start) -> None:

@@ -66,14 +66,16 @@ function M.command(given)
   wire()
   local session, prompt = require("amanu.session"), require("amanu.prompt")
   local text = vim.trim(given.args)
-  if vim.startswith(text, "/") then
-    return require("amanu.commands").run(text)
-  end
   local with = given.range > 0 and { selection(given.line1, given.line2) } or {}
-  if text ~= "" then
+  local function say_it()
     prompt.show()
     session.prompt(text, with)
-    return
+  end
+  if vim.startswith(text, "/") then
+    return require("amanu.commands").run(text, say_it)
+  end
+  if text ~= "" then
+    return say_it()
   end
   prompt.focus()
   session.connect(function() end)

@@ -208,6 +208,21 @@ function M.head()
   end
 end
 
+local TAIL = vim.api.nvim_create_namespace("amanu.tail")
+
+---What waits its turn, below everything else: no item yet, so no text of the buffer.
+local function tail()
+  vim.api.nvim_buf_clear_namespace(M.buffer, TAIL, 0, -1)
+  local lines = vim.tbl_map(function(prompt)
+    return { { "┆ queued: " .. visible.line(prompt.text, 120), "Comment" } }
+  end, session.state and session.state.queue or {})
+  if #lines > 0 then
+    table.insert(lines, { { "┆ /unqueue takes one back", "Comment" } })
+    local last = vim.api.nvim_buf_line_count(M.buffer) - 1
+    vim.api.nvim_buf_set_extmark(M.buffer, TAIL, last, 0, { virt_lines = lines, virt_lines_above = true })
+  end
+end
+
 local ticking = false
 
 ---Count the seconds to a retry.
@@ -249,6 +264,9 @@ function M.update(event)
     render(event.toolCallId)
   elseif kind == "proposalChanged" then
     vim.tbl_map(render, event.proposal.toolCallIds)
+  end
+  if not event or kind == "promptQueued" or kind == "promptUnqueued" then
+    tail()
   end
   M.head()
   tick()
