@@ -349,6 +349,55 @@ def test_stop_steer_queue_and_what_sessions_can(start: Start, folder: Path) -> N
     vim.until("Asked[#Asked].prompt:find('^Model')")
 
 
+def test_a_question_is_answered_for_longer(start: Start, folder: Path) -> None:
+    """For a scope, by a rule the person sees and changes; a rule that is none is asked about again."""
+    calls = [
+        {"tool": "run_shell_command", "arguments": {"command": f"echo {word}"}} for word in ("one", "two", "three")
+    ]
+    vim = start(steps=[{"calls": [*calls, *calls]}, {"text": "Ran."}])
+    vim.keys(":Amanu go<CR>")
+    scopes = [
+        ("Yes, for this turn", []),
+        ("Yes, for this workspace", ["run_shell_command("]),
+        ("Yes, for every workspace", []),
+    ]
+    for left, (scope, typed) in zip((6, 4, 2), scopes, strict=True):  # each rule settles two of them
+        vim.until(f"{STATE} and #{STATE}.approvals == ...", left)
+        vim.wait_for_answers()
+        command = vim.lua(f"return {STATE}.approvals[1].title").removeprefix("Run ")
+        vim.answer(scope, *typed, f"run_shell_command({command})")
+        vim.keys(":Amanu /approve<CR>")
+    vim.until(f"({ENDED}) == 'completed'")
+    assert vim.chat().count("(allowed by you, in Neovim)") == 3
+    asked = [each["prompt"] for each in vim.lua("return Asked") if "default" in each]
+    assert asked == [
+        "Allow for this turn by this rule: ",
+        "Allow for this workspace, from now on by this rule: ",
+        "Allow for this workspace, from now on by this rule: ",
+        "Allow for every workspace of yours, from now on by this rule: ",
+    ]
+    assert len(vim.lua("return Said")) == 1  # why the first text is no rule
+
+
+def test_decided_elsewhere(start: Start, folder: Path) -> None:
+    steps = [{"calls": [{"tool": "run_shell_command", "arguments": {"command": "echo one"}}]}, {"text": "Well."}]
+    vim = start(steps=steps)
+    vim.keys(":Amanu go<CR>")
+    vim.until(f"{STATE} and #{STATE}.approvals == 1")
+    other = start(steps=steps)
+    other.keys(":Amanu<CR>")
+    other.until(STATE)
+    other.wait_for_answers()
+    vim.lua("vim.ui.select = function(items, _, chosen) Later = function() chosen(items[1], 1) end end")
+    vim.keys(":Amanu /approve<CR>")  # the question stands open here
+    other.answer("No, and say why", "not that")
+    other.keys("<Esc>:Amanu /approve<CR>")
+    vim.until(f"({ENDED}) == 'completed'")
+    assert "rejected by you, in Neovim: not that" in vim.chat()
+    vim.lua("Later()")
+    assert vim.lua("return Said") == ["Amanu: that question is settled already"]
+
+
 def test_a_reply_that_broke_off_leaves_nothing(start: Start, folder: Path) -> None:
     (folder / "shop.py").write_text(SHOP)
     read: dict[str, Any] = {"tool": "read_file", "arguments": {"path": "shop.py"}}
@@ -434,6 +483,21 @@ def test_an_unnamed_buffer(start: Start, folder: Path) -> None:
     assert (folder / "new.txt").read_text() == "new\n"
 
 
+def test_chat_and_prompt_come_back(start: Start) -> None:
+    vim = start(steps=[{"text": "Here."}])
+    vim.keys(":Amanu hello<CR>")
+    vim.until(f"({ENDED}) == 'completed'")
+    for away in ("bdelete", "bwipeout", "close"):
+        for name in ("view", "prompt"):
+            vim.lua("vim.cmd.sbuffer(require('amanu.' .. ...).buffer)", name)
+            vim.lua("vim.cmd[...]({ bang = true })", away)
+        vim.keys(":Amanu<CR>")
+        vim.until("vim.bo.filetype == 'amanu-prompt'")
+        vim.keys("<Esc>")
+        assert vim.chat().rstrip().endswith("Here."), away
+        assert vim.lua("return require('amanu.view').visible()"), away
+
+
 # Files ------------------------------------------------------------------------------------------------------------
 
 
@@ -471,6 +535,9 @@ def test_a_person_types_meanwhile(start: Start, folder: Path) -> None:
     assert file.read_text() == "one\nTWO\nthree\n"
     vim.keys("u")
     assert vim.text() == "one\nTWO\nthree"
+    vim.keys("gg]a<Space>aa")  # as it was: now it fits again
+    vim.until(f"{OPEN} == 0")
+    assert vim.text() == "one\nTWO\nTHREE"
 
 
 def test_files_that_are_not_plain(start: Start, folder: Path) -> None:
