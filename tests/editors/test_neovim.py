@@ -211,7 +211,7 @@ def test_the_main_job_with_a_vendor(
         vim.keys("<Esc>")
         vim.until(f"{OPEN} == 2")
         accepted = ["line two" if each == "line 2" else each for each in mine]
-        assert vim.text().splitlines() == accepted
+        vim.until_text("\n".join(accepted))
         vim.keys("]a<Space>ae")
         vim.until("vim.api.nvim_buf_get_name(0):find('amanu://hunk')")
         vim.keys("A (mine)<Esc>:w<CR>")
@@ -356,7 +356,7 @@ def test_a_question_is_answered_for_longer(start: Start, folder: Path) -> None:
     ]
     vim = start(steps=[{"calls": [*calls, *calls]}, {"text": "Ran."}])
     vim.keys(":Amanu go<CR>")
-    scopes = [
+    scopes: list[tuple[str, list[str]]] = [
         ("Yes, for this turn", []),
         ("Yes, for this workspace", ["run_shell_command("]),
         ("Yes, for every workspace", []),
@@ -536,8 +536,7 @@ def test_a_person_types_meanwhile(start: Start, folder: Path) -> None:
     vim.keys("u")
     assert vim.text() == "one\nTWO\nthree"
     vim.keys("gg]a<Space>aa")  # as it was: now it fits again
-    vim.until(f"{OPEN} == 0")
-    assert vim.text() == "one\nTWO\nTHREE"
+    vim.until_text("one\nTWO\nTHREE")
 
 
 def test_files_that_are_not_plain(start: Start, folder: Path) -> None:
