@@ -6,7 +6,7 @@ SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .NOTPARALLEL:
 .DEFAULT_GOAL := setup
-.PHONY: setup demo test test-vscode check bench soak vsix generate format lock clean
+.PHONY: setup demo test test-vscode test-neovim-versions check bench soak vsix generate format lock clean
 
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
@@ -34,6 +34,9 @@ test-vscode: vsix .tools/vscode/.installed .tools/wheelhouse/.installed  ## of t
 	@.ci/vscode/chromium
 	@AMANU_VSCODE="$(CURDIR)/.tools/vscode" AMANU_WHEELHOUSE="$(CURDIR)/.tools/wheelhouse" \
 	  PYTHONPATH="$(CURDIR)/.tools/playwright" $(BIN)/python -m pytest -q -rfEs tests/editors/test_vscode*.py
+
+test-neovim-versions: setup  ## the Neovim tests with 0.10, 0.11 and 0.12; a version that cannot be had is skipped
+	@.ci/neovim/test
 
 check: setup .tools/typescript/.installed $(EXTENSION)  ## formatting, lints, types, layers, generated files
 	@$(BIN)/ruff format --check --quiet . || { echo "run: make format"; exit 1; }

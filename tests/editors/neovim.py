@@ -133,6 +133,10 @@ class Neovim:
         """The current buffer, lines joined by line feeds."""
         return self.lua("return table.concat(vim.api.nvim_buf_get_lines(0, 0, -1, true), '\\n')")
 
+    def until_text(self, text: str) -> None:
+        """Wait until the current buffer holds it: a hunk counts as accepted a moment before it is there."""
+        self.until("table.concat(vim.api.nvim_buf_get_lines(0, 0, -1, true), '\\n') == ...", text)
+
     def answer(self, *answers: str) -> None:
         """What the person will choose and type at the next questions of `vim.ui`."""
         self.lua("vim.list_extend(Answers, {...})", *answers)

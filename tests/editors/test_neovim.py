@@ -1,5 +1,9 @@
-"""The plugin in a real Neovim, against a real daemon with the scripted model."""
+"""The plugin in a real Neovim, against a real daemon: with a scripted model, and the main job with both vendors' SDKs.
 
+`AMANU_NVIM=/path/to/nvim` tests that Neovim; `make test-neovim-versions` goes through the versions that are supported.
+"""
+
+import asyncio
 import json
 import os
 import random
@@ -7,7 +11,9 @@ import signal
 import socket
 import struct
 import sys
-from collections.abc import Callable, Iterator
+import threading
+from collections.abc import Callable, Generator, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +24,9 @@ from amanu.sockets import socket_path
 from amanu.tools.visible import visible
 from editors.neovim import Neovim
 from needs import needs
+from strict.anthropic import Anthropic
+from strict.gemini import Gemini
+from strict.http import Say, Script, Service, ToolUse
 
 FIXTURES = sorted((Path(__file__).parents[2] / "protocol" / "fixtures").glob("*.json"))
 SHOP = """\
@@ -69,7 +78,7 @@ def start(
 ) -> Iterator[Start]:
     """Starts Neovim in `folder` with a script for its model; afterwards it is gone."""
     monkeypatch.setenv("AMANU_HOME", str(home))
-    nvim = needs("nvim")
+    nvim = os.environ.get("AMANU_NVIM") or needs("nvim")
     started: list[Neovim] = []
 
     def begin(*files: str, steps: list[dict[str, Any]] | None = None, **setup: Any) -> Neovim:
@@ -79,6 +88,7 @@ def start(
         serve.write_text(f'#!/bin/sh\nexec "{sys.executable}" -P -m amanu "$@"\n')
         serve.chmod(0o755)
         settings = {"cmd": [str(serve), "serve"], "model": f"scripted:{script}", **setup}
+        settings = {name: value for name, value in settings.items() if value is not None}
         place = tmp_path_factory.mktemp("v")  # a socket's path is short
         editor = Neovim(nvim, place, folder, files, **settings)
         started.append(editor)
@@ -107,13 +117,123 @@ def edit(name: str, old: str, new: str) -> dict[str, Any]:
     return {"tool": "edit_file", "arguments": {"path": name, "old_text": old, "new_text": new}}
 
 
+@contextmanager
+def serving(service: Service) -> Generator[str]:
+    """That service, on a thread of its own; its URL."""
+    loop = asyncio.new_event_loop()
+    thread = threading.Thread(target=loop.run_forever)
+    thread.start()
+    try:
+        yield asyncio.run_coroutine_threadsafe(service.start(), loop).result()
+    finally:
+        asyncio.run_coroutine_threadsafe(service.stop(), loop).result()
+        loop.call_soon_threadsafe(loop.stop)
+        thread.join()
+        loop.close()
+
+
 STATE = "require('amanu.session').state"
 ENDED = f"{STATE} and {STATE}.lastTurn and {STATE}.lastTurn.reason"
 WAITS = "#vim.api.nvim_get_autocmds({ event = 'CmdwinLeave' }) > 0"
 OPEN = "#require('amanu.hunks').all()"
+CLOSED = """
+return vim.api.nvim_win_call(require("amanu.view").windows()[1], function()
+  local found = {}
+  for line = 1, vim.fn.line("$") do
+    if vim.fn.foldclosed(line) == line then
+      table.insert(found, vim.fn.getline(line))
+    end
+  end
+  return found
+end)
+"""
+"""The first lines of the chat's closed folds."""
+TAIL = """
+local space, found = vim.api.nvim_get_namespaces()["amanu.tail"], vim.empty_dict()
+for _, mark in ipairs(vim.api.nvim_buf_get_extmarks(require("amanu.view").buffer, space, 0, -1, { details = true })) do
+  found = vim.tbl_map(function(line) return line[1][1] end, mark[4].virt_lines)
+end
+return next(found) and found or vim.json.decode("[]")
+"""
+"""What is shown below the chat's text."""
 
 
 # The main job ----------------------------------------------------------------------------------------------------
+
+
+LINES = [f"line {n}" for n in range(1, 13)]
+PROPOSED = [{"line 2": "line two", "line 7": "line seven", "line 11": "line eleven"}.get(each, each) for each in LINES]
+
+
+@pytest.mark.parametrize("vendor", [Anthropic, Gemini])
+def test_the_main_job_with_a_vendor(
+    vendor: type[Service], start: Start, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Three hunks: one accepted, one edited and accepted, one refused, while the person writes in the same file."""
+    file = folder / "notes.txt"
+    file.write_text("\n".join(LINES) + "\n")
+    script: Script = [
+        Say(
+            thought="**Looking around**\n\nI read it first.",
+            text=["I read ", "it **first**."],
+            calls=[ToolUse("read_file", {"path": "notes.txt"})],
+            delay=0.02,
+        ),
+        Say(
+            text="Three changes.",
+            calls=[ToolUse("write_file", {"path": "notes.txt", "content": "\n".join(["of my own", *PROPOSED]) + "\n"})],
+        ),
+        Say(text="Two taken, one refused."),
+    ]
+    service = vendor(script)
+    with serving(service) as url:
+        if vendor is Anthropic:
+            monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-ant-test")
+            monkeypatch.setenv("ANTHROPIC_BASE_URL", url)
+        else:
+            monkeypatch.setenv("GEMINI_API_KEY", "AIza-t")
+            monkeypatch.setenv("GOOGLE_GEMINI_BASE_URL", url)
+        vim = start("notes.txt", model=None)
+        vim.keys("ggOof my own<Esc>")  # unsaved before, and after
+        mine = ["of my own", *LINES]
+        vim.keys(":Amanu<CR>")
+        vim.keys("Change three lines<C-s>")
+        vim.until(f"{STATE} and #{STATE}.approvals > 0")
+        assert "▸ Thought: Looking around\n" in vim.chat()
+        assert "I read it **first**.\n" in vim.chat()
+        vim.keys("<Esc><C-w>hgg]a")
+        assert vim.lua("return vim.api.nvim_win_get_cursor(0)[1]") == 3
+        assert vim.text().splitlines() == mine
+        vim.wait_for_answers()
+        vim.keys("<Space>aai")  # the person writes on at once: what was accepted waits
+        vim.until(WAITS)
+        assert vim.text().splitlines() == mine
+        vim.keys("<Esc>")
+        vim.until(f"{OPEN} == 2")
+        accepted = ["line two" if each == "line 2" else each for each in mine]
+        vim.until_text("\n".join(accepted))
+        vim.keys("]a<Space>ae")
+        vim.until("vim.api.nvim_buf_get_name(0):find('amanu://hunk')")
+        vim.keys("A (mine)<Esc>:w<CR>")
+        vim.until(f"{OPEN} == 1")
+        vim.until("not vim.api.nvim_buf_get_name(0):find('amanu://')")
+        vim.answer("eleven is enough")
+        vim.keys("]a<Space>ar")
+        vim.until(f"({ENDED}) == 'completed'")
+        expected = ["line seven (mine)" if each == "line 7" else each for each in accepted]
+        assert vim.text().splitlines() == expected
+        assert file.read_text() == "\n".join(LINES) + "\n"  # not saved before, so not saved now
+        vim.keys("Gonoted<Esc>")
+        for left in ([*expected, "noted"], expected, accepted, mine, LINES):
+            assert vim.text().splitlines() == left
+            vim.keys("u")
+        vim.keys("9<C-r>:w<CR>")
+        assert file.read_text() == "\n".join([*expected, "noted"]) + "\n"
+    assert len(service.requests) == 3
+    told = service.requests[2].body.decode()
+    assert "(mine)" in told and "eleven is enough" in told
+    assert "Two taken, one refused." in vim.chat()
+    assert not service.refused and not service.lint
 
 
 def test_prompt_stream_approval_hunks_and_undo(start: Start, folder: Path) -> None:
@@ -140,6 +260,7 @@ def test_prompt_stream_approval_hunks_and_undo(start: Start, folder: Path) -> No
     assert "▸ Thought: Two mistakes\n│ **Two mistakes**\n│ \n│ both small\n" in chat
     assert "This fixes both:\n" in chat
     assert "● ? Edit shop.py · waits for your answer" in chat
+    assert "┆ answer: :Amanu /approve or <Space>ap" in chat
     assert "┆ -    return sum(item.price for item in items)" in chat
     assert vim.lua("return { vim.api.nvim_get_mode().mode:sub(1, 1), vim.bo.filetype }") == ["i", "amanu-prompt"]
     assert file.read_text() == SHOP
@@ -175,19 +296,12 @@ def test_prompt_stream_approval_hunks_and_undo(start: Start, folder: Path) -> No
     vim.answer("No, and say why", "not today")
     vim.keys(":Amanu /approve<CR>")
     vim.until(f"({ENDED}) == 'completed'")
-    assert "rejected by Neovim: not today" in vim.chat()
+    assert "rejected by you, in Neovim: not today" in vim.chat()
     assert vim.chat().rstrip().endswith("\n ● not a card<U+202E>, and `echo no` was not run.")
-    folds = (
-        "local view = require('amanu.view') return vim.api.nvim_win_call(view.windows()[1], function() local f = {} "
-    )
-    folds += (
-        "for l = 1, vim.fn.line('$') do local a = vim.fn.foldclosed(l) if a == l then f[#f + 1] = vim.fn.getline(l) "
-    )
-    folds += "end end return f end)"
-    assert vim.lua(folds) == [
+    assert vim.lua(CLOSED) == [
         "▸ Thought: Two mistakes",
         "● ✓ Edit shop.py (reviewed by you)",
-        "● ✓ Run echo checked (allowed by Neovim)",
+        "● ✓ Run echo checked (allowed by you, in Neovim)",
     ]
 
     vim.keys("gg/echo checked<CR>:Amanu /output<CR>")
@@ -209,9 +323,11 @@ def test_stop_steer_queue_and_what_sessions_can(start: Start, folder: Path) -> N
     vim.keys(":Amanu be brief<CR>")  # into the running turn
     vim.keys(":Amanu /queue and then?<CR>")
     vim.until(f"#{STATE}.queue == 1")
+    assert vim.lua(TAIL) == ["┆ queued: and then?", "┆ /unqueue takes one back"]
     vim.until(f"vim.iter({STATE}.items):any(function(item) return item.text == 'Brief.' end)")
     vim.until(f"#{STATE}.queue == 0 and {STATE}.turn")  # the queued one runs
     assert "## You, into the running turn\nbe brief" in vim.chat()
+    assert vim.lua(TAIL) == []
     vim.keys(":Amanu /stop<CR>")
     vim.until(f"({ENDED}) == 'cancelled'")
     vim.keys(":Amanu /mode plan<CR>")
@@ -233,6 +349,79 @@ def test_stop_steer_queue_and_what_sessions_can(start: Start, folder: Path) -> N
     vim.until("Asked[#Asked].prompt:find('^Model')")
 
 
+def test_a_question_is_answered_for_longer(start: Start, folder: Path) -> None:
+    """For a scope, by a rule the person sees and changes; a rule that is none is asked about again."""
+    calls = [
+        {"tool": "run_shell_command", "arguments": {"command": f"echo {word}"}} for word in ("one", "two", "three")
+    ]
+    vim = start(steps=[{"calls": [*calls, *calls]}, {"text": "Ran."}])
+    vim.keys(":Amanu go<CR>")
+    scopes: list[tuple[str, list[str]]] = [
+        ("Yes, for this turn", []),
+        ("Yes, for this workspace", ["run_shell_command("]),
+        ("Yes, for every workspace", []),
+    ]
+    for left, (scope, typed) in zip((6, 4, 2), scopes, strict=True):  # each rule settles two of them
+        vim.until(f"{STATE} and #{STATE}.approvals == ...", left)
+        vim.wait_for_answers()
+        command = vim.lua(f"return {STATE}.approvals[1].title").removeprefix("Run ")
+        vim.answer(scope, *typed, f"run_shell_command({command})")
+        vim.keys(":Amanu /approve<CR>")
+    vim.until(f"({ENDED}) == 'completed'")
+    assert vim.chat().count("(allowed by you, in Neovim)") == 3
+    asked = [each["prompt"] for each in vim.lua("return Asked") if "default" in each]
+    assert asked == [
+        "Allow for this turn by this rule: ",
+        "Allow for this workspace, from now on by this rule: ",
+        "Allow for this workspace, from now on by this rule: ",
+        "Allow for every workspace of yours, from now on by this rule: ",
+    ]
+    assert len(vim.lua("return Said")) == 1  # why the first text is no rule
+
+
+def test_decided_elsewhere(start: Start, folder: Path) -> None:
+    steps = [{"calls": [{"tool": "run_shell_command", "arguments": {"command": "echo one"}}]}, {"text": "Well."}]
+    vim = start(steps=steps)
+    vim.keys(":Amanu go<CR>")
+    vim.until(f"{STATE} and #{STATE}.approvals == 1")
+    other = start(steps=steps)
+    other.keys(":Amanu<CR>")
+    other.until(STATE)
+    other.wait_for_answers()
+    vim.lua("vim.ui.select = function(items, _, chosen) Later = function() chosen(items[1], 1) end end")
+    vim.keys(":Amanu /approve<CR>")  # the question stands open here
+    other.answer("No, and say why", "not that")
+    other.keys("<Esc>:Amanu /approve<CR>")
+    vim.until(f"({ENDED}) == 'completed'")
+    assert "rejected by you, in Neovim: not that" in vim.chat()
+    vim.lua("Later()")
+    assert vim.lua("return Said") == ["Amanu: that question is settled already"]
+
+
+def test_a_reply_that_broke_off_leaves_nothing(start: Start, folder: Path) -> None:
+    (folder / "shop.py").write_text(SHOP)
+    read: dict[str, Any] = {"tool": "read_file", "arguments": {"path": "shop.py"}}
+    steps: list[dict[str, Any]] = [
+        {"thought": "First I read.", "calls": [read, read]},
+        {"error": "overloaded", "thought": "Now I think.", "text": "Said twice", "delay_ms": 50},
+    ]
+    vim = start("shop.py", steps=steps)
+    vim.keys(":Amanu look<CR>")
+    vim.until(f"{STATE} and {STATE}.retry")
+    assert "Said twice" not in vim.chat()
+    vim.until("require('amanu.view').status():find('attempt 2 in %d s: ')")
+    closed = ["▸ Thought", "● ✓ Read shop.py", "● ✓ Read shop.py"]
+    assert vim.lua(CLOSED) == closed
+    vim.keys("<C-w>lgg/Read<CR><C-w>h")  # the search opens a fold, and it stays open
+    vim.until(f"({ENDED}) == 'completed'")
+    assert vim.chat().count("Said twice") == 1
+    assert vim.lua(CLOSED) == [closed[0], closed[2], closed[0]]
+    assert vim.chat().startswith("## You\nlook\n\n▸ Thought\n│ First I read.\n")
+    assert vim.chat().rstrip().endswith("\nSaid twice")
+    vim.lua("require('amanu.session').changed()")  # drawn anew: as if it had just been opened
+    assert vim.lua(CLOSED) == [*closed, closed[0]]
+
+
 def test_a_selection_goes_along_and_files_complete(start: Start, folder: Path) -> None:
     (folder / "shop.py").write_text(SHOP)
     (folder / "with blank.txt").write_text("x")
@@ -248,6 +437,65 @@ def test_a_selection_goes_along_and_files_complete(start: Start, folder: Path) -
     vim.until("vim.fn.pumvisible() == 1 and vim.api.nvim_get_current_line() == 'see @shp'")
     vim.lua("vim.api.nvim_input('<C-n>')")
     vim.until("vim.api.nvim_get_current_line() == 'see @shop.py'")
+
+
+def test_commands_of_ones_own(start: Start, folder: Path) -> None:
+    commands = folder / ".amanu" / "commands"
+    commands.mkdir(parents=True)
+    (commands / "tidy.md").write_text("---\ndescription: Sweep it\nargument-hint: FILE\n---\nSweep $ARGUMENTS clean.")
+    steps: list[dict[str, Any]] = [
+        {"expect": "Sweep shop.py clean.", "text": "Swept."},
+        {"expect": "/etc/hosts", "text": "A path."},
+    ]
+    vim = start(steps=steps, trusted_roots=[str(folder)])
+    vim.keys(":Amanu /tidy shop.py<CR>")
+    vim.until(f"({ENDED}) == 'completed'")
+    assert "## You\n/tidy shop.py\n" in vim.chat()
+    assert vim.chat().rstrip().endswith("Swept.")
+    vim.keys(":Amanu /etc/hosts is what?<CR>")
+    vim.until(f"{STATE}.items[#{STATE}.items].text == 'A path.'")
+    vim.keys(":Amanu /nothing<CR>")
+    vim.until("vim.iter(Said):any(function(each) return each:find('/nothing is not a command') ~= nil end)")
+    assert vim.lua("return require('amanu.complete').command_line('/ti', 'Amanu /ti')") == ["/tidy"]
+    vim.lua("vim.api.nvim_echo = function(parts) table.insert(Said, parts[1][1]) end")
+    vim.keys(":Amanu /help<CR>")
+    vim.until("Said[2]")
+    assert "/tidy      FILE: Sweep it (of this workspace)\n" in vim.lua("return Said[2]")
+    vim.keys(":Amanu<CR>")
+    vim.lua("vim.api.nvim_input('/ti')")
+    vim.until("vim.fn.pumvisible() == 1 and vim.fn.complete_info().items[1].menu:find('Sweep')")
+    vim.keys("dying /of<Esc>")  # no list in the middle of a sentence
+    assert vim.lua("return vim.api.nvim_get_current_line()") == "/tidying /of"
+
+
+def test_an_unnamed_buffer(start: Start, folder: Path) -> None:
+    """Its lines can be shown; it is no file, and nobody writes to it."""
+    steps: list[dict[str, Any]] = [
+        {"expect": "a note", "text": "Seen.", "calls": [write("new.txt", "new\n")]},
+        {"text": "Done."},
+    ]
+    vim = start(steps=steps, mode="acceptEdits")
+    vim.keys("ia note<Esc>:%Amanu look<CR>")
+    vim.until(f"({ENDED}) == 'completed'")
+    assert "Seen." in vim.chat()
+    assert vim.text() == "a note"
+    assert vim.lua("return vim.bo.modified") is True
+    assert (folder / "new.txt").read_text() == "new\n"
+
+
+def test_chat_and_prompt_come_back(start: Start) -> None:
+    vim = start(steps=[{"text": "Here."}])
+    vim.keys(":Amanu hello<CR>")
+    vim.until(f"({ENDED}) == 'completed'")
+    for away in ("bdelete", "bwipeout", "close"):
+        for name in ("view", "prompt"):
+            vim.lua("vim.cmd.sbuffer(require('amanu.' .. ...).buffer)", name)
+            vim.lua("vim.cmd[...]({ bang = true })", away)
+        vim.keys(":Amanu<CR>")
+        vim.until("vim.bo.filetype == 'amanu-prompt'")
+        vim.keys("<Esc>")
+        assert vim.chat().rstrip().endswith("Here."), away
+        assert vim.lua("return require('amanu.view').visible()"), away
 
 
 # Files ------------------------------------------------------------------------------------------------------------
@@ -287,6 +535,8 @@ def test_a_person_types_meanwhile(start: Start, folder: Path) -> None:
     assert file.read_text() == "one\nTWO\nthree\n"
     vim.keys("u")
     assert vim.text() == "one\nTWO\nthree"
+    vim.keys("gg]a<Space>aa")  # as it was: now it fits again
+    vim.until_text("one\nTWO\nTHREE")
 
 
 def test_files_that_are_not_plain(start: Start, folder: Path) -> None:
@@ -465,6 +715,41 @@ def lean(value: Any, like: Any = None) -> Any:
     if isinstance(value, list):
         return [lean(each, None if like is None else like[at]) for at, each in enumerate(value)]  # pyright: ignore
     return value
+
+
+ITEMS: list[tuple[dict[str, Any], list[str]]] = [
+    (
+        {
+            "kind": "plan",
+            "entries": [
+                {"text": "read", "status": "completed"},
+                {"text": "write", "status": "inProgress"},
+                {"text": "run", "status": "pending"},
+            ],
+        },
+        ["● Plan", "┆ [x] read", "┆ [>] write", "┆ [ ] run", ""],
+    ),
+    ({"kind": "notice", "level": "warning", "text": "Slow.\nVery."}, ["┆ warning: Slow.", "┆ warning: Very.", ""]),
+    ({"kind": "answer", "text": "▸ mine\n\n┆ too"}, [" ▸ mine", "", " ┆ too", ""]),
+    (
+        {
+            "kind": "toolCall",
+            "itemId": "c",
+            "title": "Run ls",
+            "state": "rejected",
+            "output": "",
+            "error": "not run",
+            "decision": {"outcome": "rejected", "by": "person", "client": "Visual Studio Code", "reason": "no"},
+        },
+        ["● ✗ Run ls · rejected (rejected by you, in Visual Studio Code: no)", "┆ not run", ""],
+    ),
+]
+
+
+def test_how_items_are_drawn(start: Start) -> None:
+    draw = "return vim.tbl_map(function(i) return require('amanu.blocks').lines(i, { proposals = {} }) end, ...)"
+    drawn = start().lua(draw, [item for item, _ in ITEMS])
+    assert drawn == [lines for _, lines in ITEMS]
 
 
 def test_nothing_is_hidden(start: Start) -> None:

@@ -105,7 +105,8 @@ local function decided(item)
   if not decision then
     return ""
   end
-  local by = decision.by == "person" and visible.line(decision.client or "you") or "rule " .. visible.line(decision.rule or "")
+  local where = decision.client and decision.client ~= "" and ", in " .. visible.line(decision.client) or ""
+  local by = decision.by == "person" and "you" .. where or "rule " .. visible.line(decision.rule or "")
   if decision.outcome == "allowed" and decision.by == "rule" then
     return "" -- what a mode allows is no news
   end
@@ -148,8 +149,8 @@ local of = {
             add(lines, "┆", approval.detail)
           end
           table.insert(lines, "┆ asked because: " .. visible.line(approval.rule))
-          local key = config.now.keys.approve
-          table.insert(lines, "┆ answer: :Amanu /approve" .. (key and " or " .. key or ""))
+          local key = config.key("approve")
+          table.insert(lines, "┆ answer: :Amanu /approve" .. (key ~= "" and " or " .. key or ""))
         end
       end
     elseif item.state == "executing" then

@@ -2,6 +2,7 @@
 
 local apply = require("amanu.apply")
 local config = require("amanu.config")
+local null = require("amanu.null")
 local protocol = require("amanu.protocol")
 
 local M = {}
@@ -213,6 +214,11 @@ function M.start(root, done)
       end,
     },
   }
+  for method, handler in pairs(settings.handlers) do
+    settings.handlers[method] = function(fault, params, ...)
+      return handler(fault, null.drop(params), ...)
+    end
+  end
   if vim.fn.has("nvim-0.11") == 1 then
     M.id = vim.lsp.start(settings, { attach = false })
   else
@@ -234,6 +240,7 @@ function M.request(method, params, done)
     return done("the daemon is not connected", nil, "disconnected")
   end
   local function handler(fault, result)
+    fault, result = null.drop(fault), null.drop(result)
     if fault then
       local hint = vim.tbl_get(fault, "data", "hint")
       return done(fault.message .. (hint and " " .. hint or ""), nil, vim.tbl_get(fault, "data", "kind"))

@@ -1,7 +1,10 @@
 ---The commands of the prompt and of `:Amanu`: the words of `amanu chat`, and a few of the editor.
 
-local session = require("amanu.session")
+local client = require("amanu.client")
+local methods = require("amanu.protocol").methods
 local say = require("amanu.say")
+local session = require("amanu.session")
+local visible = require("amanu.visible")
 
 local M = {}
 
@@ -33,30 +36,88 @@ M.all = {
 } -- stylua: ignore
 M.all["/cancel"] = M.all["/stop"]
 
-function M.help()
-  local names = vim.tbl_keys(M.all)
-  table.sort(names)
-  local lines = vim.tbl_map(function(name)
-    return ("%-10s %s"):format(name, M.all[name].what)
-  end, names)
-  vim.api.nvim_echo({ { table.concat(lines, "\n") .. "\n:help amanu says more" } }, false, {})
+---@type amanu.Command[] What the daemon knows besides: a prompt that begins with one is said, and means something there.
+M.theirs = {}
+
+---Ask what there is now: they are files, which come and go.
+---@param done? fun()
+function M.fetch(done)
+  local params = { sessionId = session.state and session.state.sessionId }
+  client.request(methods.command_list, params, function(why, result)
+    M.theirs = not why and result.commands or M.theirs
+    if done then
+      done()
+    end
+  end)
 end
 
+---@return { name: string, what: string }[]
+function M.list()
+  local found = {}
+  for name, command in pairs(M.all) do
+    table.insert(found, { name = name, what = command.what })
+  end
+  for _, each in ipairs(M.theirs) do
+    local name = "/" .. each.name
+    if not M.all[name] then
+      local hint = each.argumentHint ~= "" and visible.line(each.argumentHint, 30) .. ": " or ""
+      local whose = each.source == "workspace" and " (of this workspace)" or each.source == "user" and " (yours)" or ""
+      table.insert(found, { name = name, what = hint .. visible.line(each.description, 60) .. whose })
+    end
+  end
+  table.sort(found, function(one, other)
+    return one.name < other.name
+  end)
+  return found
+end
+
+function M.help()
+  M.fetch(function()
+    local lines = vim.tbl_map(function(each)
+      return ("%-10s %s"):format(each.name, each.what)
+    end, M.list())
+    vim.api.nvim_echo({ { table.concat(lines, "\n") .. "\n:help amanu says more" } }, false, {})
+  end)
+end
+
+---Run one of ours, or have a prompt said that begins with one of the daemon's.
 ---@param line string
-function M.run(line)
+---@param say_it fun()
+---@param give_back? fun() It was neither.
+function M.run(line, say_it, give_back)
   local word, rest = line:match("^(%S+)%s*(.*)$")
   local command = M.all[word]
-  if not command then
-    return say.error(word .. " is not a command; /help lists them")
+  if command then
+    local function go()
+      command.run(vim.trim(rest))
+    end
+    if session.state or word == "/help" or word == "/hide" then
+      return go()
+    end
+    return session.connect(go)
+  elseif not word:find("^/[%w_-]+$") then
+    return say_it() -- a path, most likely
   end
-  local function go()
-    command.run(vim.trim(rest))
+  local function look()
+    M.fetch(function()
+      for _, each in ipairs(M.theirs) do
+        if "/" .. each.name == word then
+          return say_it()
+        end
+      end
+      say.error(word .. " is not a command; /help lists them")
+      if give_back then
+        give_back()
+      end
+    end)
   end
-  if session.state or word == "/help" or word == "/hide" then
-    return go()
-  end
-  session.connect(go)
+  session.connect(function()
+    if session.state then
+      look()
+    else
+      session.create(look) -- a workspace's commands are its sessions'
+    end
+  end)
 end
-
 
 return M

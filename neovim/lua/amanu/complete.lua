@@ -63,13 +63,11 @@ local function mentions(base)
 end
 
 ---@param base string
----@return string[]
+---@return { name: string, what: string }[]
 local function commands(base)
-  local names = vim.tbl_filter(function(name)
-    return vim.startswith(name, base)
-  end, vim.tbl_keys(require("amanu.commands").all))
-  table.sort(names)
-  return names
+  return vim.tbl_filter(function(each)
+    return vim.startswith(each.name, base)
+  end, require("amanu.commands").list())
 end
 
 ---'omnifunc' of the prompt.
@@ -81,8 +79,13 @@ function M.omni(find_start, base)
     local at = before:find('@"?[^%s@]*$') or before:find("^/%S*$")
     return at and at - 1 or -3
   end
-  local words = vim.startswith(base, "/") and commands(base) or mentions(base:sub(2))
-  return { words = words, refresh = "always" }
+  if vim.startswith(base, "/") then
+    local words = vim.tbl_map(function(each)
+      return { word = each.name, menu = each.what }
+    end, commands(base))
+    return { words = words, refresh = "always" }
+  end
+  return { words = mentions(base:sub(2)), refresh = "always" }
 end
 
 ---For `:Amanu`.
@@ -93,7 +96,9 @@ function M.command_line(lead, line)
   if vim.startswith(lead, "@") then
     return mentions(lead:sub(2))
   elseif vim.startswith(lead, "/") or line:find("Amanu%s+$") then
-    return commands(lead)
+    return vim.tbl_map(function(each)
+      return each.name
+    end, commands(lead))
   end
   return {}
 end

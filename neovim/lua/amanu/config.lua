@@ -49,4 +49,14 @@ function M.set(options)
   M.now = vim.tbl_deep_extend("force", vim.deepcopy(defaults), options or {})
 end
 
+---A key as the person has to press it: with their own leader. "" if they want none.
+---@param name string Of `keys`.
+---@return string
+function M.key(name)
+  return ((M.now.keys[name] or ""):gsub("<(%a+)>", function(word)
+    word = word:lower()
+    return (word == "leader" or word == "localleader") and vim.fn.keytrans(vim.g["map" .. word] or "\\") or nil
+  end))
+end
+
 return M

@@ -53,11 +53,10 @@ local function draw(view)
   fill(view.left, hunks.text(file, hunks.applied))
   fill(view.right, hunks.text(file, proposed))
   local open = #vim.tbl_filter(hunks.open, file.hunks)
-  local keys = config.now.keys
   local help = ("%s accept · %s reject · %s edit · %s %s hunks · q closes"):format(
-    keys.accept or "-", keys.reject or "-", keys.edit or "-", keys.previous or "-", keys.next or "-"
-  ) -- stylua: ignore
-  for buffer, title in pairs({ [view.left] = "as it is", [view.right] = open .. " open %< · " .. help }) do
+    config.key("accept"), config.key("reject"), config.key("edit"), config.key("previous"), config.key("next")
+  ):gsub("%%", "%%%%") -- stylua: ignore
+  for buffer, title in pairs({ [view.left] = "as it is", [view.right] = open .. " open · " .. help .. "%<" }) do
     for _, window in ipairs(vim.fn.win_findbuf(buffer)) do
       local name = visible.line(vim.fn.fnamemodify(view.path, ":."), 60)
       vim.wo[window].winbar = " " .. name:gsub("%%", "%%%%") .. " · " .. title
@@ -71,6 +70,8 @@ end
 ---@return integer
 local function make_buffer(view, side)
   local buffer = vim.api.nvim_create_buf(false, true)
+  local name = "amanu://%s/" .. vim.fs.basename(view.path)
+  pcall(vim.api.nvim_buf_set_name, buffer, name:format(side == "left" and "now" or "proposed")) -- a second view has none
   vim.bo[buffer].bufhidden = "wipe"
   vim.bo[buffer].syntax = vim.filetype.match({ filename = view.path }) or "" -- no filetype: language servers stay away
   vim.keymap.set("n", "q", "<Cmd>tabclose<CR>", { buffer = buffer, nowait = true, desc = "Amanu: close the diff" })

@@ -21,9 +21,10 @@ local function changed(event)
   if not event or kind == "proposalChanged" then
     require("amanu.review").refresh(event and event.proposal)
   end
-  if kind == "turnStarted" or kind == "turnEnded" or not event then
+  if not event or vim.list_contains({ "turnStarted", "turnEnded", "approvalRequested", "approvalResolved" }, kind) then
     require("amanu.prompt").head()
-  elseif kind == "approvalRequested" and not require("amanu.view").visible() then
+  end
+  if kind == "approvalRequested" and not require("amanu.view").visible() then
     require("amanu.say").aside("asks: " .. event.approval.title .. " (:Amanu /approve)")
   end
   vim.api.nvim_exec_autocmds("User", { pattern = "AmanuChanged", data = { state = state }, modeline = false })
@@ -66,14 +67,16 @@ function M.command(given)
   wire()
   local session, prompt = require("amanu.session"), require("amanu.prompt")
   local text = vim.trim(given.args)
-  if vim.startswith(text, "/") then
-    return require("amanu.commands").run(text)
-  end
   local with = given.range > 0 and { selection(given.line1, given.line2) } or {}
-  if text ~= "" then
+  local function say_it()
     prompt.show()
     session.prompt(text, with)
-    return
+  end
+  if vim.startswith(text, "/") then
+    return require("amanu.commands").run(text, say_it)
+  end
+  if text ~= "" then
+    return say_it()
   end
   prompt.focus()
   session.connect(function() end)

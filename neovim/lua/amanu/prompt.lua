@@ -31,13 +31,16 @@ local function head()
     return
   end
   local parts = vim.tbl_map(blocks.attachment, attachments)
-  if session.state and session.state.turn then
+  if session.state and #session.state.approvals > 0 then
+    local key = config.key("approve")
+    table.insert(parts, "? answer it: /approve" .. (key ~= "" and " or <Esc>" .. key or ""))
+  elseif session.state and session.state.turn then
     table.insert(parts, "a turn runs: what you send goes into it, <C-q> queues")
   else
     table.insert(parts, "<C-s> sends · @file · /help")
   end
   for _, window in ipairs(vim.fn.win_findbuf(M.buffer)) do
-    vim.wo[window].winbar = (" " .. table.concat(parts, " · ")):gsub("%%", "%%%%")
+    vim.wo[window].winbar = (" " .. table.concat(parts, " · ")):gsub("%%", "%%%%") .. "%<" -- cut at its end
   end
 end
 M.head = head
@@ -58,7 +61,13 @@ function M.submit(queue, typing)
   head()
   if vim.startswith(said, "/") then
     attachments = with
-    require("amanu.commands").run(said)
+    require("amanu.commands").run(said, function()
+      attachments = {}
+      session.prompt(said, with, queue)
+      head()
+    end, function()
+      M.give_back(said, {})
+    end)
   else
     session.prompt(said, with, queue)
     if typing then
@@ -116,6 +125,7 @@ local function make_buffer()
     callback = function()
       menu = menu or vim.o.completeopt
       vim.o.completeopt = "menuone,noinsert,noselect" -- a list, and nothing taken from it unasked
+      require("amanu.commands").fetch()
     end,
   })
   vim.api.nvim_create_autocmd({ "InsertLeave", "BufLeave" }, {
@@ -125,6 +135,9 @@ local function make_buffer()
     end,
   })
   vim.keymap.set("i", "@", "@<C-x><C-o>", { buffer = M.buffer, desc = "Amanu: complete a file" })
+  vim.keymap.set("i", "/", function()
+    return vim.deep_equal(vim.api.nvim_win_get_cursor(0), { 1, 0 }) and "/<C-x><C-o>" or "/"
+  end, { buffer = M.buffer, expr = true, desc = "Amanu: complete a command" })
   if config.now.keys.approve then
     map("n", config.now.keys.approve, "answer the question", function()
       require("amanu.approve").ask()

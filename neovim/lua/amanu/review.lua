@@ -49,15 +49,13 @@ local function locate(buffer, open, moved)
   return math.min(moved or open.row, count), false
 end
 
----@param key string|false
-
 ---@param open amanu.OpenHunk
 ---@param found boolean
 local function hint(open, found)
-  local keys = config.now.keys
-  local text = ("  amanu %d/%d"):format(open.number, open.count)
+  local text = ("amanu %d/%d"):format(open.number, open.count)
   for _, name in ipairs({ "accept", "reject", "edit" }) do
-    text = text .. (keys[name] and (" · %s %s"):format(keys[name], name) or "")
+    local key = config.key(name)
+    text = text .. (key ~= "" and (" · %s %s"):format(key, name) or "")
   end
   if open.hunk.state == "conflicted" then
     text = text .. " · not applied: " .. visible.line(open.hunk.reason or "", 80)
@@ -213,8 +211,8 @@ end
 local function on_current(run)
   local open = M.current()
   if not open then
-    local key = config.now.keys.next
-    return say.now("no open hunk under the cursor" .. (key and "; " .. key .. " goes to the next" or ""))
+    local key = config.key("next")
+    return say.now("no open hunk under the cursor" .. (key ~= "" and "; " .. key .. " goes to the next" or ""))
   end
   run(open)
 end

@@ -5,15 +5,21 @@ local visible = require("amanu.visible")
 
 local M = {}
 
+local SEPARATOR = " · "
+
 ---@param number integer
 ---@return string
 local function short(number)
+  if number >= 1e6 then
+    return ("%.2gM"):format(number / 1e6)
+  end
   return number >= 1000 and ("%.0fk"):format(number / 1000) or tostring(number)
 end
 
 ---What the session does, on one line: for the chat's head, and for a status line.
+---@param width? integer Room there is: what matters least is left out.
 ---@return string
-function M.line()
+function M.line(width)
   local state = session.state
   if session.starting then
     return "starting"
@@ -40,16 +46,26 @@ function M.line()
     table.insert(parts, #state.queue .. " queued")
   end
   table.insert(parts, state.mode)
-  table.insert(parts, visible.line(vim.fs.basename(state.modelId), 40))
-  local usage = state.usage
+  local model = visible.line(vim.fs.basename(state.modelId), 40)
+  table.insert(parts, model)
+  local usage, context, cost = state.usage, nil, nil
   if usage and usage.contextWindow > 0 then
     local part = math.floor(100 * usage.contextTokens / usage.contextWindow + 0.5)
-    table.insert(parts, ("%d%% of %s"):format(part, short(usage.contextWindow)))
-    if usage.costUsd then
-      table.insert(parts, ("$%.2f"):format(usage.costUsd))
-    end
+    context = ("%d%% of %s"):format(part, short(usage.contextWindow))
+    table.insert(parts, context)
+    cost = usage.costUsd and ("$%.2f"):format(usage.costUsd)
+    table.insert(parts, cost)
   end
-  return table.concat(parts, " · ")
+  for _, least in ipairs({ model, cost or false, context or false }) do
+    if not width or vim.fn.strdisplaywidth(table.concat(parts, SEPARATOR)) <= width then
+      break
+    end
+    parts = vim.tbl_filter(function(each)
+      return each ~= least
+    end, parts)
+  end
+  local line = table.concat(parts, SEPARATOR)
+  return width and visible.line(line, math.max(width, 10)) or line
 end
 
 return M

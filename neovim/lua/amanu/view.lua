@@ -89,6 +89,11 @@ end
 
 ---@param windows integer[]
 local function fold_all(windows)
+  for _, window in ipairs(windows) do
+    vim.api.nvim_win_call(window, function()
+      vim.cmd.normal({ "zE", bang = true }) -- folds of lines that were replaced are still there
+    end)
+  end
   for at = 1, #shown do
     fold_away(at, windows)
   end
@@ -146,6 +151,19 @@ local function render(id)
   end)
 end
 
+---@param id string
+local function take_out(id)
+  local at = place(id)
+  live[id] = nil
+  if at then
+    with_buffer(function(buffer)
+      local first = row(at)
+      vim.api.nvim_buf_set_lines(buffer, first, first + shown[at].count, true, {})
+      table.remove(shown, at)
+    end)
+  end
+end
+
 ---A delta of a thought or an answer: only its characters go in.
 ---@param event amanu.ItemDelta
 local function append(event)
@@ -185,8 +203,23 @@ M.status = status.line
 
 function M.head()
   for _, window in ipairs(M.windows()) do
-    local text = status.line():gsub("%%", "%%%%"):gsub(" · ", "%%< · ", 1) -- what is at stake stays when room is short
-    vim.wo[window].winbar = " Amanu · " .. text
+    local text = status.line(vim.api.nvim_win_get_width(window) - 10)
+    vim.wo[window].winbar = " Amanu · " .. text:gsub("%%", "%%%%")
+  end
+end
+
+local TAIL = vim.api.nvim_create_namespace("amanu.tail")
+
+---What waits its turn, below everything else: no item yet, so no text of the buffer.
+local function tail()
+  vim.api.nvim_buf_clear_namespace(M.buffer, TAIL, 0, -1)
+  local lines = vim.tbl_map(function(prompt)
+    return { { "┆ queued: " .. visible.line(prompt.text, 120), "Comment" } }
+  end, session.state and session.state.queue or {})
+  if #lines > 0 then
+    table.insert(lines, { { "┆ /unqueue takes one back", "Comment" } })
+    local last = vim.api.nvim_buf_line_count(M.buffer) - 1
+    vim.api.nvim_buf_set_extmark(M.buffer, TAIL, last, 0, { virt_lines = lines, virt_lines_above = true })
   end
 end
 
@@ -211,8 +244,15 @@ function M.update(event)
     return
   end
   local kind = event and event.kind
-  if not event or kind == "itemsWithdrawn" or kind == "itemsReplaced" then
+  if not event then
     render_all()
+  elseif kind == "itemsWithdrawn" then
+    vim.tbl_map(take_out, event.itemIds)
+  elseif kind == "itemsReplaced" then
+    vim.tbl_map(take_out, event.withdrawn)
+    for _, item in ipairs(event.items) do
+      render(item.itemId)
+    end
   elseif kind == "itemDelta" then
     return append(event)
   elseif kind == "itemStarted" or kind == "itemChanged" or kind == "itemCompleted" then
@@ -225,6 +265,9 @@ function M.update(event)
   elseif kind == "proposalChanged" then
     vim.tbl_map(render, event.proposal.toolCallIds)
   end
+  if not event or kind == "promptQueued" or kind == "promptUnqueued" then
+    tail()
+  end
   M.head()
   tick()
 end
@@ -234,6 +277,7 @@ local function make_buffer()
   vim.api.nvim_buf_set_name(M.buffer, "amanu://chat")
   vim.bo[M.buffer].filetype = "amanu"
   vim.bo[M.buffer].undolevels = -1
+  vim.bo[M.buffer].formatlistpat = [[^\([│┆]\|\s*\%([-*+]\|\d\+[.)]\)\)\s\+]]
   local function map(key, what, run)
     if key then
       vim.keymap.set("n", key, run, { buffer = M.buffer, desc = "Amanu: " .. what, nowait = true })
@@ -269,6 +313,8 @@ function M.show()
   for name, value in pairs({
     wrap = true,
     linebreak = true,
+    breakindent = true,
+    breakindentopt = "list:-1", -- long lines of lists, output and diffs stay below their text
     number = false,
     relativenumber = false,
     signcolumn = "no",
