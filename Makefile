@@ -6,7 +6,7 @@ SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .NOTPARALLEL:
 .DEFAULT_GOAL := setup
-.PHONY: setup demo test test-vscode test-neovim-versions check bench soak vsix generate format lock clean
+.PHONY: setup demo test test-vscode test-neovim-versions check bench bench-faces soak vsix generate format lock clean
 
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
@@ -50,6 +50,10 @@ check: setup .tools/typescript/.installed $(EXTENSION)  ## formatting, lints, ty
 
 bench: setup  ## speed, as ratios within one run
 	@if [ -f bench/__main__.py ]; then $(BIN)/python -m bench; else echo "bench: nothing to measure yet"; fi
+
+bench-faces: vsix .tools/vscode/.installed  ## what drawing costs in the editors, for short sessions and long ones
+	@.ci/vscode/chromium
+	@$(BIN)/python -m bench.faces
 
 soak: setup  ## hours of turns; memory, threads and files must stay flat
 	@if [ -f bench/soak.py ]; then $(BIN)/python -m bench.soak; else echo "soak: nothing to run yet"; fi

@@ -115,8 +115,14 @@ async def ready(page: Any, within: float = SECONDS) -> None:
 
 async def command(page: Any, title: str) -> None:
     """Run a command by its title in the Command Palette, with the keyboard."""
-    await page.keyboard.press("F1")
-    await page.locator(".quick-input-widget input.input").fill(f">{title}", timeout=SECONDS)
+    playwright: Any = pytest.importorskip("playwright.async_api")
+    for _ in range(SECONDS // 3000):
+        await page.keyboard.press("F1")
+        try:
+            await page.locator(".quick-input-widget input.input").fill(f">{title}", timeout=3000)
+            break
+        except playwright.TimeoutError:
+            continue  # something else took the focus, and the palette closed
     row = page.locator(f'.quick-input-list .monaco-list-row[aria-label^="{title}"]').first
     await row.wait_for(timeout=SECONDS)
     while await page.locator(f'.monaco-list-row.focused[aria-label^="{title}"]').count() == 0:

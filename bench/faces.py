@@ -1,41 +1,63 @@
-"""The chat view with long sessions: `python -m bench.view`, after `make vsix .tools/vscode/.installed`.
+"""What drawing costs in the editors, for short sessions and long ones: `make bench-faces` writes `bench/faces.md`.
 
-The real bundle in a real Chromium, alone in its page; the extension's side is played. For sessions of 20, 200 and
-2,000 items (all of them in the view, as after scrolling up to the beginning): how long opening takes, what the page
-costs per streamed delta and per finished tool call (script, style and layout), memory and nodes. The ratio to the
-shortest session is what must stay near one.
+VS Code's chat view: the real bundle in a real Chromium, alone in its page; the extension's side is played. For sessions
+of 20, 200 and 2,000 items (all in the view, as after scrolling up to the beginning): how long opening takes, what
+the page costs per streamed delta and per finished tool call (script, style and layout), memory and nodes.
+Neovim: the plugin in a headless Neovim, without a daemon (`bench/neovim.lua`).
+The ratio to the shortest session is what must stay near one.
 """
 
 import importlib
 import json
+import platform
 import shutil
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).parents[1]
+OUTPUT = Path(__file__).with_name("faces.md")
+HEAD = f"""<!-- `make bench-faces`; {platform.system()} {platform.machine()} -->
+
+# What drawing costs in the editors
+
+Generated. Absolute figures move with the machine; compare lines: a long session must cost what a short one does.
+"""
 SIZES = (20, 200, 2000)
 DELTAS = 400
 CALLS = 100
 
 
 def main() -> int:
-    sys.path.append(str(ROOT / ".tools" / "playwright"))
     chromium = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
-    script = ROOT / "vscode-extension" / "dist" / "chat" / "main.js"
-    if chromium is None or not script.exists():
-        print("Chromium and the built extension (make vsix) are needed.", file=sys.stderr)
+    if chromium is None:
+        print("Chromium is needed.", file=sys.stderr)
         return 1
+    page = f"{HEAD}\n## VS Code\n\n{vscode(chromium)}\n## Neovim\n\n{neovim()}"
+    print(page)
+    OUTPUT.write_text(page)
+    return 0
+
+
+def neovim() -> str:
+    script = str(ROOT / "bench" / "neovim.lua")
+    command = [str(Path(sys.executable).parent / "nvim"), "--clean", "--headless", "-l", script]
+    found = subprocess.run(command, check=True, capture_output=True, text=True)
+    return f"```\n{found.stdout.strip() or found.stderr.strip()}\n```\n"
+
+
+def vscode(chromium: str) -> str:
+    """A table with a row for each size."""
+    sys.path.append(str(ROOT / ".tools" / "playwright"))
     with importlib.import_module("playwright.sync_api").sync_playwright() as driver:
         browser = driver.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
         measure(browser, SIZES[0])  # the first page pays for starting
         rows = [measure(browser, size) for size in SIZES]
         browser.close()
-    print("| items | open, ms | per delta, ms | per tool call, ms | heap, MB | nodes | cards |")
-    print("|---|---|---|---|---|---|---|")
-    for row in rows:
-        print("| " + " | ".join(row) + " |")
-    return 0
+    head = ("items", "open, ms", "per delta, ms", "per tool call, ms", "heap, MB", "nodes", "cards")
+    lines = [head, ("---",) * len(head), *rows]
+    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
 
 
 def measure(browser: Any, size: int) -> tuple[str, ...]:
