@@ -386,12 +386,11 @@ class EditorPositionParams(Wire):
 
 
 class Location(Wire):
-    """Lines of a file, 1-based, inclusive; `text` is the first of them."""
+    """Lines of a file, 1-based, inclusive."""
 
     path: str
     start_line: int
     end_line: int
-    text: str | None = None
 
 
 class EditorLocationsResult(Wire):

@@ -2,8 +2,8 @@ import * as vscode from "vscode";
 import type { Daemon } from "./client";
 import type { AuthStatus } from "./protocol";
 
-/** Ask for a vendor's key and hand it to the daemon, which keeps it in the user's own folder. True when one was kept. */
-export async function setKey(daemon: Daemon): Promise<boolean> {
+/** Ask for a vendor's key and hand it to the daemon, which keeps it in the user's own folder. What became of it. */
+export async function setKey(daemon: Daemon): Promise<"kept" | "forgotten" | undefined> {
   const { vendors } = await daemon.request("amanu/auth/status", {});
   const items = vendors.map((status) => ({ label: status.vendor, description: where(status), status }));
   const chosen = await vscode.window.showQuickPick(items, {
@@ -11,7 +11,7 @@ export async function setKey(daemon: Daemon): Promise<boolean> {
     placeHolder: "Whose key?",
     ignoreFocusOut: true, // asked from the walkthrough too, which takes the focus back
   });
-  if (chosen === undefined) return false;
+  if (chosen === undefined) return undefined;
   const { vendor, source } = chosen.status;
   const key = await vscode.window.showInputBox({
     title: `API key of ${vendor}`,
@@ -22,11 +22,11 @@ export async function setKey(daemon: Daemon): Promise<boolean> {
     password: true,
     ignoreFocusOut: true,
   });
-  if (key === undefined) return false;
+  if (key === undefined) return undefined;
   const given = key.trim();
-  if (given === "" && source !== "file") return false;
+  if (given === "" && source !== "file") return undefined;
   await daemon.request("amanu/auth/set", { vendor, key: given || null });
-  return true;
+  return given ? "kept" : "forgotten";
 }
 
 function where({ source, variable }: AuthStatus): string {

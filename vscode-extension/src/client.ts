@@ -22,6 +22,8 @@ import {
 const AGAIN_AFTER = [200, 1000, 3000, 8000];
 /** Milliseconds between two looks whether a program that was missing has come: installed, or set, meanwhile. */
 const LOOK_AFTER = 3000;
+/** Milliseconds in which a daemon that was started must answer. */
+const ANSWERS = 30_000;
 /** A line that held that long, in milliseconds, is worth as many attempts as the first. */
 const STEADY = 30_000;
 
@@ -70,6 +72,7 @@ export class Daemon implements vscode.Disposable {
   private attempts = 0;
   private timer: ReturnType<typeof setTimeout> | undefined;
   private starting: Promise<void> | undefined;
+  private restarting: Promise<void> | undefined;
   /** What was started, to tell whether the settings mean something else now. */
   private started = "";
   private stopped = false;
@@ -91,7 +94,14 @@ export class Daemon implements vscode.Disposable {
   }
 
   /** Connect anew, at the person's wish or because what the daemon must know at the start has changed. */
-  async restart(): Promise<void> {
+  restart(): Promise<void> {
+    this.restarting ??= this.anew().finally(() => {
+      this.restarting = undefined;
+    });
+    return this.restarting;
+  }
+
+  private async anew(): Promise<void> {
     await this.starting;
     clearTimeout(this.timer);
     this.attempts = 0;
@@ -106,8 +116,9 @@ export class Daemon implements vscode.Disposable {
 
   /** The settings may have changed: connect anew if they mean another program or environment. */
   async reconsider(): Promise<void> {
+    await this.restarting;
     await this.starting;
-    if (identity(this.resolve()) !== this.started) await this.restart();
+    if (identity(this.executable()) !== this.started) await this.restart();
   }
 
   /** Waits while the line is being made. Throws `Refused`, in words for the person. */
@@ -141,7 +152,7 @@ export class Daemon implements vscode.Disposable {
   }
 
   /** The line stands, or it is known that it does not. */
-  private settled(): Promise<void> {
+  settled(): Promise<void> {
     if (this.connection.status !== "starting") return Promise.resolve();
     return new Promise((resolve) => {
       const heard = this.onConnection(({ status }) => {
@@ -154,7 +165,7 @@ export class Daemon implements vscode.Disposable {
 
   private async begin(): Promise<void> {
     clearTimeout(this.timer); // one attempt at a time, whoever asked for it
-    const executable = this.resolve();
+    const executable = this.executable();
     this.started = identity(executable);
     if ("missing" in executable) {
       const { missing: message, install, busy } = executable;
@@ -168,10 +179,11 @@ export class Daemon implements vscode.Disposable {
     this.client = client;
     const began = Date.now();
     try {
-      await client.start();
+      await within(ANSWERS, client.start());
     } catch (error) {
       if (this.client !== client) return;
       this.client = undefined;
+      void client.stop(2000).catch(() => undefined);
       this.again(`Amanu's daemon could not be started: ${text(error)}`);
       return;
     }
@@ -183,6 +195,15 @@ export class Daemon implements vscode.Disposable {
       }
     });
     this.set({ status: "ready" });
+  }
+
+  /** What to start. A setting that makes no sense is a sentence too. */
+  private executable(): Executable | NotYet {
+    try {
+      return this.resolve();
+    } catch (error) {
+      return { missing: `Amanu's settings cannot be used: ${text(error)}`, install: false };
+    }
   }
 
   private again(message: string): void {
@@ -219,6 +240,16 @@ export class Daemon implements vscode.Disposable {
     this.connection = connection;
     if (!this.stopped) this.changed.fire(connection);
   }
+}
+
+function within<T>(milliseconds: number, work: Promise<T>): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const timer = setTimeout(
+      () => reject(new Error(`nothing was answered in ${milliseconds / 1000} seconds`)),
+      milliseconds,
+    );
+    work.then(resolve, reject).finally(() => clearTimeout(timer));
+  });
 }
 
 /** What is to be started, in words that are the same for the same thing: the order of variables means nothing. */

@@ -58,9 +58,10 @@ export function commands(
     }),
     on("amanu.answer", () => approvals.answer()),
     on("amanu.setKey", async () => {
-      if (!(await setKey(daemon))) return;
-      const next = desk.scripted ? " Begin a new session (+) to use it." : "";
-      desk.tell({ level: "info", text: `The key is kept.${next}` });
+      const outcome = await setKey(daemon);
+      if (outcome === undefined) return;
+      const next = desk.scripted && outcome === "kept" ? " Begin a new session (+) to use it." : "";
+      desk.tell({ level: "info", text: `The key is ${outcome}.${next}` });
       await panel.listModels();
     }),
     on("amanu.selectModel", () => selectModel(desk, daemon)),

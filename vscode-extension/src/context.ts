@@ -41,7 +41,7 @@ export class Context implements vscode.Disposable {
       daemon.onConnection(() => {
         this.told = nothing(); // another daemon knows nothing
         this.stale = undefined;
-        this.soon();
+        this.flush(); // before a prompt that waited for the line
       }),
     ];
     this.soon();
@@ -61,6 +61,12 @@ export class Context implements vscode.Disposable {
   /** The file before the person, also when it is not shared. */
   get looking(): ActiveEditor {
     return this.active;
+  }
+
+  /** Tell what has not been told yet: something is about to be said. */
+  flush(): void {
+    clearTimeout(this.timer);
+    this.tell();
   }
 
   dispose(): void {

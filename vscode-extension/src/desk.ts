@@ -35,6 +35,7 @@ export class Desk implements vscode.Disposable {
   private session: Session | undefined;
   private draft: SessionState = empty();
   private creating: Promise<void> | undefined;
+  private restoring: Promise<void> | undefined;
   private readonly events = new vscode.EventEmitter<{ event: Event; seq: number }>();
   private readonly resets = new vscode.EventEmitter<void>();
   private readonly words = new vscode.EventEmitter<Told>();
@@ -86,7 +87,14 @@ export class Desk implements vscode.Disposable {
   }
 
   /** The line stands (again): go on with what was shown, or with what this window showed last. */
-  async connected(): Promise<void> {
+  connected(): Promise<void> {
+    this.restoring = this.restore().finally(() => {
+      this.restoring = undefined;
+    });
+    return this.restoring;
+  }
+
+  private async restore(): Promise<void> {
     if (this.session !== undefined) return this.session.catchUp();
     const last = this.memory.get<string>(LAST);
     if (last === undefined) return;
@@ -119,6 +127,8 @@ export class Desk implements vscode.Disposable {
 
   async prompt(said: string, attachments: AttachmentInput[], how: How): Promise<void> {
     const params = { promptId: randomUUID(), text: said, attachments };
+    await this.daemon.settled();
+    await this.restoring?.catch(() => undefined); // said elsewhere; a new session it is, then
     if (this.session === undefined) {
       this.creating ??= this.create().finally(() => {
         this.creating = undefined;

@@ -2,7 +2,7 @@ import * as vscode from "vscode";
 import { Approvals } from "./approvals";
 import { apply } from "./apply";
 import { Panel } from "./chat/panel";
-import { Daemon } from "./client";
+import { Daemon, text } from "./client";
 import { commands } from "./commands";
 import { Context } from "./context";
 import { Desk } from "./desk";
@@ -65,7 +65,10 @@ export function activate(context: vscode.ExtensionContext): void {
   );
   // the walkthrough is offered from now on; without that, VS Code would open it by itself after the installation
   void vscode.commands.executeCommand("setContext", "amanu.active", true);
-  void setup.update(daemon).then(() => daemon.start());
+  void setup
+    .update(daemon)
+    .catch((error: unknown) => log.error(text(error)))
+    .then(() => daemon.start());
 }
 
 /** Milliseconds in which calls become one. */

@@ -27,7 +27,7 @@ export interface Installed {
 export class InstallFailed extends Error {}
 
 /** Milliseconds after which a folder that is no longer named by anything may go. */
-const OLD = 60 * 60_000;
+const OLD = 7 * 24 * 60 * 60_000;
 
 export function readBundle(extension: string): Bundle | undefined {
   const folder = join(extension, "dist", "daemon");

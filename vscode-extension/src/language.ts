@@ -53,8 +53,7 @@ async function places(
       document.uri,
       at,
     );
-    const locations = await Promise.all(found.slice(0, MOST).map(described));
-    return { status: await statusOf(document, found.length), locations };
+    return { status: await statusOf(document, found.length), locations: found.slice(0, MOST).map(described) };
   });
 }
 
@@ -114,18 +113,12 @@ function position(document: vscode.TextDocument, line: number, character: number
   return new vscode.Position(at, before.length);
 }
 
-async function described(found: vscode.Location | vscode.LocationLink): Promise<Location> {
+function described(found: vscode.Location | vscode.LocationLink): Location {
   const { uri, range } =
     "targetUri" in found
       ? { uri: found.targetUri, range: found.targetSelectionRange ?? found.targetRange }
       : found;
-  const open = vscode.workspace.textDocuments.find((each) => each.uri.toString() === uri.toString());
-  return {
-    path: uri.fsPath,
-    startLine: range.start.line + 1,
-    endLine: range.end.line + 1,
-    text: open === undefined ? null : open.lineAt(range.start.line).text,
-  };
+  return { path: uri.fsPath, startLine: range.start.line + 1, endLine: range.end.line + 1 };
 }
 
 function nested(symbol: vscode.DocumentSymbol, path: string, container: string): Symbol[] {

@@ -1,5 +1,5 @@
 import { accessSync, constants, readlinkSync, realpathSync, statSync } from "node:fs";
-import { basename, dirname, isAbsolute, join, relative, resolve } from "node:path";
+import { basename, dirname, isAbsolute, join, relative, resolve, sep } from "node:path";
 
 /** Links followed at most: a chain of them may be a circle. */
 const LINKS = 40;
@@ -40,7 +40,7 @@ function way(path: string): string[] {
 
 export function contains(folder: string, path: string): boolean {
   const rest = relative(folder, path);
-  return rest === "" || (!rest.startsWith("..") && !isAbsolute(rest));
+  return rest === "" || (rest !== ".." && !rest.startsWith(`..${sep}`) && !isAbsolute(rest));
 }
 
 function real(path: string): string {

@@ -840,12 +840,11 @@ export interface EditorPositionParams {
   character: number;
 }
 
-/** Lines of a file, 1-based, inclusive; `text` is the first of them. */
+/** Lines of a file, 1-based, inclusive. */
 export interface Location {
   path: string;
   startLine: number;
   endLine: number;
-  text?: string | null;
 }
 
 export interface EditorLocationsResult {

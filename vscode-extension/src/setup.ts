@@ -153,7 +153,7 @@ export class Setup implements vscode.Disposable {
       bundle: this.bundle,
       storage: this.storage,
       python,
-      env: forPip(env(), proxy),
+      env: forPip(withoutKeys(), proxy),
       signal,
       step,
       log: (said) => this.log.info(said),
@@ -187,11 +187,21 @@ export class Setup implements vscode.Disposable {
 /** The daemon's environment. */
 export function env(): Record<string, string> {
   const settings = vscode.workspace.getConfiguration("amanu.server");
-  return environment(settings.get<Record<string, string>>("environment", {}));
+  return environment(settings.get<Record<string, string> | null>("environment") ?? {});
+}
+
+/** The environment of what sets the daemon up: Python and pip need no keys. */
+function withoutKeys(): Record<string, string> {
+  return Object.fromEntries(
+    Object.entries(env()).filter(
+      ([name]) => /^PIP_/i.test(name) || !/KEY|TOKEN|SECRET|PASSW|CREDENTIAL/i.test(name),
+    ),
+  );
 }
 
 function setting(name: string): string {
-  return vscode.workspace.getConfiguration("amanu").get<string>(name, "");
+  const value = vscode.workspace.getConfiguration("amanu").get<unknown>(name);
+  return typeof value === "string" ? value : ""; // settings are written by hand
 }
 
 function path(): string {
@@ -201,7 +211,7 @@ function path(): string {
 
 const probe: Probe = async (command) => {
   const { code, output } = await run(command, PROBE, {
-    env: env(),
+    env: withoutKeys(),
     signal: AbortSignal.timeout(PROBE_WITHIN),
   });
   return code === 0 ? read(output) : undefined;

@@ -138,6 +138,36 @@ test("a pasted picture becomes an attachment that can be left out", async () => 
   expect(composer.element.querySelector("img")).toBeNull();
 });
 
+test("a prompt waits for the picture that was pasted before it", async () => {
+  vi.useRealTimers();
+  let decoded = (_: unknown) => undefined as void;
+  vi.stubGlobal("createImageBitmap", () => new Promise((resolve) => (decoded = resolve)));
+  const { composer, input } = compose();
+  composer.attachPicture(new File([new Uint8Array([1])], "shot.png", { type: "image/png" }));
+  expect(composer.element.textContent).toContain("Reading the picture");
+  type(input, "what is this?");
+  press(input, "Enter");
+  expect(posted).toEqual([]);
+  decoded({ width: 2, height: 2, close: () => undefined });
+  await vi.waitFor(() => expect(posted).toHaveLength(1));
+  expect(posted[0]).toMatchObject({ type: "prompt", attachments: [{ name: "shot.png" }] });
+  expect(composer.element.textContent).not.toContain("Reading the picture");
+});
+
+test.each([
+  ["", "first"],
+  ["second", "first\n\nsecond"],
+])("a refused prompt comes back before %j", (typed, expected) => {
+  const { composer, input } = compose();
+  type(input, typed);
+  composer.attach({ kind: "file", path: "/w/b.py" });
+  composer.giveBack({ text: "first", attachments: [{ kind: "file", path: "/w/a.py" }] });
+  expect(input.value).toBe(expected);
+  expect(
+    [...composer.element.querySelectorAll(".chip:not(.looking)")].map((each) => each.textContent),
+  ).toEqual(["a.py×", "b.py×"]);
+});
+
 test("what is typed is kept once the keys rest, and gone at once when it is sent", () => {
   const { input } = compose();
   for (const text of ["h", "he", "hey"]) type(input, text);

@@ -615,12 +615,11 @@
 ---@field line integer
 ---@field character integer
 
----Lines of a file, 1-based, inclusive; `text` is the first of them.
+---Lines of a file, 1-based, inclusive.
 ---@class amanu.Location
 ---@field path string
 ---@field startLine integer
 ---@field endLine integer
----@field text? string
 
 ---@class amanu.EditorLocationsResult
 ---@field status amanu.EditorStatus

@@ -54,6 +54,8 @@ export type ToView =
   /** A picture of the conversation, as a `data:` address; "" when it cannot be had. */
   | { type: "picture"; blobId: string; source: string }
   | { type: "attach"; attachment: AttachmentInput }
+  /** A picture's file, base64: the view makes it small enough. */
+  | { type: "attachPicture"; name: string; mediaType: string; data: string }
   | { type: "hindrance"; hindrance: Hindrance | null }
   /** Something to say that is no part of the conversation; `near` is the card it belongs to. */
   | {

@@ -1,8 +1,9 @@
 import { randomBytes } from "node:crypto";
-import { isAbsolute, join } from "node:path";
+import { basename, extname, isAbsolute, join } from "node:path";
 import * as vscode from "vscode";
 import { type Daemon, roots } from "../client";
 import type { Context } from "../context";
+import { contains } from "../paths";
 import type { Desk } from "../desk";
 import type { Event } from "../protocol";
 import { findFiles } from "./files";
@@ -10,6 +11,24 @@ import type { Action, Hindrance, ToHost, ToView } from "./messages";
 
 /** Milliseconds in which events are gathered for one message to the view. */
 const GATHER = 16;
+
+/** Messages that must not be lost on a view that is not there yet. */
+const KEPT: ReadonlySet<ToView["type"]> = new Set([
+  "attach",
+  "attachPicture",
+  "showSessions",
+  "focus",
+  "promptRefused",
+]);
+/** Pictures a model can look at, and bytes of one that is read at most: the view makes it smaller. */
+const PICTURES: Record<string, string> = {
+  ".png": "image/png",
+  ".jpg": "image/jpeg",
+  ".jpeg": "image/jpeg",
+  ".gif": "image/gif",
+  ".webp": "image/webp",
+};
+const PICTURE_BYTES = 50_000_000;
 
 /** What the view may ask for beside the conversation, and the command that does it. */
 const COMMANDS: Record<Action, [command: string, ...rest: unknown[]]> = {
@@ -89,8 +108,7 @@ export class Panel implements vscode.WebviewViewProvider, vscode.Disposable {
   /** Say it now, or when the view is there. */
   post(message: ToView): void {
     if (this.ready) void this.view?.webview.postMessage(message);
-    else if (message.type === "attach" || message.type === "showSessions" || message.type === "focus")
-      this.waiting.push(message); // the rest the view gets anew when it comes
+    else if (KEPT.has(message.type)) this.waiting.push(message); // the rest the view gets anew when it comes
   }
 
   async listSessions(): Promise<void> {
@@ -137,6 +155,7 @@ export class Panel implements vscode.WebviewViewProvider, vscode.Disposable {
         return desk.drawn(message.seq);
       case "prompt":
         try {
+          this.context.flush();
           return await desk.prompt(message.text, message.attachments, message.how);
         } catch (error) {
           this.post({ type: "promptRefused", text: message.text, attachments: message.attachments });
@@ -239,11 +258,26 @@ export class Panel implements vscode.WebviewViewProvider, vscode.Disposable {
     this.post({ type: "looking", active: this.context.looking, shared: this.context.shared });
   }
 
-  /** Files of this machine go along by their path: the daemon reads them, pictures too. */
-  private attach(uris: vscode.Uri[]): void {
-    for (const uri of uris)
-      if (uri.scheme === "file" || uri.scheme === "vscode-remote")
-        this.post({ type: "attach", attachment: { kind: "file", path: uri.fsPath } });
+  /** Pictures go along as they are, wherever they lie; other files by their path, for the daemon reads in the workspace. */
+  private async attach(uris: vscode.Uri[]): Promise<void> {
+    const refused: string[] = [];
+    for (const uri of uris) {
+      const path = uri.fsPath;
+      const mediaType = PICTURES[extname(path).toLowerCase()];
+      const local = uri.scheme === "file" || uri.scheme === "vscode-remote";
+      if (local && mediaType !== undefined) {
+        const file = vscode.Uri.file(path);
+        const { size } = await vscode.workspace.fs.stat(file);
+        if (size > PICTURE_BYTES) refused.push(`${basename(path)} is too big.`);
+        else {
+          const data = Buffer.from(await vscode.workspace.fs.readFile(file)).toString("base64");
+          this.post({ type: "attachPicture", name: basename(path), mediaType, data });
+        }
+      } else if (local && roots().some((folder) => contains(folder, path)))
+        this.post({ type: "attach", attachment: { kind: "file", path } });
+      else refused.push(`${basename(path)} is outside the workspace, where Amanu does not read.`);
+    }
+    if (refused.length > 0) this.desk.tell({ level: "warning", text: refused.join(" ") });
   }
 
   private hinder(): void {

@@ -18,8 +18,9 @@ const COMMANDS: [name: string, detail: string, action: Action][] = [
   ["doctor", "what is set up, what is missing", "doctor"],
   ["logs", "show the logs", "logs"],
 ];
-/** Milliseconds after the last key before the text is kept for a view that goes away. */
+/** Milliseconds after the last key before what is in the box is kept for a view that goes away; pictures are heavy. */
 const KEEP_AFTER = 300;
+const KEEP_PICTURES_AFTER = 3000;
 
 /** What is kept while the view is away. */
 export interface Kept {
@@ -52,6 +53,8 @@ export class Composer {
   private readonly completion: Completion;
   readonly element: HTMLElement;
   private attachments: AttachmentInput[] = [];
+  /** Pictures that were pasted and are still being read. */
+  private readonly reading = new Set<Promise<void>>();
   private shared = true;
   private keeping: ReturnType<typeof setTimeout> | undefined;
   private busy = false;
@@ -166,6 +169,12 @@ export class Composer {
     this.changed();
   }
 
+  /** A prompt that was not taken comes back, before what has been typed since. */
+  giveBack(refused: Kept): void {
+    const text = [refused.text, this.input.value].filter((each) => each.trim() !== "").join("\n\n");
+    this.restore({ text, attachments: [...refused.attachments, ...this.attachments] });
+  }
+
   restore(kept: Kept): void {
     this.input.value = kept.text;
     this.attachments = kept.attachments;
@@ -177,6 +186,10 @@ export class Composer {
   }
 
   private submit(how: How): void {
+    if (this.reading.size > 0) {
+      void Promise.all(this.reading).then(() => this.submit(how)); // the picture goes along, however fast one types
+      return;
+    }
     const text = this.input.value.trim();
     if (text === "" || this.desk.session.state.readOnly) return;
     const command = COMMANDS.find(([name]) => text === `/${name}`);
@@ -196,13 +209,22 @@ export class Composer {
     const kept = { text: this.input.value, attachments: this.attachments };
     // what is sent is gone at once: a view that goes away now must not bring it back
     if (kept.text === "") this.keep(kept);
-    else this.keeping = setTimeout(() => this.keep(kept), KEEP_AFTER);
+    else {
+      const heavy = this.attachments.some((each) => each.kind === "image");
+      this.keeping = setTimeout(() => this.keep(kept), heavy ? KEEP_PICTURES_AFTER : KEEP_AFTER);
+    }
     this.enable();
   }
 
   private drawChips(): void {
-    this.chips.replaceChildren(this.looking, ...this.attachments.map((each) => this.chip(each)));
-    this.chips.hidden = this.attachments.length === 0 && this.looking.hidden;
+    this.chips.replaceChildren(
+      this.looking,
+      ...this.attachments.map((each) => this.chip(each)),
+      ...(this.reading.size > 0
+        ? [h("span", { class: "chip", role: "status" }, "Reading the picture…")]
+        : []),
+    );
+    this.chips.hidden = this.attachments.length === 0 && this.looking.hidden && this.reading.size === 0;
   }
 
   private chip(attached: AttachmentInput): HTMLElement {
@@ -222,6 +244,20 @@ export class Composer {
     );
   }
 
+  attachPicture(file: File): void {
+    const reading = attachment(file)
+      .then(
+        (each) => this.attach(each),
+        () => this.desk.post({ type: "say", text: `${file.name} is no picture that can be read.` }),
+      )
+      .finally(() => {
+        this.reading.delete(reading);
+        this.drawChips();
+      });
+    this.reading.add(reading);
+    this.drawChips();
+  }
+
   /** Pictures and files that were pasted or dropped; text stays the box's own business. */
   private bring(event: Event, data: DataTransfer | null): void {
     const found = pictures(data?.files ?? []);
@@ -232,12 +268,7 @@ export class Composer {
     if (found.length === 0 && !dropped) return;
     event.preventDefault();
     if (dropped) this.desk.post({ type: "dropped", uris });
-    else
-      for (const file of found)
-        attachment(file).then(
-          (each) => this.attach(each),
-          () => this.desk.post({ type: "say", text: `${file.name} is no picture that can be read.` }),
-        );
+    else for (const file of found) this.attachPicture(file);
   }
 
   private enable(): void {

@@ -124,6 +124,11 @@ class View implements Desk {
       case "attach":
         this.composer.attach(message.attachment);
         break;
+      case "attachPicture": {
+        const bytes = Uint8Array.from(atob(message.data), (each) => each.charCodeAt(0));
+        this.composer.attachPicture(new File([bytes], message.name, { type: message.mediaType }));
+        break;
+      }
       case "hindrance":
         this.hinder(message.hindrance);
         break;
@@ -143,7 +148,7 @@ class View implements Desk {
           if (message.source !== "") image.src = message.source;
         break;
       case "promptRefused":
-        if (this.composer.text === "") this.composer.restore(message);
+        this.composer.giveBack(message);
         break;
       case "rule":
         this.checked(message.rule, message.valid, message.explanation);

@@ -1,0 +1,107 @@
+import { beforeEach, expect, test, vi } from "vitest";
+import type { Memento } from "vscode";
+import { Daemon } from "../src/client";
+import { Desk } from "../src/desk";
+import type { SessionState } from "../src/protocol";
+import { state } from "./states";
+
+/** What the language clients did, in order. */
+let done: string[] = [];
+/** How the daemon answers. */
+let answers: Record<string, (params: { sessionId: string }) => unknown> = {};
+let slow: Promise<void> = Promise.resolve();
+
+vi.mock("vscode-languageclient/node", () => ({
+  CloseAction: {},
+  ErrorAction: {},
+  ResponseError: class extends Error {},
+  LanguageClient: class {
+    registerFeature() {}
+    onNotification() {}
+    onRequest() {}
+    onDidChangeState() {}
+    async start() {
+      done.push("start");
+      await slow;
+    }
+    async stop() {
+      done.push("stop");
+      await slow;
+    }
+    async sendRequest(method: string, params: { sessionId: string }) {
+      const name = method.replace("amanu/", "");
+      done.push(`${name} ${params.sessionId}`);
+      return answers[name]?.(params) ?? {};
+    }
+  },
+}));
+
+const log = { info: () => undefined, warn: () => undefined } as never;
+const program = { command: "amanu", options: { env: {} } };
+
+beforeEach(() => {
+  done = [];
+  slow = Promise.resolve();
+  const result = (given: Partial<SessionState>) => ({ state: state(given), epoch: 1, fromSeq: 1 });
+  answers = {
+    "session/attach": ({ sessionId }) => result({ sessionId }),
+    "session/create": () => result({ sessionId: "new" }),
+  };
+});
+
+function line(resolve: () => unknown = () => program) {
+  return new Daemon(resolve as never, log, {}, {} as never);
+}
+
+function desk(daemon: Daemon, last?: string): Desk {
+  const memory = { get: () => last, update: async () => undefined } as unknown as Memento;
+  const made = new Desk(daemon, memory);
+  daemon.onConnection(({ status }) => {
+    if (status === "ready") void made.connected();
+  });
+  return made;
+}
+
+test.each([
+  ["an earlier session", "old", ["session/attach old", "prompt/send old"]],
+  ["no session yet", undefined, ["session/create", "prompt/send new"]],
+])("a prompt before the line stands goes into %s", async (_, last, expected) => {
+  const daemon = line();
+  const said = desk(daemon, last).prompt("hello", [], "send");
+  void daemon.start();
+  await said;
+  expect(done.filter((each) => each !== "start").map((each) => each.replace(/create .*/, "create"))).toEqual(
+    expected,
+  );
+});
+
+test("settings that make no sense are a sentence, and a prompt is refused with it", async () => {
+  const daemon = line(() => {
+    throw new Error("path is null");
+  });
+  const said = desk(daemon).prompt("hello", [], "send");
+  void daemon.start();
+  await expect(said).rejects.toThrow("settings cannot be used: path is null");
+});
+
+test("a daemon that never answers is given up", async () => {
+  vi.useFakeTimers();
+  slow = new Promise(() => undefined);
+  const daemon = line();
+  void daemon.start();
+  for (let attempt = 0; attempt < 6; attempt++) await vi.advanceTimersByTimeAsync(60_000);
+  vi.useRealTimers();
+  expect(daemon.connection.status).toBe("lost");
+});
+
+test("two wishes to reconnect are one", async () => {
+  const daemon = line();
+  await daemon.start();
+  let stopped = () => undefined as void;
+  slow = new Promise((resolve) => (stopped = resolve));
+  const both = [daemon.restart(), daemon.restart()];
+  await Promise.resolve();
+  stopped();
+  await Promise.all(both);
+  expect(done).toEqual(["start", "stop", "start"]);
+});
