@@ -23,6 +23,12 @@ PASTE = """(box, data) => {
   box.dispatchEvent(new ClipboardEvent('paste', {clipboardData: transfer, bubbles: true, cancelable: true}));
 }"""
 
+DROP = """(box, uri) => {
+  const transfer = new DataTransfer();
+  transfer.setData('text/uri-list', uri);
+  box.dispatchEvent(new DragEvent('drop', {dataTransfer: transfer, bubbles: true, cancelable: true}));
+}"""
+
 
 async def test_what_goes_along(tmp_path: Path) -> None:
     (tmp_path / "work").mkdir()
@@ -43,6 +49,14 @@ async def test_what_goes_along(tmp_path: Path) -> None:
         await chat.locator(".user img[src^='data:image/png']").wait_for(timeout=SECONDS)
         assert await chat.locator(".user img").evaluate("each => each.decode().then(() => each.naturalWidth)") == 2000
 
+        # dropped from elsewhere: a picture goes along, a text is refused in words
+        (tmp_path / "shot.png").write_bytes(png(30, 20))
+        (tmp_path / "diary.txt").write_text("private")
+        for name in ("shot.png", "diary.txt"):
+            await box.evaluate(DROP, (tmp_path / name).as_uri())
+        await chat.locator(".chip", has_text="shot.png").wait_for(timeout=SECONDS)
+        await chat.locator(".told", has_text="diary.txt is outside the workspace").wait_for(timeout=SECONDS)
+
         # what is on no disk goes along as its text
         await command(page, "File: New Untitled Text File")
         await page.keyboard.type("milk and bread")
@@ -51,6 +65,8 @@ async def test_what_goes_along(tmp_path: Path) -> None:
         await send(chat, "What is that?")
         await answered(chat, "A list for shopping")
         assert "milk and bread" in served.requests[1].body.decode()
+        said = json.loads(served.requests[1].body)["messages"][-1]["content"]
+        assert [block["type"] for block in said].count("image") == 1
 
         # a command of the view's own
         await box.fill("/ne")
