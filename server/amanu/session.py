@@ -34,6 +34,9 @@ from amanu.workspace.proposals import Proposals
 from amanu.workspace.workspace import Workspace
 from amanu_protocol.errors import AmanuError
 from amanu_protocol.events import (
+    ApprovalRequested,
+    ApprovalResolved,
+    Event,
     ItemCompleted,
     ProposalChanged,
     SessionChanged,
@@ -117,7 +120,8 @@ class Session:
         self._pictures = Pictures(journal, self._conversation, self._inbox.pictures)
         self._info: ModelInfo | None = None
         """Of the model of the last turn."""
-        self.emit.watch = lambda event: restored.unheard.see(self.state, event)
+        self._unheard = restored.unheard
+        self.emit.watch = self._watch
         tools = make_tools(
             self._workspace,
             self._proposals,
@@ -131,6 +135,11 @@ class Session:
         self._specs = [tool.spec() for tool in tools]
         self._told = Told()
         self._closing = restored.closing
+
+    def _watch(self, event: Event) -> None:
+        self._unheard.see(self.state, event)
+        if isinstance(event, ApprovalRequested | ApprovalResolved):
+            self._services.changed(self)  # it waits for the person, or no longer
 
     async def open(self) -> None:
         """Close on record what a crash left open; open proposals are open again."""

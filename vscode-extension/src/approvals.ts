@@ -120,7 +120,7 @@ export class Approvals {
 async function choose(approvals: Approval[]): Promise<Approval | undefined> {
   const items = approvals.map((approval) => ({
     label: approval.title,
-    detail: oneLine(approval.detail),
+    detail: oneLine(approval.proposalId === null ? approval.detail : (approval.detail.split("\n")[0] ?? "")),
     approval,
   }));
   return (await vscode.window.showQuickPick(items, { placeHolder: "Which one?" }))?.approval;

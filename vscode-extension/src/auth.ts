@@ -2,8 +2,8 @@ import * as vscode from "vscode";
 import type { Daemon } from "./client";
 import type { AuthStatus } from "./protocol";
 
-/** Ask for a vendor's key and hand it to the daemon, which keeps it in the user's own folder. What became of it. */
-export async function setKey(daemon: Daemon): Promise<"kept" | "forgotten" | undefined> {
+/** Ask for a vendor's key and hand it to the daemon, which keeps it in the user's own folder. What became of it, in words. */
+export async function setKey(daemon: Daemon): Promise<string | undefined> {
   const { vendors } = await daemon.request("amanu/auth/status", {});
   const items = vendors.map((status) => ({ label: status.vendor, description: where(status), status }));
   const chosen = await vscode.window.showQuickPick(items, {
@@ -26,7 +26,10 @@ export async function setKey(daemon: Daemon): Promise<"kept" | "forgotten" | und
   const given = key.trim();
   if (given === "" && source !== "file") return undefined;
   await daemon.request("amanu/auth/set", { vendor, key: given || null });
-  return given ? "kept" : "forgotten";
+  if (!given) return "The key is forgotten.";
+  const now = (await daemon.request("amanu/auth/status", {})).vendors.find((each) => each.vendor === vendor);
+  if (now?.source !== "environment") return "The key is kept.";
+  return `The key is kept, but ${now.variable ?? "a variable"} of the environment goes before it: take it out of amanu.server.environment, or of the environment VS Code was started in.`;
 }
 
 function where({ source, variable }: AuthStatus): string {

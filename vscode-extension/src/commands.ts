@@ -6,7 +6,7 @@ import type { Daemon } from "./client";
 import { selection } from "./context";
 import type { Desk } from "./desk";
 import type { Doctor } from "./doctor";
-import type { Mode } from "./protocol";
+import type { Mode, ModelInfo } from "./protocol";
 import type { Setup } from "./setup";
 
 /** A script of the daemon's that shows Amanu at work in any folder, without a key. */
@@ -60,8 +60,8 @@ export function commands(
     on("amanu.setKey", async () => {
       const outcome = await setKey(daemon);
       if (outcome === undefined) return;
-      const next = desk.scripted && outcome === "kept" ? " Begin a new session (+) to use it." : "";
-      desk.tell({ level: "info", text: `The key is ${outcome}.${next}` });
+      const next = desk.scripted ? " Begin a new session (+) to use it." : "";
+      desk.tell({ level: "info", text: outcome + next });
       await panel.listModels();
     }),
     on("amanu.selectModel", () => selectModel(desk, daemon)),
@@ -89,14 +89,22 @@ export function commands(
   ];
 }
 
+/** What the model costs, as far as it is known. */
+function price({ inputPrice, outputPrice }: ModelInfo): string {
+  if (inputPrice === null || outputPrice === null) return "price not known";
+  return `$${inputPrice} in, $${outputPrice} out, per million tokens`;
+}
+
 async function selectModel(desk: Desk, daemon: Daemon): Promise<void> {
   const { models } = await daemon.request("amanu/model/list", {});
   const items = models.map((model) => ({
     label: model.name,
-    description: model.modelId,
-    ...(model.available ? {} : { detail: model.unavailable ?? "not available" }),
+    description: model.modelId + (model.modelId === desk.state.modelId ? " · in use" : ""),
+    detail: model.available ? price(model) : `no key yet: choose it to set one`,
     model,
   }));
   const chosen = await vscode.window.showQuickPick(items, { title: "Model", matchOnDescription: true });
-  if (chosen) await desk.setModel(chosen.model.modelId);
+  if (chosen === undefined) return;
+  if (!chosen.model.available) await vscode.commands.executeCommand("amanu.setKey");
+  await desk.setModel(chosen.model.modelId);
 }

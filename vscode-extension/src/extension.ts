@@ -29,8 +29,13 @@ export function activate(context: vscode.ExtensionContext): void {
   const looking = new Context(daemon, context.workspaceState);
   const proposals = new Proposals(desk);
   const review = new Review(desk, proposals);
-  const panel = new Panel(context.extensionUri, desk, daemon, looking, (proposalId, path) =>
-    review.openDiff(proposalId, path),
+  const panel = new Panel(
+    context.extensionUri,
+    desk,
+    daemon,
+    looking,
+    context.workspaceState,
+    (proposalId, path) => review.openDiff(proposalId, path),
   );
   const approvals = new Approvals(desk, daemon, (proposalId) => review.openDiff(proposalId));
   const doctor = new Doctor(context, daemon, setup);

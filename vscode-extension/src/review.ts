@@ -1,6 +1,7 @@
 import * as vscode from "vscode";
 import type { Desk } from "./desk";
 import { locate, OPEN, type Place } from "./hunks";
+import type { Hunk } from "./protocol";
 import { BASE, PROPOSED, type Proposals, type Target } from "./proposals";
 
 /** Review in editors: lenses and decorations for what is undecided, in the diff and in the file itself. */
@@ -143,7 +144,11 @@ export class Review implements vscode.CodeLensProvider, vscode.Disposable {
     if (editor === undefined || found === undefined) return this.openDiff();
     const open = found.places.filter((place) => OPEN.has(place.hunk.state));
     const line = editor.selection.active.line;
-    const here = open.find((place) => line < place.start + Math.max(1, place.lines)) ?? open.at(-1);
+    // the line above belongs to it: its lenses stand there. What the person does not look at is shown first
+    const here = open.find(
+      (place) => line >= place.start - 1 && line < place.start + Math.max(1, place.lines),
+    );
+    if (what === "hunk" && here === undefined) return this.go(1);
     const chosen = what === "file" ? open : here ? [here] : [];
     await this.proposals.decide(
       found.target,
@@ -226,7 +231,7 @@ export class Review implements vscode.CodeLensProvider, vscode.Disposable {
           const end = editor.document.lineAt(
             Math.min(Math.max(0, each.start + each.hunk.oldLines - 1), editor.document.lineCount - 1),
           ).range.end;
-          const after = { contentText: inShort(each.hunk.newText) };
+          const after = { contentText: inShort(each.hunk) };
           return { range: new vscode.Range(end, end), renderOptions: { after } };
         }),
       );
@@ -237,14 +242,29 @@ export class Review implements vscode.CodeLensProvider, vscode.Disposable {
 /** Characters of proposed text shown after a line. */
 const SHORT = 120;
 
-/** The proposed text in one line. */
-function inShort(text: string): string {
+/** The proposed text in one line; of a line that stays much the same, from where it differs. */
+function inShort({ oldText, newText }: Hunk): string {
+  const lines = linesOf(newText);
+  const old = linesOf(oldText);
+  if (lines.length === 0) return "→ removed";
+  const first = lines.find((line) => line.trim() !== "")?.trim() ?? "blank";
+  const shown = lines.length === 1 && old.length === 1 ? tail(old[0]?.trim() ?? "", first) : first;
+  const cut = shown.length > SHORT ? `${shown.slice(0, SHORT)}…` : shown;
+  return lines.length === 1 ? `→ ${cut}` : `→ ${cut} … ${lines.length} lines`;
+}
+
+function linesOf(text: string): string[] {
   const lines = text.split(/\r\n|\r|\n/);
   if (lines.at(-1) === "") lines.pop();
-  const first = lines.find((line) => line.trim() !== "")?.trim();
-  if (lines.length === 0) return "→ removed";
-  const shown = first === undefined ? "blank" : first.length > SHORT ? `${first.slice(0, SHORT)}…` : first;
-  return lines.length === 1 ? `→ ${shown}` : `→ ${shown} … ${lines.length} lines`;
+  return lines;
+}
+
+/** `line` from the word on in which it begins to differ from `old`. */
+function tail(old: string, line: string): string {
+  let same = 0;
+  while (same < line.length && line[same] === old[same]) same++;
+  const word = line.lastIndexOf(" ", same) + 1;
+  return word > 0 ? `…${line.slice(word)}` : line;
 }
 
 function inDiff(editor: vscode.TextEditor): boolean {

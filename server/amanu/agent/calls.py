@@ -195,7 +195,8 @@ class Calls:
         text = outcome.for_model or "(no output)"
         result = Result(call_id=call.call_id, tool=call.tool, text=text, is_error=outcome.is_error)
         slot.item = slot.item.model_copy(update={"output": outcome.for_person, "blob": outcome.blob})
-        self._finish(slot, "failed" if outcome.is_error else "succeeded", result)
+        state = "rejected" if outcome.refused else "failed" if outcome.is_error else "succeeded"
+        self._finish(slot, state, result)
 
     def _finish(
         self,

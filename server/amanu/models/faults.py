@@ -36,7 +36,8 @@ def status_error(
     words = sentence(said)
     if status in (401, 403) or _BAD_KEY.search(said):
         return AuthFailed(
-            f"{vendor} does not accept the key: {words} `amanu auth status` says where the key comes from.",
+            f"{vendor} does not accept the key: {words} A key in the environment goes before the one you set; "
+            "`amanu auth status` says which it is.",
             vendor,
             status,
             details=details,

@@ -64,6 +64,8 @@ class Outcome:
     for_person: str
     blob: BlobRef | None = None
     """The whole output when `for_person` or `for_model` is only part of it."""
+    refused: bool = False
+    """The person decided against all of it, piece by piece."""
     is_error: bool = False
     """The tool worked, the thing failed (a command with exit code 1): the model is told as an error."""
 

@@ -75,7 +75,7 @@ class EditTool(Tool[P]):
         proposal = self._proposals.get(proposal.proposal_id)
         states = {hunk.state for file in proposal.files for hunk in file.hunks}
         failed = states.isdisjoint({"applied", "pending", "accepted"})
-        return Outcome(report, _summary(proposal), is_error=failed)
+        return Outcome(report, _summary(proposal), refused=states == {"rejected"}, is_error=failed)
 
     async def reject(self, params: P, call: CallContext, reason: str) -> str | None:
         proposal = self._proposals.of_call(call.call_id)

@@ -67,7 +67,8 @@ export type ToView =
     }
   | { type: "promptRefused"; text: string; attachments: AttachmentInput[] }
   | { type: "rule"; rule: string; valid: boolean; explanation: string }
-  | { type: "focus" };
+  | { type: "focus" }
+  | { type: "draft"; text: string };
 
 export type ToHost =
   | { type: "ready" }
@@ -103,5 +104,7 @@ export type ToHost =
   | { type: "pickFiles" }
   /** Something went wrong in the view that the person should know. */
   | { type: "say"; text: string }
+  /** The text in the prompt box, for a window that is loaded anew. */
+  | { type: "draft"; text: string }
   | { type: "earlier" }
   | { type: "action"; action: Action };

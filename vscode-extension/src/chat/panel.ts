@@ -12,6 +12,8 @@ import type { Action, Hindrance, ToHost, ToView } from "./messages";
 /** Milliseconds in which events are gathered for one message to the view. */
 const GATHER = 16;
 
+/** Under which name the text in the prompt box is kept. */
+const DRAFT = "amanu.draft";
 /** Messages that must not be lost on a view that is not there yet. */
 const KEPT: ReadonlySet<ToView["type"]> = new Set([
   "attach",
@@ -67,6 +69,7 @@ export class Panel implements vscode.WebviewViewProvider, vscode.Disposable {
     private readonly desk: Desk,
     private readonly daemon: Daemon,
     private readonly context: Context,
+    private readonly memory: vscode.Memento,
     private readonly openDiff: (proposalId: string, path: string) => Promise<void>,
   ) {
     this.subscriptions = [
@@ -149,6 +152,7 @@ export class Panel implements vscode.WebviewViewProvider, vscode.Disposable {
         this.show();
         this.connection();
         this.looking();
+        if (this.memory.get(DRAFT)) this.post({ type: "draft", text: this.memory.get(DRAFT, "") });
         for (const each of this.waiting.splice(0)) this.post(each);
         return undefined;
       case "drawn":
@@ -167,7 +171,7 @@ export class Panel implements vscode.WebviewViewProvider, vscode.Disposable {
         return desk.stop();
       case "resolve": {
         const { type: _, ...answer } = message;
-        return desk.resolve(answer);
+        return desk.attempt(() => desk.resolve(answer), answer.toolCallId);
       }
       case "hunks":
         return desk.resolveHunks(message, message.hunks);
@@ -212,6 +216,8 @@ export class Panel implements vscode.WebviewViewProvider, vscode.Disposable {
         return this.attach(
           (await vscode.window.showOpenDialog({ canSelectMany: true, openLabel: "Attach" })) ?? [],
         );
+      case "draft":
+        return this.memory.update(DRAFT, message.text || undefined);
       case "say":
         return desk.tell({ level: "warning", text: message.text });
       case "earlier": {

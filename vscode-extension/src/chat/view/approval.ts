@@ -1,5 +1,5 @@
 import type { Approval, Proposal, Scope } from "../../protocol";
-import type { Desk } from "./desk";
+import { approvalOf, type Desk, proposalOf } from "./desk";
 import { button, h, setText } from "./dom";
 
 export const SCOPES: Record<Scope, string> = {
@@ -36,6 +36,12 @@ export class ApprovalBox {
       this.label("allow", `Accept ${rest}`);
       this.label("reject", `Reject ${rest}`);
     }
+  }
+
+  private rejectRest({ proposalId, version, files }: Proposal, reason: string | null): void {
+    const open = files.flatMap((file) => file.hunks).filter((hunk) => hunk.state === "pending");
+    const hunks = open.map(({ hunkId }) => ({ hunkId, decision: "reject", reason }));
+    if (hunks.length > 0) this.desk.post({ type: "hunks", proposalId, version, hunks });
   }
 
   private label(which: string, text: string): void {
@@ -75,14 +81,23 @@ export class ApprovalBox {
     const answer = (decision: "allow" | "reject" | "finish") => {
       const offer = chosen();
       const edited = !rule.hidden && rule.value !== offer?.rule ? rule.value : null;
-      this.desk.post({
-        type: "resolve",
-        toolCallId: approval.toolCallId,
-        decision,
-        scope: decision === "allow" ? (offer?.scope ?? "once") : "once",
-        rule: decision === "allow" ? edited : null,
-        reason: reason.value.trim() || null,
-      });
+      const why = reason.value.trim() || null;
+      const proposal = proposalOf(this.desk, approval.proposalId);
+      if (decision === "reject" && proposal && (decidedInPart(proposal) || proposal.toolCallIds.length > 1)) {
+        this.rejectRest(proposal, why); // what is applied already was not rejected
+        return;
+      }
+      const others = decision === "allow" ? (proposal?.toolCallIds ?? []) : [];
+      const asked = others.filter((id) => approvalOf(this.desk, id) !== undefined);
+      for (const toolCallId of asked.length > 0 ? asked : [approval.toolCallId])
+        this.desk.post({
+          type: "resolve",
+          toolCallId,
+          decision,
+          scope: decision === "allow" ? (offer?.scope ?? "once") : "once",
+          rule: decision === "allow" ? edited : null,
+          reason: why,
+        });
     };
     reason.addEventListener("keydown", (event) => {
       if (event.key === "Enter") answer("reject");

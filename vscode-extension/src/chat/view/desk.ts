@@ -14,6 +14,15 @@ export function approvalOf(desk: Desk, toolCallId: string): Approval | undefined
   return desk.session.state.approvals.find((each) => each.toolCallId === toolCallId);
 }
 
+/**
+ * The call on whose card a proposal is decided: the last that waits, else the last of all. Several calls of a step may
+ * have written one proposal; its hunks are drawn once.
+ */
+export function deciding(desk: Desk, proposal: Proposal): string | undefined {
+  const waiting = proposal.toolCallIds.filter((id) => approvalOf(desk, id) !== undefined);
+  return waiting.at(-1) ?? proposal.toolCallIds.at(-1);
+}
+
 export function proposalOf(desk: Desk, proposalId: string | null): Proposal | undefined {
   if (proposalId === null) return undefined;
   return desk.session.state.proposals.find((each) => each.proposalId === proposalId);

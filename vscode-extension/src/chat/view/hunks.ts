@@ -62,7 +62,7 @@ export class HunksBox {
         version: proposal.version,
         hunks: [{ hunkId: hunk.hunkId, decision }],
       });
-    const where = `line ${hunk.oldStart}`;
+    const where = `line ${hunk.oldLines > 0 ? hunk.oldStart : hunk.newStart}`;
     const open = hunk.state === "pending" || hunk.state === "conflicted";
     const state = STATES[hunk.state] + (hunk.editedByPerson ? ", with your changes" : "");
     return h(

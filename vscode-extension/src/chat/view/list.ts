@@ -1,6 +1,6 @@
 import { makeCard, type Card } from "./cards";
 import type { Desk } from "./desk";
-import { h } from "./dom";
+import { button, h } from "./dom";
 
 /** Cards in the document at most, and by how many the window moves. A session may have thousands of items. */
 export const SHOWN = 120;
@@ -18,11 +18,14 @@ export class List {
   private asked = false;
   /** Where the list was scrolled to when we last looked, in pixels. */
   private top = 0;
+  /** The way back to the end. */
+  readonly newest = button("↓ Newest", () => this.follow(), { class: "newest" });
   /** A card grows at the person's hand, too: what it shows then must not be below the end. */
   private readonly sizes = new ResizeObserver(() => this.following && this.toEnd());
 
   constructor(private readonly desk: Desk) {
     this.element.addEventListener("scroll", () => this.scrolled(), { passive: true });
+    this.newest.hidden = true;
     this.sizes.observe(this.element); // what stands below may grow and take room
   }
 
@@ -56,6 +59,7 @@ export class List {
   /** The person said something: show the end. */
   follow(): void {
     this.following = true;
+    this.newest.hidden = true;
     this.update(new Set());
   }
 
@@ -111,6 +115,7 @@ export class List {
     if (atEnd && first + SHOWN >= items.length) this.following = true;
     else if (scrollTop < this.top) this.following = false;
     this.top = scrollTop;
+    this.newest.hidden = this.following;
     if (scrollTop < NEAR && first > 0) this.move(Math.max(0, first - STEP));
     else if (scrollTop < NEAR && first === 0 && hasEarlier && !this.asked && items.length > 0) {
       this.asked = true;

@@ -44,8 +44,12 @@ class View implements Desk {
   private readonly api = acquireVsCodeApi();
   private readonly list = new List(this);
   private readonly pickers = new Pickers(this);
-  private readonly standing = new Standing(this, (itemId) => this.list.show(itemId));
-  private readonly composer = new Composer(this, (kept) => this.api.setState(kept), [
+  private readonly standing = new Standing(
+    this,
+    (itemId) => this.list.show(itemId),
+    (prompt) => this.composer.giveBack(prompt),
+  );
+  private readonly composer = new Composer(this, (kept) => this.keep(kept), [
     this.pickers.mode,
     this.pickers.model,
   ]);
@@ -68,6 +72,7 @@ class View implements Desk {
       h("header", {}, this.title, this.pickers.usage),
       this.hindrance,
       this.list.element,
+      h("div", { class: "over" }, this.list.newest),
       this.begin,
       this.standing.element,
       this.told,
@@ -153,10 +158,19 @@ class View implements Desk {
       case "rule":
         this.checked(message.rule, message.valid, message.explanation);
         break;
+      case "draft":
+        if (this.composer.text === "") this.composer.restore({ text: message.text, attachments: [] });
+        break;
       case "focus":
         this.composer.focus();
         break;
     }
+  }
+
+  /** For a view that is shown again, pictures too; the text for a window that is loaded anew. */
+  private keep(kept: Kept): void {
+    this.api.setState(kept);
+    this.post({ type: "draft", text: kept.text });
   }
 
   private soon(): void {
@@ -219,6 +233,7 @@ class View implements Desk {
   }
 
   private hinder(hindrance: Hindrance | null): void {
+    this.tell(null); // what was said of it is not true any more
     this.hindrance.hidden = hindrance === null;
     this.begin.hidden = this.session.state.items.length > 0 || hindrance !== null;
     this.hindrance.replaceChildren(

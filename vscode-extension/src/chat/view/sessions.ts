@@ -38,8 +38,9 @@ export class Sessions {
     private readonly left: () => void,
   ) {
     this.search.addEventListener("input", () => this.draw());
-    this.element.addEventListener("keydown", (event) => {
-      if (event.key === "Escape") this.leave();
+    // on the document: a row that is drawn anew takes the focus with it
+    document.addEventListener("keydown", (event) => {
+      if (event.key === "Escape" && !this.element.hidden) this.leave();
     });
   }
 
@@ -66,6 +67,8 @@ export class Sessions {
   }
 
   private draw(): void {
+    const focused = (document.activeElement as HTMLElement | null)?.closest("li")?.dataset.session;
+    const inRows = this.rows.contains(document.activeElement);
     const words = this.search.value.toLowerCase().split(/\s+/);
     const found = this.all.filter((each) => words.every((word) => name(each).toLowerCase().includes(word)));
     this.rows.replaceChildren(
@@ -74,6 +77,9 @@ export class Sessions {
         ? [h("li", { class: "aside" }, this.all.length ? "None fits." : "No session yet.")]
         : []),
     );
+    if (!inRows || this.renaming !== undefined) return;
+    const row = [...this.rows.children].find((each) => (each as HTMLElement).dataset.session === focused);
+    (row?.querySelector<HTMLElement>(".open") ?? this.search).focus();
   }
 
   private row(session: SessionSummary): HTMLElement {
@@ -82,7 +88,7 @@ export class Sessions {
     const status = STATUS[session.status];
     return h(
       "li",
-      { class: sessionId === this.current ? "current" : "" },
+      { class: sessionId === this.current ? "current" : "", "data-session": sessionId },
       button("", () => this.leave(() => this.desk.post({ type: "open", sessionId })), {
         class: "open",
         "aria-label": `Open ${name(session)}`,
@@ -125,7 +131,7 @@ export class Sessions {
     });
     return h(
       "li",
-      {},
+      { "data-session": session.sessionId },
       input,
       button("Save", () => done(true)),
     );

@@ -1,4 +1,4 @@
-import type { TurnEnded } from "../../protocol";
+import type { QueuedPrompt, TurnEnded } from "../../protocol";
 import type { Desk } from "./desk";
 import { button, h } from "./dom";
 
@@ -22,6 +22,7 @@ export class Standing {
   constructor(
     private readonly desk: Desk,
     private readonly goTo: (itemId: string) => void,
+    private readonly giveBack: (prompt: QueuedPrompt) => void,
   ) {}
 
   update(): void {
@@ -40,6 +41,7 @@ export class Standing {
       this.timer = setInterval(tick, 500);
       lines.push(line);
     }
+    const count = state.approvals.length;
     const waiting = state.approvals[0];
     if (waiting !== undefined)
       lines.push(
@@ -47,7 +49,7 @@ export class Standing {
           "div",
           { class: "line waiting" },
           h("span", { class: "dot" }),
-          h("span", {}, `Waits for you: ${waiting.title}`),
+          h("span", {}, `${count > 1 ? `${count} questions wait` : "Waits for you"}: ${waiting.title}`),
           button("Show", () => this.goTo(waiting.toolCallId), { class: "link" }),
         ),
       );
@@ -66,7 +68,8 @@ export class Standing {
         h(
           "div",
           { class: `line ${reason === "cancelled" ? "" : "warning"}` },
-          h("span", {}, message || REASONS[reason] || reason),
+          // a failure stands in the conversation already, in full
+          h("span", {}, reason === "failed" ? REASONS.failed : message || REASONS[reason] || reason),
           canContinue &&
             button(
               "Go on",
@@ -83,8 +86,10 @@ export class Standing {
           { class: "line queued" },
           h("span", { class: "aside" }, "Queued:"),
           h("span", { class: "text" }, prompt.text),
-          button("×", () => this.desk.post({ type: "unqueue", promptId: prompt.promptId }), {
+          state.turn === null && button("Send now", () => this.sendNow(prompt), { class: "link" }),
+          button("×", () => this.takeBack(prompt), {
             "aria-label": `Take back: ${prompt.text}`,
+            title: "Take it back into the prompt box",
           }),
         ),
       );
@@ -93,5 +98,16 @@ export class Standing {
         h("div", { class: "line aside" }, "This folder is not trusted: its own settings are not read."),
       );
     this.element.replaceChildren(...lines);
+  }
+
+  /** Back into the prompt box. */
+  private takeBack(prompt: QueuedPrompt): void {
+    this.desk.post({ type: "unqueue", promptId: prompt.promptId });
+    this.giveBack(prompt);
+  }
+
+  private sendNow({ promptId, text, attachments }: QueuedPrompt): void {
+    this.desk.post({ type: "unqueue", promptId });
+    this.desk.post({ type: "prompt", text, attachments, how: "send" });
   }
 }

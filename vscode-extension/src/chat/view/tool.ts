@@ -1,7 +1,7 @@
 import type { Decision, Item, Proposal, ToolCall, ToolCallState } from "../../protocol";
 import { ApprovalBox } from "./approval";
 import type { Card } from "./cards";
-import { type Desk, approvalOf, proposalOf } from "./desk";
+import { type Desk, approvalOf, deciding, proposalOf } from "./desk";
 import { button, growText, h, setText } from "./dom";
 import { HunksBox } from "./hunks";
 
@@ -76,18 +76,21 @@ export class ToolCard implements Card {
     // live output is worth seeing; what is done folds itself away, unless the person opened or closed it
     if (!this.touched)
       this.details.open = call.effect === "run" && (call.state === "executing" || call.state === "failed");
-    this.said.replaceChildren(...this.remarks(call));
+    this.said.replaceChildren(...this.remarks(call, proposal));
     this.said.hidden = this.said.childElementCount === 0;
-    this.hunks.update(proposal, approval);
-    this.approval.update(approval, proposal);
+    const here = proposal === undefined || deciding(this.desk, proposal) === call.itemId;
+    this.hunks.update(here ? proposal : undefined, approval);
+    this.approval.update(here ? approval : undefined, proposal);
   }
 
   private openFile(): void {
     if (this.path !== undefined) this.desk.post({ type: "openFile", path: this.path, line: null });
   }
 
-  private remarks(call: ToolCall): HTMLElement[] {
+  private remarks(call: ToolCall, proposal: Proposal | undefined): HTMLElement[] {
     const remarks: HTMLElement[] = [];
+    if (proposal && deciding(this.desk, proposal) !== call.itemId)
+      remarks.push(h("div", { class: "aside" }, "Its changes are shown with the last edit of this step."));
     if (call.error !== null) remarks.push(h("div", { class: "error" }, call.error));
     const decided = call.decision === null ? "" : decision(call.decision, this.desk.client);
     if (decided !== "") remarks.push(h("div", { class: "aside" }, decided));
