@@ -118,7 +118,7 @@ export class Composer {
     this.input.placeholder = state.readOnly
       ? "Another daemon holds this session: it can be looked at only"
       : this.busy
-        ? "Enter speaks into the running turn, Alt+Enter queues"
+        ? "Enter steers, Alt+Enter queues"
         : "What shall be done? @ names a file";
     this.input.disabled = state.readOnly;
     this.enable();
