@@ -729,8 +729,8 @@ export interface Command {
   name: string;
   description: string;
   argumentHint: string;
-  /** Built in; from the user's own folder; from a trusted workspace. */
-  source: "daemon" | "user" | "workspace";
+  /** From the user's own folder; from a trusted workspace. */
+  source: "user" | "workspace";
 }
 
 export interface CommandListResult {

@@ -530,7 +530,7 @@
 ---@field name string
 ---@field description string
 ---@field argumentHint string
----@field source "daemon"|"user"|"workspace" Built in; from the user's own folder; from a trusted workspace.
+---@field source "user"|"workspace" From the user's own folder; from a trusted workspace.
 
 ---@class amanu.CommandListResult
 ---@field commands amanu.Command[]
