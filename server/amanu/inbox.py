@@ -4,13 +4,12 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 from amanu.agent.emit import Emit
-from amanu.conversation import Picture, User
+from amanu.conversation import Picture, User, Waiting
 from amanu.editor_context import EditorContext
-from amanu.pictures import reference
 from amanu.restore import note
 from amanu.unheard import LATE_DECISION, Unheard
 from amanu_protocol.events import ItemCompleted, ItemStarted, PromptQueued, PromptUnqueued
-from amanu_protocol.items import Attachment, ImageAttachment, Notice, QueuedPrompt, UserMessage
+from amanu_protocol.items import Attachment, Notice, QueuedPrompt, UserMessage
 from amanu_protocol.state import SessionState
 
 LATE = "Since then the person decided on earlier edits:"
@@ -36,14 +35,14 @@ class Inbox:
         emit: Emit,
         state: SessionState,
         report: Callable[[str], str],
-        undelivered: list[UserMessage],
+        undelivered: list[tuple[UserMessage, User]],
         unheard: Unheard,
     ) -> None:
         self._emit = emit
         self._state = state
         self._report = report
         self._prompts: dict[str, Prompt] = {}
-        self._steering = [(message, _once_more(message)) for message in undelivered]
+        self._steering = undelivered
         self._unheard = unheard
 
     def queue(self, prompt: Prompt) -> None:
@@ -75,7 +74,7 @@ class Inbox:
     def steer(self, message: UserMessage, said: User) -> None:
         """The person says something into the running turn; `said` is how the model will get it."""
         self._steering.append((message, said))
-        self._emit(ItemStarted(item=message))
+        self._emit(ItemStarted(item=message), entry=Waiting(said=said))
 
     def pictures(self) -> Iterator[Picture]:
         """Those of the steering that no request carried yet."""
@@ -100,9 +99,3 @@ class Inbox:
         )
         self._emit(ItemCompleted(item=notice), entry=note(text))
         return User(text=text)
-
-
-def _once_more(message: UserMessage) -> User:
-    """Steering from before a restart: what it said, and the pictures that were kept with it."""
-    pictures = (reference(each) for each in message.attachments if isinstance(each, ImageAttachment))
-    return User(text=message.text, pictures=tuple(each for each in pictures if each is not None))

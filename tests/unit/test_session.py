@@ -14,7 +14,7 @@ from amanu.conversation import User
 from amanu.editor_context import EditorContext
 from amanu.sessions import open_sessions
 from amanu_protocol.errors import AmanuError
-from amanu_protocol.items import FileAttachment, SelectionAttachment
+from amanu_protocol.items import Attachment, FileAttachment, SelectionAttachment
 from amanu_protocol.requests import (
     ActiveEditor,
     ApprovalResolveParams,
@@ -86,6 +86,33 @@ async def test_steering_ends_a_review_and_reaches_the_model_after_the_results(tm
         notes = [message.text for message in conversation(d.session) if isinstance(message, User)]
         assert notes[1].startswith("Since then the person decided on earlier edits")
         assert any(item.kind == "notice" and item.code == "lateDecision" for item in d.session.state.items)
+
+
+async def test_steering_from_before_a_crash_is_heard_as_it_was_said(tmp_path: Path) -> None:
+    theirs = Path(os.environ["AMANU_HOME"]) / "config" / "commands"
+    theirs.mkdir(parents=True)
+    (theirs / "careful.md").write_text("Mind $ARGUMENTS.")
+    async with desk(tmp_path, step("", call("run_shell_command", command="true")), step("I will.")) as d:
+        (d.root / "rules.txt").write_text("no tabs\n")
+        turn_id = await d.prompt("do it") or ""
+        await d.until(lambda state: state.approvals)
+        attachments: list[Attachment] = [
+            FileAttachment(path="notes.txt"),
+            SelectionAttachment(path="a.py", start_line=3, end_line=4, text="selected words"),
+        ]
+        steer = PromptSteerParams(
+            session_id="s", prompt_id="s1", turn_id=turn_id, text="/careful @rules.txt", attachments=attachments
+        )
+        await d.session.steer(steer, d.client)
+        await d.reopen()
+        (d.root / "rules.txt").unlink()  # what was said stays what was said
+        (theirs / "careful.md").unlink()
+        await d.prompt("go on", "p2")
+        await d.over("p2")
+        for _ in range(2):  # and is heard once
+            for words in ("Mind @rules.txt.", "no tabs", "line 12", "selected words"):
+                assert d.told().count(words) == 1
+            await d.reopen()
 
 
 async def test_steering_a_turn_that_is_over(tmp_path: Path) -> None:
@@ -373,7 +400,7 @@ async def test_an_attachment_that_cannot_go_is_said_to_be_so(tmp_path: Path, pat
         (d.root / "folder").mkdir()
         with (d.root / "huge.txt").open("wb") as file:
             file.truncate(21_000_000)
-        files = [FileAttachment(path=path), FileAttachment(path="notes.txt")]
+        files: list[Attachment] = [FileAttachment(path=path), FileAttachment(path="notes.txt")]
         if steer:
             turn_id = await d.prompt("do it") or ""
             await d.until(lambda state: state.approvals)
