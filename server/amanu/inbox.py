@@ -6,10 +6,11 @@ from dataclasses import dataclass
 from amanu.agent.emit import Emit
 from amanu.conversation import Picture, User, Waiting
 from amanu.editor_context import EditorContext
+from amanu.pictures import reference
 from amanu.restore import note
 from amanu.unheard import LATE_DECISION, Unheard
 from amanu_protocol.events import ItemCompleted, ItemStarted, PromptQueued, PromptUnqueued
-from amanu_protocol.items import Attachment, Notice, QueuedPrompt, UserMessage
+from amanu_protocol.items import Attachment, ImageAttachment, Notice, QueuedPrompt, UserMessage
 from amanu_protocol.state import SessionState
 
 LATE = "Since then the person decided on earlier edits:"
@@ -70,6 +71,12 @@ class Inbox:
             return None
         known = self._prompts.get(queued.prompt_id)
         return known or Prompt(queued.prompt_id, queued.text, queued.attachments, dict(environment))
+
+    def queued_pictures(self) -> Iterator[Picture]:
+        """Those attached to the prompts of the queue."""
+        for attachment in (each for queued in self._state.queue for each in queued.attachments):
+            if isinstance(attachment, ImageAttachment) and (picture := reference(attachment)) is not None:
+                yield picture
 
     def steer(self, message: UserMessage, said: User) -> None:
         """The person says something into the running turn; `said` is how the model will get it."""

@@ -35,15 +35,28 @@ MAX_NAME = 200
 _SMALLER = "Scale it down, cut out what matters, or save it as JPEG."
 
 
+class NoRoom(AmanuError):
+    """No further picture fits into this session, ever."""
+
+    def __init__(self, message: str, where: str | None) -> None:
+        super().__init__("invalidParams", message, hint="Start a new session for further pictures.", path=where)
+
+
 class Pictures:
-    """One session's. `waiting` tells those that are not in the conversation yet, but soon will be."""
+    """One session's. `waiting` tells those that the next request will carry; `queued` those of prompts that wait: no
+    more are taken than there will be room for, but their bytes are not needed yet."""
 
     def __init__(
-        self, journal: Journal, conversation: Conversation, waiting: Callable[[], Iterable[Picture]] = tuple
+        self,
+        journal: Journal,
+        conversation: Conversation,
+        waiting: Callable[[], Iterable[Picture]] = tuple,
+        queued: Callable[[], Iterable[Picture]] = tuple,
     ) -> None:
         self._journal = journal
         self._conversation = conversation
         self._waiting = waiting
+        self._queued = queued
         self._sides: dict[str, int] = {}
         """Blob id → the longer side in pixels."""
 
@@ -58,7 +71,9 @@ class Pictures:
         for at, each in enumerate(attachments):
             if isinstance(each, ImageAttachment):
                 where = f"attachments.{at}"
-                picture = await self.take(each.name, await self._bytes(each, where), each.media_type, where, taken)
+                picture = await self.take(
+                    each.name, await self._bytes(each, where), each.media_type, where, [*self._queued(), *taken]
+                )
                 taken.append(picture)
                 blob = BlobRef(blob_id=picture.blob_id, size=picture.size)
                 each = ImageAttachment(name=picture.name, media_type=each.media_type, blob=blob)
@@ -152,18 +167,16 @@ class Pictures:
 
     def _must_have_room(self, picture: Picture, side: int, beside: Sequence[Picture], where: str | None) -> None:
         others = [*self._conversation.shown(), *self._waiting(), *beside]
-        hint = "Start a new session for further pictures."
         if len(others) >= MAX_PICTURES:
-            raise _bad(f"A session holds at most {MAX_PICTURES} pictures.", hint, where)
+            raise NoRoom(f"A session holds at most {MAX_PICTURES} pictures.", where)
         if sum(each.size for each in others) + picture.size > MAX_TOTAL:
             most = MAX_TOTAL // 2**20
-            raise _bad(f"With {picture.name} the pictures of this session have more than {most} MiB.", hint, where)
+            raise NoRoom(f"With {picture.name} the pictures of this session have more than {most} MiB.", where)
         longest = max([side, *(self._sides.get(each.blob_id, 0) for each in others)])
         if len(others) >= MANY and longest > MAX_SIDE_OF_MANY:
-            raise _bad(
-                f"A session holds more than {MANY} pictures only if none has over {MAX_SIDE_OF_MANY} pixels a side.",
-                hint,
-                where,
+            side = MAX_SIDE_OF_MANY
+            raise NoRoom(
+                f"A session holds more than {MANY} pictures only if none has over {side} pixels a side.", where
             )
 
 

@@ -23,7 +23,7 @@ from amanu.journal import Journal
 from amanu.mentions import Heard, with_attachments
 from amanu.models.families import family
 from amanu.models.pictures import unseen
-from amanu.pictures import Pictures
+from amanu.pictures import NoRoom, Pictures
 from amanu.restore import Restored
 from amanu.running import Running
 from amanu.stream import Client, EventStream
@@ -39,7 +39,7 @@ from amanu_protocol.events import (
     TurnEnded,
     TurnStarted,
 )
-from amanu_protocol.items import Attachment, Mode, ModelInfo, Notice, Proposal, UserMessage
+from amanu_protocol.items import Attachment, ImageAttachment, Mode, ModelInfo, Notice, Proposal, UserMessage
 from amanu_protocol.requests import (
     ApprovalResolveParams,
     ApprovalResolveResult,
@@ -113,7 +113,7 @@ class Session:
             headless=services.headless,
         )
         self._inbox = Inbox(self.emit, self.state, self._report, restored.undelivered, restored.unheard)
-        self._pictures = Pictures(journal, self._conversation, self._inbox.pictures)
+        self._pictures = Pictures(journal, self._conversation, self._inbox.pictures, self._inbox.queued_pictures)
         self._info: ModelInfo | None = None
         """Of the model of the last turn."""
         self.emit.watch = lambda event: restored.unheard.see(self.state, event)
@@ -425,21 +425,33 @@ class Session:
 
     async def _start_next(self, first: str | None) -> None:
         """A queued prompt becomes a turn: `first`, else the oldest. After a cancel or a failure the others wait for
-        the person, and for the turn of their next prompt; so do all when it cannot start."""
+        the person, and for the turn of their next prompt; so do all when it cannot start now. One that never can is
+        given back to the person, and the next one starts."""
         async with self._starting:
-            if self._running or self._closed:
+            while not self._running and not self._closed:
+                prompt = self._inbox.next(self._environment, first)
+                if prompt is None:
+                    return
+                try:
+                    await self._start(prompt)
+                except NoRoom as error:
+                    self._give_back(prompt, error)
+                    continue
+                except AmanuError as error:
+                    if not self._closed:
+                        self._say(None, Ending("failed", str(error), kind=error.kind))
+                except Exception:
+                    log.exception("a queued prompt could not start")
+                    self._say(None, Ending("failed", "An internal error of Amanu; see `amanu logs`."))
                 return
-            prompt = self._inbox.next(self._environment, first)
-            if prompt is None:
-                return
-            try:
-                await self._start(prompt)
-            except AmanuError as error:
-                if not self._closed:
-                    self._say(None, Ending("failed", str(error), kind=error.kind))
-            except Exception:
-                log.exception("a queued prompt could not start")
-                self._say(None, Ending("failed", "An internal error of Amanu; see `amanu logs`."))
+
+    def _give_back(self, prompt: Prompt, error: NoRoom) -> None:
+        """A queued prompt will never start: it leaves the queue, and a notice holds all that the person typed."""
+        with_it = [each.name if isinstance(each, ImageAttachment) else each.path for each in prompt.attachments]
+        attached = f"\nWith it: {', '.join(with_it)}" if with_it else ""
+        text = f"{error} So this prompt was not sent, and has left the queue:\n\n{prompt.text}{attached}"
+        self._inbox.take_back(prompt.prompt_id)
+        self._say(None, Ending("failed", text, kind=error.kind))
 
     def _too_soon(self, call_id: str) -> bool:
         """The person cannot have read what they decide: they were not asked yet, or just now."""

@@ -416,7 +416,7 @@ export interface PromptQueued {
   prompt: QueuedPrompt;
 }
 
-/** The queued prompt starts, or the person took it back. */
+/** The queued prompt starts, or the person took it back, or it never can start: then a notice holds its words. */
 export interface PromptUnqueued {
   kind: "promptUnqueued";
   promptId: string;

@@ -301,7 +301,7 @@
 ---@field kind "promptQueued"
 ---@field prompt amanu.QueuedPrompt
 
----The queued prompt starts, or the person took it back.
+---The queued prompt starts, or the person took it back, or it never can start: then a notice holds its words.
 ---@class amanu.PromptUnqueued
 ---@field kind "promptUnqueued"
 ---@field promptId string
