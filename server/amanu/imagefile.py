@@ -12,7 +12,7 @@ MediaType = Literal["image/png", "image/jpeg", "image/gif", "image/webp"]
 """What the vendors take, each at least some of them (`models/families.py`)."""
 
 MAX_SEGMENTS = 4000
-"""Of a JPEG before its scan; one with more is called damaged, for each costs time. A colour profile takes 255 at most."""
+"""Of a JPEG before its scan: each costs time, so one with more is called damaged. A colour profile takes up to 255."""
 
 _PADDING = re.compile(rb"\xff*")
 _SCAN = 0xDA

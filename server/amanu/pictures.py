@@ -109,7 +109,7 @@ class Pictures:
         picture = Picture(name=name, media_type=found, blob_id="", size=len(data))
         self._must_have_room(picture, max(size), beside, where)
         blob = await self._journal.put_blob(data)
-        await self._hold(blob.blob_id, data)
+        await self._hold(blob.blob_id, data, max(size))
         return picture.model_copy(update={"blob_id": blob.blob_id})
 
     async def attached(self, attachment: ImageAttachment, beside: Sequence[Picture]) -> Picture | None:
@@ -123,8 +123,9 @@ class Pictures:
         except AmanuError:
             return picture  # gone from the disk: the model is told
         await self.load()
-        self._must_have_room(picture, max(pixels(data) or (0,)), beside, None)
-        await self._hold(picture.blob_id, data)
+        side = max(pixels(data) or (0,))
+        self._must_have_room(picture, side, beside, None)
+        await self._hold(picture.blob_id, data, side)
         return picture
 
     async def load(self) -> None:
@@ -136,7 +137,7 @@ class Pictures:
                     data = await self._journal.get_blob(blob_id)
                 except AmanuError:
                     continue
-                await self._hold(blob_id, data)
+                await self._hold(blob_id, data, max(pixels(data) or (0,)))
 
     def forget(self) -> None:
         """Let go of bytes that are neither in the conversation nor about to be."""
@@ -144,8 +145,8 @@ class Pictures:
         for blob_id in self._conversation.pictures.keys() - wanted:
             del self._conversation.pictures[blob_id]
 
-    async def _hold(self, blob_id: str, data: bytes) -> None:
-        self._sides[blob_id] = max(pixels(data) or (0,))
+    async def _hold(self, blob_id: str, data: bytes, side: int) -> None:
+        self._sides[blob_id] = side
         encoded = await asyncio.to_thread(base64.b64encode, data)
         self._conversation.pictures[blob_id] = encoded.decode("ascii")
 
