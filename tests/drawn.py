@@ -17,11 +17,13 @@ def png(width: int = 3, height: int = 2, *, bytes_at_least: int = 0) -> bytes:
     return data + (_chunk(b"paDd", bytes(missing)) if missing > 0 else b"") + rest
 
 
-def jpeg(width: int = 3, height: int = 2) -> bytes:
-    """The segments of a JPEG, without a picture in its scan."""
+def jpeg(width: int = 3, height: int = 2, *, before: bytes = b"") -> bytes:
+    """The segments of a JPEG, without a picture in its scan; `before` goes before all others."""
     quantisation = b"\xff\xdb\x00\x43\x00" + bytes([1] * 64)
     frame = b"\xff\xc0" + struct.pack(">HBHHB3B", 11, 8, height, width, 1, 1, 0x11, 0)
-    return b"\xff\xd8\xff\xe0\x00\x10JFIF\x00\x01\x01\x00\x00\x01\x00\x01\x00\x00" + quantisation + frame + b"\xff\xd9"
+    scan = b"\xff\xda" + struct.pack(">HBBBBBB", 8, 1, 1, 0, 0, 63, 0)
+    jfif = b"\xff\xe0\x00\x10JFIF\x00\x01\x01\x00\x00\x01\x00\x01\x00\x00"
+    return b"\xff\xd8" + before + jfif + quantisation + frame + scan + b"\xff\xd9"
 
 
 def gif(width: int = 3, height: int = 2) -> bytes:

@@ -121,7 +121,7 @@ class PromptQueued(Wire):
 
 
 class PromptUnqueued(Wire):
-    """The queued prompt starts, or the person took it back."""
+    """The queued prompt starts, or the person took it back, or it never can start: then a notice holds its words."""
 
     kind: Literal["promptUnqueued"] = "promptUnqueued"
     prompt_id: str

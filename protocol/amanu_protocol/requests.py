@@ -260,8 +260,8 @@ class Command(Wire):
     name: str
     description: str
     argument_hint: str = ""
-    source: Literal["daemon", "user", "workspace"]
-    """Built in; from the user's own folder; from a trusted workspace."""
+    source: Literal["user", "workspace"]
+    """From the user's own folder; from a trusted workspace."""
 
 
 class CommandListResult(Wire):

@@ -1,18 +1,22 @@
 """Commands of one's own: Markdown files whose text is said when a prompt begins with `/name`.
 
     <config>/commands/name.md            the user's
-    <root>/.amanu/commands/name.md       a workspace's, read only once it is trusted
+    <root>/.amanu/commands/name.md       a workspace's, read only once it is trusted; through the path
+                                         guard, and only what is read without a question
 
 A file may begin with lines `description: …` and `argument-hint: …` between two lines `---`. `$ARGUMENTS` in the rest is
 what follows the name; without it the arguments are put after the text.
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from amanu.tools.base import Allowed, Subject, ToolError
+from amanu.workspace import disk
+from amanu.workspace.workspace import Workspace
 from amanu_protocol.requests import Command
 
 MAX_BYTES = 100_000
@@ -28,6 +32,27 @@ class Source:
 
     folder: Path
     whose: Literal["user", "workspace"]
+    read: Callable[[Path], bytes | None] = lambda path: _of_disk(path)
+    """The bytes of a file in it, None when it cannot or must not be read. Blocks."""
+
+
+def sources(user: Path, workspace: Workspace | None, allowed: Allowed) -> list[Source]:
+    """The user's folder before those of a trusted workspace, which cannot take its names. `allowed` says what is read
+    without a question."""
+    roots = workspace.roots if workspace is not None else ()
+
+    def read(path: Path) -> bytes | None:
+        assert workspace is not None
+        try:
+            inside = workspace.resolve(str(path))
+            if not allowed([Subject("read_file", "read", workspace.relative(inside))]):
+                return None
+            stored = disk.read(workspace.guard, inside)
+        except ToolError:
+            return None
+        return stored.data if stored is not None else None
+
+    return [Source(user, "user"), *(Source(root / ".amanu" / "commands", "workspace", read) for root in roots)]
 
 
 def find(sources: Sequence[Source]) -> list[Command]:
@@ -35,7 +60,7 @@ def find(sources: Sequence[Source]) -> list[Command]:
     found: dict[str, Command] = {}
     for source in sources:
         for path in sorted(source.folder.glob("*.md")) if source.folder.is_dir() else ():
-            text = _read(path)
+            text = _read(source, path)
             if path.stem in found or not _NAME.match(path.stem) or text is None:
                 continue
             head, body = _parts(text)
@@ -48,29 +73,45 @@ def find(sources: Sequence[Source]) -> list[Command]:
     return sorted(found.values(), key=lambda command: command.name)
 
 
-def expand(said: str, sources: Sequence[Source]) -> str:
-    """What the model hears of a prompt: the command's text if it begins with one, else the prompt as it is. Blocks: it
-    reads the disk."""
+@dataclass(frozen=True)
+class Said:
+    """What a prompt means."""
+
+    text: str
+    """For the model."""
+    own: str
+    """Those of its words that are the person's, or of their own commands: what is mentioned there is what they mean."""
+
+
+def expand(said: str, sources: Sequence[Source]) -> Said:
+    """The command's text if the prompt begins with one, else the prompt as it is. Blocks: it reads the disk."""
     match = _SAID.match(said)
     if match is None:
-        return said
+        return Said(said, said)
     name, arguments = match[1], (match[2] or "").strip()
     for source in sources:
-        text = _read(source.folder / f"{name}.md")
+        text = _read(source, source.folder / f"{name}.md")
         if text is None:
             continue
         _, body = _parts(text)
         if "$ARGUMENTS" in body:
-            return body.replace("$ARGUMENTS", arguments)
-        return f"{body}\n\n{arguments}" if arguments else body
-    return said
+            heard = body.replace("$ARGUMENTS", arguments)
+        else:
+            heard = f"{body}\n\n{arguments}" if arguments else body
+        return Said(heard, heard if source.whose == "user" else arguments)
+    return Said(said, said)
 
 
-def _read(path: Path) -> str | None:
+def _read(source: Source, path: Path) -> str | None:
+    data = source.read(path)
+    if data is None or len(data) > MAX_BYTES:
+        return None
+    return data.decode("utf-8", "replace").replace("\r\n", "\n").replace("\r", "\n")
+
+
+def _of_disk(path: Path) -> bytes | None:
     try:
-        if not path.is_file() or path.stat().st_size > MAX_BYTES:
-            return None
-        return path.read_text("utf-8", errors="replace").replace("\r\n", "\n")
+        return path.read_bytes() if path.is_file() and path.stat().st_size <= MAX_BYTES else None
     except OSError:
         return None
 

@@ -115,9 +115,18 @@ class Results(Part):
     notes: tuple[str | Picture, ...] = ()
 
 
-Message = User | Assistant | Results
+class Waiting(Part):
+    """What the model will hear once its moment has come (steering): kept as it was when it was said, for a file may
+    change or go. No part of the conversation yet."""
 
-Entry = Annotated[User | Assistant | Result | Results, Field(union_mode="smart")]
+    role: Literal["waiting"] = "waiting"
+    said: User
+
+
+Message = User | Assistant | Results
+AnyEntry = User | Assistant | Result | Results | Waiting
+
+Entry = Annotated[AnyEntry, Field(union_mode="smart")]
 """The private part of a journal record, as far as the model's view is concerned. A single `Result` is what
 one call left behind; `Conversation.load` gathers them."""
 
@@ -197,12 +206,14 @@ class Conversation:
                 pass
 
     @classmethod
-    def load(cls, entries: Iterable[User | Assistant | Result | Results]) -> "Conversation":
+    def load(cls, entries: Iterable[AnyEntry]) -> "Conversation":
         """Fold journal entries. Missing results are filled in as interrupted, strays are dropped, so that
         whatever a crash left behind is valid again."""
         conversation = cls()
         for entry in entries:
             match entry:
+                case Waiting():
+                    pass
                 case Result():
                     conversation._settle(entry)
                 case Results(notes=notes) if not entry.results:
@@ -248,5 +259,5 @@ class Conversation:
         self._messages[-1] = Results(results=tuple(results), notes=last.notes)
 
 
-ENTRY: TypeAdapter[User | Assistant | Result | Results] = TypeAdapter(Entry)
+ENTRY: TypeAdapter[AnyEntry] = TypeAdapter(Entry)
 """Reads and writes the private part of a record."""

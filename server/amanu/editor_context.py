@@ -7,11 +7,11 @@ record with it, so that a resumed session sends the same bytes. (What a person m
 
 import asyncio
 import contextlib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from amanu.tools.base import Subject, ToolError
+from amanu.tools.base import Allowed, Subject, ToolError
 from amanu.workspace import findings
 from amanu.workspace.workspace import Workspace
 from amanu_protocol.requests import ActiveEditor, ContextChangedParams, FileFindings, Finding
@@ -31,9 +31,6 @@ NONE_OPEN = "Open files: none."
 UNSAVED = "Unsaved files (your tools see the editor's text, commands an older one)"
 NONE_UNSAVED = "Unsaved files: none."
 NO_FINDINGS = "Errors and warnings: none."
-
-Allowed = Callable[[Iterable[Subject]], list[Subject]]
-"""Those of the subjects that policy allows without a question (`agent/approval.py`)."""
 
 
 @dataclass(frozen=True)

@@ -3,12 +3,19 @@
 Sources: PNG §11.2.2 (IHDR); GIF89a §18; JPEG, ITU T.81 §B.1.1.3 (markers), §B.2.2 (frame header); WebP, RFC 9649 §2.
 """
 
+import re
 import struct
+from collections.abc import Iterator
 from typing import Literal
 
 MediaType = Literal["image/png", "image/jpeg", "image/gif", "image/webp"]
 """What the vendors take, each at least some of them (`models/families.py`)."""
 
+MAX_SEGMENTS = 4000
+"""Of a JPEG before its scan: each costs time, so one with more is called damaged. A colour profile takes up to 255."""
+
+_PADDING = re.compile(rb"\xff*")
+_SCAN = 0xDA
 _NO_FRAME = (0xC4, 0xC8, 0xCC)
 """JPEG markers among 0xC0–0xCF that begin no frame: Huffman tables, reserved, arithmetic conditioning."""
 
@@ -51,7 +58,8 @@ def whole(data: bytes) -> bool:
         case "image/png":
             return b"IEND\xaeB`\x82" in data
         case "image/jpeg":
-            return b"\xff\xd9" in data
+            scan = next((at for marker, at in _segments(data) if marker == _SCAN), None)  # a thumbnail has its own end
+            return scan is not None and data.find(b"\xff\xd9", scan) >= 0
         case "image/webp":
             return int.from_bytes(data[4:8], "little") + 8 <= len(data)
         case _:
@@ -59,17 +67,25 @@ def whole(data: bytes) -> bool:
 
 
 def _jpeg(data: bytes) -> tuple[int, int] | None:
-    at = 2
-    while data[at] == 0xFF:
-        marker = data[at + 1]
-        if marker == 0xFF:  # padding
-            at += 1
-        elif 0xC0 <= marker <= 0xCF and marker not in _NO_FRAME:
-            height, width = struct.unpack_from(">HH", data, at + 5)
+    for marker, at in _segments(data):
+        if 0xC0 <= marker <= 0xCF and marker not in _NO_FRAME:
+            height, width = struct.unpack_from(">HH", data, at + 3)
             return width, height
-        else:
-            at += 2 + struct.unpack_from(">H", data, at + 2)[0]
     return None
+
+
+def _segments(data: bytes) -> Iterator[tuple[int, int]]:
+    """(marker, where its length stands) of the segments up to the scan, as far as they are there."""
+    at = 2
+    for _ in range(MAX_SEGMENTS):
+        found = _PADDING.match(data, at)
+        if found is None or found.end() == at or found.end() + 3 > len(data):
+            return
+        marker, at = data[found.end()], found.end() + 1
+        yield marker, at
+        if marker == _SCAN:
+            return
+        at += int.from_bytes(data[at : at + 2], "big")
 
 
 def _webp(data: bytes) -> tuple[int, int] | None:

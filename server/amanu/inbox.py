@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 from amanu.agent.emit import Emit
-from amanu.conversation import Picture, User
+from amanu.conversation import Picture, User, Waiting
 from amanu.editor_context import EditorContext
 from amanu.pictures import reference
 from amanu.restore import note
@@ -36,14 +36,14 @@ class Inbox:
         emit: Emit,
         state: SessionState,
         report: Callable[[str], str],
-        undelivered: list[UserMessage],
+        undelivered: list[tuple[UserMessage, User]],
         unheard: Unheard,
     ) -> None:
         self._emit = emit
         self._state = state
         self._report = report
         self._prompts: dict[str, Prompt] = {}
-        self._steering = [(message, _once_more(message)) for message in undelivered]
+        self._steering = undelivered
         self._unheard = unheard
 
     def queue(self, prompt: Prompt) -> None:
@@ -72,10 +72,16 @@ class Inbox:
         known = self._prompts.get(queued.prompt_id)
         return known or Prompt(queued.prompt_id, queued.text, queued.attachments, dict(environment))
 
+    def queued_pictures(self) -> Iterator[Picture]:
+        """Those attached to the prompts of the queue."""
+        for attachment in (each for queued in self._state.queue for each in queued.attachments):
+            if isinstance(attachment, ImageAttachment) and (picture := reference(attachment)) is not None:
+                yield picture
+
     def steer(self, message: UserMessage, said: User) -> None:
         """The person says something into the running turn; `said` is how the model will get it."""
         self._steering.append((message, said))
-        self._emit(ItemStarted(item=message))
+        self._emit(ItemStarted(item=message), entry=Waiting(said=said))
 
     def pictures(self) -> Iterator[Picture]:
         """Those of the steering that no request carried yet."""
@@ -100,9 +106,3 @@ class Inbox:
         )
         self._emit(ItemCompleted(item=notice), entry=note(text))
         return User(text=text)
-
-
-def _once_more(message: UserMessage) -> User:
-    """Steering from before a restart: what it said, and the pictures that were kept with it."""
-    pictures = (reference(each) for each in message.attachments if isinstance(each, ImageAttachment))
-    return User(text=message.text, pictures=tuple(each for each in pictures if each is not None))

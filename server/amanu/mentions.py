@@ -3,11 +3,13 @@
 import re
 from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 
+from amanu.commands import Said
 from amanu.conversation import Picture, User
 from amanu.imagefile import media_type
 from amanu.pictures import Pictures
-from amanu.tools.base import ToolError
+from amanu.tools.base import Allowed, Subject, ToolError
 from amanu.workspace.workspace import Workspace
 from amanu_protocol.errors import AmanuError
 from amanu_protocol.items import Attachment, FileAttachment, ImageAttachment, SelectionAttachment
@@ -18,20 +20,35 @@ MAX_CHARACTERS = 100_000
 _MENTION = re.compile(r"(?<![\w@])@(?:\"([^\"\n]+)\"|([^\s@\"'`,;:!?()]+[^\s@\"'`,;:!?().]))")
 
 
+@dataclass(frozen=True)
+class Heard:
+    """What the model gets of what the person said."""
+
+    said: User
+    left_out: tuple[str, ...] = ()
+    """Of what the person attached, what could not go: a sentence each, for them."""
+
+
 async def with_attachments(
-    text: str, attachments: Sequence[Attachment], workspace: Workspace, pictures: Pictures
-) -> User:
+    said: Said, attachments: Sequence[Attachment], workspace: Workspace, pictures: Pictures, allowed: Allowed
+) -> Heard:
     """The prompt followed by what it mentions, and its pictures; a file that is a picture, by its bytes, is one of
-    them. A file that cannot be read is said to be so, never dropped; an `@word` that names no file is left as it is.
+    them. A file that cannot be read is said to be so, never dropped; an `@word` that names no file is left as it is,
+    and so is one in the text of a workspace's command when its file would be asked about before it is read.
 
     Raises `AmanuError` when the session has no room for an attached picture.
     """
     blocks: list[str] = []
     shown: list[Picture] = []
-    for attachment in (*attachments, *await _mentioned(text, attachments, workspace)):
+    left_out: list[str] = []
+    for attachment in (*attachments, *await _mentioned(said, attachments, workspace, allowed)):
         match attachment:
-            case FileAttachment():
-                found = await _file(attachment, workspace, pictures, shown)
+            case FileAttachment(path=path):
+                try:
+                    found = await _file(attachment, workspace, pictures, shown)
+                except (ToolError, AmanuError) as error:
+                    left_out.append(_utf8(f"{path} was not sent: {error}"))
+                    found = _block("file", path, f"(not attached: {error})")
             case SelectionAttachment():
                 where = f"{attachment.path} lines {attachment.start_line}-{attachment.end_line}"
                 found = _block("selection", where, attachment.text)
@@ -41,8 +58,8 @@ async def with_attachments(
             blocks.append(found)
         elif found is not None and found.blob_id not in {each.blob_id for each in shown}:
             shown.append(found)
-    # Half a surrogate pair (JSON can hold one) has no UTF-8.
-    return User(text="\n\n".join((text, *blocks)).encode("utf-8", "replace").decode(), pictures=tuple(shown))
+    text = _utf8("\n\n".join((said.text, *blocks)))
+    return Heard(User(text=text, pictures=tuple(shown)), tuple(left_out))
 
 
 def mentions(text: str) -> list[str]:
@@ -50,15 +67,21 @@ def mentions(text: str) -> list[str]:
     return list(dict.fromkeys(quoted or plain for quoted, plain in _MENTION.findall(text)))
 
 
-async def _mentioned(text: str, attachments: Sequence[Attachment], workspace: Workspace) -> list[FileAttachment]:
+async def _mentioned(
+    said: Said, attachments: Sequence[Attachment], workspace: Workspace, allowed: Allowed
+) -> list[FileAttachment]:
     attached = {each.path for each in attachments if not isinstance(each, ImageAttachment)}
+    own = set(mentions(said.own))
     found: list[FileAttachment] = []
-    for path in mentions(text):
+    for path in mentions(said.text):
         if path in attached:
             continue
         with suppress(ToolError):
+            inside = workspace.resolve(path)
+            if path not in own and not allowed([Subject("read_file", "read", workspace.relative(inside))]):
+                continue
             if await _picture(path, workspace) is None:
-                await workspace.read(workspace.resolve(path))
+                await workspace.read(inside)
             found.append(FileAttachment(path=path))
     return found
 
@@ -72,12 +95,10 @@ async def _picture(path: str, workspace: Workspace) -> bytes | None:
 async def _file(
     attachment: FileAttachment, workspace: Workspace, pictures: Pictures, shown: Sequence[Picture]
 ) -> str | Picture:
-    try:
-        if (data := await _picture(attachment.path, workspace)) is not None:
-            return await pictures.take(attachment.path, data, beside=shown)
-        file = await workspace.read(workspace.resolve(attachment.path))
-    except (ToolError, AmanuError) as error:
-        return _block("file", attachment.path, f"(not attached: {error})")
+    """`ToolError` and `AmanuError` say why it cannot go."""
+    if (data := await _picture(attachment.path, workspace)) is not None:
+        return await pictures.take(attachment.path, data, beside=shown)
+    file = await workspace.read(workspace.resolve(attachment.path))
     text, where = file.text, attachment.path
     if attachment.start_line is not None:
         lines = text.splitlines(keepends=True)
@@ -91,3 +112,8 @@ async def _file(
 
 def _block(kind: str, where: str, text: str) -> str:
     return f'<{kind} path="{where}">\n{text}\n</{kind}>'
+
+
+def _utf8(text: str) -> str:
+    """Half a surrogate pair (JSON can hold one) has no UTF-8."""
+    return text.encode("utf-8", "replace").decode()

@@ -35,15 +35,28 @@ MAX_NAME = 200
 _SMALLER = "Scale it down, cut out what matters, or save it as JPEG."
 
 
+class NoRoom(AmanuError):
+    """No further picture fits into this session, ever."""
+
+    def __init__(self, message: str, where: str | None) -> None:
+        super().__init__("invalidParams", message, hint="Start a new session for further pictures.", path=where)
+
+
 class Pictures:
-    """One session's. `waiting` tells those that are not in the conversation yet, but soon will be."""
+    """One session's. `waiting` tells those that the next request will carry; `queued` those of prompts that wait: no
+    more are taken than there will be room for, but their bytes are not needed yet."""
 
     def __init__(
-        self, journal: Journal, conversation: Conversation, waiting: Callable[[], Iterable[Picture]] = tuple
+        self,
+        journal: Journal,
+        conversation: Conversation,
+        waiting: Callable[[], Iterable[Picture]] = tuple,
+        queued: Callable[[], Iterable[Picture]] = tuple,
     ) -> None:
         self._journal = journal
         self._conversation = conversation
         self._waiting = waiting
+        self._queued = queued
         self._sides: dict[str, int] = {}
         """Blob id → the longer side in pixels."""
 
@@ -58,7 +71,9 @@ class Pictures:
         for at, each in enumerate(attachments):
             if isinstance(each, ImageAttachment):
                 where = f"attachments.{at}"
-                picture = await self.take(each.name, await self._bytes(each, where), each.media_type, where, taken)
+                picture = await self.take(
+                    each.name, await self._bytes(each, where), each.media_type, where, [*self._queued(), *taken]
+                )
                 taken.append(picture)
                 blob = BlobRef(blob_id=picture.blob_id, size=picture.size)
                 each = ImageAttachment(name=picture.name, media_type=each.media_type, blob=blob)
@@ -94,7 +109,7 @@ class Pictures:
         picture = Picture(name=name, media_type=found, blob_id="", size=len(data))
         self._must_have_room(picture, max(size), beside, where)
         blob = await self._journal.put_blob(data)
-        await self._hold(blob.blob_id, data)
+        await self._hold(blob.blob_id, data, max(size))
         return picture.model_copy(update={"blob_id": blob.blob_id})
 
     async def attached(self, attachment: ImageAttachment, beside: Sequence[Picture]) -> Picture | None:
@@ -108,8 +123,9 @@ class Pictures:
         except AmanuError:
             return picture  # gone from the disk: the model is told
         await self.load()
-        self._must_have_room(picture, max(pixels(data) or (0,)), beside, None)
-        await self._hold(picture.blob_id, data)
+        side = max(pixels(data) or (0,))
+        self._must_have_room(picture, side, beside, None)
+        await self._hold(picture.blob_id, data, side)
         return picture
 
     async def load(self) -> None:
@@ -121,7 +137,7 @@ class Pictures:
                     data = await self._journal.get_blob(blob_id)
                 except AmanuError:
                     continue
-                await self._hold(blob_id, data)
+                await self._hold(blob_id, data, max(pixels(data) or (0,)))
 
     def forget(self) -> None:
         """Let go of bytes that are neither in the conversation nor about to be."""
@@ -129,8 +145,8 @@ class Pictures:
         for blob_id in self._conversation.pictures.keys() - wanted:
             del self._conversation.pictures[blob_id]
 
-    async def _hold(self, blob_id: str, data: bytes) -> None:
-        self._sides[blob_id] = max(pixels(data) or (0,))
+    async def _hold(self, blob_id: str, data: bytes, side: int) -> None:
+        self._sides[blob_id] = side
         encoded = await asyncio.to_thread(base64.b64encode, data)
         self._conversation.pictures[blob_id] = encoded.decode("ascii")
 
@@ -152,18 +168,16 @@ class Pictures:
 
     def _must_have_room(self, picture: Picture, side: int, beside: Sequence[Picture], where: str | None) -> None:
         others = [*self._conversation.shown(), *self._waiting(), *beside]
-        hint = "Start a new session for further pictures."
         if len(others) >= MAX_PICTURES:
-            raise _bad(f"A session holds at most {MAX_PICTURES} pictures.", hint, where)
+            raise NoRoom(f"A session holds at most {MAX_PICTURES} pictures.", where)
         if sum(each.size for each in others) + picture.size > MAX_TOTAL:
             most = MAX_TOTAL // 2**20
-            raise _bad(f"With {picture.name} the pictures of this session have more than {most} MiB.", hint, where)
+            raise NoRoom(f"With {picture.name} the pictures of this session have more than {most} MiB.", where)
         longest = max([side, *(self._sides.get(each.blob_id, 0) for each in others)])
         if len(others) >= MANY and longest > MAX_SIDE_OF_MANY:
-            raise _bad(
-                f"A session holds more than {MANY} pictures only if none has over {MAX_SIDE_OF_MANY} pixels a side.",
-                hint,
-                where,
+            side = MAX_SIDE_OF_MANY
+            raise NoRoom(
+                f"A session holds more than {MANY} pictures only if none has over {side} pixels a side.", where
             )
 
 

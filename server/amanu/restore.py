@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from pydantic import TypeAdapter, ValidationError
 
-from amanu.conversation import ENTRY, INTERRUPTED, NOT_RUN, Conversation, Entry, Picture, Result, Results
+from amanu.conversation import ENTRY, INTERRUPTED, NOT_RUN, Conversation, Entry, Picture, Result, Results, User, Waiting
 from amanu.journal import Record
 from amanu.unheard import Unheard
 from amanu_protocol.events import Event, ItemCompleted, ItemStarted, TurnEnded
@@ -32,8 +32,8 @@ class Restored:
     """The last epoch on record; the session goes on in the next one."""
     prompt_ids: set[str]
     closing: list[tuple[Event, Entry | None]] = field(default_factory=list[tuple[Event, Entry | None]])
-    undelivered: list[UserMessage] = field(default_factory=list[UserMessage])
-    """Steering the person sent that no request carried yet."""
+    undelivered: list[tuple[UserMessage, User]] = field(default_factory=list[tuple[UserMessage, User]])
+    """Steering the person sent that no request carried yet, and how the model is to hear it."""
     unheard: Unheard = field(default_factory=Unheard)
 
 
@@ -44,14 +44,16 @@ def restore(session_id: str, records: Sequence[Record], *, read_only: bool) -> R
     )
     entries: list[Entry] = []
     prompt_ids: set[str] = set()
-    steering: dict[str, UserMessage] = {}
+    steering: dict[str, tuple[UserMessage, User]] = {}
     unheard = Unheard()
     epoch = 0
     for record in records:
         epoch = max(epoch, record.epoch)
+        entry: Entry | None = None
         if record.private is not None:
             with contextlib.suppress(ValidationError):
-                entries.append(ENTRY.validate_json(record.private))
+                entry = ENTRY.validate_json(record.private)
+                entries.append(entry)
         try:
             event = _EVENT.validate_json(record.event)
         except ValidationError:
@@ -62,7 +64,8 @@ def restore(session_id: str, records: Sequence[Record], *, read_only: bool) -> R
             prompt_ids.add(event.item.item_id)
             if event.item.steer:
                 if isinstance(event, ItemStarted):
-                    steering[event.item.item_id] = event.item
+                    heard = entry.said if isinstance(entry, Waiting) else User(text=event.item.text)
+                    steering[event.item.item_id] = (event.item, heard)
                 else:
                     steering.pop(event.item.item_id, None)
     prompt_ids |= {prompt.prompt_id for prompt in state.queue}

@@ -17,14 +17,13 @@ from amanu.agent.prompt import system_prompt
 from amanu.agent.turn import Ending, Turn
 from amanu.config import Settings
 from amanu.consent import Consent
-from amanu.conversation import Picture, User
 from amanu.editor_context import Told, describe
 from amanu.inbox import Inbox, Prompt
 from amanu.journal import Journal
-from amanu.mentions import with_attachments
+from amanu.mentions import Heard, with_attachments
 from amanu.models.families import family
 from amanu.models.pictures import unseen
-from amanu.pictures import Pictures
+from amanu.pictures import NoRoom, Pictures
 from amanu.restore import Restored
 from amanu.running import Running
 from amanu.stream import Client, EventStream
@@ -43,7 +42,7 @@ from amanu_protocol.events import (
     TurnEnded,
     TurnStarted,
 )
-from amanu_protocol.items import Attachment, Mode, ModelInfo, Notice, Proposal, UserMessage
+from amanu_protocol.items import Attachment, ImageAttachment, Mode, ModelInfo, Notice, Proposal, UserMessage
 from amanu_protocol.requests import (
     ApprovalResolveParams,
     ApprovalResolveResult,
@@ -117,7 +116,7 @@ class Session:
             headless=services.headless,
         )
         self._inbox = Inbox(self.emit, self.state, self._report, restored.undelivered, restored.unheard)
-        self._pictures = Pictures(journal, self._conversation, self._inbox.pictures)
+        self._pictures = Pictures(journal, self._conversation, self._inbox.pictures, self._inbox.queued_pictures)
         self._info: ModelInfo | None = None
         """Of the model of the last turn."""
         self._unheard = restored.unheard
@@ -228,12 +227,12 @@ class Session:
         self._must_be_writable()
         if params.prompt_id not in self._prompt_ids:
             attachments = await self._pictures.keep(params.attachments)
-            said = await self._heard(params.text, attachments)
+            heard = await self._heard(params.text, attachments)
             self._must_be_writable()
-            self._put_in(params, attachments, said, client)
+            self._put_in(params, attachments, heard, client)
         await self.emit.durable()
 
-    def _put_in(self, params: PromptSteerParams, attachments: list[Attachment], said: User, client: Client) -> None:
+    def _put_in(self, params: PromptSteerParams, attachments: list[Attachment], heard: Heard, client: Client) -> None:
         if params.prompt_id in self._prompt_ids:
             return  # its repeat was faster
         if not self._running or self.state.turn is None or self.state.turn.turn_id != params.turn_id:
@@ -242,16 +241,15 @@ class Session:
         message = UserMessage(
             item_id=params.prompt_id, turn_id=params.turn_id, text=params.text, attachments=attachments, steer=True
         )
-        self._inbox.steer(message, said)
-        self._say_unseen(params.prompt_id, params.turn_id, said.pictures)
+        self._inbox.steer(message, heard.said)
+        self._say_left_out(params.prompt_id, params.turn_id, heard)
         self._approvals.finish_reviews(client=client.name)
 
     @property
     def command_sources(self) -> list[commands.Source]:
         """Where commands come from: the user's before a trusted workspace's, which cannot take their names."""
-        roots = self.state.roots if self.state.trusted else []
-        workspace = [commands.Source(Path(root) / ".amanu" / "commands", "workspace") for root in roots]
-        return [commands.Source(self._services.commands, "user"), *workspace]
+        workspace = self._workspace if self.state.trusted else None
+        return commands.sources(self._services.commands, workspace, self._approvals.allowed)
 
     async def unqueue(self, prompt_id: str) -> None:
         async with self._starting:  # one that is just starting has started
@@ -357,7 +355,8 @@ class Session:
         model, info = await registry.resolve(self.state.model_id, prompt.environment)
         self._environment.clear()
         self._environment.update(prompt.environment)
-        message = await self._heard(prompt.text, prompt.attachments)
+        heard = await self._heard(prompt.text, prompt.attachments)
+        message = heard.said
         seen = prompt.context and await describe(prompt.context, self._workspace, self._approvals.allowed)
         await self._pictures.load()
         self._must_be_writable()
@@ -384,7 +383,7 @@ class Session:
         self._conversation.append(message)
         self._pictures.forget()
         self._info = info
-        self._say_unseen(prompt.prompt_id, turn_id, message.pictures)
+        self._say_left_out(prompt.prompt_id, turn_id, heard)
         self._approvals.start_turn()
         limits = self._services.settings.limits
         turn = Turn(
@@ -411,11 +410,10 @@ class Session:
         self._services.changed(self)
         return turn_id
 
-    async def _heard(self, said: str, attachments: Sequence[Attachment]) -> User:
+    async def _heard(self, text: str, attachments: Sequence[Attachment]) -> Heard:
         """What the model gets of what the person said."""
-        if said.startswith("/"):
-            said = await asyncio.to_thread(commands.expand, said, self.command_sources)
-        return await with_attachments(said, attachments, self._workspace, self._pictures)
+        said = await asyncio.to_thread(commands.expand, text, self.command_sources)
+        return await with_attachments(said, attachments, self._workspace, self._pictures, self._approvals.allowed)
 
     async def _ended(self, turn: Turn, ending: Ending) -> None:
         self._usage = turn.usage
@@ -436,21 +434,33 @@ class Session:
 
     async def _start_next(self, first: str | None) -> None:
         """A queued prompt becomes a turn: `first`, else the oldest. After a cancel or a failure the others wait for
-        the person, and for the turn of their next prompt; so do all when it cannot start."""
+        the person, and for the turn of their next prompt; so do all when it cannot start now. One that never can is
+        given back to the person, and the next one starts."""
         async with self._starting:
-            if self._running or self._closed:
+            while not self._running and not self._closed:
+                prompt = self._inbox.next(self._environment, first)
+                if prompt is None:
+                    return
+                try:
+                    await self._start(prompt)
+                except NoRoom as error:
+                    self._give_back(prompt, error)
+                    continue
+                except AmanuError as error:
+                    if not self._closed:
+                        self._say(None, Ending("failed", str(error), kind=error.kind))
+                except Exception:
+                    log.exception("a queued prompt could not start")
+                    self._say(None, Ending("failed", "An internal error of Amanu; see `amanu logs`."))
                 return
-            prompt = self._inbox.next(self._environment, first)
-            if prompt is None:
-                return
-            try:
-                await self._start(prompt)
-            except AmanuError as error:
-                if not self._closed:
-                    self._say(None, Ending("failed", str(error), kind=error.kind))
-            except Exception:
-                log.exception("a queued prompt could not start")
-                self._say(None, Ending("failed", "An internal error of Amanu; see `amanu logs`."))
+
+    def _give_back(self, prompt: Prompt, error: NoRoom) -> None:
+        """A queued prompt will never start: it leaves the queue, and a notice holds all that the person typed."""
+        with_it = [each.name if isinstance(each, ImageAttachment) else each.path for each in prompt.attachments]
+        attached = f"\nWith it: {', '.join(with_it)}" if with_it else ""
+        text = f"{error} So this prompt was not sent, and has left the queue:\n\n{prompt.text}{attached}"
+        self._inbox.take_back(prompt.prompt_id)
+        self._say(None, Ending("failed", text, kind=error.kind))
 
     def _too_soon(self, call_id: str) -> bool:
         """The person cannot have read what they decide: they were not asked yet, or just now."""
@@ -469,17 +479,18 @@ class Session:
         if proposal.state == "settled":
             self._approvals.finish_reviews(proposal.proposal_id)
 
-    def _say_unseen(self, prompt_id: str, turn_id: str, pictures: Sequence[Picture]) -> None:
-        """Tell the person which of the pictures the model is not sent."""
-        if self._info is None:
-            return
-        left_out = [each.name for each in pictures if unseen(each.media_type, self._info)]
-        if left_out:
-            text = f"{self._info.name} cannot see {', '.join(left_out)}; it is told only that there is a picture."
-            notice = Notice(
-                item_id=f"{prompt_id}.unseen", turn_id=turn_id, level="warning", code="pictureNotSeen", text=text
-            )
-            self.emit(ItemCompleted(item=notice))
+    def _say_left_out(self, prompt_id: str, turn_id: str, heard: Heard) -> None:
+        """Tell the person what of their prompt the model is not sent."""
+        if heard.left_out:
+            self._warn(f"{prompt_id}.unsent", turn_id, "attachmentNotSent", "\n".join(heard.left_out))
+        info = self._info
+        unseen_ones = [each.name for each in heard.said.pictures if info and unseen(each.media_type, info)]
+        if info and unseen_ones:
+            text = f"{info.name} cannot see {', '.join(unseen_ones)}; it is told only that there is a picture."
+            self._warn(f"{prompt_id}.unseen", turn_id, "pictureNotSeen", text)
+
+    def _warn(self, item_id: str, turn_id: str, code: str, text: str) -> None:
+        self.emit(ItemCompleted(item=Notice(item_id=item_id, turn_id=turn_id, level="warning", code=code, text=text)))
 
     def _say(self, turn_id: str | None, ending: Ending) -> None:
         level = "warning" if ending.reason.endswith("Limit") or ending.reason == "refused" else "error"

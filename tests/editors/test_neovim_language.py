@@ -108,6 +108,31 @@ def test_a_file_that_is_not_open_is_asked_about_and_no_buffer_is_made(start: Sta
     assert ask(vim, "definition", path=str(folder / "notes.txt"), line=1, character=0)["status"] == "noServer"
 
 
+BOTH = """
+Both = {}
+for line = 1, 2 do
+  coroutine.wrap(function(path)
+    local answer = require("amanu.language").references(nil, { path = path, line = line, character = 0 })
+    table.insert(Both, answer)
+  end)(...)
+end
+"""
+
+
+def test_two_questions_at_once_show_a_file_once(start: Start, folder: Path) -> None:
+    (folder / "shop.py").write_text("x\n")
+    (folder / "other.py").write_text("total()\ntotal()\n")
+    log, other = folder.parent / "log", str(folder / "other.py")
+    vim = start("shop.py")
+    serve(vim, folder, "strict", str(log))
+    vim.lua(BOTH, other)
+    vim.until("#Both == 2")
+    assert [places(each) for each in vim.lua("return Both")] == [[("other.py", 1), ("other.py", 2)]] * 2
+    ask(vim, "references", path=other, line=1, character=0)  # it was closed, and is opened again
+    once = ["open other.py", "close other.py"]
+    assert log.read_text().splitlines()[:4] == ["open shop.py", *once, once[0]]
+
+
 @pytest.mark.parametrize(
     ("how", "status"),
     [

@@ -1,7 +1,8 @@
 """A tiny language server for the tests of editors: words are symbols. How it behaves is said by its arguments.
 
 `late SECONDS`: answers `initialize` only then; `mute`: never answers questions; `broken`: answers with an error;
-`busy`: finds nothing, and says that it is at work.
+`busy`: finds nothing, and says that it is at work; `strict PATH`: answers late, and writes to PATH what was opened and
+closed, and `TWICE` for what was open already, `NOT OPEN` for a question about what is not.
 """
 
 import asyncio
@@ -9,12 +10,14 @@ import re
 import sys
 import time
 from collections.abc import Iterator
+from pathlib import Path
 
 from lsprotocol import types
 from pygls.exceptions import JsonRpcInternalError
 from pygls.lsp.server import LanguageServer
 
 HOW, *MORE = [*sys.argv[1:], "well"]
+OPEN: set[str] = set()
 server = LanguageServer("toy", "1")
 
 
@@ -32,8 +35,17 @@ async def word_at(params: types.DefinitionParams | types.ReferenceParams) -> str
         await asyncio.Event().wait()
     if HOW == "broken":
         raise JsonRpcInternalError("no such luck")
+    if HOW == "strict":
+        await asyncio.sleep(0.1 * (params.position.line + 1))  # the first line's answer comes first
+        noted("" if params.text_document.uri in OPEN else "NOT OPEN", params.text_document.uri)
     document = server.workspace.get_text_document(params.text_document.uri)
     return "nothing_has_this_name" if HOW == "busy" else document.word_at_position(params.position)
+
+
+def noted(what: str, uri: str) -> None:
+    if HOW == "strict" and what:
+        with Path(MORE[0]).open("a") as log:
+            log.write(f"{what} {uri.rsplit('/', 1)[-1]}\n")
 
 
 @server.feature(types.INITIALIZED)
@@ -70,6 +82,9 @@ def everywhere(params: types.WorkspaceSymbolParams) -> list[types.SymbolInformat
 @server.feature(types.TEXT_DOCUMENT_DID_CHANGE)
 def look(params: types.DidOpenTextDocumentParams | types.DidChangeTextDocumentParams) -> None:
     """Every line with `wrong` in it is an error."""
+    if isinstance(params, types.DidOpenTextDocumentParams):
+        noted("TWICE" if params.text_document.uri in OPEN else "open", params.text_document.uri)
+        OPEN.add(params.text_document.uri)
     document = server.workspace.get_text_document(params.text_document.uri)
     wrong = [number for number, line in enumerate(document.lines) if "wrong" in line]
     findings = [
@@ -83,6 +98,12 @@ def look(params: types.DidOpenTextDocumentParams | types.DidChangeTextDocumentPa
         for number in wrong
     ]
     server.text_document_publish_diagnostics(types.PublishDiagnosticsParams(document.uri, findings))
+
+
+@server.feature(types.TEXT_DOCUMENT_DID_CLOSE)
+def closed(params: types.DidCloseTextDocumentParams) -> None:
+    noted("close", params.text_document.uri)
+    OPEN.discard(params.text_document.uri)
 
 
 if __name__ == "__main__":

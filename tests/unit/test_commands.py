@@ -1,10 +1,17 @@
 """Commands of one's own: what is found, and what a prompt that begins with one means."""
 
+import os
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
 
-from amanu.commands import MAX_BYTES, Source, expand, find
+from amanu.agent.policy import BUILT_IN, MODES, decide
+from amanu.commands import MAX_BYTES, Said, Source, expand, find
+from amanu.commands import sources as sources_of
+from amanu.tools.base import Subject
+from amanu.workspace.overlay import Overlay
+from amanu.workspace.workspace import Workspace
 
 PLAIN = "Look at the tests first."
 FULL = '---\ndescription: "Write the tests"\nargument-hint: FILE\n---\nTests for $ARGUMENTS, and only $ARGUMENTS.\n'
@@ -50,4 +57,58 @@ def test_what_there_is(sources: list[Source]) -> None:
     ],
 )
 def test_what_a_prompt_means(sources: list[Source], said: str, heard: str) -> None:
-    assert expand(said, sources) == heard
+    assert expand(said, sources).text == heard
+
+
+@pytest.mark.parametrize(
+    ("said", "own"),
+    [
+        ("see @a.py", "see @a.py"),
+        ("/look @a.py", f"{PLAIN}\n\n@a.py"),
+        ("/tests @a.py", "Tests for @a.py, and only @a.py."),
+        ("/ours @a.py", "@a.py"),
+        ("/ours", ""),
+        ("/unknown @a.py", "/unknown @a.py"),
+    ],
+)
+def test_whose_words_they_are(sources: list[Source], said: str, own: str) -> None:
+    assert expand(said, sources).own == own
+
+
+def allowed(subjects: Iterable[Subject]) -> list[Subject]:
+    rules = (*BUILT_IN, *MODES["ask"])
+    return [each for each in subjects if decide(rules, each).decision == "allow"]
+
+
+@pytest.mark.parametrize(
+    ("target", "heard"),
+    [
+        ("inside.md", "read"),
+        ("../secret.md", None),
+        (".env", None),
+        ("gone.md", None),
+        ("folder", None),
+        ("pipe", None),
+    ],
+)
+@pytest.mark.parametrize("linked", ["file", "folder"])
+def test_a_workspace_leads_nowhere(tmp_path: Path, target: str, heard: str | None, linked: str) -> None:
+    root = tmp_path / "work"
+    (root / "folder").mkdir(parents=True)
+    (root / ".amanu").mkdir()
+    os.mkfifo(root / "pipe")
+    for name in ("inside.md", ".env", "../secret.md"):
+        (root / name).write_text("read")
+    commands = root / ".amanu" / "commands"
+    if linked == "file":
+        commands.mkdir()
+        (commands / "review.md").symlink_to(root / target)
+    else:
+        elsewhere = (root / target).parent / "elsewhere"
+        elsewhere.mkdir()
+        (elsewhere / "review.md").symlink_to(root / target)
+        commands.symlink_to(elsewhere)
+    found = sources_of(tmp_path / "user", Workspace([root], Overlay()), allowed)
+    said = expand("/review", found)
+    assert said == (Said("/review", "/review") if heard is None else Said(heard, ""))
+    assert [each.name for each in find(found)] == ([] if heard is None else ["review"])

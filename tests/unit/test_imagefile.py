@@ -1,9 +1,14 @@
 """What the first bytes of a picture say."""
 
+import time
+
 import pytest
 
 from amanu.imagefile import media_type, pixels, whole
 from drawn import gif, jpeg, png, webp
+
+THUMBNAIL = b"\xff\xe1\x00\x20Exif\0\0" + jpeg()[:22] + b"\xff\xd9"
+"""A segment that holds the end marker of another picture."""
 
 _VP8 = b"RIFF\0\0\0\0WEBPVP8 \0\0\0\0\0\0\0\x9d\x01\x2a\x2c\x41\x90\xc1"
 _VP8X = b"RIFF\0\0\0\0WEBPVP8X\0\0\0\0\0\0\0\0\x2b\x01\x00\x8f\x01\x00"
@@ -38,11 +43,40 @@ def test_type_and_size(data: bytes, kind: str | None, size: tuple[int, int] | No
     assert (media_type(data), pixels(data)) == (kind, size)
 
 
-@pytest.mark.parametrize("data", [png(), jpeg(), gif(), webp(), png() + b"more", jpeg() + b"a film", webp() + b"more"])
+@pytest.mark.parametrize(
+    "data",
+    [png(), jpeg(), gif(), webp(), jpeg(before=THUMBNAIL), png() + b"more", jpeg() + b"a film", webp() + b"more"],
+)
 def test_what_is_whole(data: bytes) -> None:
     assert whole(data)
 
 
-@pytest.mark.parametrize("data", [png()[:-5], jpeg()[:-1], webp()[:-1]])
+@pytest.mark.parametrize(
+    "data",
+    [
+        *(png()[:-5], jpeg()[:-1], webp()[:-1]),
+        *(jpeg(before=THUMBNAIL)[:-1], jpeg(before=THUMBNAIL)[:-12], jpeg(before=THUMBNAIL)[:40]),
+    ],
+)
 def test_what_is_cut_off(data: bytes) -> None:
     assert not whole(data)
+
+
+BIG = 3_700_000
+
+
+@pytest.mark.parametrize(
+    ("before", "size"),
+    [
+        (b"\xff" * BIG, (300, 400)),
+        (b"\xff\xe0\x00\x02" * (BIG // 4), None),
+        (b"\xff\xe0\x00\x00" * (BIG // 4), None),
+        (b"\xff\xe2\xff\xff" + bytes(65_533), (300, 400)),
+    ],
+    ids=["padding", "empty segments", "segments that do not go on", "a profile"],
+)
+def test_a_strange_picture_costs_no_time(before: bytes, size: tuple[int, int] | None) -> None:
+    data = jpeg(300, 400, before=before)
+    start = time.process_time()
+    assert (pixels(data), whole(data)) == (size, size is not None)
+    assert time.process_time() - start < 0.05

@@ -44,9 +44,9 @@ MAY_IMPORT: dict[str, str] = {
     "amanu.stream": "journal conversation editor_context",
     "amanu.restore": "journal conversation unheard",
     "amanu.unheard": "",
-    "amanu.mentions": "pictures imagefile conversation workspace tools.base",
+    "amanu.mentions": "commands pictures imagefile conversation workspace tools.base",
     "amanu.editor_context": "workspace tools.base",
-    "amanu.commands": "",
+    "amanu.commands": "workspace tools.base",
     "amanu.consent": "config agent.policy storage.files storage.failure",
     # the loop: no editor, disk, process, socket or vendor
     "amanu.agent": "conversation models.base models.retry tools.base tools.visible",

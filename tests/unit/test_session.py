@@ -3,6 +3,7 @@ scripted; everything else is real."""
 
 import asyncio
 import os
+import re
 import time
 from pathlib import Path
 
@@ -13,7 +14,7 @@ from amanu.conversation import User
 from amanu.editor_context import EditorContext
 from amanu.sessions import open_sessions
 from amanu_protocol.errors import AmanuError
-from amanu_protocol.items import SelectionAttachment
+from amanu_protocol.items import Attachment, FileAttachment, SelectionAttachment
 from amanu_protocol.requests import (
     ActiveEditor,
     ApprovalResolveParams,
@@ -85,6 +86,33 @@ async def test_steering_ends_a_review_and_reaches_the_model_after_the_results(tm
         notes = [message.text for message in conversation(d.session) if isinstance(message, User)]
         assert notes[1].startswith("Since then the person decided on earlier edits")
         assert any(item.kind == "notice" and item.code == "lateDecision" for item in d.session.state.items)
+
+
+async def test_steering_from_before_a_crash_is_heard_as_it_was_said(tmp_path: Path) -> None:
+    theirs = Path(os.environ["AMANU_HOME"]) / "config" / "commands"
+    theirs.mkdir(parents=True)
+    (theirs / "careful.md").write_text("Mind $ARGUMENTS.")
+    async with desk(tmp_path, step("", call("run_shell_command", command="true")), step("I will.")) as d:
+        (d.root / "rules.txt").write_text("no tabs\n")
+        turn_id = await d.prompt("do it") or ""
+        await d.until(lambda state: state.approvals)
+        attachments: list[Attachment] = [
+            FileAttachment(path="notes.txt"),
+            SelectionAttachment(path="a.py", start_line=3, end_line=4, text="selected words"),
+        ]
+        steer = PromptSteerParams(
+            session_id="s", prompt_id="s1", turn_id=turn_id, text="/careful @rules.txt", attachments=attachments
+        )
+        await d.session.steer(steer, d.client)
+        await d.reopen()
+        (d.root / "rules.txt").unlink()  # what was said stays what was said
+        (theirs / "careful.md").unlink()
+        await d.prompt("go on", "p2")
+        await d.over("p2")
+        for _ in range(2):  # and is heard once
+            for words in ("Mind @rules.txt.", "no tabs", "line 12", "selected words"):
+                assert d.told().count(words) == 1
+            await d.reopen()
 
 
 async def test_steering_a_turn_that_is_over(tmp_path: Path) -> None:
@@ -318,6 +346,78 @@ async def test_mentioned_files_and_selections_go_with_the_prompt(tmp_path: Path)
         assert "selected words" in said.text
         assert 'nothing.txt">' not in said.text
         assert [item.text for item in state.items if item.kind == "answer"] == ["I see."]
+
+
+@pytest.mark.parametrize(
+    ("command", "said", "mentioned"),
+    [
+        ("see @.env and @notes.txt", "/review", ["notes.txt"]),
+        ("see @link", "/review", []),
+        ("see", "/review @.env", [".env"]),  # the person's own word
+        ("see @.e$ARGUMENTS", "/review nv", []),
+        ("see @.env", "/mine", [".env"]),  # and so is their own command
+    ],
+)
+async def test_what_a_workspaces_command_mentions_is_not_what_the_person_says(
+    tmp_path: Path, command: str, said: str, mentioned: list[str]
+) -> None:
+    async with desk(tmp_path, step("I see.")) as d:
+        theirs = Path(os.environ["AMANU_HOME"]) / "config" / "commands"
+        for folder, name in ((d.root / ".amanu" / "commands", "review"), (theirs, "mine")):
+            folder.mkdir(parents=True)
+            (folder / f"{name}.md").write_text(command)
+        (d.root / ".env").write_text("KEY=s3cr3t\n")
+        (d.root / "link").symlink_to(".env")
+        d.session.trust(True)
+        await d.prompt(said)
+        await d.ended()
+        heard = conversation(d.session)[0]
+        assert isinstance(heard, User)
+        assert heard.text.startswith("see")
+        assert re.findall('<file path="(.*)">', heard.text) == mentioned
+        assert ("s3cr3t" in heard.text) == (".env" in mentioned)
+
+
+@pytest.mark.parametrize(
+    ("path", "says"),
+    [
+        ("../out.txt", "../out.txt was not sent: ../out.txt is outside the workspace"),
+        ("tool.bin", "tool.bin was not sent: tool.bin is a binary file"),
+        ("paper.pdf", "paper.pdf was not sent: paper.pdf is a binary file"),
+        ("huge.txt", "huge.txt was not sent: huge.txt has 21 MB"),
+        ("gone.txt", "gone.txt was not sent: There is no file gone.txt"),
+        ("folder", "folder was not sent: "),
+        ("half \ud800.txt", "half ?.txt was not sent: "),
+    ],
+)
+@pytest.mark.parametrize("steer", [False, True])
+async def test_an_attachment_that_cannot_go_is_said_to_be_so(tmp_path: Path, path: str, says: str, steer: bool) -> None:
+    asks = [step("", call("run_shell_command", command="true"))] if steer else []
+    async with desk(tmp_path, *asks, step("I see.")) as d:
+        (d.root / "../out.txt").write_text("secret\n")
+        (d.root / "tool.bin").write_bytes(bytes(9))
+        (d.root / "paper.pdf").write_bytes(b"%PDF-1.7\n\0")
+        (d.root / "folder").mkdir()
+        with (d.root / "huge.txt").open("wb") as file:
+            file.truncate(21_000_000)
+        files: list[Attachment] = [FileAttachment(path=path), FileAttachment(path="notes.txt")]
+        if steer:
+            turn_id = await d.prompt("do it") or ""
+            await d.until(lambda state: state.approvals)
+            said = PromptSteerParams(
+                session_id="s", prompt_id="s1", turn_id=turn_id, text="see @none", attachments=files
+            )
+            await d.session.steer(said, d.client)
+            await d.answer("allow")
+        else:
+            await d.session.prompt(
+                PromptSendParams(session_id="s", prompt_id="p1", text="see @none", attachments=files), d.client
+            )
+        state = await d.ended()
+        (notice,) = [item for item in state.items if item.kind == "notice"]
+        assert (notice.code, notice.level, notice.turn_id) == ("attachmentNotSent", "warning", "turn-p1")
+        assert notice.text.startswith(says)
+        assert "line 12" in d.told() and "(not attached: " in d.told()
 
 
 async def test_what_the_editor_shows_goes_with_the_prompt_and_is_not_the_persons_words(tmp_path: Path) -> None:

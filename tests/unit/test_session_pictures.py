@@ -213,6 +213,42 @@ async def test_a_queued_picture_survives_a_restart(tmp_path: Path) -> None:
         assert [each.blob_id for each in said.pictures] == [blob_id]
 
 
+async def test_the_queue_takes_no_more_pictures_than_there_is_room_for(tmp_path: Path) -> None:
+    asks = step("", call("run_shell_command", command="true"))
+    async with desk(tmp_path, asks, step("One."), step("Two.", expect=BLIND)) as d:
+        await send(d, "first")
+        await d.until(lambda state: state.approvals)
+        big = [attached(png(width, bytes_at_least=MAX_BYTES)) for width in (1, 2, 3, 4)]
+        assert await send(d, "second", *big[:2], prompt_id="p2") == "queued"
+        with pytest.raises(AmanuError, match="more than 12 MiB"):
+            await send(d, "third", *big[2:], prompt_id="p3")
+        assert await send(d, "third", attached(SHOT), prompt_id="p3") == "queued"
+        await d.session.unqueue("p3")
+        await d.answer("allow")
+        await d.over("p2")
+
+
+async def test_a_queued_prompt_that_never_can_start_is_given_back_and_blocks_nothing(tmp_path: Path) -> None:
+    asks = step("", call("run_shell_command", command="true"))
+    async with desk(tmp_path, asks, step("One."), step("Four."), step("Five.")) as d:
+        turn_id = await d.prompt("first") or ""
+        await d.until(lambda state: state.approvals)
+        big = [attached(png(width, bytes_at_least=MAX_BYTES), f"{width}.png") for width in (1, 2, 3, 4)]
+        await send(d, "second words", *big[:2], FileAttachment(path="notes.txt"), prompt_id="p2")
+        await send(d, "third", prompt_id="p3")
+        for each in big[2:]:  # files of the workspace: what they are is known only now
+            (d.root / each.name).write_bytes(b64decode(each.data or ""))
+        steer = PromptSteerParams(session_id="s", prompt_id="s1", turn_id=turn_id, text="see @3.png and @4.png")
+        await d.session.steer(steer, d.client)
+        await d.answer("allow")
+        state = await d.over("p3")
+        assert state.queue == []
+        (notice,) = [item for item in state.items if item.kind == "notice" and item.level == "error"]
+        assert notice.code == "invalidParams"
+        assert "more than 12 MiB" in notice.text and "second words\nWith it: 1.png, 2.png, notes.txt" in notice.text
+        assert "second words" not in d.told()
+
+
 async def test_a_prompt_taken_back_can_be_sent_again_by_its_blob(tmp_path: Path) -> None:
     asks = step("", call("run_shell_command", command="true"))
     async with desk(tmp_path, asks, step("One."), step("Two.", expect=BLIND)) as d:

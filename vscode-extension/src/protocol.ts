@@ -416,7 +416,7 @@ export interface PromptQueued {
   prompt: QueuedPrompt;
 }
 
-/** The queued prompt starts, or the person took it back. */
+/** The queued prompt starts, or the person took it back, or it never can start: then a notice holds its words. */
 export interface PromptUnqueued {
   kind: "promptUnqueued";
   promptId: string;
@@ -729,8 +729,8 @@ export interface Command {
   name: string;
   description: string;
   argumentHint: string;
-  /** Built in; from the user's own folder; from a trusted workspace. */
-  source: "daemon" | "user" | "workspace";
+  /** From the user's own folder; from a trusted workspace. */
+  source: "user" | "workspace";
 }
 
 export interface CommandListResult {

@@ -97,7 +97,12 @@ local function clients_for(about, method)
   end, others({ method = method })), false
 end
 
----Show a file that is not open to the servers while they are asked.
+---How many questions have a file shown to a client that nobody has open there: two calls of one step may ask about the
+---same one.
+---@type table<string, integer> By the client's id and the URI.
+local users = {}
+
+---Show a file that is not open to the servers while they are asked: the first question opens it, the last closes it.
 ---@param about amanu.Subject
 ---@param clients vim.lsp.Client[]
 ---@return fun() over
@@ -106,20 +111,28 @@ local function shown(about, clients)
     return function() end
   end
   local filetype = vim.filetype.match({ filename = about.path, contents = about.lines }) or ""
+  local function key(client)
+    return client.id .. " " .. about.uri
+  end
   for _, client in ipairs(clients) do
-    local ok, language = pcall(client.get_language_id, 0, filetype)
-    local document = {
-      uri = about.uri,
-      languageId = ok and language or filetype,
-      version = 0,
-      text = table.concat(about.lines, "\n"),
-    }
-    call(client, "notify", "textDocument/didOpen", { textDocument = document })
+    users[key(client)] = (users[key(client)] or 0) + 1
+    if users[key(client)] == 1 then
+      local ok, language = pcall(client.get_language_id, 0, filetype)
+      local document = {
+        uri = about.uri,
+        languageId = ok and language or filetype,
+        version = 0,
+        text = table.concat(about.lines, "\n"),
+      }
+      call(client, "notify", "textDocument/didOpen", { textDocument = document })
+    end
   end
   return function()
     local opened = apply.find(about.path) -- by the person, meanwhile: it stays open
     for _, client in ipairs(clients) do
-      if not (opened and client.attached_buffers[opened]) then
+      local left = users[key(client)] - 1
+      users[key(client)] = left > 0 and left or nil
+      if left == 0 and not (opened and client.attached_buffers[opened]) then
         call(client, "notify", "textDocument/didClose", { textDocument = { uri = about.uri } })
       end
     end

@@ -301,7 +301,7 @@
 ---@field kind "promptQueued"
 ---@field prompt amanu.QueuedPrompt
 
----The queued prompt starts, or the person took it back.
+---The queued prompt starts, or the person took it back, or it never can start: then a notice holds its words.
 ---@class amanu.PromptUnqueued
 ---@field kind "promptUnqueued"
 ---@field promptId string
@@ -530,7 +530,7 @@
 ---@field name string
 ---@field description string
 ---@field argumentHint string
----@field source "daemon"|"user"|"workspace" Built in; from the user's own folder; from a trusted workspace.
+---@field source "user"|"workspace" From the user's own folder; from a trusted workspace.
 
 ---@class amanu.CommandListResult
 ---@field commands amanu.Command[]

@@ -37,6 +37,10 @@ class Subject:
     text: str
 
 
+Allowed = Callable[[Iterable[Subject]], list[Subject]]
+"""Those of the subjects that policy allows without a question (`agent/approval.py`)."""
+
+
 @dataclass(frozen=True)
 class Preview:
     """What would happen, found out without any effect."""
@@ -83,8 +87,7 @@ class CallContext:
     accept_all: bool = True
     """For tools that make proposals: True when policy or the person allowed the whole call; False when the
     hunks were decided one by one (`run` then only reports)."""
-    allowed: Callable[[Iterable[Subject]], list[Subject]] = list
-    """Those of the subjects that policy allows without a question."""
+    allowed: Allowed = list
     preview: Preview | None = None
     """What was decided about; there when the tool runs in a turn."""
 

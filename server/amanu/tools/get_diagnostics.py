@@ -56,7 +56,7 @@ class GetDiagnostics(Tool[GetDiagnosticsParams]):
             [path] if params.path else self._workspace.roots,
             lambda language: language.diagnostics(wanted),
         )
-        found, outside = self._sorted(answer.files, path if params.path else None, call)
+        found, outside = await self._sorted(answer.files, path if params.path else None, call)
         if not found and not outside:
             return Outcome("The editor reports nothing.", "nothing")
         text = _show(found, self._limits.findings)
@@ -67,23 +67,22 @@ class GetDiagnostics(Tool[GetDiagnosticsParams]):
         person = findings.tally(errors, warnings) or (f"{len(every)} hints" if every else "nothing in the workspace")
         return Outcome(text, person)
 
-    def _sorted(
+    async def _sorted(
         self, files: list[FileFindings], within: Path | None, call: CallContext
     ) -> tuple[list[tuple[str, Finding]], list[str]]:
         """(path to show, finding) of what may be told; and the files outside the roots. A file the person would be
         asked about is left out, unless it is the one named: that was decided on."""
+        inside = await places.resolved(self._workspace, (file.path for file in files))
+        hidden = places.unreadable(self._workspace, call, self.name, inside)
         found: list[tuple[str, Finding]] = []
         outside: list[str] = []
         for file in files:
             others = findings.of_others(file.findings)
-            shown = places.shown(self._workspace, file.path)
-            reason = places.readable(self._workspace, call, self.name, file.path)
-            if reason == places.OUTSIDE:
+            path, shown = inside[file.path], places.shown(self._workspace, file.path, inside)
+            if path is None:
                 if others and within is None:
                     outside.append(shown)
-                continue
-            path = self._workspace.resolve(file.path)
-            if path == within or (reason is None and (within is None or path.is_relative_to(within))):
+            elif path == within or (file.path not in hidden and (within is None or path.is_relative_to(within))):
                 found += [(shown, each) for each in others]
         return found, outside
 

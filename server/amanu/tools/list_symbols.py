@@ -50,24 +50,28 @@ class ListSymbols(Tool[ListSymbolsParams]):
         else:
             about, wanted = self._workspace.roots, EditorSymbolsParams(query=params.query)
         answer = await ask(self._workspace.overlay, "symbols", about, lambda language: language.symbols(wanted))
+        symbols = answer.symbols[: self._limits.symbols]
+        left_out = len(answer.symbols) - len(symbols)
         if params.path:
-            lines = [f"{_range(each)}: {_named(each)}" for each in answer.symbols]
+            lines = [f"{_range(each)}: {_named(each)}" for each in symbols]
         else:
-            lines = self._of_workspace(answer.symbols, call)
+            lines = await self._of_workspace(symbols, call)
         if not lines:
             return Outcome("The editor's language server knows no such symbols.", "none")
-        count, limit = len(lines), self._limits.symbols
-        if count > limit:
-            lines[limit:] = [f"[{count - limit} more symbols left out]"]
+        count = len(lines) + left_out
+        if left_out:
+            lines.append(f"[{left_out} more symbols left out]")
         return Outcome("\n".join(lines) + "\n", f"{count} symbol{'s' * (count != 1)}")
 
-    def _of_workspace(self, symbols: list[Symbol], call: CallContext) -> list[str]:
+    async def _of_workspace(self, symbols: list[Symbol], call: CallContext) -> list[str]:
         """Those of files the person would be asked about are left out, for the names are what such a file holds."""
+        inside = await places.resolved(self._workspace, (each.path for each in symbols))
+        hidden = places.unreadable(self._workspace, call, self.name, inside)
         lines: list[str] = []
         for each in symbols:
-            reason = places.readable(self._workspace, call, self.name, each.path)
-            if reason is None or reason == places.OUTSIDE:
-                where = f"{places.shown(self._workspace, each.path)}:{each.start_line}"
+            reason = hidden.get(each.path)
+            if reason != places.ASKED:
+                where = f"{places.shown(self._workspace, each.path, inside)}:{each.start_line}"
                 lines.append(f"{where}: {_named(each)}" + (f" ({reason})" if reason else ""))
         return lines
 

@@ -1,5 +1,9 @@
 """Places in files, as a model may see them: `path:line: text`."""
 
+import asyncio
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
 from amanu.tools.base import CallContext, Subject, ToolError
 from amanu.workspace.files import split_lines
 from amanu.workspace.workspace import Workspace
@@ -10,47 +14,59 @@ TEXT = 200
 
 
 OUTSIDE = "outside the workspace"
+ASKED = "not quoted: the person is asked before this file is read"
+
+
+async def resolved(workspace: Workspace, paths: Iterable[str]) -> dict[str, Path | None]:
+    """Where the paths that an editor named lead, each looked up once; None outside the roots."""
+    return await asyncio.to_thread(_resolved, workspace, dict.fromkeys(paths))
 
 
 async def quoted(workspace: Workspace, call: CallContext, tool: str, locations: list[Location]) -> list[str]:
     """A line for each. What lies outside the roots, and what policy would ask about before it is read, is named but
     not quoted. The text is the overlay's, not what the client says it is."""
-    texts: dict[str, list[str] | str] = {}
+    inside = await resolved(workspace, (each.path for each in locations))
+    hidden = unreadable(workspace, call, tool, inside)
+    texts = {path: hidden.get(path) or await _lines(workspace, found) for path, found in inside.items()}
     out: list[str] = []
     for location in locations:
-        if location.path not in texts:
-            texts[location.path] = await _lines(workspace, call, tool, location.path)
-        lines = texts[location.path]
+        lines, name = texts[location.path], shown(workspace, location.path, inside)
         if isinstance(lines, str):
-            out.append(f"{shown(workspace, location.path)}:{location.start_line} ({lines})")
+            out.append(f"{name}:{location.start_line} ({lines})")
             continue
         text = lines[location.start_line - 1].strip() if 0 < location.start_line <= len(lines) else ""
-        out.append(f"{shown(workspace, location.path)}:{location.start_line}: {text[:TEXT]}".rstrip())
+        out.append(f"{name}:{location.start_line}: {text[:TEXT]}".rstrip())
     return out
 
 
-def shown(workspace: Workspace, path: str) -> str:
+def shown(workspace: Workspace, path: str, inside: Mapping[str, Path | None]) -> str:
     """How the model is told of a path that an editor named."""
-    try:
-        return workspace.shown(workspace.resolve(path))
-    except ToolError:
-        return " ".join(path.split())
+    found = inside[path]
+    return " ".join(path.split()) if found is None else workspace.shown(found)
 
 
-def readable(workspace: Workspace, call: CallContext, tool: str, path: str) -> str | None:
-    """None when the model may be told what is in that file, else why not."""
-    try:
-        subject = Subject(tool, "read", workspace.relative(workspace.resolve(path)))
-    except ToolError:
+def unreadable(workspace: Workspace, call: CallContext, tool: str, inside: Mapping[str, Path | None]) -> dict[str, str]:
+    """Of which of the paths the model may not be told what is in the file, and why not."""
+    subjects = {path: Subject(tool, "read", workspace.relative(found)) for path, found in inside.items() if found}
+    allowed = set(call.allowed(subjects.values()))
+    asked = {path: ASKED for path, subject in subjects.items() if subject not in allowed}
+    return asked | {path: OUTSIDE for path, found in inside.items() if found is None}
+
+
+def _resolved(workspace: Workspace, paths: Iterable[str]) -> dict[str, Path | None]:
+    found: dict[str, Path | None] = {}
+    for path in paths:
+        try:
+            found[path] = workspace.resolve(path)
+        except ToolError:
+            found[path] = None
+    return found
+
+
+async def _lines(workspace: Workspace, path: Path | None) -> list[str] | str:
+    if path is None:
         return OUTSIDE
-    return None if call.allowed([subject]) else "not quoted: the person is asked before this file is read"
-
-
-async def _lines(workspace: Workspace, call: CallContext, tool: str, path: str) -> list[str] | str:
-    reason = readable(workspace, call, tool, path)
-    if reason is not None:
-        return reason
     try:
-        return split_lines((await workspace.read(workspace.resolve(path))).text)
+        return split_lines((await workspace.read(path)).text)
     except ToolError:
         return "cannot be read"

@@ -1,6 +1,7 @@
 """Tools that ask the person's editor, with editors that know something and others."""
 
 import asyncio
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -221,6 +222,41 @@ async def test_of_too_many_findings_the_worst_are_kept(tmp_path: Path) -> None:
     held = desk(tmp_path, FakeLanguage({"status": "success", "files": given}))
     text = (await use(held, "get_diagnostics", {})).for_model
     assert text.endswith("200: error: e (x)\n[50 more left out; name a file]\n")
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments", "looked_up"),
+    [
+        ("get_diagnostics", {}, 200),
+        ("list_symbols", {"query": "x"}, 150),  # of 300 symbols, two in each file; the others are not shown
+        ("find_references", {"path": "cart.py", "line": 1, "symbol": "subtotal"}, 50),  # 100 places
+    ],
+)
+async def test_many_files_do_not_hold_the_loop(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tool: str, arguments: dict[str, Any], looked_up: int
+) -> None:
+    paths = [str(tmp_path / f"f{number}.py") for number in range(200)]
+    both = [(path, line) for path in paths for line in (1, 2)]
+    answer = {
+        "status": "success",
+        "files": [found(path, (1, "error", "bad", "ty")) for path in paths],
+        "symbols": [symbol("x", path, line, line) for path, line in both],
+        "locations": [place(path, line) for path, line in both],
+    }
+    held = desk(tmp_path, FakeLanguage(answer))
+    seen: list[str] = []
+    resolve = held.workspace.resolve
+
+    def resolved(path: str) -> Path:
+        if path in paths:
+            assert threading.current_thread() is not threading.main_thread()
+            seen.append(path)
+        return resolve(path)
+
+    monkeypatch.setattr(held.workspace, "resolve", resolved)
+    result = await use(held, tool, arguments)
+    assert seen == paths[:looked_up]
+    assert "f0.py" in result.for_model
 
 
 CALLS: list[tuple[str, dict[str, Any]]] = [
