@@ -3,7 +3,7 @@
 import asyncio
 import itertools
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
@@ -390,17 +390,16 @@ async def test_a_big_file_stalls_nobody(tmp_path: Path, quick: None) -> None:
 
     async def clock() -> None:
         while True:
-            before = time.perf_counter()
+            before = time.thread_time()
             await asyncio.sleep(0.001)
-            stalls.append(time.perf_counter() - before)
+            stalls.append(time.thread_time() - before)
 
     ticking = asyncio.create_task(clock())
     type_in(desk, base.replace("line 100 ", "mine\n100 ").replace("line 20000 ", "typed "))
     moved = await last(desk, 2)
     ticking.cancel()
     assert states(moved) == ["pending"] and hunks(moved)[0].old_start == 16_002
-    print(f"longest stall {max(stalls) * 1000:.1f} ms")
-    assert max(stalls) < 0.05 * 4, "the event loop; 0.05 on an idle machine"
+    assert max(stalls) < 0.05, "of the event loop's own work; a machine under load is slow"
 
 
 # What always holds ------------------------------------------------------------------------------------------------
@@ -427,8 +426,12 @@ def test_nothing_but_the_accepted_lines_changes(
         fresh = itertools.count(1)
         base = [f"line {n}\n" for n in range(size)]
         kept = [data.draw(st.sampled_from(["same", "same", "new", "gone", "more"])) for _ in base]
-        changed = {"same": lambda line: line, "new": lambda line: f"new {line}", "gone": lambda line: "",
-                   "more": lambda line: line + f"more {line}"}  # fmt: skip
+        changed: dict[str, Callable[[str], str]] = {
+            "same": lambda line: line,
+            "new": lambda line: f"new {line}",
+            "gone": lambda line: "",
+            "more": lambda line: line + f"more {line}",
+        }
         new = "".join(changed[kind](line) for kind, line in zip(kept, base, strict=True))
         if new == "".join(base):
             return
