@@ -30,6 +30,7 @@ class Moved:
     def put(self, file: DraftFile) -> None:
         file.base, file.text, file.hunks, file.touches = self.base, self.text, self.hunks, self.touches
         file.footing, file.touched = self.footing, self.touched
+        file.applied_now()
 
 
 @dataclass(frozen=True)

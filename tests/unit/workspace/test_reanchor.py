@@ -195,6 +195,8 @@ def test_an_edit_that_an_editor_denied_and_did() -> None:
     file = drafted(BASE, EDITED, C)
     move(file, BASE.replace("line 3\n", "line three\n"))
     assert states_of(file) == [A, P]
+    move(file, BASE.replace("line 3\n", "line three\n") + "more\n")
+    assert states_of(file) == [A, P] and file.footing is None
     file = drafted(BASE, EDITED, P)  # nobody accepted it: the person wrote the same
     move(file, BASE.replace("line 3\n", "line three\n"))
     assert states_of(file) == [C, P]
@@ -520,6 +522,7 @@ def test_it_holds_together_whatever_the_lines_are(
     before, hunks_before = file.having("applied"), list(file.hunks)
     found = reanchor(file, text_of("".join(typed)))
     if found is None:
+        assert before == "".join(typed)
         return
     found.put(file)
     lines = split_lines(file.base.text)
