@@ -204,7 +204,8 @@ HunkState = Literal["pending", "accepted", "applied", "rejected", "conflicted", 
 
 class Hunk(Wire):
     """One contiguous change. Lines are 1-based, in the base (old) and in the proposed text (new). A side with no
-    lines names the line it comes after, as in unified diffs (0: before the first)."""
+    lines names the line it comes after, as in unified diffs (0: before the first). When the person changed lines it is
+    about, `oldStart` and `oldLines` say what stands in the base instead of `oldText`: it is in conflict then."""
 
     hunk_id: str
     old_start: int
@@ -220,7 +221,9 @@ class Hunk(Wire):
 
 
 class ProposedFile(Wire):
-    """The change to one file, from a known base to proposed text."""
+    """The change to one file, from a known base to proposed text. The base with the applied hunks is the file's text
+    as it was last seen; when the person changes the file, a later version has another base, and its hunks other
+    lines."""
 
     path: str
     """Absolute."""
@@ -230,7 +233,7 @@ class ProposedFile(Wire):
     base_version: int | None = None
     """Document version, when the base was an open buffer."""
     base_text: str | None = None
-    """None in later versions: as in the first, it never changes."""
+    """None in a later version: the same as in the one before."""
     hunks: list[Hunk]
     added: int
     removed: int
@@ -250,6 +253,8 @@ class Proposal(Wire):
     version: int
     """Grows with each change of the proposal."""
     state: Literal["pending", "settled"]
+    """`settled` when everything was decided; a hunk that was accepted and is in conflict is. Pending again when such a
+    hunk fits again."""
     files: list[ProposedFile]
 
 

@@ -334,6 +334,7 @@ class Session:
                 if not anyway:
                     self._closed = False
                     raise
+            await self._proposals.close()
             with contextlib.suppress(AmanuError):
                 await self._journal.close()
 

@@ -14,6 +14,8 @@ class Unheard:
 
     def __init__(self) -> None:
         self._ids: dict[str, None] = {}
+        self._heard: dict[str, object] = {}
+        """What the model was told last, by proposal: one that only moved to other lines is no news."""
 
     def proposals(self) -> list[str]:
         return list(self._ids)
@@ -23,14 +25,24 @@ class Unheard:
         match event:
             case ProposalChanged(proposal=proposal):
                 # While a call goes on, its result will tell.
-                if _decided(proposal) and all(_ended(state, call_id) for call_id in proposal.tool_call_ids):
-                    self._ids[proposal.proposal_id] = None
+                if all(_ended(state, call_id) for call_id in proposal.tool_call_ids):
+                    if not _decided(proposal) or self._heard.get(proposal.proposal_id) == _outcome(proposal):
+                        self._ids.pop(proposal.proposal_id, None)
+                    else:
+                        self._ids[proposal.proposal_id] = None
             case ItemCompleted(item=ToolCall(proposal_id=str(proposal_id)) as call):
-                proposal = next((each for each in state.proposals if each.proposal_id == proposal_id), None)
+                proposal = _proposal(state, proposal_id)
                 if proposal is not None and _silent(call, proposal):
                     self._ids[proposal_id] = None
+                    self._heard.pop(proposal_id, None)
+                elif proposal is not None:
+                    self._heard[proposal_id] = _outcome(proposal)
             case ItemCompleted(item=Notice(code="lateDecision", item_id=item_id)):
-                self._ids.pop(item_id.rsplit(".", 2)[0], None)
+                proposal_id = item_id.rsplit(".", 2)[0]
+                self._ids.pop(proposal_id, None)
+                proposal = _proposal(state, proposal_id)
+                if proposal is not None:
+                    self._heard[proposal_id] = _outcome(proposal)
             case _:
                 pass
 
@@ -47,6 +59,15 @@ def _silent(call: ToolCall, proposal: Proposal) -> bool:
             return any(hunk.state == "applied" for file in proposal.files for hunk in file.hunks)
         case _:
             return False
+
+
+def _outcome(proposal: Proposal) -> object:
+    hunks = [hunk for file in proposal.files for hunk in file.hunks]
+    return [(hunk.hunk_id, hunk.state, hunk.new_text if hunk.edited_by_person else None) for hunk in hunks]
+
+
+def _proposal(state: SessionState, proposal_id: str) -> Proposal | None:
+    return next((each for each in state.proposals if each.proposal_id == proposal_id), None)
 
 
 def _decided(proposal: Proposal) -> bool:

@@ -530,13 +530,67 @@ def test_a_person_types_meanwhile(start: Start, folder: Path) -> None:
     vim.keys("<Esc>")
     vim.until(f"({ENDED}) == 'completed' and {STATE}.items[#{STATE}.items].text == 'two done'")
     assert vim.text() == "my one\nTWO\nthree"
-    assert vim.lua("return require('amanu.hunks').all()[1].hunk.state") == "conflicted"
     assert vim.lua("return vim.bo.modified") is True
     assert file.read_text() == "one\nTWO\nthree\n"
+    vim.until("require('amanu.hunks').all()[1].hunk.state == 'pending'")  # far enough away: it still fits
+    vim.keys("gg]a<Space>aa")
+    vim.until_text("my one\nTWO\nTHREE")
+
+
+MARKS = """
+local space, found = vim.api.nvim_get_namespaces()["amanu.hunks"], {}
+for _, mark in ipairs(vim.api.nvim_buf_get_extmarks(0, space, 0, -1, { details = true })) do
+  for _, line in ipairs(mark[4].virt_lines or {}) do
+    table.insert(found, { mark[2] + 1, line[1][1] })
+  end
+end
+return found
+"""
+"""Line and text of what is drawn below the lines of this buffer."""
+
+
+def test_hunks_move_along_with_what_a_person_types(start: Start, folder: Path) -> None:
+    file = folder / "notes.txt"
+    file.write_text("\n".join(LINES) + "\n")
+    steps = [{"calls": [write("notes.txt", "\n".join(PROPOSED) + "\n")]}, {"text": "done"}]
+    vim = start("notes.txt", steps=steps)
+    vim.keys(":Amanu change it<CR>")
+    vim.until(f"#({STATE} or {{ approvals = {{}} }}).approvals > 0")
+    vim.wait_for_answers()
+    vim.lua("vim.cmd.wincmd('h') vim.cmd.stopinsert()")
+    assert vim.text().splitlines() == LINES
+    vim.keys("5Goabove<CR>and more<Esc>")  # while the question waits
+    typed = [*LINES[:5], "above", "and more", *LINES[5:]]
+    vim.until(f"{STATE}.proposals[1].files[1].hunks[2].oldStart == 9")
+    drawn = vim.lua(MARKS)
+    assert [(line, text) for line, text in drawn if text.startswith("+ ")] == [
+        (2, "+ line two"),
+        (9, "+ line seven"),
+        (13, "+ line eleven"),
+    ]
+    assert not any("another by now" in text or "not applied" in text for _, text in drawn)
+    vim.keys("gg]a]a<Space>aa")
+    accepted = ["line seven" if line == "line 7" else line for line in typed]
+    vim.until_text("\n".join(accepted))
     vim.keys("u")
-    assert vim.text() == "one\nTWO\nthree"
-    vim.keys("gg]a<Space>aa")  # as it was: now it fits again
-    vim.until_text("one\nTWO\nTHREE")
+    assert vim.text().splitlines() == typed, "one undo takes back the hunk, and nothing that was typed"
+    vim.until(f"{STATE}.proposals[1].files[1].hunks[2].state == 'revertedByPerson'")
+    vim.keys("<C-r>")
+    assert vim.text().splitlines() == accepted
+    vim.until(f"{STATE}.proposals[1].files[1].hunks[2].state == 'applied'")
+
+    vim.keys("2GA, mine<Esc>")  # in the lines of a hunk
+    vim.until(f"{STATE}.proposals[1].files[1].hunks[1].state == 'conflicted'")
+    assert any("not applied: The file changed" in text for _, text in vim.lua(MARKS))
+    vim.keys("gg]a<Space>aa")
+    vim.until("vim.iter(Said):any(function(each) return each:find('in these lines') ~= nil end)")
+    assert vim.text().splitlines()[1] == "line 2, mine"
+    vim.keys("u")
+    vim.until(f"{STATE}.proposals[1].files[1].hunks[1].state == 'pending'")
+    vim.keys("gg<Space>aA")
+    both = [{"line 2": "line two", "line 11": "line eleven"}.get(line, line) for line in accepted]
+    vim.until_text("\n".join(both))
+    vim.until(f"({ENDED}) == 'completed'")
 
 
 def test_files_that_are_not_plain(start: Start, folder: Path) -> None:

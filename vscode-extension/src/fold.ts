@@ -138,7 +138,7 @@ export class Folded {
       proposals.push(proposal);
       return;
     }
-    // later versions leave out the base text: it never changes
+    // later versions leave out a base text that has not changed
     const bases = new Map(known.files.map((file) => [file.path, file.baseText]));
     const files = proposal.files.map((file) => ({
       ...file,

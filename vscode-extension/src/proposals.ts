@@ -11,6 +11,19 @@ export const BASE = "amanu-base";
 /** Before the text, so that VS Code reads UTF-8 whatever `files.encoding` says. */
 const BOM = Buffer.from([0xef, 0xbb, 0xbf]);
 
+/** A composed text, where its hunks are, and the file it was composed from. */
+interface Made {
+  text: string;
+  places: Place[];
+  file: ProposedFile;
+}
+
+/** The same, as VS Code read it, and when. */
+interface Given extends Made {
+  mtime: number;
+  size: number;
+}
+
 /** A file of a proposal. */
 export interface Target {
   proposal: Proposal;
@@ -21,6 +34,11 @@ export interface Target {
 export class Proposals implements vscode.FileSystemProvider, vscode.TextDocumentContentProvider {
   private readonly changes = new vscode.EventEmitter<vscode.FileChangeEvent[]>();
   readonly onDidChangeFile = this.changes.event;
+  private readonly moved = new vscode.EventEmitter<vscode.Uri>();
+  /** A base is another text now: the person's typing moved it. */
+  readonly onDidChange = this.moved.event;
+  /** What VS Code last read: an unsaved document was made from that, whatever the proposal has become since. */
+  private readonly given = new Map<string, Given>();
   /** The person's own texts of undecided hunks, by document and hunk. */
   private readonly own = new Map<string, Map<string, string>>();
   /** Documents that are saved only to be clean again: their text was read before. */
@@ -49,12 +67,21 @@ export class Proposals implements vscode.FileSystemProvider, vscode.TextDocument
   places(document: vscode.TextDocument): Place[] {
     const target = this.target(document.uri);
     if (target === undefined) return [];
-    const { text, places } = this.composed(target);
-    if (!document.isDirty) return places;
+    if (!document.isDirty) return this.composed(target).places;
+    const { text, places, file } = this.read(target);
     const known = this.own.get(document.uri.toString());
     const { texts } = ownTexts(text, places, document.getText());
-    const { baseText, hunks } = target.file;
-    return compose(baseText ?? "", hunks, SHOWN, new Map([...(known ?? []), ...texts])).places;
+    const now = new Map(target.file.hunks.map((hunk) => [hunk.hunkId, hunk]));
+    const there = compose(
+      file.baseText ?? "",
+      file.hunks,
+      SHOWN,
+      new Map([...(known ?? []), ...texts]),
+    ).places;
+    return there.flatMap((place) => {
+      const hunk = now.get(place.hunk.hunkId);
+      return hunk === undefined ? [] : [{ ...place, hunk }];
+    });
   }
 
   /** Accept or reject hunks; accepted ones with what the person made of them in the diff. */
@@ -96,6 +123,7 @@ export class Proposals implements vscode.FileSystemProvider, vscode.TextDocument
       const own = this.own.get(uri.toString());
       for (const hunk of file.hunks) if (!OPEN.has(hunk.state)) own?.delete(hunk.hunkId);
       this.touch(uri);
+      this.moved.fire(uri.with({ scheme: BASE }));
       if (file.hunks.every((hunk) => !OPEN.has(hunk.state))) void closeDiff(uri);
     }
   }
@@ -103,11 +131,22 @@ export class Proposals implements vscode.FileSystemProvider, vscode.TextDocument
   // FileSystemProvider: only what documents need; everything else is no permission
 
   stat(uri: vscode.Uri): vscode.FileStat {
-    const size = this.readFile(uri).length;
-    return { type: vscode.FileType.File, ctime: 0, mtime: this.times.get(uri.toString()) ?? 1, size };
+    const key = uri.toString();
+    // one that is saved only to be clean again must not be told that it moved on meanwhile
+    const held = this.settling.has(key) ? this.given.get(key) : undefined;
+    const size = held?.size ?? this.content(uri).length;
+    return { type: vscode.FileType.File, ctime: 0, mtime: held?.mtime ?? this.time(key), size };
   }
 
   readFile(uri: vscode.Uri): Uint8Array {
+    const content = this.content(uri);
+    const target = this.target(uri);
+    const key = uri.toString();
+    if (target) this.given.set(key, { ...this.made(target), mtime: this.time(key), size: content.length });
+    return content;
+  }
+
+  private content(uri: vscode.Uri): Uint8Array {
     const target = this.target(uri);
     if (target === undefined) throw vscode.FileSystemError.FileNotFound(uri);
     return Buffer.concat([BOM, Buffer.from(this.composed(target).text, "utf8")]);
@@ -172,7 +211,7 @@ export class Proposals implements vscode.FileSystemProvider, vscode.TextDocument
 
   private learn(target: Target, edited: string): void {
     const key = proposedUri(target).toString();
-    const { text, places } = this.composed(target);
+    const { text, places } = this.read(target);
     const { texts, outside } = ownTexts(text, places, edited);
     this.own.set(key, new Map([...(this.own.get(key) ?? []), ...texts]));
     if (outside)
@@ -180,6 +219,18 @@ export class Proposals implements vscode.FileSystemProvider, vscode.TextDocument
         level: "warning",
         text: "What you edited outside of the proposed changes was not taken: edit the file itself for that.",
       });
+  }
+
+  private read(target: Target): Made {
+    return this.given.get(proposedUri(target).toString()) ?? this.made(target);
+  }
+
+  private made(target: Target): Made {
+    return { ...this.composed(target), file: target.file };
+  }
+
+  private time(key: string): number {
+    return this.times.get(key) ?? 1;
   }
 
   private touch(uri: vscode.Uri): void {

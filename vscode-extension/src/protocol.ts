@@ -215,7 +215,8 @@ export type HunkState =
 
 /**
  * One contiguous change. Lines are 1-based, in the base (old) and in the proposed text (new). A side with no
- * lines names the line it comes after, as in unified diffs (0: before the first).
+ * lines names the line it comes after, as in unified diffs (0: before the first). When the person changed lines it is
+ * about, `oldStart` and `oldLines` say what stands in the base instead of `oldText`: it is in conflict then.
  */
 export interface Hunk {
   hunkId: string;
@@ -231,7 +232,11 @@ export interface Hunk {
   reason: string | null;
 }
 
-/** The change to one file, from a known base to proposed text. */
+/**
+ * The change to one file, from a known base to proposed text. The base with the applied hunks is the file's text
+ * as it was last seen; when the person changes the file, a later version has another base, and its hunks other
+ * lines.
+ */
 export interface ProposedFile {
   /** Absolute. */
   path: string;
@@ -240,7 +245,7 @@ export interface ProposedFile {
   baseSha256: string;
   /** Document version, when the base was an open buffer. */
   baseVersion: number | null;
-  /** None in later versions: as in the first, it never changes. */
+  /** None in a later version: the same as in the one before. */
   baseText: string | null;
   hunks: Hunk[];
   added: number;
@@ -259,6 +264,10 @@ export interface Proposal {
   toolCallIds: string[];
   /** Grows with each change of the proposal. */
   version: number;
+  /**
+   * `settled` when everything was decided; a hunk that was accepted and is in conflict is. Pending again when such a
+   * hunk fits again.
+   */
   state: "pending" | "settled";
   files: ProposedFile[];
 }

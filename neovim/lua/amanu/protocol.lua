@@ -150,7 +150,8 @@
 ---@alias amanu.HunkState "pending"|"accepted"|"applied"|"rejected"|"conflicted"|"revertedByPerson"
 
 ---One contiguous change. Lines are 1-based, in the base (old) and in the proposed text (new). A side with no
----lines names the line it comes after, as in unified diffs (0: before the first).
+---lines names the line it comes after, as in unified diffs (0: before the first). When the person changed lines it is
+---about, `oldStart` and `oldLines` say what stands in the base instead of `oldText`: it is in conflict then.
 ---@class amanu.Hunk
 ---@field hunkId string
 ---@field oldStart integer
@@ -163,13 +164,15 @@
 ---@field editedByPerson boolean
 ---@field reason? string Why it was rejected (the person's words) or conflicted (ours).
 
----The change to one file, from a known base to proposed text.
+---The change to one file, from a known base to proposed text. The base with the applied hunks is the file's text
+---as it was last seen; when the person changes the file, a later version has another base, and its hunks other
+---lines.
 ---@class amanu.ProposedFile
 ---@field path string Absolute.
 ---@field change "edit"|"create"|"delete"
 ---@field baseSha256 string Of the base text's bytes; of nothing for `create`.
 ---@field baseVersion? integer Document version, when the base was an open buffer.
----@field baseText? string None in later versions: as in the first, it never changes.
+---@field baseText? string None in a later version: the same as in the one before.
 ---@field hunks amanu.Hunk[]
 ---@field added integer
 ---@field removed integer Line counts over all hunks.
@@ -183,7 +186,7 @@
 ---@field turnId string
 ---@field toolCallIds string[]
 ---@field version integer Grows with each change of the proposal.
----@field state "pending"|"settled"
+---@field state "pending"|"settled" `settled` when everything was decided; a hunk that was accepted and is in conflict is. Pending again when such a hunk fits again.
 ---@field files amanu.ProposedFile[]
 
 ---A prompt that waits for the running turn to end.

@@ -19,6 +19,7 @@ end
 ---@class amanu.Place
 ---@field id string Of the hunk.
 ---@field mark integer Extmark over its old lines, which moves as the person types.
+---@field version integer Of the proposal it was drawn for.
 
 ---@type table<integer, amanu.Place[]> Per buffer.
 local places = {}
@@ -32,16 +33,18 @@ local function span(buffer, place)
   return mark[1] or 0, mark[3] and mark[3].end_row or mark[1] or 0
 end
 
----Where the hunk's old lines are in the buffer: where they should be, where the mark went, or where they are alone.
+---Where the hunk's old lines are in the buffer: where they should be, or where the mark went, which knows better until
+---the daemon moves the hunk.
 ---@param buffer integer
 ---@param open amanu.OpenHunk
 ---@param moved? integer
+---@param drawn? integer Version of the proposal the mark was made for.
 ---@return integer row
 ---@return boolean found
-local function locate(buffer, open, moved)
+local function locate(buffer, open, moved, drawn)
   local old = hunks.lines(open.hunk.oldText)
   local count = vim.api.nvim_buf_line_count(buffer)
-  for _, row in ipairs({ open.row, moved }) do
+  for _, row in ipairs(drawn == open.proposal.version and { moved, open.row } or { open.row, moved }) do
     if row <= count and vim.deep_equal(vim.api.nvim_buf_get_lines(buffer, row, row + #old, false), old) then
       return row, true
     end
@@ -68,9 +71,10 @@ end
 ---@param buffer integer
 ---@param open amanu.OpenHunk
 ---@param moved? integer
+---@param drawn? integer
 ---@return amanu.Place
-local function mark(buffer, open, moved)
-  local row, found = locate(buffer, open, moved)
+local function mark(buffer, open, moved, drawn)
+  local row, found = locate(buffer, open, moved, drawn)
   local count = vim.api.nvim_buf_line_count(buffer)
   local last = math.min(row + open.hunk.oldLines, count)
   local tab = (" "):rep(vim.bo[buffer].tabstop)
@@ -97,7 +101,7 @@ local function mark(buffer, open, moved)
     end_col = 0,
     strict = false,
   })
-  return { id = open.hunk.hunkId, mark = place }
+  return { id = open.hunk.hunkId, mark = place, version = open.proposal.version }
 end
 
 ---@param buffer integer
@@ -113,15 +117,16 @@ end
 ---Draw the open hunks of a buffer's file anew.
 ---@param buffer integer
 function M.draw(buffer)
-  local before = {}
+  local before, versions = {}, {}
   for _, place in ipairs(places[buffer] or {}) do
-    before[place.id] = span(buffer, place)
+    before[place.id], versions[place.id] = span(buffer, place), place.version
   end
   vim.api.nvim_buf_clear_namespace(buffer, SPACE, 0, -1)
   local found = of_buffer(buffer)
   places[buffer] = #found > 0 and {} or nil
   for _, open in ipairs(found) do
-    table.insert(places[buffer], mark(buffer, open, before[open.hunk.hunkId]))
+    local id = open.hunk.hunkId
+    table.insert(places[buffer], mark(buffer, open, before[id], versions[id]))
   end
   if #found > 0 then
     M.keys(buffer)

@@ -237,7 +237,7 @@ function M.stop()
   M.ask(methods.turn_cancel, { turnId = turn.turnId })
 end
 
----Whether the hunks that are decided are in both versions of a proposal, the same.
+---Whether the hunks that are decided are in both versions of a proposal, the same, though perhaps at other lines.
 ---@param seen amanu.Proposal
 ---@param now amanu.Proposal
 ---@param decisions amanu.HunkDecision[]
@@ -247,7 +247,7 @@ local function same(seen, now, decisions)
     local found = {}
     for _, file in ipairs(proposal.files) do
       for _, hunk in ipairs(file.hunks) do
-        found[hunk.hunkId] = { file.path, hunk.oldStart, hunk.oldText, hunk.newText }
+        found[hunk.hunkId] = { file.path, hunk.oldText, hunk.newText }
       end
     end
     return found

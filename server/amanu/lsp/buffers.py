@@ -50,10 +50,18 @@ class _Document:
 
 class Buffers:
     """`ask` sends a request to the client; `own_apply` and `versions` are what the client offers
-    (`amanu/editor/apply`, `workspaceEdit.documentChanges`)."""
+    (`amanu/editor/apply`, `workspaceEdit.documentChanges`); `tell` hears which paths' documents are others than
+    before."""
 
     def __init__(
-        self, name: str, ask: Ask, encoding: Encoding, *, own_apply: bool = False, versions: bool = False
+        self,
+        name: str,
+        ask: Ask,
+        encoding: Encoding,
+        *,
+        own_apply: bool = False,
+        versions: bool = False,
+        tell: Callable[[Path], None] = lambda path: None,
     ) -> None:
         self.name = name
         self.language: Language | None = None
@@ -62,6 +70,7 @@ class Buffers:
         self._encoding: Encoding = encoding
         self._own_apply = own_apply
         self._versions = versions
+        self._tell = tell
         self._by_uri: dict[str, _Document] = {}
         self._by_path: dict[Path, _Document] = {}
 
@@ -83,6 +92,7 @@ class Buffers:
         self._by_uri[uri] = document
         self._by_path[document.real] = document
         self._by_path[document.path] = document
+        self._changed(document)
 
     def changed(self, uri: str, version: int, changes: Iterable[tuple[Position, Position, str] | str]) -> None:
         """didChange: pieces in order, or a whole text."""
@@ -98,6 +108,7 @@ class Buffers:
                 document.text.change(*change)
         document.version = version
         document.saw()
+        self._changed(document)
 
     def closed(self, uri: str) -> None:
         """didClose."""
@@ -106,6 +117,11 @@ class Buffers:
             for path in (document.path, document.real):
                 if self._by_path.get(path) is document:
                     del self._by_path[path]
+            self._changed(document)
+
+    def _changed(self, document: _Document) -> None:
+        for path in {document.path, document.real}:
+            self._tell(path)
 
     # Editor -----------------------------------------------------------------------------------------
 

@@ -263,6 +263,7 @@ class Connection:
             result["capabilities"]["positionEncoding"],
             own_apply=self._speaks_amanu and "apply" in offers,
             versions=edits.get("documentChanges") is True,
+            tell=self._sessions.overlay.changed,
         )
         if self._speaks_amanu:
             self.buffers.language = Language(self.name, self.protocol.ask, offers, self.buffers, self._places)

@@ -1,7 +1,7 @@
 """Proposals while they are decided: files with their hunks, and which call wanted which hunk."""
 
 import itertools
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
@@ -12,6 +12,10 @@ from amanu_protocol.items import Hunk, HunkState, Proposal, ProposedFile
 from amanu_protocol.requests import TextEdit
 
 UNDECIDED: Collection[HunkState] = ("pending", "accepted")
+STATES: Sequence[HunkState] = ("pending", "accepted", "applied", "rejected", "conflicted", "revertedByPerson")
+TOUCHED = (
+    "The file changed after this was proposed, in these lines or next to them. Read it again before proposing anew."
+)
 
 
 @dataclass(frozen=True)
@@ -26,6 +30,27 @@ class Touch:
         return self.start <= end and start <= self.end
 
 
+@dataclass(frozen=True)
+class Spot:
+    """Where a hunk is in a `Footing`: lines [start, end), 0-based."""
+
+    start: int
+    end: int
+    applied: Hunk | None
+    """The hunk as it was applied; None where its old lines stand."""
+
+
+@dataclass(frozen=True)
+class Footing:
+    """The last text of a file in which every open hunk had its old lines and every applied one its new ones. What the
+    person made of that text decides which still do (`reanchor.py`)."""
+
+    lines: Sequence[str]
+    spots: Mapping[str, Spot]
+    unsure: Collection[str] = ()
+    """Insertions whose neighbour lines are not known any more: they fit nowhere."""
+
+
 @dataclass
 class DraftFile:
     """The change to one file: `base` → `text`."""
@@ -38,6 +63,10 @@ class DraftFile:
     """The calls that wanted a hunk; a hunk nobody is noted for belongs to all calls of the proposal."""
     touches: list[Touch] = field(default_factory=list[Touch])
     unsaved: bool = False
+    footing: Footing | None = None
+    """None when it is the base with what is applied, as it is as long as nothing was touched."""
+    touched: Collection[str] = ()
+    """Open hunks whose lines the person changed: they cannot be accepted until that is undone."""
 
     @property
     def change(self) -> Literal["edit", "create", "delete"]:
@@ -54,6 +83,45 @@ class DraftFile:
         """The base with the hunks in one of these states."""
         used = [(first_line(hunk), hunk.old_lines, hunk.new_text) for hunk in self.hunks if hunk.state in states]
         return compose(split_lines(self.base.text), used)
+
+    def stand(self) -> Footing:
+        """The footing as it is now."""
+        if self.footing is not None:
+            return self.footing
+        spots: dict[str, Spot] = {}
+        lines: list[str] = []
+        base, at = split_lines(self.base.text), 0
+        for hunk in self.hunks:
+            first = first_line(hunk)
+            lines += base[at:first]
+            at = first + hunk.old_lines
+            applied = hunk.state == "applied"
+            if applied or hunk.hunk_id in self.touched:
+                own = split_lines(hunk.new_text if applied else hunk.old_text)
+            else:
+                own = base[first:at]
+            spots[hunk.hunk_id] = Spot(len(lines), len(lines) + len(own), hunk if applied else None)
+            lines += own
+        unsure = [hunk.hunk_id for hunk in self.hunks if hunk.hunk_id in self.touched and not hunk.old_text]
+        return Footing([*lines, *base[at:]], spots, unsure)
+
+    def applied_now(self) -> None:
+        """Hunks were applied: they are part of the footing."""
+        known = self.footing
+        if known is None:
+            return
+        spots: dict[str, Spot] = {}
+        lines: list[str] = []
+        at = 0
+        for hunk in self.hunks:
+            spot = known.spots[hunk.hunk_id]
+            lines += known.lines[at : spot.start]
+            at = spot.end
+            fresh = hunk.state == "applied" and spot.applied is None
+            own = split_lines(hunk.new_text) if fresh else known.lines[spot.start : spot.end]
+            spots[hunk.hunk_id] = Spot(len(lines), len(lines) + len(own), hunk if fresh else spot.applied)
+            lines += own
+        self.footing = Footing([*lines, *known.lines[at:]], spots, known.unsure)
 
     def edits(self) -> list[TextEdit]:
         """The accepted hunks as edits of the text that has the applied ones."""
@@ -81,9 +149,10 @@ class DraftFile:
         before, after = split_lines(self.base.text), split_lines(new)
         first = self.text == self.base.text
         step = changes(before if first else split_lines(self.text), after)
-        self.touches = [_through(touch, step) for touch in self.touches]
+        self.touches = [through(touch, step) for touch in self.touches]
         self.touches += [Touch(call_id, each.new, each.new_end) for each in step]
         self.text, self.delete = new, text is None
+        self.footing = None
         known = {(first_line(hunk), hunk.old_text, hunk.new_text): hunk for hunk in self.hunks}
         whole = self.change != "edit"  # a file is created or deleted as one
         found = [Change(0, len(before), 0, len(after))] if whole else step if first else changes(before, after)
@@ -110,14 +179,9 @@ class DraftFile:
 
     def put(self, hunk_id: str, **changed: object) -> None:
         """Change fields of a hunk; where lines come to stand in the proposed text is counted anew."""
-        shift = 0
-        for at, hunk in enumerate(self.hunks):
-            if hunk.hunk_id == hunk_id:
-                hunk = hunk.model_copy(update=changed)
-                hunk = hunk.model_copy(update={"new_lines": len(split_lines(hunk.new_text))})
-            start = first_line(hunk) + shift + (hunk.new_lines > 0)
-            self.hunks[at] = hunk.model_copy(update={"new_start": start})
-            shift += hunk.new_lines - hunk.old_lines
+        self.hunks = numbered(
+            hunk.model_copy(update=changed) if hunk.hunk_id == hunk_id else hunk for hunk in self.hunks
+        )
 
     def wire(self) -> ProposedFile:
         base = self.base
@@ -148,6 +212,8 @@ class Draft:
     version: int = 0
     allowed: set[str] = field(default_factory=set[str])
     """Calls that were allowed whole."""
+    tried: set[str] = field(default_factory=set[str])
+    """Hunks that were accepted and are in conflict: they wait for nobody."""
     ids: Iterator[int] = field(default_factory=lambda: itertools.count(1))
 
     def hunks(self) -> Iterator[tuple[DraftFile, Hunk]]:
@@ -155,11 +221,18 @@ class Draft:
             for hunk in list(file.hunks):
                 yield file, hunk
 
+    def at(self, path: Path) -> list[DraftFile]:
+        return [file for file in self.files if file.base.path == path]
+
     def owners(self, file: DraftFile, hunk: Hunk) -> frozenset[str]:
         return file.owners.get(hunk.hunk_id) or frozenset(self.tool_call_ids)
 
+    def waits(self, hunk: Hunk) -> bool:
+        """Nobody decided it yet."""
+        return hunk.state in UNDECIDED or (hunk.state == "conflicted" and hunk.hunk_id not in self.tried)
+
     def wire(self) -> Proposal:
-        undecided = any(hunk.state in UNDECIDED for _, hunk in self.hunks())
+        undecided = any(self.waits(hunk) for _, hunk in self.hunks())
         return Proposal(
             proposal_id=self.proposal_id,
             turn_id=self.turn_id,
@@ -184,9 +257,13 @@ class Draft:
                 version=file.base_version,
             )
             draft = DraftFile(base, "", file.change == "delete", list(file.hunks), unsaved=file.unsaved)
-            draft.text = draft.having("pending", "accepted", "applied", "rejected", "conflicted", "revertedByPerson")
+            draft.text = draft.having(*STATES)
+            lines = split_lines(base.text)
+            draft.touched = {hunk.hunk_id for hunk in draft.hunks if hunk.state == "conflicted" and _gone(hunk, lines)}
             files.append(draft)
-        return cls(proposal.proposal_id, proposal.turn_id, -1, list(proposal.tool_call_ids), files, proposal.version)
+        calls = list(proposal.tool_call_ids)
+        tried = {hunk.hunk_id for file in files for hunk in file.hunks if hunk.state == "conflicted"}
+        return cls(proposal.proposal_id, proposal.turn_id, -1, calls, files, proposal.version, tried=tried)
 
 
 def first_line(hunk: Hunk) -> int:
@@ -195,13 +272,20 @@ def first_line(hunk: Hunk) -> int:
     return hunk.old_start - 1 if hunk.old_lines else hunk.old_start
 
 
-def nothing(path: Path) -> FileText:
-    """The base of a file that does not exist yet."""
-    return FileText(path, "", sha256(b""), exists=False)
+def numbered(hunks: Iterable[Hunk]) -> list[Hunk]:
+    """The hunks of a file, with the lines of the proposed text they come to stand at."""
+    found: list[Hunk] = []
+    shift = 0
+    for hunk in hunks:
+        count = len(split_lines(hunk.new_text))
+        start = first_line(hunk) + shift + (count > 0)
+        found.append(hunk.model_copy(update={"new_start": start, "new_lines": count}))
+        shift += count - hunk.old_lines
+    return found
 
 
-def _through(touch: Touch, step: list[Change]) -> Touch:
-    """Where the lines of an earlier call stand after a further one; widened by what that changed in them."""
+def through(touch: Touch, step: Sequence[Change]) -> Touch:
+    """Where the lines of an earlier call stand after a further change; widened by what that changed in them."""
 
     def moved(line: int, upwards: bool) -> int:
         shift = 0
@@ -214,3 +298,16 @@ def _through(touch: Touch, step: list[Change]) -> Touch:
         return line + shift
 
     return replace(touch, start=moved(touch.start, False), end=max(moved(touch.end, True), moved(touch.start, False)))
+
+
+def nothing(path: Path) -> FileText:
+    """The base of a file that does not exist yet."""
+    return FileText(path, "", sha256(b""), exists=False)
+
+
+def _gone(hunk: Hunk, base: Sequence[str]) -> bool:
+    """Its old lines are not where it is, or it is an insertion whose neighbours were changed."""
+    first = first_line(hunk)
+    return "".join(base[first : first + hunk.old_lines]) != hunk.old_text or (
+        not hunk.old_text and hunk.reason == TOUCHED
+    )

@@ -30,12 +30,15 @@ def changes(old: Sequence[str], new: Sequence[str]) -> list[Change]:
     A gap of nothing but blanks and punctuation (a lone brace) does not part two changes: such hunks are not
     worth deciding one by one.
     """
+    return _joined(differences(old, new), old)
+
+
+def differences(old: Sequence[str], new: Sequence[str]) -> list[Change]:
+    """`changes` that are parted by any equal line."""
     start = _common(old, new)
     end = _common(old[start:][::-1], new[start:][::-1])
-    old_end, new_end = len(old) - end, len(new) - end
-    found = _differences(old[start:old_end], new[start:new_end])
-    shifted = [Change(each.old + start, each.old_end + start, each.new + start, each.new_end + start) for each in found]
-    return _joined(shifted, old)
+    found = _differences(old[start : len(old) - end], new[start : len(new) - end])
+    return [Change(each.old + start, each.old_end + start, each.new + start, each.new_end + start) for each in found]
 
 
 def compose(old: Sequence[str], used: Iterable[tuple[int, int, str]]) -> str:

@@ -1,6 +1,6 @@
 """The workspace as the person sees it: text of open buffers, saved or not, over the disk; and who can be asked."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, Protocol
@@ -83,6 +83,7 @@ class Overlay:
 
     def __init__(self) -> None:
         self._editors: list[Editor] = []
+        self._watchers: dict[Path, list[Callable[[], None]]] = {}
 
     def add(self, editor: Editor) -> None:
         self._editors.append(editor)
@@ -90,6 +91,27 @@ class Overlay:
     def remove(self, editor: Editor) -> None:
         if editor in self._editors:
             self._editors.remove(editor)
+            for buffer in editor.buffers():
+                self.changed(buffer.path)
+
+    def watch(self, path: Path, heard: Callable[[], None]) -> Callable[[], None]:
+        """`heard` is called whenever a document at that absolute path was opened, changed or closed, until what this
+        returns is called."""
+        self._watchers.setdefault(path, []).append(heard)
+
+        def stop() -> None:
+            watchers = self._watchers.get(path, [])
+            if heard in watchers:
+                watchers.remove(heard)
+            if not watchers:
+                self._watchers.pop(path, None)
+
+        return stop
+
+    def changed(self, path: Path) -> None:
+        """An editor's document at that path is another than before."""
+        for heard in tuple(self._watchers.get(path, ())):
+            heard()
 
     def buffer(self, path: Path) -> Buffer | None:
         """The open document at that path; of several editors, the one that connected last."""

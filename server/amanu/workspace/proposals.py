@@ -1,23 +1,26 @@
 """The proposals of one session: drafted by tools, decided by the person or a rule, applied at once.
 
 Edits of one step to one file are computed in call order, each as if its predecessors were accepted, and shown as one
-proposal. Hunks stay open until decided, however long that takes; the file's text at that moment decides whether
-they still fit.
+proposal. Hunks stay open until decided, however long that takes; what is typed meanwhile moves them along
+(`reanchor.py`), and the file's text at that moment decides whether they still fit.
 """
 
 import asyncio
+import logging
 import secrets
 from collections.abc import Callable, Coroutine, Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
 from amanu.tools.base import CallContext, ToolError
 from amanu.workspace import disk
 from amanu.workspace.apply import SavePreimage, apply, lossy, settle
-from amanu.workspace.draft import Draft, DraftFile, nothing
+from amanu.workspace.draft import UNDECIDED, Draft, DraftFile, nothing
 from amanu.workspace.files import FileText, line_end
 from amanu.workspace.hunks import unified
+from amanu.workspace.reanchor import reanchor
 from amanu.workspace.report import report
 from amanu.workspace.workspace import Workspace
 from amanu_protocol.errors import AmanuError
@@ -26,6 +29,10 @@ from amanu_protocol.requests import HunkDecision
 
 T = TypeVar("T")
 _SMALL = 64 * 1024  # characters that are compared in the event loop: under 5 ms
+QUIET = 0.3
+"""Seconds without a change after which open hunks are moved to where the person's typing left their lines."""
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -47,6 +54,10 @@ class Proposals:
         self._stored: dict[str, Proposal] = {}
         """Of a session that was opened again; they become drafts when somebody asks for them."""
         self._lock = asyncio.Lock()
+        self._watched: dict[tuple[str, Path], Callable[[], None]] = {}
+        """Open proposals and their files, with what ends watching them."""
+        self._due: dict[tuple[str, Path], asyncio.TimerHandle] = {}
+        self._moving: set[asyncio.Task[None]] = set()
 
     async def text(self, call: CallContext, path: Path) -> FileText:
         """What an edit of that call starts from: the file with the still undecided edits of earlier calls of the
@@ -91,6 +102,8 @@ class Proposals:
         Once it writes it is not cancelled: it ends, then the cancellation goes on."""
         async with self._lock:
             draft = self._find(proposal_id)
+            accepted = {each.hunk_id for each in decisions if each.decision == "accept"}
+            await self._reanchor(draft, [file for file, hunk in draft.hunks() if hunk.hunk_id in accepted])
             known = {hunk.hunk_id: (file, hunk) for file, hunk in draft.hunks()}
             for each in decisions:
                 _check_decision(known, each)
@@ -100,7 +113,7 @@ class Proposals:
                     if hunk.state != "rejected":
                         file.put(hunk.hunk_id, state="rejected", reason=each.reason)
                 elif hunk.state in ("pending", "conflicted"):
-                    _accept(file, hunk, each.new_text)
+                    _accept(draft, file, hunk, each.new_text)
             return await unbroken(self._apply(draft))
 
     async def accept_all(self, proposal_id: str, call_id: str | None = None) -> Proposal:
@@ -109,9 +122,10 @@ class Proposals:
         async with self._lock:
             draft = self._find(proposal_id)
             draft.allowed |= set(draft.tool_call_ids if call_id is None else [call_id])
+            await self._reanchor(draft, [file for file, hunk in draft.hunks() if draft.waits(hunk)])
             for file, hunk in draft.hunks():
-                if hunk.state == "pending" and draft.owners(file, hunk) <= draft.allowed:
-                    _accept(file, hunk, None)
+                if draft.waits(hunk) and draft.owners(file, hunk) <= draft.allowed:
+                    _accept(draft, file, hunk, None)
             return await unbroken(self._apply(draft))
 
     async def reject_all(self, proposal_id: str, reason: str | None, call_id: str | None = None) -> Proposal:
@@ -119,7 +133,7 @@ class Proposals:
         async with self._lock:
             draft = self._find(proposal_id)
             for file, hunk in draft.hunks():
-                if hunk.state == "pending" and (call_id is None or call_id in draft.owners(file, hunk)):
+                if draft.waits(hunk) and (call_id is None or call_id in draft.owners(file, hunk)):
                     file.put(hunk.hunk_id, state="rejected", reason=reason)
             return self._publish(draft)
 
@@ -132,6 +146,16 @@ class Proposals:
         """Return when nothing is being applied."""
         async with self._lock:
             pass
+
+    async def close(self) -> None:
+        """Move no hunks any more. Returns when nothing is being moved or applied."""
+        for stop in self._watched.values():
+            stop()
+        for due in self._due.values():
+            due.cancel()
+        self._watched.clear()
+        self._due.clear()
+        await self.settled()
 
     async def outcome(self, tool_call_id: str) -> str:
         """`report`, when what is being applied has been."""
@@ -153,9 +177,13 @@ class Proposals:
         """Take over the proposals of a session that is opened again. A hunk that was accepted but not known to be
         applied when the daemon died: the file's present text tells which."""
         self._stored = {proposal.proposal_id: proposal for proposal in proposals}
+        for proposal in self._stored.values():
+            self._watch(proposal)
         for proposal in list(self._stored.values()):
-            if any(hunk.state == "accepted" for file in proposal.files for hunk in file.hunks):
+            torn = {hunk.hunk_id for file in proposal.files for hunk in file.hunks if hunk.state == "accepted"}
+            if torn:
                 draft = self._find(proposal.proposal_id)
+                draft.tried |= torn
                 await asyncio.to_thread(self._recover_torn, draft)
                 self._publish(draft)
 
@@ -215,8 +243,10 @@ class Proposals:
     async def _apply(self, draft: Draft) -> Proposal:
         files = [file for file in draft.files if any(hunk.state == "accepted" for hunk in file.hunks)]
         if files:
+            draft.tried |= {hunk.hunk_id for _, hunk in draft.hunks() if hunk.state == "accepted"}
             self._publish(draft)
             try:
+                await self._reanchor_others(draft, files)
                 await apply(self._workspace, files, self._save_preimage, draft.turn_id)
             except AmanuError as error:  # its pre-image could not be kept: the file is as it was
                 for file in files:
@@ -225,13 +255,85 @@ class Proposals:
             finally:
                 for file in files:  # only when something failed that we do not know of
                     settle(file, "conflicted", "Applying it failed unexpectedly; check the file.")
+                    file.applied_now()
                 self._publish(draft)
+            await self._reanchor_others(draft, files, by_person=False)
             return draft.wire()
         return self._publish(draft)
+
+    # The file changes meanwhile ---------------------------------------------------------------------
+
+    async def _reanchor(self, draft: Draft, files: Iterable[DraftFile], *, by_person: bool = True) -> None:
+        """Move the hunks of those files to the text as it is now, and publish that. The lock is held."""
+        moved = False
+        for file in {id(file): file for file in files}.values():
+            try:
+                now = await self._workspace.look(file.base.path)
+                if now is None:
+                    continue
+                if len(file.base.text) + len(now.text) < _SMALL:
+                    found = reanchor(file, now, by_person=by_person)
+                else:
+                    found = await asyncio.to_thread(reanchor, file, now, by_person=by_person)
+            except ToolError:  # what is there now is no text of ours; applying will say why
+                continue
+            if found is not None:
+                found.put(file)
+                draft.tried -= {hunk.hunk_id for hunk in file.hunks if hunk.state == "pending"}
+                moved = True
+        if moved:
+            self._publish(draft)
+
+    async def _reanchor_others(self, draft: Draft, files: Sequence[DraftFile], *, by_person: bool = True) -> None:
+        """Other open proposals for these files: what this one does to them is not the person's doing."""
+        paths = {file.base.path for file in files}
+        for proposal_id, path in tuple(self._watched):
+            if path in paths and proposal_id != draft.proposal_id:
+                other = self._find(proposal_id)
+                await self._reanchor(other, other.at(path), by_person=by_person)
+
+    def _watch(self, proposal: Proposal) -> None:
+        """Hear of changes of its files, as long as something of it is open there."""
+        for file in proposal.files:
+            key = (proposal.proposal_id, Path(file.path))
+            is_open = any(hunk.state in (*UNDECIDED, "conflicted") for hunk in file.hunks)
+            if is_open and file.change == "edit":
+                if key not in self._watched:
+                    self._watched[key] = self._workspace.overlay.watch(key[1], partial(self._heard, key))
+                    buffer = self._workspace.overlay.buffer(key[1])
+                    if buffer is not None and buffer.version != file.base_version:
+                        self._heard(key)
+            elif (stop := self._watched.pop(key, None)) is not None:
+                stop()
+                if (due := self._due.pop(key, None)) is not None:
+                    due.cancel()
+
+    def _heard(self, key: tuple[str, Path]) -> None:
+        if (due := self._due.pop(key, None)) is not None:
+            due.cancel()
+        self._due[key] = asyncio.get_running_loop().call_later(QUIET, self._move, key)
+
+    def _move(self, key: tuple[str, Path]) -> None:
+        del self._due[key]
+        task = asyncio.create_task(self._moved(key))
+        self._moving.add(task)
+        task.add_done_callback(self._moving.discard)
+
+    async def _moved(self, key: tuple[str, Path]) -> None:
+        try:
+            async with self._lock:
+                if key in self._watched:
+                    draft = self._find(key[0])
+                    await self._reanchor(draft, draft.at(key[1]))
+        except Exception:
+            log.exception("hunks could not be moved")
+
+    # ------------------------------------------------------------------------------------------------
 
     def _publish(self, draft: Draft) -> Proposal:
         draft.version += 1
         proposal = draft.wire()
+        self._watch(proposal)
         self._changed(proposal)
         return proposal
 
@@ -279,7 +381,10 @@ def _check_decision(known: dict[str, tuple[DraftFile, Hunk]], decision: HunkDeci
         raise AmanuError("proposalConflict", f"Hunk {decision.hunk_id} is already {settled}.")
 
 
-def _accept(file: DraftFile, hunk: Hunk, own: str | None) -> None:
+def _accept(draft: Draft, file: DraftFile, hunk: Hunk, own: str | None) -> None:
+    if hunk.hunk_id in file.touched:  # as what the person saw it is in conflict already, and stays so
+        draft.tried.add(hunk.hunk_id)
+        return
     if own is not None and "\r" not in own and line_end(file.base.text) == "\r\n":
         own = own.replace("\n", "\r\n")
     if own is None or own == hunk.new_text:

@@ -42,6 +42,8 @@ def _hunk(draft: Draft, file: DraftFile, hunk: Hunk, call_id: str) -> list[str]:
     place = _place(file, hunk)
     because = f": {hunk.reason}" if hunk.reason else "."
     match hunk.state:
+        case "applied" if hunk.edited_by_person and not hunk.new_text and hunk.old_text:
+            return [f"- {place}: applied, but the person changed your text. Nothing is left of it."]
         case "applied" if hunk.edited_by_person:
             text = hunk.new_text
             if len(text) > _SHOWN:

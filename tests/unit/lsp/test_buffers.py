@@ -12,6 +12,7 @@ from amanu.lsp import buffers as module
 from amanu.lsp.buffers import Buffers, path_of, sha256
 from amanu.lsp.protocol import ClientError
 from amanu.lsp.text import Position
+from amanu.workspace.overlay import Overlay
 from amanu_protocol.base import Wire
 from amanu_protocol.requests import EditorApplyParams, TextEdit
 
@@ -53,10 +54,12 @@ def test_path_of(uri: str, path: str | None) -> None:
 class FakeEditor:
     """What the client does with a request: a function of the buffers and the params."""
 
-    def __init__(self, answer: Callable[[Buffers, Any], Any], **offers: bool) -> None:
+    def __init__(
+        self, answer: Callable[[Buffers, Any], Any], *, own_apply: bool = False, versions: bool = False
+    ) -> None:
         self.asked: list[tuple[str, Any]] = []
         self._answer = answer
-        self.buffers = Buffers("Test", self.ask, "utf-16", **offers)
+        self.buffers = Buffers("Test", self.ask, "utf-16", own_apply=own_apply, versions=versions)
         self.buffers.opened(URI, 7, TEXT)
 
     async def ask(self, method: str, params: Any) -> Any:
@@ -164,3 +167,26 @@ def test_documents(tmp_path: Path) -> None:
     buffers.closed(uri)
     buffers.closed(uri)
     assert buffers.buffer(tmp_path / "real" / "f") is None
+
+
+def test_who_watches_a_path_is_told(tmp_path: Path) -> None:
+    real = tmp_path / "real"
+    real.write_text("x")
+    link = tmp_path / "link"
+    link.symlink_to(real)
+    overlay, heard = Overlay(), list[str]()
+    buffers = Buffers("Test", FakeEditor(fail).ask, "utf-16", tell=overlay.changed)
+    overlay.add(buffers)
+    stop = overlay.watch(real.resolve(), lambda: heard.append("real"))
+    stop_too = overlay.watch(tmp_path / "other", lambda: heard.append("other"))
+    buffers.opened(link.as_uri(), 1, "x")
+    buffers.changed(link.as_uri(), 2, ["y"])
+    buffers.closed(link.as_uri())
+    assert heard == ["real"] * 3
+    buffers.opened(real.resolve().as_uri(), 1, "x")
+    overlay.remove(buffers)
+    assert heard == ["real"] * 5
+    for each in (stop, stop_too, stop):
+        each()
+    overlay.changed(real.resolve())
+    assert heard == ["real"] * 5

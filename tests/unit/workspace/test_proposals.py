@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from amanu.tools.base import ToolError
 from amanu.workspace import apply as applying
+from amanu.workspace import proposals as proposing
 from amanu.workspace.files import decode, split_lines
 from amanu.workspace.proposals import FileEdit, Proposals
 from amanu_protocol.errors import AmanuError
@@ -98,19 +99,37 @@ async def test_what_moved_is_conflicted_and_not_overwritten(tmp_path: Path, who:
     desk = Desk(tmp_path, {"f.txt": BASE})
     path = desk.root / "f.txt"
     call, proposal = await propose(desk)
+    theirs = f"mine\n{BASE}theirs\n"
     if who == "disk":
-        desk.put("f.txt", BASE + "theirs\n")
+        desk.put("f.txt", theirs)
     else:
-        desk.editor.put(path, BASE + "theirs\n")
+        desk.editor.put(path, theirs)
     proposal = await desk.proposals.accept_all(proposal.proposal_id)
     assert states(proposal) == ["conflicted", "conflicted"]
-    assert desk.on_disk("f.txt") == (BASE + "theirs\n" if who == "disk" else BASE).encode()
+    assert desk.on_disk("f.txt") == (theirs if who == "disk" else BASE).encode()
     assert desk.editor.applied == [] and desk.preimages == []
     assert "Read it again" in desk.proposals.report(call)
     if who == "disk":  # the file is as it was again: the person may still say yes
         desk.put("f.txt", BASE)
         await desk.proposals.resolve(proposal.proposal_id, take(proposal, "accept", "accept"))
         assert desk.on_disk("f.txt") == EDITED.encode()
+
+
+async def test_a_text_that_came_between_looking_and_writing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Too late to move the hunks."""
+    desk = Desk(tmp_path, {"f.txt": BASE})
+    call, proposal = await propose(desk)
+    real = proposing.apply
+
+    async def late(*arguments: object) -> None:
+        desk.put("f.txt", BASE.replace("three", "theirs"))
+        await real(*arguments)  # pyright: ignore[reportArgumentType]
+
+    monkeypatch.setattr(proposing, "apply", late)
+    proposal = await desk.proposals.accept_all(proposal.proposal_id)
+    assert states(proposal) == ["conflicted", "conflicted"] and proposal.state == "settled"
+    assert desk.on_disk("f.txt") == BASE.replace("three", "theirs").encode()
+    assert "The file changed after" in desk.proposals.report(call)
 
 
 @pytest.mark.parametrize(
@@ -217,7 +236,8 @@ async def test_a_later_step_starts_without_open_hunks(tmp_path: Path) -> None:
     assert second.proposal_id != first.proposal_id
     await desk.proposals.accept_all(second.proposal_id)
     late = await desk.proposals.accept_all(first.proposal_id)
-    assert states(late) == ["applied", "conflicted"]
+    assert states(late) == ["applied", "applied"]
+    assert desk.on_disk("f.txt") == EDITED.replace("three", "3").encode()
 
 
 async def test_create_and_delete(tmp_path: Path) -> None:
