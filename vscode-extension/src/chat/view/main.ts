@@ -233,7 +233,7 @@ class View implements Desk {
   }
 
   private hinder(hindrance: Hindrance | null): void {
-    this.tell(null); // what was said of it is not true any more
+    if (this.told.classList.contains("error")) this.tell(null); // it was about what stood in the way before
     this.hindrance.hidden = hindrance === null;
     this.begin.hidden = this.session.state.items.length > 0 || hindrance !== null;
     this.hindrance.replaceChildren(
