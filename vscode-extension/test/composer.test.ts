@@ -13,6 +13,7 @@ const COMMANDS = [
 
 let posted: ToHost[];
 let kept: Kept[];
+let session: Folded;
 
 beforeEach(() => {
   posted = [];
@@ -21,7 +22,8 @@ beforeEach(() => {
 });
 
 function compose(given: Partial<SessionState> = {}) {
-  const desk = { session: new Folded(state(given)), client: "here", post: (m: ToHost) => posted.push(m) };
+  session = new Folded(state(given));
+  const desk = { session, client: "here", post: (m: ToHost) => posted.push(m) };
   const composer = new Composer(desk, (each) => kept.push(each), []);
   document.body.replaceChildren(composer.element);
   composer.commands(COMMANDS);
@@ -166,6 +168,37 @@ test.each([
   expect(
     [...composer.element.querySelectorAll(".chip:not(.looking)")].map((each) => each.textContent),
   ).toEqual(["a.py×", "b.py×"]);
+});
+
+test.each([
+  ["what was sent just before the reload", "hello", "", []],
+  ["a picture that was sent before its words were kept", "", "", []],
+  ["what was not sent", "another", "another", ["a.png×"]],
+])("after a reload comes back: %s", (_, text, expected, chips) => {
+  const { composer, input } = compose();
+  composer.restore({
+    text,
+    attachments: [{ kind: "image", name: "a.png", mediaType: "image/png", data: "" }],
+  });
+  const sent = {
+    kind: "image" as const,
+    name: "a.png",
+    mediaType: "image/png" as const,
+    data: null,
+    blob: { blobId: "b", size: 1 },
+  };
+  const item = {
+    kind: "userMessage" as const,
+    itemId: "u",
+    turnId: "t",
+    text: "hello",
+    attachments: [sent],
+    steer: false,
+  };
+  session.fold({ kind: "itemCompleted", item });
+  composer.update();
+  const shown = [...composer.element.querySelectorAll(".chip:not(.looking)")].map((each) => each.textContent);
+  expect([input.value, shown]).toEqual([expected, chips]);
 });
 
 test("what is typed is kept once the keys rest, and gone at once when it is sent", () => {

@@ -55,6 +55,8 @@ export class Composer {
   private attachments: AttachmentInput[] = [];
   /** Pictures that were pasted and are still being read. */
   private readonly reading = new Set<Promise<void>>();
+  /** What came back from before the view was away, while the person has not touched it. */
+  private restored: Kept | undefined;
   private shared = true;
   private keeping: ReturnType<typeof setTimeout> | undefined;
   private busy = false;
@@ -121,6 +123,7 @@ export class Composer {
         ? "Enter steers, Alt+Enter queues"
         : "What shall be done? @ names a file";
     this.input.disabled = state.readOnly;
+    if (this.restored && this.wasSent(this.restored)) this.put({ text: "", attachments: [] });
     this.enable();
   }
 
@@ -172,13 +175,27 @@ export class Composer {
   /** A prompt that was not taken comes back, before what has been typed since. */
   giveBack(refused: Kept): void {
     const text = [refused.text, this.input.value].filter((each) => each.trim() !== "").join("\n\n");
-    this.restore({ text, attachments: [...refused.attachments, ...this.attachments] });
+    this.put({ text, attachments: [...refused.attachments, ...this.attachments] });
   }
 
+  /** What was in the box when the view went away. */
   restore(kept: Kept): void {
+    this.put(kept);
+    this.restored = kept;
+  }
+
+  private put(kept: Kept): void {
     this.input.value = kept.text;
     this.attachments = kept.attachments;
     this.changed();
+  }
+
+  /** VS Code keeps a view's state late: what was sent just before a reload comes back with it. */
+  private wasSent({ text, attachments }: Kept): boolean {
+    if (text.trim() === "" && attachments.length === 0) return false;
+    const said = this.desk.session.state.items.findLast((item) => item.kind === "userMessage");
+    if (said?.kind !== "userMessage" || (text.trim() !== "" && said.text !== text.trim())) return false;
+    return attachments.every((each) => said.attachments.some((sent) => label(sent) === label(each)));
   }
 
   focus(): void {
@@ -202,6 +219,7 @@ export class Composer {
   }
 
   private changed(): void {
+    this.restored = undefined;
     this.drawChips();
     this.input.style.height = "auto";
     this.input.style.height = `${Math.min(this.input.scrollHeight + 2, 240)}px`;
