@@ -2,14 +2,7 @@ import * as vscode from "vscode";
 import type { Daemon } from "./client";
 import type { Desk } from "./desk";
 import type { Approval, Scope } from "./protocol";
-
-const SCOPES: Record<Scope, string> = {
-  once: "this once",
-  turn: "for this turn",
-  session: "for this session",
-  workspace: "always in this folder",
-  user: "always, everywhere",
-};
+import { SCOPES } from "./words";
 
 const EDIT: vscode.QuickInputButton = {
   iconPath: new vscode.ThemeIcon("edit"),

@@ -6,20 +6,14 @@ import type { Daemon } from "./client";
 import { selection } from "./context";
 import type { Desk } from "./desk";
 import type { Doctor } from "./doctor";
-import type { Mode, ModelInfo } from "./protocol";
+import type { Mode } from "./protocol";
+import { MODES, price } from "./words";
 import type { Setup } from "./setup";
 
 /** A script of the daemon's that shows Amanu at work in any folder, without a key. */
 const TOUR = "scripted:tour";
 const TOUR_PROMPT = "Show me how you work.";
 const WALKTHROUGH = "amanu.amanu#start";
-
-const MODES: [Mode, string, string][] = [
-  ["plan", "Plan", "reads only"],
-  ["ask", "Ask", "asks before every effect"],
-  ["acceptEdits", "Accept edits", "edits the workspace unasked"],
-  ["auto", "Auto", "asks only what a rule or a command makes it ask"],
-];
 
 /** The commands that are about the session and the set-up; those of the review are in review.ts. */
 export function commands(
@@ -66,7 +60,11 @@ export function commands(
     }),
     on("amanu.selectModel", () => selectModel(desk, daemon)),
     on("amanu.selectMode", async () => {
-      const items = MODES.map(([mode, label, description]) => ({ mode, label, description }));
+      const items = Object.entries(MODES).map(([mode, [label, description]]) => ({
+        mode: mode as Mode,
+        label,
+        description,
+      }));
       const chosen = await vscode.window.showQuickPick(items, { title: "Mode" });
       if (chosen) await desk.setMode(chosen.mode);
     }),
@@ -89,22 +87,14 @@ export function commands(
   ];
 }
 
-/** What the model costs, as far as it is known. */
-function price({ inputPrice, outputPrice }: ModelInfo): string {
-  if (inputPrice === null || outputPrice === null) return "price not known";
-  return `$${inputPrice} in, $${outputPrice} out, per million tokens`;
-}
-
 async function selectModel(desk: Desk, daemon: Daemon): Promise<void> {
   const { models } = await daemon.request("amanu/model/list", {});
   const items = models.map((model) => ({
     label: model.name,
     description: model.modelId + (model.modelId === desk.state.modelId ? " · in use" : ""),
-    detail: model.available ? price(model) : `no key yet: choose it to set one`,
+    detail: model.available ? price(model) : (model.unavailable ?? "not available"),
     model,
   }));
   const chosen = await vscode.window.showQuickPick(items, { title: "Model", matchOnDescription: true });
-  if (chosen === undefined) return;
-  if (!chosen.model.available) await vscode.commands.executeCommand("amanu.setKey");
-  await desk.setModel(chosen.model.modelId);
+  if (chosen) await desk.setModel(chosen.model.modelId); // a refusal names the way out
 }

@@ -1,14 +1,7 @@
-import type { Approval, Proposal, Scope } from "../../protocol";
+import type { Approval, Proposal } from "../../protocol";
+import { SCOPES } from "../../words";
 import { approvalOf, type Desk, proposalOf } from "./desk";
 import { button, h, setText } from "./dom";
-
-export const SCOPES: Record<Scope, string> = {
-  once: "this once",
-  turn: "for this turn",
-  session: "for this session",
-  workspace: "always in this folder",
-  user: "always, everywhere",
-};
 
 /** Milliseconds after the last key before a rule is checked. */
 const CHECK_AFTER = 300;

@@ -1,13 +1,7 @@
 import type { Mode, ModelInfo, Usage } from "../../protocol";
+import { MODES, price } from "../../words";
 import type { Desk } from "./desk";
 import { h, setText } from "./dom";
-
-export const MODES: Record<Mode, [name: string, meaning: string]> = {
-  plan: ["Plan", "reads only"],
-  ask: ["Ask", "asks before every effect"],
-  acceptEdits: ["Accept edits", "edits the workspace unasked"],
-  auto: ["Auto", "asks only what a rule or a command makes it ask"],
-};
 
 /** Mode and model of the session, and what it has cost. */
 export class Pickers {
@@ -57,11 +51,6 @@ export class Pickers {
     const model = this.models.find((each) => each.modelId === current);
     this.model.title = model ? `${model.modelId}: ${price(model)}` : "Model";
   }
-}
-
-function price(model: ModelInfo): string {
-  if (model.inputPrice === null || model.outputPrice === null) return "price not known";
-  return `$${model.inputPrice} in, $${model.outputPrice} out, per million tokens`;
 }
 
 /** In short: how full the context is, and the cost. */
