@@ -126,6 +126,12 @@ class FakeSession:
     async def rename(self, title: str) -> None:
         self.state.title = title
 
+    async def compact(self, focus: str, client: object) -> r.SessionCompactResult:
+        return r.SessionCompactResult(status="started")
+
+    async def record(self, path: str | None) -> None:
+        pass
+
 
 class FakeSessions:
     def __init__(self) -> None:

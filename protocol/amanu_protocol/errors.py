@@ -23,6 +23,7 @@ ErrorKind = Literal[
     "modelNotFound",
     "modelUnavailable",
     "overloaded",
+    "contextTooLong",
     "unsupportedVersion",
     "permissionDenied",
     "providerError",

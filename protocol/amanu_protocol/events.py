@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from amanu_protocol.base import Wire
-from amanu_protocol.items import Approval, Decision, Item, Mode, Proposal, QueuedPrompt, Retry, Usage
+from amanu_protocol.items import Approval, Decision, Item, Mode, Proposal, QueuedPrompt, Retry, Spent, Usage
 
 EndReason = Literal[
     "completed",
@@ -41,6 +41,16 @@ class TurnStarted(Wire):
     model_id: str
 
 
+class TurnRouted(Wire):
+    """The turn goes on with this model, and why: a rule of routing, a fallback, the way back from one."""
+
+    kind: Literal["turnRouted"] = "turnRouted"
+    turn_id: str
+    model_id: str
+    reason: str
+    """A sentence for the person."""
+
+
 class StepEnded(Wire):
     """A model reply is complete. Its private part carries the reply for the conversation."""
 
@@ -48,6 +58,8 @@ class StepEnded(Wire):
     turn_id: str
     step: int
     """1-based in the turn."""
+    usage: Spent | None = None
+    """What the reply took; None when it was cut short."""
 
 
 class TurnEnded(Wire):
@@ -60,6 +72,8 @@ class TurnEnded(Wire):
     """For the person; "" when the reason says it all."""
     can_continue: bool
     """The turn stopped at a limit or a failure and a further prompt goes on from there."""
+    usage: Spent | None = None
+    """What the whole turn took."""
 
 
 class ItemStarted(Wire):
@@ -151,6 +165,7 @@ class ItemsReplaced(Wire):
 Event = Annotated[
     SessionChanged
     | TurnStarted
+    | TurnRouted
     | StepEnded
     | TurnEnded
     | ItemStarted

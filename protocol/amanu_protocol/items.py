@@ -189,10 +189,30 @@ class Notice(Wire):
     code: str
     """Stable word for programs, e.g. "stepLimit"; the error kinds of `errors.py` are among them."""
     text: str
+    detail: str = ""
+    """What there is to read behind it on demand, Markdown, e.g. the summary a compaction made; "" for nothing."""
+
+
+class Source(Wire):
+    """Something an answer rests on."""
+
+    title: str
+    url: str = ""
+    """"" when it has none, as a passage of a document."""
+    quote: str = ""
+
+
+class Citations(Wire):
+    """What the answer before it cites or was grounded on, as the model's service says."""
+
+    kind: Literal["citations"] = "citations"
+    item_id: str
+    turn_id: str
+    sources: list[Source]
 
 
 Item = Annotated[
-    UserMessage | Thought | Answer | ToolCall | Plan | Notice,
+    UserMessage | Thought | Answer | ToolCall | Plan | Notice | Citations,
     Field(discriminator="kind"),
 ]
 
@@ -269,8 +289,43 @@ class QueuedPrompt(Wire):
     attachments: list[Attachment]
 
 
+class ContextUse(Wire):
+    """What the next request would take of the model's window, in tokens. Estimates, calibrated on what the service
+    counted; together they are the window."""
+
+    system: int
+    """The system prompt without project memory."""
+    tools: int
+    """Descriptions of the tools."""
+    memory: int
+    """Project memory (AGENTS.md and its like)."""
+    conversation: int
+    tool_output: int
+    reserved: int
+    """Kept free for the reply."""
+    free: int
+    tier: Literal["roomy", "warn", "mask", "compact"]
+    """How full it is: at `mask` old tool output makes room, at `compact` a summary takes the place of what is old."""
+
+
+class Spent(Wire):
+    """Tokens and money of one step or turn."""
+
+    input_tokens: int
+    """Not from a cache."""
+    cache_read_tokens: int
+    cache_write_tokens: int
+    output_tokens: int
+    """Without thoughts."""
+    thought_tokens: int
+    tool_tokens: int
+    """Of the input, what tools of the model's service put in."""
+    cost_usd: float | None = None
+    """None when the price of a model used is not known."""
+
+
 class Usage(Wire):
-    """Tokens and money of a session so far; `context` is what the last request took of the window."""
+    """Tokens and money of a session so far; `contextTokens` is what the last request took of the window."""
 
     input_tokens: int
     """Not from a cache."""
@@ -283,6 +338,9 @@ class Usage(Wire):
     """None when the price of a model used is not known."""
     context_tokens: int
     context_window: int
+    tool_tokens: int = 0
+    """Of the input, what tools of the model's service put in."""
+    context: ContextUse | None = None
 
 
 class Retry(Wire):

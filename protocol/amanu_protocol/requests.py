@@ -108,6 +108,23 @@ class SessionRenameParams(Wire):
     title: str = Field(min_length=1, max_length=200)
 
 
+class SessionCompactParams(Wire):
+    session_id: Id
+    focus: str = ""
+    """What the summary must not lose, in the person's words."""
+
+
+class SessionCompactResult(Wire):
+    status: Literal["started", "queued"]
+    """`queued`: a turn runs; it happens at its next step."""
+
+
+class SessionRecordParams(Wire):
+    session_id: Id
+    path: str | None = None
+    """Absolute path of a file that does not exist yet; None ends the recording."""
+
+
 class SessionSetModeParams(Wire):
     session_id: Id
     mode: Mode
@@ -260,8 +277,8 @@ class Command(Wire):
     name: str
     description: str
     argument_hint: str = ""
-    source: Literal["user", "workspace"]
-    """From the user's own folder; from a trusted workspace."""
+    source: Literal["daemon", "user", "workspace"]
+    """Built in; from the user's own folder; from a trusted workspace."""
 
 
 class CommandListResult(Wire):

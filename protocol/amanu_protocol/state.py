@@ -25,6 +25,7 @@ from amanu_protocol.events import (
     SessionChanged,
     StepEnded,
     TurnEnded,
+    TurnRouted,
     TurnStarted,
     UsageChanged,
 )
@@ -49,6 +50,8 @@ class TurnState(Wire):
     model_id: str
     steps: int
     """Replies completed so far."""
+    routed: str | None = None
+    """Why it is this model and not the session's; None when it is."""
 
 
 class SessionState(Wire):
@@ -153,6 +156,9 @@ def fold(state: SessionState, event: Event) -> None:
         case TurnStarted():
             state.turn = TurnState(turn_id=event.turn_id, model_id=event.model_id, steps=0)
             state.last_turn = None
+        case TurnRouted():
+            if state.turn is not None and state.turn.turn_id == event.turn_id:
+                state.turn = state.turn.model_copy(update={"model_id": event.model_id, "routed": event.reason})
         case StepEnded():
             if state.turn is not None and state.turn.turn_id == event.turn_id:
                 state.turn = state.turn.model_copy(update={"steps": event.step})

@@ -8,7 +8,7 @@ widen it, and never name a model, an endpoint or a key.
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -28,6 +28,36 @@ class Limits(Section):
     seconds: float = Field(default=3600, gt=0)
     """Of wall time, waiting for the person not counted."""
     cost_usd: float | None = Field(default=None, gt=0)
+    """Of one turn."""
+    session_cost_usd: float | None = Field(default=None, gt=0)
+    """Of the whole session; each turn beyond it stops at once and asks."""
+
+
+class Context(Section):
+    """What happens as the model's window fills. Shares of the window without what is reserved for the reply."""
+
+    warn: float = Field(default=0.70, gt=0, le=1)
+    """The model is told to finish or to note down what matters."""
+    mask: float = Field(default=0.85, gt=0, le=1)
+    """Old tool output makes room."""
+    compact: float = Field(default=0.90, gt=0, le=1)
+    """A summary takes the place of what is old."""
+    windows: dict[str, int] = {}
+    """`vendor:model` → tokens, where the real window is another than ours: local servers, or to keep costs down."""
+
+
+class Routing(Section):
+    """Which model a turn goes to; all are `vendor:model`. Without these settings: the session's own."""
+
+    plan: str | None = None
+    """For turns in plan mode."""
+    easy: str | None = None
+    """With `hard`: a classifier chooses between the two for each prompt."""
+    hard: str | None = None
+    fallback: tuple[str, ...] = ()
+    """Tried in this order when the chosen model is overloaded or its quota is used up."""
+    utility: str | None = None
+    """For summaries and judgements; None: the turn's own model."""
 
 
 class RuleTexts(Section):
@@ -57,8 +87,10 @@ class Settings(Section):
     model: str | None = None
     """`vendor:model` used when a session names none; None takes the first vendor that has a key."""
     mode: Mode = "ask"
-    effort: str = Field(default="medium", pattern="^(low|medium|high)$")
+    effort: Literal["minimal", "low", "medium", "high"] = "medium"
     limits: Limits = Limits()
+    context: Context = Context()
+    routing: Routing = Routing()
     rules: RuleTexts = RuleTexts()
     base_urls: dict[str, str] = {}
     """Vendor → base URL."""

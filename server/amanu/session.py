@@ -56,6 +56,7 @@ from amanu_protocol.requests import (
     ProposalResolveParams,
     ProposalResolveResult,
     SessionAttachResult,
+    SessionCompactResult,
     TurnCancelResult,
 )
 from amanu_protocol.state import SessionState
@@ -314,6 +315,16 @@ class Session:
         self._must_be_writable()
         await self._services.registry.resolve(model_id, client.environment)
         await self._set(SessionChanged(model_id=model_id))
+
+    async def compact(self, focus: str, client: Client) -> SessionCompactResult:
+        """Put a summary in the place of what is old: now, or at the next step of the running turn."""
+        self._must_be_writable()
+        raise AmanuError("internalError", "Not built yet.")
+
+    async def record(self, path: str | None) -> None:
+        """Write the exchanges with models to that new file; None ends it."""
+        self._must_be_writable()
+        raise AmanuError("internalError", "Not built yet.")
 
     def trust(self, trusted: bool) -> None:
         """The person declared the roots trusted, or took it back."""

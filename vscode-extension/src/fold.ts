@@ -8,6 +8,7 @@ const KINDS: ReadonlySet<string> = new Set<Item["kind"]>([
   "toolCall",
   "plan",
   "notice",
+  "citations",
 ]);
 
 /**
@@ -71,8 +72,12 @@ export class Folded {
         this.putProposal(event.proposal);
         break;
       case "turnStarted":
-        state.turn = { turnId: event.turnId, modelId: event.modelId, steps: 0 };
+        state.turn = { turnId: event.turnId, modelId: event.modelId, steps: 0, routed: null };
         state.lastTurn = null;
+        break;
+      case "turnRouted":
+        if (state.turn?.turnId === event.turnId)
+          state.turn = { ...state.turn, modelId: event.modelId, routed: event.reason };
         break;
       case "stepEnded":
         if (state.turn?.turnId === event.turnId) state.turn = { ...state.turn, steps: event.step };

@@ -195,6 +195,24 @@ export interface Notice {
   /** Stable word for programs, e.g. "stepLimit"; the error kinds of `errors.py` are among them. */
   code: string;
   text: string;
+  /** What there is to read behind it on demand, Markdown, e.g. the summary a compaction made; "" for nothing. */
+  detail: string;
+}
+
+/** Something an answer rests on. */
+export interface Source {
+  title: string;
+  /** "" when it has none, as a passage of a document. */
+  url: string;
+  quote: string;
+}
+
+/** What the answer before it cites or was grounded on, as the model's service says. */
+export interface Citations {
+  kind: "citations";
+  itemId: string;
+  turnId: string;
+  sources: Source[];
 }
 
 export type Item =
@@ -203,7 +221,8 @@ export type Item =
   | Answer
   | ToolCall
   | Plan
-  | Notice;
+  | Notice
+  | Citations;
 
 export type HunkState =
   | "pending"
@@ -279,7 +298,42 @@ export interface QueuedPrompt {
   attachments: Attachment[];
 }
 
-/** Tokens and money of a session so far; `context` is what the last request took of the window. */
+/**
+ * What the next request would take of the model's window, in tokens. Estimates, calibrated on what the service
+ * counted; together they are the window.
+ */
+export interface ContextUse {
+  /** The system prompt without project memory. */
+  system: number;
+  /** Descriptions of the tools. */
+  tools: number;
+  /** Project memory (AGENTS.md and its like). */
+  memory: number;
+  conversation: number;
+  toolOutput: number;
+  /** Kept free for the reply. */
+  reserved: number;
+  free: number;
+  /** How full it is: at `mask` old tool output makes room, at `compact` a summary takes the place of what is old. */
+  tier: "roomy" | "warn" | "mask" | "compact";
+}
+
+/** Tokens and money of one step or turn. */
+export interface Spent {
+  /** Not from a cache. */
+  inputTokens: number;
+  cacheReadTokens: number;
+  cacheWriteTokens: number;
+  /** Without thoughts. */
+  outputTokens: number;
+  thoughtTokens: number;
+  /** Of the input, what tools of the model's service put in. */
+  toolTokens: number;
+  /** None when the price of a model used is not known. */
+  costUsd: number | null;
+}
+
+/** Tokens and money of a session so far; `contextTokens` is what the last request took of the window. */
 export interface Usage {
   /** Not from a cache. */
   inputTokens: number;
@@ -292,6 +346,9 @@ export interface Usage {
   costUsd: number | null;
   contextTokens: number;
   contextWindow: number;
+  /** Of the input, what tools of the model's service put in. */
+  toolTokens: number;
+  context: ContextUse | null;
 }
 
 /** A model request that failed and will be tried again. */
@@ -353,12 +410,23 @@ export interface TurnStarted {
   modelId: string;
 }
 
+/** The turn goes on with this model, and why: a rule of routing, a fallback, the way back from one. */
+export interface TurnRouted {
+  kind: "turnRouted";
+  turnId: string;
+  modelId: string;
+  /** A sentence for the person. */
+  reason: string;
+}
+
 /** A model reply is complete. Its private part carries the reply for the conversation. */
 export interface StepEnded {
   kind: "stepEnded";
   turnId: string;
   /** 1-based in the turn. */
   step: number;
+  /** What the reply took; None when it was cut short. */
+  usage: Spent | null;
 }
 
 /** Exactly one per turn. */
@@ -370,6 +438,8 @@ export interface TurnEnded {
   message: string;
   /** The turn stopped at a limit or a failure and a further prompt goes on from there. */
   canContinue: boolean;
+  /** What the whole turn took. */
+  usage: Spent | null;
 }
 
 export interface ItemStarted {
@@ -453,6 +523,7 @@ export interface ItemsReplaced {
 export type Event =
   | SessionChanged
   | TurnStarted
+  | TurnRouted
   | StepEnded
   | TurnEnded
   | ItemStarted
@@ -488,6 +559,8 @@ export interface TurnState {
   modelId: string;
   /** Replies completed so far. */
   steps: number;
+  /** Why it is this model and not the session's; None when it is. */
+  routed: string | null;
 }
 
 /** Everything a client needs to draw a session. */
@@ -599,6 +672,23 @@ export interface SessionAttachResult {
 export interface SessionRenameParams {
   sessionId: Id;
   title: string;
+}
+
+export interface SessionCompactParams {
+  sessionId: Id;
+  /** What the summary must not lose, in the person's words. */
+  focus?: string;
+}
+
+export interface SessionCompactResult {
+  /** `queued`: a turn runs; it happens at its next step. */
+  status: "started" | "queued";
+}
+
+export interface SessionRecordParams {
+  sessionId: Id;
+  /** Absolute path of a file that does not exist yet; None ends the recording. */
+  path?: string | null;
 }
 
 export interface SessionSetModeParams {
@@ -738,8 +828,8 @@ export interface Command {
   name: string;
   description: string;
   argumentHint: string;
-  /** From the user's own folder; from a trusted workspace. */
-  source: "user" | "workspace";
+  /** Built in; from the user's own folder; from a trusted workspace. */
+  source: "daemon" | "user" | "workspace";
 }
 
 export interface CommandListResult {
@@ -924,6 +1014,7 @@ export type ErrorKind =
   | "modelNotFound"
   | "modelUnavailable"
   | "overloaded"
+  | "contextTooLong"
   | "unsupportedVersion"
   | "permissionDenied"
   | "providerError"
@@ -962,6 +1053,10 @@ export interface RequestsToDaemon {
   "amanu/session/setMode": { params: SessionSetModeParams; result: Empty };
   /** Change the model; takes effect with the next turn. */
   "amanu/session/setModel": { params: SessionSetModelParams; result: Empty };
+  /** Put a summary in the place of what is old in the conversation. The visible items stay. */
+  "amanu/session/compact": { params: SessionCompactParams; result: SessionCompactResult };
+  /** Write the exchanges with models to a file, secrets removed, from the next request on. */
+  "amanu/session/record": { params: SessionRecordParams; result: Empty };
   /** Say something: starts a turn, or queues on a busy session. Answers at once. */
   "amanu/prompt/send": { params: PromptSendParams; result: PromptSendResult };
   /** Say something into the running turn; reaches the model with its next request. */

@@ -92,7 +92,7 @@ test.each([
 });
 
 test("while a turn runs Enter steers and Alt+Enter queues", () => {
-  const { input } = compose({ turn: { turnId: "t", modelId: "m", steps: 0 } });
+  const { input } = compose({ turn: { turnId: "t", modelId: "m", steps: 0, routed: null } });
   type(input, "more");
   press(input, "Enter");
   type(input, "later");

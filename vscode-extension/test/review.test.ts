@@ -149,7 +149,7 @@ test("rejecting a whole proposal of one call rejects the call", () => {
 });
 
 test.each([
-  ["running", { turnId: "t", modelId: "m", steps: 0 }, ["×"]],
+  ["running", { turnId: "t", modelId: "m", steps: 0, routed: null }, ["×"]],
   ["stopped", null, ["Send now", "×"]],
 ])("a queued prompt while the turn is %s", (_, turn, buttons) => {
   const queued: QueuedPrompt = { promptId: "q", text: "later", attachments: [] };

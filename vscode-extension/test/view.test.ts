@@ -229,7 +229,7 @@ test("withdrawn items leave, earlier ones come in order", () => {
   desk.session.fold({ kind: "itemsWithdrawn", itemIds: ["a1"], reason: "" });
   list.update(new Set());
   desk.session.prepend(
-    [{ kind: "notice", itemId: "n", turnId: null, level: "info", code: "x", text: "before" }],
+    [{ kind: "notice", itemId: "n", turnId: null, level: "info", code: "x", text: "before", detail: "" }],
     false,
   );
   list.earlier();
@@ -269,6 +269,8 @@ test("context and cost in short", () => {
     costUsd: 0.1234,
     contextTokens: 50_000,
     contextWindow: 200_000,
+    toolTokens: 0,
+    context: null,
   };
   expect(usageText(usage)).toBe("25 % · $0.123");
   expect(usageText({ ...usage, costUsd: null })).toBe("25 % · cost not known");

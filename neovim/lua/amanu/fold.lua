@@ -136,6 +136,12 @@ local on = {
     state.turn = { turnId = event.turnId, modelId = event.modelId, steps = 0 }
     state.lastTurn = nil
   end,
+  turnRouted = function(state, event)
+    if state.turn and state.turn.turnId == event.turnId then
+      state.turn.modelId = event.modelId
+      state.turn.routed = event.reason
+    end
+  end,
   stepEnded = function(state, event)
     if state.turn and state.turn.turnId == event.turnId then
       state.turn.steps = event.step

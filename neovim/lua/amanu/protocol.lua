@@ -144,8 +144,22 @@
 ---@field level "info"|"warning"|"error"
 ---@field code string Stable word for programs, e.g. "stepLimit"; the error kinds of `errors.py` are among them.
 ---@field text string
+---@field detail string What there is to read behind it on demand, Markdown, e.g. the summary a compaction made; "" for nothing.
 
----@alias amanu.Item amanu.UserMessage|amanu.Thought|amanu.Answer|amanu.ToolCall|amanu.Plan|amanu.Notice
+---Something an answer rests on.
+---@class amanu.Source
+---@field title string
+---@field url string "" when it has none, as a passage of a document.
+---@field quote string
+
+---What the answer before it cites or was grounded on, as the model's service says.
+---@class amanu.Citations
+---@field kind "citations"
+---@field itemId string
+---@field turnId string
+---@field sources amanu.Source[]
+
+---@alias amanu.Item amanu.UserMessage|amanu.Thought|amanu.Answer|amanu.ToolCall|amanu.Plan|amanu.Notice|amanu.Citations
 
 ---@alias amanu.HunkState "pending"|"accepted"|"applied"|"rejected"|"conflicted"|"revertedByPerson"
 
@@ -195,7 +209,29 @@
 ---@field text string
 ---@field attachments amanu.Attachment[]
 
----Tokens and money of a session so far; `context` is what the last request took of the window.
+---What the next request would take of the model's window, in tokens. Estimates, calibrated on what the service
+---counted; together they are the window.
+---@class amanu.ContextUse
+---@field system integer The system prompt without project memory.
+---@field tools integer Descriptions of the tools.
+---@field memory integer Project memory (AGENTS.md and its like).
+---@field conversation integer
+---@field toolOutput integer
+---@field reserved integer Kept free for the reply.
+---@field free integer
+---@field tier "roomy"|"warn"|"mask"|"compact" How full it is: at `mask` old tool output makes room, at `compact` a summary takes the place of what is old.
+
+---Tokens and money of one step or turn.
+---@class amanu.Spent
+---@field inputTokens integer Not from a cache.
+---@field cacheReadTokens integer
+---@field cacheWriteTokens integer
+---@field outputTokens integer Without thoughts.
+---@field thoughtTokens integer
+---@field toolTokens integer Of the input, what tools of the model's service put in.
+---@field costUsd? number None when the price of a model used is not known.
+
+---Tokens and money of a session so far; `contextTokens` is what the last request took of the window.
 ---@class amanu.Usage
 ---@field inputTokens integer Not from a cache.
 ---@field cacheReadTokens integer
@@ -205,6 +241,8 @@
 ---@field costUsd? number None when the price of a model used is not known.
 ---@field contextTokens integer
 ---@field contextWindow integer
+---@field toolTokens integer Of the input, what tools of the model's service put in.
+---@field context? amanu.ContextUse
 
 ---A model request that failed and will be tried again.
 ---@class amanu.Retry
@@ -246,11 +284,19 @@
 ---@field promptId string
 ---@field modelId string
 
+---The turn goes on with this model, and why: a rule of routing, a fallback, the way back from one.
+---@class amanu.TurnRouted
+---@field kind "turnRouted"
+---@field turnId string
+---@field modelId string
+---@field reason string A sentence for the person.
+
 ---A model reply is complete. Its private part carries the reply for the conversation.
 ---@class amanu.StepEnded
 ---@field kind "stepEnded"
 ---@field turnId string
 ---@field step integer 1-based in the turn.
+---@field usage? amanu.Spent What the reply took; None when it was cut short.
 
 ---Exactly one per turn.
 ---@class amanu.TurnEnded
@@ -259,6 +305,7 @@
 ---@field reason amanu.EndReason
 ---@field message string For the person; "" when the reason says it all.
 ---@field canContinue boolean The turn stopped at a limit or a failure and a further prompt goes on from there.
+---@field usage? amanu.Spent What the whole turn took.
 
 ---@class amanu.ItemStarted
 ---@field kind "itemStarted"
@@ -325,7 +372,7 @@
 ---@field items amanu.Item[]
 ---@field withdrawn string[]
 
----@alias amanu.Event amanu.SessionChanged|amanu.TurnStarted|amanu.StepEnded|amanu.TurnEnded|amanu.ItemStarted|amanu.ItemDelta|amanu.ItemChanged|amanu.ItemCompleted|amanu.ItemsWithdrawn|amanu.ApprovalRequested|amanu.ApprovalResolved|amanu.ProposalChanged|amanu.PromptQueued|amanu.PromptUnqueued|amanu.RetryChanged|amanu.UsageChanged|amanu.ItemsReplaced
+---@alias amanu.Event amanu.SessionChanged|amanu.TurnStarted|amanu.TurnRouted|amanu.StepEnded|amanu.TurnEnded|amanu.ItemStarted|amanu.ItemDelta|amanu.ItemChanged|amanu.ItemCompleted|amanu.ItemsWithdrawn|amanu.ApprovalRequested|amanu.ApprovalResolved|amanu.ProposalChanged|amanu.PromptQueued|amanu.PromptUnqueued|amanu.RetryChanged|amanu.UsageChanged|amanu.ItemsReplaced
 
 ---`amanu/event`, the only stream. `seq` grows by one per session; `epoch` changes when the daemon
 ---starts or history is rolled back, so that late messages cannot be mistaken.
@@ -341,6 +388,7 @@
 ---@field turnId string
 ---@field modelId string
 ---@field steps integer Replies completed so far.
+---@field routed? string Why it is this model and not the session's; None when it is.
 
 ---Everything a client needs to draw a session.
 ---@class amanu.SessionState
@@ -428,6 +476,17 @@
 ---@class amanu.SessionRenameParams
 ---@field sessionId amanu.Id
 ---@field title string
+
+---@class amanu.SessionCompactParams
+---@field sessionId amanu.Id
+---@field focus? string What the summary must not lose, in the person's words.
+
+---@class amanu.SessionCompactResult
+---@field status "started"|"queued" `queued`: a turn runs; it happens at its next step.
+
+---@class amanu.SessionRecordParams
+---@field sessionId amanu.Id
+---@field path? string Absolute path of a file that does not exist yet; None ends the recording.
 
 ---@class amanu.SessionSetModeParams
 ---@field sessionId amanu.Id
@@ -533,7 +592,7 @@
 ---@field name string
 ---@field description string
 ---@field argumentHint string
----@field source "user"|"workspace" From the user's own folder; from a trusted workspace.
+---@field source "daemon"|"user"|"workspace" Built in; from the user's own folder; from a trusted workspace.
 
 ---@class amanu.CommandListResult
 ---@field commands amanu.Command[]
@@ -668,7 +727,7 @@
 ---@field saved? boolean
 ---@field message? string
 
----@alias amanu.ErrorKind "sessionNotFound"|"sessionReadOnly"|"turnInProgress"|"staleTurn"|"approvalNotFound"|"proposalNotFound"|"proposalConflict"|"blobNotFound"|"itemNotFound"|"authRequired"|"modelNotFound"|"modelUnavailable"|"overloaded"|"unsupportedVersion"|"permissionDenied"|"providerError"|"storageError"|"invalidRule"|"invalidParams"|"internalError"
+---@alias amanu.ErrorKind "sessionNotFound"|"sessionReadOnly"|"turnInProgress"|"staleTurn"|"approvalNotFound"|"proposalNotFound"|"proposalConflict"|"blobNotFound"|"itemNotFound"|"authRequired"|"modelNotFound"|"modelUnavailable"|"overloaded"|"contextTooLong"|"unsupportedVersion"|"permissionDenied"|"providerError"|"storageError"|"invalidRule"|"invalidParams"|"internalError"
 
 ---`error.data` of a failed request.
 ---@class amanu.ErrorData
@@ -694,6 +753,8 @@ M.methods = {
   session_delete = "amanu/session/delete",
   session_set_mode = "amanu/session/setMode",
   session_set_model = "amanu/session/setModel",
+  session_compact = "amanu/session/compact",
+  session_record = "amanu/session/record",
   prompt_send = "amanu/prompt/send",
   prompt_steer = "amanu/prompt/steer",
   prompt_unqueue = "amanu/prompt/unqueue",
@@ -724,6 +785,7 @@ M.methods = {
 M.events = {
   session_changed = "sessionChanged",
   turn_started = "turnStarted",
+  turn_routed = "turnRouted",
   step_ended = "stepEnded",
   turn_ended = "turnEnded",
   item_started = "itemStarted",
@@ -749,6 +811,7 @@ M.items = {
   tool_call = "toolCall",
   plan = "plan",
   notice = "notice",
+  citations = "citations",
 }
 
 return M

@@ -25,8 +25,17 @@ def add(usage: Usage, info: ModelInfo, used: TokenUsage) -> Usage:
         output_tokens=usage.output_tokens + used.output,
         thought_tokens=usage.thought_tokens + used.thoughts,
         cost_usd=None if usage.cost_usd is None or cost is None else usage.cost_usd + cost,
+        tool_tokens=usage.tool_tokens + used.tools,
         context_tokens=used.context,
         context_window=info.context_window,
+        context=usage.context,
+    )
+
+
+def aside(usage: Usage, info: ModelInfo, used: TokenUsage) -> Usage:
+    """`usage` after a question aside: it costs, but says nothing about the conversation's size."""
+    return add(usage, info, used).model_copy(
+        update={"context_tokens": usage.context_tokens, "context_window": usage.context_window}
     )
 
 

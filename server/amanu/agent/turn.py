@@ -5,7 +5,7 @@ from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field
 
-from amanu.agent import checks, spending
+from amanu.agent import ask, checks, spending
 from amanu.agent.approval import Approvals
 from amanu.agent.calls import AnyTool, Calls
 from amanu.agent.emit import Emit
@@ -13,8 +13,10 @@ from amanu.agent.reply import Reply
 from amanu.conversation import Assistant, Conversation, Results, User
 from amanu.models.base import (
     AuthFailed,
+    ContextTooLong,
     Delta,
     Done,
+    Effort,
     Model,
     ModelError,
     Overloaded,
@@ -74,7 +76,9 @@ class Turn:
     take_notes: Callable[[], Sequence[User]]
     """What the person said or decided meanwhile, for the model; each note is handed over once."""
     usage: Usage
-    effort: str = "medium"
+    utility: tuple[Model, ModelInfo] | None = None
+    """For questions aside; None: the turn's own model."""
+    effort: Effort = "medium"
     max_steps: int = 100
     max_seconds: float = 3600
     max_cost_usd: float | None = None
@@ -82,6 +86,15 @@ class Turn:
     waited_before: float = 0.0
     """Seconds the session had waited for the person before this turn."""
     started: float = field(default_factory=time.monotonic)
+
+    async def aside(self, system: str, question: str, *, max_output: int) -> str:
+        """Ask the utility model something that is no part of the conversation; what it takes is counted. Raises
+        `ModelError`."""
+        model, info = self.utility or (self.model, self.info)
+        answer, used = await ask.ask(model, info, system, question, session_id=self.session_id, max_output=max_output)
+        self.usage = spending.aside(self.usage, info, used)
+        self.emit(UsageChanged(usage=self.usage))
+        return answer
 
 
 async def run_turn(turn: Turn) -> Ending:
@@ -134,6 +147,8 @@ def _kind(error: ModelError) -> ErrorKind:
             return "modelUnavailable"
         case Overloaded() | RateLimited():
             return "overloaded"
+        case ContextTooLong():
+            return "contextTooLong"
         case _:
             return "providerError"
 
@@ -168,7 +183,7 @@ async def _ask_model(turn: Turn, step: int) -> Done:
         tools=turn.specs,
         conversation=turn.conversation,
         session_id=turn.session_id,
-        effort=turn.effort,  # pyright: ignore[reportArgumentType]
+        effort=turn.effort,
     )
     reply = Reply(turn.turn_id, step, turn.tools, turn.emit)
     try:

@@ -27,7 +27,18 @@ from amanu_protocol.events import (
     TurnEnded,
     TurnStarted,
 )
-from amanu_protocol.items import Answer, ImageAttachment, Item, Notice, Plan, Thought, ToolCall, Usage, UserMessage
+from amanu_protocol.items import (
+    Answer,
+    Citations,
+    ImageAttachment,
+    Item,
+    Notice,
+    Plan,
+    Thought,
+    ToolCall,
+    Usage,
+    UserMessage,
+)
 from amanu_protocol.state import SessionState
 
 WITHDRAWN = "… that attempt was withdrawn ({reason}), trying again"
@@ -237,6 +248,10 @@ class Renderer:
             case Notice():
                 style, mark = _LEVEL[item.level]
                 self.paper.prose((style, f"{mark} {stripped(item.text)}"))
+            case Citations():
+                for number, source in enumerate(item.sources, 1):
+                    where = f" {one_line(source.url)}" if source.url else ""
+                    self.paper.line(("dim", f"  [{number}] {one_line(source.title)}{where}"))
 
     def _complete_text(self, item: Thought | Answer) -> None:
         self._open(item, 0)

@@ -26,6 +26,8 @@ METHODS = (
     "amanu/session/delete",
     "amanu/session/setMode",
     "amanu/session/setModel",
+    "amanu/session/compact",
+    "amanu/session/record",
     "amanu/prompt/send",
     "amanu/prompt/steer",
     "amanu/prompt/unqueue",

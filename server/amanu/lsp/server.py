@@ -165,6 +165,8 @@ class Connection:
             "amanu/session/delete": Route(r.SessionParams, lambda p: s.delete(p.session_id)),
             "amanu/session/setMode": self._on(r.SessionSetModeParams, lambda s, p: s.set_mode(p.mode)),
             "amanu/session/setModel": self._on(r.SessionSetModelParams, lambda s, p: s.set_model(p.model_id, self)),
+            "amanu/session/compact": self._on(r.SessionCompactParams, lambda s, p: s.compact(p.focus, self)),
+            "amanu/session/record": self._on(r.SessionRecordParams, lambda s, p: s.record(p.path)),
             "amanu/prompt/send": self._on(r.PromptSendParams, lambda s, p: s.prompt(p, self)),
             "amanu/prompt/steer": self._on(r.PromptSteerParams, lambda s, p: s.steer(p, self)),
             "amanu/prompt/unqueue": self._on(r.PromptUnqueueParams, lambda s, p: s.unqueue(p.prompt_id)),

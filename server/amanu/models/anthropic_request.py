@@ -59,7 +59,7 @@ class Bodies:
 
 
 def _head(request: Request, facts: Family, model: str, *, think: bool) -> dict[str, Any]:
-    most = min(request.model.max_output, facts.max_output)
+    most = min(request.model.max_output, request.max_output or facts.max_output)
     head: dict[str, Any] = {"model": model, "max_tokens": most, "stream": True}
     if facts.thinking == "adaptive":
         head["thinking"] = {"type": "adaptive", "display": "summarized"}

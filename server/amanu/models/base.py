@@ -15,7 +15,10 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
 from amanu.conversation import Assistant, Conversation
-from amanu_protocol.items import ModelInfo
+from amanu_protocol.items import ModelInfo, Source
+
+Effort = Literal["minimal", "low", "medium", "high"]
+"""How much thinking; each translator maps it to what its models understand."""
 
 StopReason = Literal["end", "calls", "outputLimit", "refused", "paused"]
 """`end`: the model is done · `calls`: it waits for results · `outputLimit`: cut by max output tokens ·
@@ -41,8 +44,9 @@ class Request:
     tools: Sequence[ToolSpec]
     conversation: Conversation
     session_id: str
-    effort: Literal["low", "medium", "high"] = "medium"
-    """How much thinking; each translator maps it to what its models understand."""
+    effort: Effort = "medium"
+    max_output: int | None = None
+    """Tokens of the reply, thoughts included; None: what the model's family asks for. Never more than the model can."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +85,8 @@ class TokenUsage:
     output: int = 0
     """Without thoughts where the service tells them apart."""
     thoughts: int = 0
+    tools: int = 0
+    """Of `input`, what tools of the service put in."""
 
     @property
     def context(self) -> int:
@@ -96,6 +102,8 @@ class Done:
     usage: TokenUsage
     stop: StopReason
     detail: str = ""
+    sources: Sequence[Source] = ()
+    """What the text cites or is grounded on."""
 
 
 Delta = TextDelta | ThoughtDelta | CallStarted | CallDelta | Done

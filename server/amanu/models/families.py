@@ -43,7 +43,7 @@ class Family:
     """Media types it takes, if it sees at all (`ModelInfo.images`). Gemini takes no GIF, OpenAI none that moves."""
 
 
-_BUDGETS = MappingProxyType({"low": 2_048, "medium": 8_192, "high": 24_576})
+_BUDGETS = MappingProxyType({"minimal": 1_024, "low": 2_048, "medium": 8_192, "high": 24_576})
 
 _WITH_GIF = frozenset({"image/png", "image/jpeg", "image/webp", "image/gif"})
 

@@ -172,7 +172,7 @@ async def _keep(response: "httpx2.Response") -> None:
 def generation(request: Request) -> dict[str, Any]:
     """Limits and thinking: by level for Gemini 3 and later, by a budget of tokens for 2.5, never both (400)."""
     facts = family(request.model.model_id)
-    limits = {"maxOutputTokens": min(request.model.max_output, facts.max_output)}
+    limits = {"maxOutputTokens": min(request.model.max_output, request.max_output or facts.max_output)}
     if not request.model.thinking:
         return limits
     match facts.thinking:

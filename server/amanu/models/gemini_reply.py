@@ -183,4 +183,5 @@ def _usage(counted: "GenerateContentResponseUsageMetadata") -> TokenUsage:
         cache_read=cached,
         output=counted.candidates_token_count or 0,
         thoughts=counted.thoughts_token_count or 0,
+        tools=counted.tool_use_prompt_token_count or 0,
     )

@@ -123,7 +123,7 @@ class OpenAICompatibleModel:
         rest: dict[str, Any] = {
             "model": request.model.model_id.partition(":")[2],
             "stream": streaming,
-            facts.max_tokens_field: min(request.model.max_output, facts.max_output),
+            facts.max_tokens_field: min(request.model.max_output, request.max_output or facts.max_output),
         }
         if streaming:
             rest["stream_options"] = {"include_usage": True}

@@ -2,6 +2,7 @@ import type {
   Answer,
   Attachment,
   AttachmentInput,
+  Citations,
   ImageAttachment,
   Item,
   Notice,
@@ -34,6 +35,8 @@ export function makeCard(item: Item, desk: Desk): Card {
       return new PlanCard();
     case "notice":
       return new NoticeCard(desk);
+    case "citations":
+      return new CitationsCard();
   }
 }
 
@@ -118,6 +121,20 @@ class ThoughtCard implements Card {
 export function subject(text: string): string {
   const found = [...text.matchAll(/^\*\*([^*\n]+)\*\*\s*$/gm)].pop();
   return found?.[1]?.trim() ?? "";
+}
+
+/** What the answer before it rests on. Addresses are shown, not linked: a model wrote them. */
+class CitationsCard implements Card {
+  readonly element = h("ol", { class: "card citations", "aria-label": "Sources" });
+
+  update(item: Item): void {
+    const { sources } = item as Citations;
+    this.element.replaceChildren(
+      ...sources.map(({ title, url, quote }) =>
+        h("li", { title: quote }, title, ...(url ? [h("span", { class: "aside" }, ` ${url}`)] : [])),
+      ),
+    );
+  }
 }
 
 class PlanCard implements Card {
