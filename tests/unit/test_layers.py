@@ -49,7 +49,7 @@ MAY_IMPORT: dict[str, str] = {
     "amanu.commands": "workspace tools.base",
     "amanu.consent": "config agent.policy storage.files storage.failure",
     # the loop: no editor, disk, process, socket or vendor
-    "amanu.agent": "conversation models.base models.retry tools.base tools.visible",
+    "amanu.agent": "conversation models.base models.retry models.families tools.base tools.visible",
     # what the loop sees as Model and Tool
     "amanu.models": "conversation config auth imports",
     "amanu.models.base": "conversation",

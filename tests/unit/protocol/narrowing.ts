@@ -13,6 +13,8 @@ export function textOf(item: Item): string {
       return item.output;
     case "plan":
       return item.entries.map((entry) => entry.text).join("\n");
+    case "citations":
+      return item.sources.map((source) => source.title).join("\n");
   }
 }
 
