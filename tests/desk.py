@@ -12,6 +12,7 @@ from amanu.workspace.files import sha256
 from amanu.workspace.overlay import Buffer, Language, Overlay
 from amanu.workspace.proposals import Proposals
 from amanu.workspace.workspace import Workspace
+from amanu_protocol.errors import AmanuError
 from amanu_protocol.items import BlobRef, Hunk, HunkState, Proposal
 from amanu_protocol.requests import EditorApplyResult, TextEdit
 
@@ -84,6 +85,7 @@ class Desk:
             self.workspace,
             self.proposals,
             self._blob,
+            self._find_blob,
             {"PATH": "/usr/local/bin:/usr/bin:/bin"} if environment is None else environment,
             shell or Shell(),
             key_variables,
@@ -119,9 +121,15 @@ class Desk:
     async def _save(self, turn_id: str, path: Path, data: bytes | None, mode: int | None) -> None:
         self.preimages.append((path, data, mode))
 
+    async def _find_blob(self, beginning: str) -> bytes:
+        for data in self.blobs:
+            if sha256(data).startswith(beginning):
+                return data
+        raise AmanuError("blobNotFound", "There is none.")
+
     async def _blob(self, data: bytes) -> BlobRef:
         self.blobs.append(data)
-        return BlobRef(blob_id=f"b{len(self.blobs)}", size=len(data))
+        return BlobRef(blob_id=sha256(data), size=len(data))
 
 
 def hunks(proposal: Proposal) -> list[Hunk]:

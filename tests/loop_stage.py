@@ -8,7 +8,9 @@ from typing import Any, ClassVar
 
 from amanu.agent import spending
 from amanu.agent.approval import Approvals
+from amanu.agent.context import Context
 from amanu.agent.turn import Turn
+from amanu.config import Context as ContextSettings
 from amanu.conversation import Assistant, Call, Conversation, Entry, Text, Thinking, User
 from amanu.models.base import CallStarted, Delta, Done, ModelError, Request, TextDelta, ThoughtDelta, TokenUsage
 from amanu.tools.base import CallContext, Outcome, Params, Preview, Subject, Tool, ToolError
@@ -41,6 +43,8 @@ class Recorder:
     def __init__(self) -> None:
         self.log: list[str] = []
         self.gates: dict[str, asyncio.Event] = {}
+        self.size = 0
+        """Characters a tool adds to its result."""
 
     async def work(self, name: str) -> None:
         self.log.append(f"start {name}")
@@ -73,7 +77,8 @@ class FakeTool(Tool[PathParams]):
         await self.recorder.work(call.call_id)
         if params.fails:
             raise ToolError("it did not work; try another way")
-        return Outcome(f"{self.name} {params.path} for the model", f"{self.name} for the person")
+        more = (f" {call.call_id}" * self.recorder.size)[: self.recorder.size]
+        return Outcome(f"{self.name} {params.path} for the model{more}", f"{self.name} for the person")
 
 
 class Read(FakeTool):
@@ -187,6 +192,14 @@ class Stage:
     prompt: str = "do it"
     notes: list[list[str]] = field(default_factory=list[list[str]])
     max_steps: int = 20
+    tiers: ContextSettings = ContextSettings()  # noqa: RUF009  (frozen)
+    kept: dict[str, str] = field(default_factory=dict[str, str])
+    """What `read_output` would find."""
+
+    async def keep(self, text: str) -> str:
+        kept = f"kept{len(self.kept)}"
+        self.kept[kept] = text
+        return kept
 
     def __post_init__(self) -> None:
         self.recorder = Recorder()
@@ -207,6 +220,7 @@ class Stage:
             tools={tool.name: tool for tool in tools},
             specs=[tool.spec() for tool in tools],
             conversation=self.conversation,
+            context=Context(self.conversation, self.tiers, self.keep, [Write.name]),
             approvals=self.approvals,
             emit=self.emitted,
             take_notes=lambda: [User(text=text) for text in self.notes.pop(0)] if self.notes else [],

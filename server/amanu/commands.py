@@ -5,7 +5,7 @@
                                          guard, and only what is read without a question
 
 A file may begin with lines `description: …` and `argument-hint: …` between two lines `---`. `$ARGUMENTS` in the rest is
-what follows the name; without it the arguments are put after the text.
+what follows the name; without it the arguments are put after the text. `/compact` is the daemon's own.
 """
 
 import re
@@ -18,6 +18,17 @@ from amanu.tools.base import Allowed, Subject, ToolError
 from amanu.workspace import disk
 from amanu.workspace.workspace import Workspace
 from amanu_protocol.requests import Command
+
+COMPACT = "compact"
+BUILT_IN = (
+    Command(
+        name=COMPACT,
+        description="Put a summary in the place of what is old in this conversation",
+        argument_hint="[what must not be lost]",
+        source="daemon",
+    ),
+)
+"""What the daemon does itself; nobody's file can take their names."""
 
 MAX_BYTES = 100_000
 """Of a command's file; a longer one is left out."""
@@ -70,7 +81,15 @@ def find(sources: Sequence[Source]) -> list[Command]:
                 argument_hint=head.get("argument-hint", ""),
                 source=source.whose,
             )
+    for command in BUILT_IN:
+        found.pop(command.name, None)
     return sorted(found.values(), key=lambda command: command.name)
+
+
+def compaction(said: str) -> str | None:
+    """What must not be lost, if the prompt asks for a compaction; else None."""
+    match = _SAID.match(said.strip())
+    return (match[2] or "").strip() if match is not None and match[1] == COMPACT else None
 
 
 @dataclass(frozen=True)

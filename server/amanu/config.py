@@ -8,7 +8,7 @@ widen it, and never name a model, an endpoint or a key.
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -42,7 +42,7 @@ class Context(Section):
     """Old tool output makes room."""
     compact: float = Field(default=0.90, gt=0, le=1)
     """A summary takes the place of what is old."""
-    windows: dict[str, int] = {}
+    windows: dict[str, Annotated[int, Field(ge=4_000)]] = {}
     """`vendor:model` → tokens, where the real window is another than ours: local servers, or to keep costs down."""
 
 

@@ -74,17 +74,29 @@ class Picture(Part):
     """Bytes."""
 
 
+class Told(Part):
+    """What the daemon says to the model in its own name: a nudge, guidance, a summary. It is no word of the person."""
+
+    kind: Literal["told"] = "told"
+    text: str
+
+
+Note = str | Picture | Told
+"""What the model hears beside results: the person's words, their pictures, the daemon's own words."""
+
+
 class User(Part):
-    """What the person said, or the daemon in their place; the pictures come before the text."""
+    """What the person said, or (`told`) the daemon in their place; the pictures come before the text."""
 
     role: Literal["user"] = "user"
     text: str
     pictures: tuple[Picture, ...] = ()
+    told: bool = False
 
     @property
-    def parts(self) -> "tuple[str | Picture, ...]":
+    def parts(self) -> tuple[Note, ...]:
         """In the order the model gets them."""
-        return (*self.pictures, self.text)
+        return (*self.pictures, Told(text=self.text) if self.told else self.text)
 
 
 class Assistant(Part):
@@ -112,7 +124,7 @@ class Results(Part):
 
     role: Literal["results"] = "results"
     results: tuple[Result, ...]
-    notes: tuple[str | Picture, ...] = ()
+    notes: tuple[Note, ...] = ()
 
 
 class Waiting(Part):
@@ -123,8 +135,32 @@ class Waiting(Part):
     said: User
 
 
+class Masked(Part):
+    """Old results whose text made room for a shorter one, by call id."""
+
+    role: Literal["masked"] = "masked"
+    texts: dict[str, str]
+
+
+class Compacted(Part):
+    """The first `replaced` messages made room for one of the daemon, `text`. What the next compaction must not lose is
+    kept apart from it."""
+
+    role: Literal["compacted"] = "compacted"
+    replaced: int
+    text: str
+    snapshot: str
+    """What a model made of the messages, this time or the last time it could; "" when it never could."""
+    actions: tuple[str, ...] = ()
+    """What was done since, a line each, when no model could make anything of it."""
+    said: tuple[str, ...] = ()
+    """The person's words, oldest first."""
+    files: dict[str, str] = {}
+    """Path → what was done to it, the last one touched last."""
+
+
 Message = User | Assistant | Results
-AnyEntry = User | Assistant | Result | Results | Waiting
+AnyEntry = User | Assistant | Result | Results | Waiting | Masked | Compacted
 
 Entry = Annotated[AnyEntry, Field(union_mode="smart")]
 """The private part of a journal record, as far as the model's view is concerned. A single `Result` is what
@@ -144,7 +180,9 @@ class Conversation:
     def __init__(self, messages: Iterable[Message] = ()) -> None:
         self._messages: list[Message] = list(messages)
         self.generation = 0
-        """Grows when earlier messages were rewritten: whatever was cached of them is void."""
+        """Grows when earlier messages were left out: what the model heard in them it may know no more."""
+        self.compacted: Compacted | None = None
+        """The last compaction; its text is the first message."""
         self.pictures: dict[str, str] = {}
         """Blob id → base64, of the pictures in it that can be sent. Never part of a record."""
 
@@ -164,7 +202,7 @@ class Conversation:
     def append(self, message: Message) -> None:
         self._messages.append(message)
 
-    def note(self, *said: str | Picture) -> None:
+    def note(self, *said: Note) -> None:
         """Add what the model must hear, a text and the pictures before it: after the last results, else as a message
         of its own."""
         last = self.last
@@ -173,8 +211,31 @@ class Conversation:
         elif self.open_calls():
             self._messages.append(Results(results=(), notes=said))
         else:
-            text = "\n\n".join(part for part in said if isinstance(part, str))
-            self._messages.append(User(text=text, pictures=tuple(part for part in said if isinstance(part, Picture))))
+            words = [part.text if isinstance(part, Told) else part for part in said if not isinstance(part, Picture)]
+            pictures = tuple(part for part in said if isinstance(part, Picture))
+            told = not any(isinstance(part, str) for part in said)
+            self._messages.append(User(text="\n\n".join(words), pictures=pictures, told=told))
+
+    def mask(self, masked: Masked) -> None:
+        """Put the shorter texts in the place of results. Between steps only: it costs caches and bound thoughts."""
+        texts = masked.texts
+        for at, message in enumerate(self._messages):
+            if isinstance(message, Results) and any(result.call_id in texts for result in message.results):
+                results = tuple(
+                    result.model_copy(update={"text": texts.get(result.call_id, result.text)})
+                    for result in message.results
+                )
+                self._messages[at] = message.model_copy(update={"results": results})
+
+    def compact(self, compacted: Compacted) -> None:
+        """Put its text in the place of the first messages. Between steps only. A call is never parted from its
+        result: a split that would do so comes earlier."""
+        replaced = min(compacted.replaced, len(self._messages))
+        while 0 < replaced < len(self._messages) and isinstance(self._messages[replaced], Results):
+            replaced -= 1
+        self._messages[:replaced] = [User(text=compacted.text, told=True)]
+        self.compacted = compacted
+        self.generation += 1
 
     def shown(self) -> Iterator[Picture]:
         """The pictures in it, in order; one that was shown twice comes twice."""
@@ -214,6 +275,11 @@ class Conversation:
             match entry:
                 case Waiting():
                     pass
+                case Masked():
+                    conversation.mask(entry)
+                case Compacted():
+                    conversation.close_calls()
+                    conversation.compact(entry)
                 case Result():
                     conversation._settle(entry)
                 case Results(notes=notes) if not entry.results:

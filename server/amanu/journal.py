@@ -154,6 +154,11 @@ class Journal:
         """The payload. Raises `AmanuError` `blobNotFound` when it is unknown, gone or no longer what it was."""
         return await asyncio.to_thread(files.read_blob, self._blobs, blob_id)
 
+    async def find_blob(self, beginning: str) -> bytes:
+        """The payload whose id begins so. Raises `AmanuError` `blobNotFound` when there is none, or several."""
+        blob_id = await asyncio.to_thread(files.find_blob, self._blobs, beginning)
+        return await self.get_blob(blob_id)
+
     async def save_preimage(self, turn_id: str, path: Path, data: bytes | None, mode: int | None) -> None:
         """Keep a file as it is before an edit (`data` None: there is none). Durable on return.
 

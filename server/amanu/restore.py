@@ -10,15 +10,17 @@ from dataclasses import dataclass, field
 
 from pydantic import TypeAdapter, ValidationError
 
-from amanu.conversation import ENTRY, INTERRUPTED, NOT_RUN, Conversation, Entry, Picture, Result, Results, User, Waiting
+from amanu.conversation import ENTRY, INTERRUPTED, NOT_RUN, Conversation, Entry, Note, Result, Results, User, Waiting
 from amanu.journal import Record
 from amanu.unheard import Unheard
-from amanu_protocol.events import Event, ItemCompleted, ItemStarted, TurnEnded
-from amanu_protocol.items import ToolCall, UserMessage
+from amanu_protocol.events import Event, ItemCompleted, ItemStarted, ItemsWithdrawn, TurnEnded
+from amanu_protocol.items import Notice, ToolCall, UserMessage
 from amanu_protocol.state import SessionState, fold
 
 _EVENT: TypeAdapter[Event] = TypeAdapter(Event)
 
+COMPACTING = "compacting"
+"""Code of the notice that stands while a summary is made; it becomes another one, or is withdrawn."""
 OPEN_STATES = ("validating", "awaitingApproval", "scheduled", "executing")
 
 
@@ -90,6 +92,8 @@ def _close_what_is_open(state: SessionState, entries: list[Entry]) -> list[tuple
             result = Result(call_id=item.item_id, tool=item.tool, text=text, is_error=True)
             closing.append((ItemCompleted(item=ended), result))
             entries.append(result)
+        elif isinstance(item, Notice) and item.code == COMPACTING:
+            closing.append((ItemsWithdrawn(item_ids=[item.item_id], reason="The daemon stopped meanwhile."), None))
     if state.turn is not None:
         message = "The daemon stopped in the middle of this turn."
         ended_turn = TurnEnded(turn_id=state.turn.turn_id, reason="interrupted", message=message, can_continue=True)
@@ -97,6 +101,6 @@ def _close_what_is_open(state: SessionState, entries: list[Entry]) -> list[tuple
     return closing
 
 
-def note(*said: str | Picture) -> Results:
+def note(*said: Note) -> Results:
     """A journal entry that adds a text, and pictures before it, after the last results or as a message of its own."""
     return Results(results=(), notes=said)

@@ -2,7 +2,8 @@
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
+from typing import Any
 
 from amanu.agent.turn import Ending, Turn, run_turn
 from amanu_protocol.errors import AmanuError
@@ -24,8 +25,8 @@ class Running:
     def __bool__(self) -> bool:
         return self._work is not None
 
-    def start(self, turn: Turn) -> None:
-        self._work = asyncio.create_task(run_turn(turn), name=f"turn {turn.turn_id}")
+    def start(self, turn: Turn, work: Callable[[Turn], Coroutine[Any, Any, Ending]] = run_turn) -> None:
+        self._work = asyncio.create_task(work(turn), name=f"turn {turn.turn_id}")
         self._end = asyncio.create_task(self._see_to_its_end(turn, self._work), name=f"end of {turn.turn_id}")
 
     async def stop(self, seconds: float | None = None) -> None:

@@ -5,7 +5,7 @@ import base64
 import contextlib
 import logging
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,20 +13,23 @@ from typing import TYPE_CHECKING
 from amanu import commands
 from amanu.agent import policy, spending
 from amanu.agent.approval import Approvals
+from amanu.agent.context import Context
 from amanu.agent.prompt import system_prompt
-from amanu.agent.turn import Ending, Turn
+from amanu.agent.turn import Ending, Turn, run_compaction
 from amanu.config import Settings
 from amanu.consent import Consent
 from amanu.editor_context import Told, describe
 from amanu.inbox import Inbox, Prompt
-from amanu.journal import Journal
+from amanu.journal import MAX_BLOB, Journal
 from amanu.mentions import Heard, with_attachments
+from amanu.models.base import Model
 from amanu.models.families import family
 from amanu.models.pictures import unseen
 from amanu.pictures import NoRoom, Pictures
 from amanu.restore import Restored
 from amanu.running import Running
 from amanu.stream import Client, EventStream
+from amanu.tools.read_output import ID_LENGTH
 from amanu.tools.registry import make_tools
 from amanu.workspace.overlay import Overlay
 from amanu.workspace.proposals import Proposals
@@ -126,6 +129,7 @@ class Session:
             self._workspace,
             self._proposals,
             journal.put_blob,
+            journal.find_blob,
             self._environment,
             services.settings.shell,
             services.settings.key_variables,
@@ -133,6 +137,8 @@ class Session:
         )
         self._tools = {tool.name: tool for tool in tools}
         self._specs = [tool.spec() for tool in tools]
+        writers = [tool.name for tool in tools if tool.effect == "write"]
+        self._context = Context(self._conversation, services.settings.context, self._keep_output, writers)
         self._told = Told()
         self._closing = restored.closing
 
@@ -226,7 +232,10 @@ class Session:
     async def steer(self, params: PromptSteerParams, client: Client) -> None:
         """Say something into the running turn: it reaches the model after the tool results of its next request."""
         self._must_be_writable()
-        if params.prompt_id not in self._prompt_ids:
+        focus = commands.compaction(params.text)
+        if focus is not None:
+            self._context.compact_soon(focus)
+        elif params.prompt_id not in self._prompt_ids:
             attachments = await self._pictures.keep(params.attachments)
             heard = await self._heard(params.text, attachments)
             self._must_be_writable()
@@ -317,9 +326,18 @@ class Session:
         await self._set(SessionChanged(model_id=model_id))
 
     async def compact(self, focus: str, client: Client) -> SessionCompactResult:
-        """Put a summary in the place of what is old: now, or at the next step of the running turn."""
-        self._must_be_writable()
-        raise AmanuError("internalError", "Not built yet.")
+        """Put a summary in the place of what is old: now, or at the next step of the running turn. Raises `AmanuError`
+        (modelNotFound, authRequired …)."""
+        async with self._starting:
+            self._must_be_writable()
+            if self._running:
+                self._context.compact_soon(focus)
+                return SessionCompactResult(status="queued")
+            text = f"/{commands.COMPACT} {focus}".rstrip()
+            prompt = Prompt(f"compact-{self.emit.epoch}-{self.emit.seq}", text, [], dict(client.environment))
+            await self._start(prompt)
+        await self.emit.durable()
+        return SessionCompactResult(status="started")
 
     async def record(self, path: str | None) -> None:
         """Write the exchanges with models to that new file; None ends it."""
@@ -367,16 +385,15 @@ class Session:
         model, info = await registry.resolve(self.state.model_id, prompt.environment)
         self._environment.clear()
         self._environment.update(prompt.environment)
-        heard = await self._heard(prompt.text, prompt.attachments)
-        message = heard.said
+        focus = commands.compaction(prompt.text)
+        heard = await self._heard(prompt.text, prompt.attachments) if focus is None else None
         seen = prompt.context and await describe(prompt.context, self._workspace, self._approvals.allowed)
         await self._pictures.load()
         self._must_be_writable()
         turn_id = _turn_id(prompt.prompt_id)
-        system = system_prompt(family(info.model_id).name, self.state.roots, trusted=self.state.trusted)
         self._inbox.take_back(prompt.prompt_id)
         self._prompt_ids.add(prompt.prompt_id)
-        if not self.state.title:
+        if not self.state.title and heard is not None:
             self.emit(SessionChanged(title=_title(prompt.text)))
         self.emit(TurnStarted(turn_id=turn_id, prompt_id=prompt.prompt_id, model_id=info.model_id))
         said = UserMessage(
@@ -386,6 +403,24 @@ class Session:
             attachments=prompt.attachments,
             steer=False,
         )
+        self._info = info
+        if heard is None:
+            self.emit(ItemCompleted(item=said))
+        else:
+            self._say_to_model(said, heard, seen)
+        self._pictures.forget()
+        self._approvals.start_turn()
+        turn = self._turn(turn_id, model, info)
+        if focus is None:
+            self._running.start(turn)
+        else:
+            self._running.start(turn, lambda turn: run_compaction(turn, focus))
+        self._services.changed(self)
+        return turn_id
+
+    def _say_to_model(self, said: UserMessage, heard: Heard, seen: Mapping[str, str] | None) -> None:
+        """The person's words become part of the conversation, after what it had not heard yet."""
+        message = heard.said
         for unheard in self._inbox.take_notes():
             self._conversation.note(*unheard.parts)
         news = self._told.news(seen, self._conversation.generation) if seen else ""
@@ -393,20 +428,20 @@ class Session:
             message = message.model_copy(update={"text": f"{message.text}\n\n{news}"})
         self.emit(ItemCompleted(item=said), entry=message)
         self._conversation.append(message)
-        self._pictures.forget()
-        self._info = info
-        self._say_left_out(prompt.prompt_id, turn_id, heard)
-        self._approvals.start_turn()
+        self._say_left_out(said.item_id, said.turn_id, heard)
+
+    def _turn(self, turn_id: str, model: Model, info: ModelInfo) -> Turn:
         limits = self._services.settings.limits
-        turn = Turn(
+        return Turn(
             turn_id=turn_id,
             session_id=self.state.session_id,
             model=model,
             info=info,
-            system=system,
+            system=system_prompt(family(info.model_id).name, self.state.roots, trusted=self.state.trusted),
             tools=self._tools,
             specs=self._specs,
             conversation=self._conversation,
+            context=self._context,
             approvals=self._approvals,
             emit=self.emit,
             take_notes=self._inbox.take_notes,
@@ -418,9 +453,14 @@ class Session:
             cost_before=self._usage.cost_usd or 0.0,
             waited_before=self._approvals.waited,
         )
-        self._running.start(turn)
-        self._services.changed(self)
-        return turn_id
+
+    async def _keep_output(self, text: str) -> str:
+        """Keep what a tool returned where `read_output` finds it; "" when the disk does not take it."""
+        try:
+            kept = await self._journal.put_blob(text.encode("utf-8", "replace")[:MAX_BLOB])
+        except AmanuError:
+            return ""
+        return kept.blob_id[:ID_LENGTH]
 
     async def _heard(self, text: str, attachments: Sequence[Attachment]) -> Heard:
         """What the model gets of what the person said."""

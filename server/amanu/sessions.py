@@ -127,11 +127,12 @@ class Sessions:
         return SessionListResult(sessions=await (await self._index()).list(root, params.limit))
 
     async def commands(self, params: CommandListParams) -> CommandListResult:
-        """The user's commands, and those of the session's workspace if it is trusted."""
+        """The daemon's own commands, the user's, and those of the session's workspace if it is trusted."""
         sources = [commands.Source(self._services.commands, "user")]
         if params.session_id is not None:
             sources = (await self.get(params.session_id)).command_sources
-        return CommandListResult(commands=await asyncio.to_thread(commands.find, sources))
+        found = await asyncio.to_thread(commands.find, sources)
+        return CommandListResult(commands=[*commands.BUILT_IN, *found])
 
     async def close(self, session_id: str) -> None:
         """Cancel what runs and put the session away. Unknown ids are fine. Raises `AmanuError` (storageError), leaving

@@ -36,7 +36,7 @@ MAY_IMPORT: dict[str, str] = {
     "amanu.sessions": "session commands inbox stream restore journal index home config auth consent agent "
     "models.registry workspace",
     "amanu.session": "commands running inbox stream restore journal config consent mentions pictures editor_context "
-    "conversation agent tools workspace models.registry models.families models.pictures",
+    "conversation agent tools workspace models.base models.registry models.families models.pictures",
     "amanu.running": "agent",
     "amanu.inbox": "restore unheard pictures editor_context conversation agent.emit",
     "amanu.pictures": "journal conversation imagefile",

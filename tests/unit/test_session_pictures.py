@@ -280,7 +280,7 @@ async def test_a_picture_said_into_the_turn_reaches_the_model_after_the_results(
         state = await d.ended()
         results = conversation(d.session)[2]
         assert results.role == "results"
-        assert [note if isinstance(note, str) else note.name for note in results.notes] == ["shot.png", "like this"]
+        assert [note.name if isinstance(note, Picture) else note for note in results.notes] == ["shot.png", "like this"]
         assert [item.code for item in state.items if item.kind == "notice"] == ["pictureNotSeen"]
         assert base64_of(SHOT) not in told(d.client.messages)
 

@@ -8,7 +8,7 @@ import asyncio
 import difflib
 import json
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -58,7 +58,10 @@ class Calls:
         tools: Mapping[str, AnyTool],
         approvals: Approvals,
         emit: Emit,
+        fitting: Callable[[str], Awaitable[str]],
     ) -> None:
+        self._fitting = fitting
+        """A result as the model gets it, when it is too big for its window."""
         self._turn_id = turn_id
         self._step = step
         self._tools = tools
@@ -115,7 +118,8 @@ class Calls:
             self._change(slot, "executing")
             if slot.effect != "read":
                 await self._emit.durable()  # the decision is on disk before the effect
-            self._succeeded(slot, await tool.run(params, context))
+            outcome = await tool.run(params, context)
+            self._succeeded(slot, outcome, await self._fitting(outcome.for_model or "(no output)"))
         except (ToolError, AmanuError) as error:
             self._finish(slot, "failed", _failed(slot.call, str(error)), error=str(error))
         except asyncio.CancelledError:
@@ -190,9 +194,8 @@ class Calls:
         text = own or _rejection(decision)
         self._finish(slot, "rejected", _failed(slot.call, text), error=decision.reason)
 
-    def _succeeded(self, slot: Slot, outcome: Outcome) -> None:
+    def _succeeded(self, slot: Slot, outcome: Outcome, text: str) -> None:
         call = slot.call
-        text = outcome.for_model or "(no output)"
         result = Result(call_id=call.call_id, tool=call.tool, text=text, is_error=outcome.is_error)
         slot.item = slot.item.model_copy(update={"output": outcome.for_person, "blob": outcome.blob})
         state = "rejected" if outcome.refused else "failed" if outcome.is_error else "succeeded"

@@ -11,7 +11,7 @@ def system_prompt(family: str, roots: Sequence[str], *, trusted: bool) -> str:
 
     `family` names a file in `prompts/` ("claude", "gemini-3", …); one without a file adds nothing.
     """
-    parts = [_part("core"), _part(family), _surroundings(roots, trusted)]
+    parts = [part("core"), part(family), _surroundings(roots, trusted)]
     return "\n\n".join(part for part in parts if part)
 
 
@@ -25,6 +25,6 @@ def _surroundings(roots: Sequence[str], trusted: bool) -> str:
 
 
 @cache
-def _part(name: str) -> str:
+def part(name: str) -> str:
     file = importlib.resources.files("amanu.agent") / "prompts" / f"{name}.md"
     return file.read_text(encoding="utf-8").strip() if file.is_file() else ""

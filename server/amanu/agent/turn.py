@@ -8,9 +8,11 @@ from dataclasses import dataclass, field
 from amanu.agent import ask, checks, spending
 from amanu.agent.approval import Approvals
 from amanu.agent.calls import AnyTool, Calls
+from amanu.agent.context import LONGEST_SUMMARY, PIECE, Context, Step
 from amanu.agent.emit import Emit
+from amanu.agent.gauge import head
 from amanu.agent.reply import Reply
-from amanu.conversation import Assistant, Conversation, Results, User
+from amanu.conversation import Assistant, Conversation, Results, Told, User
 from amanu.models.base import (
     AuthFailed,
     ContextTooLong,
@@ -27,6 +29,7 @@ from amanu.models.base import (
     ToolSpec,
     Unreachable,
 )
+from amanu.models.families import family
 from amanu.models.retry import Retrying, Withdrawn, stream_with_retry
 from amanu_protocol.errors import ErrorKind
 from amanu_protocol.events import EndReason, ItemCompleted, RetryChanged, StepEnded, UsageChanged
@@ -37,8 +40,13 @@ CUT_CALL = (
     "Do the work in smaller pieces, one smaller call at a time."
 )
 GO_ON = "Your reply was cut at the output limit. Go on exactly where it stopped, without repeating anything."
+MAX_OVERFLOWS = 3
+"""Requests in a row that the service finds too long, each after more room was made."""
 MAX_CONTINUATIONS = 3
 """Replies cut at the output limit that are continued in a row."""
+
+
+NO_ROOM = "Nothing is left that could make room; begin a new session, or say less at once."
 
 
 @dataclass(frozen=True)
@@ -71,11 +79,14 @@ class Turn:
     tools: Mapping[str, AnyTool]
     specs: Sequence[ToolSpec]
     conversation: Conversation
+    context: Context
     approvals: Approvals
     emit: Emit
     take_notes: Callable[[], Sequence[User]]
     """What the person said or decided meanwhile, for the model; each note is handed over once."""
     usage: Usage
+    memory: str = ""
+    """Of `system`, project memory."""
     utility: tuple[Model, ModelInfo] | None = None
     """For questions aside; None: the turn's own model."""
     effort: Effort = "medium"
@@ -96,11 +107,38 @@ class Turn:
         self.emit(UsageChanged(usage=self.usage))
         return answer
 
+    def use(self, model: Model, info: ModelInfo) -> None:
+        """Ask that model from here on."""
+        self.model, self.info = model, info
+        most = min(info.max_output, family(info.model_id).max_output)
+        self.context.use(info, head(self.system, self.memory, self.specs), most)
+
+    def at(self, step: int, *, in_turn: bool = True) -> Step:
+        """For what makes room before that step."""
+        _, info = self.utility or (self.model, self.info)
+        most = min(LONGEST_SUMMARY, info.max_output)
+        return Step(
+            turn_id=self.turn_id,
+            step=step,
+            emit=self.emit,
+            tell=lambda text, shown: _tell(self, step, text, shown),
+            ask=lambda system, question: self.aside(system, question, max_output=most),
+            piece=int(info.context_window * PIECE),
+            in_turn=in_turn,
+        )
+
+    def show_use(self) -> None:
+        """Tell how full the window is."""
+        self.usage = self.usage.model_copy(update={"context": self.context.shown()})
+        self.emit(UsageChanged(usage=self.usage))
+
 
 async def run_turn(turn: Turn) -> Ending:
     """Run steps until the model is done. Cancelling the task stops it anywhere and leaves a valid conversation.
     Raises nothing but CancelledError for what models, tools and people do; a ModelError becomes an ending."""
+    turn.use(turn.model, turn.info)
     continuations = 0
+    overflows = 0
     strikes = 0
     step = 0
     while True:
@@ -108,8 +146,17 @@ async def run_turn(turn: Turn) -> Ending:
         if ending is not None:
             return ending
         step += 1
+        if await turn.context.make_room(turn.at(step)):
+            turn.show_use()
         try:
             done = await _ask_model(turn, step)
+            overflows = 0
+        except ContextTooLong as error:
+            overflows += 1
+            if overflows > MAX_OVERFLOWS or not await turn.context.overflowed(turn.at(step)):
+                return Ending("failed", f"{error} {NO_ROOM}", can_continue=True, kind="contextTooLong")
+            turn.show_use()
+            continue
         except ModelError as error:
             return Ending("failed", str(error), can_continue=True, kind=_kind(error))
         except Repeating:
@@ -139,6 +186,14 @@ async def run_turn(turn: Turn) -> Ending:
             return Ending("completed")
 
 
+async def run_compaction(turn: Turn, focus: str) -> Ending:
+    """A turn that does nothing but make room, by hand. Raises nothing but CancelledError."""
+    turn.use(turn.model, turn.info)
+    if await turn.context.compact(turn.at(1, in_turn=False), focus):
+        turn.show_use()
+    return Ending("completed")
+
+
 def _kind(error: ModelError) -> ErrorKind:
     match error:
         case AuthFailed():
@@ -147,19 +202,18 @@ def _kind(error: ModelError) -> ErrorKind:
             return "modelUnavailable"
         case Overloaded() | RateLimited():
             return "overloaded"
-        case ContextTooLong():
-            return "contextTooLong"
         case _:
             return "providerError"
 
 
 def _tell(turn: Turn, step: int, text: str, shown: str) -> None:
     """Say something to the model in the daemon's name; the person sees a notice of it."""
-    turn.conversation.note(text)
+    note = Told(text=text)
+    turn.conversation.note(note)
     notice = Notice(
         item_id=f"{turn.turn_id}.{step}.told", turn_id=turn.turn_id, level="info", code="modelTold", text=shown
     )
-    turn.emit(ItemCompleted(item=notice), entry=Results(results=(), notes=(text,)))
+    turn.emit(ItemCompleted(item=notice), entry=Results(results=(), notes=(note,)))
 
 
 def _limit(turn: Turn, steps: int) -> Ending | None:
@@ -191,9 +245,10 @@ async def _ask_model(turn: Turn, step: int) -> Done:
     except BaseException:  # cancelled, failed, repeating, or a bug of ours: what was shown is closed
         _keep(turn, step, reply.cut())
         raise
+    turn.context.count(done.usage.input + done.usage.cache_read + done.usage.cache_write)
     turn.usage = spending.add(turn.usage, turn.info, done.usage)
-    turn.emit(UsageChanged(usage=turn.usage))
     _keep(turn, step, reply.finish(done))
+    turn.show_use()
     return done
 
 
@@ -239,6 +294,7 @@ async def _run_calls(turn: Turn, step: int, reply: Assistant) -> None:
         tools=turn.tools,
         approvals=turn.approvals,
         emit=turn.emit,
+        fitting=turn.context.fitting,
     )
     try:
         if reply.cut:

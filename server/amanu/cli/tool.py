@@ -134,7 +134,14 @@ async def run(use: Use, environ: Mapping[str, str]) -> dict[str, Any]:
             approvals.allow_in_session(Rule("allow", rule, "--allow"))
         emit.answering = approvals if use.yes else None
         tools = make_tools(
-            workspace, proposals, journal.put_blob, environ, settings.shell, settings.key_variables, headless=True
+            workspace,
+            proposals,
+            journal.put_blob,
+            journal.find_blob,
+            environ,
+            settings.shell,
+            settings.key_variables,
+            headless=True,
         )
         call = Call(call_id=mint(), tool=use.name, arguments=use.arguments)
         calls = Calls(
@@ -144,6 +151,7 @@ async def run(use: Use, environ: Mapping[str, str]) -> dict[str, Any]:
             tools={tool.name: tool for tool in tools},
             approvals=approvals,
             emit=emit,
+            fitting=_whole,
         )
         task = asyncio.create_task(calls.run())
         asyncio.get_running_loop().add_signal_handler(signal.SIGINT, task.cancel)
@@ -220,7 +228,8 @@ def _specs() -> list[dict[str, Any]]:
         raise AssertionError("no tool is used here")
 
     workspace = Workspace([Path("/")], Overlay(), ripgrep=None)
-    tools = make_tools(workspace, Proposals(workspace, lambda _: None, nothing), nothing, {}, Shell(), headless=True)
+    proposals = Proposals(workspace, lambda _: None, nothing)
+    tools = make_tools(workspace, proposals, nothing, nothing, {}, Shell(), headless=True)
     return [
         {"name": spec.name, "effect": tool.effect, "description": spec.description, "parameters": spec.parameters}
         for tool in tools
@@ -231,3 +240,8 @@ def _specs() -> list[dict[str, Any]]:
 def _misused(message: str) -> int:
     print(visible(message), file=sys.stderr)
     return exits.USAGE
+
+
+async def _whole(text: str) -> str:
+    """No model reads it: nothing is too long."""
+    return text

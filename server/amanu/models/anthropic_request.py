@@ -15,7 +15,7 @@ from weakref import WeakKeyDictionary
 
 import orjson
 
-from amanu.conversation import Assistant, Call, Conversation, Message, Native, Picture, Results, Text, User
+from amanu.conversation import Assistant, Call, Conversation, Message, Native, Note, Results, Text, User
 from amanu.models.base import Request
 from amanu.models.families import Family, family
 from amanu.models.pictures import Shown, laid_out
@@ -178,7 +178,7 @@ class _History:
             for result in message.results
         ]
 
-    def _said(self, said: Sequence[str | Picture], conversation: Conversation) -> list[dict[str, Any]]:
+    def _said(self, said: Sequence[Note], conversation: Conversation) -> list[dict[str, Any]]:
         return _said(laid_out(said, conversation, self._info))
 
     def _native(self, native: Native, before: bytes) -> tuple[list[dict[str, Any]], dict[str, str]]:

@@ -4,7 +4,7 @@ vendors advise (Anthropic docs "Vision": images before text, each introduced; Go
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from amanu.conversation import Conversation, Picture
+from amanu.conversation import Conversation, Note, Told
 from amanu.models.families import family
 from amanu_protocol.items import ModelInfo
 
@@ -17,12 +17,12 @@ class Shown(NamedTuple):
     """Base64."""
 
 
-def laid_out(said: Iterable[str | Picture], conversation: Conversation, model: ModelInfo) -> list[str | Shown]:
+def laid_out(said: Iterable[Note], conversation: Conversation, model: ModelInfo) -> list[str | Shown]:
     """Texts and pictures in the order to send. For a picture this model cannot be sent there is a text that says so."""
     parts: list[str | Shown] = []
     for part in said:
-        if isinstance(part, str):
-            parts.append(part)
+        if isinstance(part, str | Told):
+            parts.append(part if isinstance(part, str) else part.text)
             continue
         opening = f'<image name="{part.name}">'
         data = conversation.pictures.get(part.blob_id)

@@ -93,6 +93,7 @@ class Registry:
         self._base_urls = settings.base_urls
         self._seeing = frozenset(settings.vision)
         self._local = LocalServers(consent)
+        self._windows = settings.context.windows
         self._vendors = {vendor.name: vendor for vendor in VENDORS}
         for name, endpoint in settings.endpoints.items():
             self._vendors[name] = Vendor(
@@ -135,7 +136,7 @@ class Registry:
         for info in MODELS:
             vendor = self._vendors[info.model_id.partition(":")[0]]
             missing = None if self._auth.key(vendor.name, environment) else self._how_to_key(vendor.name)
-            models.append(info.model_copy(update={"available": missing is None, "unavailable": missing}))
+            models.append(self._sized(info).model_copy(update={"available": missing is None, "unavailable": missing}))
         asked = [vendor for vendor in self._vendors.values() if vendor.local or vendor.name not in _BUILT_IN]
         for found in await asyncio.gather(*(self._offered(vendor, environment) for vendor in asked)):
             models += found
@@ -185,7 +186,7 @@ class Registry:
         except ValueError as error:
             raise AmanuError("modelNotFound", f"There is no model 'scripted:{script}': {error}") from error
         kept = self._clients.setdefault(("scripted", script, None), model)
-        return kept, model.info.model_copy(update={"model_id": f"scripted:{script}"})
+        return kept, self._sized(model.info.model_copy(update={"model_id": f"scripted:{script}"}))
 
     def _base_url(self, vendor: Vendor, environment: Mapping[str, str]) -> str:
         if vendor.base_variable is not None and (moved := environment.get(vendor.base_variable, "").strip()):
@@ -193,8 +194,16 @@ class Registry:
         return self._base_urls.get(vendor.name, vendor.base_url).rstrip("/")
 
     def _known(self, model_id: str) -> ModelInfo:
-        info = known(model_id)
+        info = self._sized(known(model_id))
         return info.model_copy(update={"images": True}) if model_id in self._seeing else info
+
+    def _sized(self, info: ModelInfo) -> ModelInfo:
+        """With the window the user says it has. A reply may take a quarter of a small one."""
+        window = self._windows.get(info.model_id)
+        if window is None:
+            return info
+        most = min(info.max_output, window // 4)
+        return info.model_copy(update={"context_window": window, "max_output": most})
 
     def _how_to_key(self, vendor: str) -> str:
         variables = self._auth.variables(vendor)

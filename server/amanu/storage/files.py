@@ -58,6 +58,15 @@ def read_blob(folder: Path, blob_id: str) -> bytes:
     return data
 
 
+def find_blob(folder: Path, beginning: str) -> str:
+    """The id that begins so; what was given when it is not exactly one. Any text may be given: none is taken for a
+    path."""
+    if re.fullmatch(r"[0-9a-f]{8,64}", beginning) is None:
+        return beginning
+    found = [path.name for path in folder.glob(f"{beginning}*")]
+    return found[0] if len(found) == 1 else beginning
+
+
 def remove_unfinished(folder: Path) -> None:
     """Remove what a process that died while writing blobs left. Only for who holds the lease."""
     for path in folder.glob(f"{_UNFINISHED}*"):

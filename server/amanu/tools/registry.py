@@ -15,6 +15,7 @@ from amanu.tools.list_directory import ListDirectory
 from amanu.tools.list_symbols import ListSymbols
 from amanu.tools.read_file import ReadFile
 from amanu.tools.read_many_files import ReadManyFiles
+from amanu.tools.read_output import GetKept, ReadOutput
 from amanu.tools.run_shell_command import PutBlob, RunShellCommand
 from amanu.tools.write_file import WriteFile
 from amanu.workspace.proposals import Proposals
@@ -26,6 +27,7 @@ def make_tools(
     workspace: Workspace,
     proposals: Proposals,
     put_blob: PutBlob,
+    get_kept: GetKept,
     environment: Mapping[str, str],
     shell: Shell,
     key_variables: Collection[str] = (),
@@ -35,7 +37,8 @@ def make_tools(
     """The tools, always in this order: prompt caches depend on it.
 
     `environment` is the one commands start with (of the client, not of the daemon); `put_blob` keeps output that is too
-    long to show; `shell` are the user's limits for commands; `key_variables` hold keys that no command gets.
+    long to show, `get_kept` finds it again; `shell` are the user's limits for commands; `key_variables` hold keys that
+    no command gets.
     `headless`: no editor will ever be there, so nothing asks one; else those tools are always there, whoever is
     attached, for the list must not change."""
     limits = Limits(shell_inactivity=shell.inactivity_seconds, shell_total=shell.total_seconds)
@@ -53,6 +56,7 @@ def make_tools(
         Glob(workspace, search, limits),
         Grep(workspace, search, limits),
         *(asking if not headless else ()),
+        ReadOutput(get_kept, limits),
         EditFile(workspace, proposals),
         WriteFile(workspace, proposals),
         RunShellCommand(workspace, put_blob, environment, limits, key_variables),

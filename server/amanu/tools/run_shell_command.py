@@ -19,6 +19,7 @@ from amanu.tools.base import CallContext, Outcome, Params, Preview, Subject, Too
 from amanu.tools.limits import Limits
 from amanu.tools.output import Live, Output
 from amanu.tools.processes import end_all
+from amanu.tools.read_output import ID_LENGTH
 from amanu.tools.visible import visible
 from amanu.workspace.proposals import unbroken
 from amanu.workspace.workspace import Workspace
@@ -215,6 +216,8 @@ class RunShellCommand(Tool[RunShellCommandParams]):
         if cut:
             blob = await self._put_blob(output.kept)
         notes = [_exit(ended)]
+        if blob is not None and not output.binary:
+            notes.append(f'All of it: read_output(id="{blob.blob_id[:ID_LENGTH]}").')
         if ended.left and not ended.why:
             notes.append(f"{ended.left} processes it had left in the background were ended.")
         unsaved = await self._unsaved()

@@ -9,7 +9,7 @@ import pytest
 from amanu.agent import approval
 from amanu.agent.checks import REPEATED_STEP, REPEATED_TEXT, SAME_STEPS
 from amanu.agent.turn import CUT_CALL, GO_ON, run_turn
-from amanu.conversation import NOT_RUN, Results, User
+from amanu.conversation import NOT_RUN, Results, Told, User
 from amanu.models.base import AuthFailed, Delta, Request, StreamBroken, TextDelta
 from amanu.models.retry import Policy
 from amanu_protocol.events import ItemsWithdrawn
@@ -179,8 +179,8 @@ async def test_a_reply_cut_at_the_output_limit_is_continued_and_its_calls_are_no
     cut = says("half a sen", stop="outputLimit", cut=True)
     stage, reason = await play(cut, says("tence"))
     assert reason == "completed"
-    assert stage.model.requests[1][-1] == User(text=GO_ON)
-    assert stage.emitted.entries.count(Results(results=(), notes=(GO_ON,))) == 1
+    assert stage.model.requests[1][-1] == User(text=GO_ON, told=True)
+    assert stage.emitted.entries.count(Results(results=(), notes=(Told(text=GO_ON),))) == 1
     cut_call = says("", call("write", "w1"), stop="outputLimit", cut=True)
     stage, _ = await play(cut_call, says("ok"), mode="auto")
     assert stage.results() == [("w1", CUT_CALL)]
@@ -278,7 +278,7 @@ async def test_the_same_call_with_the_same_result_is_told_and_then_stopped() -> 
     assert reason == "loop"
     assert len(stage.model.requests) == SAME_STEPS + 1
     told = [message.notes for message in stage.conversation if isinstance(message, Results) and message.notes]
-    assert told == [(REPEATED_STEP,)]
+    assert told == [(Told(text=REPEATED_STEP),)]
 
 
 async def test_a_loop_that_is_left_after_being_told_is_no_loop() -> None:
@@ -291,7 +291,7 @@ async def test_one_sentence_over_and_over_is_cut_off_told_and_then_stopped() -> 
     chant = [TextDelta("I will look at it again. ") for _ in range(60)]
     stage, reason = await play(chant, says("Sorry. The file is empty."))
     assert reason == "completed"
-    assert stage.model.requests[1][-1] == User(text=REPEATED_TEXT)
+    assert stage.model.requests[1][-1] == User(text=REPEATED_TEXT, told=True)
     shown = "".join(getattr(item, "text", "") for item in stage.emitted.state.items if item.kind == "answer")
     assert shown.count("look at it again") == 10
     _, reason = await play(chant, chant)
