@@ -157,6 +157,8 @@ class Compacted(Part):
     """The person's words, oldest first."""
     files: dict[str, str] = {}
     """Path → what was done to it, the last one touched last."""
+    replies: int = 0
+    """Of models, in all that was ever replaced."""
 
 
 Message = User | Assistant | Results

@@ -32,6 +32,7 @@ async def ask(
         session_id=session_id,
         effort=effort,
         max_output=max_output,
+        aside=True,
     )
     try:
         async with asyncio.timeout(SECONDS), aclosing(stream_with_retry(model, request, POLICY)) as deltas:

@@ -49,6 +49,7 @@ class Record:
     """Path → "edited" or "read", the last touched last."""
     actions: list[str] = field(default_factory=list[str])
     """Calls and what came of them, a line each."""
+    replies: int = 0
 
 
 def split(conversation: Conversation, weights: Sequence[float], keep: float) -> int:
@@ -83,6 +84,7 @@ def record(messages: Sequence[Message], earlier: Compacted | None, writers: Coll
         found.files |= earlier.files
         found.actions += earlier.actions
         found.lines += earlier.actions
+        found.replies = earlier.replies
         messages = messages[1:]
     for at, message in enumerate(messages):
         match message:
@@ -103,6 +105,7 @@ def record(messages: Sequence[Message], earlier: Compacted | None, writers: Coll
 
 
 def _reply(found: Record, message: Assistant) -> None:
+    found.replies += 1
     text = "".join(part.text for part in message.parts if isinstance(part, Text)).strip()
     if text:
         found.lines.append(f"[programmer] {text}")
@@ -204,6 +207,7 @@ def composed(
         actions=actions,
         said=tuple(_ends(text, LONGEST_WORDS) for text in found.said),
         files=dict(files),
+        replies=found.replies,
     )
 
 

@@ -163,6 +163,11 @@ class Context:
             tier=self._tier(share),
         )
 
+    @property
+    def errors(self) -> Sequence[float]:
+        """How far off the sizes foretold of the last requests were, as shares of what the service counted."""
+        return self._gauge.errors
+
     async def fitting(self, text: str) -> str:
         """A result as the model gets it: head and tail when it is too big, and how to read the rest."""
         limit = min(MOST_OUTPUT, self.room * BIG_OUTPUT)

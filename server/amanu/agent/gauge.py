@@ -2,6 +2,7 @@
 since, calibrated on that count. Each message is weighed once."""
 
 import json
+from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -111,6 +112,8 @@ class Gauge:
         self._output = 0.0
         self._head = Head()
         self._ratio = 1.0
+        self.errors: deque[float] = deque(maxlen=1_000)
+        """How far off what was foretold of the last requests was: 0.02 is two per cent too much."""
         self._counted: tuple[int, float, float] | None = None
         """The last count of the service that still holds: of how many messages, tokens, our estimate of them."""
 
@@ -138,6 +141,7 @@ class Gauge:
         """The service counted `tokens` for what is known now; 0 says that it did not count."""
         estimated = self._estimated
         if tokens > 0 and estimated > 0:
+            self.errors.append(self.tokens / tokens - 1)
             self._ratio = min(max(tokens / estimated, RATIOS[0]), RATIOS[1])
             self._counted = (len(self._weighed), float(tokens), estimated)
 

@@ -47,6 +47,8 @@ class Request:
     effort: Effort = "medium"
     max_output: int | None = None
     """Tokens of the reply, thoughts included; None: what the model's family asks for. Never more than the model can."""
+    aside: bool = False
+    """A question beside the session's conversation: a summary, a judgement."""
 
 
 @dataclass(frozen=True, slots=True)

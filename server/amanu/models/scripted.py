@@ -21,6 +21,8 @@ from amanu.models.pictures import laid_out, texts
 from amanu_protocol.items import ModelInfo
 
 OVER = "(scripted model: the script ends here)"
+ASIDE = "## Goal\n(scripted model: it makes no summary of its own)\n\n## Next step\nGo on."
+"""Its answer to questions beside the conversation: what passes for a summary, and for no judgement."""
 
 
 class ScriptedCall(BaseModel):
@@ -99,6 +101,9 @@ class ScriptedModel:
         )
 
     async def stream(self, request: Request) -> AsyncIterator[Delta]:
+        if request.aside:
+            yield Done(Assistant(parts=(Text(text=ASIDE),)), TokenUsage(), "end")
+            return
         at = _replies(request.conversation)
         step = self._steps[at] if at < len(self._steps) else Step(text=OVER)
         heard = _heard(request)
@@ -128,7 +133,8 @@ class ScriptedModel:
 
 def _replies(conversation: Conversation) -> int:
     """How many replies the script has given: those no real model has left its mark on."""
-    return sum(isinstance(each, Assistant) and each.native is None for each in conversation)
+    earlier = conversation.compacted.replies if conversation.compacted is not None else 0
+    return earlier + sum(isinstance(each, Assistant) and each.native is None for each in conversation)
 
 
 def _heard(request: Request) -> str:
