@@ -123,8 +123,16 @@ class Waiting(Part):
     said: User
 
 
+class Memory(Part):
+    """Project memory in the system prompt from here on, kept as it was read: the prompt stays the same to the byte. No
+    message."""
+
+    role: Literal["memory"] = "memory"
+    text: str
+
+
 Message = User | Assistant | Results
-AnyEntry = User | Assistant | Result | Results | Waiting
+AnyEntry = User | Assistant | Result | Results | Waiting | Memory
 
 Entry = Annotated[AnyEntry, Field(union_mode="smart")]
 """The private part of a journal record, as far as the model's view is concerned. A single `Result` is what
@@ -145,6 +153,8 @@ class Conversation:
         self._messages: list[Message] = list(messages)
         self.generation = 0
         """Grows when earlier messages were rewritten: whatever was cached of them is void."""
+        self.memory = ""
+        """Project memory, as it is in the system prompt (`Memory`)."""
         self.pictures: dict[str, str] = {}
         """Blob id → base64, of the pictures in it that can be sent. Never part of a record."""
 
@@ -214,6 +224,8 @@ class Conversation:
             match entry:
                 case Waiting():
                     pass
+                case Memory(text=text):
+                    conversation.memory = text
                 case Result():
                     conversation._settle(entry)
                 case Results(notes=notes) if not entry.results:

@@ -14,12 +14,14 @@ from amanu import commands
 from amanu.agent import policy, spending
 from amanu.agent.approval import Approvals
 from amanu.agent.prompt import system_prompt
-from amanu.agent.turn import Ending, Turn
+from amanu.agent.turn import Ending, Turn, memory_notice
 from amanu.config import Settings
 from amanu.consent import Consent
 from amanu.editor_context import Told, describe
 from amanu.inbox import Inbox, Prompt
 from amanu.journal import Journal
+from amanu.memory import ProjectMemory
+from amanu.memory_files import MemoryFiles
 from amanu.mentions import Heard, with_attachments
 from amanu.models.families import family
 from amanu.models.pictures import unseen
@@ -82,6 +84,8 @@ class Services:
     consent: Consent
     commands: Path
     """The folder of the user's own commands."""
+    memory: Path
+    """The user's own memory file."""
     headless: bool = False
     """Nobody is there to ask: what would be asked is denied."""
     changed: Callable[["Session"], None] = lambda session: None
@@ -134,6 +138,8 @@ class Session:
         self._tools = {tool.name: tool for tool in tools}
         self._specs = [tool.spec() for tool in tools]
         self._told = Told()
+        memory_files = MemoryFiles(self._workspace, services.memory, self._approvals.allowed)
+        self._memory = ProjectMemory(memory_files, self._conversation, lambda: self.state.trusted)
         self._closing = restored.closing
 
     def _watch(self, event: Event) -> None:
@@ -371,14 +377,18 @@ class Session:
         message = heard.said
         seen = prompt.context and await describe(prompt.context, self._workspace, self._approvals.allowed)
         await self._pictures.load()
+        recalled = await self._memory.recall()
         self._must_be_writable()
         turn_id = _turn_id(prompt.prompt_id)
-        system = system_prompt(family(info.model_id).name, self.state.roots, trusted=self.state.trusted)
+        if recalled.system is not None:
+            self._conversation.memory = recalled.system.text
+        system = system_prompt(family(info.model_id).name, self.state.roots, self._conversation.memory)
         self._inbox.take_back(prompt.prompt_id)
         self._prompt_ids.add(prompt.prompt_id)
         if not self.state.title:
             self.emit(SessionChanged(title=_title(prompt.text)))
-        self.emit(TurnStarted(turn_id=turn_id, prompt_id=prompt.prompt_id, model_id=info.model_id))
+        started = TurnStarted(turn_id=turn_id, prompt_id=prompt.prompt_id, model_id=info.model_id)
+        self.emit(started, entry=recalled.system)
         said = UserMessage(
             item_id=prompt.prompt_id,
             turn_id=turn_id,
@@ -389,13 +399,15 @@ class Session:
         for unheard in self._inbox.take_notes():
             self._conversation.note(*unheard.parts)
         news = self._told.news(seen, self._conversation.generation) if seen else ""
-        if news:
-            message = message.model_copy(update={"text": f"{message.text}\n\n{news}"})
+        told = "\n\n".join(filter(None, [message.text, news, recalled.told and recalled.told.text]))
+        message = message.model_copy(update={"text": told})
         self.emit(ItemCompleted(item=said), entry=message)
         self._conversation.append(message)
         self._pictures.forget()
         self._info = info
         self._say_left_out(prompt.prompt_id, turn_id, heard)
+        if recalled.told is not None:
+            self.emit(ItemCompleted(item=memory_notice(prompt.prompt_id, turn_id, recalled.told)))
         self._approvals.start_turn()
         limits = self._services.settings.limits
         turn = Turn(
@@ -403,7 +415,9 @@ class Session:
             session_id=self.state.session_id,
             model=model,
             info=info,
-            system=system,
+            system=system.text,
+            memory=system.memory,
+            touched=self._memory.touched,
             tools=self._tools,
             specs=self._specs,
             conversation=self._conversation,

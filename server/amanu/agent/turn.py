@@ -1,7 +1,7 @@
 """The loop: ask the model → run its calls → feed the results back, until it is done or a limit is met."""
 
 import time
-from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field
 
@@ -9,6 +9,7 @@ from amanu.agent import ask, checks, spending
 from amanu.agent.approval import Approvals
 from amanu.agent.calls import AnyTool, Calls
 from amanu.agent.emit import Emit
+from amanu.agent.prompt import Remembered
 from amanu.agent.reply import Reply
 from amanu.conversation import Assistant, Conversation, Results, User
 from amanu.models.base import (
@@ -59,6 +60,10 @@ class Repeating(Exception):
     """The reply has begun to repeat itself and was cut off."""
 
 
+async def _nothing(paths: Collection[str]) -> None:
+    pass
+
+
 @dataclass
 class Turn:
     """All that one turn works with. The conversation already ends with what the person said."""
@@ -68,6 +73,7 @@ class Turn:
     model: Model
     info: ModelInfo
     system: str
+    """The whole system prompt."""
     tools: Mapping[str, AnyTool]
     specs: Sequence[ToolSpec]
     conversation: Conversation
@@ -76,6 +82,10 @@ class Turn:
     take_notes: Callable[[], Sequence[User]]
     """What the person said or decided meanwhile, for the model; each note is handed over once."""
     usage: Usage
+    memory: str = ""
+    """The part of `system` that is project memory."""
+    touched: Callable[[Collection[str]], Awaitable[Remembered | None]] = _nothing
+    """Asked after each step with calls, with the absolute paths they were about: the project memory of those."""
     utility: tuple[Model, ModelInfo] | None = None
     """For questions aside; None: the turn's own model."""
     effort: Effort = "medium"
@@ -247,7 +257,31 @@ async def _run_calls(turn: Turn, step: int, reply: Assistant) -> None:
             await calls.run()
     finally:  # whatever happened: one result per call, in order
         turn.conversation.append(Results(results=calls.results))
+    await _remember(turn, step, calls.touched)
     _hear(turn)
+
+
+async def _remember(turn: Turn, step: int, paths: Collection[str]) -> None:
+    """Tell the model the project memory of what was touched, and the person that it was."""
+    remembered = await turn.touched(paths)
+    if remembered is None:
+        return
+    entry = Results(results=(), notes=(remembered.text,)) if remembered.text else None
+    if entry is not None:
+        turn.conversation.note(remembered.text)
+    turn.emit(ItemCompleted(item=memory_notice(f"{turn.turn_id}.{step}", turn.turn_id, remembered)), entry=entry)
+
+
+def memory_notice(item_id: str, turn_id: str, remembered: Remembered) -> Notice:
+    """What the person sees of it."""
+    return Notice(
+        item_id=f"{item_id}.memory",
+        turn_id=turn_id,
+        level=remembered.level,
+        code="memoryLoaded",
+        text=remembered.shown,
+        detail=remembered.detail,
+    )
 
 
 def _hear(turn: Turn) -> bool:
