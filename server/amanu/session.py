@@ -14,7 +14,7 @@ from amanu import commands
 from amanu.agent import policy, spending
 from amanu.agent.approval import Approvals
 from amanu.agent.prompt import system_prompt
-from amanu.agent.turn import Ending, Turn, memory_notice
+from amanu.agent.turn import Ending, Turn
 from amanu.config import Settings
 from amanu.consent import Consent
 from amanu.editor_context import Told, describe
@@ -407,7 +407,7 @@ class Session:
         self._info = info
         self._say_left_out(prompt.prompt_id, turn_id, heard)
         if recalled.told is not None:
-            self.emit(ItemCompleted(item=memory_notice(prompt.prompt_id, turn_id, recalled.told)))
+            self.emit(ItemCompleted(item=recalled.told.notice(prompt.prompt_id, turn_id)))
         self._approvals.start_turn()
         limits = self._services.settings.limits
         turn = Turn(

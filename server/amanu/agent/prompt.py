@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Literal
 
+from amanu_protocol.items import Notice
+
 
 @dataclass(frozen=True)
 class Prompt:
@@ -31,6 +33,17 @@ class Remembered:
     """For the person: which files."""
     detail: str
     level: Literal["info", "warning"] = "info"
+
+    def notice(self, item_id: str, turn_id: str) -> Notice:
+        """What the person sees; `item_id` is of what brought it up."""
+        return Notice(
+            item_id=f"{item_id}.memory",
+            turn_id=turn_id,
+            level=self.level,
+            code="memoryLoaded",
+            text=self.shown,
+            detail=self.detail,
+        )
 
 
 def system_prompt(family: str, roots: Sequence[str], memory: str = "") -> Prompt:

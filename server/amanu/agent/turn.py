@@ -269,19 +269,7 @@ async def _remember(turn: Turn, step: int, paths: Collection[str]) -> None:
     entry = Results(results=(), notes=(remembered.text,)) if remembered.text else None
     if entry is not None:
         turn.conversation.note(remembered.text)
-    turn.emit(ItemCompleted(item=memory_notice(f"{turn.turn_id}.{step}", turn.turn_id, remembered)), entry=entry)
-
-
-def memory_notice(item_id: str, turn_id: str, remembered: Remembered) -> Notice:
-    """What the person sees of it."""
-    return Notice(
-        item_id=f"{item_id}.memory",
-        turn_id=turn_id,
-        level=remembered.level,
-        code="memoryLoaded",
-        text=remembered.shown,
-        detail=remembered.detail,
-    )
+    turn.emit(ItemCompleted(item=remembered.notice(f"{turn.turn_id}.{step}", turn.turn_id)), entry=entry)
 
 
 def _hear(turn: Turn) -> bool:
