@@ -54,8 +54,8 @@ class ProjectMemory:
         """Sentences on what was left out: each is said once."""
 
     async def recall(self) -> Recalled:
-        """All that the model must know with the person's next words. Changes nothing: the caller puts it where it
-        belongs."""
+        """What the model must know with the person's next words; the caller puts it where it belongs, unless nothing
+        can be said any more."""
         self._follow()
         trusted = self._trusted()
         below = self._known_folders(in_blocks(self._conversation.memory) | self._noted) if trusted else set[Path]()

@@ -1,8 +1,10 @@
 """Project memory in a session: what the model is sent of it, and when; what the person hears."""
 
+import asyncio
 import itertools
 import os
-from collections.abc import AsyncGenerator, Callable, Sequence
+import threading
+from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, cast
@@ -12,6 +14,7 @@ import pytest
 from amanu import memory as module
 from amanu.agent import approval
 from amanu.conversation import Results, User
+from amanu.memory_files import Found, MemoryFiles
 from amanu.memory_text import GONE
 from amanu.models.base import Request
 from amanu.models.scripted import ScriptedModel
@@ -332,6 +335,32 @@ async def test_notes_are_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         (shown,) = await say(d, "p1", trust=True)
         assert shown == "Project memory: sub/AGENTS.md (7 characters). tub/AGENTS.md was left out: there is too much."
         assert notices(d.session.state)[0].level == "warning"
+
+
+async def test_cancel_while_memory_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    reading, go_on = threading.Event(), threading.Event()
+    below = MemoryFiles.below
+
+    def slow(files: MemoryFiles, folders: Iterable[Path]) -> Found:
+        found = list(folders)
+        if found:  # as on a network disk that is gone
+            reading.set()
+            go_on.wait(10)
+        return below(files, found)
+
+    monkeypatch.setattr(MemoryFiles, "below", slow)
+    async with desk(tmp_path, READ_SUB, step("One.")) as d:
+        write(d.root, "sub/AGENTS.md", "In sub.\n")
+        write(d.root, "sub/a.py", "pass\n")
+        d.session.trust(True)
+        turn_id = await d.prompt("go", "p1")
+        assert await asyncio.to_thread(reading.wait, 10)
+        await d.session.cancel(turn_id or "")
+        await d.over("p1", "cancelled")
+        go_on.set()
+        assert notes(d.session) == []
+        conversation(d.session).check()
+        await say(d, "p2")
 
 
 # With a model that checks what came before ---------------------------------------------------------------
