@@ -161,8 +161,16 @@ class Compacted(Part):
     """Of models, in all that was ever replaced."""
 
 
+class Memory(Part):
+    """Project memory in the system prompt from here on, kept as it was read: the prompt stays the same to the byte. No
+    message."""
+
+    role: Literal["memory"] = "memory"
+    text: str
+
+
 Message = User | Assistant | Results
-AnyEntry = User | Assistant | Result | Results | Waiting | Masked | Compacted
+AnyEntry = User | Assistant | Result | Results | Waiting | Masked | Compacted | Memory
 
 Entry = Annotated[AnyEntry, Field(union_mode="smart")]
 """The private part of a journal record, as far as the model's view is concerned. A single `Result` is what
@@ -185,6 +193,8 @@ class Conversation:
         """Grows when earlier messages were left out: what the model heard in them it may know no more."""
         self.compacted: Compacted | None = None
         """The last compaction; its text is the first message."""
+        self.memory = ""
+        """Project memory, as it is in the system prompt (`Memory`)."""
         self.pictures: dict[str, str] = {}
         """Blob id → base64, of the pictures in it that can be sent. Never part of a record."""
 
@@ -282,6 +292,8 @@ class Conversation:
                 case Compacted():
                     conversation.close_calls()
                     conversation.compact(entry)
+                case Memory(text=text):
+                    conversation.memory = text
                 case Result():
                     conversation._settle(entry)
                 case Results(notes=notes) if not entry.results:

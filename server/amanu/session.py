@@ -21,6 +21,8 @@ from amanu.consent import Consent
 from amanu.editor_context import Told, describe
 from amanu.inbox import Inbox, Prompt
 from amanu.journal import MAX_BLOB, Journal
+from amanu.memory import ProjectMemory, Recalled
+from amanu.memory_files import MemoryFiles
 from amanu.mentions import Heard, with_attachments
 from amanu.models.base import Model
 from amanu.models.families import family
@@ -85,6 +87,8 @@ class Services:
     consent: Consent
     commands: Path
     """The folder of the user's own commands."""
+    memory: Path
+    """The user's own memory file."""
     headless: bool = False
     """Nobody is there to ask: what would be asked is denied."""
     changed: Callable[["Session"], None] = lambda session: None
@@ -140,6 +144,8 @@ class Session:
         writers = [tool.name for tool in tools if tool.effect == "write"]
         self._context = Context(self._conversation, services.settings.context, self._keep_output, writers)
         self._told = Told()
+        memory_files = MemoryFiles(self._workspace, services.memory, self._approvals.allowed)
+        self._memory = ProjectMemory(memory_files, self._conversation, lambda: self.state.trusted)
         self._closing = restored.closing
 
     def _watch(self, event: Event) -> None:
@@ -389,13 +395,17 @@ class Session:
         heard = await self._heard(prompt.text, prompt.attachments) if focus is None else None
         seen = prompt.context and await describe(prompt.context, self._workspace, self._approvals.allowed)
         await self._pictures.load()
+        recalled = await self._memory.recall() if focus is None else Recalled(None, None)
         self._must_be_writable()
         turn_id = _turn_id(prompt.prompt_id)
+        if recalled.system is not None:
+            self._conversation.memory = recalled.system.text
         self._inbox.take_back(prompt.prompt_id)
         self._prompt_ids.add(prompt.prompt_id)
         if not self.state.title and heard is not None:
             self.emit(SessionChanged(title=_title(prompt.text)))
-        self.emit(TurnStarted(turn_id=turn_id, prompt_id=prompt.prompt_id, model_id=info.model_id))
+        started = TurnStarted(turn_id=turn_id, prompt_id=prompt.prompt_id, model_id=info.model_id)
+        self.emit(started, entry=recalled.system)
         said = UserMessage(
             item_id=prompt.prompt_id,
             turn_id=turn_id,
@@ -407,7 +417,7 @@ class Session:
         if heard is None:
             self.emit(ItemCompleted(item=said))
         else:
-            self._say_to_model(said, heard, seen)
+            self._say_to_model(said, heard, seen, recalled)
         self._pictures.forget()
         self._approvals.start_turn()
         turn = self._turn(turn_id, model, info)
@@ -418,26 +428,33 @@ class Session:
         self._services.changed(self)
         return turn_id
 
-    def _say_to_model(self, said: UserMessage, heard: Heard, seen: Mapping[str, str] | None) -> None:
+    def _say_to_model(
+        self, said: UserMessage, heard: Heard, seen: Mapping[str, str] | None, recalled: Recalled
+    ) -> None:
         """The person's words become part of the conversation, after what it had not heard yet."""
         message = heard.said
         for unheard in self._inbox.take_notes():
             self._conversation.note(*unheard.parts)
         news = self._told.news(seen, self._conversation.generation) if seen else ""
-        if news:
-            message = message.model_copy(update={"text": f"{message.text}\n\n{news}"})
+        told = "\n\n".join(filter(None, [message.text, news, recalled.told and recalled.told.text]))
+        message = message.model_copy(update={"text": told})
         self.emit(ItemCompleted(item=said), entry=message)
         self._conversation.append(message)
         self._say_left_out(said.item_id, said.turn_id, heard)
+        if recalled.told is not None:
+            self.emit(ItemCompleted(item=recalled.told.notice(said.item_id, said.turn_id)))
 
     def _turn(self, turn_id: str, model: Model, info: ModelInfo) -> Turn:
+        system = system_prompt(family(info.model_id).name, self.state.roots, self._conversation.memory)
         limits = self._services.settings.limits
         return Turn(
             turn_id=turn_id,
             session_id=self.state.session_id,
             model=model,
             info=info,
-            system=system_prompt(family(info.model_id).name, self.state.roots, trusted=self.state.trusted),
+            system=system.text,
+            memory=system.memory,
+            touched=self._memory.touched,
             tools=self._tools,
             specs=self._specs,
             conversation=self._conversation,

@@ -58,6 +58,7 @@ class Sessions:
             self.overlay,
             self.consent,
             home.config / "commands",
+            home.config / "AGENTS.md",
             headless=headless,
             changed=self._session_changed,
         )

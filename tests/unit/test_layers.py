@@ -35,8 +35,9 @@ MAY_IMPORT: dict[str, str] = {
     # sessions
     "amanu.sessions": "session commands inbox stream restore journal index home config auth consent agent "
     "models.registry workspace",
-    "amanu.session": "commands running inbox stream restore journal config consent mentions pictures editor_context "
-    "conversation agent tools workspace models.base models.registry models.families models.pictures",
+    "amanu.session": "commands memory memory_files running inbox stream restore journal config consent mentions "
+    "pictures editor_context conversation agent tools workspace models.base models.registry models.families "
+    "models.pictures",
     "amanu.running": "agent",
     "amanu.inbox": "restore unheard pictures editor_context conversation agent.emit",
     "amanu.pictures": "journal conversation imagefile",
@@ -46,6 +47,9 @@ MAY_IMPORT: dict[str, str] = {
     "amanu.unheard": "",
     "amanu.mentions": "commands pictures imagefile conversation workspace tools.base",
     "amanu.editor_context": "workspace tools.base",
+    "amanu.memory": "memory_files memory_text conversation agent.prompt",
+    "amanu.memory_files": "memory_text workspace tools.base tools.visible",
+    "amanu.memory_text": "",
     "amanu.commands": "workspace tools.base",
     "amanu.consent": "config agent.policy storage.files storage.failure",
     # the loop: no editor, disk, process, socket or vendor

@@ -73,6 +73,12 @@ class Calls:
     def results(self) -> tuple[Result, ...]:
         return tuple(slot.result or _failed(slot.call, NOT_RUN) for slot in self._slots)
 
+    @property
+    def touched(self) -> frozenset[str]:
+        """Absolute paths of what was allowed, and so was read or written."""
+        previews = [slot.preview for slot in self._slots if slot.preview is not None and slot.allowed]
+        return frozenset[str]().union(*(preview.reads | preview.writes for preview in previews))
+
     async def run(self) -> None:
         """Bring every call to its end. On cancellation each unfinished call is answered as cancelled first."""
         tasks = [asyncio.create_task(self._bring_to_end(slot, self._slots[:at])) for at, slot in enumerate(self._slots)]

@@ -28,8 +28,8 @@ READ_FILES = 40
 LAST_ACTIONS = 30
 """Lines of the record when no model made a summary of it."""
 
-_EDITOR = re.compile(r"\n*<editor_context>.*?</editor_context>", re.DOTALL)
-"""Goes out of date; it is told anew after a compaction."""
+_AROUND = re.compile(r"\n*<(editor_context|project_memory)>\n.*?\n</\1>", re.DOTALL)
+"""What went with the person's words unasked; it is told anew after a compaction."""
 _GOAL = re.compile(r"^#+\s*goal", re.IGNORECASE | re.MULTILINE)
 _ASIDE = re.compile(r"<(think|thinking|scratchpad)>.*?</\1>", re.DOTALL | re.IGNORECASE)
 
@@ -89,7 +89,7 @@ def record(messages: Sequence[Message], earlier: Compacted | None, writers: Coll
     for at, message in enumerate(messages):
         match message:
             case User(told=False):
-                words = _EDITOR.sub("", message.text)
+                words = _AROUND.sub("", message.text)
                 found.said.append(words)
                 found.lines.append(f"[person] {words}")
             case User():

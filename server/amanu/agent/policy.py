@@ -72,8 +72,9 @@ PROGRAMS = (
     ),
     *("**/.exrc", "**/.nvimrc", "**/.nvim.lua", "**/.vimrc", "**/.dir-locals.el", "**/.helix/**"),
     *("**/.mcp.json", "**/.cursor/**", "**/.claude/**", "**/.gemini/**", "**/.ripgreprc", "**/.gitconfig"),
+    *("**/AGENTS.md", "**/CLAUDE.md", "**/GEMINI.md"),  # project memory: what one session writes, all later ones obey
 )
-"""Files that git, editors and other agents run, or are led by (facts/security.md §2, cases 5, 15, 18, 21)."""
+"""Files that git, editors and agents run, or are led by (facts/security.md §2, cases 5, 15, 18, 21)."""
 
 BUILT_IN: tuple[Rule, ...] = (
     *(

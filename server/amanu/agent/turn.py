@@ -1,7 +1,7 @@
 """The loop: ask the model → run its calls → feed the results back, until it is done or a limit is met."""
 
 import time
-from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field
 
@@ -11,6 +11,7 @@ from amanu.agent.calls import AnyTool, Calls
 from amanu.agent.context import LONGEST_SUMMARY, PIECE, Context, Step
 from amanu.agent.emit import Emit
 from amanu.agent.gauge import head
+from amanu.agent.prompt import Remembered
 from amanu.agent.reply import Reply
 from amanu.conversation import Assistant, Conversation, Results, Told, User
 from amanu.models.base import (
@@ -67,6 +68,10 @@ class Repeating(Exception):
     """The reply has begun to repeat itself and was cut off."""
 
 
+async def _nothing(paths: Collection[str]) -> None:
+    pass
+
+
 @dataclass
 class Turn:
     """All that one turn works with. The conversation already ends with what the person said."""
@@ -76,6 +81,7 @@ class Turn:
     model: Model
     info: ModelInfo
     system: str
+    """The whole system prompt."""
     tools: Mapping[str, AnyTool]
     specs: Sequence[ToolSpec]
     conversation: Conversation
@@ -86,7 +92,9 @@ class Turn:
     """What the person said or decided meanwhile, for the model; each note is handed over once."""
     usage: Usage
     memory: str = ""
-    """Of `system`, project memory."""
+    """The part of `system` that is project memory."""
+    touched: Callable[[Collection[str]], Awaitable[Remembered | None]] = _nothing
+    """Asked after each step with calls, with the absolute paths they were about: the project memory of those."""
     utility: tuple[Model, ModelInfo] | None = None
     """For questions aside; None: the turn's own model."""
     effort: Effort = "medium"
@@ -303,7 +311,20 @@ async def _run_calls(turn: Turn, step: int, reply: Assistant) -> None:
             await calls.run()
     finally:  # whatever happened: one result per call, in order
         turn.conversation.append(Results(results=calls.results))
+    await _remember(turn, step, calls.touched)
     _hear(turn)
+
+
+async def _remember(turn: Turn, step: int, paths: Collection[str]) -> None:
+    """Tell the model the project memory of what was touched, and the person that it was."""
+    remembered = await turn.touched(paths)
+    if remembered is None:
+        return
+    note = Told(text=remembered.text) if remembered.text else None
+    entry = Results(results=(), notes=(note,)) if note is not None else None
+    if note is not None:
+        turn.conversation.note(note)
+    turn.emit(ItemCompleted(item=remembered.notice(f"{turn.turn_id}.{step}", turn.turn_id)), entry=entry)
 
 
 def _hear(turn: Turn) -> bool:

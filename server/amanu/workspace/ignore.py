@@ -72,8 +72,8 @@ def walk(root: int, start: Sequence[str] = ()) -> Iterator[str]:
         os.close(folder)
 
 
-def ancestors_hide(root: int, path: str) -> bool:
-    """Whether a file is ignored, or in an ignored folder. Blocking."""
+def ancestors_hide(root: int, path: str, *, is_folder: bool = False) -> bool:
+    """Whether a file, or that folder, is ignored, or in an ignored folder. Blocking."""
     *folders, name = path.split("/")
     ignore, prefix, folder = Ignore().below(root, ""), "", os.dup(root)
     try:
@@ -84,7 +84,7 @@ def ancestors_hide(root: int, path: str) -> bool:
             os.close(folder)
             folder, prefix = below, f"{prefix}{each}/"
             ignore = ignore.below(folder, prefix)
-        return ignore.hides(name, False)
+        return (is_folder and name in NEVER) or ignore.hides(name, is_folder)
     except OSError:
         return False  # a folder that is only in the editor so far
     finally:

@@ -1,0 +1,115 @@
+"""The text of project memory: what of it is a mention of another file, and how it stands in the model's sight.
+
+    <memory path="AGENTS.md">        one file, as it is; in the system prompt
+    …
+    </memory>
+
+    <project_memory>                 what came or changed later; after the person's words, or after tool results
+    What is new …
+    <memory path="docs/AGENTS.md">
+    …
+    </memory>
+    </project_memory>
+
+What the model knows is read from there, so that it is known after a restart, and known to be lost after a summary.
+"""
+
+import re
+from collections.abc import Iterable, Iterator
+
+MAX_MENTIONS = 200
+"""Looked up in one file: each costs a look at the disk."""
+GONE = "(This file is no longer there, or no longer read. What it said holds no more.)"
+
+_MENTION = re.compile(r"""(?<![\w@./\\-])@(?:"([^"\n]+)"|([^\s@"'`<>|]+))""")
+_AFTER = ".,;:!?)]}*_"
+"""Belongs to the sentence around a mention, unless there is a file of that name."""
+_FENCE = re.compile(r"[ \t>]*(`{3,}|~{3,})")
+_PARAGRAPHS = re.compile(r"(\n[ \t]*\n)")
+_TICKS = re.compile(r"`+")
+_BLOCK = re.compile(r'<memory path="([^"\n]*)">\n(.*?)\n</memory>', re.DOTALL)
+_FRAME = re.compile(r"<(?=/memory>|/?project_memory>)")
+_OPEN, _CLOSE = "<project_memory>\n", "\n</project_memory>"
+
+
+def framed(text: str) -> str:
+    """The text such that it cannot end the frame it is put in; "" if it says nothing."""
+    return _FRAME.sub("&lt;", text.replace("\r\n", "\n").replace("\r", "\n")).strip("\n") if text.strip() else ""
+
+
+def blocks(files: Iterable[tuple[str, str]]) -> str:
+    """(path, framed text) of each, for the model."""
+    return "\n\n".join(f'<memory path="{path}">\n{text}\n</memory>' for path, text in files)
+
+
+def note(head: str, files: Iterable[tuple[str, str]]) -> str:
+    """What came or changed, for the model."""
+    return f"{_OPEN}{head}\n\n{blocks(files)}{_CLOSE}"
+
+
+def in_blocks(text: str) -> dict[str, str]:
+    """Path → text, of what `blocks` made."""
+    return dict(_BLOCK.findall(text))
+
+
+def in_note(text: str) -> dict[str, str]:
+    """Path → text, if a `note` stands in what was said to the model."""
+    start = text.rfind(_OPEN)
+    end = text.find(_CLOSE, start)
+    return in_blocks(text[start:end]) if 0 <= start < end else {}
+
+
+def mentions(text: str) -> list[tuple[str, ...]]:
+    """The paths mentioned outside code as `@path` or `@"path with blanks"`, each with how it may be meant: as it is
+    written, then without the punctuation after it."""
+    found: dict[tuple[str, ...], None] = {}
+    for quoted, plain in _MENTION.findall(_without_code(text)):
+        bare = plain.rstrip(_AFTER)
+        found[(quoted,) if quoted else (plain, bare) if bare not in ("", plain) else (plain,)] = None
+    return list(found)[:MAX_MENTIONS]
+
+
+def merely_mentions(text: str) -> bool:
+    """It says nothing of its own."""
+    return "@" in text and not _MENTION.sub("", _without_code(text)).strip(" \t\n-*")
+
+
+def _without_code(text: str) -> str:
+    """The text with code, in fences and between backticks, as blanks."""
+    parts = _PARAGRAPHS.split("".join(_without_fences(text)))
+    return "".join(_without_spans(part) for part in parts)
+
+
+def _without_fences(text: str) -> Iterator[str]:
+    fence = ""
+    for line in text.splitlines(keepends=True):
+        found = _FENCE.match(line)
+        if not fence:
+            if found is None:
+                yield line
+                continue
+            fence = found[1]
+        elif found is not None and found[1].startswith(fence) and not line[found.end() :].strip():
+            fence = ""
+        yield "\n.\n\n"
+
+
+def _without_spans(text: str) -> str:
+    """Of one paragraph. A run of backticks ends with the next of its length (CommonMark 6.1)."""
+    runs = [found.span() for found in _TICKS.finditer(text)]
+    partner: dict[int, int] = {}
+    following: dict[int, int] = {}
+    for at in reversed(range(len(runs))):
+        length = runs[at][1] - runs[at][0]
+        if length in following:
+            partner[at] = following[length]
+        following[length] = at
+    out: list[str] = []
+    at = done = 0
+    while at < len(runs):
+        if at in partner:
+            out += [text[done : runs[at][0]], "`"]
+            at = partner[at]
+            done = runs[at][1]
+        at += 1
+    return "".join([*out, text[done:]])
