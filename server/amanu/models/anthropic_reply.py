@@ -173,7 +173,7 @@ class Reply:
         stop = _STOPS.get(self._stop) or ("calls" if ids else "end")
         if stop == "end" and ids:
             stop = "calls"
-        while stop != "paused" and content and content[-1]["type"] in THINKING:
+        while stop == "outputLimit" and content and content[-1]["type"] in THINKING:
             content.pop()  # cut while it thought again: a message must not end with that
         message = Assistant(
             parts=tuple(parts),
