@@ -171,7 +171,8 @@ class OpenAI(Service):
             signature = call.get("extra_content", {}).get("google", {}).get("thought_signature")
             need(signature, "Function call is missing a thought_signature in functionCall parts.")
             issued = self._signed.get(call["id"])
-            need(signature in (issued, "skip_thought_signature_validator"), "Corrupted thought signature.")
+            known = (*self._signed.values(), "skip_thought_signature_validator")
+            need(signature in known, "Corrupted thought signature.")
             if issued and signature != issued:
                 self.lint.append(f"messages[{at}]: the validator skipped although a real signature was issued")
         return call["id"]
