@@ -39,6 +39,7 @@ _ANNOUNCED = re.compile(
     rf"|{_OPENING}{_I} (?!{_AT_REST})\w+[^.!]*:",
     re.IGNORECASE,
 )
+_RESTING = re.compile(rf"{_OPENING}(?:now,? )?{_I} (?:now )?{_AT_REST}.*", re.IGNORECASE)
 _CONDITIONAL = re.compile(
     r"\b(?:if|unless|once|whenever|when|until|after|as soon as) you\b|\byou (?:can|could|may)\b", re.I
 )
@@ -68,6 +69,8 @@ def by_rule(text: str) -> Speaker | None:
         return "person"
     last = _SENTENCE.split(plain.strip("*_ "))[-1].strip("*_ ")
     if _HANDED_OVER.search(plain) or _CONDITIONAL.search(last):
+        return "person"
+    if _RESTING.fullmatch(last):
         return "person"
     if _ANNOUNCED.fullmatch(last):
         return "model"
