@@ -16,6 +16,8 @@ SECONDS = 15.0
 """For the judgement; the person waits for it."""
 LONGEST_ANNOUNCEMENT = 400
 """Characters of a last paragraph that may be the announcement of what comes next, in any language."""
+SHORTEST_ANNOUNCEMENT = 3
+"""Words of a last sentence that may be one: "Understood." and "Thank you!" are none."""
 SHOWN = 2_000
 """Characters of the reply's end that the judge sees."""
 MAX_OUTPUT = 2_048
@@ -76,8 +78,11 @@ def by_rule(text: str) -> Speaker | None:
         return "model"
     if len(paragraph) > LONGEST_ANNOUNCEMENT:
         return "person"
-    if last.isascii() and _ENGLISH.search(last) and not _FIRST_PERSON.search(last) and last.endswith((".", "!")):
-        return "person"  # a statement about something else than itself
+    if last.isascii() and last.endswith((".", "!")):
+        if len(last.split()) < SHORTEST_ANNOUNCEMENT:
+            return "person"
+        if _ENGLISH.search(last) and not _FIRST_PERSON.search(last):
+            return "person"  # a statement about something else than itself
     return None
 
 

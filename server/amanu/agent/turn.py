@@ -277,28 +277,32 @@ async def _show(turn: Turn, step: int, reply: Reply, stream: AsyncGenerator[Delt
     nudged: set[Oddity] = set()
     """The conversation keeps what was said: once is enough."""
     watch = checks.Repetition()
-    async with aclosing(stream) as deltas:
-        async for delta in deltas:
-            if waiting:
-                waiting = False
-                turn.emit(RetryChanged(retry=None))
-            match delta:
-                case Done():
-                    return delta
-                case Withdrawn(reason=reason):
-                    reply.withdraw(reason)
-                    watch = checks.Repetition()
-                case Retrying():
-                    waiting = True
-                    at = int((time.time() + delta.delay_s) * 1000)
-                    turn.emit(RetryChanged(retry=Retry(attempt=delta.attempt, reason=delta.reason, at=at)))
-                    if delta.breakage and REMEDIES[delta.breakage].way == "nudge" and delta.breakage not in nudged:
-                        nudged.add(delta.breakage)
-                        _remind(turn, step, delta.breakage)
-                case _:
-                    reply.take(delta)
-                    if isinstance(delta, TextDelta | ThoughtDelta) and watch.feed(delta.text):
-                        raise Repeating
+    try:
+        async with aclosing(stream) as deltas:
+            async for delta in deltas:
+                if waiting:
+                    waiting = False
+                    turn.emit(RetryChanged(retry=None))
+                match delta:
+                    case Done():
+                        return delta
+                    case Withdrawn(reason=reason):
+                        reply.withdraw(reason)
+                        watch = checks.Repetition()
+                    case Retrying():
+                        waiting = True
+                        at = int((time.time() + delta.delay_s) * 1000)
+                        turn.emit(RetryChanged(retry=Retry(attempt=delta.attempt, reason=delta.reason, at=at)))
+                        if delta.breakage and REMEDIES[delta.breakage].way == "nudge" and delta.breakage not in nudged:
+                            nudged.add(delta.breakage)
+                            _remind(turn, step, delta.breakage)
+                    case _:
+                        reply.take(delta)
+                        if isinstance(delta, TextDelta | ThoughtDelta) and watch.feed(delta.text):
+                            raise Repeating
+    finally:  # cancelled or failed while it waited
+        if waiting:
+            turn.emit(RetryChanged(retry=None))
     raise AssertionError("a model's stream ended without Done or an error")
 
 

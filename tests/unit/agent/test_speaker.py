@@ -28,6 +28,8 @@ RULED: list[tuple[str, Any]] = [
     ("Should I delete it? I will now wait.", "person"),
     # answers
     ("Done.", "person"),
+    ("Understood.", "person"),
+    ("Alles erledigt!", "person"),
     ("All tests pass.", "person"),
     ("The file has 3 lines.", "person"),
     ("I changed two files:\n\n- `a.py`\n- `b.py`", "person"),
