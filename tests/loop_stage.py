@@ -11,9 +11,10 @@ from amanu.agent.approval import Approvals
 from amanu.agent.context import Context
 from amanu.agent.turn import Turn
 from amanu.config import Context as ContextSettings
-from amanu.conversation import Assistant, Call, Conversation, Entry, Text, Thinking, User
+from amanu.conversation import Assistant, Call, Conversation, Entry, Results, Text, Thinking, User
 from amanu.models.base import CallStarted, Delta, Done, ModelError, Request, TextDelta, ThoughtDelta, TokenUsage
 from amanu.tools.base import CallContext, Outcome, Params, Preview, Subject, Tool, ToolError
+from amanu.tools.finish_task import FinishTask
 from amanu_protocol.events import ApprovalRequested, Event, ItemDelta
 from amanu_protocol.items import Mode, ModelInfo
 from amanu_protocol.requests import ApprovalResolveParams
@@ -139,11 +140,14 @@ class PlayedModel:
     def __init__(self, replies: Iterable[Reply]) -> None:
         self.replies = list(replies)
         self.requests: list[list[Any]] = []
+        self.budgets: list[tuple[int | None, str]] = []
+        """`max_output` and `effort` of each request."""
         self.block: asyncio.Event | None = None
 
     async def stream(self, request: Request) -> AsyncIterator[Delta]:
         request.conversation.check()
         self.requests.append(list(request.conversation))
+        self.budgets.append((request.max_output, request.effort))
         reply = self.replies.pop(0)
         if isinstance(reply, ModelError):
             raise reply
@@ -192,6 +196,8 @@ class Stage:
     prompt: str = "do it"
     notes: list[list[str]] = field(default_factory=list[list[str]])
     max_steps: int = 20
+    info: ModelInfo = INFO
+    finishing: str | None = None
     tiers: ContextSettings = ContextSettings()  # noqa: RUF009  (frozen)
     kept: dict[str, str] = field(default_factory=dict[str, str])
     """What `read_output` would find."""
@@ -210,12 +216,14 @@ class Stage:
             self.emitted, lambda: self.mode, lambda: (), lambda scope, rule: None, headless=self.headless
         )
         self.emitted.watch = self._answer
-        tools = [kind(self.recorder) for kind in (Read, Write, Run, Crash)]
+        tools: list[Tool[Any]] = [kind(self.recorder) for kind in (Read, Write, Run, Crash)]
+        if self.finishing is not None:
+            tools.append(FinishTask())
         self.turn = Turn(
             turn_id="t",
             session_id="s",
             model=self.model,
-            info=INFO,
+            info=self.info,
             system="",
             tools={tool.name: tool for tool in tools},
             specs=[tool.spec() for tool in tools],
@@ -226,6 +234,7 @@ class Stage:
             take_notes=lambda: [User(text=text) for text in self.notes.pop(0)] if self.notes else [],
             usage=spending.NOTHING,
             max_steps=self.max_steps,
+            finishing=self.finishing,
         )
 
     def _answer(self, event: Event) -> None:
@@ -245,6 +254,15 @@ class Stage:
     def states(self) -> dict[str, str]:
         """Call id → final state."""
         return {item.item_id: item.state for item in self.emitted.state.items if item.kind == "toolCall"}
+
+    def told(self) -> list[str]:
+        """What the model was told in the daemon's name, as it is on record."""
+        notes = [entry.notes for entry in self.emitted.entries if isinstance(entry, Results) and not entry.results]
+        return [str(note) for each in notes for note in each]
+
+    def shown(self, kind: str) -> list[str]:
+        """The texts of the visible items of that kind, in order."""
+        return [getattr(item, "text", "") for item in self.emitted.state.items if item.kind == kind]
 
     def results(self) -> list[tuple[str, str]]:
         """(call id, text) of the last results in the conversation."""

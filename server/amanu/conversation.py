@@ -80,6 +80,9 @@ class Told(Part):
     kind: Literal["told"] = "told"
     text: str
 
+    def __str__(self) -> str:
+        return self.text
+
 
 Note = str | Picture | Told
 """What the model hears beside results: the person's words, their pictures, the daemon's own words."""

@@ -31,6 +31,7 @@ from amanu.pictures import NoRoom, Pictures
 from amanu.restore import Restored
 from amanu.running import Running
 from amanu.stream import Client, EventStream
+from amanu.tools.finish_task import FinishTask
 from amanu.tools.read_output import ID_LENGTH
 from amanu.tools.registry import make_tools
 from amanu.workspace.overlay import Overlay
@@ -91,6 +92,8 @@ class Services:
     """The user's own memory file."""
     headless: bool = False
     """Nobody is there to ask: what would be asked is denied."""
+    until_done: bool = False
+    """A turn ends when the model says with `finish_task` that the task is done, not when it stops."""
     changed: Callable[["Session"], None] = lambda session: None
     """Called when what a list of sessions shows has changed."""
 
@@ -138,6 +141,7 @@ class Session:
             services.settings.shell,
             services.settings.key_variables,
             headless=services.headless,
+            until_done=services.until_done,
         )
         self._tools = {tool.name: tool for tool in tools}
         self._specs = [tool.spec() for tool in tools]
@@ -469,6 +473,7 @@ class Session:
             max_cost_usd=limits.cost_usd,
             cost_before=self._usage.cost_usd or 0.0,
             waited_before=self._approvals.waited,
+            finishing=FinishTask.name if self._services.until_done else None,
         )
 
     async def _keep_output(self, text: str) -> str:

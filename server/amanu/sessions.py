@@ -44,9 +44,10 @@ class Sessions:
     """One per process. Opens sessions on demand and keeps them until they are closed.
 
     `headless`: nobody is there to ask; what would be asked is denied, naming the rule that would allow it.
+    `until_done`: a turn ends when the model says that the task is done, not when it stops.
     """
 
-    def __init__(self, home: Home, settings: Settings, *, headless: bool = False) -> None:
+    def __init__(self, home: Home, settings: Settings, *, headless: bool = False, until_done: bool = False) -> None:
         self.overlay = Overlay()
         self.auth = Auth(home.config / "auth.json")
         self.registry = Registry(settings, self.auth, home.state / "local-models.json")
@@ -60,6 +61,7 @@ class Sessions:
             home.config / "commands",
             home.config / "AGENTS.md",
             headless=headless,
+            until_done=until_done,
             changed=self._session_changed,
         )
         self._open: dict[str, Session] = {}

@@ -88,3 +88,31 @@ async def test_the_main_job(
     assert len(service.requests) == 4
     for request in service.requests:  # tools in every request
         assert "run_shell_command" in request.body.decode()
+
+
+WORDS = {"anthropic": "Not this.", "gemini": "SAFETY", "openai": "content_filter"}
+
+
+@pytest.mark.parametrize(("make", "model", "variables"), VENDORS[::2], ids=[model for _, model, _ in VENDORS[::2]])
+async def test_a_refusal_is_told_in_the_words_of_the_service(
+    make: Callable[[Script], Service], model: str, variables: dict[str, str], tmp_path: Path
+) -> None:
+    service = make([Say(text="I begin, but", stop="refused")])
+    url = await service.start()
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-P", "-m", "amanu", "run", "Do it.", "--model", model, "--output-format", "stream-json"),
+        env={**os.environ, **{name: value.format(url=url) for name, value in variables.items()}},
+        cwd=tmp_path,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+        stdin=asyncio.subprocess.DEVNULL,
+    )
+    out, err = await process.communicate()
+    await service.stop()
+    lines: list[dict[str, Any]] = [json.loads(line) for line in out.splitlines()]
+    assert (process.returncode, lines[-1]["reason"], lines[-1]["result"]) == (1, "refused", "I begin, but")
+    items = [line["event"]["item"] for line in lines if line.get("event", {}).get("kind") == "itemCompleted"]
+    (notice,) = [item for item in items if item["kind"] == "notice"]
+    assert (notice["level"], notice["code"]) == ("warning", "refused")
+    assert WORDS[model.partition(":")[0]] in notice["text"] == lines[-1]["message"]
+    assert notice["text"] in err.decode()

@@ -39,6 +39,8 @@ class OpenAI(Service):
         self._gemini = gemini
         self._signed: dict[str, str] = {}
         """Call id → the signature it was issued with."""
+        self._issued: set[str] = set()
+        """All signatures, also of calls whose id was used again."""
         self._made = 0
 
     # what it refuses ---------------------------------------------------------------------------------
@@ -171,7 +173,7 @@ class OpenAI(Service):
             signature = call.get("extra_content", {}).get("google", {}).get("thought_signature")
             need(signature, "Function call is missing a thought_signature in functionCall parts.")
             issued = self._signed.get(call["id"])
-            need(signature in (issued, "skip_thought_signature_validator"), "Corrupted thought signature.")
+            need(signature in {*self._issued, "skip_thought_signature_validator"}, "Corrupted thought signature.")
             if issued and signature != issued:
                 self.lint.append(f"messages[{at}]: the validator skipped although a real signature was issued")
         return call["id"]
@@ -220,8 +222,10 @@ class OpenAI(Service):
             "function": {"name": tool, "arguments": written},
         }
         if self._gemini and number == 0:
-            self._signed[call["id"]] = f"c2lnbmF0dXJl+/{self._made}="
-            call["extra_content"] = {"google": {"thought_signature": self._signed[call["id"]]}}
+            signature = f"c2lnbmF0dXJl+/{self._made}="
+            self._signed.setdefault(call["id"], signature)
+            self._issued.add(signature)
+            call["extra_content"] = {"google": {"thought_signature": signature}}
         return call
 
     def _chunk(self, delta: dict[str, Any], finish: str | None = None) -> bytes:

@@ -10,10 +10,12 @@ import pytest
 
 from amanu.conversation import Assistant, Call, Conversation, Native, Result, Results, Text, Thinking, User
 from amanu.models.base import (
+    EFFORTS,
     AuthFailed,
     CallDelta,
     CallStarted,
     ContextTooLong,
+    Effort,
     ModelError,
     Overloaded,
     RateLimited,
@@ -100,6 +102,13 @@ async def test_thought_tokens_are_told_apart(vendor: Vendor) -> None:
     async with running(vendor, script) as (_, model):
         done = await answer(model, request(vendor))
     assert (done.usage.output, done.usage.thoughts) == (12, 400)
+
+
+@over_vendors()
+@pytest.mark.parametrize("effort", EFFORTS)
+async def test_every_effort_is_accepted(vendor: Vendor, effort: Effort) -> None:
+    async with running(vendor, [Say(text="Hi.")]) as (_, model):
+        await answer(model, request(vendor, effort=effort, max_output=2_048))
 
 
 # Calls and results -------------------------------------------------------------------------------------

@@ -271,8 +271,6 @@ async def test_a_server_that_never_ends_the_stream_costs_little() -> None:
 BROKEN: dict[str, tuple[Step, type[ModelError]]] = {
     "neither finish nor [DONE]": (Raw(sent(HI, done=False)), StreamBroken),
     "nothing at all": (Raw([]), StreamBroken),
-    "nothing but [DONE]": (Raw(sent()), StreamBroken),
-    "only a thought": (Raw(sent(delta(reasoning="Hm."), STOP)), StreamBroken),
     "finish says error": (Raw(sent(HI, delta("error"))), StreamBroken),
     "not JSON": (Raw(sent(b"data: {oops\n\n")), StreamBroken),
     "no object": (Raw(sent([1, 2])), StreamBroken),

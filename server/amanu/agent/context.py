@@ -177,6 +177,11 @@ class Context:
         """Compact before the next step, however full it is."""
         self._asked = focus
 
+    def filled(self) -> None:
+        """The reply filled the window: there is less room than we thought, and none is left."""
+        self._learnt = int(min(self.tokens, self.room) * LEARNT)
+        self._asked = self._asked or ""
+
     async def make_room(self, step: Step) -> bool:
         """Before a request: mask and compact as the tiers say. True when the conversation was rewritten."""
         focus, self._asked = self._asked, None

@@ -2,10 +2,11 @@
 
 import itertools
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from amanu.agent.calls import AnyTool, call_item
 from amanu.agent.emit import Emit
+from amanu.agent.headings import Sections
 from amanu.conversation import Assistant, Text
 from amanu.models.base import CallDelta, CallStarted, Done, TextDelta, ThoughtDelta
 from amanu_protocol.events import ItemCompleted, ItemStarted, ItemsWithdrawn
@@ -22,6 +23,7 @@ class Reply:
         self._tools = tools
         self._emit = emit
         self._open: Thought | Answer | None = None
+        self._sections = Sections()
         self._text: list[str] = []
         self._shown: list[str] = []
         self._answer: list[str] = []
@@ -31,9 +33,11 @@ class Reply:
         match delta:
             case TextDelta(text=text):
                 self._answer.append(text)
+                if text.strip():
+                    self._think(self._sections.end())
                 self._write(Answer, text)
             case ThoughtDelta(text=text):
-                self._write(Thought, text)
+                self._think(self._sections.feed(text))
             case CallStarted(call_id=call_id, tool=name):
                 self._close()
                 self._shown.append(call_id)
@@ -46,6 +50,7 @@ class Reply:
         if self._shown:
             self._emit(ItemsWithdrawn(item_ids=self._shown, reason=reason))
         self._open = None
+        self._sections = Sections()
         self._shown = []
         self._text = []
         self._answer = []
@@ -55,20 +60,27 @@ class Reply:
         self._close()
         return done.message
 
-    def cut(self) -> Assistant | None:
-        """The reply was cancelled: what the person saw of its text stays, started calls do not."""
+    def cut(self, reason: str) -> Assistant | None:
+        """The reply was cancelled or broke off for good: what the person saw of its text stays, started calls do
+        not."""
         self._close()
         calls = [item_id for item_id in self._shown if not item_id.startswith(f"{self._turn_id}.")]
         if calls:
-            self._emit(ItemsWithdrawn(item_ids=calls, reason="The turn was cancelled."))
+            self._emit(ItemsWithdrawn(item_ids=calls, reason=reason))
         text = "".join(self._answer)
         return Assistant(parts=(Text(text=text),), cut=True) if text.strip() else None
+
+    def _think(self, pieces: Iterable[tuple[bool, str]]) -> None:
+        for begins, text in pieces:
+            if begins:
+                self._complete()
+            self._write(Thought, text)
 
     def _write(self, kind: type[Answer] | type[Thought], text: str) -> None:
         if not isinstance(self._open, kind):
             if not text.strip():
                 return  # blank lines between blocks are nobody's item
-            self._close()
+            self._complete()
             item_id = next(self._ids)
             self._open = (
                 Answer(item_id=item_id, turn_id=self._turn_id, text="")
@@ -81,6 +93,11 @@ class Reply:
         self._emit.delta(self._open.item_id, text)
 
     def _close(self) -> None:
+        """No more of the open item, nor of a thought that is held back."""
+        self._think(self._sections.end())
+        self._complete()
+
+    def _complete(self) -> None:
         if self._open is None:
             return
         text = "".join(self._text)

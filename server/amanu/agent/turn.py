@@ -4,14 +4,17 @@ import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field
+from functools import partial
+from typing import Literal
 
-from amanu.agent import ask, checks, spending
+from amanu.agent import ask, checks, speaker, spending
 from amanu.agent.approval import Approvals
 from amanu.agent.calls import AnyTool, Calls
 from amanu.agent.context import LONGEST_SUMMARY, PIECE, Context, Step
 from amanu.agent.emit import Emit
 from amanu.agent.gauge import head
 from amanu.agent.prompt import Remembered
+from amanu.agent.recovery import CUT_CALL, NOT_WHOLE, REMEDIES, Budget, Oddity, Patience, judged, result_of
 from amanu.agent.reply import Reply
 from amanu.conversation import Assistant, Conversation, Results, Told, User
 from amanu.models.base import (
@@ -34,20 +37,13 @@ from amanu.models.families import family
 from amanu.models.retry import Retrying, Withdrawn, stream_with_retry
 from amanu_protocol.errors import ErrorKind
 from amanu_protocol.events import EndReason, ItemCompleted, RetryChanged, StepEnded, UsageChanged
-from amanu_protocol.items import ModelInfo, Notice, Retry, Usage
+from amanu_protocol.items import Answer, ModelInfo, Notice, Retry, Usage
 
-CUT_CALL = (
-    "Not run: the reply was cut at the output limit while it was written. "
-    "Do the work in smaller pieces, one smaller call at a time."
-)
-GO_ON = "Your reply was cut at the output limit. Go on exactly where it stopped, without repeating anything."
 MAX_OVERFLOWS = 3
 """Requests in a row that the service finds too long, each after more room was made."""
-MAX_CONTINUATIONS = 3
-"""Replies cut at the output limit that are continued in a row."""
 
 
-NO_ROOM = "Nothing is left that could make room; begin a new session, or say less at once."
+NOTHING_LEFT = "Nothing is left that could make room; begin a new session, or say less at once."
 
 
 @dataclass(frozen=True)
@@ -61,6 +57,7 @@ class Ending:
     """Of a failure, for programs: is it the key, the address, the service?"""
 
 
+NO_ROOM = Ending("failed", "The reply did not fit the model's output limit.", can_continue=True)
 LOOP = Ending("loop", "Stopped: the model was going round in circles.", can_continue=True)
 
 
@@ -104,7 +101,14 @@ class Turn:
     cost_before: float = 0.0
     waited_before: float = 0.0
     """Seconds the session had waited for the person before this turn."""
+    max_output: int | None = None
+    """Of each reply, None: as the family has it. This and `effort` change for the rest of the turn when a reply came to
+    nothing for want of room."""
+    finishing: str | None = None
+    """Name of the tool whose use ends the turn. With one, a reply without a call does not."""
     started: float = field(default_factory=time.monotonic)
+    told: int = 0
+    """Times something was said to the model in the daemon's name."""
 
     async def aside(self, system: str, question: str, *, max_output: int) -> str:
         """Ask the utility model something that is no part of the conversation; what it takes is counted. Raises
@@ -145,12 +149,12 @@ async def run_turn(turn: Turn) -> Ending:
     """Run steps until the model is done. Cancelling the task stops it anywhere and leaves a valid conversation.
     Raises nothing but CancelledError for what models, tools and people do; a ModelError becomes an ending."""
     turn.use(turn.model, turn.info)
-    continuations = 0
+    patience = Patience()
     overflows = 0
     strikes = 0
     step = 0
     while True:
-        ending = _limit(turn, step)
+        ending = _finished(turn, step) or _limit(turn, step)
         if ending is not None:
             return ending
         step += 1
@@ -162,7 +166,7 @@ async def run_turn(turn: Turn) -> Ending:
         except ContextTooLong as error:
             overflows += 1
             if overflows > MAX_OVERFLOWS or not await turn.context.overflowed(turn.at(step)):
-                return Ending("failed", f"{error} {NO_ROOM}", can_continue=True, kind="contextTooLong")
+                return Ending("failed", f"{error} {NOTHING_LEFT}", can_continue=True, kind="contextTooLong")
             turn.show_use()
             continue
         except ModelError as error:
@@ -173,25 +177,81 @@ async def run_turn(turn: Turn) -> Ending:
                 return LOOP
             _tell(turn, step, checks.REPEATED_TEXT, "The model repeats itself; it was told so.")
             continue
-        if done.stop == "refused":
-            return Ending("refused", done.detail or "The model declined to answer.")
-        reply = done.message
-        if reply.calls:
+        if done.window_full:
+            turn.context.filled()
+        reply, odd = done.message, judged(done)
+        if odd is not None:
+            ending = await _mend(turn, step, done, odd, patience)
+            if ending is not None:
+                return ending
+        elif reply.calls:
+            patience.progress()
             await _run_calls(turn, step, reply)
             if checks.repeats_steps(turn.conversation):
                 strikes += 1
                 if strikes > 1:
                     return LOOP
                 _tell(turn, step, checks.REPEATED_STEP, "The model repeats the same call; it was told so.")
-        elif _hear(turn):
-            continue
-        elif done.stop == "outputLimit":
-            continuations += 1
-            if continuations > MAX_CONTINUATIONS or not reply.text.strip():
-                return Ending("failed", "The reply did not fit the model's output limit.", can_continue=True)
-            _tell(turn, step, GO_ON, "The reply reached the model's output limit; going on from there.")
-        elif done.stop != "paused":
-            return Ending("completed")
+        elif not _hear(turn) and done.stop != "paused":
+            ending = await _stopped(turn, step, reply, patience)
+            if ending is not None:
+                return ending
+
+
+async def _mend(turn: Turn, step: int, done: Done, odd: Oddity, patience: Patience) -> Ending | None:
+    """What becomes of a reply that is no proper one (`recovery.py`). None: ask again."""
+    match odd:
+        case "refused":
+            await _run_calls(turn, step, done.message, refusal=NOT_WHOLE)
+            return Ending("refused", done.detail or "The model declined to answer.")
+        case "cutCall":
+            await _run_calls(turn, step, done.message, refusal=CUT_CALL)
+            return None if patience.another(odd) else NO_ROOM
+        case "spentThinking":
+            budget = Budget(turn.max_output, turn.effort).roomier(turn.info, done.usage)
+            if budget is None or not patience.another(odd):
+                return NO_ROOM
+            turn.max_output, turn.effort = budget.max_output, budget.effort
+            text = f"The model spent its whole reply on thinking; asking again with {budget.words}."
+            _notice(turn, f"{step}.room", "info", "moreRoom", text)
+        case _ if _hear(turn):
+            pass
+        case _ if patience.another(odd):
+            _remind(turn, step, odd)
+        case _:
+            return NO_ROOM if odd == "cutText" else await _stopped(turn, step, done.message, patience)
+    return None
+
+
+async def _stopped(turn: Turn, step: int, reply: Assistant, patience: Patience) -> Ending | None:
+    """The model ended its reply without a call. None: it is not done."""
+    if turn.finishing is not None:
+        odd: Oddity = "unfinished"
+        goes_on = True
+    else:
+        odd = "stoppedMidway"
+        judge = partial(turn.aside, max_output=speaker.MAX_OUTPUT)
+        midway = family(turn.info.model_id).may_stop_midway
+        goes_on = await speaker.goes_on(turn.conversation, reply, judge, may_stop_midway=midway)
+    if _hear(turn):
+        return None
+    if goes_on and patience.another(odd):
+        _remind(turn, step, odd)
+        return None
+    if turn.finishing is not None:
+        text = f"The model stopped {REMEDIES[odd].most + 1} times without calling {turn.finishing}."
+        _notice(turn, f"{step}.unfinished", "warning", "unfinished", text)
+    return Ending("completed")
+
+
+def _finished(turn: Turn, step: int) -> Ending | None:
+    """The model said that the task is done, and how; its words are the turn's last answer."""
+    done = None if turn.finishing is None else result_of(turn.conversation, turn.finishing)
+    if done is None:
+        return None
+    summary = Answer(item_id=f"{turn.turn_id}.{step}.finished", turn_id=turn.turn_id, text=done.text)
+    turn.emit(ItemCompleted(item=summary))
+    return Ending("completed")
 
 
 async def run_compaction(turn: Turn, focus: str) -> Ending:
@@ -218,10 +278,21 @@ def _tell(turn: Turn, step: int, text: str, shown: str) -> None:
     """Say something to the model in the daemon's name; the person sees a notice of it."""
     note = Told(text=text)
     turn.conversation.note(note)
-    notice = Notice(
-        item_id=f"{turn.turn_id}.{step}.told", turn_id=turn.turn_id, level="info", code="modelTold", text=shown
-    )
-    turn.emit(ItemCompleted(item=notice), entry=Results(results=(), notes=(note,)))
+    turn.told += 1
+    entry = Results(results=(), notes=(note,))
+    _notice(turn, f"{step}.told.{turn.told}", "info", "modelTold", shown, entry)
+
+
+def _remind(turn: Turn, step: int, odd: Oddity) -> None:
+    """Tell the model what its odd reply calls for."""
+    _tell(turn, step, REMEDIES[odd].note, REMEDIES[odd].shown)
+
+
+def _notice(
+    turn: Turn, name: str, level: Literal["info", "warning"], code: str, text: str, entry: Results | None = None
+) -> None:
+    notice = Notice(item_id=f"{turn.turn_id}.{name}", turn_id=turn.turn_id, level=level, code=code, text=text)
+    turn.emit(ItemCompleted(item=notice), entry=entry)
 
 
 def _limit(turn: Turn, steps: int) -> Ending | None:
@@ -246,42 +317,57 @@ async def _ask_model(turn: Turn, step: int) -> Done:
         conversation=turn.conversation,
         session_id=turn.session_id,
         effort=turn.effort,
+        max_output=turn.max_output,
     )
     reply = Reply(turn.turn_id, step, turn.tools, turn.emit)
     try:
-        done = await _show(turn, reply, stream_with_retry(turn.model, request))
-    except BaseException:  # cancelled, failed, repeating, or a bug of ours: what was shown is closed
-        _keep(turn, step, reply.cut())
+        done = await _show(turn, step, reply, stream_with_retry(turn.model, request))
+    except BaseException as error:  # cancelled, failed, repeating, or a bug of ours: what was shown is closed
+        failed = isinstance(error, ModelError)
+        _keep(turn, step, reply.cut(error.message if failed else "The reply was broken off."))
         raise
     turn.context.count(done.usage.input + done.usage.cache_read + done.usage.cache_write)
     turn.usage = spending.add(turn.usage, turn.info, done.usage)
-    _keep(turn, step, reply.finish(done))
+    if judged(done) == "spentThinking":
+        reply.withdraw("The reply was all thought.")
+    message = reply.finish(done)
+    says = bool(message.calls or message.text.strip())
+    _keep(turn, step, message if says or done.stop == "paused" else None)
     turn.show_use()
     return done
 
 
-async def _show(turn: Turn, reply: Reply, stream: AsyncGenerator[Delta | Retrying | Withdrawn]) -> Done:
+async def _show(turn: Turn, step: int, reply: Reply, stream: AsyncGenerator[Delta | Retrying | Withdrawn]) -> Done:
     waiting = False
+    nudged: set[Oddity] = set()
+    """The conversation keeps what was said: once is enough."""
     watch = checks.Repetition()
-    async with aclosing(stream) as deltas:
-        async for delta in deltas:
-            if waiting:
-                waiting = False
-                turn.emit(RetryChanged(retry=None))
-            match delta:
-                case Done():
-                    return delta
-                case Withdrawn(reason=reason):
-                    reply.withdraw(reason)
-                    watch = checks.Repetition()
-                case Retrying():
-                    waiting = True
-                    at = int((time.time() + delta.delay_s) * 1000)
-                    turn.emit(RetryChanged(retry=Retry(attempt=delta.attempt, reason=delta.reason, at=at)))
-                case _:
-                    reply.take(delta)
-                    if isinstance(delta, TextDelta | ThoughtDelta) and watch.feed(delta.text):
-                        raise Repeating
+    try:
+        async with aclosing(stream) as deltas:
+            async for delta in deltas:
+                if waiting:
+                    waiting = False
+                    turn.emit(RetryChanged(retry=None))
+                match delta:
+                    case Done():
+                        return delta
+                    case Withdrawn(reason=reason):
+                        reply.withdraw(reason)
+                        watch = checks.Repetition()
+                    case Retrying():
+                        waiting = True
+                        at = int((time.time() + delta.delay_s) * 1000)
+                        turn.emit(RetryChanged(retry=Retry(attempt=delta.attempt, reason=delta.reason, at=at)))
+                        if delta.breakage and REMEDIES[delta.breakage].way == "nudge" and delta.breakage not in nudged:
+                            nudged.add(delta.breakage)
+                            _remind(turn, step, delta.breakage)
+                    case _:
+                        reply.take(delta)
+                        if isinstance(delta, TextDelta | ThoughtDelta) and watch.feed(delta.text):
+                            raise Repeating
+    finally:  # cancelled or failed while it waited
+        if waiting:
+            turn.emit(RetryChanged(retry=None))
     raise AssertionError("a model's stream ended without Done or an error")
 
 
@@ -294,7 +380,10 @@ def _keep(turn: Turn, step: int, reply: Assistant | None) -> None:
     turn.emit(StepEnded(turn_id=turn.turn_id, step=step), entry=reply)
 
 
-async def _run_calls(turn: Turn, step: int, reply: Assistant) -> None:
+async def _run_calls(turn: Turn, step: int, reply: Assistant, *, refusal: str | None = None) -> None:
+    """One result per call; `refusal` is the answer to all of them instead of running any."""
+    if not reply.calls:
+        return
     calls = Calls(
         reply.calls,
         turn_id=turn.turn_id,
@@ -305,8 +394,8 @@ async def _run_calls(turn: Turn, step: int, reply: Assistant) -> None:
         fitting=turn.context.fitting,
     )
     try:
-        if reply.cut:
-            calls.refuse(CUT_CALL)
+        if refusal is not None:
+            calls.refuse(refusal)
         else:
             await calls.run()
     finally:  # whatever happened: one result per call, in order

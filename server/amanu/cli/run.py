@@ -55,6 +55,9 @@ def parser() -> argparse.ArgumentParser:
     parser.add_argument("--max-steps", metavar="N", type=_positive(int), help="at most N requests to the model")
     parser.add_argument("--timeout", metavar="S", type=_positive(float), help="at most S seconds")
     parser.add_argument("--max-cost", metavar="USD", type=_positive(float), help="at most that many US dollars")
+    parser.add_argument(
+        "--until-done", action="store_true", help="go on until the model says that the task is done; needs --mode auto"
+    )
     parser.add_argument("--trust", action="store_true", help="trust the workspace folders for this run")
     return parser
 
@@ -87,6 +90,7 @@ def main(argv: list[str]) -> int:
         seconds=arguments.timeout,
         max_cost=arguments.max_cost,
         trust=arguments.trust,
+        until_done=arguments.until_done,
     )
     return asyncio.run(run(options, arguments.output_format, sys.stdout, sys.stderr))
 
@@ -105,6 +109,7 @@ class Options:
     seconds: float | None = None
     max_cost: float | None = None
     trust: bool = False
+    until_done: bool = False
 
 
 async def run(options: Options, output: Format, out: TextIO, err: TextIO) -> int:
@@ -141,11 +146,11 @@ async def _turn(options: Options, output: Format, report: Report, out: TextIO, e
     limits = {"steps": options.max_steps, "seconds": options.seconds, "cost_usd": options.max_cost}
     given = {name: value for name, value in limits.items() if value is not None}
     settings = settings.model_copy(update={"limits": settings.limits.model_copy(update=given)})
-    sessions = Sessions(home, settings, headless=True)
+    sessions = Sessions(home, settings, headless=True, until_done=options.until_done)
     front = Front(report, trusted_roots=options.roots if options.trust else ())
     live: LivePaper | None = None
     try:
-        session = await _session(sessions, options, front)
+        session = await _session(sessions, options, front, settings.mode)
         state = session.state
         report.begin(state)
         model = model_info(state.model_id)
@@ -181,12 +186,13 @@ async def _turn(options: Options, output: Format, report: Report, out: TextIO, e
         await sessions.shutdown()
 
 
-async def _session(sessions: "Sessions", options: Options, front: "Front") -> "Session":
+async def _session(sessions: "Sessions", options: Options, front: "Front", default_mode: Mode) -> "Session":
     from amanu.agent import policy
 
     for rule in options.allow:
         policy.parse(rule)  # before anything is begun
     if options.session_id is None:
+        _must_be_auto(options, options.mode or default_mode)
         params = SessionCreateParams(
             session_id=mint(), roots=options.roots, mode=options.mode, model_id=options.model_id
         )
@@ -194,6 +200,7 @@ async def _session(sessions: "Sessions", options: Options, front: "Front") -> "S
     else:
         await sessions.attach(SessionAttachParams(session_id=typed_id(options.session_id)), front)
         session = await sessions.get(options.session_id)
+        _must_be_auto(options, options.mode or session.state.mode)
         if options.mode is not None:
             await session.set_mode(options.mode)
         if options.model_id is not None:
@@ -201,6 +208,15 @@ async def _session(sessions: "Sessions", options: Options, front: "Front") -> "S
     for rule in options.allow:
         session.allow(rule)
     return session
+
+
+def _must_be_auto(options: Options, mode: Mode) -> None:
+    if options.until_done and mode != "auto":
+        raise AmanuError(
+            "invalidParams",
+            f"--until-done goes on without asking anybody; in mode {mode} it would only meet what it may not do.",
+            hint="Add --mode auto.",
+        )
 
 
 async def _until_ended(

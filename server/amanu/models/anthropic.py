@@ -8,6 +8,7 @@ of each event.
 import asyncio
 import contextlib
 from collections.abc import AsyncGenerator, AsyncIterator
+from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
 import orjson
@@ -17,6 +18,7 @@ from amanu.models.anthropic_request import Bodies
 from amanu.models.base import Delta, ModelError, Request, StreamBroken
 from amanu.models.connection import Once, http_client, tls_for
 from amanu.models.faults import mask, retry_after, status_error, transport_error
+from amanu.models.messages import is_taken
 
 if TYPE_CHECKING:
     from anthropic import AsyncAnthropic, AsyncStream
@@ -40,7 +42,8 @@ class AnthropicModel:
     async def stream(self, request: Request) -> AsyncGenerator[Delta]:
         """See `Model.stream`."""
         body, prefix = self._bodies.body(request)
-        reply = Reply(request.model.model_id.partition(":")[2], prefix)
+        taken = partial(is_taken, request.conversation)
+        reply = Reply(request.model.model_id.partition(":")[2], prefix, taken)
         client = self._client.made or await self._client.get()
         stream = None
         try:

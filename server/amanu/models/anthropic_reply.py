@@ -1,13 +1,14 @@
 """Anthropic stream events → deltas, and the whole reply at the end."""
 
 import uuid
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, cast
 
 import orjson
 
 from amanu.conversation import Assistant, Call, Native, Text, Thinking
-from amanu.models.anthropic_request import WIRE, as_object
+from amanu.models.anthropic_request import THINKING, WIRE, as_object
 from amanu.models.base import (
     CallDelta,
     CallStarted,
@@ -52,11 +53,13 @@ class _Block:
 
 
 class Reply:
-    """Takes the events of one stream in order. `prefix` is the digest of what the model had seen."""
+    """Takes the events of one stream in order. `prefix` is the digest of what the model had seen; `taken` says of a
+    call's id that the conversation has it already."""
 
-    def __init__(self, model: str, prefix: str) -> None:
+    def __init__(self, model: str, prefix: str, taken: Callable[[str], bool] = lambda call_id: False) -> None:
         self._model = model
         self._prefix = prefix
+        self._taken = taken
         self._blocks: dict[int, _Block] = {}
         self._usage: dict[str, Any] = {}
         self._stop: str | None = None
@@ -141,7 +144,7 @@ class Reply:
     def done(self) -> Done:
         """The whole reply. Raises `StreamBroken` for a stream that ended without its finish marker."""
         if not self._finished or self._stop is None:
-            raise StreamBroken("The reply ended before it was complete.", "Anthropic")
+            raise StreamBroken("The reply ended before it was complete.", "Anthropic", breakage="noFinish")
         parts: list[Text | Thinking | Call] = []
         content: list[dict[str, Any]] = []
         ids: dict[str, str] = {}
@@ -159,16 +162,19 @@ class Reply:
                         content.append({**_present(block.start), "thinking": text, "signature": block.signature})
                 case "tool_use":
                     arguments = _arguments(block)
-                    if block.start["id"] in ids:
-                        raise StreamBroken("Two calls of the reply have the same id.", "Anthropic")
-                    ids[block.start["id"]] = block.call_id
+                    theirs: str = block.start["id"]
+                    if theirs in ids or self._taken(theirs):
+                        theirs = block.call_id  # the service refuses an id it has seen
+                    ids[theirs] = block.call_id
                     parts.append(Call(call_id=block.call_id, tool=block.start["name"], arguments=arguments))
-                    content.append({**_present(block.start), "input": as_object(arguments)})
+                    content.append({**_present(block.start), "id": theirs, "input": as_object(arguments)})
                 case _:
                     content.append(_present(block.start))
         stop = _STOPS.get(self._stop) or ("calls" if ids else "end")
         if stop == "end" and ids:
             stop = "calls"
+        while stop == "outputLimit" and content and content[-1]["type"] in THINKING:
+            content.pop()  # cut while it thought again: a message must not end with that
         message = Assistant(
             parts=tuple(parts),
             native=Native(
@@ -179,8 +185,9 @@ class Reply:
             ),
             cut=stop == "outputLimit",
         )
-        known = self._stop in _STOPS and self._stop != "model_context_window_exceeded"
-        return Done(message, _tokens(self._usage), stop, self._detail or ("" if known else self._stop))
+        full = self._stop == "model_context_window_exceeded"
+        detail = self._detail or ("" if self._stop in _STOPS and not full else self._stop)
+        return Done(message, _tokens(self._usage), stop, detail, window_full=full)
 
 
 def _present(start: dict[str, Any]) -> dict[str, Any]:

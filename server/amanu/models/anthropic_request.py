@@ -16,7 +16,7 @@ from weakref import WeakKeyDictionary
 import orjson
 
 from amanu.conversation import Assistant, Call, Conversation, Message, Native, Note, Results, Text, User
-from amanu.models.base import Request
+from amanu.models.base import EFFORTS, Request
 from amanu.models.families import Family, family
 from amanu.models.pictures import Shown, laid_out
 from amanu_protocol.items import ModelInfo
@@ -26,7 +26,7 @@ WIRE = "anthropic"
 
 _MARK = b',"cache_control":{"type":"ephemeral"}'
 _EPHEMERAL = {"type": "ephemeral"}
-_THINKING = ("thinking", "redacted_thinking")
+THINKING = ("thinking", "redacted_thinking")
 _GO_ON = b'{"role":"user","content":[{"type":"text","text":"Go on."}]}'
 """Newer models refuse a request that ends with the assistant."""
 
@@ -63,7 +63,7 @@ def _head(request: Request, facts: Family, model: str, *, think: bool) -> dict[s
     head: dict[str, Any] = {"model": model, "max_tokens": most, "stream": True}
     if facts.thinking == "adaptive":
         head["thinking"] = {"type": "adaptive", "display": "summarized"}
-        head["output_config"] = {"effort": request.effort}
+        head["output_config"] = {"effort": max(request.effort, facts.least_effort, key=EFFORTS.index)}
     elif facts.thinking == "budget" and think and most >= 2_048:
         head["thinking"] = {"type": "enabled", "budget_tokens": min(facts.budgets[request.effort], most - 1_024)}
     return head
@@ -185,7 +185,7 @@ class _History:
         kept = cast("dict[str, Any]", native.blocks)
         blocks: list[dict[str, Any]] = kept["content"]
         if self._prefix_checked and kept["prefix"] != before.hex():
-            blocks = [block for block in blocks if block["type"] not in _THINKING]
+            blocks = [block for block in blocks if block["type"] not in THINKING]
         return blocks, {ours: theirs for theirs, ours in native.call_ids.items()}
 
 

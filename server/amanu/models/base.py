@@ -12,17 +12,24 @@ ModelError
 
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, Protocol, get_args
 
 from amanu.conversation import Assistant, Conversation
 from amanu_protocol.items import ModelInfo, Source
 
 Effort = Literal["minimal", "low", "medium", "high"]
 """How much thinking; each translator maps it to what its models understand."""
+EFFORTS: tuple[Effort, ...] = get_args(Effort)
+"""From least to most."""
 
 StopReason = Literal["end", "calls", "outputLimit", "refused", "paused"]
 """`end`: the model is done · `calls`: it waits for results · `outputLimit`: cut by max output tokens ·
 `refused`: safety or refusal, `Done.detail` says what the service said · `paused`: go on by asking again."""
+
+Breakage = Literal["broken", "noFinish", "thinkingOnly", "empty", "malformedCall", "unexpectedCall"]
+"""How a reply came to nothing: cut off, silent or unreadable · in order, but without its finish marker · finished with
+thoughts and nothing else · finished with nothing · given up by the service over a call it could not read · over a
+call of a tool that is not there. What is done about each: `agent/recovery.py`."""
 
 
 @dataclass(frozen=True)
@@ -104,6 +111,8 @@ class Done:
     usage: TokenUsage
     stop: StopReason
     detail: str = ""
+    window_full: bool = False
+    """`outputLimit` because prompt and reply together filled the window."""
     sources: Sequence[Source] = ()
     """What the text cites or is grounded on."""
 
@@ -156,7 +165,9 @@ class Overloaded(ModelError): ...
 class Unreachable(ModelError): ...
 
 
-class StreamBroken(ModelError): ...
+@dataclass(eq=False)
+class StreamBroken(ModelError):
+    breakage: Breakage = "broken"
 
 
 class ContextTooLong(ModelError): ...

@@ -31,6 +31,10 @@ class Family:
     thinking: Thinking
     budgets: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}))
     """Effort → tokens, for `thinking == "budget"`."""
+    least_effort: Literal["minimal", "low"] = "minimal"
+    """The least it can be told to think, where it can be told at all (`thinking`)."""
+    may_stop_midway: bool = False
+    """It says what it will do next and ends its reply there, now and then, instead of doing it."""
     signatures_required: bool = False
     """Gemini 3: the first call of each step must carry the signature it was issued with."""
     prefix_checked: bool = False
@@ -47,12 +51,12 @@ _BUDGETS = MappingProxyType({"minimal": 1_024, "low": 2_048, "medium": 8_192, "h
 
 _WITH_GIF = frozenset({"image/png", "image/jpeg", "image/webp", "image/gif"})
 
-CLAUDE_BOUND = Family("claude", "adaptive", prefix_checked=True, max_output=64_000, pictures=_WITH_GIF)
-CLAUDE_ADAPTIVE = Family("claude", "adaptive", max_output=64_000, pictures=_WITH_GIF)
+CLAUDE_ADAPTIVE = Family("claude", "adaptive", least_effort="low", max_output=64_000, pictures=_WITH_GIF)
+CLAUDE_BOUND = replace(CLAUDE_ADAPTIVE, prefix_checked=True)
 CLAUDE_BUDGET = Family("claude", "budget", _BUDGETS, pictures=_WITH_GIF)
 CLAUDE_PLAIN = Family("claude", "none", max_output=8_192, pictures=_WITH_GIF)
-GEMINI_3 = Family("gemini-3", "level", signatures_required=True, max_output=65_536)
-GEMINI_2_5 = Family("gemini-2.5", "budget", _BUDGETS, max_output=65_536)
+GEMINI_3 = Family("gemini-3", "level", may_stop_midway=True, signatures_required=True, max_output=65_536)
+GEMINI_2_5 = Family("gemini-2.5", "budget", _BUDGETS, may_stop_midway=True, max_output=65_536)
 GPT_REASONING = Family("gpt", "effort", max_tokens_field="max_completion_tokens", max_output=64_000)
 GPT_PLAIN = Family("gpt", "none", max_output=16_384)
 GENERIC = Family("generic", "none", max_output=8_192)
@@ -75,7 +79,7 @@ _FAMILIES: tuple[tuple[re.Pattern[str], Family], ...] = tuple(
         (r"openrouter:openai/(gpt-[5-9]|o\d)", GPT_REASONING),
         (r"openrouter:openai/", GPT_PLAIN),
         (r"openrouter:" + _CLAUDE, replace(GENERIC, name="claude", max_output=32_000)),
-        (r"openrouter:google/gemini-3", replace(GENERIC, name="gemini-3", max_output=32_000)),
+        (r"openrouter:google/gemini-3", replace(GENERIC, name="gemini-3", may_stop_midway=True, max_output=32_000)),
     )
 )
 

@@ -8,8 +8,9 @@ from uuid import uuid4
 
 from pydantic import JsonValue
 
-from amanu.conversation import Assistant, Call, Native, Results, Text, Thinking
+from amanu.conversation import Assistant, Call, Native, Text, Thinking
 from amanu.models.base import (
+    Breakage,
     CallDelta,
     CallStarted,
     Delta,
@@ -27,14 +28,14 @@ from amanu.models.messages import dumps
 if TYPE_CHECKING:
     from google.genai.types import GenerateContentResponse, GenerateContentResponseUsageMetadata, Part
 
-_BROKEN = {
-    "FINISH_REASON_UNSPECIFIED",
-    "MALFORMED_FUNCTION_CALL",
-    "MALFORMED_RESPONSE",
-    "MISSING_THOUGHT_SIGNATURE",
-    "OTHER",
-    "TOO_MANY_TOOL_CALLS",
-    "UNEXPECTED_TOOL_CALL",
+_BROKEN: dict[str, Breakage] = {
+    "FINISH_REASON_UNSPECIFIED": "broken",
+    "MALFORMED_FUNCTION_CALL": "malformedCall",
+    "MALFORMED_RESPONSE": "broken",
+    "MISSING_THOUGHT_SIGNATURE": "broken",
+    "OTHER": "broken",
+    "TOO_MANY_TOOL_CALLS": "broken",
+    "UNEXPECTED_TOOL_CALL": "unexpectedCall",
 }
 """Finish reasons a second attempt can mend. What is neither here nor in `_STOPS` is a refusal (SAFETY,
 RECITATION, BLOCKLIST, PROHIBITED_CONTENT, SPII, and whatever is invented next)."""
@@ -45,7 +46,6 @@ _STOPS: dict[str, StopReason] = {"STOP": "end", "MAX_TOKENS": "outputLimit", "CO
 class Reply:
     def __init__(self, request: Request) -> None:
         self._model = request.model.model_id
-        self._after_results = isinstance(request.conversation.last, Results)
         self._parts: list[Text | Thinking | Call] = []
         self._blocks: list[dict[str, Any]] = []
         """Wire parts. Signatures stay on the very part they came on, be its text empty."""
@@ -108,6 +108,8 @@ class Reply:
         written = dumps(part.function_call.args or {})
         arguments: dict[str, Any] = json.loads(written)
         call_id = f"call_{uuid4().hex[:16]}"
+        if theirs in self._call_ids:
+            theirs = call_id  # two calls under one id could not be told apart
         identity = {"id": theirs} if theirs else {}
         if theirs:
             self._call_ids[theirs] = call_id
@@ -124,9 +126,10 @@ class Reply:
         if self._finish is None and self._blocked is not None:
             return self._finished("refused", f"Gemini did not take the prompt: {self._blocked}.")
         if self._finish is None:
-            raise StreamBroken("The reply of Gemini ended before it was complete.", "Gemini")
+            raise StreamBroken("The reply of Gemini ended before it was complete.", "Gemini", breakage="noFinish")
         if self._finish in _BROKEN:
-            raise StreamBroken(f"Gemini gave up on its reply: {self._finish} {self._said}".strip() + ".", "Gemini")
+            words = f"Gemini gave up on its reply: {self._finish} {self._said}".strip() + "."
+            raise StreamBroken(words, "Gemini", breakage=_BROKEN[self._finish])
         stop = _STOPS.get(self._finish, "refused")
         if stop == "refused":
             return self._finished(stop, f"{self._finish} {self._said}".strip())
@@ -134,10 +137,6 @@ class Reply:
             return self._finished(stop, self._said)
         if any(isinstance(part, Call) for part in self._parts):
             return self._finished("calls")
-        spoke = any(isinstance(part, Text) and part.text.strip() for part in self._parts)
-        # After results, nothing at all is how Gemini says that it is done. A thought is not an answer.
-        if not spoke and (self._parts or not self._after_results):
-            raise StreamBroken("Gemini thought, but gave no answer.", "Gemini")
         return self._finished("end")
 
     def _finished(self, stop: StopReason, detail: str = "") -> Done:

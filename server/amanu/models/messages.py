@@ -11,7 +11,7 @@ from weakref import WeakKeyDictionary
 
 import orjson
 
-from amanu.conversation import Conversation, Message
+from amanu.conversation import Assistant, Conversation, Message
 from amanu_protocol.items import ModelInfo
 
 W = TypeVar("W")
@@ -45,6 +45,15 @@ class WireMessages(Generic[W]):
             kept.append((conversation[at], self._convert(conversation, at, model)))
         self._kept[conversation] = (made_for, kept)
         return [wire for _, wire in kept]
+
+
+def is_taken(conversation: Conversation, wire_id: str) -> bool:
+    """An earlier reply has a call under that id of its vendor. Servers that number their calls anew in each reply
+    exist; services that refuse an id they have seen do too."""
+    return any(
+        isinstance(each, Assistant) and each.native is not None and wire_id in each.native.call_ids
+        for each in conversation
+    )
 
 
 def dumps(value: Any) -> bytes:

@@ -11,7 +11,7 @@ from uuid import uuid4
 
 from pydantic import JsonValue
 
-from amanu.conversation import Assistant, Call, Native, Results, Text, Thinking
+from amanu.conversation import Assistant, Call, Native, Text, Thinking
 from amanu.models.base import (
     CallDelta,
     CallStarted,
@@ -24,7 +24,7 @@ from amanu.models.base import (
     ThoughtDelta,
     TokenUsage,
 )
-from amanu.models.messages import loads
+from amanu.models.messages import is_taken, loads
 from amanu.models.openai_messages import WIRE, call_of
 
 _CUT = {"length", "max_tokens", "model_length"}
@@ -47,8 +47,8 @@ class Writing:
 class Reply:
     def __init__(self, request: Request, vendor: str) -> None:
         self._model = request.model.model_id
+        self._conversation = request.conversation
         self._vendor = vendor
-        self._after_results = isinstance(request.conversation.last, Results)
         self._parts: list[tuple[type[Text] | type[Thinking], list[str]]] = []
         """Runs of text and thought, in pieces: joined once."""
         self._calls: list[Writing] = []
@@ -154,7 +154,8 @@ class Reply:
     def done(self) -> Done:
         """The whole reply. Raises `StreamBroken` when it is none."""
         if not self.complete:
-            raise StreamBroken(f"The reply of {self._vendor} ended before it was complete.", self._vendor)
+            words = f"The reply of {self._vendor} ended before it was complete."
+            raise StreamBroken(words, self._vendor, breakage="noFinish")
         if self._finish == "error":
             raise StreamBroken(f"{self._vendor} gave up on its reply.", self._vendor)
         if self._refusal or self._finish in _REFUSED:
@@ -163,10 +164,6 @@ class Reply:
             return self._finished("outputLimit")
         if self._calls:  # some servers say "stop" all the same
             return self._finished("calls")
-        spoke = any(kind is Text and "".join(pieces).strip() for kind, pieces in self._parts)
-        # After results, nothing at all is how a model says that it is done. A thought is not an answer.
-        if not spoke and (self._parts or not self._after_results):
-            raise StreamBroken(f"{self._vendor} gave no answer.", self._vendor)
         return self._finished("end")
 
     def _finished(self, stop: StopReason, detail: str = "") -> Done:
@@ -187,7 +184,9 @@ class Reply:
         ids: dict[str, str] = {}
         for writing, call in zip(self._calls, calls, strict=True):
             # An id that is missing, or was used for an earlier call, is replaced by ours.
-            theirs = writing.theirs if writing.theirs and writing.theirs not in ids else call.call_id
+            theirs = writing.theirs
+            if not theirs or theirs in ids or is_taken(self._conversation, theirs):
+                theirs = call.call_id
             ids[theirs] = call.call_id
             well_formed = isinstance(call.arguments, dict) and bool(writing.arguments)
             made = call_of(theirs, call, "".join(writing.arguments) if well_formed else None)

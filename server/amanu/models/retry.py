@@ -10,8 +10,10 @@ from contextlib import aclosing
 from dataclasses import dataclass, replace
 from typing import cast
 
+from amanu.conversation import Results, Thinking
 from amanu.models.base import (
     RETRYABLE,
+    Breakage,
     CallDelta,
     CallStarted,
     Delta,
@@ -57,6 +59,9 @@ class Retrying:
     attempt: int
     delay_s: float
     reason: str
+    breakage: Breakage | None = None
+    """What was wrong with the reply, if there was one. Whoever hears of it may add to the conversation what helps:
+    the next attempt sends that too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,12 +107,26 @@ async def stream_with_retry(
             delay = max(delay, failure.retry_after)
         if shown:
             yield Withdrawn(failure.message)
-        yield Retrying(attempt + 1, delay, failure.message)
+        breakage = failure.breakage if isinstance(failure, StreamBroken) else None
+        yield Retrying(attempt + 1, delay, failure.message, breakage)
         await asyncio.sleep(delay)
 
 
 class EmptyReply(StreamBroken):
     """The model ended without a word and without a call."""
+
+
+def _emptiness(request: Request, done: Done) -> EmptyReply | None:
+    """What is wrong with a reply that says it is whole and says nothing. After results, nothing at all is how models
+    say that they are done: the loop asks once more. A thought is no answer anywhere."""
+    if done.stop != "end" or done.message.calls or done.message.text.strip():
+        return None
+    if any(isinstance(part, Thinking) for part in done.message.parts):
+        return EmptyReply("The model thought, but gave no answer.", breakage="thinkingOnly")
+    last = request.conversation.last
+    if isinstance(last, Results) and last.results:
+        return None
+    return EmptyReply("The model ended its reply without saying anything.", breakage="empty")
 
 
 async def _attempt(model: Model, request: Request, policy: Policy) -> AsyncGenerator[Delta]:
@@ -118,8 +137,8 @@ async def _attempt(model: Model, request: Request, policy: Policy) -> AsyncGener
             delta = await _next(stream, limit)
             match delta:
                 case Done():
-                    if delta.stop == "end" and not delta.message.calls and not delta.message.text.strip():
-                        raise EmptyReply("The model ended its reply without saying anything.")
+                    if (nothing := _emptiness(request, delta)) is not None:
+                        raise nothing
                     yield delta
                     return
                 case TextDelta() | CallDelta() | CallStarted():

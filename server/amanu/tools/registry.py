@@ -7,6 +7,7 @@ from amanu.config import Shell
 from amanu.tools.base import Tool
 from amanu.tools.edit_file import EditFile
 from amanu.tools.find_definition import FindDefinition, FindReferences
+from amanu.tools.finish_task import FinishTask
 from amanu.tools.get_diagnostics import GetDiagnostics
 from amanu.tools.glob import Glob
 from amanu.tools.grep import Grep
@@ -33,6 +34,7 @@ def make_tools(
     key_variables: Collection[str] = (),
     *,
     headless: bool = False,
+    until_done: bool = False,
 ) -> list[Tool[Any]]:
     """The tools, always in this order: prompt caches depend on it.
 
@@ -40,7 +42,7 @@ def make_tools(
     long to show, `get_kept` finds it again; `shell` are the user's limits for commands; `key_variables` hold keys that
     no command gets.
     `headless`: no editor will ever be there, so nothing asks one; else those tools are always there, whoever is
-    attached, for the list must not change."""
+    attached, for the list must not change. `until_done`: a turn ends when the model says so with a tool."""
     limits = Limits(shell_inactivity=shell.inactivity_seconds, shell_total=shell.total_seconds)
     search = Search(workspace)
     asking = [
@@ -60,4 +62,5 @@ def make_tools(
         EditFile(workspace, proposals),
         WriteFile(workspace, proposals),
         RunShellCommand(workspace, put_blob, environment, limits, key_variables),
+        *((FinishTask(),) if until_done else ()),
     ]

@@ -8,13 +8,16 @@ import pytest
 
 from amanu.agent import approval
 from amanu.agent.checks import REPEATED_STEP, REPEATED_TEXT, SAME_STEPS
-from amanu.agent.turn import CUT_CALL, GO_ON, run_turn
+from amanu.agent.recovery import CUT_CALL, REMEDIES
+from amanu.agent.turn import run_turn
 from amanu.conversation import NOT_RUN, Results, Told, User
 from amanu.models.base import AuthFailed, Delta, Request, StreamBroken, TextDelta
 from amanu.models.retry import Policy
 from amanu_protocol.events import ItemsWithdrawn
 from amanu_protocol.requests import ApprovalResolveParams
 from loop_stage import Call, Emitted, Reply, Stage, call, says
+
+GO_ON = REMEDIES["cutText"].note
 
 
 @pytest.fixture(autouse=True)

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from amanu.cli.run import main
+from amanu.models.retry import Policy
 from amanu_protocol.events import EventMessage, ItemCompleted
 from amanu_protocol.state import SessionState, fold
 from e2e.cli import call, script
@@ -151,3 +152,50 @@ def test_what_happens_is_logged_where_amanu_logs_looks(shop: Path, inside: Insid
 
     inside.run(main, "x", "--model", script(shop.parent, {"text": "x"}), cwd=shop)
     assert (find_home().logs / "daemon.log").exists()
+
+
+def test_until_done_goes_on_until_the_model_says_so(shop: Path, inside: Inside) -> None:
+    finish = call("finish_task", summary="All of it is done.")
+    model = script(
+        shop.parent,
+        {"text": "One."},
+        {"expect": "If the task is done call finish_task", "calls": [WRITE]},
+        {"text": "What now?"},
+        {"expect": "Nobody is there", "calls": [finish]},
+    )
+    arguments = ("x", "--model", model, "--mode", "auto", "--until-done")
+    done = inside.run(main, *arguments, "--output-format", "json", cwd=shop)
+    found = json.loads(done.stdout)
+    assert (done.returncode, found["reason"], found["result"]) == (0, "completed", "All of it is done.")
+    assert (found["answers"], found["steps"]) == (["One.", "What now?", "All of it is done."], 4)
+    assert (shop / "a.txt").exists()
+
+
+def test_until_done_gives_up_in_the_end(shop: Path, inside: Inside) -> None:
+    model = script(shop.parent, *[{"text": "Well."}] * 11)
+    done = inside.run(main, "x", "--model", model, "--mode", "auto", "--until-done", cwd=shop)
+    assert done.returncode == 0
+    assert "! The model stopped 11 times without calling finish_task." in done.stderr
+    assert done.stdout.split() == ["Well."] * 11
+
+
+def test_without_until_done_there_is_no_such_tool(shop: Path, inside: Inside) -> None:
+    finish = call("finish_task", summary="All of it is done.")
+    model = script(shop.parent, {"calls": [finish]}, {"expect": "There is no tool 'finish_task'", "text": "Well."})
+    done = inside.run(main, "x", "--model", model, "--mode", "auto", cwd=shop)
+    assert (done.returncode, done.stdout) == (0, "Well.\n\n")
+
+
+@pytest.mark.parametrize("mode", [(), ("--mode", "ask"), ("--mode", "plan"), ("--mode", "acceptEdits")])
+def test_until_done_is_for_runs_that_need_nobody(shop: Path, inside: Inside, mode: tuple[str, ...]) -> None:
+    model = script(shop.parent, {"text": "Never."})
+    done = inside.run(main, "x", "--model", model, "--until-done", *mode, cwd=shop)
+    fails(done, 2, ["--until-done goes on without asking anybody", "Add --mode auto."])
+
+
+def test_each_retry_is_told_on_standard_error(shop: Path, inside: Inside, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Policy, "delay", lambda self, retry: 0.0)
+    model = script(shop.parent, {"text": "Half an answer.", "error": "streamBroken"})
+    done = inside.run(main, "x", "--model", model, cwd=shop)
+    assert (done.returncode, done.stdout) == (0, "Half an answer.\n\n")  # of the second attempt alone
+    assert "↻ The script asks for this failure. Attempt 2 in 0 ms." in done.stderr

@@ -87,3 +87,7 @@ def test_the_list_is_sound() -> None:
         assert (info.input_price is None) == (info.output_price is None)
         facts = family(info.model_id)
         assert all(budget < min(info.max_output, facts.max_output) for budget in facts.budgets.values())
+
+
+def test_only_gemini_may_stop_midway() -> None:
+    assert {facts.name for facts in FAMILIES.values() if facts.may_stop_midway} == {"gemini-2.5", "gemini-3"}

@@ -1,0 +1,194 @@
+"""Replies that are no proper answer, and what is done about each: one table, and pure functions over it.
+
+Most of them are Gemini's and local servers'; the table is the same for all vendors. Published loops differ in one
+row above all: a reply that spent its whole budget on thinking is never asked for again with the same budget.
+"""
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Literal
+
+from amanu.conversation import Conversation, Result, Results
+from amanu.models.base import EFFORTS, Breakage, Done, Effort, TokenUsage
+from amanu.models.families import family
+from amanu_protocol.items import ModelInfo
+
+Oddity = Literal[
+    Breakage,
+    # failures the service itself reports, in mid-stream
+    "errorEvent",
+    # whole replies that are no end
+    "refused",
+    "spentThinking",
+    "cutText",
+    "cutCall",
+    "emptyAfterResults",
+    "stoppedMidway",
+    "unfinished",
+    # forms a translator takes as they are meant
+    "noCandidates",
+    "noParts",
+    "severalFinishes",
+    "missingIndex",
+    "objectArguments",
+    "duplicateIds",
+    "manyCalls",
+]
+"""`spentThinking`: the output limit was met before a word or a call · `cutText`, `cutCall`: met in the middle of one ·
+`stoppedMidway`: it said what it would do next, and stopped · `unfinished`: it stopped without calling `finish_task`
+where that was asked for."""
+
+Way = Literal["accept", "retry", "nudge", "room", "continue", "split", "end"]
+"""`accept`: the translator understands it · `retry`: withdrawn and asked for again · `nudge`: the same, and the model
+is told what was wrong · `room`: withdrawn and asked for with a larger budget or less thinking, never with the same ·
+`continue`: kept, and the model is asked to go on · `split`: its calls are answered with `CUT_CALL` · `end`: the turn
+ends, what came of the reply is kept."""
+
+
+@dataclass(frozen=True)
+class Remedy:
+    """What is done about one kind of reply."""
+
+    way: Way
+    most: int = 0
+    """Times in a row, without a whole step of calls between; what comes then is the kind's own end. Retries and nudges
+    are counted by `models/retry.py`."""
+    note: str = ""
+    """What the model is told. It stays in the conversation, on record: the prefix of later requests must not change."""
+    shown: str = ""
+    """What the person sees of it."""
+
+
+CUT_CALL = (
+    "Not run: the reply was cut at the output limit while it was written. "
+    "Do the work in smaller pieces, one smaller call at a time."
+)
+NOT_WHOLE = "Not run: the reply was broken off."
+_ANSWER = Remedy(
+    "nudge",
+    note="Your last reply held no answer: write your answer or make a tool call now.",
+    shown="The model gave no answer; it was told so.",
+)
+REMEDIES: Mapping[Oddity, Remedy] = MappingProxyType(
+    {
+        "broken": Remedy("retry"),
+        "noFinish": Remedy("retry"),
+        "errorEvent": Remedy("retry"),
+        "thinkingOnly": _ANSWER,
+        "empty": _ANSWER,
+        "malformedCall": Remedy(
+            "nudge",
+            note="Your last tool call was malformed and was not run: make it again, with arguments that are one valid "
+            "JSON object.",
+            shown="The model made a call that could not be read; it was told so.",
+        ),
+        "unexpectedCall": Remedy(
+            "nudge",
+            note="Your last reply called a tool that is not there: use only the tools you were given.",
+            shown="The model called a tool that is not there; it was told so.",
+        ),
+        "spentThinking": Remedy("room", 4),
+        "cutText": Remedy(
+            "continue",
+            3,
+            "Your reply was cut at the output limit. Go on exactly where it stopped, without repeating anything.",
+            "The reply reached the model's output limit; going on from there.",
+        ),
+        "cutCall": Remedy("split", 2, CUT_CALL),
+        "emptyAfterResults": Remedy(
+            "continue", 1, "Please give your answer.", "The model said nothing after its work; it was asked to answer."
+        ),
+        "stoppedMidway": Remedy(
+            "continue", 3, "Please continue.", "The model stopped in the middle of its work; it was asked to go on."
+        ),
+        "unfinished": Remedy(
+            "continue",
+            10,
+            "If the task is done call finish_task, else go on. Nobody is there to answer questions.",
+            "The model stopped without finishing the task; it was asked to go on.",
+        ),
+        "refused": Remedy("end"),
+        "noCandidates": Remedy("accept"),
+        "noParts": Remedy("accept"),
+        "severalFinishes": Remedy("accept"),
+        "missingIndex": Remedy("accept"),
+        "objectArguments": Remedy("accept"),
+        "duplicateIds": Remedy("accept"),
+        "manyCalls": Remedy("accept"),
+    }
+)
+
+
+def judged(done: Done) -> Oddity | None:
+    """What is odd about a reply that came whole, as far as the reply alone can tell. A blank one that says it is whole
+    gets here only after results (`models/retry.py`)."""
+    said = bool(done.message.text.strip())
+    match done.stop:
+        case "refused":
+            return "refused"
+        case "outputLimit":
+            return "cutCall" if done.message.calls else "cutText" if said else "spentThinking"
+        case "end" if not said and not done.message.calls:
+            return "emptyAfterResults"
+        case _:
+            return None
+
+
+class Patience:
+    """How often each remedy was used in a row."""
+
+    def __init__(self) -> None:
+        self._used: Counter[Oddity] = Counter()
+
+    def another(self, oddity: Oddity) -> bool:
+        """The remedy may be used once more; it is counted."""
+        self._used[oddity] += 1
+        return self._used[oddity] <= REMEDIES[oddity].most
+
+    def progress(self) -> None:
+        """A whole step of calls: what was odd before is over."""
+        self._used.clear()
+
+
+def result_of(conversation: Conversation, tool: str) -> Result | None:
+    """What that tool gave, if the last step used it and it worked."""
+    answers = conversation.last
+    if not isinstance(answers, Results):
+        return None
+    return next((each for each in answers.results if each.tool == tool and not each.is_error), None)
+
+
+# Room ----------------------------------------------------------------------------------------------------
+
+LEAST_GAIN = 1.25
+"""A budget that grows by less would change little; then it is the thinking that must shrink."""
+
+
+@dataclass(frozen=True)
+class Budget:
+    """What a reply may take: `Request.max_output` and `Request.effort`."""
+
+    max_output: int | None
+    effort: Effort
+
+    def roomier(self, info: ModelInfo, used: TokenUsage) -> "Budget | None":
+        """More room than the reply that took `used` had, different on the wire: the most the model can write if that is
+        much more, else one level less thinking. None when neither can be."""
+        facts = family(info.model_id)
+        prompt = used.input + used.cache_read + used.cache_write
+        had = min(info.max_output, self.max_output or facts.max_output)
+        can = min(info.max_output, info.context_window - prompt)
+        if can >= had * LEAST_GAIN:
+            return Budget(can, self.effort)
+        level, least = EFFORTS.index(self.effort), EFFORTS.index(facts.least_effort)
+        if info.thinking and facts.thinking != "none" and level > least:
+            return Budget(self.max_output, EFFORTS[level - 1])
+        return None
+
+    @property
+    def words(self) -> str:
+        """For the person."""
+        most = "" if self.max_output is None else f"up to {self.max_output:,} tokens, "
+        return f"{most}{self.effort} thinking effort"

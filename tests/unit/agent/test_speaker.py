@@ -1,0 +1,119 @@
+"""Who speaks next: what the rules say of a reply, and what is left to a judge."""
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from amanu.agent import speaker
+from amanu.agent.speaker import by_rule, goes_on, judgement
+from amanu.conversation import Assistant, Conversation, Text, User
+from amanu.models.base import StreamBroken
+
+RULED: list[tuple[str, Any]] = [
+    # announced, and stopped
+    ("I will now read the file.", "model"),
+    ("The parser is at fault.\n\nNow I'll fix it.", "model"),
+    ("Found it. I'm going to now run the tests.", "model"),
+    ("Okay, let me check the tests:", "model"),
+    ("**I will now apply the change.**", "model"),
+    ("Next, I will update these files:", "model"),
+    ("I’ll now look at `what?.py`.", "model"),
+    # questions, in any script
+    ("Shall I go on?", "person"),
+    ("Which one do you mean: a or b?\nLet me know.", "person"),
+    ("Soll ich das ändern?", "person"),
+    ("続けますか？", "person"),
+    ("هل أتابع؟", "person"),
+    ("Should I delete it? I will now wait.", "person"),
+    # answers
+    ("Done.", "person"),
+    ("Understood.", "person"),
+    ("Alles erledigt!", "person"),
+    ("All tests pass.", "person"),
+    ("The file has 3 lines.", "person"),
+    ("I changed two files:\n\n- `a.py`\n- `b.py`", "person"),
+    ("Here it is:\n\n```python\nx = 1\n```", "person"),
+    ("| a | b |\n|---|---|\n| 1 | 2 |", "person"),
+    ("Steps:\n1. Let me now do this.\n2. I will now do that.", "person"),
+    ("Let me know if anything is missing.", "person"),
+    ("It is fixed. Feel free to ask for more.", "person"),
+    ("If you like, I'll now add tests.", "person"),
+    ("I will now wait for your decision.", "person"),
+    ("Once you have set the key, I'll now be able to go on.", "person"),
+    ("I'd be happy to explain more.", "person"),
+    ("Now I'll leave the rest to you.", "person"),
+    ("It was hard. " * 60, "person"),
+    # only a judge can tell
+    ("Ich sehe mir die Datei an.", None),
+    ("Jetzt ändere ich den Parser:", None),
+    ("Let me look at the file.", None),
+    ("I will read a.py and then b.py.", None),
+    ("我现在来看一下这个文件。", None),
+    ("The fix is in place; next I start the server", None),
+]
+
+
+@pytest.mark.parametrize(("text", "expected"), RULED)
+def test_what_the_rules_say(text: str, expected: str | None) -> None:
+    assert by_rule(text) == expected
+
+
+@pytest.mark.parametrize(
+    ("answer", "expected"),
+    [
+        ('{"next_speaker": "model"}', "model"),
+        ('Sure!\n```json\n{"next_speaker": " Model "}\n```', "model"),
+        ('{"next_speaker": "person"}', "person"),
+        ('{"next_speaker": "user"}', "person"),
+        ('{"next_speaker": ["model"]}', "person"),
+        ('{"next_speaker": "model"', "person"),
+        ("{next_speaker: model}", "person"),
+        ("model", "person"),
+        ("[1]", "person"),
+        ("", "person"),
+    ],
+)
+def test_a_judgement_is_the_model_only_when_it_clearly_says_so(answer: str, expected: str) -> None:
+    assert judgement(answer) == expected
+
+
+UNCLEAR = "Ich sehe mir die Datei an."
+
+
+async def judged(text: str, judge: Any, *, midway: bool = True) -> tuple[bool, list[str]]:
+    asked: list[str] = []
+
+    async def ask(system: str, question: str) -> str:
+        asked.append(question)
+        if isinstance(judge, Exception):
+            raise judge
+        if judge is None:
+            await asyncio.Event().wait()
+        return str(judge)
+
+    conversation = Conversation([User(text="Fix it."), Assistant(parts=(Text(text=text),))])
+    return await goes_on(conversation, Assistant(parts=(Text(text=text),)), ask, may_stop_midway=midway), asked
+
+
+@pytest.mark.parametrize(
+    ("text", "judge", "midway", "expected", "questions"),
+    [
+        (UNCLEAR, '{"next_speaker": "model"}', True, True, 1),
+        (UNCLEAR, '{"next_speaker": "person"}', True, False, 1),
+        (UNCLEAR, "What?", True, False, 1),
+        (UNCLEAR, StreamBroken("No."), True, False, 1),
+        (UNCLEAR, None, True, False, 1),
+        (UNCLEAR, '{"next_speaker": "model"}', False, False, 0),
+        ("I will now read it.", StreamBroken("No."), False, True, 0),
+        ("Shall I?", '{"next_speaker": "model"}', True, False, 0),
+        (" \n", '{"next_speaker": "model"}', True, False, 0),
+    ],
+)
+async def test_the_judge_is_asked_only_where_needed_and_trusted_only_when_clear(
+    monkeypatch: pytest.MonkeyPatch, text: str, judge: Any, midway: bool, expected: bool, questions: int
+) -> None:
+    monkeypatch.setattr(speaker, "SECONDS", 0.01)
+    found, asked = await judged(text, judge, midway=midway)
+    assert (found, len(asked)) == (expected, questions)
+    assert all("Fix it." in each and text in each for each in asked)
