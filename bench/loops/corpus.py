@@ -71,8 +71,17 @@ def load(folder: Path = FOLDER) -> list[Case]:
     return cases
 
 
+LINE = 40
+"""How a case is streamed unless it says otherwise: about as Gemini's service does, kindest to the rules made for it."""
+TOKENS = -1
+_TOKEN = re.compile(r"\s?[^\W\d_]+|\s?\d{1,3}|[ ]?[^\w\s]+|\s+|_+")
+
+
 def pieces(text: str, size: int) -> Iterator[str]:
-    """A text as it is streamed; 0: all at once."""
+    """A text as it is streamed, in pieces of so many characters; 0: all at once; `TOKENS`: words and marks, about as
+    models write them."""
+    if size == TOKENS:
+        return (found[0] for found in _TOKEN.finditer(text))
     size = size or max(1, len(text))
     return (text[at : at + size] for at in range(0, len(text), size))
 
@@ -91,7 +100,7 @@ def _case(raw: Mapping[str, Any], source: str) -> Case:
         note=raw["note"],
         source=source,
         request=raw.get("request", "Mend the failing test, please."),
-        chunk=raw.get("chunk", 4),
+        chunk=raw.get("chunk", LINE),
         turns=tuple(tuple(turn) for turn in turns),
     )
     if case.loop != any(step.loop for turn in case.turns for step in turn):
@@ -110,7 +119,7 @@ def _step(raw: Mapping[str, Any], loop: bool) -> Step:
 
 def _said(kind: str, raw: Any) -> Said:
     text, loop_at = "", None
-    for piece, loop in _spread(raw if isinstance(raw, list) else [raw], "text", {}):
+    for piece, loop in _spread(_listed(raw), "text", {}):
         if loop and loop_at is None:
             loop_at = len(text)
         text += piece
@@ -119,34 +128,38 @@ def _said(kind: str, raw: Any) -> Said:
 
 def _arguments(raw: Any) -> dict[str, Any] | str:
     """`"<null>"` stands for null, which TOML has not."""
-    return {key: None if value == "<null>" else value for key, value in raw.items()} if isinstance(raw, dict) else raw
+    return {key: None if value == "<null>" else value for key, value in raw.items()} if _is(dict, raw) else raw
 
 
 def _spread(items: Sequence[Any], inner: str, names: Mapping[str, str]) -> Iterator[tuple[Any, bool]]:
     """Each item with its names filled in, as often as it is wanted; and whether it is in the circle. What is repeated
     stands under `inner`, or is the item itself without its `times`."""
     for item in items:
-        if not (isinstance(item, dict) and ("times" in item or "each" in item)):
-            yield _filled(item, names), isinstance(item, dict) and item.get("loop", False) is True and "id" not in item
+        if not _is(dict, item) or ("times" not in item and "each" not in item):
+            yield _filled(item, names), _is(dict, item) and "id" not in item and item.get("loop") is True
             continue
-        rounds = item.get("each") or range(1, item["times"] + 1)
-        again = item.get(inner, item)
+        rounds: Sequence[object] = item.get("each") or range(1, item["times"] + 1)
         for number, value in enumerate(rounds, 1):
             now = {**names, "each": str(value), "n": str(number), "n2": f"{number:02}"}
-            if again is item:
+            if inner in item:
+                for each, loop in _spread(_listed(item[inner]), inner, now):
+                    yield each, loop or item.get("loop", False)
+            else:
                 yield _filled({key: each for key, each in item.items() if key != "times"}, now), False
-                continue
-            for each, loop in _spread(again if isinstance(again, list) else [again], inner, now):
-                yield each, loop or item.get("loop", False)
 
 
 def _filled(value: Any, names: Mapping[str, str]) -> Any:
-    match value:
-        case str():
-            return re.sub("«(each|n2|n)»", lambda found: names.get(found[1], found[0]), value)
-        case list():
-            return [_filled(each, names) for each in value]
-        case dict():
-            return {key: _filled(each, names) for key, each in value.items()}
-        case _:
-            return value
+    if _is(str, value):
+        return re.sub("«(each|n2|n)»", lambda found: names.get(found[1], found[0]), value)
+    if _is(list, value):
+        return [_filled(each, names) for each in value]
+    return {key: _filled(each, names) for key, each in value.items()} if _is(dict, value) else value
+
+
+def _listed(value: Any) -> Sequence[Any]:
+    return value if _is(list, value) else [value]
+
+
+def _is(kind: type, value: Any) -> bool:
+    """Without telling the type checker: what TOML holds has no type."""
+    return isinstance(value, kind)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from amanu import commands
 from amanu.agent import policy, spending
 from amanu.agent.approval import Approvals
+from amanu.agent.loops import Loops
 from amanu.agent.prompt import system_prompt
 from amanu.agent.turn import Ending, Turn
 from amanu.config import Settings
@@ -412,6 +413,7 @@ class Session:
             take_notes=self._inbox.take_notes,
             usage=self._usage,
             effort=self._services.settings.effort,
+            loops=Loops(prompt.text, self._specs) if self._services.settings.loops else None,
             max_steps=limits.steps,
             max_seconds=limits.seconds,
             max_cost_usd=limits.cost_usd,

@@ -5,12 +5,13 @@ from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field
 
-from amanu.agent import ask, checks, spending
+from amanu.agent import ask, spending
 from amanu.agent.approval import Approvals
 from amanu.agent.calls import AnyTool, Calls
 from amanu.agent.emit import Emit
+from amanu.agent.loops import Alarm, Loops
 from amanu.agent.reply import Reply
-from amanu.conversation import Assistant, Conversation, Results, User
+from amanu.conversation import Assistant, Conversation, Result, Results, User
 from amanu.models.base import (
     AuthFailed,
     ContextTooLong,
@@ -52,11 +53,12 @@ class Ending:
     """Of a failure, for programs: is it the key, the address, the service?"""
 
 
-LOOP = Ending("loop", "Stopped: the model was going round in circles.", can_continue=True)
-
-
 class Repeating(Exception):
     """The reply has begun to repeat itself and was cut off."""
+
+    def __init__(self, alarm: Alarm) -> None:
+        super().__init__(alarm.reason)
+        self.alarm = alarm
 
 
 @dataclass
@@ -79,6 +81,8 @@ class Turn:
     utility: tuple[Model, ModelInfo] | None = None
     """For questions aside; None: the turn's own model."""
     effort: Effort = "medium"
+    loops: Loops | None = None
+    """Watches for loops; None: the person wants none of it."""
     max_steps: int = 100
     max_seconds: float = 3600
     max_cost_usd: float | None = None
@@ -87,10 +91,10 @@ class Turn:
     """Seconds the session had waited for the person before this turn."""
     started: float = field(default_factory=time.monotonic)
 
-    async def aside(self, system: str, question: str, *, max_output: int) -> str:
-        """Ask the utility model something that is no part of the conversation; what it takes is counted. Raises
-        `ModelError`."""
-        model, info = self.utility or (self.model, self.info)
+    async def aside(self, system: str, question: str, *, max_output: int, own: bool = False) -> str:
+        """Ask the utility model, or the turn's `own`, something that is no part of the conversation; what it takes is
+        counted. Raises `ModelError`."""
+        model, info = (None if own else self.utility) or (self.model, self.info)
         answer, used = await ask.ask(model, info, system, question, session_id=self.session_id, max_output=max_output)
         self.usage = spending.aside(self.usage, info, used)
         self.emit(UsageChanged(usage=self.usage))
@@ -101,7 +105,6 @@ async def run_turn(turn: Turn) -> Ending:
     """Run steps until the model is done. Cancelling the task stops it anywhere and leaves a valid conversation.
     Raises nothing but CancelledError for what models, tools and people do; a ModelError becomes an ending."""
     continuations = 0
-    strikes = 0
     step = 0
     while True:
         ending = _limit(turn, step)
@@ -112,22 +115,18 @@ async def run_turn(turn: Turn) -> Ending:
             done = await _ask_model(turn, step)
         except ModelError as error:
             return Ending("failed", str(error), can_continue=True, kind=_kind(error))
-        except Repeating:
-            strikes += 1
-            if strikes > 1:
-                return LOOP
-            _tell(turn, step, checks.REPEATED_TEXT, "The model repeats itself; it was told so.")
+        except Repeating as repeating:
+            ending = _alarm(turn, step, repeating.alarm)
+            if ending is not None:
+                return ending
             continue
         if done.stop == "refused":
             return Ending("refused", done.detail or "The model declined to answer.")
         reply = done.message
         if reply.calls:
-            await _run_calls(turn, step, reply)
-            if checks.repeats_steps(turn.conversation):
-                strikes += 1
-                if strikes > 1:
-                    return LOOP
-                _tell(turn, step, checks.REPEATED_STEP, "The model repeats the same call; it was told so.")
+            ending = await _look_back(turn, step, reply, await _run_calls(turn, step, reply))
+            if ending is not None:
+                return ending
         elif _hear(turn):
             continue
         elif done.stop == "outputLimit":
@@ -160,6 +159,22 @@ def _tell(turn: Turn, step: int, text: str, shown: str) -> None:
         item_id=f"{turn.turn_id}.{step}.told", turn_id=turn.turn_id, level="info", code="modelTold", text=shown
     )
     turn.emit(ItemCompleted(item=notice), entry=Results(results=(), notes=(text,)))
+
+
+async def _look_back(turn: Turn, step: int, reply: Assistant, results: Sequence[Result]) -> Ending | None:
+    """After a step: is it going in circles?"""
+    if turn.loops is None:
+        return None
+    alarm = turn.loops.step(reply, results) or await turn.loops.judge(turn.aside)
+    return None if alarm is None else _alarm(turn, step, alarm)
+
+
+def _alarm(turn: Turn, step: int, alarm: Alarm) -> Ending | None:
+    """The first of a turn is told to the model; the second ends it."""
+    if turn.loops is None or not turn.loops.strike():
+        return Ending("loop", alarm.reason, can_continue=True)
+    _tell(turn, step, alarm.told, alarm.notice)
+    return None
 
 
 def _limit(turn: Turn, steps: int) -> Ending | None:
@@ -199,7 +214,9 @@ async def _ask_model(turn: Turn, step: int) -> Done:
 
 async def _show(turn: Turn, reply: Reply, stream: AsyncGenerator[Delta | Retrying | Withdrawn]) -> Done:
     waiting = False
-    watch = checks.Repetition()
+    loops = turn.loops
+    if loops is not None:
+        loops.begin_reply()
     async with aclosing(stream) as deltas:
         async for delta in deltas:
             if waiting:
@@ -210,15 +227,18 @@ async def _show(turn: Turn, reply: Reply, stream: AsyncGenerator[Delta | Retryin
                     return delta
                 case Withdrawn(reason=reason):
                     reply.withdraw(reason)
-                    watch = checks.Repetition()
+                    if loops is not None:
+                        loops.begin_reply()
                 case Retrying():
                     waiting = True
                     at = int((time.time() + delta.delay_s) * 1000)
                     turn.emit(RetryChanged(retry=Retry(attempt=delta.attempt, reason=delta.reason, at=at)))
                 case _:
                     reply.take(delta)
-                    if isinstance(delta, TextDelta | ThoughtDelta) and watch.feed(delta.text):
-                        raise Repeating
+                    if loops is not None and isinstance(delta, TextDelta | ThoughtDelta):
+                        alarm = loops.text(delta)
+                        if alarm is not None:
+                            raise Repeating(alarm)
     raise AssertionError("a model's stream ended without Done or an error")
 
 
@@ -231,7 +251,7 @@ def _keep(turn: Turn, step: int, reply: Assistant | None) -> None:
     turn.emit(StepEnded(turn_id=turn.turn_id, step=step), entry=reply)
 
 
-async def _run_calls(turn: Turn, step: int, reply: Assistant) -> None:
+async def _run_calls(turn: Turn, step: int, reply: Assistant) -> Sequence[Result]:
     calls = Calls(
         reply.calls,
         turn_id=turn.turn_id,
@@ -248,6 +268,7 @@ async def _run_calls(turn: Turn, step: int, reply: Assistant) -> None:
     finally:  # whatever happened: one result per call, in order
         turn.conversation.append(Results(results=calls.results))
     _hear(turn)
+    return calls.results
 
 
 def _hear(turn: Turn) -> bool:
@@ -255,4 +276,6 @@ def _hear(turn: Turn) -> bool:
     notes = turn.take_notes()
     for said in notes:
         turn.conversation.note(*said.parts)
+        if turn.loops is not None:
+            turn.loops.heard(said.text)
     return bool(notes)

@@ -55,6 +55,7 @@ def parser() -> argparse.ArgumentParser:
     parser.add_argument("--max-steps", metavar="N", type=_positive(int), help="at most N requests to the model")
     parser.add_argument("--timeout", metavar="S", type=_positive(float), help="at most S seconds")
     parser.add_argument("--max-cost", metavar="USD", type=_positive(float), help="at most that many US dollars")
+    parser.add_argument("--no-loop-check", action="store_true", help="let a model go in circles up to the other limits")
     parser.add_argument("--trust", action="store_true", help="trust the workspace folders for this run")
     return parser
 
@@ -86,6 +87,7 @@ def main(argv: list[str]) -> int:
         max_steps=arguments.max_steps,
         seconds=arguments.timeout,
         max_cost=arguments.max_cost,
+        loop_check=not arguments.no_loop_check,
         trust=arguments.trust,
     )
     return asyncio.run(run(options, arguments.output_format, sys.stdout, sys.stderr))
@@ -104,6 +106,8 @@ class Options:
     max_steps: int | None = None
     seconds: float | None = None
     max_cost: float | None = None
+    loop_check: bool = True
+    """False turns it off; True leaves it to the settings."""
     trust: bool = False
 
 
@@ -140,7 +144,12 @@ async def _turn(options: Options, output: Format, report: Report, out: TextIO, e
     logs.start(home, settings.log_level)
     limits = {"steps": options.max_steps, "seconds": options.seconds, "cost_usd": options.max_cost}
     given = {name: value for name, value in limits.items() if value is not None}
-    settings = settings.model_copy(update={"limits": settings.limits.model_copy(update=given)})
+    settings = settings.model_copy(
+        update={
+            "limits": settings.limits.model_copy(update=given),
+            "loops": settings.loops and options.loop_check,
+        }
+    )
     sessions = Sessions(home, settings, headless=True)
     front = Front(report, trusted_roots=options.roots if options.trust else ())
     live: LivePaper | None = None
