@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 
 from amanu.agent import spending
 from amanu.agent.approval import Approvals
+from amanu.agent.loops import Loops
 from amanu.agent.turn import Turn
 from amanu.conversation import Assistant, Call, Conversation, Entry, Text, Thinking, User
 from amanu.models.base import CallStarted, Delta, Done, ModelError, Request, TextDelta, ThoughtDelta, TokenUsage
@@ -187,6 +188,7 @@ class Stage:
     prompt: str = "do it"
     notes: list[list[str]] = field(default_factory=list[list[str]])
     max_steps: int = 20
+    loops: bool = True
 
     def __post_init__(self) -> None:
         self.recorder = Recorder()
@@ -211,6 +213,7 @@ class Stage:
             emit=self.emitted,
             take_notes=lambda: [User(text=text) for text in self.notes.pop(0)] if self.notes else [],
             usage=spending.NOTHING,
+            loops=Loops(self.prompt, [tool.spec() for tool in tools]) if self.loops else None,
             max_steps=self.max_steps,
         )
 

@@ -56,10 +56,10 @@ class Score:
     def f1(self) -> float:
         return _share(2 * self.precision * self.recall, self.precision + self.recall)
 
-    def delay(self, name: str) -> float | None:
-        """Mean of "characters" or "steps" until found."""
+    def delay(self, name: str) -> tuple[float, float] | None:
+        """Mean and median of "characters" or "steps" until found."""
         values = [value for each in self.outcomes if each.right and (value := getattr(each, name)) is not None]
-        return statistics.mean(values) if values else None
+        return (statistics.mean(values), statistics.median(values)) if values else None
 
     def of(self, cases: Sequence[Case]) -> "Score":
         """The same, of some of the cases."""

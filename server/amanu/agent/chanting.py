@@ -31,7 +31,7 @@ _ENOUGH: dict[Kind, tuple[tuple[int, int], ...]] = {
     "markup": ((200, 20), (_KEPT, 10)),
     "code": ((_KEPT, 12),),
 }
-_AT_LEAST: dict[Kind, int] = {"prose": 360, "list": 360, "markup": 1500, "code": 6000}
+_AT_LEAST: dict[Kind, int] = {"prose": 360, "list": 600, "markup": 1500, "code": 6000}
 """Characters all rounds must have together: a laugh, a chorus, a zero matrix, sixty equal asserts are shorter."""
 _MARKS_AT_LEAST = 3000
 """… when there is no letter and no digit in them: rules, boxes, leaders."""
@@ -44,7 +44,7 @@ _ASKED_FOR = 12
 
 _WINDOW = 256
 """Characters whose words are compared with those before; some 45 words."""
-_BEFORE, _QUIET = 3, 4
+_BEFORE, _QUIET = 6, 4
 """A word is new that is not in so many windows before; so many windows without one are a closed vocabulary …"""
 _VOCABULARY = 50
 """… if they have no more different words than that. Ordinary prose has over 100 in as much text."""

@@ -31,6 +31,8 @@ _PLACES = 64
 
 _PATHS = ("path", "file_path", "filePath", "file", "filename")
 _COMMANDS = ("command", "cmd")
+_TALK = ("description", "explanation")
+"""Of a command, what is said about it; elsewhere a description may be the very thing."""
 _WAITS = re.compile(r"\b(sleep|wait|watch)\b|--follow\b", re.IGNORECASE)
 _TIMES = re.compile(
     r"\d{4}-\d\d-\d\d|\d{1,2}:\d\d(:\d\d)?([.,]\d+)?"  # dates, clocks
@@ -100,10 +102,11 @@ class Cycles:
         if isinstance(call.arguments, str):
             return f"{call.tool} {call.arguments.strip()}"
         defaults = self._defaults.get(call.tool, {})
+        talk = _TALK if any(name in call.arguments for name in _COMMANDS) else ()
         given = {
             name: _plain(value)
             for name, value in call.arguments.items()
-            if value is not None and (name not in defaults or value != defaults[name])
+            if value is not None and name not in talk and (name not in defaults or value != defaults[name])
         }
         return f"{call.tool} {json.dumps(given, sort_keys=True, ensure_ascii=False)}"
 

@@ -68,7 +68,7 @@ class Judge:
     def start_anew(self) -> None:
         """What came before is settled."""
         self._steps.clear()
-        self._next = LATEST
+        self._next = max(self._next, LATEST)
 
     async def ask(self, aside: Aside) -> str | None:
         """Why both models think it is stuck, or None; mostly without asking, for it is not time. Raises nothing but

@@ -4,6 +4,7 @@ The first alarm of a turn is told to the model, and the turn goes on; the second
 starts anew: the second one comes from what was done since.
 """
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -16,6 +17,8 @@ from amanu.models.base import TextDelta, ThoughtDelta, ToolSpec
 
 _WORDING = 160
 """Characters of what was repeated that are quoted."""
+_SENTENCE = re.compile(r"[.!?:]\s+|[。！？]")
+_BLANK = re.compile(r"\s+")
 _REQUEST = 10_000
 """Characters of what the person said that are kept."""
 
@@ -77,7 +80,8 @@ class Loops:
 
 
 def _chanting(repeated: str, kind: Literal["text", "thought"]) -> Alarm:
-    quoted = " ".join(repeated.split())
+    begins = _SENTENCE.search(repeated) or _BLANK.search(repeated)  # a round is cut anywhere
+    quoted = " ".join((repeated[begins.end() :] + repeated[: begins.end()] if begins else repeated).split())
     quoted = quoted if len(quoted) <= _WORDING else f"{quoted[: _WORDING - 1]}…"
     what = (
         f" The same words came over and over: “{quoted}”." if quoted else " The same few sentences came over and over."
