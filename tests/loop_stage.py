@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 from amanu.agent import spending
 from amanu.agent.approval import Approvals
 from amanu.agent.context import Context
+from amanu.agent.loops import Loops
 from amanu.agent.turn import Turn
 from amanu.config import Context as ContextSettings
 from amanu.conversation import Assistant, Call, Conversation, Entry, Results, Text, Thinking, User
@@ -198,6 +199,7 @@ class Stage:
     max_steps: int = 20
     info: ModelInfo = INFO
     finishing: str | None = None
+    loops: bool = True
     tiers: ContextSettings = ContextSettings()  # noqa: RUF009  (frozen)
     kept: dict[str, str] = field(default_factory=dict[str, str])
     """What `read_output` would find."""
@@ -233,6 +235,7 @@ class Stage:
             emit=self.emitted,
             take_notes=lambda: [User(text=text) for text in self.notes.pop(0)] if self.notes else [],
             usage=spending.NOTHING,
+            loops=Loops(self.prompt, [tool.spec() for tool in tools]) if self.loops else None,
             max_steps=self.max_steps,
             finishing=self.finishing,
         )

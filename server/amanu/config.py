@@ -89,6 +89,8 @@ class Settings(Section):
     mode: Mode = "ask"
     effort: Literal["minimal", "low", "medium", "high"] = "medium"
     limits: Limits = Limits()
+    loops: bool = True
+    """Watch for a model that goes in circles: it is told once, the second time the turn ends."""
     context: Context = Context()
     routing: Routing = Routing()
     rules: RuleTexts = RuleTexts()

@@ -14,6 +14,7 @@ from amanu import commands
 from amanu.agent import policy, spending
 from amanu.agent.approval import Approvals
 from amanu.agent.context import Context
+from amanu.agent.loops import Loops
 from amanu.agent.prompt import system_prompt
 from amanu.agent.turn import Ending, Turn, run_compaction
 from amanu.config import Settings
@@ -424,7 +425,7 @@ class Session:
             self._say_to_model(said, heard, seen, recalled)
         self._pictures.forget()
         self._approvals.start_turn()
-        turn = self._turn(turn_id, model, info)
+        turn = self._turn(turn_id, prompt.text, model, info)
         if focus is None:
             self._running.start(turn)
         else:
@@ -448,7 +449,7 @@ class Session:
         if recalled.told is not None:
             self.emit(ItemCompleted(item=recalled.told.notice(said.item_id, said.turn_id)))
 
-    def _turn(self, turn_id: str, model: Model, info: ModelInfo) -> Turn:
+    def _turn(self, turn_id: str, said: str, model: Model, info: ModelInfo) -> Turn:
         system = system_prompt(family(info.model_id).name, self.state.roots, self._conversation.memory)
         limits = self._services.settings.limits
         return Turn(
@@ -468,6 +469,7 @@ class Session:
             take_notes=self._inbox.take_notes,
             usage=self._usage,
             effort=self._services.settings.effort,
+            loops=Loops(said, self._specs) if self._services.settings.loops else None,
             max_steps=limits.steps,
             max_seconds=limits.seconds,
             max_cost_usd=limits.cost_usd,

@@ -7,16 +7,17 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Literal
 
-from amanu.agent import ask, checks, speaker, spending
+from amanu.agent import ask, speaker, spending
 from amanu.agent.approval import Approvals
 from amanu.agent.calls import AnyTool, Calls
 from amanu.agent.context import LONGEST_SUMMARY, PIECE, Context, Step
 from amanu.agent.emit import Emit
 from amanu.agent.gauge import head
+from amanu.agent.loops import Alarm, Loops
 from amanu.agent.prompt import Remembered
 from amanu.agent.recovery import CUT_CALL, NOT_WHOLE, REMEDIES, Budget, Oddity, Patience, judged, result_of
 from amanu.agent.reply import Reply
-from amanu.conversation import Assistant, Conversation, Results, Told, User
+from amanu.conversation import Assistant, Conversation, Result, Results, Told, User
 from amanu.models.base import (
     AuthFailed,
     ContextTooLong,
@@ -58,11 +59,14 @@ class Ending:
 
 
 NO_ROOM = Ending("failed", "The reply did not fit the model's output limit.", can_continue=True)
-LOOP = Ending("loop", "Stopped: the model was going round in circles.", can_continue=True)
 
 
 class Repeating(Exception):
     """The reply has begun to repeat itself and was cut off."""
+
+    def __init__(self, alarm: Alarm) -> None:
+        super().__init__(alarm.reason)
+        self.alarm = alarm
 
 
 async def _nothing(paths: Collection[str]) -> None:
@@ -95,6 +99,8 @@ class Turn:
     utility: tuple[Model, ModelInfo] | None = None
     """For questions aside; None: the turn's own model."""
     effort: Effort = "medium"
+    loops: Loops | None = None
+    """Watches for loops; None: the person wants none of it."""
     max_steps: int = 100
     max_seconds: float = 3600
     max_cost_usd: float | None = None
@@ -110,10 +116,10 @@ class Turn:
     told: int = 0
     """Times something was said to the model in the daemon's name."""
 
-    async def aside(self, system: str, question: str, *, max_output: int) -> str:
-        """Ask the utility model something that is no part of the conversation; what it takes is counted. Raises
-        `ModelError`."""
-        model, info = self.utility or (self.model, self.info)
+    async def aside(self, system: str, question: str, *, max_output: int, own: bool = False) -> str:
+        """Ask the utility model, or the turn's `own`, something that is no part of the conversation; what it takes is
+        counted. Raises `ModelError`."""
+        model, info = (None if own else self.utility) or (self.model, self.info)
         answer, used = await ask.ask(model, info, system, question, session_id=self.session_id, max_output=max_output)
         self.usage = spending.aside(self.usage, info, used)
         self.emit(UsageChanged(usage=self.usage))
@@ -151,7 +157,6 @@ async def run_turn(turn: Turn) -> Ending:
     turn.use(turn.model, turn.info)
     patience = Patience()
     overflows = 0
-    strikes = 0
     step = 0
     while True:
         ending = _finished(turn, step) or _limit(turn, step)
@@ -171,11 +176,10 @@ async def run_turn(turn: Turn) -> Ending:
             continue
         except ModelError as error:
             return Ending("failed", str(error), can_continue=True, kind=_kind(error))
-        except Repeating:
-            strikes += 1
-            if strikes > 1:
-                return LOOP
-            _tell(turn, step, checks.REPEATED_TEXT, "The model repeats itself; it was told so.")
+        except Repeating as repeating:
+            ending = _alarm(turn, step, repeating.alarm)
+            if ending is not None:
+                return ending
             continue
         if done.window_full:
             turn.context.filled()
@@ -186,12 +190,9 @@ async def run_turn(turn: Turn) -> Ending:
                 return ending
         elif reply.calls:
             patience.progress()
-            await _run_calls(turn, step, reply)
-            if checks.repeats_steps(turn.conversation):
-                strikes += 1
-                if strikes > 1:
-                    return LOOP
-                _tell(turn, step, checks.REPEATED_STEP, "The model repeats the same call; it was told so.")
+            ending = await _look_back(turn, step, reply, await _run_calls(turn, step, reply))
+            if ending is not None:
+                return ending
         elif not _hear(turn) and done.stop != "paused":
             ending = await _stopped(turn, step, reply, patience)
             if ending is not None:
@@ -295,6 +296,22 @@ def _notice(
     turn.emit(ItemCompleted(item=notice), entry=entry)
 
 
+async def _look_back(turn: Turn, step: int, reply: Assistant, results: Sequence[Result]) -> Ending | None:
+    """After a step: is it going in circles?"""
+    if turn.loops is None:
+        return None
+    alarm = turn.loops.step(reply, results) or await turn.loops.judge(turn.aside)
+    return None if alarm is None else _alarm(turn, step, alarm)
+
+
+def _alarm(turn: Turn, step: int, alarm: Alarm) -> Ending | None:
+    """The first of a turn is told to the model; the second ends it."""
+    if turn.loops is None or not turn.loops.strike():
+        return Ending("loop", alarm.reason, can_continue=True)
+    _tell(turn, step, alarm.told, alarm.notice)
+    return None
+
+
 def _limit(turn: Turn, steps: int) -> Ending | None:
     spent = (turn.usage.cost_usd or 0.0) - turn.cost_before
     seconds = time.monotonic() - turn.started - (turn.approvals.waited - turn.waited_before)
@@ -341,7 +358,9 @@ async def _show(turn: Turn, step: int, reply: Reply, stream: AsyncGenerator[Delt
     waiting = False
     nudged: set[Oddity] = set()
     """The conversation keeps what was said: once is enough."""
-    watch = checks.Repetition()
+    loops = turn.loops
+    if loops is not None:
+        loops.begin_reply()
     try:
         async with aclosing(stream) as deltas:
             async for delta in deltas:
@@ -353,7 +372,8 @@ async def _show(turn: Turn, step: int, reply: Reply, stream: AsyncGenerator[Delt
                         return delta
                     case Withdrawn(reason=reason):
                         reply.withdraw(reason)
-                        watch = checks.Repetition()
+                        if loops is not None:
+                            loops.begin_reply()
                     case Retrying():
                         waiting = True
                         at = int((time.time() + delta.delay_s) * 1000)
@@ -363,8 +383,10 @@ async def _show(turn: Turn, step: int, reply: Reply, stream: AsyncGenerator[Delt
                             _remind(turn, step, delta.breakage)
                     case _:
                         reply.take(delta)
-                        if isinstance(delta, TextDelta | ThoughtDelta) and watch.feed(delta.text):
-                            raise Repeating
+                        if loops is not None and isinstance(delta, TextDelta | ThoughtDelta):
+                            alarm = loops.text(delta)
+                            if alarm is not None:
+                                raise Repeating(alarm)
     finally:  # cancelled or failed while it waited
         if waiting:
             turn.emit(RetryChanged(retry=None))
@@ -380,10 +402,10 @@ def _keep(turn: Turn, step: int, reply: Assistant | None) -> None:
     turn.emit(StepEnded(turn_id=turn.turn_id, step=step), entry=reply)
 
 
-async def _run_calls(turn: Turn, step: int, reply: Assistant, *, refusal: str | None = None) -> None:
+async def _run_calls(turn: Turn, step: int, reply: Assistant, *, refusal: str | None = None) -> Sequence[Result]:
     """One result per call; `refusal` is the answer to all of them instead of running any."""
     if not reply.calls:
-        return
+        return ()
     calls = Calls(
         reply.calls,
         turn_id=turn.turn_id,
@@ -402,6 +424,7 @@ async def _run_calls(turn: Turn, step: int, reply: Assistant, *, refusal: str | 
         turn.conversation.append(Results(results=calls.results))
     await _remember(turn, step, calls.touched)
     _hear(turn)
+    return calls.results
 
 
 async def _remember(turn: Turn, step: int, paths: Collection[str]) -> None:
@@ -421,4 +444,6 @@ def _hear(turn: Turn) -> bool:
     notes = turn.take_notes()
     for said in notes:
         turn.conversation.note(*said.parts)
+        if turn.loops is not None:
+            turn.loops.heard(said.text)
     return bool(notes)

@@ -58,6 +58,7 @@ def parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--until-done", action="store_true", help="go on until the model says that the task is done; needs --mode auto"
     )
+    parser.add_argument("--no-loop-check", action="store_true", help="let a model go in circles up to the other limits")
     parser.add_argument("--trust", action="store_true", help="trust the workspace folders for this run")
     return parser
 
@@ -89,6 +90,7 @@ def main(argv: list[str]) -> int:
         max_steps=arguments.max_steps,
         seconds=arguments.timeout,
         max_cost=arguments.max_cost,
+        loop_check=not arguments.no_loop_check,
         trust=arguments.trust,
         until_done=arguments.until_done,
     )
@@ -108,6 +110,8 @@ class Options:
     max_steps: int | None = None
     seconds: float | None = None
     max_cost: float | None = None
+    loop_check: bool = True
+    """False turns it off; True leaves it to the settings."""
     trust: bool = False
     until_done: bool = False
 
@@ -145,7 +149,12 @@ async def _turn(options: Options, output: Format, report: Report, out: TextIO, e
     logs.start(home, settings.log_level)
     limits = {"steps": options.max_steps, "seconds": options.seconds, "cost_usd": options.max_cost}
     given = {name: value for name, value in limits.items() if value is not None}
-    settings = settings.model_copy(update={"limits": settings.limits.model_copy(update=given)})
+    settings = settings.model_copy(
+        update={
+            "limits": settings.limits.model_copy(update=given),
+            "loops": settings.loops and options.loop_check,
+        }
+    )
     sessions = Sessions(home, settings, headless=True, until_done=options.until_done)
     front = Front(report, trusted_roots=options.roots if options.trust else ())
     live: LivePaper | None = None

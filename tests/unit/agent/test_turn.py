@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 
 from amanu.agent import approval
-from amanu.agent.checks import REPEATED_STEP, REPEATED_TEXT, SAME_STEPS
+from amanu.agent.cycles import ROUNDS
 from amanu.agent.recovery import CUT_CALL, REMEDIES
 from amanu.agent.turn import run_turn
 from amanu.conversation import NOT_RUN, Results, Told, User
-from amanu.models.base import AuthFailed, Delta, Request, StreamBroken, TextDelta
+from amanu.models.base import AuthFailed, Delta, Request, StreamBroken, TextDelta, ThoughtDelta
 from amanu.models.retry import Policy
 from amanu_protocol.events import ItemsWithdrawn
 from amanu_protocol.requests import ApprovalResolveParams
@@ -276,26 +276,81 @@ async def test_a_withdrawn_attempt_leaves_no_ghost(monkeypatch: pytest.MonkeyPat
     assert any(isinstance(event, ItemsWithdrawn) for event in stage.emitted.events)
 
 
+SAME = ROUNDS[0]
+
+
+def told(stage: Stage) -> list[str]:
+    """The notices about what the model was told."""
+    return [item.text for item in stage.emitted.state.items if item.kind == "notice"]
+
+
 async def test_the_same_call_with_the_same_result_is_told_and_then_stopped() -> None:
-    stage, reason = await play(*(says("", call("read", f"r{n}")) for n in range(9)))
+    stage, reason = await play(*(says("", call("read", f"r{n}")) for n in range(2 * SAME)))
     assert reason == "loop"
-    assert len(stage.model.requests) == SAME_STEPS + 1
-    told = [message.notes for message in stage.conversation if isinstance(message, Results) and message.notes]
-    assert told == [(Told(text=REPEATED_STEP),)]
+    assert len(stage.model.requests) == 2 * SAME  # the second alarm takes as much new evidence as the first
+    what = f"has made the same call (read) {SAME} times in a row, with the same results"
+    assert told(stage) == [f"The model {what}; it was told so."]
+    ((note,),) = [message.notes for message in stage.conversation if isinstance(message, Results) and message.notes]
+    assert str(note).startswith(f"You {what.replace('has', 'have')}.")
 
 
 async def test_a_loop_that_is_left_after_being_told_is_no_loop() -> None:
-    same = [says("", call("read", f"r{n}")) for n in range(SAME_STEPS)]
+    same = [says("", call("read", f"r{n}")) for n in range(2 * SAME - 1)]
     _, reason = await play(*same, says("I am stuck: the file says no."))
     assert reason == "completed"
 
 
-async def test_one_sentence_over_and_over_is_cut_off_told_and_then_stopped() -> None:
-    chant = [TextDelta("I will look at it again. ") for _ in range(60)]
+async def test_what_the_person_says_meanwhile_begins_the_count_anew() -> None:
+    same = [says("", call("read", f"r{n}")) for n in range(2 * SAME - 2)]
+    notes: list[list[str]] = [[] for _ in range(SAME - 1)]
+    stage, reason = await play(*same, says("It is still the same."), notes=[*notes, ["look again, please"]])
+    assert (reason, told(stage)) == ("completed", [])
+
+
+async def test_a_strike_does_not_outlive_its_turn_and_the_person_may_go_on() -> None:
+    stage = Stage([says("", call("read", f"r{n}")) for n in range(2 * SAME)])
+    ending = await run_turn(stage.turn)
+    assert (ending.reason, ending.can_continue) == ("loop", True)
+    again = Stage([*(says("", call("read", f"t{n}")) for n in range(SAME)), says("done")])
+    again.turn.conversation = stage.conversation
+    stage.conversation.append(User(text="go on"))
+    assert (await run_turn(again.turn)).reason == "completed"
+
+
+async def test_without_the_check_a_turn_ends_at_its_other_limits() -> None:
+    _, reason = await play(*(says("", call("read", f"r{n}")) for n in range(30)), loops=False)
+    assert reason == "stepLimit"
+
+
+@pytest.mark.parametrize("kind", [TextDelta, ThoughtDelta])
+async def test_one_sentence_over_and_over_is_cut_off_told_and_then_stopped(
+    kind: type[TextDelta | ThoughtDelta],
+) -> None:
+    chant: list[Delta] = [kind("I will look at it again. ") for _ in range(60)]
     stage, reason = await play(chant, says("Sorry. The file is empty."))
     assert reason == "completed"
-    assert stage.model.requests[1][-1] == User(text=REPEATED_TEXT, told=True)
-    shown = "".join(getattr(item, "text", "") for item in stage.emitted.state.items if item.kind == "answer")
-    assert shown.count("look at it again") == 10
+    heard = stage.model.requests[1][-1]
+    assert isinstance(heard, User) and "look at it again" in heard.text
+    assert told(stage) == ["The model repeated itself; its reply was stopped and it was told so."]
+    shown = "".join(getattr(item, "text", "") for item in stage.emitted.state.items)
+    assert shown.count("look at it again") < 25
     _, reason = await play(chant, chant)
     assert reason == "loop"
+
+
+READS: list[Reply] = [says("", call("read", f"r{n}", path=f"{n}.py")) for n in range(30)]
+STUCK = says('{"reason": "It reads files nobody asked for.", "stuck": 0.95}')
+
+
+async def test_a_judgement_after_many_steps_is_confirmed_and_told() -> None:
+    stage, reason = await play(*READS, STUCK, STUCK, says("Right: done."), max_steps=99)
+    assert reason == "completed"
+    assert [at for at, request in enumerate(stage.model.requests) if len(request) == 1][1:] == [30, 31]
+    assert "bring the task forward: It reads files nobody asked for." in str(stage.model.requests[-1][-1].notes[0])
+    assert stage.turn.usage.input_tokens == 33 * 10  # the questions are paid for
+
+
+@pytest.mark.parametrize("answer", [AuthFailed("no key"), says("Hard to say."), says('{"stuck": 0.2}')])
+async def test_without_a_sure_judgement_the_turn_goes_on(answer: Reply) -> None:
+    stage, reason = await play(*READS, answer, says("done"), max_steps=99)
+    assert (reason, told(stage)) == ("completed", [])

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from amanu.cli.run import main
+from amanu.home import find_home
 from amanu.models.retry import Policy
 from amanu_protocol.events import EventMessage, ItemCompleted
 from amanu_protocol.state import SessionState, fold
@@ -128,6 +129,20 @@ def test_limits(shop: Path, inside: Inside, limit: tuple[str, str], reason: str)
     done = inside.run(main, "x", "--model", model, *limit, "--output-format", "json", cwd=shop)
     found = json.loads(done.stdout)
     assert (done.returncode, found["reason"], found["exitCode"]) == (5, reason, 5)
+
+
+def test_a_loop_ends_it_with_its_own_reason_unless_nobody_looks(shop: Path, inside: Inside) -> None:
+    again = {"calls": [call("list_directory", path=".")]}
+    model = script(shop.parent, *[again] * 12, {"text": "Empty."})
+    arguments = ("x", "--model", model, "--output-format", "json")
+    done = inside.run(main, *arguments, cwd=shop)
+    found = json.loads(done.stdout)
+    assert (done.returncode, found["reason"], found["steps"], found["exitCode"]) == (5, "loop", 10, 5)
+    assert "went in circles again after it was told" in found["message"]
+    done = inside.run(main, *arguments, "--no-loop-check", cwd=shop)
+    assert (done.returncode, json.loads(done.stdout)["result"]) == (0, "Empty.")
+    (find_home().make().config / "config.toml").write_text("loops = false\n")
+    assert inside.run(main, *arguments, cwd=shop).returncode == 0
 
 
 def test_trust_is_for_this_run_only(shop: Path, inside: Inside) -> None:

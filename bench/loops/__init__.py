@@ -1,0 +1,1 @@
+"""How well loops are seen: a corpus of turns, our detectors and the published rules of others."""
