@@ -6,7 +6,7 @@ import os
 import signal
 import sys
 from pathlib import Path
-from typing import Any, Literal, cast
+from typing import Any, cast
 
 import pytest
 from hypothesis import Phase, given, seed, settings
@@ -29,16 +29,13 @@ from amanu.models.base import (
     RequestRefused,
     StreamBroken,
 )
-from amanu.models.families import known
+from amanu.models.families import Effort, known
 from strict.anthropic import Anthropic
 from strict.http import Fault, Raw, Received, Refusal, Say, Step, ToolUse
 from wire.vendors import KEY, TOOLS, VENDORS, answer, request, running
 
 BOUND, ADAPTIVE, BUDGET = VENDORS[:3]
 READ = ToolUse("read_file", {"path": "a.py"})
-
-
-Effort = Literal["low", "medium", "high"]
 
 
 def body(
@@ -73,6 +70,12 @@ THINKING: list[tuple[str, Effort, dict[str, Any]]] = [
         "low",
         {"thinking": {"type": "adaptive", "display": "summarized"}, "output_config": {"effort": "low"}},
     ),
+    (
+        "claude-opus-5-5",
+        "minimal",
+        {"thinking": {"type": "adaptive", "display": "summarized"}, "output_config": {"effort": "low"}},
+    ),
+    ("claude-haiku-4-5", "minimal", {"thinking": {"type": "enabled", "budget_tokens": 1024}}),
     ("claude-haiku-4-5", "low", {"thinking": {"type": "enabled", "budget_tokens": 2048}}),
     ("claude-haiku-4-5", "high", {"thinking": {"type": "enabled", "budget_tokens": 24_576}}),
     ("claude-3-5-haiku-latest", "high", {}),
@@ -314,6 +317,21 @@ BLOCKS: list[tuple[str, list[dict[str, Any]], list[dict[str, Any]]]] = [
         "redacted thinking",
         [start(0, type="redacted_thinking", data="XYZ"), stopped(0)],
         [{"type": "redacted_thinking", "data": "XYZ"}],
+    ),
+    (
+        "cited text",
+        [
+            start(0, type="text", text="", citations=[]),
+            delta(0, type="text_delta", text="So."),
+            delta(0, type="citations_delta", citation={"type": "char_location", "cited_text": "so", "file_id": None}),
+        ],
+        [
+            {
+                "type": "text",
+                "text": "So.",
+                "citations": [{"type": "char_location", "cited_text": "so", "file_id": None}],
+            }
+        ],
     ),
     (
         "a block nobody knows",

@@ -142,12 +142,10 @@ async def test_results_of_all_kinds_are_accepted(vendor: Vendor, texts: tuple[st
     assert done.message.text == "Fine."
 
 
-@over_vendors()
+@over_vendors("rawArguments")
 @pytest.mark.parametrize("written", ['{"path": "a', "[1, 2]", "not json", '"text"', "{}}"])
 async def test_arguments_that_are_no_object_come_as_written_and_can_be_answered(vendor: Vendor, written: str) -> None:
     script = [Say(calls=[ToolUse("read_file", written)]), Say(text="Sorry.")]
-    if "rawArguments" in vendor.lacks:
-        pytest.skip("this wire carries objects only")
     async with running(vendor, script) as (_, model):
         conversation = Conversation([User(text="Hello.")])
         first = await answer(model, request(vendor, conversation=conversation))

@@ -10,13 +10,14 @@ import pytest
 
 from amanu.conversation import Conversation, Message, Picture, Results, User
 from amanu.models.base import ModelError, Request, RequestRefused
+from amanu.models.families import known
 from drawn import base64_of, gif, jpeg, png, webp
 from strict.http import Say, ToolUse
 from wire.test_behaviours import _history, results  # pyright: ignore[reportPrivateUsage]
 from wire.vendors import VENDORS, Vendor, answer, over_vendors, request, running
 
 READ = ToolUse("read_file", {"path": "a.py"})
-SEEING = [vendor for vendor in VENDORS if vendor.name != "local"]
+SEEING = [vendor for vendor in VENDORS if known(vendor.model_id).images]
 over_seeing = pytest.mark.parametrize("vendor", SEEING, ids=[vendor.name for vendor in SEEING])
 
 FILES = {"p": ("image/png", png()), "j": ("image/jpeg", jpeg()), "w": ("image/webp", webp()), "g": ("image/gif", gif())}
@@ -171,7 +172,7 @@ async def test_a_picture_goes_along_to_another_vendor(first: Vendor, second: Ven
         await answer(model, request(second, conversation=conversation))
     sent = service.requests[0].body.decode()
     seen = [base64_of(FILES[blob_id][1]) in sent for blob_id in "pj"]
-    assert seen == [second.name != "local"] * 2
+    assert seen == [second in SEEING] * 2
 
 
 # What the services refuse ------------------------------------------------------------------------------

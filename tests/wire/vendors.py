@@ -62,6 +62,7 @@ VENDORS = [
         _compatible("google-openai", always),
         "google-openai:gemini-3-pro",
     ),
+    Vendor("deepseek", partial(OpenAI, deepseek=True), _compatible("deepseek", always), "deepseek:deepseek-v4-flash"),
     Vendor("local", partial(OpenAI, keyless=True), _local, "ollama:qwen3", frozenset({"rawArguments", "key"})),
 ]
 

@@ -19,6 +19,7 @@ from amanu.models.base import (
     ThoughtDelta,
     TokenUsage,
 )
+from amanu_protocol.items import Source
 
 _STOPS: dict[str, StopReason] = {
     "end_turn": "end",
@@ -38,6 +39,7 @@ class _Block:
     start: dict[str, Any]
     pieces: list[str] = field(default_factory=list[str])
     signature: str = ""
+    citations: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
     call_id: str = ""
     """Ours."""
     complete: bool = False
@@ -96,6 +98,7 @@ class Reply:
         match block.kind:
             case "text":
                 block.pieces.append(start.get("text") or "")
+                block.citations += start.get("citations") or ()
                 return TextDelta(block.text) if block.text else None
             case "thinking":
                 block.pieces.append(start.get("thinking") or "")
@@ -125,6 +128,8 @@ class Reply:
                 return CallDelta(block.call_id, text) if text and block.call_id else None
             case "signature_delta":
                 block.signature += delta["signature"]
+            case "citations_delta":
+                block.citations.append(delta["citation"])
             case _:
                 pass
         return None
@@ -144,6 +149,7 @@ class Reply:
             raise StreamBroken("The reply ended before it was complete.", "Anthropic")
         parts: list[Text | Thinking | Call] = []
         content: list[dict[str, Any]] = []
+        sources: list[Source] = []
         ids: dict[str, str] = {}
         for _, block in sorted(self._blocks.items()):
             text = block.text
@@ -151,7 +157,9 @@ class Reply:
                 case "text":
                     if text.strip():
                         parts.append(Text(text=text))
-                        content.append({**_present(block.start), "text": text})
+                        cited = {"citations": block.citations} if block.citations else {}
+                        content.append({**_present(block.start), "text": text, **cited})
+                        sources += map(_source, block.citations)
                 case "thinking":
                     if text:
                         parts.append(Thinking(text=text))
@@ -180,12 +188,20 @@ class Reply:
             cut=stop == "outputLimit",
         )
         known = self._stop in _STOPS and self._stop != "model_context_window_exceeded"
-        return Done(message, _tokens(self._usage), stop, self._detail or ("" if known else self._stop))
+        return Done(message, _tokens(self._usage), stop, self._detail or ("" if known else self._stop), sources)
 
 
 def _present(start: dict[str, Any]) -> dict[str, Any]:
     """The block without the fields that are null in a reply and unknown in a request."""
     return {name: value for name, value in start.items() if value is not None}
+
+
+def _source(citation: dict[str, Any]) -> Source:
+    """A page of the web, a search result of ours, or a passage of a document."""
+    url = citation.get("url") or ""
+    named = citation.get("title") or citation.get("document_title") or citation.get("source") or url
+    number = citation.get("document_index", 0) + 1
+    return Source(title=named or f"Document {number}", url=url, quote=citation.get("cited_text") or "")
 
 
 def _arguments(block: _Block) -> dict[str, Any] | str:

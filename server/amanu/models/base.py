@@ -15,10 +15,8 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
 from amanu.conversation import Assistant, Conversation
+from amanu.models.families import MAX_TOOLS, TOOL_NAME, Effort
 from amanu_protocol.items import ModelInfo, Source
-
-Effort = Literal["minimal", "low", "medium", "high"]
-"""How much thinking; each translator maps it to what its models understand."""
 
 StopReason = Literal["end", "calls", "outputLimit", "refused", "paused"]
 """`end`: the model is done · `calls`: it waits for results · `outputLimit`: cut by max output tokens ·
@@ -27,11 +25,19 @@ StopReason = Literal["end", "calls", "outputLimit", "refused", "paused"]
 
 @dataclass(frozen=True)
 class ToolSpec:
-    """A tool as the model sees it. `parameters` is a JSON Schema object."""
+    """A tool as the model sees it. `parameters` is a JSON Schema object. `ValueError` for one that some service would
+    refuse."""
 
     name: str
     description: str
     parameters: dict[str, Any]
+
+    def __post_init__(self) -> None:
+        if TOOL_NAME.fullmatch(self.name) is None:
+            raise ValueError(f"Not every service takes a tool of that name: {self.name!r}")
+        # Anthropic wants an object at the top, described as one.
+        if self.parameters.get("type") != "object" or {"oneOf", "anyOf", "allOf"} & self.parameters.keys():
+            raise ValueError(f"The parameters of {self.name} are no plain object.")
 
 
 @dataclass(frozen=True)
@@ -47,6 +53,10 @@ class Request:
     effort: Effort = "medium"
     max_output: int | None = None
     """Tokens of the reply, thoughts included; None: what the model's family asks for. Never more than the model can."""
+
+    def __post_init__(self) -> None:
+        if len(self.tools) > MAX_TOOLS:
+            raise ValueError(f"{len(self.tools)} tools; not every service takes more than {MAX_TOOLS}.")
 
 
 @dataclass(frozen=True, slots=True)

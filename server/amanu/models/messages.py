@@ -11,7 +11,7 @@ from weakref import WeakKeyDictionary
 
 import orjson
 
-from amanu.conversation import Conversation, Message
+from amanu.conversation import Conversation, Message, User
 from amanu_protocol.items import ModelInfo
 
 W = TypeVar("W")
@@ -45,6 +45,14 @@ class WireMessages(Generic[W]):
             kept.append((conversation[at], self._convert(conversation, at, model)))
         self._kept[conversation] = (made_for, kept)
         return [wire for _, wire in kept]
+
+
+def loop_start(conversation: Conversation) -> int:
+    """Where the present tool loop begins: at what the person said last. Notes after results do not begin a new one."""
+    at = len(conversation) - 1
+    while at > 0 and not isinstance(conversation[at], User):
+        at -= 1
+    return max(at, 0)
 
 
 def dumps(value: Any) -> bytes:
