@@ -60,6 +60,10 @@ class Anthropic(Service):
         """Text → the citations it came with."""
         self._made = 0
 
+    def distrust(self) -> None:
+        """From now on refuse the thinking issued so far."""
+        self._issued.clear()
+
     # what it refuses ---------------------------------------------------------------------------------
 
     def check(self, request: Received) -> Refusal | None:
@@ -122,7 +126,7 @@ class Anthropic(Service):
         need(bool(messages), "messages: at least one message is required")
         need(messages[0]["role"] == "user", "messages: first message must use the user role")
         need(messages[-1]["role"] == "user", "This model does not support assistant message prefill")
-        loop = max((at for at, message in enumerate(messages) if _is_prompt(message)), default=0)
+        loop = max((at for at in range(len(messages)) if _is_prompt(messages, at)), default=0)
         last = max((at for at, message in enumerate(messages) if message["role"] == "assistant"), default=-1)
         seen: set[str] = set()
         waiting: list[str] = []
@@ -188,7 +192,7 @@ class Anthropic(Service):
         if opening is None:  # another service wrote this reply
             need(opens or facts["adaptive"], f"messages.{at}: expected `thinking`, found `{blocks[0]['type']}`")
         elif not opening:  # a loop that begins without thinking goes on without
-            begins = _is_prompt(body["messages"][at - 1])
+            begins = _is_prompt(body["messages"], at - 1)
             need(facts["adaptive"] or not begins, f"messages.{at}: expected `thinking`, found `{blocks[0]['type']}`")
         elif opening in self._issued:
             _, model, prefix = self._issued[opening]
@@ -392,9 +396,11 @@ def _citation(number: int, cite: Cite) -> dict[str, Any]:
     return {**place, "cited_text": cite.quote}
 
 
-def _is_prompt(message: dict[str, Any]) -> bool:
-    """A user message that opens a turn: no results in it."""
-    return message["role"] == "user" and all(block["type"] != "tool_result" for block in _blocks(message))
+def _is_prompt(messages: list[dict[str, Any]], at: int) -> bool:
+    """A user message that opens a turn: no results in it, nor in one right before, for they are joined."""
+    if messages[at]["role"] != "user" or any(block["type"] == "tool_result" for block in _blocks(messages[at])):
+        return False
+    return at == 0 or messages[at - 1]["role"] != "user" or _is_prompt(messages, at - 1)
 
 
 def _prefix(body: dict[str, Any], at: int) -> str:

@@ -41,8 +41,10 @@ class OpenAI(Service):
         self._keyless = keyless
         self._gemini = gemini
         self._deepseek = deepseek
-        self._thought: dict[str, str] = {}
-        """First call id, or else text, of a reply → the thoughts it came with."""
+        self._thought: dict[tuple[str, str], str] = {}
+        """Model, and first call id of a reply → the thoughts it came with."""
+        self._thoughts: set[str] = set()
+        """All that were sent."""
         self._signed: dict[str, str] = {}
         """Call id → the signature it was issued with."""
         self._made = 0
@@ -95,9 +97,9 @@ class OpenAI(Service):
                 f"Unsupported value: '{body['reasoning_effort']}' is not supported with this model.",
             )
         declared = _check_tools(body.get("tools"))
-        self._check_messages(body["messages"], declared)
+        self._check_messages(body["messages"], declared, body["model"])
 
-    def _check_messages(self, messages: list[dict[str, Any]], declared: set[str]) -> None:
+    def _check_messages(self, messages: list[dict[str, Any]], declared: set[str], model: str) -> None:
         need(messages, "[] is too short - 'messages'")
         waiting: list[str] = []
         seen: set[str] = set()
@@ -125,7 +127,7 @@ class OpenAI(Service):
             )
             calls: list[dict[str, Any]] = message.get("tool_calls") or []
             if role == "assistant":
-                self._check_thought(message, at, calls[0]["id"] if calls else str(message.get("content")))
+                self._check_thought(message, at, (model, calls[0]["id"] if calls else ""))
             need("tool_calls" not in message or calls, f"[] is too short - 'messages.{at}.tool_calls'")
             content = message.get("content")
             if isinstance(content, list):
@@ -167,17 +169,17 @@ class OpenAI(Service):
                 case None:
                     pass
 
-    def _check_thought(self, message: dict[str, Any], at: int, reply: str) -> None:
+    def _check_thought(self, message: dict[str, Any], at: int, reply: tuple[str, str]) -> None:
         thought = message.get("reasoning_content")
         need(
             thought is not None or not self._deepseek,
             f"Missing `reasoning_content` field in the assistant message at message index {at}.",
         )
         need(
-            thought is None or self._deepseek or thought == self._thought.get(reply),
+            thought is None or self._deepseek or thought in self._thoughts,
             f"Additional properties are not allowed ('reasoning_content' was unexpected) - 'messages.{at}'",
         )
-        if (thought or "") != self._thought.get(reply, ""):
+        if reply in self._thought and thought != self._thought[reply]:
             self.lint.append(f"messages[{at}]: its thoughts did not come back as they were")
 
     def _check_call(self, call: dict[str, Any], at: int, *, first: bool, current: bool) -> str:
@@ -214,7 +216,9 @@ class OpenAI(Service):
         calls = [self._call(number, call.tool, call.arguments, call.call_id) for number, call in enumerate(say.calls)]
         usage = _usage(say)
         if say.thoughts:
-            self._thought[calls[0]["id"] if calls else "".join(say.texts)] = "".join(say.thoughts)
+            self._thoughts.add("".join(say.thoughts))
+            if calls:
+                self._thought[body["model"], calls[0]["id"]] = "".join(say.thoughts)
         cited = [_annotation(cite) for cite in say.cites]
         if not body.get("stream"):
             message: dict[str, Any] = {"role": "assistant", "content": "".join(say.texts) or None}
@@ -283,8 +287,10 @@ class OpenAI(Service):
 
 
 def _is_prompt(messages: list[dict[str, Any]], at: int) -> bool:
-    """What the person said, and no note after results."""
-    return messages[at]["role"] == "user" and (at == 0 or messages[at - 1]["role"] != "tool")
+    """What the person said, and nothing said right after results."""
+    if messages[at]["role"] != "user" or (at and messages[at - 1]["role"] == "tool"):
+        return False
+    return at == 0 or messages[at - 1]["role"] != "user" or _is_prompt(messages, at - 1)
 
 
 def _annotation(cite: Cite) -> dict[str, Any]:

@@ -25,7 +25,7 @@ from amanu.models.base import (
 )
 from amanu.models.retry import Policy, Retrying, Withdrawn, stream_with_retry
 from strict.http import Fault, Say, Step, ToolUse
-from wire.vendors import KEY, Vendor, answer, deltas, over_vendors, request, running
+from wire.vendors import KEY, Vendor, answer, deltas, over_vendors, request, results, running
 
 READ = ToolUse("read_file", {"path": "a.py"})
 GREP = ToolUse("grep", {"pattern": 'ä "quoted" \n line'})
@@ -103,17 +103,6 @@ async def test_thought_tokens_are_told_apart(vendor: Vendor) -> None:
 
 
 # Calls and results -------------------------------------------------------------------------------------
-
-
-def results(reply: Assistant, *texts: str, is_error: bool = False, notes: tuple[str, ...] = ()) -> Results:
-    """Results for the calls of the reply, in order; the last text answers all that remain."""
-    return Results(
-        results=tuple(
-            Result(call_id=call.call_id, tool=call.tool, text=texts[min(at, len(texts) - 1)], is_error=is_error)
-            for at, call in enumerate(reply.calls)
-        ),
-        notes=notes,
-    )
 
 
 @over_vendors()

@@ -20,6 +20,7 @@ from amanu.models.base import (
     StreamBroken,
 )
 from amanu.models.gemini import GeminiModel
+from amanu_protocol.items import Source
 from strict.gemini import Gemini
 from strict.http import Fault, Raw, Received, Say, Step, ToolUse
 from wire.vendors import KEY, VENDORS, Vendor, answer, request, running
@@ -195,6 +196,35 @@ async def test_usage_is_the_last_told_and_counts_once() -> None:
     done = await reply_to([Raw([*(chunk(HI, usageMetadata=each) for each in told), STOP])])
     usage = done.usage
     assert (usage.input, usage.cache_read, usage.output, usage.thoughts, usage.context) == (30, 20, 9, 4, 63)
+
+
+CITED: dict[str, tuple[dict[str, Any], list[Source]]] = {
+    "pages": (
+        {"groundingMetadata": {"groundingChunks": [{"web": {"uri": "https://a.example", "title": "A"}}]}},
+        [Source(title="A", url="https://a.example")],
+    ),
+    "a place": (
+        {"groundingMetadata": {"groundingChunks": [{"maps": {"uri": "https://m.example", "title": "M"}}]}},
+        [Source(title="M", url="https://m.example")],
+    ),
+    "a document of a store": (
+        {"groundingMetadata": {"groundingChunks": [{"retrievedContext": {"title": "D", "text": "passage"}}]}},
+        [Source(title="D", quote="passage")],
+    ),
+    "recited": (
+        {"citationMetadata": {"citationSources": [{"uri": "https://r.example", "startIndex": 1}]}},
+        [Source(title="https://r.example", url="https://r.example")],
+    ),
+    "without anything": ({"groundingMetadata": {"groundingChunks": [{"web": {}}, {}]}, "citationMetadata": {}},
+        [Source(title="A source without a name")]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("metadata", "sources"), CITED.values(), ids=CITED)
+async def test_what_an_answer_is_grounded_on_is_told(metadata: dict[str, Any], sources: list[Source]) -> None:
+    candidate = {"content": {"role": "model", "parts": [HI]}, "finishReason": "STOP", **metadata}
+    done = await reply_to([Raw([event({"candidates": [candidate]})])])
+    assert list(done.sources) == sources
 
 
 # How it ends -------------------------------------------------------------------------------------------

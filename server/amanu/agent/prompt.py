@@ -11,8 +11,13 @@ def system_prompt(family: str, roots: Sequence[str], *, trusted: bool) -> str:
 
     `family` names a file in `prompts/` ("claude", "gemini-3", …); one without a file adds nothing.
     """
-    parts = [_part("core"), _part(family), _surroundings(roots, trusted)]
+    parts = [_part("core"), addition(family), _surroundings(roots, trusted)]
     return "\n\n".join(part for part in parts if part)
+
+
+def addition(family: str) -> str:
+    """What a family's models need to hear besides; "" if nothing."""
+    return _part(family)
 
 
 def _surroundings(roots: Sequence[str], trusted: bool) -> str:

@@ -18,6 +18,7 @@ import orjson
 from amanu.conversation import Assistant, Call, Conversation, Message, Native, Picture, Results, Text, User
 from amanu.models.base import Request
 from amanu.models.families import Family, family
+from amanu.models.messages import loop_start
 from amanu.models.pictures import Shown, laid_out
 from amanu_protocol.items import ModelInfo
 
@@ -145,15 +146,11 @@ class _History:
     def loop_without_thinking(self) -> bool:
         """The present tool loop does not open with thinking, or holds a reply of another model: models with a budget
         refuse to think then. Later replies of their own may lack it."""
-        opens = True
-        for wire in reversed(self._kept):
-            if isinstance(wire.message, User):
-                break
-            if isinstance(wire.message, Assistant) and wire.data:
-                opens = wire.opens_with_thinking
-                if wire.foreign:
-                    return True
-        return not opens
+        sent = [wire for wire in self._kept if wire.data]
+        # The service joins user messages in a row.
+        start = loop_start([wire.message for wire in sent], notes_apart=False)
+        replies = [wire for wire in sent[start:] if isinstance(wire.message, Assistant)]
+        return any(wire.foreign for wire in replies) or (bool(replies) and not replies[0].opens_with_thinking)
 
     def wire(self) -> tuple[list[bytes | memoryview], bytes]:
         """All messages in pieces, cache marks on the last two of the user, and the digest of what they end with."""

@@ -110,7 +110,9 @@ class GeminiModel:
                 for tool in request.tools
             ]
             rest["tools"] = [{"functionDeclarations": declarations}]
-        contents = pieces(self._messages.of(request.conversation, request.model), loop_start(request.conversation))
+        contents = pieces(
+            self._messages.of(request.conversation, request.model), loop_start(list(request.conversation))
+        )
         return b"".join((b'{"contents":', *contents, b",", dumps(rest)[1:]))
 
     def _connect(self) -> "_Connection":

@@ -114,9 +114,10 @@ class OpenAICompatibleModel:
 
     def _body(self, request: Request, streaming: bool) -> bytes:
         """The request. The messages are joined as they are kept; only the rest is made anew."""
-        loop = loop_start(request.conversation)
-        kept = enumerate(self._messages.of(request.conversation, request.model))
-        messages = [(at > loop and each.in_loop) or each.data for at, each in kept if each.data]
+        made = zip(request.conversation, self._messages.of(request.conversation, request.model), strict=True)
+        sent = [(message, objects) for message, objects in made if objects.data]
+        loop = loop_start([message for message, _ in sent], notes_apart=False)
+        messages = [(at > loop and each.in_loop) or each.data for at, (_, each) in enumerate(sent)]
         if request.system:
             messages.insert(0, dumps({"role": "system", "content": request.system}))
         facts = family(request.model.model_id)
