@@ -63,8 +63,9 @@ vsix: setup $(EXTENSION)  ## the VS Code extension as a package, dist/amanu.vsix
 	@$(BIN)/python vscode-extension/bundle.py vscode-extension/dist/daemon
 	@cd vscode-extension && $(NPM) run --silent package
 
-generate: setup  ## write what is derived from protocol/amanu_protocol
+generate: setup  ## write what is derived: from protocol/amanu_protocol, and the tables of docs/models.md
 	@$(BIN)/python protocol/generate.py
+	@PYTHONPATH=tests $(BIN)/python -m wire.matrix
 
 format: setup
 	@$(BIN)/ruff format . && $(BIN)/ruff check --fix .

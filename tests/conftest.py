@@ -4,7 +4,7 @@ import os
 import re
 import socket
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -15,6 +15,27 @@ _LOOPBACK = re.compile(r"127(\.\d+){3}|::1|::ffff:127(\.\d+){3}|localhost|0\.0\.
 _connect = socket.socket.connect
 _connect_ex = socket.socket.connect_ex
 _getaddrinfo = socket.getaddrinfo
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", "behaviour(*needs): a line of the table in docs/models.md (wire/matrix.py)")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Each report of a behaviour's test says which cell it fills: in a run with workers, reports are all there is."""
+    for item in items:
+        if item.get_closest_marker("behaviour") is not None and isinstance(item, pytest.Function):
+            column = cast(Any, item.callspec.params["vendor"]).column
+            item.user_properties.append(("behaviour", (item.originalname, column)))
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    from wire import matrix
+
+    if lines := matrix.summary(terminalreporter.stats):
+        terminalreporter.section("behaviours")
+        for line in lines:
+            terminalreporter.write_line(line)
 
 
 class NetworkForbidden(AssertionError):

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import Any, cast
 
 from strict import pictures
-from strict.http import Fault, Received, Refusal, Say, Service, main
+from strict.http import Cite, Fault, Received, Refusal, Say, Service, main
 from strict.refusing import Refused, need
 
 _STOPS = {
@@ -56,7 +56,13 @@ class Anthropic(Service):
         """Signature (or data) → block, model, digest of what came before it."""
         self._openings: dict[str, str] = {}
         """Call id → signature of the thinking its message opened with, "" if with none."""
+        self._cited: dict[str, list[dict[str, Any]]] = {}
+        """Text → the citations it came with."""
         self._made = 0
+
+    def distrust(self) -> None:
+        """From now on refuse the thinking issued so far."""
+        self._issued.clear()
 
     # what it refuses ---------------------------------------------------------------------------------
 
@@ -120,7 +126,7 @@ class Anthropic(Service):
         need(bool(messages), "messages: at least one message is required")
         need(messages[0]["role"] == "user", "messages: first message must use the user role")
         need(messages[-1]["role"] == "user", "This model does not support assistant message prefill")
-        loop = max((at for at, message in enumerate(messages) if _is_prompt(message)), default=0)
+        loop = max((at for at in range(len(messages)) if _is_prompt(messages, at)), default=0)
         last = max((at for at, message in enumerate(messages) if message["role"] == "assistant"), default=-1)
         seen: set[str] = set()
         waiting: list[str] = []
@@ -160,6 +166,10 @@ class Anthropic(Service):
         blocks = _blocks(body["messages"][at])
         facts = rules(body["model"])
         for block in blocks:
+            if block["type"] == "text" and "citations" in block:
+                need(
+                    block["citations"] == self._cited.get(block["text"]), f"messages.{at}: citations: not as they came"
+                )
             if block["type"] not in _THINKING:
                 continue
             issued = self._issued.get(block.get("signature") or block.get("data") or "")
@@ -181,6 +191,9 @@ class Anthropic(Service):
         opening = self._openings.get(calls[0])
         if opening is None:  # another service wrote this reply
             need(opens or facts["adaptive"], f"messages.{at}: expected `thinking`, found `{blocks[0]['type']}`")
+        elif not opening:  # a loop that begins without thinking goes on without
+            begins = _is_prompt(body["messages"], at - 1)
+            need(facts["adaptive"] or not begins, f"messages.{at}: expected `thinking`, found `{blocks[0]['type']}`")
         elif opening in self._issued:
             _, model, prefix = self._issued[opening]
             dropped = model != body["model"] or (facts["prefix_checked"] and prefix != _prefix(body, at))
@@ -207,13 +220,25 @@ class Anthropic(Service):
             opening = f"sig_{self._made}_{hashlib.sha256(prefix.encode()).hexdigest()[:16]}"
             block = {"type": "thinking", "thinking": "".join(say.thoughts), "signature": opening}
             self._issued[opening] = (block, body["model"], prefix)
-            start = {"type": "thinking", "thinking": "", "signature": ""}
-            pieces = [{"type": "thinking_delta", "thinking": text} for text in say.thoughts]
-            yield from _block_events(index, start, [*pieces, {"type": "signature_delta", "signature": opening}])
+            thinking = {"type": "thinking", "thinking": "", "signature": ""}
+            pieces: list[dict[str, Any]] = [{"type": "thinking_delta", "thinking": text} for text in say.thoughts]
+            yield from _block_events(index, thinking, [*pieces, {"type": "signature_delta", "signature": opening}])
+            index += 1
+        for number, secret in enumerate(say.redacted):
+            data = f"{secret}_{self._made}_{number}"
+            opening = opening or data
+            block = {"type": "redacted_thinking", "data": data}
+            self._issued[data] = (block, body["model"], prefix)
+            yield from _block_events(index, block, [])  # whole from its start
             index += 1
         if say.texts:
-            start = {"type": "text", "text": "", "citations": None}
-            yield from _block_events(index, start, [{"type": "text_delta", "text": text} for text in say.texts])
+            start: dict[str, Any] = {"type": "text", "text": "", "citations": [] if say.cites else None}
+            pieces = [{"type": "text_delta", "text": text} for text in say.texts]
+            cited = [_citation(number, cite) for number, cite in enumerate(say.cites)]
+            if cited:
+                self._cited["".join(say.texts)] = cited
+            pieces += [{"type": "citations_delta", "citation": each} for each in cited]
+            yield from _block_events(index, start, pieces)
             index += 1
         for number, call in enumerate(say.calls):
             call_id = call.call_id or f"toolu_{self._made}_{number}"
@@ -361,9 +386,21 @@ def _blocks(message: dict[str, Any]) -> list[dict[str, Any]]:
     return cast("list[dict[str, Any]]", content)
 
 
-def _is_prompt(message: dict[str, Any]) -> bool:
-    """A user message that opens a turn: no results in it."""
-    return message["role"] == "user" and all(block["type"] != "tool_result" for block in _blocks(message))
+def _citation(number: int, cite: Cite) -> dict[str, Any]:
+    if cite.url:
+        index = {"encrypted_index": f"enc{number}"}
+        place = {"type": "web_search_result_location", "url": cite.url, "title": cite.title, **index}
+    else:
+        where = {"document_index": number, "start_char_index": 0, "end_char_index": len(cite.quote), "file_id": None}
+        place = {"type": "char_location", "document_title": cite.title or None, **where}
+    return {**place, "cited_text": cite.quote}
+
+
+def _is_prompt(messages: list[dict[str, Any]], at: int) -> bool:
+    """A user message that opens a turn: no results in it, nor in one right before, for they are joined."""
+    if messages[at]["role"] != "user" or any(block["type"] == "tool_result" for block in _blocks(messages[at])):
+        return False
+    return at == 0 or messages[at - 1]["role"] != "user" or _is_prompt(messages, at - 1)
 
 
 def _prefix(body: dict[str, Any], at: int) -> str:

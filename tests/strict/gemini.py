@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from typing import Any, cast
 
 from strict import pictures
-from strict.http import Fault, Received, Refusal, Say, Service, main
+from strict.http import Cite, Fault, Received, Refusal, Say, Service, main
 from strict.refusing import Refused, known, need, texts
 
 _STOPS = {"end": "STOP", "calls": "STOP", "outputLimit": "MAX_TOKENS", "refused": "SAFETY", "paused": "CONTINUATION"}
@@ -165,6 +165,8 @@ class Gemini(Service):
                 if content in self._signed:
                     self.lint.append(f"contents[{at}]: a part came back without its signature")
             elif signature == _SKIP:
+                if not required:
+                    self.lint.append(f"contents[{at}]: {_SKIP} outside the present loop")
                 if content in self._signed and self._model_of(content) == model:
                     self.lint.append(f"contents[{at}]: {_SKIP} although a real signature was issued")
             else:
@@ -211,7 +213,9 @@ class Gemini(Service):
             counts["cachedContentTokenCount"] = say.usage["cache_read"]
         if "thoughts" in say.usage:
             counts["thoughtsTokenCount"] = say.usage["thoughts"]
-        last = {"content": {"role": "model"}, "finishReason": _STOPS.get(stop, stop), "index": 0}
+        last: dict[str, Any] = {"content": {"role": "model"}, "finishReason": _STOPS.get(stop, stop), "index": 0}
+        if say.cites:
+            last["groundingMetadata"] = {"groundingChunks": [_chunk(cite) for cite in say.cites]}
         yield self._event(model, last, usageMetadata=counts)
 
     def _sign(self, part: dict[str, Any], model: str) -> str:
@@ -236,6 +240,12 @@ class Gemini(Service):
 
     def malformed_event(self) -> bytes:
         return b'data: {"candidates": [{"content": {"parts": [}\r\n\r\n'
+
+
+def _chunk(cite: Cite) -> dict[str, Any]:
+    if cite.url and not cite.quote:
+        return {"web": {"uri": cite.url, "title": cite.title}}
+    return {"retrievedContext": {"uri": cite.url, "title": cite.title, "text": cite.quote}}
 
 
 def _pictures(body: dict[str, Any]) -> int:
@@ -311,7 +321,11 @@ def _check_generation(config: dict[str, Any], model: str, calling: bool) -> None
     )
     if "thinkingLevel" in thinking:
         need(_is_3(model), "Thinking level is not supported for this model.")
-        need(str(thinking["thinkingLevel"]).upper() in ("MINIMAL", "LOW", "MEDIUM", "HIGH", "XHIGH"), "thinking_level")
+        levels = ("MINIMAL",) if re.match(r"gemini-3(\.[1-6])?-flash", model) else ()
+        need(
+            str(thinking["thinkingLevel"]).upper() in (*levels, "LOW", "MEDIUM", "HIGH"),
+            f"Thinking level {thinking['thinkingLevel']} is not supported for this model.",
+        )
     if "thinkingBudget" in thinking:
         least = 128 if "pro" in model else 0
         need(
@@ -320,6 +334,11 @@ def _check_generation(config: dict[str, Any], model: str, calling: bool) -> None
             if not thinking["thinkingBudget"]
             else "The thinking budget is invalid. Please choose a value between 0 and 24576.",
         )
+    thinks = bool(thinking.get("thinkingBudget")) or "thinkingLevel" in thinking
+    need(
+        thinks or not thinking.get("includeThoughts"),
+        "Thinking_config.include_thoughts is only enabled when thinking is enabled.",
+    )
 
 
 def _is_3(model: str) -> bool:

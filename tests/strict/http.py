@@ -25,9 +25,9 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from strict.script import Fault, Raw, Received, Refusal, Say, Script, Step, ToolUse, in_order, load_script
+from strict.script import Cite, Fault, Raw, Received, Refusal, Say, Script, Step, ToolUse, in_order, load_script
 
-__all__ = ["Fault", "Raw", "Received", "Refusal", "Say", "Script", "Service", "Step", "ToolUse", "main"]
+__all__ = ["Cite", "Fault", "Raw", "Received", "Refusal", "Say", "Script", "Service", "Step", "ToolUse", "main"]
 
 
 class _Reader(asyncio.StreamReader):

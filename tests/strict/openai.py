@@ -1,7 +1,7 @@
 """Chat completions, as strict as OpenAI: facts/wire-rules in code. Whole replies too, where not streamed.
 
 `keyless` makes it a local server, whose model cannot see; `gemini` makes it Google's compatible endpoint, which
-signs calls.
+signs calls; `deepseek` makes it one that wants its thoughts back.
 """
 
 import json
@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import Any, cast
 
 from strict import pictures
-from strict.http import Fault, Received, Refusal, Say, Service, main
+from strict.http import Cite, Fault, Received, Refusal, Say, Service, main
 from strict.refusing import Refused, need
 
 _STOPS = {"end": "stop", "calls": "tool_calls", "outputLimit": "length", "refused": "content_filter"}
@@ -19,11 +19,12 @@ _TOP = {
     "max_completion_tokens", "reasoning_effort", "temperature", "top_p", "stop", "seed", "n", "user", "metadata",
     "prompt_cache_key", "response_format", "store", "service_tier", "verbosity", "safety_identifier",
 }  # fmt: skip
+_SKIP = "skip_thought_signature_validator"
 _MESSAGE = {
     "system": {"role", "content", "name"},
     "developer": {"role", "content", "name"},
     "user": {"role", "content", "name"},
-    "assistant": {"role", "content", "name", "tool_calls", "refusal", "reasoning_details"},
+    "assistant": {"role", "content", "name", "tool_calls", "refusal", "reasoning_details", "reasoning_content"},
     "tool": {"role", "content", "tool_call_id"},
 }
 
@@ -33,10 +34,17 @@ class OpenAI(Service):
     window = 4_000_000
     """Characters of body, pictures aside, above which the prompt is too long."""
 
-    def __init__(self, script: Any = (), *, keyless: bool = False, gemini: bool = False) -> None:
+    def __init__(
+        self, script: Any = (), *, keyless: bool = False, gemini: bool = False, deepseek: bool = False
+    ) -> None:
         super().__init__(script)
         self._keyless = keyless
         self._gemini = gemini
+        self._deepseek = deepseek
+        self._thought: dict[tuple[str, str], str] = {}
+        """Model, and first call id of a reply → the thoughts it came with."""
+        self._thoughts: set[str] = set()
+        """All that were sent."""
         self._signed: dict[str, str] = {}
         """Call id → the signature it was issued with."""
         self._issued: set[str] = set()
@@ -85,14 +93,19 @@ class OpenAI(Service):
         )
         if "reasoning_effort" in body:
             need(reasoning or self._gemini, "Unrecognized request argument supplied: reasoning_effort")
-            need(body["reasoning_effort"] in ("none", "minimal", "low", "medium", "high", "xhigh"), "reasoning_effort")
+            words = ("minimal",) if re.match(r"gpt-5(-|$)", body["model"]) else ()
+            need(
+                body["reasoning_effort"] in (*words, "low", "medium", "high"),
+                f"Unsupported value: '{body['reasoning_effort']}' is not supported with this model.",
+            )
         declared = _check_tools(body.get("tools"))
-        self._check_messages(body["messages"], declared)
+        self._check_messages(body["messages"], declared, body["model"])
 
-    def _check_messages(self, messages: list[dict[str, Any]], declared: set[str]) -> None:
+    def _check_messages(self, messages: list[dict[str, Any]], declared: set[str], model: str) -> None:
         need(messages, "[] is too short - 'messages'")
         waiting: list[str] = []
         seen: set[str] = set()
+        prompt = max((at for at in range(len(messages)) if _is_prompt(messages, at)), default=0)
         for at, message in enumerate(messages):
             role = message.get("role")
             need(role in _MESSAGE, f"Invalid value: {role}. (messages[{at}].role)")
@@ -115,6 +128,8 @@ class OpenAI(Service):
                 f"'tool_call_id'. The following tool_call_ids did not have response messages: {waiting}",
             )
             calls: list[dict[str, Any]] = message.get("tool_calls") or []
+            if role == "assistant":
+                self._check_thought(message, at, (model, calls[0]["id"] if calls else ""))
             need("tool_calls" not in message or calls, f"[] is too short - 'messages.{at}.tool_calls'")
             content = message.get("content")
             if isinstance(content, list):
@@ -126,7 +141,7 @@ class OpenAI(Service):
             )
             if content == "" and not calls:
                 self.lint.append(f"messages[{at}]: nothing in it")
-            waiting = [self._check_call(call, at, first=call is calls[0]) for call in calls]
+            waiting = [self._check_call(call, at, first=call is calls[0], current=at > prompt) for call in calls]
             for call_id in waiting:
                 need(call_id not in seen, f"Duplicate tool_call id: {call_id}")
                 seen.add(call_id)
@@ -156,7 +171,20 @@ class OpenAI(Service):
                 case None:
                     pass
 
-    def _check_call(self, call: dict[str, Any], at: int, *, first: bool) -> str:
+    def _check_thought(self, message: dict[str, Any], at: int, reply: tuple[str, str]) -> None:
+        thought = message.get("reasoning_content")
+        need(
+            thought is not None or not self._deepseek,
+            f"Missing `reasoning_content` field in the assistant message at message index {at}.",
+        )
+        need(
+            thought is None or self._deepseek or thought in self._thoughts,
+            f"Additional properties are not allowed ('reasoning_content' was unexpected) - 'messages.{at}'",
+        )
+        if reply in self._thought and thought != self._thought[reply]:
+            self.lint.append(f"messages[{at}]: its thoughts did not come back as they were")
+
+    def _check_call(self, call: dict[str, Any], at: int, *, first: bool, current: bool) -> str:
         extra = call.keys() - {"id", "type", "function", *(("extra_content",) if self._gemini else ())}
         need(not extra, f"Additional properties are not allowed ({extra} was unexpected) - messages.{at}.tool_calls")
         need(call["type"] == "function", "tool_calls.type: function")
@@ -171,11 +199,13 @@ class OpenAI(Service):
             raise Refused("tool_calls.function.arguments: not JSON") from None
         if self._gemini and first:
             signature = call.get("extra_content", {}).get("google", {}).get("thought_signature")
-            need(signature, "Function call is missing a thought_signature in functionCall parts.")
+            need(signature or not current, "Function call is missing a thought_signature in functionCall parts.")
             issued = self._signed.get(call["id"])
-            need(signature in {*self._issued, "skip_thought_signature_validator"}, "Corrupted thought signature.")
+            need(signature in {None, *self._issued, _SKIP}, "Corrupted thought signature.")
             if issued and signature != issued:
                 self.lint.append(f"messages[{at}]: the validator skipped although a real signature was issued")
+            if signature == _SKIP and not current:
+                self.lint.append(f"messages[{at}]: the validator skipped outside the present loop")
         return call["id"]
 
     # what it says --------------------------------------------------------------------------------------
@@ -187,12 +217,19 @@ class OpenAI(Service):
         finish = _STOPS.get(stop, stop)
         calls = [self._call(number, call.tool, call.arguments, call.call_id) for number, call in enumerate(say.calls)]
         usage = _usage(say)
+        if say.thoughts:
+            self._thoughts.add("".join(say.thoughts))
+            if calls:
+                self._thought[body["model"], calls[0]["id"]] = "".join(say.thoughts)
+        cited = [_annotation(cite) for cite in say.cites]
         if not body.get("stream"):
             message: dict[str, Any] = {"role": "assistant", "content": "".join(say.texts) or None}
             if say.thoughts:
                 message["reasoning_content"] = "".join(say.thoughts)
             if calls:
                 message["tool_calls"] = calls
+            if cited:
+                message["annotations"] = cited
             choice = {"index": 0, "message": message, "finish_reason": finish}
             yield json.dumps({"id": "c", "object": "chat.completion", "choices": [choice], "usage": usage}).encode()
             return
@@ -201,6 +238,8 @@ class OpenAI(Service):
             yield self._chunk({"reasoning_content": text})
         for text in say.texts:
             yield self._chunk({"content": text})
+        if cited:
+            yield self._chunk({"annotations": cited})
         for index, call in enumerate(calls):
             arguments = call["function"]["arguments"]
             half = len(arguments) // 2
@@ -249,6 +288,20 @@ class OpenAI(Service):
         if request.path == "/v1/models":
             return 200, b'{"object": "list", "data": [{"id": "test-model", "object": "model"}]}'
         return None
+
+
+def _is_prompt(messages: list[dict[str, Any]], at: int) -> bool:
+    """What the person said, and nothing said right after results."""
+    if messages[at]["role"] != "user" or (at and messages[at - 1]["role"] == "tool"):
+        return False
+    return at == 0 or messages[at - 1]["role"] != "user" or _is_prompt(messages, at - 1)
+
+
+def _annotation(cite: Cite) -> dict[str, Any]:
+    if not cite.url:
+        return {"type": "file_citation", "file_citation": {"filename": cite.title, "index": 0}}
+    where = {"start_index": 0, "end_index": 1, "url": cite.url, "title": cite.title, "content": cite.quote}
+    return {"type": "url_citation", "url_citation": where}
 
 
 def _check_tools(tools: Any) -> set[str]:

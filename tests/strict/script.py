@@ -46,6 +46,15 @@ class ToolUse:
 
 
 @dataclass(frozen=True)
+class Cite:
+    """A page the scripted model's text rests on; without `url`, a document."""
+
+    title: str
+    url: str = ""
+    quote: str = ""
+
+
+@dataclass(frozen=True)
 class Say:
     """One reply of the model: thought, then text, then calls; `stop` None follows from the calls.
 
@@ -54,7 +63,11 @@ class Say:
 
     thought: str | Sequence[str] = ""
     """A list is sent one delta each."""
+    redacted: Sequence[str] = ()
+    """Anthropic: thoughts nobody may read, one block each, after those one may."""
     text: str | Sequence[str] = ""
+    cites: Sequence[Cite] = ()
+    """What the text rests on."""
     calls: Sequence[ToolUse] = ()
     stop: str | None = None
     fault: Fault | None = None
@@ -136,12 +149,13 @@ def in_order(steps: Iterator[Step]) -> Callable[[Received], Step]:
 
 def load_script(text: str) -> Iterator[Step]:
     """Steps from a JSON list. Each object has the fields of `Say` (`calls`: objects of `tool`, `arguments`,
-    `call_id`; `fault`: the fields of `Fault`), plus `times`: how often the step comes in a row."""
+    `call_id`; `cites`, `fault`: the fields of `Cite` and `Fault`), plus `times`: how often the step comes in a row."""
     for entry in json.loads(text):
         times = entry.pop("times", 1)
         fault = entry.pop("fault", None)
         calls = [ToolUse(**call) for call in entry.pop("calls", ())]
-        say = Say(**entry, calls=calls)
+        cites = [Cite(**cite) for cite in entry.pop("cites", ())]
+        say = Say(**entry, calls=calls, cites=cites)
         if fault is not None:
             say = replace(say, fault=Fault(**fault))
         for _ in range(times):

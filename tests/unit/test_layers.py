@@ -56,7 +56,8 @@ MAY_IMPORT: dict[str, str] = {
     "amanu.agent": "conversation models.base models.retry models.families tools.base tools.visible",
     # what the loop sees as Model and Tool
     "amanu.models": "conversation config auth imports",
-    "amanu.models.base": "conversation",
+    "amanu.models.base": "conversation models.families",
+    "amanu.models.families": "",
     "amanu.tools": "workspace models.base config",
     "amanu.tools.base": "models.base",
     "amanu.workspace": "tools.base imagefile",

@@ -6,7 +6,7 @@ import os
 import signal
 import sys
 from pathlib import Path
-from typing import Any, Literal, cast
+from typing import Any, cast
 
 import pytest
 from hypothesis import Phase, given, seed, settings
@@ -29,16 +29,14 @@ from amanu.models.base import (
     RequestRefused,
     StreamBroken,
 )
-from amanu.models.families import known
+from amanu.models.families import Effort, known
+from amanu_protocol.items import Source
 from strict.anthropic import Anthropic
 from strict.http import Fault, Raw, Received, Refusal, Say, Step, ToolUse
 from wire.vendors import KEY, TOOLS, VENDORS, answer, request, running
 
 BOUND, ADAPTIVE, BUDGET = VENDORS[:3]
 READ = ToolUse("read_file", {"path": "a.py"})
-
-
-Effort = Literal["low", "medium", "high"]
 
 
 def body(
@@ -73,6 +71,12 @@ THINKING: list[tuple[str, Effort, dict[str, Any]]] = [
         "low",
         {"thinking": {"type": "adaptive", "display": "summarized"}, "output_config": {"effort": "low"}},
     ),
+    (
+        "claude-opus-5-5",
+        "minimal",
+        {"thinking": {"type": "adaptive", "display": "summarized"}, "output_config": {"effort": "low"}},
+    ),
+    ("claude-haiku-4-5", "minimal", {"thinking": {"type": "enabled", "budget_tokens": 1024}}),
     ("claude-haiku-4-5", "low", {"thinking": {"type": "enabled", "budget_tokens": 2048}}),
     ("claude-haiku-4-5", "high", {"thinking": {"type": "enabled", "budget_tokens": 24_576}}),
     ("claude-3-5-haiku-latest", "high", {}),
@@ -192,7 +196,7 @@ async def test_masking_an_early_result_costs_the_later_thinking_and_nothing_else
 async def test_a_loop_begun_by_another_model_goes_on_without_thinking_where_that_is_required() -> None:
     async with running(BUDGET, [Say(text="Fine."), Say(text="Fine.")]) as (service, model):
         conversation = turns(2)
-        await answer(model, request(BUDGET, conversation=conversation))
+        conversation.append((await answer(model, request(BUDGET, conversation=conversation))).message)
         conversation.append(User(text="A new turn."))
         await answer(model, request(BUDGET, conversation=conversation))
         assert ["thinking" in each.json for each in service.requests] == [False, True]
@@ -316,6 +320,21 @@ BLOCKS: list[tuple[str, list[dict[str, Any]], list[dict[str, Any]]]] = [
         [{"type": "redacted_thinking", "data": "XYZ"}],
     ),
     (
+        "cited text",
+        [
+            start(0, type="text", text="", citations=[]),
+            delta(0, type="text_delta", text="So."),
+            delta(0, type="citations_delta", citation={"type": "char_location", "cited_text": "so", "file_id": None}),
+        ],
+        [
+            {
+                "type": "text",
+                "text": "So.",
+                "citations": [{"type": "char_location", "cited_text": "so", "file_id": None}],
+            }
+        ],
+    ),
+    (
         "a block nobody knows",
         [start(0, type="hologram", rays=[1, 2]), delta(0, type="ray_delta", ray=3), stopped(0)],
         [{"type": "hologram", "rays": [1, 2]}],
@@ -363,6 +382,37 @@ BLOCKS: list[tuple[str, list[dict[str, Any]], list[dict[str, Any]]]] = [
 def test_blocks_are_kept_to_be_sent_back_unchanged(events: list[Any], content: list[Any]) -> None:
     native = cast("Native", reply(*events, *ended()).message.native)
     assert cast("Any", native.blocks)["content"] == content
+
+
+CITED: list[tuple[dict[str, Any], Source]] = [
+    (
+        {"type": "web_search_result_location", "url": "https://a.example", "title": "A", "cited_text": "so"},
+        Source(title="A", url="https://a.example", quote="so"),
+    ),
+    (
+        {"type": "web_search_result_location", "url": "https://a.example", "title": None, "cited_text": "so"},
+        Source(title="https://a.example", url="https://a.example", quote="so"),
+    ),
+    (
+        {"type": "search_result_location", "source": "notes", "title": None, "cited_text": "so"},
+        Source(title="notes", quote="so"),
+    ),
+    (
+        {"type": "char_location", "document_title": "D", "document_index": 0, "cited_text": "so"},
+        Source(title="D", quote="so"),
+    ),
+    (
+        {"type": "page_location", "document_title": None, "document_index": 1, "cited_text": "so"},
+        Source(title="Document 2", quote="so"),
+    ),
+]
+
+
+@pytest.mark.parametrize(("citation", "source"), CITED)
+def test_citations_are_sources(citation: dict[str, Any], source: Source) -> None:
+    text = delta(0, type="text_delta", text="So.")
+    done = reply(start(0, type="text", text=""), text, delta(0, type="citations_delta", citation=citation), *ended())
+    assert list(done.sources) == [source]
 
 
 STOPS = [
@@ -430,6 +480,7 @@ SOUND = [
     stopped(1),
     start(2, type="thinking", thinking="", signature=""),
     delta(2, type="signature_delta", signature="AB"),
+    delta(0, type="citations_delta", citation={"type": "char_location", "cited_text": "so"}),
     {"type": "message_start", "message": {"usage": {"input_tokens": 1}}},
 ]
 

@@ -27,7 +27,7 @@ from amanu.models.base import (
 )
 from amanu.models.retry import Policy, Retrying, Withdrawn, stream_with_retry
 from strict.http import Fault, Say, Step, ToolUse
-from wire.vendors import KEY, Vendor, answer, deltas, over_vendors, request, running
+from wire.vendors import KEY, Vendor, answer, deltas, over_vendors, request, results, running
 
 READ = ToolUse("read_file", {"path": "a.py"})
 GREP = ToolUse("grep", {"pattern": 'ä "quoted" \n line'})
@@ -114,17 +114,6 @@ async def test_every_effort_is_accepted(vendor: Vendor, effort: Effort) -> None:
 # Calls and results -------------------------------------------------------------------------------------
 
 
-def results(reply: Assistant, *texts: str, is_error: bool = False, notes: tuple[str, ...] = ()) -> Results:
-    """Results for the calls of the reply, in order; the last text answers all that remain."""
-    return Results(
-        results=tuple(
-            Result(call_id=call.call_id, tool=call.tool, text=texts[min(at, len(texts) - 1)], is_error=is_error)
-            for at, call in enumerate(reply.calls)
-        ),
-        notes=notes,
-    )
-
-
 @over_vendors()
 @pytest.mark.parametrize(
     ("texts", "more"),
@@ -151,12 +140,10 @@ async def test_results_of_all_kinds_are_accepted(vendor: Vendor, texts: tuple[st
     assert done.message.text == "Fine."
 
 
-@over_vendors()
+@over_vendors("rawArguments")
 @pytest.mark.parametrize("written", ['{"path": "a', "[1, 2]", "not json", '"text"', "{}}"])
 async def test_arguments_that_are_no_object_come_as_written_and_can_be_answered(vendor: Vendor, written: str) -> None:
     script = [Say(calls=[ToolUse("read_file", written)]), Say(text="Sorry.")]
-    if "rawArguments" in vendor.lacks:
-        pytest.skip("this wire carries objects only")
     async with running(vendor, script) as (_, model):
         conversation = Conversation([User(text="Hello.")])
         first = await answer(model, request(vendor, conversation=conversation))

@@ -396,12 +396,13 @@ def budget(body: dict[str, Any]) -> tuple[Any, Any]:
 
 @pytest.mark.parametrize("vendor", [each for each in VENDORS if each.name in ROOMIER], ids=ROOMIER)
 async def test_a_reply_that_was_all_thought_is_asked_for_with_more_room(vendor: Vendor) -> None:
-    async with running(vendor, [Say(calls=[READ]), all_thought(vendor), FINE]) as (service, model):
+    thought = "" if "thoughts" in vendor.lacks else "Hm."
+    async with running(vendor, [Say(thought=thought, calls=[READ]), all_thought(vendor), FINE]) as (service, model):
         stage = on_stage(vendor, model)
         assert (await run_turn(stage.turn)).reason == "completed"
         first, second, third = [budget(each.json) for each in service.requests]
     assert (first, third) == ROOMIER[vendor.name] and second == first
-    assert (stage.shown("answer"), stage.shown("thought")) == (["Fine, it is done."], [])
+    assert (stage.shown("answer"), stage.shown("thought")) == (["Fine, it is done."], [thought] if thought else [])
     assert len(stage.conversation) == 4  # nothing of it is kept
 
 
@@ -413,7 +414,10 @@ async def test_it_is_never_asked_for_twice_with_the_same_room(vendor: Vendor) ->
         asked = [budget(each.json) for each in service.requests]
     assert (ending.reason, ending.can_continue) == ("failed", True)
     assert len(asked) == len(set(asked)) <= 5
-    assert len(asked) > 1 or vendor.name == "local"  # a small model at its limit, whose thinking nobody controls
+    assert len(asked) > 1 or vendor.name in (
+        "local",
+        "deepseek",
+    )  # a small model at its limit, whose thinking nobody controls
 
 
 @pytest.mark.parametrize("vendor", VENDORS, ids=[each.name for each in VENDORS])

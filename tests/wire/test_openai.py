@@ -28,6 +28,7 @@ from amanu.models.openai_compatible import LINGER, OpenAICompatibleModel, Quirks
 from amanu.models.openai_reply import Reply
 from amanu.models.retry import Policy, stream_with_retry
 from amanu.models.sse import Events
+from amanu_protocol.items import Source
 from strict.http import Fault, Raw, Received, Say, Step, ToolUse
 from strict.openai import OpenAI
 
@@ -209,6 +210,28 @@ THOUGHTS: dict[str, list[Any]] = {
 }
 
 
+ANNOTATIONS: list[tuple[Any, list[Source]]] = [
+    (
+        {"type": "url_citation", "url_citation": {"url": "https://a.example", "title": "A", "content": "so"}},
+        [Source(title="A", url="https://a.example", quote="so")],
+    ),
+    (
+        {"type": "url_citation", "url_citation": {"url": "https://a.example"}},
+        [Source(title="https://a.example", url="https://a.example")],
+    ),
+    ({"type": "file_citation", "file_citation": {"filename": "a.pdf", "index": 3}}, [Source(title="a.pdf")]),
+    ({"type": "url_citation", "url_citation": {"url": 5}}, []),
+    ({"type": "file", "file": {"hash": "x"}}, []),
+    ("text", []),
+]
+
+
+@pytest.mark.parametrize(("annotation", "sources"), ANNOTATIONS)
+async def test_annotations_are_sources(annotation: Any, sources: list[Source]) -> None:
+    done = await reply_to([Raw(sent(HI, delta(annotations=[annotation]), STOP))])
+    assert list(done.sources) == sources
+
+
 @pytest.mark.parametrize("chunks", THOUGHTS.values(), ids=THOUGHTS)
 async def test_thoughts_are_found_wherever_they_are(chunks: list[Any]) -> None:
     done = await reply_to([Raw(sent(*chunks, HI, STOP))])
@@ -237,6 +260,15 @@ async def test_reasoning_details_go_back_as_they_came() -> None:
         {"type": "reasoning.text", "text": "ab", "index": 0, "format": "x", "signature": "s"},
         {"type": "reasoning.encrypted", "data": "zz", "index": 1},
     ]
+
+
+@pytest.mark.parametrize("field", ["reasoning_content", "reasoning"])
+async def test_thoughts_go_back_in_the_field_they_came_in(field: str) -> None:
+    chunks = [delta(**{field: "Let me "}), delta(**{field: "see.", "content": None})]
+    done = await reply_to([Raw(sent(*chunks, HI, STOP))])
+    native = done.message.native
+    assert native is not None
+    assert native.blocks == {"role": "assistant", "content": "Hi", field: "Let me see."}
 
 
 async def test_a_whole_reply_where_a_stream_was_asked_for() -> None:
@@ -348,6 +380,7 @@ async def test_a_broken_streamed_call_is_asked_for_again_whole(streaming: Any) -
     ("model_id", "fields", "absent"),
     [
         ("openai:gpt-5.1", {"max_completion_tokens": 64_000, "reasoning_effort": "medium"}, {"max_tokens"}),
+        ("openai:gpt-5-mini", {"reasoning_effort": "medium"}, {"max_tokens"}),
         ("openai:gpt-4.1", {"max_tokens": 16_384}, {"max_completion_tokens", "reasoning_effort"}),
         ("ollama:qwen3", {"max_tokens": 8_192, "model": "qwen3"}, {"reasoning_effort"}),
         ("vllm:org/model:tag", {"model": "org/model:tag"}, {"reasoning_effort"}),

@@ -10,14 +10,15 @@ import pytest
 
 from amanu.conversation import Conversation, Message, Picture, Results, User
 from amanu.models.base import ModelError, Request, RequestRefused
+from amanu.models.families import known
 from drawn import base64_of, gif, jpeg, png, webp
 from strict.http import Say, ToolUse
-from wire.test_behaviours import _history, results  # pyright: ignore[reportPrivateUsage]
-from wire.vendors import VENDORS, Vendor, answer, over_vendors, request, running
+from wire.test_behaviours import _history  # pyright: ignore[reportPrivateUsage]
+from wire.vendors import VENDORS, Vendor, answer, over_handovers, over_vendors, request, results, running
 
 READ = ToolUse("read_file", {"path": "a.py"})
-SEEING = [vendor for vendor in VENDORS if vendor.name != "local"]
-over_seeing = pytest.mark.parametrize("vendor", SEEING, ids=[vendor.name for vendor in SEEING])
+SEEING = [vendor for vendor in VENDORS if known(vendor.model_id).images]
+over_seeing = over_vendors("eyes")
 
 FILES = {"p": ("image/png", png()), "j": ("image/jpeg", jpeg()), "w": ("image/webp", webp()), "g": ("image/gif", gif())}
 
@@ -155,23 +156,19 @@ async def test_a_picture_survives_resume_to_the_byte(vendor: Vendor) -> None:
     assert not any(base64_of(data) in record for record in records for _, data in FILES.values())
 
 
-@pytest.mark.parametrize(
-    ("first", "second"),
-    [pair for pair in itertools.permutations(VENDORS, 2) if pair[0].service is not pair[1].service],
-    ids=lambda vendor: vendor.name,
-)
-async def test_a_picture_goes_along_to_another_vendor(first: Vendor, second: Vendor) -> None:
+@over_handovers()
+async def test_a_picture_goes_along_to_another_vendor(first: Vendor, vendor: Vendor) -> None:
     conversation = having(User(text="Hello.", pictures=(picture(),)))
     async with running(first, [Say(text="Look.", calls=[READ])]) as (_, model):
         done = await answer(model, request(first, conversation=conversation))
     conversation.append(done.message)
     conversation.append(results(done.message, "text"))
     conversation.note(picture("j"), "Like this.")
-    async with running(second, [Say(text="I see.")]) as (service, model):
-        await answer(model, request(second, conversation=conversation))
+    async with running(vendor, [Say(text="I see.")]) as (service, model):
+        await answer(model, request(vendor, conversation=conversation))
     sent = service.requests[0].body.decode()
     seen = [base64_of(FILES[blob_id][1]) in sent for blob_id in "pj"]
-    assert seen == [second.name != "local"] * 2
+    assert seen == [vendor in SEEING] * 2
 
 
 # What the services refuse ------------------------------------------------------------------------------

@@ -51,9 +51,14 @@ def system_prompt(family: str, roots: Sequence[str], memory: str = "") -> Prompt
 
     `family` names a file in `prompts/` ("claude", "gemini-3", …); one without a file adds nothing.
     """
-    parts = [part("core"), part(family), _surroundings(roots)]
+    parts = [part("core"), addition(family), _surroundings(roots)]
     core = "\n\n".join(part for part in parts if part)
     return Prompt(core, f"{part('memory')}\n\n{memory}" if memory else "")
+
+
+def addition(family: str) -> str:
+    """What a family's models need to hear besides; "" if nothing."""
+    return part(family)
 
 
 def _surroundings(roots: Sequence[str]) -> str:

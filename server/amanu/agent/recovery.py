@@ -182,9 +182,9 @@ class Budget:
         can = min(info.max_output, info.context_window - prompt)
         if can >= had * LEAST_GAIN:
             return Budget(can, self.effort)
-        level, least = EFFORTS.index(self.effort), EFFORTS.index(facts.least_effort)
-        if info.thinking and facts.thinking != "none" and level > least:
-            return Budget(self.max_output, EFFORTS[level - 1])
+        lower = EFFORTS[max(0, EFFORTS.index(self.effort) - 1)]
+        if info.thinking and facts.efforts.get(lower) != facts.efforts.get(self.effort):
+            return Budget(self.max_output, lower)
         return None
 
     @property

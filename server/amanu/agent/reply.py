@@ -10,7 +10,7 @@ from amanu.agent.headings import Sections
 from amanu.conversation import Assistant, Text
 from amanu.models.base import CallDelta, CallStarted, Done, TextDelta, ThoughtDelta
 from amanu_protocol.events import ItemCompleted, ItemStarted, ItemsWithdrawn
-from amanu_protocol.items import Answer, Thought
+from amanu_protocol.items import Answer, Citations, Thought
 
 
 class Reply:
@@ -56,8 +56,11 @@ class Reply:
         self._answer = []
 
     def finish(self, done: Done) -> Assistant:
-        """The reply is whole."""
+        """The reply is whole. What it rests on is an item of its own, after the answer."""
         self._close()
+        if done.sources:
+            sources = sorted(set(done.sources), key=lambda source: (source.title, source.url, source.quote))
+            self._emit(ItemCompleted(item=Citations(item_id=next(self._ids), turn_id=self._turn_id, sources=sources)))
         return done.message
 
     def cut(self, reason: str) -> Assistant | None:

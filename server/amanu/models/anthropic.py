@@ -7,6 +7,7 @@ of each event.
 
 import asyncio
 import contextlib
+import re
 from collections.abc import AsyncGenerator, AsyncIterator
 from functools import partial
 from typing import TYPE_CHECKING, Any, cast
@@ -41,13 +42,10 @@ class AnthropicModel:
 
     async def stream(self, request: Request) -> AsyncGenerator[Delta]:
         """See `Model.stream`."""
-        body, prefix = self._bodies.body(request)
-        taken = partial(is_taken, request.conversation)
-        reply = Reply(request.model.model_id.partition(":")[2], prefix, taken)
         client = self._client.made or await self._client.get()
         stream = None
         try:
-            stream = await self._open(client, body)
+            stream, reply = await self._ask(client, request)
             events = stream.raw_events(stream.response)
             async for sse in events:
                 if not sse.data:
@@ -75,6 +73,28 @@ class AnthropicModel:
     async def close(self) -> None:
         if self._client.made is not None:
             await self._client.made.close()
+
+    async def _ask(self, client: "AsyncAnthropic", request: Request) -> "tuple[AsyncStream[object], Reply]":
+        """Send the request; once more without any thinking if the service refuses what it holds of it.
+
+        It should not: what was rewritten costs its thinking in `anthropic_request.py`. But a session must not be lost
+        to a block the service no longer takes (the key of another account, a proxy that touched a message). The
+        service's own way out, `block_binding.prefix_mismatch_behavior`, is a beta that gateways need not know, and
+        leaves open what the model saw; ours is exact, and the digests of later replies stay true.
+        """
+        from anthropic import BadRequestError
+
+        model = request.model.model_id.partition(":")[2]
+        taken = partial(is_taken, request.conversation)
+        body, prefix = self._bodies.body(request)
+        try:
+            return await self._open(client, body), Reply(model, prefix, taken)
+        except BadRequestError as error:
+            refused = _ABOUT_THINKING.search(error.response.text) is not None
+            if not refused or not self._bodies.forget_thinking(request.conversation):
+                raise
+        body, prefix = self._bodies.body(request)
+        return await self._open(client, body), Reply(model, prefix, taken)
 
     async def _open(self, client: "AsyncAnthropic", body: bytes) -> "AsyncStream[object]":
         from anthropic import AsyncStream
@@ -130,6 +150,10 @@ async def _read_out(events: AsyncIterator[object]) -> None:
             async for _ in events:
                 pass
 
+
+_ABOUT_THINKING = re.compile(r"thinking`? block|block_binding|`(redacted_)?thinking`")
+"""What a refusal says that is about thinking blocks: changed, out of place, missing, of another conversation
+(platform.claude.com, "Fix a thinking block bound to a different conversation")."""
 
 _STATUS = {
     "invalid_request_error": 400,

@@ -20,6 +20,7 @@ from amanu.models.base import (
     ThoughtDelta,
     TokenUsage,
 )
+from amanu_protocol.items import Source
 
 _STOPS: dict[str, StopReason] = {
     "end_turn": "end",
@@ -39,6 +40,7 @@ class _Block:
     start: dict[str, Any]
     pieces: list[str] = field(default_factory=list[str])
     signature: str = ""
+    citations: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
     call_id: str = ""
     """Ours."""
     complete: bool = False
@@ -99,6 +101,7 @@ class Reply:
         match block.kind:
             case "text":
                 block.pieces.append(start.get("text") or "")
+                block.citations += start.get("citations") or ()
                 return TextDelta(block.text) if block.text else None
             case "thinking":
                 block.pieces.append(start.get("thinking") or "")
@@ -128,6 +131,8 @@ class Reply:
                 return CallDelta(block.call_id, text) if text and block.call_id else None
             case "signature_delta":
                 block.signature += delta["signature"]
+            case "citations_delta":
+                block.citations.append(delta["citation"])
             case _:
                 pass
         return None
@@ -147,6 +152,7 @@ class Reply:
             raise StreamBroken("The reply ended before it was complete.", "Anthropic", breakage="noFinish")
         parts: list[Text | Thinking | Call] = []
         content: list[dict[str, Any]] = []
+        sources: list[Source] = []
         ids: dict[str, str] = {}
         for _, block in sorted(self._blocks.items()):
             text = block.text
@@ -154,7 +160,9 @@ class Reply:
                 case "text":
                     if text.strip():
                         parts.append(Text(text=text))
-                        content.append({**_present(block.start), "text": text})
+                        cited = {"citations": block.citations} if block.citations else {}
+                        content.append({**_present(block.start), "text": text, **cited})
+                        sources += map(_source, block.citations)
                 case "thinking":
                     if text:
                         parts.append(Thinking(text=text))
@@ -187,12 +195,20 @@ class Reply:
         )
         full = self._stop == "model_context_window_exceeded"
         detail = self._detail or ("" if self._stop in _STOPS and not full else self._stop)
-        return Done(message, _tokens(self._usage), stop, detail, window_full=full)
+        return Done(message, _tokens(self._usage), stop, detail, sources, full)
 
 
 def _present(start: dict[str, Any]) -> dict[str, Any]:
     """The block without the fields that are null in a reply and unknown in a request."""
     return {name: value for name, value in start.items() if value is not None}
+
+
+def _source(citation: dict[str, Any]) -> Source:
+    """A page of the web, a search result of ours, or a passage of a document."""
+    url = citation.get("url") or ""
+    named = citation.get("title") or citation.get("document_title") or citation.get("source") or url
+    number = citation.get("document_index", 0) + 1
+    return Source(title=named or f"Document {number}", url=url, quote=citation.get("cited_text") or "")
 
 
 def _arguments(block: _Block) -> dict[str, Any] | str:

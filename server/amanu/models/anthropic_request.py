@@ -16,8 +16,9 @@ from weakref import WeakKeyDictionary
 import orjson
 
 from amanu.conversation import Assistant, Call, Conversation, Message, Native, Note, Results, Text, User
-from amanu.models.base import EFFORTS, Request
+from amanu.models.base import Request
 from amanu.models.families import Family, family
+from amanu.models.messages import loop_start
 from amanu.models.pictures import Shown, laid_out
 from amanu_protocol.items import ModelInfo
 
@@ -48,7 +49,7 @@ class Bodies:
         if history is None or history.start != start:
             history = self._kept[request.conversation] = _History(start, request.model, facts.prefix_checked)
         history.follow(request.conversation)
-        head = _head(request, facts, model, think=not history.foreign_loop())
+        head = _head(request, facts, model, think=not history.loop_without_thinking())
         if tools:
             head["tools"] = tools
         if system:
@@ -57,15 +58,23 @@ class Bodies:
         pieces = (dumps(head)[:-1], b',"messages":[', *messages, b"]}")
         return b"".join(pieces), prefix.hex()  # one copy of the history and its pictures, not one per `+`
 
+    def forget_thinking(self, conversation: Conversation) -> bool:
+        """From now on leave out all thinking that is in the conversation at this time. False if none was sent."""
+        history = self._kept.get(conversation)
+        return history is not None and history.forget_thinking()
+
 
 def _head(request: Request, facts: Family, model: str, *, think: bool) -> dict[str, Any]:
     most = min(request.model.max_output, request.max_output or facts.max_output)
     head: dict[str, Any] = {"model": model, "max_tokens": most, "stream": True}
-    if facts.thinking == "adaptive":
-        head["thinking"] = {"type": "adaptive", "display": "summarized"}
-        head["output_config"] = {"effort": max(request.effort, facts.least_effort, key=EFFORTS.index)}
-    elif facts.thinking == "budget" and think and most >= 2_048:
-        head["thinking"] = {"type": "enabled", "budget_tokens": min(facts.budgets[request.effort], most - 1_024)}
+    match facts.efforts.get(request.effort):
+        case str() as word:
+            head["thinking"] = {"type": "adaptive", "display": "summarized"}
+            head["output_config"] = {"effort": word}
+        case int() as budget if think and most >= 2_048:
+            head["thinking"] = {"type": "enabled", "budget_tokens": min(budget, most - 1_024)}
+        case _:
+            pass
     return head
 
 
@@ -94,8 +103,10 @@ class _Wire:
     """Digest of everything up to and including it."""
     ids: dict[str, str] = field(default_factory=dict[str, str])
     """Our call ids → the ids in `data`."""
+    holds_thinking: bool = False
+    opens_with_thinking: bool = False
     foreign: bool = False
-    """An assistant message another model wrote: it lacks the thinking that came before its calls."""
+    """An assistant message another model wrote."""
 
 
 class _History:
@@ -107,6 +118,8 @@ class _History:
         self._model = info.model_id.partition(":")[2]
         self._prefix_checked = prefix_checked
         self._kept: list[_Wire] = []
+        self._unwelcome = 0
+        """Of so many messages, thinking is left out: the service refused some of it."""
 
     def follow(self, conversation: Conversation) -> None:
         """Make what is new, drop what was replaced. By identity: results grow and masking works by replacement."""
@@ -116,18 +129,28 @@ class _History:
             if message is not wire.message:
                 break
             same += 1
-        del kept[same:]
+        if same < len(kept):
+            del kept[same:]
+            self._unwelcome = min(self._unwelcome, same)
         for at in range(len(kept), len(conversation)):
             kept.append(self._translate(conversation[at], conversation))
 
-    def foreign_loop(self) -> bool:
-        """The present tool loop holds a reply without the thinking that budget models want it to open with."""
-        for wire in reversed(self._kept):
-            if isinstance(wire.message, User):
-                return False
-            if wire.foreign:
-                return True
-        return False
+    def forget_thinking(self) -> bool:
+        """Make everything anew, without thinking. False if there was none."""
+        if not any(wire.holds_thinking for wire in self._kept):
+            return False
+        self._unwelcome = len(self._kept)
+        self._kept.clear()
+        return True
+
+    def loop_without_thinking(self) -> bool:
+        """The present tool loop does not open with thinking, or holds a reply of another model: models with a budget
+        refuse to think then. Later replies of their own may lack it."""
+        sent = [wire for wire in self._kept if wire.data]
+        # The service joins user messages in a row.
+        start = loop_start([wire.message for wire in sent], notes_apart=False)
+        replies = [wire for wire in sent[start:] if isinstance(wire.message, Assistant)]
+        return any(wire.foreign for wire in replies) or (bool(replies) and not replies[0].opens_with_thinking)
 
     def wire(self) -> tuple[list[bytes | memoryview], bytes]:
         """All messages in pieces, cache marks on the last two of the user, and the digest of what they end with."""
@@ -164,7 +187,16 @@ class _History:
                 foreign = native is None
                 blocks, ids = _neutral(message) if native is None else self._native(native, before)
         data = dumps({"role": role, "content": blocks}) if blocks else b""
-        return _Wire(message, data, _digest(before, data) if data else before, ids, foreign)
+        thinking = [block["type"] in THINKING for block in blocks]
+        return _Wire(
+            message,
+            data,
+            _digest(before, data) if data else before,
+            ids,
+            any(thinking),
+            thinking[:1] == [True],
+            foreign,
+        )
 
     def _results(self, message: Results) -> list[dict[str, Any]]:
         ids = self._kept[-1].ids if self._kept else {}
@@ -184,8 +216,11 @@ class _History:
     def _native(self, native: Native, before: bytes) -> tuple[list[dict[str, Any]], dict[str, str]]:
         kept = cast("dict[str, Any]", native.blocks)
         blocks: list[dict[str, Any]] = kept["content"]
-        if self._prefix_checked and kept["prefix"] != before.hex():
+        moved = self._prefix_checked and kept["prefix"] != before.hex()
+        if moved or len(self._kept) < self._unwelcome:
             blocks = [block for block in blocks if block["type"] not in THINKING]
+        while blocks and blocks[-1]["type"] in THINKING:  # nothing was said after it; refused as the last block
+            blocks = blocks[:-1]
         return blocks, {ours: theirs for theirs, ours in native.call_ids.items()}
 
 

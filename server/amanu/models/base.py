@@ -15,10 +15,9 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol, get_args
 
 from amanu.conversation import Assistant, Conversation
+from amanu.models.families import MAX_TOOLS, TOOL_NAME, Effort
 from amanu_protocol.items import ModelInfo, Source
 
-Effort = Literal["minimal", "low", "medium", "high"]
-"""How much thinking; each translator maps it to what its models understand."""
 EFFORTS: tuple[Effort, ...] = get_args(Effort)
 """From least to most."""
 
@@ -34,11 +33,19 @@ call of a tool that is not there. What is done about each: `agent/recovery.py`."
 
 @dataclass(frozen=True)
 class ToolSpec:
-    """A tool as the model sees it. `parameters` is a JSON Schema object."""
+    """A tool as the model sees it. `parameters` is a JSON Schema object. `ValueError` for one that some service would
+    refuse."""
 
     name: str
     description: str
     parameters: dict[str, Any]
+
+    def __post_init__(self) -> None:
+        if TOOL_NAME.fullmatch(self.name) is None:
+            raise ValueError(f"Not every service takes a tool of that name: {self.name!r}")
+        # Anthropic wants an object at the top, described as one.
+        if self.parameters.get("type") != "object" or {"oneOf", "anyOf", "allOf"} & self.parameters.keys():
+            raise ValueError(f"The parameters of {self.name} are no plain object.")
 
 
 @dataclass(frozen=True)
@@ -56,6 +63,10 @@ class Request:
     """Tokens of the reply, thoughts included; None: what the model's family asks for. Never more than the model can."""
     aside: bool = False
     """A question beside the session's conversation: a summary, a judgement."""
+
+    def __post_init__(self) -> None:
+        if len(self.tools) > MAX_TOOLS:
+            raise ValueError(f"{len(self.tools)} tools; not every service takes more than {MAX_TOOLS}.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,10 +122,10 @@ class Done:
     usage: TokenUsage
     stop: StopReason
     detail: str = ""
-    window_full: bool = False
-    """`outputLimit` because prompt and reply together filled the window."""
     sources: Sequence[Source] = ()
     """What the text cites or is grounded on."""
+    window_full: bool = False
+    """`outputLimit` because prompt and reply together filled the window."""
 
 
 Delta = TextDelta | ThoughtDelta | CallStarted | CallDelta | Done

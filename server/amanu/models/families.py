@@ -13,12 +13,29 @@ from typing import Literal
 
 from amanu_protocol.items import ModelInfo
 
+Effort = Literal["minimal", "low", "medium", "high"]
+"""How much thinking; what it means to a model, its family says."""
+
 Thinking = Literal[
     "adaptive",  # Anthropic: the model decides, effort steers
     "budget",  # a number of tokens
     "level",  # Gemini 3: a word
     "effort",  # OpenAI: `reasoning_effort`
     "none",  # no control, or no thinking; thoughts may still arrive
+]
+
+MustReturn = Literal[
+    "nothing",  # what the model thought may be left out
+    "thinking",  # Anthropic with a budget: the replies of the present tool loop open with their thinking
+    "signature",  # Gemini 3: in the present tool loop, the first call of each reply carries its signature
+    "reasoning",  # DeepSeek: a reply with calls has a `reasoning_content`
+]
+"""What a request is refused without, when the model thinks."""
+
+Caching = Literal[
+    "marks",  # Anthropic: up to four marks say where a prefix ends
+    "implicit",  # the service finds a prefix it has seen by itself
+    "key",  # OpenAI: implicit, and a key leads the requests of a session to the same cache
 ]
 
 
@@ -29,16 +46,22 @@ class Family:
     name: str
     """Also the name of its additions to the system prompt: `agent/prompts/<name>.md`, if there is one."""
     thinking: Thinking
-    budgets: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}))
-    """Effort → tokens, for `thinking == "budget"`."""
-    least_effort: Literal["minimal", "low"] = "minimal"
-    """The least it can be told to think, where it can be told at all (`thinking`)."""
+    efforts: Mapping[Effort, str | int] = field(default_factory=lambda: MappingProxyType({}))
+    """Effort → the word the service knows, or tokens (0: off) where `thinking` is "budget"."""
+    thoughts: str = "as text in a field of their own, if at all"
+    """How they arrive; for people."""
+    must_return: MustReturn = "nothing"
     may_stop_midway: bool = False
     """It says what it will do next and ends its reply there, now and then, instead of doing it."""
-    signatures_required: bool = False
-    """Gemini 3: the first call of each step must carry the signature it was issued with."""
     prefix_checked: bool = False
     """Anthropic 5.5: a thinking block is refused when anything before it changed."""
+    results: str = "a `tool` message for each, errors in words"
+    """The form of tool results; for people."""
+    max_tools: int | None = None
+    """The most tools a request may declare; None: no limit is known."""
+    tool_name: int = 64
+    """Characters of a tool's name."""
+    caching: Caching = "implicit"
     max_tokens_field: Literal["max_tokens", "max_completion_tokens"] = "max_tokens"
     """OpenAI-compatible only; reasoning models refuse `max_tokens`."""
     max_output: int = 32_000
@@ -47,46 +70,116 @@ class Family:
     """Media types it takes, if it sees at all (`ModelInfo.images`). Gemini takes no GIF, OpenAI none that moves."""
 
 
-_BUDGETS = MappingProxyType({"minimal": 1_024, "low": 2_048, "medium": 8_192, "high": 24_576})
+def _efforts(minimal: str | int, low: str | int, medium: str | int, high: str | int) -> Mapping[Effort, str | int]:
+    return MappingProxyType({"minimal": minimal, "low": low, "medium": medium, "high": high})
 
-_WITH_GIF = frozenset({"image/png", "image/jpeg", "image/webp", "image/gif"})
 
-CLAUDE_ADAPTIVE = Family("claude", "adaptive", least_effort="low", max_output=64_000, pictures=_WITH_GIF)
-CLAUDE_BOUND = replace(CLAUDE_ADAPTIVE, prefix_checked=True)
-CLAUDE_BUDGET = Family("claude", "budget", _BUDGETS, pictures=_WITH_GIF)
-CLAUDE_PLAIN = Family("claude", "none", max_output=8_192, pictures=_WITH_GIF)
-GEMINI_3 = Family("gemini-3", "level", may_stop_midway=True, signatures_required=True, max_output=65_536)
-GEMINI_2_5 = Family("gemini-2.5", "budget", _BUDGETS, may_stop_midway=True, max_output=65_536)
-GPT_REASONING = Family("gpt", "effort", max_tokens_field="max_completion_tokens", max_output=64_000)
-GPT_PLAIN = Family("gpt", "none", max_output=16_384)
-GENERIC = Family("generic", "none", max_output=8_192)
-SCRIPTED = Family("scripted", "none", max_output=8_192)
+_WORDS = _efforts("low", "low", "medium", "high")
+"""Not every model that takes an effort knows "minimal" (Claude and gpt-5.1 refuse it); "low" they all know."""
 
-_CLAUDE = r"(?:anthropic/)?claude-"
-_FAMILIES: tuple[tuple[re.Pattern[str], Family], ...] = tuple(
-    (re.compile(pattern), family)
-    for pattern, family in (
-        (r"scripted:", SCRIPTED),
-        (r"anthropic:claude-(3-[05]|3-(opus|sonnet|haiku)|2)", CLAUDE_PLAIN),
-        (r"anthropic:claude-(3-7|(opus|sonnet|haiku)-4(-[015])?(-\d{8})?$)", CLAUDE_BUDGET),
-        (r"anthropic:claude-(opus|sonnet|haiku)-4-[678]", CLAUDE_ADAPTIVE),
-        (r"anthropic:claude-((opus|sonnet|haiku)-5|(fable|mythos)-(5|preview))(-\d{8})?$", CLAUDE_ADAPTIVE),
-        (r"anthropic:", CLAUDE_BOUND),  # 5.5, Fable 5.1 and whatever is newer than this table
-        (r"(gemini|google-openai):(models/)?gemini-(1|2)", GEMINI_2_5),
-        (r"(gemini|google-openai):", GEMINI_3),
-        (r"openai:(gpt-(3|4)|chatgpt)", GPT_PLAIN),
-        (r"openai:", GPT_REASONING),
-        (r"openrouter:openai/(gpt-[5-9]|o\d)", GPT_REASONING),
-        (r"openrouter:openai/", GPT_PLAIN),
-        (r"openrouter:" + _CLAUDE, replace(GENERIC, name="claude", max_output=32_000)),
-        (r"openrouter:google/gemini-3", replace(GENERIC, name="gemini-3", may_stop_midway=True, max_output=32_000)),
-    )
+_CLAUDE = Family(
+    "claude",
+    "none",
+    thoughts="`thinking` blocks, summarised and signed; `redacted_thinking` blocks nobody can read",
+    results="`tool_result` blocks before any text, `is_error`",
+    tool_name=128,
+    caching="marks",
+    max_output=64_000,
+    pictures=frozenset({"image/png", "image/jpeg", "image/webp", "image/gif"}),
 )
+_GEMINI = Family(
+    "gemini-3",
+    "level",
+    thoughts="`thought` parts, summarised; the signature on the first call, or on any other part",
+    results="`functionResponse` parts, in call order, `output` or `error`",
+    max_tools=512,
+    tool_name=128,
+    may_stop_midway=True,
+    max_output=65_536,
+)
+
+CLAUDE_BOUND = replace(_CLAUDE, thinking="adaptive", efforts=_WORDS, prefix_checked=True)
+CLAUDE_ADAPTIVE = replace(_CLAUDE, thinking="adaptive", efforts=_WORDS)
+# Never 0: a loop begun with thinking could not go on without its blocks, nor one begun without go on with them.
+CLAUDE_BUDGET = replace(
+    _CLAUDE,
+    thinking="budget",
+    efforts=_efforts(1_024, 2_048, 8_192, 24_576),
+    must_return="thinking",
+    max_output=32_000,
+)
+CLAUDE_PLAIN = replace(_CLAUDE, thoughts="never", max_output=8_192)
+# 3.7 Flash and later refuse MINIMAL, as does Pro (model guides of Google Cloud); so do, perhaps, those still unknown.
+GEMINI_3 = replace(_GEMINI, efforts=_efforts("LOW", "LOW", "MEDIUM", "HIGH"), must_return="signature")
+GEMINI_3_FLASH = replace(GEMINI_3, efforts=_efforts("MINIMAL", "LOW", "MEDIUM", "HIGH"))
+GEMINI_2_5 = replace(_GEMINI, name="gemini-2.5", thinking="budget", efforts=_efforts(0, 2_048, 8_192, 24_576))
+GEMINI_2_5_PRO = replace(GEMINI_2_5, efforts=_efforts(128, 2_048, 8_192, 24_576))  # cannot be told not to think
+
+GENERIC = Family("generic", "none", max_output=8_192)
+GPT_PLAIN = replace(GENERIC, name="gpt", thoughts="never", max_tools=128, caching="key", max_output=16_384)
+GPT_REASONING = replace(
+    GPT_PLAIN,
+    thinking="effort",
+    efforts=_WORDS,
+    thoughts="not on this wire; their tokens are counted",
+    max_tokens_field="max_completion_tokens",
+    max_output=64_000,
+)
+DEEPSEEK = replace(GENERIC, thoughts="as text in `reasoning_content`", must_return="reasoning")
+SCRIPTED = replace(GENERIC, name="scripted", thoughts="as the script says")
+
+
+def _compatible(facts: Family) -> Family:
+    """A Gemini behind Google's chat-completions address."""
+    return replace(
+        GENERIC,
+        name=facts.name,
+        thinking="effort",
+        efforts=_WORDS,
+        thoughts="not on this wire; a signature in `extra_content` of the first call",
+        must_return=facts.must_return,
+        may_stop_midway=facts.may_stop_midway,
+        max_output=facts.max_output,
+    )
+
+
+GEMINI_3_COMPATIBLE = _compatible(GEMINI_3)
+GEMINI_2_5_COMPATIBLE = _compatible(GEMINI_2_5)
+
+FAMILIES: tuple[tuple[str, Family], ...] = (
+    (r"scripted:", SCRIPTED),
+    (r"anthropic:claude-(3-[05]|3-(opus|sonnet|haiku)|2)", CLAUDE_PLAIN),
+    (r"anthropic:claude-(3-7|(opus|sonnet|haiku)-4(-[015])?(-\d{8})?$)", CLAUDE_BUDGET),
+    (r"anthropic:claude-(opus|sonnet|haiku)-4-[678]", CLAUDE_ADAPTIVE),
+    (r"anthropic:claude-((opus|sonnet|haiku)-5|(fable|mythos)-(5|preview))(-\d{8})?$", CLAUDE_ADAPTIVE),
+    (r"anthropic:", CLAUDE_BOUND),  # 5.5, Fable 5.1 and whatever is newer than this table
+    (r"gemini:gemini-2\.5-pro", GEMINI_2_5_PRO),
+    (r"gemini:gemini-(1|2)", GEMINI_2_5),
+    (r"gemini:gemini-3(\.[1-6])?-flash", GEMINI_3_FLASH),
+    (r"gemini:", GEMINI_3),
+    (r"google-openai:(models/)?gemini-(1|2)", GEMINI_2_5_COMPATIBLE),
+    (r"google-openai:", GEMINI_3_COMPATIBLE),
+    (r"openai:(gpt-(3|4)|chatgpt)", GPT_PLAIN),
+    (r"openai:", GPT_REASONING),
+    (r"openrouter:openai/(gpt-[5-9]|o\d)", replace(GPT_REASONING, caching="implicit")),
+    (r"openrouter:openai/", replace(GPT_PLAIN, caching="implicit")),
+    (r"openrouter:anthropic/claude-", replace(GENERIC, name="claude", max_output=32_000)),
+    (r"openrouter:google/gemini-3", replace(GENERIC, name="gemini-3", may_stop_midway=True, max_output=32_000)),
+    (r"[^:]+:(.*/)?deepseek", DEEPSEEK),
+)
+"""What a model's id begins with → its family; the first that fits counts."""
+
+_PATTERNS = tuple((re.compile(pattern), facts) for pattern, facts in FAMILIES)
+
+MAX_TOOLS = min(facts.max_tools for _, facts in FAMILIES if facts.max_tools is not None)
+TOOL_NAME = re.compile(rf"[a-zA-Z_][a-zA-Z0-9_-]{{0,{min(facts.tool_name for _, facts in FAMILIES) - 1}}}")
+"""The narrowest of all: a session keeps its tools, whichever model it goes on with. Gemini wants a letter or an
+underscore first; the characters are OpenAI's."""
 
 
 def family(model_id: str) -> Family:
     """The family of `vendor:model`; `GENERIC` for what nobody knows (local servers, custom endpoints)."""
-    return next((facts for pattern, facts in _FAMILIES if pattern.match(model_id)), GENERIC)
+    return next((facts for pattern, facts in _PATTERNS if pattern.match(model_id)), GENERIC)
 
 
 # Models ------------------------------------------------------------------------------------------------

@@ -21,7 +21,7 @@ from amanu.models.families import family
 from amanu.models.faults import mask, retry_after, retry_in, sentence, status_error, transport_error
 from amanu.models.gemini_contents import content, pieces
 from amanu.models.gemini_reply import Reply
-from amanu.models.messages import WireMessages, dumps
+from amanu.models.messages import WireMessages, dumps, loop_start
 
 if TYPE_CHECKING:
     import httpx2
@@ -110,7 +110,9 @@ class GeminiModel:
                 for tool in request.tools
             ]
             rest["tools"] = [{"functionDeclarations": declarations}]
-        contents = pieces(self._messages.of(request.conversation, request.model))
+        contents = pieces(
+            self._messages.of(request.conversation, request.model), loop_start(list(request.conversation))
+        )
         return b"".join((b'{"contents":', *contents, b",", dumps(rest)[1:]))
 
     def _connect(self) -> "_Connection":
@@ -172,17 +174,14 @@ async def _keep(response: "httpx2.Response") -> None:
 def generation(request: Request) -> dict[str, Any]:
     """Limits and thinking: by level for Gemini 3 and later, by a budget of tokens for 2.5, never both (400)."""
     facts = family(request.model.model_id)
-    limits = {"maxOutputTokens": min(request.model.max_output, request.max_output or facts.max_output)}
+    limits: dict[str, Any] = {"maxOutputTokens": min(request.model.max_output, request.max_output or facts.max_output)}
     if not request.model.thinking:
         return limits
-    match facts.thinking:
-        case "level":
-            amount: dict[str, Any] = {"thinkingLevel": request.effort.upper()}
-        case "budget":
-            amount = {"thinkingBudget": facts.budgets[request.effort]}
-        case _:
-            return limits
-    return {**limits, "thinkingConfig": {"includeThoughts": True, **amount}}
+    amount = facts.efforts[request.effort]
+    if amount == 0:  # then asking to see the thoughts is an error
+        return {**limits, "thinkingConfig": {"thinkingBudget": 0}}
+    control = "thinkingBudget" if facts.thinking == "budget" else "thinkingLevel"
+    return {**limits, "thinkingConfig": {"includeThoughts": True, control: amount}}
 
 
 def api_error(status: int | None, answer: Any, response: Any, key: str) -> ModelError:

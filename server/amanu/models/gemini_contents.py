@@ -1,5 +1,6 @@
 """A message of the conversation as a Gemini content, serialised: a function of the messages up to it, their
-pictures and the model alone, so that what was sent once is sent the same ever after, and costs a join."""
+pictures and the model alone, so that what was sent once costs a join. It is sent the same ever after, but for one
+thing: signatures that stand in for missing ones are left out again when the tool loop is over that needs them."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple, cast
@@ -13,13 +14,16 @@ from amanu_protocol.items import ModelInfo
 WIRE = "gemini"
 
 SKIP_SIGNATURE = "skip_thought_signature_validator"
-"""Stands in for the signature of a call that was made elsewhere (ai.google.dev, Thought signatures)."""
+"""Stands in for the signature of a call that was made elsewhere (ai.google.dev, Thought signatures). It makes answers
+worse, so it goes only where a request would be refused without: on the first call of each step of the present loop."""
 
 
 class Content(NamedTuple):
     role: str
     parts: bytes
     """JSON objects joined by commas."""
+    in_loop: bytes = b""
+    """To be sent instead of `parts` while the tool loop it belongs to goes on, if that makes a difference."""
 
 
 def content(conversation: Conversation, at: int, model: ModelInfo) -> Content | None:
@@ -30,26 +34,28 @@ def content(conversation: Conversation, at: int, model: ModelInfo) -> Content | 
         case Assistant() as reply:
             own = _own_parts(reply, model.model_id)
             parts = _neutral_parts(reply) if own is None else own
-            if family(model.model_id).signatures_required:
-                parts = _signed(parts)
-            return _content("model", parts)
+            made = _content("model", parts)
+            if made is None or family(model.model_id).must_return != "signature":
+                return made
+            return made._replace(in_loop=b",".join(map(dumps, _signed(parts) or ())))
         case Results() as answers:
             notes = _said(laid_out(answers.notes, conversation, model))
             return _content("user", [*_responses(answers, conversation[at - 1], model.model_id), *notes])
 
 
-def pieces(contents: Iterable[Content | None]) -> list[bytes]:
+def pieces(contents: Iterable[Content | None], loop: int) -> list[bytes]:
     """The array to send, in pieces to be joined once (pictures have megabytes): messages that have nothing to say left
-    out, model turns in a row made one."""
+    out, model turns in a row made one. `loop`: where the present tool loop begins."""
     array: list[bytes] = []
     before = ""
-    for each in contents:
+    for at, each in enumerate(contents):
         if each is None:
             continue
+        parts = (at > loop and each.in_loop) or each.parts
         if each.role == before == "model":
-            array += [b",", each.parts]
+            array += [b",", parts]
         else:
-            array += [b"]}," if array else b"[", b'{"role":"%b","parts":[' % each.role.encode(), each.parts]
+            array += [b"]}," if array else b"[", b'{"role":"%b","parts":[' % each.role.encode(), parts]
         before = each.role
     return [*array, b"]}]"] if array else [b"[]"]
 
@@ -92,14 +98,12 @@ def _neutral_parts(reply: Assistant) -> list[dict[str, Any]]:
     return parts
 
 
-def _signed(parts: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The first call of a step must carry a signature; its siblings need none."""
-    for at, part in enumerate(parts):
-        if "functionCall" in part:
-            if "thoughtSignature" in part:
-                return parts
-            return [*parts[:at], {**part, "thoughtSignature": SKIP_SIGNATURE}, *parts[at + 1 :]]
-    return parts
+def _signed(parts: list[dict[str, Any]]) -> list[dict[str, Any]] | None:
+    """With a signature on the first call, whose siblings need none; None if it has its own, or there is no call."""
+    at = next((at for at, part in enumerate(parts) if "functionCall" in part), None)
+    if at is None or "thoughtSignature" in parts[at]:
+        return None
+    return [*parts[:at], {**parts[at], "thoughtSignature": SKIP_SIGNATURE}, *parts[at + 1 :]]
 
 
 def _responses(answers: Results, asked: object, model: str) -> list[dict[str, Any]]:

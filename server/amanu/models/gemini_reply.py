@@ -24,9 +24,10 @@ from amanu.models.base import (
 )
 from amanu.models.gemini_contents import WIRE
 from amanu.models.messages import dumps
+from amanu_protocol.items import Source
 
 if TYPE_CHECKING:
-    from google.genai.types import GenerateContentResponse, GenerateContentResponseUsageMetadata, Part
+    from google.genai.types import Candidate, GenerateContentResponse, GenerateContentResponseUsageMetadata, Part
 
 _BROKEN: dict[str, Breakage] = {
     "FINISH_REASON_UNSPECIFIED": "broken",
@@ -58,6 +59,7 @@ class Reply:
         self._said = ""
         self._blocked: str | None = None
         self._usage = TokenUsage()
+        self._sources: list[Source] = []
 
     def add(self, chunk: "GenerateContentResponse") -> Iterator[Delta]:
         """Take in a chunk. It may lack candidates, content, parts or a role, and several may say STOP."""
@@ -69,6 +71,7 @@ class Reply:
             if candidate.content is not None:
                 for part in candidate.content.parts or ():
                     yield from self._add_part(part)
+            self._sources += _cited(candidate)
             if candidate.finish_reason is not None and self._finish in (None, "STOP"):
                 self._finish = _word(candidate.finish_reason)
                 self._said = candidate.finish_message or ""
@@ -146,7 +149,7 @@ class Reply:
             native=native if self._blocks else None,
             cut=stop == "outputLimit",
         )
-        return Done(message, self._usage, stop, detail)
+        return Done(message, self._usage, stop, detail, self._sources)
 
     def _end_run(self) -> None:
         if self._run is not None:
@@ -158,6 +161,24 @@ class Reply:
         if self._unsigned:
             self._blocks.append({"text": "".join(self._unsigned)})
             self._unsigned = []
+
+
+def _cited(candidate: "Candidate") -> Iterator[Source]:
+    """What the answer is grounded on (pages, places, documents of a store), and what it recites."""
+    grounding = candidate.grounding_metadata
+    for chunk in (grounding.grounding_chunks if grounding is not None else None) or ():
+        if chunk.retrieved_context is not None:
+            passage = chunk.retrieved_context
+            yield _source(passage.title, passage.uri, passage.text)
+        elif (page := chunk.web or chunk.maps) is not None:
+            yield _source(page.title, page.uri)
+    recited = candidate.citation_metadata
+    for each in (recited.citations if recited is not None else None) or ():
+        yield _source(each.title, each.uri)
+
+
+def _source(title: str | None, url: str | None, quote: str | None = None) -> Source:
+    return Source(title=title or url or "A source without a name", url=url or "", quote=quote or "")
 
 
 def _with_signature(wire: dict[str, Any], part: "Part") -> dict[str, Any]:

@@ -5,13 +5,13 @@ the history on each step; kept, it costs one look per message.
 """
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Generic, TypeVar
 from weakref import WeakKeyDictionary
 
 import orjson
 
-from amanu.conversation import Assistant, Conversation, Message
+from amanu.conversation import Assistant, Conversation, Message, Results, User
 from amanu_protocol.items import ModelInfo
 
 W = TypeVar("W")
@@ -54,6 +54,19 @@ def is_taken(conversation: Conversation, wire_id: str) -> bool:
         isinstance(each, Assistant) and each.native is not None and wire_id in each.native.call_ids
         for each in conversation
     )
+
+
+def loop_start(sent: Sequence[Message], *, notes_apart: bool = True) -> int:
+    """Where in what is sent the present tool loop begins: at what the person said last. Notes after results do not
+    begin a new one; without `notes_apart` nothing said right after results does, for wires where one cannot be told
+    from the other."""
+    for at in range(len(sent) - 1, 0, -1):
+        before = at - 1
+        while not notes_apart and before > 0 and isinstance(sent[before], User):
+            before -= 1
+        if isinstance(sent[at], User) and (notes_apart or not isinstance(sent[before], Results)):
+            return at
+    return 0
 
 
 def dumps(value: Any) -> bytes:

@@ -14,7 +14,7 @@ from amanu.models.base import Delta, ModelError, Request, RequestRefused, Stream
 from amanu.models.connection import Once, http_client, tls_for
 from amanu.models.families import family
 from amanu.models.faults import mask, retry_after, retry_in, sentence, status_error, transport_error
-from amanu.models.messages import WireMessages, dumps, loads
+from amanu.models.messages import WireMessages, dumps, loads, loop_start
 from amanu.models.openai_messages import message
 from amanu.models.openai_reply import Reply
 from amanu.models.sse import Events, EventTooLong
@@ -33,11 +33,9 @@ class Quirks:
 
     streaming: Literal["always", "untilBroken", "never"] = "untilBroken"
     """`untilBroken`: once a streamed call came malformed, whole replies are asked for from then on."""
-    cache_key: bool = False
-    """Takes `prompt_cache_key`, so that the requests of a session meet the same cache."""
 
 
-QUIRKS = {"openai": Quirks(streaming="always", cache_key=True)}
+QUIRKS = {"openai": Quirks(streaming="always")}
 
 
 class OpenAICompatibleModel:
@@ -116,7 +114,10 @@ class OpenAICompatibleModel:
 
     def _body(self, request: Request, streaming: bool) -> bytes:
         """The request. The messages are joined as they are kept; only the rest is made anew."""
-        messages = [each for each in self._messages.of(request.conversation, request.model) if each]
+        made = zip(request.conversation, self._messages.of(request.conversation, request.model), strict=True)
+        sent = [(message, objects) for message, objects in made if objects.data]
+        loop = loop_start([message for message, _ in sent], notes_apart=False)
+        messages = [(at > loop and each.in_loop) or each.data for at, (_, each) in enumerate(sent)]
         if request.system:
             messages.insert(0, dumps({"role": "system", "content": request.system}))
         facts = family(request.model.model_id)
@@ -135,9 +136,9 @@ class OpenAICompatibleModel:
                 }
                 for tool in request.tools
             ]
-        if request.model.thinking and facts.thinking != "none":
-            rest["reasoning_effort"] = request.effort
-        if self._quirks.cache_key:
+        if request.model.thinking and facts.thinking == "effort":
+            rest["reasoning_effort"] = facts.efforts[request.effort]
+        if facts.caching == "key":
             rest["prompt_cache_key"] = request.session_id
         pieces = (piece for each in messages for piece in (b",", each))
         next(pieces, None)  # the first comma

@@ -1,12 +1,13 @@
 """A message of the conversation in the chat-completions form, serialised: a function of the messages up to it,
-their pictures and the model alone, so that what was sent once is sent the same ever after, and costs a join."""
+their pictures and the model alone, so that what was sent once costs a join. It is sent the same ever after, but for
+the signatures that stand in for missing ones (see `gemini_contents.py`)."""
 
 import re
 from collections.abc import Sequence
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 from amanu.conversation import Assistant, Call, Conversation, Results, User
-from amanu.models.families import family
+from amanu.models.families import MustReturn, family
 from amanu.models.messages import dumps
 from amanu.models.pictures import Shown, laid_out, texts
 from amanu_protocol.items import ModelInfo
@@ -17,20 +18,26 @@ SKIP_SIGNATURE = {"google": {"thought_signature": "skip_thought_signature_valida
 """For a call made elsewhere, where Gemini 3 is reached through Google's compatible endpoint."""
 
 
-def message(conversation: Conversation, at: int, model: ModelInfo) -> bytes:
-    """Message `at` for `model`: JSON objects joined by commas, as many as it takes; empty if
-    it has nothing to say."""
+class Objects(NamedTuple):
+    """JSON objects joined by commas, as many as a message takes; empty if it has nothing to say."""
+
+    data: bytes
+    in_loop: bytes = b""
+    """To be sent instead of `data` while the tool loop it belongs to goes on, if that makes a difference."""
+
+
+def message(conversation: Conversation, at: int, model: ModelInfo) -> Objects:
+    """Message `at` for `model`."""
     match conversation[at]:
         case User() as said:
-            return dumps(_said(laid_out(said.parts, conversation, model)))
+            return Objects(dumps(_said(laid_out(said.parts, conversation, model))))
         case Assistant() as reply:
-            own = _own(reply, model.model_id)
-            return _neutral(reply, model.model_id) if own is None else dumps(own)
+            return _reply(_own(reply, model.model_id) or _neutral(reply), family(model.model_id).must_return)
         case Results() as answers:
             objects = _answers(answers, conversation[at - 1], model.model_id)
             if answers.notes:
                 objects.append(_said(laid_out(answers.notes, conversation, model)))
-            return b",".join(map(dumps, objects))
+            return Objects(b",".join(map(dumps, objects)))
 
 
 def _said(parts: Sequence[str | Shown]) -> dict[str, Any]:
@@ -62,15 +69,28 @@ def _own(reply: object, model: str) -> dict[str, Any] | None:
     return cast(dict[str, Any], native.blocks) if same else None
 
 
-def _neutral(reply: Assistant, model: str) -> bytes:
+def _neutral(reply: Assistant) -> dict[str, Any] | None:
+    """Text and calls; what another model thought means nothing here."""
     if not reply.text and not reply.calls:
-        return b""
+        return None
     wire: dict[str, Any] = {"role": "assistant", "content": reply.text or None}
     if reply.calls:
         wire["tool_calls"] = [call_of(call.call_id, call) for call in reply.calls]
-        if family(model).signatures_required:
-            wire["tool_calls"][0]["extra_content"] = SKIP_SIGNATURE
-    return dumps(wire)
+    return wire
+
+
+def _reply(wire: dict[str, Any] | None, must_return: MustReturn) -> Objects:
+    """A reply, with what the service would miss."""
+    if wire is None:
+        return Objects(b"")
+    if must_return == "reasoning" and "reasoning_content" not in wire:
+        wire = {**wire, "reasoning_content": ""}  # empty will do (earendil-works/pi#3636)
+    data = dumps(wire)
+    calls: list[dict[str, Any]] = wire.get("tool_calls") or []
+    if must_return != "signature" or not calls or "extra_content" in calls[0]:
+        return Objects(data)
+    signed = [{**calls[0], "extra_content": SKIP_SIGNATURE}, *calls[1:]]
+    return Objects(data, dumps({**wire, "tool_calls": signed}))
 
 
 def call_of(wire_id: str, call: Call, written: str | None = None) -> dict[str, Any]:

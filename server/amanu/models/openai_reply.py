@@ -26,6 +26,7 @@ from amanu.models.base import (
 )
 from amanu.models.messages import is_taken, loads
 from amanu.models.openai_messages import WIRE, call_of
+from amanu_protocol.items import Source
 
 _CUT = {"length", "max_tokens", "model_length"}
 _REFUSED = {"content_filter", "safety", "sensitive"}
@@ -54,6 +55,9 @@ class Reply:
         self._calls: list[Writing] = []
         self._reasoning: list[dict[str, Any]] = []
         """OpenRouter's `reasoning_details`, to be given back unchanged."""
+        self._thought: dict[str, list[str]] = {}
+        """Thoughts in pieces, by the name of the field they came in: a service takes back what it sends."""
+        self._sources: list[Source] = []
         self._refusal: list[str] = []
         self._finish: str | None = None
         self._usage = TokenUsage()
@@ -76,8 +80,11 @@ class Reply:
 
     def _add_delta(self, delta: dict[str, Any]) -> Iterator[Delta]:
         details: list[dict[str, Any]] = delta.get("reasoning_details") or []
-        thought = delta.get("reasoning_content") or delta.get("reasoning")
-        if not isinstance(thought, str):
+        named = next((name for name in ("reasoning_content", "reasoning") if delta.get(name)), "")
+        thought = delta.get(named)
+        if isinstance(thought, str):
+            self._thought.setdefault(named, []).append(thought)
+        else:
             thought = "".join(str(each.get("text") or each.get("summary") or "") for each in details)
         for each in details:
             self._add_reasoning(each)
@@ -93,6 +100,8 @@ class Reply:
             yield TextDelta(content)
         if refusal := delta.get("refusal"):
             self._refusal.append(_text(refusal))
+        for each in cast(list[dict[str, Any]], delta.get("annotations") or ()):
+            self._sources += _cited(each)
         for call in cast(list[dict[str, Any]], delta.get("tool_calls") or ()):
             yield from self._add_call(call)
         if legacy := delta.get("function_call"):
@@ -172,7 +181,7 @@ class Reply:
             Call(call_id=each.call_id, tool=each.tool or "unnamed", arguments=_arguments(each)) for each in self._calls
         ]
         message = Assistant(parts=(*said, *calls), native=self._native(said, calls), cut=stop == "outputLimit")
-        return Done(message, self._usage, stop, detail)
+        return Done(message, self._usage, stop, detail, self._sources)
 
     def _native(self, said: list[Text | Thinking], calls: list[Call]) -> Native | None:
         text = "".join(part.text for part in said if isinstance(part, Text))
@@ -181,6 +190,8 @@ class Reply:
         wire: dict[str, Any] = {"role": "assistant", "content": text or None}
         if self._reasoning:
             wire["reasoning_details"] = self._reasoning
+        else:
+            wire |= {name: "".join(pieces) for name, pieces in self._thought.items()}
         ids: dict[str, str] = {}
         for writing, call in zip(self._calls, calls, strict=True):
             # An id that is missing, or was used for an earlier call, is replaced by ours.
@@ -194,6 +205,17 @@ class Reply:
                 made["extra_content"] = writing.extra
             wire.setdefault("tool_calls", []).append(made)
         return Native(wire=WIRE, model=self._model, blocks=cast(JsonValue, wire), call_ids=ids)
+
+
+def _cited(annotation: dict[str, Any]) -> Iterator[Source]:
+    """What an annotation refers to: a page (OpenAI's and OpenRouter's search), or a file."""
+    match annotation:
+        case {"type": "url_citation", "url_citation": {"url": str(url), **more}}:
+            yield Source(title=str(more.get("title") or url), url=url, quote=str(more.get("content") or ""))
+        case {"type": "file_citation", "file_citation": {"filename": str(name)}}:
+            yield Source(title=name)
+        case _:
+            pass
 
 
 def _text(value: Any) -> str:

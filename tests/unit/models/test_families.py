@@ -1,25 +1,39 @@
 """Facts of models: which family an id belongs to, what is known of it."""
 
+from dataclasses import replace
+from typing import get_args
+
 import pytest
 
+from amanu.conversation import Conversation
+from amanu.models.base import Request, ToolSpec
 from amanu.models.families import (
     CLAUDE_ADAPTIVE,
     CLAUDE_BOUND,
     CLAUDE_BUDGET,
     CLAUDE_PLAIN,
+    DEEPSEEK,
+    FAMILIES,
     GEMINI_2_5,
+    GEMINI_2_5_COMPATIBLE,
+    GEMINI_2_5_PRO,
     GEMINI_3,
+    GEMINI_3_COMPATIBLE,
+    GEMINI_3_FLASH,
     GENERIC,
     GPT_PLAIN,
     GPT_REASONING,
+    MAX_TOOLS,
     MODELS,
     SCRIPTED,
+    TOOL_NAME,
+    Effort,
     Family,
     family,
     known,
 )
 
-FAMILIES = {
+IDS = {
     "anthropic:claude-opus-5-5": CLAUDE_BOUND,
     "anthropic:claude-haiku-5-5": CLAUDE_BOUND,
     "anthropic:claude-fable-5-1": CLAUDE_BOUND,
@@ -37,16 +51,25 @@ FAMILIES = {
     "anthropic:claude-3-7-sonnet-latest": CLAUDE_BUDGET,
     "anthropic:claude-3-5-haiku-latest": CLAUDE_PLAIN,
     "anthropic:claude-3-opus-20240229": CLAUDE_PLAIN,
-    "gemini:gemini-2.5-pro": GEMINI_2_5,
+    "gemini:gemini-2.5-pro": GEMINI_2_5_PRO,
+    "gemini:gemini-2.5-flash": GEMINI_2_5,
     "gemini:gemini-2.5-flash-lite": GEMINI_2_5,
     "gemini:gemini-3.8-flash": GEMINI_3,
+    "gemini:gemini-3.1-pro-preview": GEMINI_3,
+    "gemini:gemini-3.5-flash": GEMINI_3_FLASH,
+    "gemini:gemini-3.1-flash-lite": GEMINI_3_FLASH,
+    "gemini:gemini-3-flash-preview": GEMINI_3_FLASH,
     "gemini:gemini-flash-latest": GEMINI_3,
-    "google-openai:models/gemini-2.5-pro": GEMINI_2_5,
+    "google-openai:models/gemini-2.5-pro": GEMINI_2_5_COMPATIBLE,
+    "google-openai:gemini-3-pro": GEMINI_3_COMPATIBLE,
     "openai:gpt-4.1": GPT_PLAIN,
     "openai:gpt-5.2": GPT_REASONING,
     "openai:o4-mini": GPT_REASONING,
-    "openrouter:openai/gpt-5.2": GPT_REASONING,
-    "openrouter:openai/gpt-4o": GPT_PLAIN,
+    "openrouter:openai/gpt-5.2": replace(GPT_REASONING, caching="implicit"),
+    "openrouter:openai/gpt-4o": replace(GPT_PLAIN, caching="implicit"),
+    "openrouter:deepseek/deepseek-v4-pro": DEEPSEEK,
+    "deepseek:deepseek-v4-flash": DEEPSEEK,
+    "ollama:deepseek-r1:8b": DEEPSEEK,
     "openrouter:meta-llama/llama-4": GENERIC,
     "ollama:qwen3:8b": GENERIC,
     "mine:whatever": GENERIC,
@@ -54,7 +77,7 @@ FAMILIES = {
 }
 
 
-@pytest.mark.parametrize(("model_id", "expected"), FAMILIES.items())
+@pytest.mark.parametrize(("model_id", "expected"), IDS.items())
 def test_family(model_id: str, expected: Family) -> None:
     assert family(model_id) == expected
 
@@ -86,8 +109,45 @@ def test_the_list_is_sound() -> None:
         assert info.max_output <= info.context_window
         assert (info.input_price is None) == (info.output_price is None)
         facts = family(info.model_id)
-        assert all(budget < min(info.max_output, facts.max_output) for budget in facts.budgets.values())
+        budgets = [amount for amount in facts.efforts.values() if isinstance(amount, int)]
+        assert all(budget < min(info.max_output, facts.max_output) for budget in budgets)
 
 
 def test_only_gemini_may_stop_midway() -> None:
-    assert {facts.name for facts in FAMILIES.values() if facts.may_stop_midway} == {"gemini-2.5", "gemini-3"}
+    assert {facts.name for _, facts in FAMILIES if facts.may_stop_midway} == {"gemini-2.5", "gemini-3"}
+
+
+@pytest.mark.parametrize("facts", [facts for _, facts in FAMILIES], ids=[pattern for pattern, _ in FAMILIES])
+def test_a_family_that_is_told_how_much_to_think_knows_each_effort(facts: Family) -> None:
+    assert set(facts.efforts) == (set() if facts.thinking == "none" else set(get_args(Effort)))
+    kinds = {type(amount) for amount in facts.efforts.values()}
+    assert kinds == {"none": set(), "budget": {int}}.get(facts.thinking, {str})
+
+
+@pytest.mark.parametrize("name", ["grep", "_x", "mcp_server-tool", "a" * 64])
+def test_a_tool_every_service_takes(name: str) -> None:
+    assert TOOL_NAME.fullmatch(name)
+    ToolSpec(name, "Does.", {"type": "object"})
+
+
+@pytest.mark.parametrize(
+    ("name", "schema"),
+    [
+        ("", {"type": "object"}),
+        ("1st", {"type": "object"}),
+        ("a.b", {"type": "object"}),
+        ("a" * 65, {"type": "object"}),
+        ("grep", {"type": "string"}),
+        ("grep", {"type": "object", "anyOf": []}),
+    ],
+)
+def test_a_tool_some_service_refuses(name: str, schema: dict[str, object]) -> None:
+    with pytest.raises(ValueError, match=f"of that name|{name} are no plain"):
+        ToolSpec(name, "Does.", schema)
+
+
+def test_more_tools_than_some_service_takes() -> None:
+    tools = [ToolSpec(f"t{number}", "Does.", {"type": "object"}) for number in range(MAX_TOOLS + 1)]
+    Request(known("openai:gpt-5.1"), "", tools[:-1], Conversation(), "s1")
+    with pytest.raises(ValueError, match="128"):
+        Request(known("openai:gpt-5.1"), "", tools, Conversation(), "s1")
