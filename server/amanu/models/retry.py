@@ -22,6 +22,7 @@ from amanu.models.base import (
     StreamBroken,
     TextDelta,
 )
+from amanu.models.quotas import in_words
 
 
 @dataclass(frozen=True)
@@ -146,8 +147,8 @@ def _gave_up(failure: ModelError, attempts: int) -> ModelError:
 
 
 def _too_long(failure: ModelError, wait: float) -> ModelError:
-    minutes = f"{wait / 60:.0f} minutes" if wait >= 120 else f"{wait:.0f} seconds"
-    return _with_message(failure, f"{failure.message} The service asks to wait {minutes}; try again after that.")
+    said = f"{failure.message} The service asks to wait {in_words(wait)}; try again after that."
+    return _with_message(failure, said)
 
 
 def _with_message(failure: ModelError, message: str) -> ModelError:
