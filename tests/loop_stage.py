@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from amanu.agent import spending
+from amanu.agent.allowance import Allowance
 from amanu.agent.approval import Approvals
 from amanu.agent.turn import Turn
 from amanu.conversation import Assistant, Call, Conversation, Entry, Text, Thinking, User
@@ -187,6 +188,7 @@ class Stage:
     prompt: str = "do it"
     notes: list[list[str]] = field(default_factory=list[list[str]])
     max_steps: int = 20
+    max_cost_usd: float | None = None
 
     def __post_init__(self) -> None:
         self.recorder = Recorder()
@@ -211,6 +213,7 @@ class Stage:
             emit=self.emitted,
             take_notes=lambda: [User(text=text) for text in self.notes.pop(0)] if self.notes else [],
             usage=spending.NOTHING,
+            allowance=Allowance(self.max_cost_usd, None, self.emitted.state),
             max_steps=self.max_steps,
         )
 

@@ -12,15 +12,19 @@ from typing import TYPE_CHECKING
 
 from amanu import commands
 from amanu.agent import policy, spending
+from amanu.agent.allowance import Allowance
 from amanu.agent.approval import Approvals
 from amanu.agent.prompt import system_prompt
 from amanu.agent.turn import Ending, Turn
+from amanu.choosing import Choosing
 from amanu.config import Settings
 from amanu.consent import Consent
 from amanu.editor_context import Told, describe
 from amanu.inbox import Inbox, Prompt
 from amanu.journal import Journal
 from amanu.mentions import Heard, with_attachments
+from amanu.models import routing
+from amanu.models.availability import Availability
 from amanu.models.families import family
 from amanu.models.pictures import unseen
 from amanu.pictures import NoRoom, Pictures
@@ -82,6 +86,7 @@ class Services:
     consent: Consent
     commands: Path
     """The folder of the user's own commands."""
+    availability: Availability
     headless: bool = False
     """Nobody is there to ask: what would be asked is denied."""
     changed: Callable[["Session"], None] = lambda session: None
@@ -106,6 +111,9 @@ class Session:
         """The first prompt that came while it was stopping: it does not wait for the person."""
         self._closed = False
         self._usage = self.state.usage or spending.NOTHING
+        limits = services.settings.limits
+        self._allowance = Allowance(limits.cost_usd, limits.session_cost_usd, self.state)
+        self._choosing = Choosing(services.settings, services.registry, services.availability, self.state)
         roots = [Path(root) for root in self.state.roots]
         self._workspace = Workspace(roots, services.overlay)
         self._proposals = Proposals(self._workspace, self._proposal_changed, journal.save_preimage)
@@ -313,7 +321,7 @@ class Session:
     async def set_model(self, model_id: str, client: Client) -> None:
         """Takes effect with the next turn. Raises `AmanuError` when there is no such model or no key for it."""
         self._must_be_writable()
-        await self._services.registry.resolve(model_id, client.environment)
+        await routing.check(model_id, self._services.settings, self._services.registry, client.environment)
         await self._set(SessionChanged(model_id=model_id))
 
     async def compact(self, focus: str, client: Client) -> SessionCompactResult:
@@ -363,8 +371,8 @@ class Session:
     async def _start(self, prompt: Prompt) -> str:
         """Start a turn for a prompt. Raises `AmanuError` (modelNotFound, authRequired …) before anything of it
         is on record."""
-        registry = self._services.registry
-        model, info = await registry.resolve(self.state.model_id, prompt.environment)
+        choice = await self._choosing.choose(prompt.text, prompt.environment)
+        model, info = choice.way.model, choice.way.info
         self._environment.clear()
         self._environment.update(prompt.environment)
         heard = await self._heard(prompt.text, prompt.attachments)
@@ -373,7 +381,6 @@ class Session:
         await self._pictures.load()
         self._must_be_writable()
         turn_id = _turn_id(prompt.prompt_id)
-        system = system_prompt(family(info.model_id).name, self.state.roots, trusted=self.state.trusted)
         self._inbox.take_back(prompt.prompt_id)
         self._prompt_ids.add(prompt.prompt_id)
         if not self.state.title:
@@ -403,7 +410,8 @@ class Session:
             session_id=self.state.session_id,
             model=model,
             info=info,
-            system=system,
+            system=self._system(info),
+            system_for=self._system,
             tools=self._tools,
             specs=self._specs,
             conversation=self._conversation,
@@ -411,16 +419,22 @@ class Session:
             emit=self.emit,
             take_notes=self._inbox.take_notes,
             usage=self._usage,
+            allowance=self._allowance,
+            ways=choice.ways,
+            utility=choice.utility and (choice.utility.model, choice.utility.info),
             effort=self._services.settings.effort,
             max_steps=limits.steps,
             max_seconds=limits.seconds,
-            max_cost_usd=limits.cost_usd,
-            cost_before=self._usage.cost_usd or 0.0,
             waited_before=self._approvals.waited,
         )
+        self._allowance.start_turn()
+        choice.tell(turn)
         self._running.start(turn)
         self._services.changed(self)
         return turn_id
+
+    def _system(self, info: ModelInfo) -> str:
+        return system_prompt(family(info.model_id).name, self.state.roots, trusted=self.state.trusted)
 
     async def _heard(self, text: str, attachments: Sequence[Attachment]) -> Heard:
         """What the model gets of what the person said."""
@@ -438,6 +452,7 @@ class Session:
                 reason=ending.reason,
                 message=ending.message,
                 can_continue=ending.can_continue,
+                usage=turn.spent,
             )
         )
         self._services.changed(self)

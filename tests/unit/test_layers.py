@@ -34,9 +34,11 @@ MAY_IMPORT: dict[str, str] = {
     "amanu.logs": "home",
     # sessions
     "amanu.sessions": "session commands inbox stream restore journal index home config auth consent agent "
-    "models.registry workspace",
-    "amanu.session": "commands running inbox stream restore journal config consent mentions pictures editor_context "
-    "conversation agent tools workspace models.registry models.families models.pictures",
+    "models.registry models.routing models.availability workspace",
+    "amanu.session": "commands choosing running inbox stream restore journal config consent mentions pictures "
+    "editor_context conversation agent tools workspace models.registry models.families models.pictures "
+    "models.routing models.availability",
+    "amanu.choosing": "config agent models.registry models.routing models.availability",
     "amanu.running": "agent",
     "amanu.inbox": "restore unheard pictures editor_context conversation agent.emit",
     "amanu.pictures": "journal conversation imagefile",
@@ -49,7 +51,7 @@ MAY_IMPORT: dict[str, str] = {
     "amanu.commands": "workspace tools.base",
     "amanu.consent": "config agent.policy storage.files storage.failure",
     # the loop: no editor, disk, process, socket or vendor
-    "amanu.agent": "conversation models.base models.retry models.families tools.base tools.visible",
+    "amanu.agent": "conversation models.base models.retry models.families models.availability tools.base tools.visible",
     # what the loop sees as Model and Tool
     "amanu.models": "conversation config auth imports",
     "amanu.models.base": "conversation",

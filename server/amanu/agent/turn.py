@@ -6,10 +6,12 @@ from contextlib import aclosing
 from dataclasses import dataclass, field
 
 from amanu.agent import ask, checks, spending
+from amanu.agent.allowance import Allowance
 from amanu.agent.approval import Approvals
 from amanu.agent.calls import AnyTool, Calls
 from amanu.agent.emit import Emit
 from amanu.agent.reply import Reply
+from amanu.agent.ways import REPLACEABLE, Ways, set_out, stream_any, tell_of
 from amanu.conversation import Assistant, Conversation, Results, User
 from amanu.models.base import (
     AuthFailed,
@@ -24,13 +26,14 @@ from amanu.models.base import (
     Request,
     TextDelta,
     ThoughtDelta,
+    TokenUsage,
     ToolSpec,
     Unreachable,
 )
-from amanu.models.retry import Retrying, Withdrawn, stream_with_retry
+from amanu.models.retry import Retrying, Withdrawn
 from amanu_protocol.errors import ErrorKind
 from amanu_protocol.events import EndReason, ItemCompleted, RetryChanged, StepEnded, UsageChanged
-from amanu_protocol.items import ModelInfo, Notice, Retry, Usage
+from amanu_protocol.items import ModelInfo, Notice, Retry, Spent, Usage
 
 CUT_CALL = (
     "Not run: the reply was cut at the output limit while it was written. "
@@ -76,23 +79,49 @@ class Turn:
     take_notes: Callable[[], Sequence[User]]
     """What the person said or decided meanwhile, for the model; each note is handed over once."""
     usage: Usage
+    """Of the session."""
+    allowance: Allowance
+    ways: Ways = field(default_factory=Ways)
+    system_for: Callable[[ModelInfo], str] | None = None
+    """The system prompt for another model; None: the same."""
     utility: tuple[Model, ModelInfo] | None = None
     """For questions aside; None: the turn's own model."""
     effort: Effort = "medium"
     max_steps: int = 100
     max_seconds: float = 3600
-    max_cost_usd: float | None = None
-    cost_before: float = 0.0
     waited_before: float = 0.0
     """Seconds the session had waited for the person before this turn."""
+    spent: Spent = spending.NOTHING_SPENT
     started: float = field(default_factory=time.monotonic)
 
+    def use(self, model: Model, info: ModelInfo) -> None:
+        """Ask that model from here on."""
+        self.model, self.info = model, info
+        if self.system_for is not None:
+            self.system = self.system_for(info)
+
+    def pay(self, info: ModelInfo, used: TokenUsage) -> Spent:
+        """Count what a request took."""
+        took = spending.spent(info, used)
+        self.spent = spending.both(self.spent, took)
+        self.allowance.add(took.cost_usd)
+        return took
+
     async def aside(self, system: str, question: str, *, max_output: int) -> str:
-        """Ask the utility model something that is no part of the conversation; what it takes is counted. Raises
-        `ModelError`."""
+        """Ask the utility model something that is no part of the conversation, or the turn's own when that cannot be
+        asked; what it takes is counted. Raises `ModelError`."""
         model, info = self.utility or (self.model, self.info)
-        answer, used = await ask.ask(model, info, system, question, session_id=self.session_id, max_output=max_output)
+        try:
+            answer, used = await ask.ask(
+                model, info, system, question, session_id=self.session_id, max_output=max_output
+            )
+        except REPLACEABLE:
+            if self.utility is None:
+                raise
+            self.utility = None
+            return await self.aside(system, question, max_output=max_output)
         self.usage = spending.aside(self.usage, info, used)
+        self.pay(info, used)
         self.emit(UsageChanged(usage=self.usage))
         return answer
 
@@ -107,6 +136,8 @@ async def run_turn(turn: Turn) -> Ending:
         ending = _limit(turn, step)
         if ending is not None:
             return ending
+        if step == 0:
+            await set_out(turn)
         step += 1
         try:
             done = await _ask_model(turn, step)
@@ -163,14 +194,15 @@ def _tell(turn: Turn, step: int, text: str, shown: str) -> None:
 
 
 def _limit(turn: Turn, steps: int) -> Ending | None:
-    spent = (turn.usage.cost_usd or 0.0) - turn.cost_before
     seconds = time.monotonic() - turn.started - (turn.approvals.waited - turn.waited_before)
     if steps >= turn.max_steps:
         return Ending("stepLimit", f"Stopped after {steps} steps.", can_continue=True)
     if seconds >= turn.max_seconds:
         return Ending("timeLimit", f"Stopped after {seconds:.0f} seconds.", can_continue=True)
-    if turn.max_cost_usd is not None and spent >= turn.max_cost_usd:
-        return Ending("costLimit", f"Stopped after spending ${spent:.2f}.", can_continue=True)
+    if (spent := turn.allowance.spent()) is not None:
+        return Ending("costLimit", spent, can_continue=True)
+    if (doubt := turn.allowance.doubt(turn.info)) is not None:
+        tell_of(turn, "warning", "costUnknown", doubt)
     return None
 
 
@@ -187,13 +219,13 @@ async def _ask_model(turn: Turn, step: int) -> Done:
     )
     reply = Reply(turn.turn_id, step, turn.tools, turn.emit)
     try:
-        done = await _show(turn, reply, stream_with_retry(turn.model, request))
+        done = await _show(turn, reply, stream_any(turn, request))
     except BaseException:  # cancelled, failed, repeating, or a bug of ours: what was shown is closed
         _keep(turn, step, reply.cut())
         raise
     turn.usage = spending.add(turn.usage, turn.info, done.usage)
     turn.emit(UsageChanged(usage=turn.usage))
-    _keep(turn, step, reply.finish(done))
+    _keep(turn, step, reply.finish(done), turn.pay(turn.info, done.usage))
     return done
 
 
@@ -222,13 +254,13 @@ async def _show(turn: Turn, reply: Reply, stream: AsyncGenerator[Delta | Retryin
     raise AssertionError("a model's stream ended without Done or an error")
 
 
-def _keep(turn: Turn, step: int, reply: Assistant | None) -> None:
+def _keep(turn: Turn, step: int, reply: Assistant | None, took: Spent | None = None) -> None:
     """The reply is part of the conversation, on record before any of its calls runs."""
     if reply is not None and reply.parts:
         turn.conversation.append(reply)
     else:
         reply = None
-    turn.emit(StepEnded(turn_id=turn.turn_id, step=step), entry=reply)
+    turn.emit(StepEnded(turn_id=turn.turn_id, step=step, usage=took), entry=reply)
 
 
 async def _run_calls(turn: Turn, step: int, reply: Assistant) -> None:

@@ -191,8 +191,7 @@ def api_error(status: int | None, answer: Any, response: Any, key: str) -> Model
     error: dict[str, Any] = outer.get("error") or outer
     said = mask(str(error.get("message") or json.dumps(answer, default=str)), key)
     details = mask(json.dumps(answer, default=str)[:4000], key)
-    headers = getattr(response, "headers", None) or {}
-    wait = google_wait(error, said) or retry_after(headers)
+    wait = google_wait(error, said) or retry_after(getattr(response, "headers", None) or {})
     if status == 429 and google_daily(error):
         return quota_exhausted(VENDOR, status, said, retry_after=wait, details=details)
     return status_error(VENDOR, status, said, retry_after=wait, details=details)
