@@ -1,7 +1,6 @@
 """One session: an inbox, at most one turn, steering and a queue; everything it does goes out by `emit`."""
 
 import asyncio
-import base64
 import contextlib
 import logging
 import time
@@ -27,6 +26,7 @@ from amanu.models import routing
 from amanu.models.availability import Availability
 from amanu.models.families import family
 from amanu.models.pictures import unseen
+from amanu.paging import blob_page, history_page
 from amanu.pictures import NoRoom, Pictures
 from amanu.restore import Restored
 from amanu.running import Running
@@ -184,23 +184,10 @@ class Session:
         return self.state.last(SHOWN_ITEMS)
 
     def history(self, params: HistoryPageParams) -> HistoryPageResult:
-        at = next((at for at, item in enumerate(self.state.items) if item.item_id == params.before_item_id), None)
-        if at is None:
-            raise AmanuError("itemNotFound", "There is no such item in this session.")
-        first = max(0, at - params.limit)
-        return HistoryPageResult(items=self.state.items[first:at], has_earlier=first > 0)
+        return history_page(self.state, params)
 
     async def blob(self, params: BlobGetParams) -> BlobGetResult:
-        data = await self._journal.get_blob(params.blob_id)
-        end = params.offset + params.limit
-        if params.encoding == "base64":
-            end += -params.limit % 3  # the pages, put together, are base64 too
-            text = base64.b64encode(data[params.offset : end]).decode("ascii")
-            return BlobGetResult(text=text, next_offset=end if end < len(data) else None)
-        while end < len(data) and data[end] & 0xC0 == 0x80:
-            end += 1  # a character is not cut in two
-        text = data[params.offset : end].decode("utf-8", "replace")
-        return BlobGetResult(text=text, next_offset=end if end < len(data) else None)
+        return blob_page(await self._journal.get_blob(params.blob_id), params)
 
     # Prompting --------------------------------------------------------------------------------------
 

@@ -35,11 +35,12 @@ MAY_IMPORT: dict[str, str] = {
     # sessions
     "amanu.sessions": "session commands inbox stream restore journal index home config auth consent agent "
     "models.registry models.routing models.availability workspace",
-    "amanu.session": "commands choosing running inbox stream restore journal config consent mentions pictures "
+    "amanu.session": "commands choosing running paging inbox stream restore journal config consent mentions pictures "
     "editor_context conversation agent tools workspace models.registry models.families models.pictures "
     "models.routing models.availability",
     "amanu.choosing": "config agent models.registry models.routing models.availability",
     "amanu.running": "agent",
+    "amanu.paging": "",
     "amanu.inbox": "restore unheard pictures editor_context conversation agent.emit",
     "amanu.pictures": "journal conversation imagefile",
     "amanu.imagefile": "",
