@@ -64,7 +64,7 @@ class Choosing:
         meant = self._state.model_id
         asked = [*routing.fallback]
         if meant == AUTO:
-            meant = otherwise(self._settings, self._registry, environment) or meant
+            meant = otherwise(self._settings, self._registry, environment)
             asked += [each for each in (routing.plan, routing.easy, routing.hard) if each is not None]
         reached = {meant: Way(*await self._registry.resolve(meant, environment))}
         reached |= await self._reach((each for each in asked if each != meant), environment)

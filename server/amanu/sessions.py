@@ -200,7 +200,7 @@ class Sessions:
         """Import the SDK of the client's likely vendor, so that the first prompt need not wait for it."""
         model_id = self._default_model(client)
         if model_id == routing.AUTO:
-            model_id = routing.otherwise(self._services.settings, self.registry, client.environment)
+            model_id = self.registry.default(client.environment)
         if model_id is not None:
             await self.registry.warm(model_id.partition(":")[0])
 

@@ -16,6 +16,8 @@ from amanu_protocol.items import ModelInfo
 BUSY = 60.0
 """Seconds a model that was overloaded or out of reach is left alone, when its service did not say how long: twice what
 Gemini CLI waits, whose next request then meets the same minute's quota."""
+AT_LEAST = 10.0
+"""However soon a service says it may be asked again: it said so before each attempt that failed."""
 USED_UP = 30 * 60.0
 """The same for a quota that is used up: credit may be added at any time, a day's quota comes back once."""
 
@@ -39,7 +41,9 @@ class Availability:
 
     def lost(self, model: Model, info: ModelInfo, error: ModelError) -> None:
         """It failed for good with that error."""
-        seconds = error.retry_after or (USED_UP if isinstance(error, QuotaExhausted) else BUSY)
+        seconds = USED_UP if isinstance(error, QuotaExhausted) else BUSY
+        if error.retry_after is not None:
+            seconds = max(AT_LEAST, error.retry_after)
         why = next((words for kind, words in _WHY.items() if isinstance(error, kind)), "cannot be used")
         self._away[model, info.model_id] = (self._clock() + seconds, why)
 

@@ -152,26 +152,27 @@ def goes_on(prompt: str) -> bool:
 # `AUTO` as a model one can choose ---------------------------------------------------------------------
 
 
-def otherwise(settings: Settings, registry: Registry, environment: Mapping[str, str]) -> str | None:
+def otherwise(settings: Settings, registry: Registry, environment: Mapping[str, str]) -> str:
     """What `AUTO` is when nothing decides: the model of the settings; else the hard one, with which nothing can go
-    wrong but the price; else the first vendor's that has a key. None without any."""
+    wrong but the price; else that of the first vendor that has a key. Raises `AmanuError` (modelNotFound)."""
+    if not settings.routing.chooses:
+        raise AmanuError(
+            "modelNotFound",
+            "There is nothing to choose a model by.",
+            hint="Set [routing] plan, or easy and hard, in config.toml.",
+        )
     if settings.model is not None and settings.model != AUTO:
         return settings.model
-    return settings.routing.hard or registry.default(environment)
+    default = settings.routing.hard or registry.default(environment) or settings.routing.plan
+    assert default is not None, "there are settings to choose by"
+    return default
 
 
 async def check(model_id: str, settings: Settings, registry: Registry, environment: Mapping[str, str]) -> ModelInfo:
     """The facts of a model the person wants to choose. Raises `AmanuError`, as `Registry.resolve` does."""
     if model_id != AUTO:
         return (await registry.resolve(model_id, environment))[1]
-    default = otherwise(settings, registry, environment)
-    if not settings.routing.chooses or default is None:
-        raise AmanuError(
-            "modelNotFound",
-            "There is nothing to choose a model by.",
-            hint="Set [routing] plan, or easy and hard, in config.toml; and a key for them.",
-        )
-    info = (await registry.resolve(default, environment))[1]
+    info = (await registry.resolve(otherwise(settings, registry, environment), environment))[1]
     return info.model_copy(update={"model_id": AUTO, "name": "Automatic", **_NO_PRICES})
 
 

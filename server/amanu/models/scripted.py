@@ -5,6 +5,7 @@ A script is a JSON list of steps (see `Step`), one per reply. It says that it is
 
 import asyncio
 import json
+from collections import Counter
 from collections.abc import AsyncIterator, Iterator, Sequence
 from importlib.resources import files
 from pathlib import Path
@@ -49,6 +50,7 @@ class Step(BaseModel):
             "authFailed",
             "rateLimited",
             "overloaded",
+            "quotaExhausted",
             "unreachable",
             "streamBroken",
             "contextTooLong",
@@ -57,6 +59,8 @@ class Step(BaseModel):
         | None
     ) = None
     """The first attempt at this step fails with it, after its thought and text; the second succeeds."""
+    failures: int = 1
+    """Attempts that fail with `error`."""
     usage: dict[Literal["input", "cache_read", "cache_write", "output", "thoughts"], int] = {}
 
 
@@ -84,8 +88,8 @@ class ScriptedModel:
 
     def __init__(self, steps: Sequence[Step | dict[str, Any]], name: str = "script") -> None:
         self._steps = [Step.model_validate(step) for step in steps]
-        self._failed: WeakKeyDictionary[Conversation, set[int]] = WeakKeyDictionary()
-        """Steps whose error was raised."""
+        self._failed: WeakKeyDictionary[Conversation, Counter[int]] = WeakKeyDictionary()
+        """How often the error of a step was raised."""
         self.info = ModelInfo(
             model_id=f"scripted:{name}",
             name=f"Scripted: {name} (plays a script, no real model)",
@@ -110,9 +114,9 @@ class ScriptedModel:
         for delta in _deltas(step, calls):
             await asyncio.sleep(step.delay_ms / 1000)
             yield delta
-        failed = self._failed.setdefault(request.conversation, set())
-        if step.error is not None and at not in failed:
-            failed.add(at)
+        failed = self._failed.setdefault(request.conversation, Counter())
+        if step.error is not None and failed[at] < step.failures:
+            failed[at] += 1
             error = getattr(base, step.error[0].upper() + step.error[1:])
             raise error("The script asks for this failure.", "scripted")
         said = [
