@@ -23,7 +23,7 @@ MAY_IMPORT: dict[str, str] = {
     "amanu.serve": "*",
     # fronts
     "amanu.cli": "sessions session home config auth logs sockets relay daemon tools workspace lsp.server storage "
-    "agent.policy models.registry models.families",
+    "agent.policy models.registry models.families models.routing",
     "amanu.cli.tool": "cli agent consent conversation journal tools workspace home config logs",  # one call, no session
     "amanu.lsp": "sessions session editor_context workspace.overlay relay imports",
     "amanu.lsp.early": "lsp.frames",
