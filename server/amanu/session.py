@@ -5,7 +5,7 @@ import contextlib
 import logging
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -86,11 +86,12 @@ class Services:
     consent: Consent
     commands: Path
     """The folder of the user's own commands."""
-    availability: Availability
     headless: bool = False
     """Nobody is there to ask: what would be asked is denied."""
     changed: Callable[["Session"], None] = lambda session: None
     """Called when what a list of sessions shows has changed."""
+    availability: Availability = field(default_factory=Availability)
+    """Of models; what one session finds out, the others need not."""
 
 
 class Session:

@@ -16,7 +16,6 @@ from amanu.home import Home, find_home
 from amanu.index import Index
 from amanu.journal import Journal, Record
 from amanu.models import routing
-from amanu.models.availability import Availability
 from amanu.models.registry import Registry
 from amanu.restore import restore
 from amanu.session import Services, Session
@@ -60,7 +59,6 @@ class Sessions:
             self.overlay,
             self.consent,
             home.config / "commands",
-            Availability(),
             headless=headless,
             changed=self._session_changed,
         )

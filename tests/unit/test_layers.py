@@ -34,7 +34,7 @@ MAY_IMPORT: dict[str, str] = {
     "amanu.logs": "home",
     # sessions
     "amanu.sessions": "session commands inbox stream restore journal index home config auth consent agent "
-    "models.registry models.routing models.availability workspace",
+    "models.registry models.routing workspace",
     "amanu.session": "commands choosing running paging inbox stream restore journal config consent mentions pictures "
     "editor_context conversation agent tools workspace models.registry models.families models.pictures "
     "models.routing models.availability",
