@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from amanu.agent import spending
+from amanu.agent.allowance import Allowance
 from amanu.agent.approval import Approvals
 from amanu.agent.context import Context
 from amanu.agent.loops import Loops
@@ -200,6 +201,7 @@ class Stage:
     info: ModelInfo = INFO
     finishing: str | None = None
     loops: bool = True
+    max_cost_usd: float | None = None
     tiers: ContextSettings = ContextSettings()  # noqa: RUF009  (frozen)
     kept: dict[str, str] = field(default_factory=dict[str, str])
     """What `read_output` would find."""
@@ -236,6 +238,7 @@ class Stage:
             take_notes=lambda: [User(text=text) for text in self.notes.pop(0)] if self.notes else [],
             usage=spending.NOTHING,
             loops=Loops(self.prompt, [tool.spec() for tool in tools]) if self.loops else None,
+            allowance=Allowance(self.max_cost_usd, None, self.emitted.state),
             max_steps=self.max_steps,
             finishing=self.finishing,
         )

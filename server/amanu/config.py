@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from amanu.home import Home
 from amanu_protocol.errors import AmanuError
@@ -30,7 +30,7 @@ class Limits(Section):
     cost_usd: float | None = Field(default=None, gt=0)
     """Of one turn."""
     session_cost_usd: float | None = Field(default=None, gt=0)
-    """Of the whole session; each turn beyond it stops at once and asks."""
+    """Of the whole session; when it is reached the turn stops and asks. Each prompt after that allows as much again."""
 
 
 class Context(Section):
@@ -46,18 +46,34 @@ class Context(Section):
     """`vendor:model` → tokens, where the real window is another than ours: local servers, or to keep costs down."""
 
 
-class Routing(Section):
-    """Which model a turn goes to; all are `vendor:model`. Without these settings: the session's own."""
+ModelId = Annotated[str, Field(pattern=r"^[^:\s]+:.+$")]
+"""`vendor:model`."""
 
-    plan: str | None = None
+
+class Routing(Section):
+    """Which model a turn goes to. `plan`, `easy` and `hard` are for sessions whose model is `amanu:auto`; a model that
+    was chosen by name is replaced by nothing but a fallback."""
+
+    plan: ModelId | None = None
     """For turns in plan mode."""
-    easy: str | None = None
+    easy: ModelId | None = None
     """With `hard`: a classifier chooses between the two for each prompt."""
-    hard: str | None = None
-    fallback: tuple[str, ...] = ()
+    hard: ModelId | None = None
+    fallback: tuple[ModelId, ...] = ()
     """Tried in this order when the chosen model is overloaded or its quota is used up."""
-    utility: str | None = None
+    utility: ModelId | None = None
     """For summaries and judgements; None: the turn's own model."""
+
+    @model_validator(mode="after")
+    def _both(self) -> "Routing":
+        if (self.easy is None) != (self.hard is None):
+            raise ValueError("easy and hard come together")
+        return self
+
+    @property
+    def chooses(self) -> bool:
+        """There is something to choose a model by."""
+        return self.plan is not None or self.easy is not None
 
 
 class RuleTexts(Section):

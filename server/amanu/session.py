@@ -1,22 +1,24 @@
 """One session: an inbox, at most one turn, steering and a queue; everything it does goes out by `emit`."""
 
 import asyncio
-import base64
 import contextlib
 import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from amanu import commands
 from amanu.agent import policy, spending
+from amanu.agent.allowance import Allowance
 from amanu.agent.approval import Approvals
 from amanu.agent.context import Context
 from amanu.agent.loops import Loops
+from amanu.agent.prompt import Prompt as SystemPrompt
 from amanu.agent.prompt import system_prompt
 from amanu.agent.turn import Ending, Turn, run_compaction
+from amanu.choosing import Choice, Choosing
 from amanu.config import Settings
 from amanu.consent import Consent
 from amanu.editor_context import Told, describe
@@ -25,9 +27,11 @@ from amanu.journal import MAX_BLOB, Journal
 from amanu.memory import ProjectMemory, Recalled
 from amanu.memory_files import MemoryFiles
 from amanu.mentions import Heard, with_attachments
-from amanu.models.base import Model
+from amanu.models import routing
+from amanu.models.availability import Availability
 from amanu.models.families import family
 from amanu.models.pictures import unseen
+from amanu.paging import blob_page, history_page
 from amanu.pictures import NoRoom, Pictures
 from amanu.restore import Restored
 from amanu.running import Running
@@ -97,6 +101,8 @@ class Services:
     """A turn ends when the model says with `finish_task` that the task is done, not when it stops."""
     changed: Callable[["Session"], None] = lambda session: None
     """Called when what a list of sessions shows has changed."""
+    availability: Availability = field(default_factory=Availability)
+    """Of models; what one session finds out, the others need not."""
 
 
 class Session:
@@ -117,6 +123,9 @@ class Session:
         """The first prompt that came while it was stopping: it does not wait for the person."""
         self._closed = False
         self._usage = self.state.usage or spending.NOTHING
+        limits = services.settings.limits
+        self._allowance = Allowance(limits.cost_usd, limits.session_cost_usd, self.state)
+        self._choosing = Choosing(services.settings, services.registry, services.availability, self.state)
         roots = [Path(root) for root in self.state.roots]
         self._workspace = Workspace(roots, services.overlay)
         self._proposals = Proposals(self._workspace, self._proposal_changed, journal.save_preimage)
@@ -193,23 +202,10 @@ class Session:
         return self.state.last(SHOWN_ITEMS)
 
     def history(self, params: HistoryPageParams) -> HistoryPageResult:
-        at = next((at for at, item in enumerate(self.state.items) if item.item_id == params.before_item_id), None)
-        if at is None:
-            raise AmanuError("itemNotFound", "There is no such item in this session.")
-        first = max(0, at - params.limit)
-        return HistoryPageResult(items=self.state.items[first:at], has_earlier=first > 0)
+        return history_page(self.state, params)
 
     async def blob(self, params: BlobGetParams) -> BlobGetResult:
-        data = await self._journal.get_blob(params.blob_id)
-        end = params.offset + params.limit
-        if params.encoding == "base64":
-            end += -params.limit % 3  # the pages, put together, are base64 too
-            text = base64.b64encode(data[params.offset : end]).decode("ascii")
-            return BlobGetResult(text=text, next_offset=end if end < len(data) else None)
-        while end < len(data) and data[end] & 0xC0 == 0x80:
-            end += 1  # a character is not cut in two
-        text = data[params.offset : end].decode("utf-8", "replace")
-        return BlobGetResult(text=text, next_offset=end if end < len(data) else None)
+        return blob_page(await self._journal.get_blob(params.blob_id), params)
 
     # Prompting --------------------------------------------------------------------------------------
 
@@ -333,7 +329,7 @@ class Session:
     async def set_model(self, model_id: str, client: Client) -> None:
         """Takes effect with the next turn. Raises `AmanuError` when there is no such model or no key for it."""
         self._must_be_writable()
-        await self._services.registry.resolve(model_id, client.environment)
+        await routing.check(model_id, self._services.settings, self._services.registry, client.environment)
         await self._set(SessionChanged(model_id=model_id))
 
     async def compact(self, focus: str, client: Client) -> SessionCompactResult:
@@ -392,8 +388,8 @@ class Session:
     async def _start(self, prompt: Prompt) -> str:
         """Start a turn for a prompt. Raises `AmanuError` (modelNotFound, authRequired …) before anything of it
         is on record."""
-        registry = self._services.registry
-        model, info = await registry.resolve(self.state.model_id, prompt.environment)
+        choice = await self._choosing.choose(prompt.text, prompt.environment)
+        info = choice.way.info
         self._environment.clear()
         self._environment.update(prompt.environment)
         focus = commands.compaction(prompt.text)
@@ -425,8 +421,10 @@ class Session:
             self._say_to_model(said, heard, seen, recalled)
         self._pictures.forget()
         self._approvals.start_turn()
-        turn = self._turn(turn_id, prompt.text, model, info)
+        turn = self._turn(turn_id, prompt.text, choice)
+        self._allowance.start_turn()
         if focus is None:
+            choice.tell(turn)
             self._running.start(turn)
         else:
             self._running.start(turn, lambda turn: run_compaction(turn, focus))
@@ -449,8 +447,9 @@ class Session:
         if recalled.told is not None:
             self.emit(ItemCompleted(item=recalled.told.notice(said.item_id, said.turn_id)))
 
-    def _turn(self, turn_id: str, said: str, model: Model, info: ModelInfo) -> Turn:
-        system = system_prompt(family(info.model_id).name, self.state.roots, self._conversation.memory)
+    def _turn(self, turn_id: str, said: str, choice: Choice) -> Turn:
+        model, info = choice.way.model, choice.way.info
+        system = self._system(info)
         limits = self._services.settings.limits
         return Turn(
             turn_id=turn_id,
@@ -458,6 +457,7 @@ class Session:
             model=model,
             info=info,
             system=system.text,
+            system_for=lambda info: self._system(info).text,
             memory=system.memory,
             touched=self._memory.touched,
             tools=self._tools,
@@ -468,12 +468,13 @@ class Session:
             emit=self.emit,
             take_notes=self._inbox.take_notes,
             usage=self._usage,
+            allowance=self._allowance,
+            ways=choice.ways,
+            utility=choice.utility and (choice.utility.model, choice.utility.info),
             effort=self._services.settings.effort,
             loops=Loops(said, self._specs) if self._services.settings.loops else None,
             max_steps=limits.steps,
             max_seconds=limits.seconds,
-            max_cost_usd=limits.cost_usd,
-            cost_before=self._usage.cost_usd or 0.0,
             waited_before=self._approvals.waited,
             finishing=FinishTask.name if self._services.until_done else None,
         )
@@ -485,6 +486,9 @@ class Session:
         except AmanuError:
             return ""
         return kept.blob_id[:ID_LENGTH]
+
+    def _system(self, info: ModelInfo) -> SystemPrompt:
+        return system_prompt(family(info.model_id).name, self.state.roots, self._conversation.memory)
 
     async def _heard(self, text: str, attachments: Sequence[Attachment]) -> Heard:
         """What the model gets of what the person said."""
@@ -502,6 +506,7 @@ class Session:
                 reason=ending.reason,
                 message=ending.message,
                 can_continue=ending.can_continue,
+                usage=turn.spent,
             )
         )
         self._services.changed(self)

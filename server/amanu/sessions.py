@@ -15,6 +15,7 @@ from amanu.consent import Consent
 from amanu.home import Home, find_home
 from amanu.index import Index
 from amanu.journal import Journal, Record
+from amanu.models import routing
 from amanu.models.registry import Registry
 from amanu.restore import restore
 from amanu.session import Services, Session
@@ -81,7 +82,7 @@ class Sessions:
                 "No model can be used yet: there is no API key.",
                 hint="Set ANTHROPIC_API_KEY, GEMINI_API_KEY or OPENAI_API_KEY, or run `amanu auth set VENDOR`.",
             )
-        await self.registry.resolve(model_id, client.environment)
+        await routing.check(model_id, self._services.settings, self.registry, client.environment)
         async with self._lock:
             if params.session_id not in self._open:
                 index = await self._index()
@@ -194,12 +195,14 @@ class Sessions:
     # Models, keys, trust, rules ---------------------------------------------------------------------
 
     async def models(self, client: Client) -> ModelListResult:
-        models = await self.registry.list(client.environment)
+        models = await routing.listed(self._services.settings, self.registry, client.environment)
         return ModelListResult(models=models, default_model_id=self._default_model(client))
 
     async def warm(self, client: Client) -> None:
         """Import the SDK of the client's likely vendor, so that the first prompt need not wait for it."""
         model_id = self._default_model(client)
+        if model_id == routing.AUTO:
+            model_id = self.registry.default(client.environment)
         if model_id is not None:
             await self.registry.warm(model_id.partition(":")[0])
 

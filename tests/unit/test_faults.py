@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from amanu.agent import turn as loop
-from amanu.models.retry import Policy, stream_with_retry
+from amanu.agent import ways
+from amanu.models.retry import Policy
 from amanu.sessions import open_sessions
 from amanu_protocol.events import ItemCompleted, ItemsWithdrawn, RetryChanged
 from amanu_protocol.items import Answer, Notice, Thought
@@ -70,7 +70,7 @@ async def test_fault(case: str, vendor: str, tmp_path: Path, monkeypatch: pytest
     if case == "thought only" and vendor == "openai":
         pytest.skip("this wire sends no thoughts here")
     policy = Policy(first_delay=0.01, longest_delay=0.02, idle_text=0.5, idle_thinking=1.0)
-    monkeypatch.setattr(loop, "stream_with_retry", lambda model, request: stream_with_retry(model, request, policy))
+    monkeypatch.setattr(ways, "PATIENT", policy)
     make, model_id, variables = VENDORS[vendor]
     service = make(list(steps))
     url = await service.start()

@@ -23,7 +23,7 @@ MAY_IMPORT: dict[str, str] = {
     "amanu.serve": "*",
     # fronts
     "amanu.cli": "sessions session home config auth logs sockets relay daemon tools workspace lsp.server storage "
-    "agent.policy models.registry models.families",
+    "agent.policy models.registry models.families models.routing",
     "amanu.cli.tool": "cli agent consent conversation journal tools workspace home config logs",  # one call, no session
     "amanu.lsp": "sessions session editor_context workspace.overlay relay imports",
     "amanu.lsp.early": "lsp.frames",
@@ -34,11 +34,13 @@ MAY_IMPORT: dict[str, str] = {
     "amanu.logs": "home",
     # sessions
     "amanu.sessions": "session commands inbox stream restore journal index home config auth consent agent "
-    "models.registry workspace",
-    "amanu.session": "commands memory memory_files running inbox stream restore journal config consent mentions "
-    "pictures editor_context conversation agent tools workspace models.base models.registry models.families "
-    "models.pictures",
+    "models.registry models.routing workspace",
+    "amanu.session": "commands choosing memory memory_files running paging inbox stream restore journal config consent "
+    "mentions pictures editor_context conversation agent tools workspace models.base models.registry models.families "
+    "models.pictures models.routing models.availability",
+    "amanu.choosing": "config agent models.registry models.routing models.availability",
     "amanu.running": "agent",
+    "amanu.paging": "",
     "amanu.inbox": "restore unheard pictures editor_context conversation agent.emit",
     "amanu.pictures": "journal conversation imagefile",
     "amanu.imagefile": "",
@@ -53,7 +55,7 @@ MAY_IMPORT: dict[str, str] = {
     "amanu.commands": "workspace tools.base",
     "amanu.consent": "config agent.policy storage.files storage.failure",
     # the loop: no editor, disk, process, socket or vendor
-    "amanu.agent": "conversation models.base models.retry models.families tools.base tools.visible",
+    "amanu.agent": "conversation models.base models.retry models.families models.availability tools.base tools.visible",
     # what the loop sees as Model and Tool
     "amanu.models": "conversation config auth imports",
     "amanu.models.base": "conversation models.families",

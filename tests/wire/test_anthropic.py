@@ -24,6 +24,7 @@ from amanu.models.base import (
     Done,
     ModelError,
     Overloaded,
+    QuotaExhausted,
     RateLimited,
     Request,
     RequestRefused,
@@ -574,7 +575,8 @@ async def test_a_stream_cut_at_any_byte_is_broken() -> None:
         ("permission_error", "No", AuthFailed),
         ("invalid_request_error", "Bad", RequestRefused),
         ("invalid_request_error", "prompt is too long: 9 > 8", ContextTooLong),
-        ("billing_error", "Your credit balance is too low", RequestRefused),
+        ("billing_error", "Your credit balance is too low", QuotaExhausted),
+        ("invalid_request_error", "Your credit balance is too low to access the API", QuotaExhausted),
         ("brand_new_error", "Something", Overloaded),
     ],
 )

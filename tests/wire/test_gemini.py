@@ -15,8 +15,8 @@ from amanu.models.base import (
     Done,
     ModelError,
     Overloaded,
+    QuotaExhausted,
     RateLimited,
-    RequestRefused,
     StreamBroken,
 )
 from amanu.models.gemini import GeminiModel
@@ -289,9 +289,9 @@ ERRORS: dict[str, tuple[Any, type[ModelError], float | None]] = {
     "words, milliseconds": (quota("Please retry in 250ms."), RateLimited, 0.25),
     "per minute": (quota("Slow down.", violation("GenerateRequestsPerMinutePerProject")), RateLimited, 60),
     "nothing said": (quota("Slow down."), RateLimited, None),
-    "per day": (quota("Slow down.", violation("GenerateRequestsPerDayPerProject"), delay("20s")), RequestRefused, None),
-    "limit 0": (quota("Quota exceeded, limit: 0, model: x. Please retry in 3s."), RequestRefused, None),
-    "a long wait": (quota("Slow down.", delay("3600s")), RequestRefused, None),
+    "per day": (quota("Slow down.", violation("GenerateRequestsPerDayPerProject"), delay("20s")), QuotaExhausted, None),
+    "limit 0": (quota("Quota exceeded, limit: 0, model: x. Please retry in 3s."), QuotaExhausted, None),
+    "a long wait": (quota("Slow down.", delay("3600s")), QuotaExhausted, 3600),
     "odd details": (quota("Slow down.", cast("Any", "text"), {"violations": "none"}), RateLimited, None),
     "details no list": ({"error": {"code": 429, "message": "Slow", "details": 5}}, RateLimited, None),
     "500": ({"error": {"code": 500, "message": "Internal."}}, Overloaded, None),
@@ -307,7 +307,7 @@ async def test_errors_of_the_service(error: Any, kind: type[ModelError], wait: f
     with pytest.raises(ModelError) as caught:
         await reply_to([Raw([*[chunk(HI)] * after, event(error)])])
     assert (type(caught.value), caught.value.retry_after) == (kind, wait)
-    assert kind is not RequestRefused or "used up" in str(caught.value)
+    assert kind is not QuotaExhausted or "used up" in str(caught.value)
 
 
 async def test_a_bad_key_is_told_from_a_bad_request() -> None:

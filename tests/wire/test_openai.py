@@ -17,9 +17,9 @@ from amanu.models.base import (
     Done,
     ModelError,
     Overloaded,
+    QuotaExhausted,
     RateLimited,
     Request,
-    RequestRefused,
     StreamBroken,
     ToolSpec,
 )
@@ -300,6 +300,13 @@ async def test_a_server_that_never_ends_the_stream_costs_little() -> None:
     assert asyncio.get_running_loop().time() - started < LINGER + 1
 
 
+DAILY = {
+    "code": 429,
+    "message": "You exceeded your current quota, please check your plan. Please retry in 20s.",
+    "details": [{"violations": [{"quotaId": "GenerateRequestsPerDayPerProject"}]}],
+}
+"""As Google's compatible endpoint says it."""
+
 BROKEN: dict[str, tuple[Step, type[ModelError]]] = {
     "neither finish nor [DONE]": (Raw(sent(HI, done=False)), StreamBroken),
     "nothing at all": (Raw([]), StreamBroken),
@@ -316,7 +323,11 @@ BROKEN: dict[str, tuple[Step, type[ModelError]]] = {
     "error of length": (
         Raw(sent({"error": {"message": "This model's maximum context length is 9 tokens"}})), ContextTooLong,
     ),
-    "no credit": (Fault("status", status=429, code="insufficient_quota", message="You exceeded."), RequestRefused),
+    "no credit": (Fault("status", status=429, code="insufficient_quota", message="You exceeded."), QuotaExhausted),
+    "no credit, OpenRouter": (
+        Fault("status", status=402, message="This request requires more credits."), QuotaExhausted,
+    ),
+    "a day's quota, Google": (Raw(sent({"error": DAILY})), QuotaExhausted),
     "context, llama.cpp": (
         Fault("status", status=400, message="the request exceeds the available context size"), ContextTooLong,
     ),

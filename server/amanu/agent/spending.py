@@ -1,7 +1,7 @@
 """Tokens and money of a session."""
 
 from amanu.models.base import TokenUsage
-from amanu_protocol.items import ModelInfo, Usage
+from amanu_protocol.items import ModelInfo, Spent, Usage
 
 NOTHING = Usage(
     input_tokens=0,
@@ -13,6 +13,44 @@ NOTHING = Usage(
     context_tokens=0,
     context_window=0,
 )
+
+
+NOTHING_SPENT = Spent(
+    input_tokens=0,
+    cache_read_tokens=0,
+    cache_write_tokens=0,
+    output_tokens=0,
+    thought_tokens=0,
+    tool_tokens=0,
+    cost_usd=0.0,
+)
+
+
+def spent(info: ModelInfo, used: TokenUsage) -> Spent:
+    """What one request took."""
+    return Spent(
+        input_tokens=used.input,
+        cache_read_tokens=used.cache_read,
+        cache_write_tokens=used.cache_write,
+        output_tokens=used.output,
+        thought_tokens=used.thoughts,
+        tool_tokens=used.tools,
+        cost_usd=price(info, used),
+    )
+
+
+def both(one: Spent, other: Spent) -> Spent:
+    """The sum. Its cost is None when one of them is not known."""
+    known = None if one.cost_usd is None or other.cost_usd is None else one.cost_usd + other.cost_usd
+    return Spent(
+        input_tokens=one.input_tokens + other.input_tokens,
+        cache_read_tokens=one.cache_read_tokens + other.cache_read_tokens,
+        cache_write_tokens=one.cache_write_tokens + other.cache_write_tokens,
+        output_tokens=one.output_tokens + other.output_tokens,
+        thought_tokens=one.thought_tokens + other.thought_tokens,
+        tool_tokens=one.tool_tokens + other.tool_tokens,
+        cost_usd=known,
+    )
 
 
 def add(usage: Usage, info: ModelInfo, used: TokenUsage) -> Usage:

@@ -8,6 +8,7 @@ from functools import partial
 from typing import Literal
 
 from amanu.agent import ask, speaker, spending
+from amanu.agent.allowance import Allowance
 from amanu.agent.approval import Approvals
 from amanu.agent.calls import AnyTool, Calls
 from amanu.agent.context import LONGEST_SUMMARY, PIECE, Context, Step
@@ -17,6 +18,7 @@ from amanu.agent.loops import Alarm, Loops
 from amanu.agent.prompt import Remembered
 from amanu.agent.recovery import CUT_CALL, NOT_WHOLE, REMEDIES, Budget, Oddity, Patience, judged, result_of
 from amanu.agent.reply import Reply
+from amanu.agent.ways import REPLACEABLE, Ways, set_out, stream_any, tell_of
 from amanu.conversation import Assistant, Conversation, Result, Results, Told, User
 from amanu.models.base import (
     AuthFailed,
@@ -31,14 +33,15 @@ from amanu.models.base import (
     Request,
     TextDelta,
     ThoughtDelta,
+    TokenUsage,
     ToolSpec,
     Unreachable,
 )
 from amanu.models.families import family
-from amanu.models.retry import Retrying, Withdrawn, stream_with_retry
+from amanu.models.retry import Retrying, Withdrawn
 from amanu_protocol.errors import ErrorKind
 from amanu_protocol.events import EndReason, ItemCompleted, RetryChanged, StepEnded, UsageChanged
-from amanu_protocol.items import Answer, ModelInfo, Notice, Retry, Usage
+from amanu_protocol.items import Answer, ModelInfo, Notice, Retry, Spent, Usage
 
 MAX_OVERFLOWS = 3
 """Requests in a row that the service finds too long, each after more room was made."""
@@ -92,6 +95,11 @@ class Turn:
     take_notes: Callable[[], Sequence[User]]
     """What the person said or decided meanwhile, for the model; each note is handed over once."""
     usage: Usage
+    """Of the session."""
+    allowance: Allowance
+    ways: Ways = field(default_factory=Ways)
+    system_for: Callable[[ModelInfo], str] | None = None
+    """The system prompt for another model; None: the same."""
     memory: str = ""
     """The part of `system` that is project memory."""
     touched: Callable[[Collection[str]], Awaitable[Remembered | None]] = _nothing
@@ -103,8 +111,6 @@ class Turn:
     """Watches for loops; None: the person wants none of it."""
     max_steps: int = 100
     max_seconds: float = 3600
-    max_cost_usd: float | None = None
-    cost_before: float = 0.0
     waited_before: float = 0.0
     """Seconds the session had waited for the person before this turn."""
     max_output: int | None = None
@@ -112,21 +118,42 @@ class Turn:
     nothing for want of room."""
     finishing: str | None = None
     """Name of the tool whose use ends the turn. With one, a reply without a call does not."""
+    spent: Spent = spending.NOTHING_SPENT
     started: float = field(default_factory=time.monotonic)
     told: int = 0
     """Times something was said to the model in the daemon's name."""
 
+    def pay(self, info: ModelInfo, used: TokenUsage) -> Spent:
+        """Count what a request took."""
+        took = spending.spent(info, used)
+        self.spent = spending.both(self.spent, took)
+        self.allowance.add(took.cost_usd)
+        return took
+
     async def aside(self, system: str, question: str, *, max_output: int, own: bool = False) -> str:
-        """Ask the utility model, or the turn's `own`, something that is no part of the conversation; what it takes is
-        counted. Raises `ModelError`."""
+        """Ask the utility model, or the turn's `own` (also when the other cannot be asked), something that is no part
+        of the conversation; what it takes is counted. Raises `ModelError`."""
         model, info = (None if own else self.utility) or (self.model, self.info)
-        answer, used = await ask.ask(model, info, system, question, session_id=self.session_id, max_output=max_output)
+        try:
+            answer, used = await ask.ask(
+                model, info, system, question, session_id=self.session_id, max_output=max_output
+            )
+        except REPLACEABLE:
+            if own or self.utility is None:
+                raise
+            self.utility = None
+            return await self.aside(system, question, max_output=max_output)
         self.usage = spending.aside(self.usage, info, used)
+        self.pay(info, used)
         self.emit(UsageChanged(usage=self.usage))
         return answer
 
     def use(self, model: Model, info: ModelInfo) -> None:
         """Ask that model from here on."""
+        if info.model_id != self.info.model_id:
+            self.max_output = None
+            if self.system_for is not None:
+                self.system = self.system_for(info)
         self.model, self.info = model, info
         most = min(info.max_output, family(info.model_id).max_output)
         self.context.use(info, head(self.system, self.memory, self.specs), most)
@@ -162,6 +189,8 @@ async def run_turn(turn: Turn) -> Ending:
         ending = _finished(turn, step) or _limit(turn, step)
         if ending is not None:
             return ending
+        if step == 0:
+            await set_out(turn)
         step += 1
         if await turn.context.make_room(turn.at(step)):
             turn.show_use()
@@ -313,14 +342,15 @@ def _alarm(turn: Turn, step: int, alarm: Alarm) -> Ending | None:
 
 
 def _limit(turn: Turn, steps: int) -> Ending | None:
-    spent = (turn.usage.cost_usd or 0.0) - turn.cost_before
     seconds = time.monotonic() - turn.started - (turn.approvals.waited - turn.waited_before)
     if steps >= turn.max_steps:
         return Ending("stepLimit", f"Stopped after {steps} steps.", can_continue=True)
     if seconds >= turn.max_seconds:
         return Ending("timeLimit", f"Stopped after {seconds:.0f} seconds.", can_continue=True)
-    if turn.max_cost_usd is not None and spent >= turn.max_cost_usd:
-        return Ending("costLimit", f"Stopped after spending ${spent:.2f}.", can_continue=True)
+    if (spent := turn.allowance.spent()) is not None:
+        return Ending("costLimit", spent, can_continue=True)
+    if (doubt := turn.allowance.doubt(turn.info)) is not None:
+        tell_of(turn, "warning", "costUnknown", doubt)
     return None
 
 
@@ -338,18 +368,19 @@ async def _ask_model(turn: Turn, step: int) -> Done:
     )
     reply = Reply(turn.turn_id, step, turn.tools, turn.emit)
     try:
-        done = await _show(turn, step, reply, stream_with_retry(turn.model, request))
+        done = await _show(turn, step, reply, stream_any(turn, request))
     except BaseException as error:  # cancelled, failed, repeating, or a bug of ours: what was shown is closed
         failed = isinstance(error, ModelError)
         _keep(turn, step, reply.cut(error.message if failed else "The reply was broken off."))
         raise
     turn.context.count(done.usage.input + done.usage.cache_read + done.usage.cache_write)
     turn.usage = spending.add(turn.usage, turn.info, done.usage)
+    took = turn.pay(turn.info, done.usage)
     if judged(done) == "spentThinking":
         reply.withdraw("The reply was all thought.")
     message = reply.finish(done)
     says = bool(message.calls or message.text.strip())
-    _keep(turn, step, message if says or done.stop == "paused" else None)
+    _keep(turn, step, message if says or done.stop == "paused" else None, took)
     turn.show_use()
     return done
 
@@ -393,13 +424,13 @@ async def _show(turn: Turn, step: int, reply: Reply, stream: AsyncGenerator[Delt
     raise AssertionError("a model's stream ended without Done or an error")
 
 
-def _keep(turn: Turn, step: int, reply: Assistant | None) -> None:
+def _keep(turn: Turn, step: int, reply: Assistant | None, took: Spent | None = None) -> None:
     """The reply is part of the conversation, on record before any of its calls runs."""
     if reply is not None and reply.parts:
         turn.conversation.append(reply)
     else:
         reply = None
-    turn.emit(StepEnded(turn_id=turn.turn_id, step=step), entry=reply)
+    turn.emit(StepEnded(turn_id=turn.turn_id, step=step, usage=took), entry=reply)
 
 
 async def _run_calls(turn: Turn, step: int, reply: Assistant, *, refusal: str | None = None) -> Sequence[Result]:

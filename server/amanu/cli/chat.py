@@ -163,7 +163,8 @@ class Chat:
     def toolbar(self) -> str:
         """The line below the prompt."""
         state = self._view.state
-        parts = [self._renderer.status(state) or "Enter sends · /help", state.mode, one_line(state.model_id, 40)]
+        model_id = state.turn.model_id if state.turn is not None else state.model_id
+        parts = [self._renderer.status(state) or "Enter sends · /help", state.mode, one_line(model_id, 40)]
         if state.usage is not None and state.usage.context_window:
             parts.append(f"context {state.usage.context_tokens * 100 // state.usage.context_window} %")
         if state.usage is not None and state.usage.cost_usd is not None:

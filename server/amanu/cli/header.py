@@ -6,6 +6,8 @@ from amanu.cli.text import one_line
 from amanu_protocol.items import ModelInfo
 from amanu_protocol.state import SessionState
 
+AUTOMATIC = "Automatic"
+
 UNTRUSTED = (
     "This folder is not trusted: its files are read as plain text only. Its instructions to the agent, its rules and "
     "its settings are ignored, and nothing in it is run without your yes."
@@ -22,14 +24,18 @@ def model_info(model_id: str) -> ModelInfo:
     """What is known of a model without asking anybody. (`amanu/model/list` also asks the servers on this machine,
     which may take seconds.)"""
     from amanu.models.families import known
+    from amanu.models.routing import AUTO
 
-    return known(model_id)
+    info = known(model_id)
+    return info if model_id != AUTO else info.model_copy(update={"name": AUTOMATIC})
 
 
 def describe(model: ModelInfo) -> str:
     """A model in one line, with its price."""
     if model.model_id.startswith("scripted:"):
         return f"{one_line(model.model_id)} · plays a script, no real model · free"
+    if model.name == AUTOMATIC:
+        return f"Automatic ({model.model_id}) · chosen for each turn, and so is the price"
     name = one_line(model.name)
     parts = [name if name == model.model_id else f"{name} ({one_line(model.model_id)})", price(model)]
     if model.context_window:

@@ -25,6 +25,7 @@ from amanu_protocol.events import (
     RetryChanged,
     SessionChanged,
     TurnEnded,
+    TurnRouted,
     TurnStarted,
 )
 from amanu_protocol.items import (
@@ -34,6 +35,7 @@ from amanu_protocol.items import (
     Item,
     Notice,
     Plan,
+    Spent,
     Thought,
     ToolCall,
     Usage,
@@ -111,6 +113,8 @@ class Renderer:
             case TurnStarted():
                 self._in_turn = True
                 self._turn_began = message.at
+            case TurnRouted() as routed if not _told_by_notice(state):
+                self.paper.line(("dim", f"→ {one_line(routed.model_id)}: {one_line(routed.reason)}"))
             case TurnEnded() as ended:
                 self._end(ended, message.at, state)
             case RetryChanged(retry=retry) if retry is not None:
@@ -348,9 +352,13 @@ class Renderer:
                 self.paper.line(("dim", "A further prompt goes on from here."))
         took = seconds((at - self._turn_began) / 1000) if self._turn_began and at else ""
         self._turn_began = 0
-        used = usage_line(state.usage) if state.usage is not None and state.usage.context_tokens else ""
-        if took or used:
-            self.paper.line(("dim", " · ".join(filter(None, [took, used]))))
+        parts = [took]
+        if ended.usage is not None and (ended.usage.input_tokens or ended.usage.output_tokens):
+            parts.append(spent_line(ended.usage))
+        if state.usage is not None and state.usage.context_tokens:
+            parts.append(_whole(state.usage, ended.usage))
+        if any(parts):
+            self.paper.line(("dim", " · ".join(filter(None, parts))))
 
     def _changed(self, change: SessionChanged) -> None:
         if change.mode is not None:
@@ -361,13 +369,37 @@ class Renderer:
 
 def usage_line(usage: Usage) -> str:
     """Tokens, money and how full the window is, of the session so far."""
+    return " · ".join(filter(None, [spent_line(usage), _fullness(usage)]))
+
+
+def spent_line(usage: Spent | Usage) -> str:
+    """Tokens by kind and money."""
     read = usage.input_tokens + usage.cache_read_tokens + usage.cache_write_tokens
-    parts = [f"{amount(read)} in" + (f" ({amount(usage.cache_read_tokens)} cached)" if usage.cache_read_tokens else "")]
-    parts.append(f"{amount(usage.output_tokens + usage.thought_tokens)} out")
-    parts.append("cost not known" if usage.cost_usd is None else money(usage.cost_usd))
-    if usage.context_window:
-        parts.append(f"context {usage.context_tokens * 100 // usage.context_window} %")
-    return " · ".join(parts)
+    kinds = {"cached": usage.cache_read_tokens, "from tools": usage.tool_tokens}
+    of_these = ", ".join(f"{amount(count)} {name}" for name, count in kinds.items() if count)
+    thought = f" ({amount(usage.thought_tokens)} thought)" if usage.thought_tokens else ""
+    cost = "cost not known" if usage.cost_usd is None else money(usage.cost_usd)
+    out = amount(usage.output_tokens + usage.thought_tokens)
+    return f"{amount(read)} in{f' ({of_these})' if of_these else ''} · {out} out{thought} · {cost}"
+
+
+def _whole(usage: Usage, turn: Spent | None) -> str:
+    """What the session has cost, when that says more than its last turn, and how full the window is."""
+    if turn is None:
+        return usage_line(usage)
+    more = usage.cost_usd is not None and turn.cost_usd is not None and usage.cost_usd > turn.cost_usd
+    cost = f"session {money(usage.cost_usd)}" if more and usage.cost_usd is not None else ""
+    return " · ".join(filter(None, [cost, _fullness(usage)]))
+
+
+def _fullness(usage: Usage) -> str:
+    return f"context {usage.context_tokens * 100 // usage.context_window} %" if usage.context_window else ""
+
+
+def _told_by_notice(state: SessionState) -> bool:
+    """The daemon has just said it in the conversation itself."""
+    last = state.items[-1] if state.items else None
+    return isinstance(last, Notice) and last.code == "fallback"
 
 
 def decision_text(call: ToolCall) -> str:

@@ -12,6 +12,7 @@ from amanu_protocol.events import (
     ProposalChanged,
     StepEnded,
     TurnEnded,
+    TurnRouted,
     TurnStarted,
     UsageChanged,
 )
@@ -32,6 +33,7 @@ class Report:
         self._ended_at: dict[str, int] = {}
         self._proposals: dict[str, Proposal] = {}
         self._usage: Usage | None = None
+        self._routed: list[TurnRouted] = []
         self._steps = 0
         self._started_at = 0
         self._duration_ms = 0
@@ -46,6 +48,9 @@ class Report:
             case TurnStarted(model_id=model_id):
                 self._model_id = model_id
                 self._started_at = message.at
+            case TurnRouted() as routed:
+                self._model_id = routed.model_id
+                self._routed.append(routed)
             case ItemStarted(item=ToolCall() as item) | ItemChanged(item=ToolCall() as item):
                 if item.state == "executing":
                     self._begun.setdefault(item.item_id, message.at)
@@ -92,7 +97,9 @@ class Report:
         return exits.of_turn(self.ended.reason, denied=denied, notices=notices)
 
     def as_json(self, exit_code: int) -> dict[str, Any]:
-        """The whole outcome. `result` is the last answer; `answers` are all of them, in order."""
+        """The whole outcome. `result` is the last answer; `answers` are all of them, in order. `modelId` is the model
+        the turn ended with."""
+        turn = None if self.ended is None else self.ended.usage
         return {
             "sessionId": self._session_id,
             "modelId": self._model_id,
@@ -103,6 +110,8 @@ class Report:
             "steps": self._steps,
             "durationMs": self._duration_ms,
             "usage": None if self._usage is None else self._usage.model_dump(mode="json"),
+            "turnUsage": None if turn is None else turn.model_dump(mode="json"),
+            "routed": [{"modelId": each.model_id, "reason": each.reason} for each in self._routed],
             "toolCalls": [self._call(call) for call in self.calls],
             "files": self._files(),
             "error": self.error,

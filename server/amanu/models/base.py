@@ -4,6 +4,7 @@ ModelError
 ├── AuthFailed          no key, or a key the service refuses
 ├── RateLimited         429; `retry_after` if the service said
 ├── Overloaded          500, 502, 503, 529, capacity errors in mid-stream
+├── QuotaExhausted      a day's quota, credit or spending limit used up: a minute's wait brings nothing back
 ├── Unreachable         DNS, connect, TLS, reset; the network's fault or the address's
 ├── StreamBroken        cut, silent, empty, malformed, or ended without its finish marker
 ├── ContextTooLong      the prompt does not fit the window
@@ -171,6 +172,9 @@ class RateLimited(ModelError): ...
 
 
 class Overloaded(ModelError): ...
+
+
+class QuotaExhausted(ModelError): ...
 
 
 class Unreachable(ModelError): ...

@@ -10,11 +10,13 @@ from amanu.models.base import (
     ContextTooLong,
     ModelError,
     Overloaded,
+    QuotaExhausted,
     RateLimited,
     RequestRefused,
     StreamBroken,
     Unreachable,
 )
+from amanu.models.quotas import access_in, in_words, used_up
 
 _TOO_LONG = re.compile(
     r"context[ _](length|window|size)|maximum context|prompt is too long|too many (input )?tokens"
@@ -34,6 +36,8 @@ def status_error(
     """The error for an HTTP status (or the same number inside an error event) and the service's words, which
     the caller has masked."""
     words = sentence(said)
+    if used_up(status, said, retry_after):
+        return quota_exhausted(vendor, status, said, retry_after=retry_after, details=details)
     if status in (401, 403) or _BAD_KEY.search(said):
         return AuthFailed(
             f"{vendor} does not accept the key: {words} A key in the environment goes before the one you set; "
@@ -51,6 +55,20 @@ def status_error(
     if status is None or status in (408, 409, 499) or status >= 500:
         return Overloaded(f"{vendor} cannot answer now: {words}", vendor, status, retry_after, details=details)
     return RequestRefused(f"{vendor} refused the request: {words}", vendor, status, details=details)
+
+
+def quota_exhausted(
+    vendor: str, status: int | None, said: str, *, retry_after: float | None = None, details: str = ""
+) -> QuotaExhausted:
+    """The error for an allowance that is used up, and what to do about it. Waits under a minute are left out: services
+    name them out of habit, also for a quota of the day."""
+    wait = retry_after if retry_after is not None and retry_after >= 60 else access_in(said)
+    back = "" if wait is None else f"It should be back in {in_words(wait)}. "
+    message = (
+        f"The {vendor} quota or credit for this model is used up: {sentence(said)} "
+        f"{back}Choose another model, or see to your plan and limits at {vendor}."
+    )
+    return QuotaExhausted(message, vendor, status, wait, details)
 
 
 def transport_error(vendor: str, error: Exception, address: str, *, started: bool) -> ModelError:
@@ -77,15 +95,6 @@ def retry_after(headers: Mapping[str, str]) -> float | None:
         return max(0.0, parsedate_to_datetime(seconds).timestamp() - time.time())
     except ValueError:
         return None
-
-
-def retry_in(said: str) -> float | None:
-    """Seconds from words such as "Please retry in 34.07s" (Google) or "try again in 20ms" (OpenAI)."""
-    found = re.search(r"(?:retry|try again) in (?:(\d+)m(?!s))?(?:(\d+(?:\.\d+)?)(ms|s))?", said, re.I)
-    if found is None or not (found[1] or found[2]):
-        return None
-    seconds = float(found[2] or 0) / (1000 if found[3] == "ms" else 1)
-    return 60 * int(found[1] or 0) + seconds
 
 
 def mask(text: str, key: str | None) -> str:

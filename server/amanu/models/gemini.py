@@ -7,7 +7,6 @@ What a message looks like on the wire is in `gemini_contents.py`, what a reply i
 
 import asyncio
 import json
-import re
 import warnings
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing
@@ -15,13 +14,14 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
-from amanu.models.base import Delta, ModelError, Request, RequestRefused, StreamBroken
+from amanu.models.base import Delta, ModelError, Request, StreamBroken
 from amanu.models.connection import CONNECT_TIMEOUT, Once, http_client, tls_for
 from amanu.models.families import family
-from amanu.models.faults import mask, retry_after, retry_in, sentence, status_error, transport_error
+from amanu.models.faults import mask, quota_exhausted, retry_after, status_error, transport_error
 from amanu.models.gemini_contents import content, pieces
 from amanu.models.gemini_reply import Reply
 from amanu.models.messages import WireMessages, dumps, loop_start
+from amanu.models.quotas import google_daily, google_wait
 
 if TYPE_CHECKING:
     import httpx2
@@ -190,41 +190,7 @@ def api_error(status: int | None, answer: Any, response: Any, key: str) -> Model
     error: dict[str, Any] = outer.get("error") or outer
     said = mask(str(error.get("message") or json.dumps(answer, default=str)), key)
     details = mask(json.dumps(answer, default=str)[:4000], key)
-    wait = _wait(error, said) or retry_after(getattr(response, "headers", None) or {})
-    if status == 429 and _used_up(error, said, wait):
-        return RequestRefused(
-            f"The Gemini quota for this model is used up; waiting a little will not help: {sentence(said)}",
-            VENDOR,
-            status,
-            details=details,
-        )
+    wait = google_wait(error, said) or retry_after(getattr(response, "headers", None) or {})
+    if status == 429 and google_daily(error):
+        return quota_exhausted(VENDOR, status, said, retry_after=wait, details=details)
     return status_error(VENDOR, status, said, retry_after=wait, details=details)
-
-
-def _wait(error: dict[str, Any], said: str) -> float | None:
-    """Seconds from RetryInfo, else from the words, else a minute for a quota per minute."""
-    for detail in _objects(error.get("details")):
-        if str(detail.get("@type", "")).endswith("RetryInfo"):
-            found = re.fullmatch(r"(\d+(?:\.\d+)?)s", str(detail.get("retryDelay", "")))
-            if found:
-                return float(found[1])
-    return retry_in(said) or (60.0 if "PerMinute" in json.dumps(error, default=str) else None)
-
-
-def _used_up(error: dict[str, Any], said: str, wait: float | None) -> bool:
-    """A quota per day, one of zero, or one that comes back in more than five minutes (as Gemini CLI judges)."""
-    quotas = [
-        str(each.get("quotaId", ""))
-        for detail in _objects(error.get("details"))
-        for each in _objects(detail.get("violations"))
-    ]
-    return (
-        any("PerDay" in quota or "Daily" in quota for quota in quotas)
-        or re.search(r"limit: 0\b", said) is not None
-        or (wait or 0) > 300
-    )
-
-
-def _objects(value: Any) -> list[dict[str, Any]]:
-    """The JSON objects in a list; none when it is something else."""
-    return [each for each in cast(list[Any], value) if isinstance(each, dict)] if isinstance(value, list) else []

@@ -10,13 +10,14 @@ from contextlib import aclosing
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, cast
 
-from amanu.models.base import Delta, ModelError, Request, RequestRefused, StreamBroken
+from amanu.models.base import Delta, ModelError, Request, StreamBroken
 from amanu.models.connection import Once, http_client, tls_for
 from amanu.models.families import family
-from amanu.models.faults import mask, retry_after, retry_in, sentence, status_error, transport_error
+from amanu.models.faults import mask, quota_exhausted, retry_after, status_error, transport_error
 from amanu.models.messages import WireMessages, dumps, loads, loop_start
 from amanu.models.openai_messages import message
 from amanu.models.openai_reply import Reply
+from amanu.models.quotas import google_daily, google_wait
 from amanu.models.sse import Events, EventTooLong
 
 if TYPE_CHECKING:
@@ -174,14 +175,9 @@ class OpenAICompatibleModel:
         if status is None:
             status = int(code) if code.isdecimal() else 429 if "rate_limit" in code else None
         details = mask(str(outer)[:4000], self._key)
-        if "insufficient_quota" in (code, error.get("type")):
-            return RequestRefused(
-                f"The {self._vendor} account has no credit left: {sentence(said)}",
-                self._vendor,
-                status,
-                details=details,
-            )
-        wait = retry_after(headers) or retry_in(said)
+        wait = retry_after(headers) or google_wait(error, said)
+        if "insufficient_quota" in (code, error.get("type")) or (status == 429 and google_daily(error)):
+            return quota_exhausted(self._vendor, status, said, retry_after=wait, details=details)
         return status_error(self._vendor, status, said, retry_after=wait, details=details)
 
     def _unreadable(self, what: str) -> StreamBroken:

@@ -24,6 +24,7 @@ from amanu.models.base import (
     StreamBroken,
     TextDelta,
 )
+from amanu.models.quotas import in_words
 
 
 @dataclass(frozen=True)
@@ -32,6 +33,8 @@ class Policy:
 
     attempts: int = 8
     """In all, whatever the reasons."""
+    busy_retries: int = 7
+    """When the service is overloaded, out of reach or wants us to slow down."""
     broken_retries: int = 3
     """After replies that broke off, went silent or were malformed."""
     empty_retries: int = 2
@@ -83,7 +86,7 @@ async def stream_with_retry(
     the wait, so that it can be shown. Raises the last `ModelError` when it gives up: at once for what no second
     attempt can mend, without a `Withdrawn` then: what came stays. Cancelling ends a wait as well as a stream.
     """
-    broken = empty = 0
+    busy = broken = empty = 0
     for attempt in range(1, policy.attempts + 1):
         shown = False
         try:
@@ -94,12 +97,14 @@ async def stream_with_retry(
             return
         except ModelError as error:
             failure = error
+        busy += not isinstance(failure, StreamBroken)
         broken += type(failure) is StreamBroken
         empty += isinstance(failure, EmptyReply)
-        if broken > policy.broken_retries or empty > policy.empty_retries or attempt == policy.attempts:
-            raise _gave_up(failure, attempt)
         if not isinstance(failure, RETRYABLE):
             raise failure
+        spent = busy > policy.busy_retries or broken > policy.broken_retries or empty > policy.empty_retries
+        if spent or attempt == policy.attempts:
+            raise _gave_up(failure, attempt)
         delay = policy.delay(attempt)
         if failure.retry_after is not None:
             if failure.retry_after > policy.longest_wait:
@@ -159,14 +164,14 @@ async def _next(stream: AsyncIterator[Delta], limit: float) -> Delta:
 
 
 def _gave_up(failure: ModelError, attempts: int) -> ModelError:
-    if attempts == 1 or not isinstance(failure, RETRYABLE):
+    if attempts == 1:
         return failure
     return _with_message(failure, f"{failure.message} Gave up after {attempts} attempts.")
 
 
 def _too_long(failure: ModelError, wait: float) -> ModelError:
-    minutes = f"{wait / 60:.0f} minutes" if wait >= 120 else f"{wait:.0f} seconds"
-    return _with_message(failure, f"{failure.message} The service asks to wait {minutes}; try again after that.")
+    said = f"{failure.message} The service asks to wait {in_words(wait)}; try again after that."
+    return _with_message(failure, said)
 
 
 def _with_message(failure: ModelError, message: str) -> ModelError:

@@ -5,6 +5,7 @@ A script is a JSON list of steps (see `Step`), one per reply. It says that it is
 
 import asyncio
 import json
+from collections import Counter
 from collections.abc import AsyncIterator, Iterator, Sequence
 from importlib.resources import files
 from pathlib import Path
@@ -22,7 +23,7 @@ from amanu_protocol.items import ModelInfo
 
 OVER = "(scripted model: the script ends here)"
 ASIDE = "## Goal\n(scripted model: it makes no summary of its own)\n\n## Next step\nGo on."
-"""Its answer to questions beside the conversation: what passes for a summary, and for no judgement."""
+"""The answer to questions beside the conversation when the script has none: passes for a summary, for no judgement."""
 
 
 class ScriptedCall(BaseModel):
@@ -46,11 +47,14 @@ class Step(BaseModel):
     """Characters per delta; 0: all at once."""
     delay_ms: int = 0
     """Before each delta."""
+    aside: bool = False
+    """The answer to every question beside the conversation, instead of `ASIDE`; no reply of the conversation."""
     error: (
         Literal[
             "authFailed",
             "rateLimited",
             "overloaded",
+            "quotaExhausted",
             "unreachable",
             "streamBroken",
             "contextTooLong",
@@ -59,6 +63,8 @@ class Step(BaseModel):
         | None
     ) = None
     """The first attempt at this step fails with it, after its thought and text; the second succeeds."""
+    failures: int = 1
+    """Attempts that fail with `error`."""
     usage: dict[Literal["input", "cache_read", "cache_write", "output", "thoughts"], int] = {}
 
 
@@ -85,9 +91,11 @@ class ScriptedModel:
     """`Model` that plays `steps`: which one, the number of its replies in the conversation says."""
 
     def __init__(self, steps: Sequence[Step | dict[str, Any]], name: str = "script") -> None:
-        self._steps = [Step.model_validate(step) for step in steps]
-        self._failed: WeakKeyDictionary[Conversation, set[int]] = WeakKeyDictionary()
-        """Steps whose error was raised."""
+        every = [Step.model_validate(step) for step in steps]
+        self._steps = [step for step in every if not step.aside]
+        self._asides = [step for step in every if step.aside] or [Step(text=ASIDE)]
+        self._failed: WeakKeyDictionary[Conversation, Counter[int]] = WeakKeyDictionary()
+        """How often the error of a step was raised."""
         self.info = ModelInfo(
             model_id=f"scripted:{name}",
             name=f"Scripted: {name} (plays a script, no real model)",
@@ -101,11 +109,9 @@ class ScriptedModel:
         )
 
     async def stream(self, request: Request) -> AsyncIterator[Delta]:
-        if request.aside:
-            yield Done(Assistant(parts=(Text(text=ASIDE),)), TokenUsage(), "end")
-            return
         at = _replies(request.conversation)
-        step = self._steps[at] if at < len(self._steps) else Step(text=OVER)
+        steps = self._asides if request.aside else self._steps
+        step = steps[at] if at < len(steps) else Step(text=OVER)
         heard = _heard(request)
         if step.expect not in heard:
             step = Step(text=f"(scripted model: step {at + 1} expected to hear {step.expect!r}, but heard {heard!r})")
@@ -115,9 +121,9 @@ class ScriptedModel:
         for delta in _deltas(step, calls):
             await asyncio.sleep(step.delay_ms / 1000)
             yield delta
-        failed = self._failed.setdefault(request.conversation, set())
-        if step.error is not None and at not in failed:
-            failed.add(at)
+        failed = self._failed.setdefault(request.conversation, Counter())
+        if step.error is not None and failed[at] < step.failures:
+            failed[at] += 1
             error = getattr(base, step.error[0].upper() + step.error[1:])
             raise error("The script asks for this failure.", "scripted")
         said = [

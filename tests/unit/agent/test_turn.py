@@ -171,8 +171,7 @@ async def test_the_step_limit_ends_with_an_offer_to_go_on() -> None:
 
 
 async def test_the_cost_limit() -> None:
-    stage = Stage([says("", call("read", f"r{n}")) for n in range(9)])
-    stage.turn.max_cost_usd = 0.0001
+    stage = Stage([says("", call("read", f"r{n}")) for n in range(9)], max_cost_usd=0.0001)
     ending = await run_turn(stage.turn)
     assert ending.reason == "costLimit"
     assert len(stage.model.requests) == 2

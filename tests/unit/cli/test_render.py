@@ -17,6 +17,7 @@ from amanu_protocol.events import (
     RetryChanged,
     SessionChanged,
     TurnEnded,
+    TurnRouted,
     TurnStarted,
     UsageChanged,
 )
@@ -30,6 +31,7 @@ from amanu_protocol.items import (
     PlanEntry,
     QueuedPrompt,
     Retry,
+    Spent,
     Thought,
     ToolCall,
     Usage,
@@ -47,6 +49,17 @@ USAGE = Usage(
     cost_usd=0.0123,
     context_tokens=20_000,
     context_window=200_000,
+)
+
+
+SPENT = Spent(
+    input_tokens=1000,
+    cache_read_tokens=0,
+    cache_write_tokens=0,
+    output_tokens=10,
+    thought_tokens=0,
+    tool_tokens=200,
+    cost_usd=0.004,
 )
 
 
@@ -70,12 +83,12 @@ def done(tool: ToolCall) -> list[Event]:
     return [ItemChanged(item=call("executing")), ItemCompleted(item=tool)]
 
 
-def notice(level: str, text: str) -> ItemCompleted:
-    return ItemCompleted(item=Notice(item_id="n", level=level, code="x", text=text))  # pyright: ignore
+def notice(level: str, text: str, code: str = "x") -> ItemCompleted:
+    return ItemCompleted(item=Notice(item_id="n", level=level, code=code, text=text))  # pyright: ignore
 
 
-def ended(reason: str, message: str = "", can_continue: bool = False) -> TurnEnded:
-    return TurnEnded(turn_id="t", reason=reason, message=message, can_continue=can_continue)  # pyright: ignore
+def ended(reason: str, message: str = "", can_continue: bool = False, usage: Spent | None = None) -> TurnEnded:
+    return TurnEnded(turn_id="t", reason=reason, message=message, can_continue=can_continue, usage=usage)  # pyright: ignore
 
 
 DIFF = """\
@@ -254,7 +267,34 @@ STORIES: list[tuple[str, list[Event], str]] = [
             UsageChanged(usage=USAGE),
             ended("completed"),
         ],
-        "2.0 s · 31.2k in (30.0k cached) · 500 out · $0.0123 · context 10 %\n",
+        "2.0 s · 31.2k in (30.0k cached) · 500 out (100 thought) · $0.0123 · context 10 %\n",
+    ),
+    (
+        "the end of a later turn, with what it took of the session",
+        [
+            TurnStarted(turn_id="t", prompt_id="p", model_id="m"),
+            UsageChanged(usage=USAGE),
+            ended("completed", usage=SPENT),
+        ],
+        "2.0 s · 1.0k in (200 from tools) · 10 out · $0.0040 · session $0.0123 · context 10 %\n",
+    ),
+    (
+        "the end of the first turn",
+        [UsageChanged(usage=USAGE), ended("completed", usage=SPENT.model_copy(update={"cost_usd": 0.0123}))],
+        "1.0k in (200 from tools) · 10 out · $0.0123 · context 10 %\n",
+    ),
+    (
+        "another model by a rule",
+        [TurnRouted(turn_id="t", model_id="v:m", reason="Turns in plan mode go to M.")],
+        "→ v:m: Turns in plan mode go to M.\n",
+    ),
+    (
+        "a stand-in, said once",
+        [
+            notice("warning", "Busy. A is overloaded; B stands in for it.", code="fallback"),
+            TurnRouted(turn_id="t", model_id="v:b", reason="A is overloaded; B stands in for it."),
+        ],
+        "! Busy. A is overloaded; B stands in for it.\n",
     ),
     ("the end at a limit", [ended("stepLimit", "Stopped after 3 steps.", True)],
      "Stopped at the step limit. Stopped after 3 steps.\nA further prompt goes on from here.\n"),

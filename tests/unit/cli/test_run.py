@@ -214,3 +214,33 @@ def test_each_retry_is_told_on_standard_error(shop: Path, inside: Inside, monkey
     done = inside.run(main, "x", "--model", model, cwd=shop)
     assert (done.returncode, done.stdout) == (0, "Half an answer.\n\n")  # of the second attempt alone
     assert "↻ The script asks for this failure. Attempt 2 in 0 ms." in done.stderr
+
+
+def test_where_it_was_sent_and_what_it_took(shop: Path, inside: Inside) -> None:
+    from amanu.home import find_home
+
+    mine = script(shop.parent, {"error": "quotaExhausted", "failures": 9})
+    (shop.parent / "other.json").write_text('[{"text": "Other.", "usage": {"input": 10, "output": 5}}]')
+    other = f"scripted:{shop.parent / 'other.json'}"
+    (find_home().make().config / "config.toml").write_text(f'[routing]\nfallback = ["{other}"]\n')
+    done = inside.run(main, "x", "--model", mine, "--output-format", "json", cwd=shop)
+    found = json.loads(done.stdout)
+    assert (done.returncode, found["result"], found["modelId"]) == (0, "Other.", other)
+    assert [each["modelId"] for each in found["routed"]] == [other]
+    assert "stands in for it" in found["routed"][0]["reason"]
+    assert (found["turnUsage"]["inputTokens"], found["turnUsage"]["costUsd"]) == (10, 0.0)
+    text = inside.run(main, "x", "--model", mine, cwd=shop)
+    assert (text.returncode, text.stdout) == (0, "Other.\n\n")
+    assert text.stderr.count("stands in for it") == 1
+    assert "10 in · 5 out · $0.0000" in text.stderr
+
+
+def test_auto_is_chosen_by_name_and_says_so(shop: Path, inside: Inside) -> None:
+    from amanu.home import find_home
+
+    planner = script(shop.parent, {"text": "Planned."})
+    (find_home().make().config / "config.toml").write_text(f'model = "{planner}"\n[routing]\nplan = "{planner}"\n')
+    done = inside.run(main, "x", "--model", "amanu:auto", "--mode", "plan", cwd=shop)
+    assert (done.returncode, done.stdout) == (0, "Planned.\n\n")
+    assert "Automatic (amanu:auto) · chosen for each turn" in done.stderr
+    assert f"→ {planner}: Turns in plan mode go to" in done.stderr

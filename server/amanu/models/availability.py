@@ -1,0 +1,65 @@
+"""Which models cannot be asked just now, remembered for all sessions of the daemon."""
+
+import time
+from collections.abc import Callable
+
+from amanu.models.base import (
+    Model,
+    ModelError,
+    Overloaded,
+    QuotaExhausted,
+    RateLimited,
+    Unreachable,
+)
+from amanu_protocol.items import ModelInfo
+
+BUSY = 60.0
+"""Seconds a model that was overloaded or out of reach is left alone, when its service did not say how long: twice what
+Gemini CLI waits, whose next request then meets the same minute's quota."""
+AT_LEAST = 10.0
+"""However soon a service says it may be asked again: it said so before each attempt that failed."""
+USED_UP = 30 * 60.0
+"""The same for a quota that is used up: credit may be added at any time, a day's quota comes back once."""
+
+_WHY: dict[type[ModelError], str] = {
+    Overloaded: "is overloaded",
+    RateLimited: "takes no more requests for now",
+    QuotaExhausted: "has no quota or credit left",
+    Unreachable: "cannot be reached",
+}
+UNAVAILABLE = tuple(_WHY)
+"""The errors that say something of the model's service and nothing of the request: another model may well answer."""
+
+
+class Availability:
+    """Kept by the connection as well as the model: a quota belongs to a key, and clients may bring different ones."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._away: dict[tuple[Model, str], tuple[float, str]] = {}
+        """Until when, and why."""
+
+    def lost(self, model: Model, info: ModelInfo, error: ModelError) -> None:
+        """It failed for good with that error."""
+        seconds = USED_UP if isinstance(error, QuotaExhausted) else BUSY
+        if error.retry_after is not None:
+            seconds = max(AT_LEAST, error.retry_after)
+        why = next((words for kind, words in _WHY.items() if isinstance(error, kind)), "cannot be used")
+        self._away[model, info.model_id] = (self._clock() + seconds, why)
+
+    def answered(self, model: Model, info: ModelInfo) -> None:
+        """It can be asked, whatever was thought of it."""
+        self._away.pop((model, info.model_id), None)
+
+    def why_not(self, model: Model, info: ModelInfo) -> str | None:
+        """Why it is not to be asked now, as "is overloaded"; None when it may be."""
+        until, why = self._away.get((model, info.model_id), (0.0, None))
+        if why is not None and self._clock() >= until:
+            self.answered(model, info)
+            return None
+        return why
+
+
+def stands_in(standin: str, name: str, why: str) -> str:
+    """The sentence that explains it, from names and the words of `Availability.why_not`."""
+    return f"{name} {why}; {standin} stands in for it."

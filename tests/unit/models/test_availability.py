@@ -1,0 +1,47 @@
+"""For how long a model that failed is left alone."""
+
+import pytest
+
+from amanu.models.availability import AT_LEAST, BUSY, USED_UP, Availability
+from amanu.models.base import ModelError, Overloaded, QuotaExhausted, RateLimited, Unreachable
+from loop_stage import INFO, PlayedModel
+
+CASES: list[tuple[ModelError, float, str]] = [
+    (Overloaded("."), BUSY, "is overloaded"),
+    (RateLimited("."), BUSY, "takes no more requests for now"),
+    (Unreachable("."), BUSY, "cannot be reached"),
+    (QuotaExhausted("."), USED_UP, "has no quota or credit left"),
+    (RateLimited(".", retry_after=34), 34, "takes no more requests for now"),
+    (Overloaded(".", retry_after=0.0), AT_LEAST, "is overloaded"),
+    (QuotaExhausted(".", retry_after=7200), 7200, "has no quota or credit left"),
+    (ModelError("."), BUSY, "cannot be used"),
+]
+
+
+@pytest.mark.parametrize(("error", "seconds", "why"), CASES)
+def test_for_how_long(error: ModelError, seconds: float, why: str) -> None:
+    now = 1000.0
+    availability = Availability(lambda: now)
+    model = PlayedModel([])
+    availability.lost(model, INFO, error)
+    now += seconds - 0.1
+    assert availability.why_not(model, INFO) == why
+    now += 0.2
+    assert availability.why_not(model, INFO) is None
+
+
+def test_it_is_the_model_by_that_key_and_no_other() -> None:
+    availability = Availability()
+    one, other = PlayedModel([]), PlayedModel([])
+    availability.lost(one, INFO, Overloaded("."))
+    assert availability.why_not(other, INFO) is None
+    assert availability.why_not(one, INFO.model_copy(update={"model_id": "test:other"})) is None
+    assert availability.why_not(one, INFO) == "is overloaded"
+
+
+def test_an_answer_makes_up_for_it() -> None:
+    availability = Availability()
+    model = PlayedModel([])
+    availability.lost(model, INFO, QuotaExhausted("."))
+    availability.answered(model, INFO)
+    assert availability.why_not(model, INFO) is None
