@@ -306,7 +306,7 @@ class Context:
             step.emit(ItemCompleted(item=done))
             return False
         conversation.compact(entry)
-        text = f"Compacted: {replaced} messages, about {before:,} → {self.tokens:,} tokens."
+        text = f"Compacted: {before:,} → {self.tokens:,} tokens."
         detail = compaction.readable(entry.text)
         if why:
             text += " No model could summarise them."

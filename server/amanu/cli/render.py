@@ -11,6 +11,7 @@ from amanu.cli.blocks import Blocks
 from amanu.cli.diff import show_proposal
 from amanu.cli.paper import Paper, Span, Style
 from amanu.cli.text import Stripper, one_line, stripped
+from amanu.cli.usage import fullness
 from amanu_protocol.events import (
     EndReason,
     Event,
@@ -71,12 +72,13 @@ _ENDED: dict[EndReason, tuple[Style, str]] = {
 
 class Renderer:
     """Feed it every event after it was folded. `answers` False leaves answers out (someone else prints them);
-    `thoughts` False prints only their subjects."""
+    `thoughts` False prints only their subjects; `more` is how a person gets to what stands behind a notice."""
 
-    def __init__(self, paper: Paper, *, answers: bool = True, thoughts: bool = True) -> None:
+    def __init__(self, paper: Paper, *, answers: bool = True, thoughts: bool = True, more: str = "") -> None:
         self.paper = paper
         self._answers = answers
         self._thoughts = thoughts
+        self._more = more
         self._streams: dict[str, tuple[Blocks, Stripper, Style]] = {}
         self._received: dict[str, int] = {}
         """Characters of a stream that were fed to it."""
@@ -172,6 +174,9 @@ class Renderer:
         ]
         if running:
             return "▸ " + " · ".join(running)
+        last = state.items[-1] if state.items else None
+        if isinstance(last, Notice) and last.code == "compacting":
+            return "… making room"
         for item in reversed(_recent(state)):
             if isinstance(item, Thought) and item.item_id in self._streams:
                 return f"… {one_line(item.subject or _live_subject(item.text), 100)}"
@@ -247,11 +252,14 @@ class Renderer:
                     self.paper.line((style, f"  {mark} {one_line(entry.text)}"))
             case Notice():
                 style, mark = _LEVEL[item.level]
-                self.paper.prose((style, f"{mark} {stripped(item.text)}"))
+                more = f" ({self._more})" if item.detail and self._more else ""
+                self.paper.prose((style, f"{mark} {stripped(item.text)}"), ("dim", more))
             case Citations():
                 for number, source in enumerate(item.sources, 1):
-                    where = f" {one_line(source.url)}" if source.url else ""
-                    self.paper.line(("dim", f"  [{number}] {one_line(source.title)}{where}"))
+                    words = f"{one_line(source.title)} {one_line(source.url, 2000)}".strip()
+                    self.paper.line(("dim", f"  [{number}] {words}"))
+                    if source.quote:
+                        self.paper.line(("dim", f"      “{one_line(source.quote)}”"))
 
     def _complete_text(self, item: Thought | Answer) -> None:
         self._open(item, 0)
@@ -365,9 +373,7 @@ def usage_line(usage: Usage) -> str:
     parts = [f"{amount(read)} in" + (f" ({amount(usage.cache_read_tokens)} cached)" if usage.cache_read_tokens else "")]
     parts.append(f"{amount(usage.output_tokens + usage.thought_tokens)} out")
     parts.append("cost not known" if usage.cost_usd is None else money(usage.cost_usd))
-    if usage.context_window:
-        parts.append(f"context {usage.context_tokens * 100 // usage.context_window} %")
-    return " · ".join(parts)
+    return " · ".join(filter(None, [*parts, fullness(usage)]))
 
 
 def decision_text(call: ToolCall) -> str:
