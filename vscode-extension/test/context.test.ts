@@ -75,7 +75,7 @@ test.each([
 test("the bar says in words what it shows, and its parts are as wide as they are big", () => {
   const { find } = gauge({ usage: USAGE });
   expect(find(".gauge").getAttribute("aria-label")).toBe("Context 75 % full, filling up");
-  expect(find(".gauge").textContent).toBe("75 % · filling up");
+  expect(find(".gauge").textContent).toBe("75 %filling up");
   const parts = [...find(".gauge .bar").children] as HTMLElement[];
   expect(parts.filter((each) => !each.hidden).map((each) => Number(each.style.flexGrow))).toEqual([
     900, 2_100, 1_200, 4_800, 3_000, 4_000,
@@ -139,8 +139,8 @@ test.each<[Partial<SessionState>, Partial<ContextUse>, RegExp]>([
   [{ turn: TURN }, {}, /^$/],
   [{ readOnly: true }, {}, /looked at only/],
   [{ items: [notice("compacting")], turn: TURN }, {}, /being made/],
-  [{ items: [notice("compacted")] }, {}, /nothing to compact/],
-  [{ items: [notice("nothingToCompact")] }, {}, /nothing to compact/],
+  [{ items: [notice("compacted")] }, {}, /nothing new to compact/],
+  [{ items: [notice("nothingToCompact")] }, {}, /nothing new to compact/],
   [{ items: [notice("modelTold")] }, {}, /^$/],
   [{}, { conversation: 0, toolOutput: 0 }, /nothing to compact/],
 ])("why it cannot be compacted now: %o", (given, context, why) =>

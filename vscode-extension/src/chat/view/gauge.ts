@@ -9,7 +9,8 @@ const DONE: ReadonlySet<string> = new Set(["compacted", "nothingToCompact"]);
 /** How full the model's window is, what fills it, and what the session has cost: a bar, and behind it the numbers. */
 export class Gauge {
   private readonly bar = new Bar();
-  private readonly words = h("span", {});
+  private readonly share = h("span", { class: "share" });
+  private readonly word = h("span", { class: "word" });
   private readonly open = h(
     "button",
     {
@@ -20,7 +21,8 @@ export class Gauge {
       onclick: () => (this.card.element.hidden ? this.show() : this.hide()),
     },
     this.bar.element,
-    this.words,
+    this.share,
+    this.word,
   );
   private readonly cost = h("span", { class: "cost" });
   private readonly card: Card;
@@ -68,9 +70,11 @@ export class Gauge {
     const [word] = TIERS[context.tier] ?? TIERS.roomy;
     this.open.dataset.tier = context.tier;
     this.bar.update(context);
-    setText(this.words, `${fullness(usage)} %${word && ` · ${word}`}`);
+    setText(this.share, `${fullness(usage)} %`);
+    setText(this.word, word);
     this.open.setAttribute("aria-label", `Context ${fullness(usage)} % full${word && `, ${word}`}`);
-    this.open.title = PARTS.map(([part, name]) => `${name} ${tokens(context[part])}`).join("\n");
+    const parts = PARTS.map(([part, name]) => `${name} ${tokens(context[part])}`);
+    this.open.title = [`Context ${word || "has room"}`, ...parts].join("\n");
     if (!this.card.element.hidden) this.card.update(state, usage, context);
   }
 
@@ -129,7 +133,7 @@ class Card {
     const used = inUse(context);
     this.element.dataset.tier = context.tier;
     setText(this.full, `${fullness(usage)} % full`);
-    setText(this.room, `${exactly(used)} of ${exactly(used + context.free)} tokens, about`);
+    setText(this.room, `about ${exactly(used)} of ${exactly(used + context.free)} tokens`);
     this.bar.update(context);
     for (const [part, row, count] of this.rows) {
       row.hidden = context[part] === 0 && part !== "free";
@@ -168,9 +172,8 @@ class Bar {
 export function uncompactable(state: SessionState, context: ContextUse): string {
   if (state.readOnly) return "This session can be looked at only.";
   if (makingRoom(state)) return "A summary is being made.";
-  const nothingNew = DONE.has(lastNotice(state)?.code ?? "");
-  if (nothingNew || context.conversation + context.toolOutput === 0)
-    return "There is nothing to compact yet.";
+  if (DONE.has(lastNotice(state)?.code ?? "")) return "There is nothing new to compact.";
+  if (context.conversation + context.toolOutput === 0) return "There is nothing to compact yet.";
   return "";
 }
 
