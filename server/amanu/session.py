@@ -241,7 +241,7 @@ class Session:
         self._must_be_writable()
         focus = commands.compaction(params.text)
         if focus is not None:
-            self._context.compact_soon(focus)
+            self._compact_in(params, focus)
         elif params.prompt_id not in self._prompt_ids:
             attachments = await self._pictures.keep(params.attachments)
             heard = await self._heard(params.text, attachments)
@@ -249,11 +249,26 @@ class Session:
             self._put_in(params, attachments, heard, client)
         await self.emit.durable()
 
+    def _compact_in(self, params: PromptSteerParams, focus: str) -> None:
+        """The person asks the running turn for a compaction: they see that it was heard, the model does not."""
+        if params.prompt_id in self._prompt_ids:
+            return
+        self._must_run(params.turn_id)
+        self._prompt_ids.add(params.prompt_id)
+        said = UserMessage(
+            item_id=params.prompt_id, turn_id=params.turn_id, text=params.text, attachments=[], steer=True
+        )
+        self.emit(ItemCompleted(item=said))
+        self._context.compact_soon(focus)
+
+    def _must_run(self, turn_id: str) -> None:
+        if not self._running or self.state.turn is None or self.state.turn.turn_id != turn_id:
+            raise AmanuError("staleTurn", "That turn is over.", hint="Send it as a new prompt.")
+
     def _put_in(self, params: PromptSteerParams, attachments: list[Attachment], heard: Heard, client: Client) -> None:
         if params.prompt_id in self._prompt_ids:
             return  # its repeat was faster
-        if not self._running or self.state.turn is None or self.state.turn.turn_id != params.turn_id:
-            raise AmanuError("staleTurn", "That turn is over.", hint="Send it as a new prompt.")
+        self._must_run(params.turn_id)
         self._prompt_ids.add(params.prompt_id)
         message = UserMessage(
             item_id=params.prompt_id, turn_id=params.turn_id, text=params.text, attachments=attachments, steer=True

@@ -784,6 +784,20 @@ ITEMS: list[tuple[dict[str, Any], list[str]]] = [
         ["● Plan", "┆ [x] read", "┆ [>] write", "┆ [ ] run", ""],
     ),
     ({"kind": "notice", "level": "warning", "text": "Slow.\nVery."}, ["┆ warning: Slow.", "┆ warning: Very.", ""]),
+    (
+        {"kind": "notice", "level": "info", "text": "Compacted.", "detail": "## Goal\n\n▸ Go\x1b on.\n"},
+        ["┆ info: Compacted.", "│ ## Goal", "│ ", "│ ▸ Go<U+001B> on.", ""],
+    ),
+    (
+        {
+            "kind": "citations",
+            "sources": [
+                {"title": "A\npage", "url": "https://example.org/a", "quote": "It says\nso."},
+                {"title": "A letter", "url": "", "quote": ""},
+            ],
+        },
+        ["● Sources", "┆ [1] A page https://example.org/a", "┆ [2] A letter", "│ [1] It says", "│ [1] so.", ""],
+    ),
     ({"kind": "answer", "text": "▸ mine\n\n┆ too"}, [" ▸ mine", "", " ┆ too", ""]),
     (
         {

@@ -7,7 +7,8 @@ import pytest
 
 from amanu.agent import approval
 from amanu.conversation import Results, User
-from amanu_protocol.requests import PromptSendParams
+from amanu_protocol.errors import AmanuError
+from amanu_protocol.requests import PromptSendParams, PromptSteerParams
 from session_client import Client
 from session_desk import call, conversation, desk, step
 
@@ -38,6 +39,7 @@ async def test_by_hand_and_after_a_restart(tmp_path: Path) -> None:
         state = await d.over("p2")
         (notice,) = [item for item in state.items if item.kind == "notice" and item.code == "compacted"]
         assert "read it all" in notice.detail and "## Next step" in notice.detail
+        assert notice.detail.startswith("## Goal") and "conversation_summary" not in notice.detail  # for people
         assert len(conversation(d.session)) < before
         assert not any("/compact" in message.text for message in conversation(d.session) if isinstance(message, User))
         assert [item.text for item in state.items if item.kind == "userMessage"][-1] == "/compact the colour is blue"
@@ -113,20 +115,32 @@ async def test_commands_list_the_daemons_own(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("text", ["/compact", "/compact\n", " /compact keep it"])
-async def test_a_steer_is_no_message(text: str, tmp_path: Path) -> None:
-    from amanu_protocol.requests import PromptSteerParams
-
+async def test_a_steer_is_seen_and_no_message_to_the_model(text: str, tmp_path: Path) -> None:
     asks = step("", call("run_shell_command", command="true"))
     async with desk(tmp_path, *reads(8), asks, step("Done.")) as d:
         turn_id = await d.prompt("go", "p1") or ""
         await d.until(lambda state: state.approvals)
-        await d.session.steer(
-            PromptSteerParams(session_id="s", prompt_id="s1", turn_id=turn_id, text=text), Client(os.environ)
-        )
+        steer = PromptSteerParams(session_id="s", prompt_id="s1", turn_id=turn_id, text=text)
+        for _ in range(2):  # a repeat is harmless
+            await d.session.steer(steer, Client(os.environ))
         await d.answer("reject")
         state = await d.over("p1")
         assert any(item.kind == "notice" and item.code == "compacted" for item in state.items)
-        assert [item.text for item in state.items if item.kind == "userMessage"] == ["go"]
+        assert [item.text for item in state.items if item.kind == "userMessage"] == ["go", text]
+        assert "/compact" not in str(list(conversation(d.session)))
+        await d.reopen()
+        assert [item.text for item in d.session.state.items if item.kind == "userMessage"] == ["go", text]
+        assert "/compact" not in str(list(conversation(d.session)))
+
+
+async def test_a_steer_into_a_turn_that_is_over(tmp_path: Path) -> None:
+    async with desk(tmp_path, *reads(8), step("Done.")) as d:
+        turn_id = await d.prompt("go", "p1") or ""
+        await d.over("p1")
+        with pytest.raises(AmanuError, match="over") as caught:
+            steer = PromptSteerParams(session_id="s", prompt_id="s1", turn_id=turn_id, text="/compact")
+            await d.session.steer(steer, d.client)
+        assert caught.value.kind == "staleTurn"
 
 
 async def test_queued_behind_a_turn(tmp_path: Path) -> None:

@@ -42,6 +42,11 @@ export function commands(
       panel.post({ type: "showSessions" });
     }),
     on("amanu.stop", () => desk.stop()),
+    on("amanu.context", async () => {
+      await vscode.commands.executeCommand("amanu.chat.focus");
+      panel.post({ type: "showContext" });
+    }),
+    on("amanu.compact", () => desk.compact()),
     on("amanu.attachSelection", async () => {
       const attachment = selection();
       if (attachment === undefined)

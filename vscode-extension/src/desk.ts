@@ -156,6 +156,17 @@ export class Desk implements vscode.Disposable {
     if (turn !== null) await this.daemon.request("amanu/turn/cancel", { sessionId, turnId: turn.turnId });
   }
 
+  async compact(): Promise<void> {
+    const { sessionId } = this.state;
+    if (sessionId === "") return this.tell({ level: "info", text: "There is nothing to compact yet." });
+    const { status } = await this.daemon.request("amanu/session/compact", { sessionId });
+    if (status === "queued")
+      this.tell({
+        level: "info",
+        text: "The conversation is compacted at the next step of the running turn.",
+      });
+  }
+
   async resolve(answer: Omit<ApprovalResolveParams, "sessionId">): Promise<void> {
     const { sessionId } = this.state;
     const result = await this.daemon.request("amanu/approval/resolve", { ...answer, sessionId });

@@ -1,4 +1,4 @@
-import type { Mode, ModelInfo, Scope } from "./protocol";
+import type { ContextUse, Mode, ModelInfo, Scope, Spent, Usage } from "./protocol";
 
 /** For how long an answer counts, as the person reads it. */
 export const SCOPES: Record<Scope, string> = {
@@ -20,4 +20,56 @@ export const MODES: Record<Mode, [name: string, meaning: string]> = {
 export function price({ inputPrice, outputPrice }: ModelInfo): string {
   if (inputPrice === null || outputPrice === null) return "price not known";
   return `$${inputPrice} in, $${outputPrice} out, per million tokens`;
+}
+
+/** What fills a model's window, in the order it is sent; together they are the window. */
+export const PARTS: [part: Exclude<keyof ContextUse, "tier">, name: string][] = [
+  ["system", "System prompt"],
+  ["tools", "Tools"],
+  ["memory", "Project memory"],
+  ["conversation", "Conversation"],
+  ["toolOutput", "Tool output"],
+  ["free", "Free"],
+  ["reserved", "Kept for the reply"],
+];
+
+/** How full it is, and what that means. The same words as in the terminal (`server/amanu/cli/context.py`) and in
+ * Neovim (`neovim/lua/amanu/usage.lua`). */
+export const TIERS: Record<ContextUse["tier"], [word: string, meaning: string]> = {
+  roomy: ["", ""],
+  warn: ["filling up", "The model is told to finish and to note down what matters."],
+  mask: ["nearly full", "Old tool output makes room; the model can read it again."],
+  compact: ["full", "At the next step a summary takes the place of what is old."],
+};
+
+/** What there is room for is the window without what is kept for the reply; this share of it is used, in percent. */
+export function fullness({ context, contextTokens, contextWindow }: Usage): number {
+  const [used, room] =
+    context === null ? [contextTokens, contextWindow] : [inUse(context), inUse(context) + context.free];
+  return room > 0 ? Math.round((100 * used) / room) : 0;
+}
+
+export function inUse(context: ContextUse): number {
+  return context.system + context.tools + context.memory + context.conversation + context.toolOutput;
+}
+
+/** Dollars, with what is not known said. */
+export function cost(dollars: number | null): string {
+  return dollars === null ? "cost not known" : `$${dollars.toFixed(dollars < 1 ? 3 : 2)}`;
+}
+
+/** Tokens and money of a session, a turn or a step on one line. */
+export function spent(used: Spent): string {
+  const read = used.inputTokens + used.cacheReadTokens + used.cacheWriteTokens;
+  const cached = used.cacheReadTokens > 0 ? ` (${tokens(used.cacheReadTokens)} from the cache)` : "";
+  const thoughts = used.thoughtTokens > 0 ? ` (${tokens(used.thoughtTokens)} thoughts)` : "";
+  const written = used.outputTokens + used.thoughtTokens;
+  return `${cost(used.costUsd)} · ${tokens(read)} in${cached} · ${tokens(written)} out${thoughts}`;
+}
+
+/** A count in short: 1234 is "1.2 k". */
+export function tokens(count: number): string {
+  if (count >= 1_000_000) return `${(count / 1_000_000).toFixed(1)} M`;
+  if (count >= 10_000) return `${Math.round(count / 1000)} k`;
+  return count >= 1000 ? `${(count / 1000).toFixed(1)} k` : String(count);
 }

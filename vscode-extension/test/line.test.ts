@@ -105,3 +105,19 @@ test("two wishes to reconnect are one", async () => {
   await Promise.all(both);
   expect(done).toEqual(["start", "stop", "start"]);
 });
+
+test.each([
+  ["started", []],
+  ["queued", ["The conversation is compacted at the next step of the running turn."]],
+])("a compaction that is %s", async (status, told) => {
+  answers["session/compact"] = () => ({ status });
+  const daemon = line();
+  const made = desk(daemon, "old");
+  await daemon.start();
+  await made.connected();
+  const heard: string[] = [];
+  made.onTold(({ text }) => heard.push(text));
+  await made.compact();
+  expect(done.at(-1)).toBe("session/compact old");
+  expect(heard).toEqual(told);
+});

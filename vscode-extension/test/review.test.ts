@@ -159,6 +159,7 @@ test.each([
     desk,
     () => undefined,
     (prompt) => back.push(prompt),
+    (modelId) => modelId,
   );
   standing.update();
   const found = [...standing.element.querySelectorAll<HTMLButtonElement>(".queued button")];

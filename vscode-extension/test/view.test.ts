@@ -5,7 +5,6 @@ import { subject } from "../src/chat/view/cards";
 import { decided } from "../src/chat/view/hunks";
 import { List, SHOWN } from "../src/chat/view/list";
 import { Markdown } from "../src/chat/view/markdown";
-import { usageText } from "../src/chat/view/pickers";
 import { decision } from "../src/chat/view/tool";
 import { Folded } from "../src/fold";
 import type { Approval, Decision, Item, SessionState, ToolCall } from "../src/protocol";
@@ -257,21 +256,4 @@ test("how a review went", () => {
   const hunk = (now: string) => ({ state: now }) as never;
   const file = { unsaved: true, hunks: [hunk("applied"), hunk("rejected"), hunk("applied")] } as never;
   expect(decided(file)).toBe("2 applied, 1 rejected, not saved yet");
-});
-
-test("context and cost in short", () => {
-  const usage = {
-    inputTokens: 1,
-    cacheReadTokens: 0,
-    cacheWriteTokens: 0,
-    outputTokens: 0,
-    thoughtTokens: 0,
-    costUsd: 0.1234,
-    contextTokens: 50_000,
-    contextWindow: 200_000,
-    toolTokens: 0,
-    context: null,
-  };
-  expect(usageText(usage)).toBe("25 % · $0.123");
-  expect(usageText({ ...usage, costUsd: null })).toBe("25 % · cost not known");
 });

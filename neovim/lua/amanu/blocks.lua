@@ -180,6 +180,20 @@ local of = {
   notice = function(item)
     local lines = {}
     add(lines, "┆ " .. item.level .. ":", item.text)
+    add(lines, "│", item.detail or "")
+    return lines
+  end,
+  citations = function(item)
+    local lines = { "● Sources" }
+    for number, source in ipairs(item.sources) do
+      local words = vim.trim(visible.line(source.title) .. " " .. visible.line(source.url, 500))
+      table.insert(lines, ("┆ [%d] %s"):format(number, words))
+    end
+    for number, source in ipairs(item.sources) do
+      if source.quote ~= "" then
+        add(lines, ("│ [%d]"):format(number), source.quote)
+      end
+    end
     return lines
   end,
 }

@@ -29,6 +29,7 @@ M.all = {
   ["/model"] = { what = "choose a model", run = function(rest) require("amanu.sessions").model(rest) end },
   ["/trust"] = { what = "declare this folder trusted, for this user", run = function() require("amanu.sessions").trust(true) end },
   ["/untrust"] = { what = "take that back", run = function() require("amanu.sessions").trust(false) end },
+  ["/context"] = { what = "what fills the model's window, and the cost", run = function() require("amanu.usage").show() end },
   ["/output"] = { what = "the whole output of the tool call under the cursor", run = function() require("amanu.output").open() end },
   ["/earlier"] = { what = "show earlier items of a long session", run = function() session.earlier() end },
   ["/hide"] = { what = "close chat and prompt; everything goes on", run = function() require("amanu.prompt").hide() end },

@@ -27,6 +27,9 @@ local function changed(event)
   if kind == "approvalRequested" and not require("amanu.view").visible() then
     require("amanu.say").aside("asks: " .. event.approval.title .. " (:Amanu /approve)")
   end
+  if kind == "turnRouted" then
+    require("amanu.say").aside(event.reason)
+  end
   vim.api.nvim_exec_autocmds("User", { pattern = "AmanuChanged", data = { state = state }, modeline = false })
 end
 

@@ -1,19 +1,18 @@
 ---What the session does, on one line.
 
 local session = require("amanu.session")
+local usage = require("amanu.usage")
 local visible = require("amanu.visible")
 
 local M = {}
 
 local SEPARATOR = " · "
 
----@param number integer
----@return string
-local function short(number)
-  if number >= 1e6 then
-    return ("%.2gM"):format(number / 1e6)
-  end
-  return number >= 1000 and ("%.0fk"):format(number / 1000) or tostring(number)
+---@param state amanu.SessionState
+---@return boolean
+local function making_room(state)
+  local last = state.items[#state.items]
+  return last ~= nil and last.kind == "notice" and last.code == "compacting"
 end
 
 ---What the session does, on one line: for the chat's head, and for a status line.
@@ -38,7 +37,7 @@ function M.line(width)
     local seconds = math.max(0, math.ceil((state.retry.at - os.time() * 1000) / 1000))
     table.insert(parts, ("attempt %d in %d s: %s"):format(state.retry.attempt, seconds, visible.line(state.retry.reason, 50)))
   elseif state.turn then
-    table.insert(parts, "working, step " .. state.turn.steps + 1)
+    table.insert(parts, making_room(state) and "making room" or "working, step " .. state.turn.steps + 1)
   elseif state.lastTurn and state.lastTurn.reason ~= "completed" then
     table.insert(parts, "ended: " .. visible.line(state.lastTurn.reason))
   end
@@ -46,14 +45,16 @@ function M.line(width)
     table.insert(parts, #state.queue .. " queued")
   end
   table.insert(parts, state.mode)
-  local model = visible.line(vim.fs.basename(state.modelId), 40)
+  local model = visible.line(vim.fs.basename((state.turn or state).modelId), 40)
   table.insert(parts, model)
-  local usage, context, cost = state.usage, nil, nil
-  if usage and usage.contextWindow > 0 then
-    local part = math.floor(100 * usage.contextTokens / usage.contextWindow + 0.5)
-    context = ("%d%% of %s"):format(part, short(usage.contextWindow))
+  local used, context, cost = state.usage, nil, nil
+  local share = used and usage.fullness(used)
+  if used and share then
+    local tier = used.context and usage.TIERS[used.context.tier]
+    context = used.context and ("context %d%%"):format(share) .. (tier and ", " .. tier.word or "")
+      or ("%d%% of %s"):format(share, usage.short(used.contextWindow))
     table.insert(parts, context)
-    cost = usage.costUsd and ("$%.2f"):format(usage.costUsd)
+    cost = used.costUsd and usage.cost(used.costUsd)
     table.insert(parts, cost)
   end
   for _, least in ipairs({ model, cost or false, context or false }) do

@@ -30,6 +30,11 @@ LAST_ACTIONS = 30
 
 _AROUND = re.compile(r"\n*<(editor_context|project_memory)>\n.*?\n</\1>", re.DOTALL)
 """What went with the person's words unasked; it is told anew after a compaction."""
+_EXPLAINED = (
+    "The conversation before this point was replaced by this summary to make room. It is a record of what was said and "
+    "done."
+)
+_BEGINNING, _END = "<conversation_summary>", "</conversation_summary>"
 _GOAL = re.compile(r"^#+\s*goal", re.IGNORECASE | re.MULTILINE)
 _ASIDE = re.compile(r"<(think|thinking|scratchpad)>.*?</\1>", re.DOTALL | re.IGNORECASE)
 
@@ -181,9 +186,7 @@ def composed(
     where `read_output` finds all the person said."""
     actions = () if by_model else tuple(found.actions[-LAST_ACTIONS:])
     parts = [
-        "<conversation_summary>",
-        "The conversation before this point was replaced by this summary to make room. It is a record of what was said "
-        "and done.",
+        f"{_BEGINNING}\n\n{_EXPLAINED}",
     ]
     if snapshot:
         parts.append(snapshot)
@@ -197,7 +200,7 @@ def composed(
         )
     parts.append("## What the person said, in their words")
     parts += _fitting(found.said, window * PERSON, kept)
-    parts.append("</conversation_summary>")
+    parts.append(_END)
     if in_turn:
         parts.append("You are in the middle of the work on the last of these. Go on from where the record ends.")
     return Compacted(
@@ -209,6 +212,11 @@ def composed(
         files=dict(files),
         replies=found.replies,
     )
+
+
+def readable(summary: str) -> str:
+    """What a composed message tells, without what it says to the model about itself. For people."""
+    return summary.partition(_EXPLAINED)[2].rpartition(_END)[0].strip()
 
 
 def _fitting(said: Sequence[str], room: float, kept: str) -> list[str]:

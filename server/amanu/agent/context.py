@@ -311,10 +311,13 @@ class Context:
             step.emit(ItemCompleted(item=done))
             return False
         conversation.compact(entry)
-        text = f"Compacted: {replaced} messages, the window from about {before:,} to {self.tokens:,} tokens."
+        text = f"Compacted: {before:,} → {self.tokens:,} tokens."
+        detail = compaction.readable(entry.text)
         if why:
-            text += f" No model could summarise them ({why}); the summary holds what the record says by itself."
-        done = notice.model_copy(update={"code": COMPACTED, "text": text, "detail": entry.text})
+            text += " No model could summarise them."
+            detail = f"No model could summarise this: {why}. It is what the record says by itself.\n\n{detail}"
+        level = "warning" if why else "info"
+        done = notice.model_copy(update={"code": COMPACTED, "level": level, "text": text, "detail": detail})
         step.emit(ItemCompleted(item=done), entry=entry)
         return True
 

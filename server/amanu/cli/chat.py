@@ -21,11 +21,12 @@ from amanu.cli.mentions import line_mentions
 from amanu.cli.paper import Paper, open_paper
 from amanu.cli.person import Interrupted, Terminal, Woken
 from amanu.cli.render import Renderer, money
-from amanu.cli.text import one_line, visible
+from amanu.cli.text import one_line, stripped, visible
+from amanu.cli.usage import fullness, show_context
 from amanu.cli.view import SessionView, attach, create, mint
 from amanu_protocol import requests as r
 from amanu_protocol.errors import AmanuError
-from amanu_protocol.items import Attachment, Mode
+from amanu_protocol.items import Attachment, Mode, Notice
 
 TWICE_SECONDS = 2.0
 """A second Ctrl-C within that time leaves."""
@@ -41,6 +42,8 @@ COMMANDS = {
     "/queue": "say something after the running turn (plain text goes into it)",
     "/unqueue": "take the queued prompts back",
     "/diff": "the proposals of this session",
+    "/context": "what fills the model's window",
+    "/notes": "what stands behind the notices: summaries, what was masked",
     "/sessions": "list the sessions of this folder, or change to one",
     "/new": "a new session",
     "/trust": "trust this folder, for this user",
@@ -112,7 +115,7 @@ async def _chat(wanted: Wanted, *, alone: bool) -> int:
                 lambda chat: Terminal(
                     history=home.state / "chat-history",
                     roots=wanted.roots,
-                    commands=list(COMMANDS),
+                    commands=chat.commands,
                     above=chat.above,
                     toolbar=chat.toolbar,
                 )
@@ -139,6 +142,8 @@ class Chat:
         self._client: Client | None = None
         self._interrupted_at = -TWICE_SECONDS
         self._leaving = False
+        self.commands = list(COMMANDS)
+        """Those of the daemon among them, as they were last seen."""
 
     async def run(self, terminal: Callable[["Chat"], Terminal]) -> int:
         """Until the person leaves. Returns the exit code; raises AmanuError when no session can be had."""
@@ -165,8 +170,8 @@ class Chat:
         state = self._view.state
         model_id = state.turn.model_id if state.turn is not None else state.model_id
         parts = [self._renderer.status(state) or "Enter sends · /help", state.mode, one_line(model_id, 40)]
-        if state.usage is not None and state.usage.context_window:
-            parts.append(f"context {state.usage.context_tokens * 100 // state.usage.context_window} %")
+        if state.usage is not None and fullness(state.usage):
+            parts.append(fullness(state.usage))
         if state.usage is not None and state.usage.cost_usd is not None:
             parts.append(money(state.usage.cost_usd))
         if state.queue:
@@ -202,7 +207,10 @@ class Chat:
     async def _act(self, text: str) -> None:
         if text.startswith("/"):
             await self._command(text)
-            return
+        else:
+            await self._say(text)
+
+    async def _say(self, text: str) -> None:
         turn = self._view.state.turn
         files = self._mentioned(text)
         if turn is None:
@@ -260,6 +268,10 @@ class Chat:
             case "/diff":
                 for proposal in self._view.state.proposals:
                     show_proposal(self._paper, proposal, self._view.state.roots)
+            case "/context":
+                show_context(self._view.state.usage, self._paper)
+            case "/notes":
+                self._show_notes()
             case "/sessions" if rest:
                 await self._enter(await attach(self._view.client, rest), detach=True)
             case "/sessions":
@@ -274,10 +286,31 @@ class Chat:
             case "/quit" | "/exit":
                 await self._leave()
             case "/help":
-                for name, what in COMMANDS.items():
+                for name, what in {**COMMANDS, **await self._daemons_commands()}.items():
                     self._paper.line(("bold", f"{name:10}"), ("", what))
+            case _ if word not in COMMANDS and word in await self._daemons_commands():
+                await self._say(text)
             case _:
                 self._paper.line(("red", f"{visible(word)} is not a command, or lacks something; /help lists them."))
+
+    async def _daemons_commands(self) -> dict[str, str]:
+        """Prompts that mean something of their own to the daemon; some are files, which come and go."""
+        params = r.CommandListParams(session_id=self._view.session_id)
+        answer = await self._view.client.request("amanu/command/list", params, r.CommandListResult)
+        found = {
+            f"/{each.name}": one_line(" · ".join(filter(None, [each.argument_hint, each.description])))
+            for each in answer.commands
+        }
+        self.commands[:] = [*COMMANDS, *(name for name in found if name not in COMMANDS)]
+        return found
+
+    def _show_notes(self) -> None:
+        notices = [item for item in self._view.state.items if isinstance(item, Notice) and item.detail]
+        for notice in notices:
+            self._paper.prose(("bold", stripped(notice.text)))
+            self._paper.markdown(stripped(notice.detail))
+        if not notices:
+            self._paper.line(("dim", "There are none."))
 
     async def _list_models(self) -> None:
         from amanu.cli.header import describe
@@ -323,12 +356,13 @@ class Chat:
         if detach and self._view.session_id != view.session_id:
             await self._put_away("amanu/session/detach")
         self._view = view
-        self._renderer = Renderer(self._paper)
+        self._renderer = Renderer(self._paper, more="/notes")
         self._decider = Decider(view, self._renderer, self._terminal)
         show_header(view.state, self._paper)
         self._paper.line(("dim", f"session {view.session_id} · /help"))
         if view.state.read_only:
             self._paper.line(("yellow", "Another daemon drives this session; here it can only be looked at."))
+        await self._daemons_commands()  # for completion
         self._renderer.show_items(view.state.items[-SHOWN_ITEMS:], view.state)
         view.listeners.append(self._renderer.show)
         view.replaced.append(self._renderer.resume)

@@ -11,6 +11,7 @@ from amanu.cli.blocks import Blocks
 from amanu.cli.diff import show_proposal
 from amanu.cli.paper import Paper, Span, Style
 from amanu.cli.text import Stripper, one_line, stripped
+from amanu.cli.usage import fullness
 from amanu_protocol.events import (
     EndReason,
     Event,
@@ -73,12 +74,13 @@ _ENDED: dict[EndReason, tuple[Style, str]] = {
 
 class Renderer:
     """Feed it every event after it was folded. `answers` False leaves answers out (someone else prints them);
-    `thoughts` False prints only their subjects."""
+    `thoughts` False prints only their subjects; `more` is how a person gets to what stands behind a notice."""
 
-    def __init__(self, paper: Paper, *, answers: bool = True, thoughts: bool = True) -> None:
+    def __init__(self, paper: Paper, *, answers: bool = True, thoughts: bool = True, more: str = "") -> None:
         self.paper = paper
         self._answers = answers
         self._thoughts = thoughts
+        self._more = more
         self._streams: dict[str, tuple[Blocks, Stripper, Style]] = {}
         self._received: dict[str, int] = {}
         """Characters of a stream that were fed to it."""
@@ -176,6 +178,9 @@ class Renderer:
         ]
         if running:
             return "▸ " + " · ".join(running)
+        last = state.items[-1] if state.items else None
+        if isinstance(last, Notice) and last.code == "compacting":
+            return "… making room"
         for item in reversed(_recent(state)):
             if isinstance(item, Thought) and item.item_id in self._streams:
                 return f"… {one_line(item.subject or _live_subject(item.text), 100)}"
@@ -251,11 +256,14 @@ class Renderer:
                     self.paper.line((style, f"  {mark} {one_line(entry.text)}"))
             case Notice():
                 style, mark = _LEVEL[item.level]
-                self.paper.prose((style, f"{mark} {stripped(item.text)}"))
+                more = f" ({self._more})" if item.detail and self._more else ""
+                self.paper.prose((style, f"{mark} {stripped(item.text)}"), ("dim", more))
             case Citations():
                 for number, source in enumerate(item.sources, 1):
-                    where = f" {one_line(source.url)}" if source.url else ""
-                    self.paper.line(("dim", f"  [{number}] {one_line(source.title)}{where}"))
+                    words = f"{one_line(source.title)} {one_line(source.url, 2000)}".strip()
+                    self.paper.line(("dim", f"  [{number}] {words}"))
+                    if source.quote:
+                        self.paper.line(("dim", f"      “{one_line(source.quote)}”"))
 
     def _complete_text(self, item: Thought | Answer) -> None:
         self._open(item, 0)
@@ -369,7 +377,7 @@ class Renderer:
 
 def usage_line(usage: Usage) -> str:
     """Tokens, money and how full the window is, of the session so far."""
-    return " · ".join(filter(None, [spent_line(usage), _fullness(usage)]))
+    return " · ".join(filter(None, [spent_line(usage), fullness(usage)]))
 
 
 def spent_line(usage: Spent | Usage) -> str:
@@ -389,11 +397,7 @@ def _whole(usage: Usage, turn: Spent | None) -> str:
         return usage_line(usage)
     more = usage.cost_usd is not None and turn.cost_usd is not None and usage.cost_usd > turn.cost_usd
     cost = f"session {money(usage.cost_usd)}" if more and usage.cost_usd is not None else ""
-    return " · ".join(filter(None, [cost, _fullness(usage)]))
-
-
-def _fullness(usage: Usage) -> str:
-    return f"context {usage.context_tokens * 100 // usage.context_window} %" if usage.context_window else ""
+    return " · ".join(filter(None, [cost, fullness(usage)]))
 
 
 def _told_by_notice(state: SessionState) -> bool:

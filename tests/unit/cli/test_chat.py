@@ -3,6 +3,7 @@
 import asyncio
 import io
 import json
+import os
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from amanu.cli.connect import connect
 from amanu.cli.paper import PlainPaper
 from amanu.cli.person import Terminal
 from amanu.cli.view import GUARD_SECONDS
+from amanu.home import find_home
 
 ENTER, CTRL_C, CTRL_D, ALT_ENTER = "\r", "\x03", "\x04", "\x1b\r"
 
@@ -192,6 +194,10 @@ async def test_a_half_typed_prompt_survives_a_question(desk: Desk, tmp_path: Pat
         ("/new", "session "),
         ("/cancel", "nothing runs"),
         ("/help", "/unqueue"),
+        ("/help", "Put a summary in the place of what is old"),
+        ("/context", "Nothing has been sent to a model yet."),
+        ("/notes", "There are none."),
+        ("/compact keep the names", "There is nothing to compact yet"),
         ("/trust", "trusted"),
         ("/nonsense", "/nonsense is not a command"),
     ],
@@ -200,6 +206,37 @@ async def test_commands(desk: Desk, tmp_path: Path, typed: str, shown: str) -> N
     await started(desk, tmp_path)
     desk.types(typed + ENTER)
     await desk.sees(shown)
+
+
+async def test_room_by_hand(desk: Desk, tmp_path: Path) -> None:
+    (desk.root / "notes.txt").write_text("".join(f"line {at} of the notes\n" for at in range(400)))
+    reads = [{"tool": "read_file", "arguments": {"path": "notes.txt", "start_line": at}} for at in range(1, 7)]
+    await started(desk, tmp_path, *({"text": "Reading.", "calls": [read]} for read in reads), {"text": "Read."})
+    assert "/compact" in desk.chat.commands  # for completion
+    desk.types("read the notes" + ENTER)
+    await desk.sees("Read.\n\n")
+    desk.types("/context" + ENTER)
+    await desk.sees("Tool output")
+    desk.types("/compact the colour is blue" + ENTER)
+    await desk.sees("› /compact the colour is blue")
+    await desk.sees("· Compacted: ")
+    await desk.sees("(/notes)")
+    desk.types("/notes" + ENTER)
+    await desk.sees("Compacted: ")
+    await desk.sees("## Goal")
+    await desk.sees("1. read the notes")
+    assert "context" in desk.chat.toolbar()
+
+
+async def test_a_command_of_ones_own_is_said(desk: Desk, tmp_path: Path) -> None:
+    folder = find_home(os.environ).config / "commands"
+    folder.mkdir(parents=True)
+    (folder / "tidy.md").write_text("Sweep $ARGUMENTS.")
+    await started(desk, tmp_path, {"expect": "Sweep the floor.", "text": "Swept."})
+    desk.types("/help" + ENTER)
+    await desk.sees("/tidy")
+    desk.types("/tidy the floor" + ENTER)
+    await desk.sees("Swept.")
 
 
 async def test_going_on_with_the_latest_session(desk: Desk, tmp_path: Path) -> None:

@@ -30,6 +30,8 @@ export type Action =
   | "new"
   | "sessions"
   | "stop"
+  | "context"
+  | "compact"
   | "diff"
   | "install"
   | "doctor"
@@ -47,6 +49,7 @@ export type ToView =
   | { type: "models"; models: ModelInfo[]; defaultModelId: string | null }
   | { type: "sessions"; sessions: SessionSummary[]; current: string }
   | { type: "showSessions" }
+  | { type: "showContext" }
   | { type: "files"; query: string; paths: string[] }
   | { type: "commands"; commands: Command[] }
   /** The file before the person, and whether it goes along with what they say. */

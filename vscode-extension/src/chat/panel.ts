@@ -19,6 +19,7 @@ const KEPT: ReadonlySet<ToView["type"]> = new Set([
   "attach",
   "attachPicture",
   "showSessions",
+  "showContext",
   "focus",
   "promptRefused",
 ]);
@@ -44,6 +45,8 @@ const COMMANDS: Record<Action, [command: string, ...rest: unknown[]]> = {
   new: ["amanu.new"],
   sessions: ["amanu.sessions"],
   stop: ["amanu.stop"],
+  context: ["amanu.context"],
+  compact: ["amanu.compact"],
   diff: ["amanu.openDiff"],
   install: ["amanu.install"],
   doctor: ["amanu.doctor"],

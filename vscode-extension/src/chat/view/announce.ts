@@ -13,6 +13,9 @@ export function announcement(event: Event): string {
         : `The turn ended: ${event.message || event.reason}`;
     case "retryChanged":
       return event.retry === null ? "" : `${event.retry.reason} It is tried again.`;
+    case "turnRouted":
+      return event.reason;
+    case "itemStarted":
     case "itemCompleted":
       return event.item.kind === "notice" ? event.item.text : "";
     default:

@@ -2,18 +2,18 @@ import type {
   Answer,
   Attachment,
   AttachmentInput,
-  Citations,
   ImageAttachment,
   Item,
-  Notice,
   Plan,
   Thought,
   UserMessage,
 } from "../../protocol";
+import { CitationsCard } from "./citations";
+import type { Desk } from "./desk";
 import { button, h, setText } from "./dom";
 import { Markdown } from "./markdown";
+import { NoticeCard } from "./notice";
 import { ToolCard } from "./tool";
-import type { Desk } from "./desk";
 
 /** One item, drawn. `update` touches only what differs. */
 export interface Card {
@@ -123,20 +123,6 @@ export function subject(text: string): string {
   return found?.[1]?.trim() ?? "";
 }
 
-/** What the answer before it rests on. Addresses are shown, not linked: a model wrote them. */
-class CitationsCard implements Card {
-  readonly element = h("ol", { class: "card citations", "aria-label": "Sources" });
-
-  update(item: Item): void {
-    const { sources } = item as Citations;
-    this.element.replaceChildren(
-      ...sources.map(({ title, url, quote }) =>
-        h("li", { title: quote }, title, ...(url ? [h("span", { class: "aside" }, ` ${url}`)] : [])),
-      ),
-    );
-  }
-}
-
 class PlanCard implements Card {
   readonly element = h("article", { class: "card plan", "aria-label": "Plan" });
 
@@ -156,25 +142,6 @@ class PlanCard implements Card {
           ),
         ),
       ),
-    );
-  }
-}
-
-class NoticeCard implements Card {
-  readonly element = h("article", { class: "card notice" });
-
-  constructor(private readonly desk: Desk) {}
-
-  update(item: Item): void {
-    const notice = item as Notice;
-    this.element.className = `card notice ${notice.level}`;
-    this.element.setAttribute("aria-label", notice.level === "info" ? "Notice" : notice.level);
-    const needsKey = notice.code === "authRequired" || notice.code === "authFailed";
-    this.element.replaceChildren(
-      h("span", {}, notice.text),
-      ...(needsKey
-        ? [button("Set API key…", () => this.desk.post({ type: "action", action: "setKey" }))]
-        : []),
     );
   }
 }

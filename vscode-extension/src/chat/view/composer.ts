@@ -11,6 +11,7 @@ const COMMANDS: [name: string, detail: string, action: Action][] = [
   ["new", "a new session", "new"],
   ["sessions", "search, open, rename, delete", "sessions"],
   ["stop", "stop the turn", "stop"],
+  ["context", "what fills the model's window", "context"],
   ["diff", "show what is proposed", "diff"],
   ["model", "choose a model", "selectModel"],
   ["mode", "plan, ask, accept edits, auto", "selectMode"],

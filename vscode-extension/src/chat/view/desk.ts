@@ -1,5 +1,5 @@
 import type { Folded } from "../../fold";
-import type { Approval, Proposal } from "../../protocol";
+import type { Approval, Notice, Proposal, SessionState } from "../../protocol";
 import type { ToHost } from "../messages";
 
 /** What a card may know and do: the session as it is, and a way to tell the extension. */
@@ -26,4 +26,15 @@ export function deciding(desk: Desk, proposal: Proposal): string | undefined {
 export function proposalOf(desk: Desk, proposalId: string | null): Proposal | undefined {
   if (proposalId === null) return undefined;
   return desk.session.state.proposals.find((each) => each.proposalId === proposalId);
+}
+
+/** The last thing said, when the daemon says it of the context. */
+export function lastNotice({ items }: SessionState): Notice | undefined {
+  const last = items.at(-1);
+  return last?.kind === "notice" ? last : undefined;
+}
+
+/** A summary is being made at this moment. */
+export function makingRoom(state: SessionState): boolean {
+  return state.turn !== null && lastNotice(state)?.code === "compacting";
 }

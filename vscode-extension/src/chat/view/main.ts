@@ -5,6 +5,7 @@ import { announcement } from "./announce";
 import { Composer, type Kept } from "./composer";
 import type { Desk } from "./desk";
 import { button, h, setText } from "./dom";
+import { Gauge } from "./gauge";
 import { List } from "./list";
 import { Pickers } from "./pickers";
 import { Sessions } from "./sessions";
@@ -27,6 +28,8 @@ export const ACTIONS: Record<Action, string> = {
   new: "New session",
   sessions: "Sessions",
   stop: "Stop",
+  context: "Context",
+  compact: "Compact",
   diff: "Show changes",
   install: "Install Amanu's daemon",
   doctor: "Doctor",
@@ -48,11 +51,13 @@ class View implements Desk {
     this,
     (itemId) => this.list.show(itemId),
     (prompt) => this.composer.giveBack(prompt),
+    (modelId) => this.pickers.name(modelId),
   );
   private readonly composer = new Composer(this, (kept) => this.keep(kept), [
     this.pickers.mode,
     this.pickers.model,
   ]);
+  private readonly gauge = new Gauge(this);
   private readonly sessions = new Sessions(this, () => this.composer.focus());
   private readonly title = h("h2", { class: "title" });
   private readonly hindrance = h("div", { class: "hindrance", role: "alert", hidden: true });
@@ -69,7 +74,7 @@ class View implements Desk {
 
   start(): void {
     document.body.append(
-      h("header", {}, this.title, this.pickers.usage),
+      h("header", {}, this.title, this.gauge.element),
       this.hindrance,
       this.list.element,
       h("div", { class: "over" }, this.list.newest),
@@ -122,6 +127,9 @@ class View implements Desk {
         break;
       case "showSessions":
         this.sessions.show();
+        break;
+      case "showContext":
+        this.gauge.show();
         break;
       case "files":
         this.composer.files(message.query, message.paths);
@@ -228,6 +236,7 @@ class View implements Desk {
     setText(this.title, title || (sessionId === "" ? "New session" : "Untitled"));
     this.begin.hidden = this.session.state.items.length > 0 || !this.hindrance.hidden;
     this.pickers.update();
+    this.gauge.update();
     this.composer.update();
     this.standing.update();
   }

@@ -15,6 +15,11 @@ markdown.renderer.rules.link_open = (tokens, at, options, _env, self) => {
 /** Characters of one block that are drawn as they are beyond that: a table of a megabyte must not stop the view. */
 const HUGE = 200_000;
 
+/** A link VS Code may be asked to open, which it does after a question of its own. */
+export function leadsToWeb(url: string): boolean {
+  return /^https?:\/\//i.test(url) && URL.canParse(url);
+}
+
 /**
  * Markdown that grows. Blocks that can no longer change are drawn once and left alone; only the last two are drawn again
  * (the last may yet join the one before it, as "2" becomes the item "2." of a list).

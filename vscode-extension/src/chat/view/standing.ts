@@ -1,5 +1,5 @@
-import type { QueuedPrompt, TurnEnded } from "../../protocol";
-import type { Desk } from "./desk";
+import type { QueuedPrompt, SessionState, TurnEnded } from "../../protocol";
+import { type Desk, makingRoom } from "./desk";
 import { button, h } from "./dom";
 
 const REASONS: Record<TurnEnded["reason"], string> = {
@@ -23,6 +23,7 @@ export class Standing {
     private readonly desk: Desk,
     private readonly goTo: (itemId: string) => void,
     private readonly giveBack: (prompt: QueuedPrompt) => void,
+    private readonly modelName: (modelId: string) => string,
   ) {}
 
   update(): void {
@@ -59,7 +60,8 @@ export class Standing {
           "div",
           { class: "line running" },
           h("span", { class: "dot" }),
-          `Working, step ${state.turn.steps + 1}`,
+          makingRoom(state) ? "Making room" : `Working, step ${state.turn.steps + 1}`,
+          this.routed(state),
         ),
       );
     else if (state.lastTurn !== null && state.lastTurn.reason !== "completed") {
@@ -98,6 +100,17 @@ export class Standing {
         h("div", { class: "line aside" }, "This folder is not trusted: its own settings are not read."),
       );
     this.element.replaceChildren(...lines);
+  }
+
+  /** The model that works, when it is not the session's, and why. */
+  private routed({ turn, modelId }: SessionState): HTMLElement | undefined {
+    if (turn === null || (turn.routed === null && turn.modelId === modelId)) return undefined;
+    const name = this.modelName(turn.modelId);
+    return h(
+      "span",
+      { class: "routed", title: turn.routed ?? turn.modelId },
+      turn.routed === null ? name : `${name}: ${turn.routed}`,
+    );
   }
 
   /** Back into the prompt box. */

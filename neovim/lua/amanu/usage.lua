@@ -1,0 +1,156 @@
+---What fills the model's window, and what the session has cost, in the words of the other clients
+---(`vscode-extension/src/words.ts`, `server/amanu/cli/context.py`).
+
+local session = require("amanu.session")
+local say = require("amanu.say")
+
+local M = {}
+
+local BAR = 40 -- characters
+
+---In the order they are sent; together they are the window.
+local PARTS = {
+  { "system", "System prompt", "█" },
+  { "tools", "Tools", "▓" },
+  { "memory", "Project memory", "▒" },
+  { "conversation", "Conversation", "█" },
+  { "toolOutput", "Tool output", "▓" },
+  { "free", "Free", "·" },
+  { "reserved", "Kept for the reply", "░" },
+}
+---Groups every colour scheme has, told apart by the characters of the bar as well.
+local GROUPS = {
+  system = "Statement",
+  tools = "Identifier",
+  memory = "String",
+  conversation = "Function",
+  toolOutput = "Constant",
+  free = "NonText",
+  reserved = "NonText",
+}
+
+---How full it is, and what that means.
+---@type table<string, { word: string, meaning: string }>
+M.TIERS = {
+  warn = { word = "filling up", meaning = "The model is told to finish and to note down what matters." },
+  mask = { word = "nearly full", meaning = "Old tool output makes room; the model can read it again." },
+  compact = { word = "full", meaning = "At the next step a summary takes the place of what is old." },
+}
+
+---@param context amanu.ContextUse
+---@return integer
+local function in_use(context)
+  return context.system + context.tools + context.memory + context.conversation + context.toolOutput
+end
+
+---What there is room for is the window without what is kept for the reply; this share of it is used.
+---@param usage amanu.Usage
+---@return integer? percent nil: the window is not known.
+function M.fullness(usage)
+  local used, room = usage.contextTokens, usage.contextWindow
+  if usage.context then
+    used = in_use(usage.context)
+    room = used + usage.context.free
+  end
+  return room > 0 and math.floor(100 * used / room + 0.5) or nil
+end
+
+---@param number integer
+---@return string
+function M.short(number)
+  if number >= 1e6 then
+    return ("%.2gM"):format(number / 1e6)
+  end
+  return number >= 1000 and ("%.0fk"):format(number / 1000) or tostring(number)
+end
+
+---@param number integer
+---@return string
+local function exactly(number)
+  local text = tostring(number):reverse():gsub("(%d%d%d)", "%1,"):reverse()
+  return (text:gsub("^,", ""))
+end
+
+---@param dollars? number
+---@return string
+function M.cost(dollars)
+  return dollars and ("$%.2f"):format(dollars) or "cost not known"
+end
+
+---@param spent amanu.Spent|amanu.Usage
+---@return string
+local function spending(spent)
+  local read = spent.inputTokens + spent.cacheReadTokens + spent.cacheWriteTokens
+  local cached = spent.cacheReadTokens > 0 and (" (%s from the cache)"):format(M.short(spent.cacheReadTokens)) or ""
+  local written = M.short(spent.outputTokens + spent.thoughtTokens)
+  return ("%s · %s in%s · %s out"):format(M.cost(spent.costUsd), M.short(read), cached, written)
+end
+
+---Each part at least a character wide, so that none is lost.
+---@param context amanu.ContextUse
+---@return [string, string][] chunks
+local function bar(context)
+  local window = in_use(context) + context.free + context.reserved
+  local chunks = {}
+  for _, part in ipairs(PARTS) do
+    local count = context[part[1]]
+    if count > 0 then
+      local width = math.max(1, math.floor(BAR * count / window + 0.5))
+      table.insert(chunks, { part[3]:rep(width), GROUPS[part[1]] })
+    end
+  end
+  return chunks
+end
+
+---Lines of chunks, as `nvim_echo` takes them.
+---@param state amanu.SessionState
+---@return [string, string?][][]
+function M.lines(state)
+  local usage = state.usage
+  if not usage then
+    return { { { "Nothing has been sent to a model yet." } } }
+  end
+  local context = usage.context
+  local tier = context and M.TIERS[context.tier]
+  local share = M.fullness(usage)
+  local head = { { ("Context %s full"):format(share and share .. "%" or "not known how") } }
+  if tier then
+    table.insert(head, { ", " .. tier.word, "WarningMsg" })
+  end
+  local lines = { head }
+  if context then
+    table.insert(lines, bar(context))
+    for _, part in ipairs(PARTS) do
+      local count = context[part[1]]
+      if count > 0 or part[1] == "free" then
+        table.insert(lines, { { part[3] .. " ", GROUPS[part[1]] }, { ("%-20s %10s"):format(part[2], exactly(count)) } })
+      end
+    end
+    table.insert(lines, { { ("  %-20s %10s"):format("Window", exactly(usage.contextWindow)) } })
+  end
+  if tier then
+    table.insert(lines, { { tier.meaning, "WarningMsg" } })
+  end
+  table.insert(lines, { { "Session    " .. spending(usage) } })
+  if state.lastTurn and state.lastTurn.usage then
+    table.insert(lines, { { "Last turn  " .. spending(state.lastTurn.usage) } })
+  end
+  if context then
+    table.insert(lines, { { "/compact [what must not be lost] makes room", "Comment" } })
+  end
+  return lines
+end
+
+function M.show()
+  if not session.state then
+    return say.now("there is no session yet; say something first")
+  end
+  local chunks = {}
+  for at, line in ipairs(M.lines(session.state)) do
+    vim.list_extend(chunks, at > 1 and { { "\n" } } or {})
+    vim.list_extend(chunks, line)
+  end
+  vim.api.nvim_echo(chunks, false, {})
+end
+
+return M

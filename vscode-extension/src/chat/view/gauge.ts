@@ -1,0 +1,196 @@
+import type { ContextUse, SessionState, Usage } from "../../protocol";
+import { PARTS, TIERS, cost, fullness, inUse, spent, tokens } from "../../words";
+import { type Desk, lastNotice, makingRoom } from "./desk";
+import { button, h, setText } from "./dom";
+
+/** After these there is nothing new to summarise. */
+const DONE: ReadonlySet<string> = new Set(["compacted", "nothingToCompact"]);
+
+/** How full the model's window is, what fills it, and what the session has cost: a bar, and behind it the numbers. */
+export class Gauge {
+  private readonly bar = new Bar();
+  private readonly share = h("span", { class: "share" });
+  private readonly word = h("span", { class: "word" });
+  private readonly open = h(
+    "button",
+    {
+      type: "button",
+      class: "gauge",
+      "aria-expanded": "false",
+      "aria-controls": "context",
+      onclick: () => (this.card.element.hidden ? this.show() : this.hide()),
+    },
+    this.bar.element,
+    this.share,
+    this.word,
+  );
+  private readonly cost = h("span", { class: "cost" });
+  private readonly card: Card;
+  readonly element: HTMLElement;
+
+  constructor(private readonly desk: Desk) {
+    this.card = new Card(() => {
+      this.hide();
+      this.desk.post({ type: "action", action: "compact" });
+    });
+    this.element = h("div", { class: "usage" }, this.open, this.cost, this.card.element);
+    // on the document: a press beside the card closes it, wherever the focus is
+    document.addEventListener("pointerdown", ({ target }) => {
+      if (!this.element.contains(target as Node)) this.hide(false);
+    });
+    this.element.addEventListener("keydown", (event) => {
+      if (event.key !== "Escape" || this.card.element.hidden) return;
+      event.stopPropagation();
+      this.hide();
+    });
+    this.element.addEventListener("focusout", ({ relatedTarget }) => {
+      if (relatedTarget !== null && !this.element.contains(relatedTarget as Node)) this.hide(false);
+    });
+    this.update();
+  }
+
+  /** At the person's wish. */
+  show(): void {
+    if (this.open.hidden) return;
+    this.card.element.hidden = false;
+    this.open.setAttribute("aria-expanded", "true");
+    this.update();
+    this.card.element.focus();
+  }
+
+  update(): void {
+    const state = this.desk.session.state;
+    const { usage } = state;
+    const context = usage?.context ?? null;
+    this.open.hidden = context === null;
+    if (context === null) this.hide(false);
+    setText(this.cost, usage === null ? "" : context === null ? usageText(usage) : cost(usage.costUsd));
+    this.cost.title = usage === null ? "" : costDetail(state, usage);
+    if (usage === null || context === null) return;
+    const [word] = TIERS[context.tier] ?? TIERS.roomy;
+    this.open.dataset.tier = context.tier;
+    this.bar.update(context);
+    setText(this.share, `${fullness(usage)} %`);
+    setText(this.word, word);
+    this.open.setAttribute("aria-label", `Context ${fullness(usage)} % full${word && `, ${word}`}`);
+    const parts = PARTS.map(([part, name]) => `${name} ${tokens(context[part])}`);
+    this.open.title = [`Context ${word || "has room"}`, ...parts].join("\n");
+    if (!this.card.element.hidden) this.card.update(state, usage, context);
+  }
+
+  private hide(back = true): void {
+    if (this.card.element.hidden) return;
+    this.card.element.hidden = true;
+    this.open.setAttribute("aria-expanded", "false");
+    if (back) this.open.focus();
+  }
+}
+
+/** What lies behind the bar. */
+class Card {
+  private readonly full = h("strong", {});
+  private readonly room = h("span", { class: "aside" });
+  private readonly bar = new Bar();
+  private readonly rows: [part: (typeof PARTS)[number][0], row: HTMLElement, count: HTMLElement][];
+  private readonly meaning = h("p", { class: "meaning" });
+  private readonly compact: HTMLButtonElement;
+  private readonly why = h("span", { class: "aside" });
+  private readonly session = h("dd", {});
+  private readonly turn = h("dd", {});
+  private readonly turnName = h("dt", {}, "Last turn");
+  readonly element: HTMLElement;
+
+  constructor(compact: () => void) {
+    this.compact = button("Compact", compact, {
+      title: "Put a summary in the place of what is old. What you see stays.",
+    });
+    this.rows = PARTS.map(([part, name]) => {
+      const count = h("td", {});
+      const swatch = h("span", { class: `part ${part}`, "aria-hidden": "true" });
+      return [part, h("tr", {}, h("th", { scope: "row" }, swatch, name), count), count];
+    });
+    this.element = h(
+      "section",
+      {
+        class: "context",
+        id: "context",
+        role: "dialog",
+        "aria-label": "Context",
+        tabindex: "-1",
+        hidden: true,
+      },
+      h("p", { class: "row" }, this.full, this.room),
+      this.bar.element,
+      h("table", {}, h("tbody", {}, ...this.rows.map(([, row]) => row))),
+      this.meaning,
+      h("p", { class: "row" }, this.compact, this.why),
+      h("dl", {}, h("dt", {}, "Session"), this.session, this.turnName, this.turn),
+    );
+  }
+
+  update(state: SessionState, usage: Usage, context: ContextUse): void {
+    const [, meaning] = TIERS[context.tier] ?? TIERS.roomy;
+    const used = inUse(context);
+    this.element.dataset.tier = context.tier;
+    setText(this.full, `${fullness(usage)} % full`);
+    setText(this.room, `about ${exactly(used)} of ${exactly(used + context.free)} tokens`);
+    this.bar.update(context);
+    for (const [part, row, count] of this.rows) {
+      row.hidden = context[part] === 0 && part !== "free";
+      setText(count, exactly(context[part]));
+    }
+    setText(this.meaning, meaning);
+    this.meaning.hidden = meaning === "";
+    const why = uncompactable(state, context);
+    this.compact.disabled = why !== "";
+    setText(this.why, why);
+    setText(this.session, spent(usage));
+    const last = state.lastTurn?.usage ?? null;
+    this.turn.hidden = this.turnName.hidden = last === null;
+    setText(this.turn, last === null ? "" : spent(last));
+  }
+}
+
+/** The window as a line: each part as wide as it is big. Numbers stand beside it, so a screen reader passes it by. */
+class Bar {
+  private readonly parts = PARTS.map(([part]) => ({ part, element: h("span", { class: `part ${part}` }) }));
+  readonly element = h(
+    "span",
+    { class: "bar", "aria-hidden": "true" },
+    ...this.parts.map(({ element }) => element),
+  );
+
+  update(context: ContextUse): void {
+    for (const { part, element } of this.parts) {
+      element.style.flexGrow = String(context[part]);
+      element.hidden = context[part] === 0;
+    }
+  }
+}
+
+/** Why the conversation cannot be compacted now; "" when it can. */
+export function uncompactable(state: SessionState, context: ContextUse): string {
+  if (state.readOnly) return "This session can be looked at only.";
+  if (makingRoom(state)) return "A summary is being made.";
+  if (DONE.has(lastNotice(state)?.code ?? "")) return "There is nothing new to compact.";
+  if (context.conversation + context.toolOutput === 0) return "There is nothing to compact yet.";
+  return "";
+}
+
+/** In short, where the parts are not known: how full the context is, and the cost. */
+export function usageText(usage: Usage): string {
+  return `${fullness(usage)} % · ${cost(usage.costUsd)}`;
+}
+
+function costDetail(state: SessionState, usage: Usage): string {
+  const last = state.lastTurn?.usage ?? null;
+  const lines = [`Session: ${spent(usage)}`];
+  if (last !== null) lines.push(`Last turn: ${spent(last)}`);
+  if (usage.context === null)
+    lines.push(`Context: ${tokens(usage.contextTokens)} of ${tokens(usage.contextWindow)}`);
+  return lines.join("\n");
+}
+
+function exactly(count: number): string {
+  return count.toLocaleString("en-US");
+}

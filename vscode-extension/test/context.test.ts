@@ -1,0 +1,231 @@
+// @vitest-environment happy-dom
+import { beforeEach, expect, test } from "vitest";
+import type { ToHost } from "../src/chat/messages";
+import { announcement } from "../src/chat/view/announce";
+import { makeCard } from "../src/chat/view/cards";
+import { Gauge, uncompactable, usageText } from "../src/chat/view/gauge";
+import { Standing } from "../src/chat/view/standing";
+import { Folded } from "../src/fold";
+import type { ContextUse, Item, Notice, SessionState, Source, Spent, Usage } from "../src/protocol";
+import { fullness, tokens } from "../src/words";
+import { state } from "./states";
+
+const SPENT: Spent = {
+  inputTokens: 1_000,
+  cacheReadTokens: 3_000,
+  cacheWriteTokens: 0,
+  outputTokens: 400,
+  thoughtTokens: 100,
+  toolTokens: 0,
+  costUsd: 0.1234,
+};
+const CONTEXT: ContextUse = {
+  system: 900,
+  tools: 2_100,
+  memory: 0,
+  conversation: 1_200,
+  toolOutput: 4_800,
+  reserved: 4_000,
+  free: 3_000,
+  tier: "warn",
+};
+const USAGE: Usage = { ...SPENT, contextTokens: 9_000, contextWindow: 16_000, context: CONTEXT };
+
+function notice(code: string, detail = "", level: Notice["level"] = "info"): Notice {
+  return { kind: "notice", itemId: "n", turnId: "t", level, code, text: `It is ${code}.`, detail };
+}
+
+function desk(given: Partial<SessionState>) {
+  const posted: ToHost[] = [];
+  const made = {
+    session: new Folded(state(given)),
+    client: "Visual Studio Code",
+    post: (message: ToHost) => posted.push(message),
+  };
+  return { desk: made, posted };
+}
+
+function gauge(given: Partial<SessionState>) {
+  const made = desk(given);
+  const shown = new Gauge(made.desk);
+  document.body.replaceChildren(shown.element);
+  const find = <E extends HTMLElement>(selector: string) => shown.element.querySelector(selector) as E;
+  return { ...made, shown, find };
+}
+
+beforeEach(() => document.body.replaceChildren());
+
+test.each<[string, Partial<Usage>, number, string]>([
+  ["of the room, where the parts are known", {}, 75, "75 % · $0.123"],
+  ["of the window, where they are not", { context: null }, 56, "56 % · $0.123"],
+  ["no price", { costUsd: null, context: null }, 56, "56 % · cost not known"],
+  ["no window", { context: null, contextWindow: 0 }, 0, "0 % · $0.123"],
+])("how full it is: %s", (_, given, share, text) => {
+  expect(fullness({ ...USAGE, ...given })).toBe(share);
+  expect(usageText({ ...USAGE, ...given })).toBe(text);
+});
+
+test.each([
+  [999, "999"],
+  [1_234, "1.2 k"],
+  [16_000, "16 k"],
+  [1_048_576, "1.0 M"],
+])("%i in short", (count, text) => expect(tokens(count)).toBe(text));
+
+test("the bar says in words what it shows, and its parts are as wide as they are big", () => {
+  const { find } = gauge({ usage: USAGE });
+  expect(find(".gauge").getAttribute("aria-label")).toBe("Context 75 % full, filling up");
+  expect(find(".gauge").textContent).toBe("75 %filling up");
+  const parts = [...find(".gauge .bar").children] as HTMLElement[];
+  expect(parts.filter((each) => !each.hidden).map((each) => Number(each.style.flexGrow))).toEqual([
+    900, 2_100, 1_200, 4_800, 3_000, 4_000,
+  ]);
+  expect(find(".cost").textContent).toBe("$0.123");
+});
+
+test("without the parts it is as it was: a share and the cost", () => {
+  const { find } = gauge({ usage: { ...USAGE, context: null } });
+  expect(find(".gauge").hidden).toBe(true);
+  expect(find(".cost").textContent).toBe("56 % · $0.123");
+});
+
+test("the numbers stand behind the bar, and Escape leads back to it", () => {
+  const ended = {
+    kind: "turnEnded",
+    turnId: "t",
+    reason: "completed",
+    message: "",
+    canContinue: false,
+  } as const;
+  const { find } = gauge({ usage: USAGE, lastTurn: { ...ended, usage: { ...SPENT, costUsd: 0.02 } } });
+  expect(find(".context").hidden).toBe(true);
+  find(".gauge").click();
+  expect(find(".gauge").getAttribute("aria-expanded")).toBe("true");
+  expect(document.activeElement).toBe(find(".context"));
+  const rows = [...find("table").querySelectorAll<HTMLElement>("tr")].filter((each) => !each.hidden);
+  expect(rows.map((each) => [...each.children].map((cell) => cell.textContent))).toEqual([
+    ["System prompt", "900"],
+    ["Tools", "2,100"],
+    ["Conversation", "1,200"],
+    ["Tool output", "4,800"],
+    ["Free", "3,000"],
+    ["Kept for the reply", "4,000"],
+  ]);
+  expect(find(".context").textContent).toContain("9,000 of 12,000 tokens");
+  expect([...find("dl").querySelectorAll("dd")].map((each) => each.textContent)).toEqual([
+    "$0.123 · 4.0 k in (3.0 k from the cache) · 500 out (100 thoughts)",
+    "$0.020 · 4.0 k in (3.0 k from the cache) · 500 out (100 thoughts)",
+  ]);
+  find(".context").dispatchEvent(new KeyboardEvent("keydown", { key: "Escape", bubbles: true }));
+  expect(find(".context").hidden).toBe(true);
+  expect(document.activeElement).toBe(find(".gauge"));
+});
+
+test("compacting is asked for, and a press beside the card closes it", () => {
+  const { find, posted, shown } = gauge({ usage: USAGE });
+  shown.show();
+  document.body.dispatchEvent(new Event("pointerdown", { bubbles: true }));
+  expect(find(".context").hidden).toBe(true);
+  shown.show();
+  [...find(".context").querySelectorAll("button")].find((each) => each.textContent === "Compact")?.click();
+  expect(posted).toEqual([{ type: "action", action: "compact" }]);
+  expect(find(".context").hidden).toBe(true);
+});
+
+const TURN = { turnId: "t", modelId: "scripted:demo", steps: 2, routed: null };
+
+test.each<[Partial<SessionState>, Partial<ContextUse>, RegExp]>([
+  [{}, {}, /^$/],
+  [{ turn: TURN }, {}, /^$/],
+  [{ readOnly: true }, {}, /looked at only/],
+  [{ items: [notice("compacting")], turn: TURN }, {}, /being made/],
+  [{ items: [notice("compacted")] }, {}, /nothing new to compact/],
+  [{ items: [notice("nothingToCompact")] }, {}, /nothing new to compact/],
+  [{ items: [notice("modelTold")] }, {}, /^$/],
+  [{}, { conversation: 0, toolOutput: 0 }, /nothing to compact/],
+])("why it cannot be compacted now: %o", (given, context, why) =>
+  expect(uncompactable(state(given), { ...CONTEXT, ...context })).toMatch(why),
+);
+
+function card(item: Item) {
+  const made = makeCard(item, desk({}).desk);
+  made.update(item);
+  return made;
+}
+
+test("a summary in the making becomes a line with the summary folded behind it", () => {
+  const made = card(notice("compacting"));
+  expect(made.element.querySelector(".spinner")).not.toBeNull();
+  made.update(notice("compacted", "## Goal\n\nA <script>x</script> *shop*."));
+  expect(made.element.querySelector(".spinner")).toBeNull();
+  expect(made.element.querySelector("summary")?.textContent).toBe("It is compacted.");
+  expect(made.element.querySelector("h2")).toBeNull(); // folded away
+  const details = made.element.querySelector("details") as HTMLDetailsElement;
+  details.open = true;
+  details.dispatchEvent(new Event("toggle"));
+  expect(made.element.querySelector("h2")?.textContent).toBe("Goal");
+  expect(made.element.querySelector("script")).toBeNull();
+  made.update(notice("compacted", "## Goal\n\nA *house*."));
+  expect(details.open).toBe(true);
+  expect(made.element.querySelector("em")?.textContent).toBe("house");
+});
+
+test("a notice with nothing behind it is a sentence", () => {
+  const made = card(notice("nothingToCompact"));
+  expect(made.element.querySelector("details")).toBeNull();
+  expect(made.element.textContent).toBe("It is nothingToCompact.");
+});
+
+test.each<[Partial<Source>, string[], string | null]>([
+  [{ title: "A page" }, ["A page"], null],
+  [
+    { title: "A page", url: "https://example.org/a" },
+    ["A page", "https://example.org/a"],
+    "https://example.org/a",
+  ],
+  [
+    { title: "https://example.org", url: "https://example.org" },
+    ["https://example.org/"],
+    "https://example.org/",
+  ],
+  [
+    { title: "Х", url: "https://аррӏе.com/" },
+    ["Х", "https://xn--80ak6aa92e.com/"],
+    "https://xn--80ak6aa92e.com/",
+  ],
+  [{ title: "Bad", url: "javascript:alert(1)" }, ["Bad", "javascript:alert(1)"], null],
+  [{ title: "Bad", url: "command:workbench.action.quit" }, ["Bad", "command:workbench.action.quit"], null],
+  [{ quote: "<b>said</b>" }, ["<b>said</b>"], null],
+])("a source: %o", (given, texts, href) => {
+  const source = { title: "", url: "", quote: "", ...given };
+  const { element } = card({ kind: "citations", itemId: "c", turnId: "t", sources: [source] });
+  const found = [...element.querySelectorAll("li > .title, li > .where, li blockquote")];
+  expect(found.map((each) => each.textContent)).toEqual(texts);
+  expect(element.querySelector("a")?.getAttribute("href") ?? null).toBe(href);
+});
+
+test.each<[Partial<SessionState>, string]>([
+  [{ turn: TURN }, "Working, step 3"],
+  [{ turn: TURN, items: [notice("compacting")] }, "Making room"],
+  [
+    { turn: { ...TURN, modelId: "x:small", routed: "The other one is overloaded." } },
+    "Working, step 3Small: The other one is overloaded.",
+  ],
+])("what runs: %o", (given, text) => {
+  const standing = new Standing(
+    desk(given).desk,
+    () => undefined,
+    () => undefined,
+    () => "Small",
+  );
+  standing.update();
+  expect(standing.element.querySelector(".running")?.textContent).toBe(text);
+});
+
+test("what a screen reader hears of it", () => {
+  const item = notice("compacting");
+  expect(announcement({ kind: "itemStarted", item })).toBe("It is compacting.");
+  expect(announcement({ kind: "turnRouted", turnId: "t", modelId: "m", reason: "Overloaded." })).toBe(
+    "Overloaded.",
+  );
+});
