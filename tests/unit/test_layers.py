@@ -35,15 +35,16 @@ MAY_IMPORT: dict[str, str] = {
     # sessions
     "amanu.sessions": "session commands inbox stream restore journal index home config auth consent agent "
     "models.registry workspace",
-    "amanu.session": "commands running inbox stream restore journal config consent mentions pictures editor_context "
+    "amanu.session": "commands running inbox stream restore earlier journal config consent mentions pictures editor_context "
     "conversation agent tools workspace models.registry models.families models.pictures",
     "amanu.running": "agent",
     "amanu.inbox": "restore unheard pictures editor_context conversation agent.emit",
     "amanu.pictures": "journal conversation imagefile",
     "amanu.imagefile": "",
     "amanu.stream": "journal conversation editor_context",
-    "amanu.restore": "journal conversation unheard",
+    "amanu.restore": "journal conversation unheard earlier",
     "amanu.unheard": "",
+    "amanu.earlier": "journal",
     "amanu.mentions": "commands pictures imagefile conversation workspace tools.base",
     "amanu.editor_context": "workspace tools.base",
     "amanu.commands": "workspace tools.base",
