@@ -5,16 +5,17 @@ import statistics
 import time
 import uuid
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
 from bench import past
-from bench.plan import Plan
+from bench.plan import Plan, prompt
 from bench.run import Failed, Run, Session
 from bench.subject import Subject
 from bench.subjects.amanu import MODELS, AmanuAgent
 
-BREATH = 0.02
+BREATH = 0.05
 """Seconds after a turn or an opening before the next thing: what is still done for one is not the other's."""
 
 
@@ -34,21 +35,21 @@ async def _long(run: Run, subject: Subject) -> None:
     async def opened(agent: AmanuAgent) -> None:
         run.results.add("long.cold", subject.name, await _milliseconds(agent.attach(long)))
         await agent.close(long)
+        of_short, of_long = Session(subject, agent, short, run.workspace), Session(subject, agent, long, run.workspace)
         await agent.attach(short)
-        await agent.close(short)
-        run.results.add("long.short", subject.name, await _milliseconds(agent.attach(short)))
+        await of_short.say(Plan())  # the vendor's SDK is there, the connection open
         run.results.add("long.open", subject.name, await _milliseconds(agent.attach(long)))
         run.results.add("long.again", subject.name, await _milliseconds(agent.attach(long)))
-        of_short, of_long = Session(subject, agent, short, run.workspace), Session(subject, agent, long, run.workspace)
-        await _request(run, of_short)  # the vendor's SDK is there, the connection open
+        await asyncio.sleep(BREATH)
         first = await _request(run, of_long)
-        pairs = [(await _request(run, of_short), await _request(run, of_long)) for _ in range(5)]
-        usual = statistics.median(ours for ours, _ in pairs)
-        run.results.add("long.first", subject.name, first)
-        run.results.add("long.first.growth", subject.name, first / usual)
-        run.results.add("long.next.short", subject.name, usual)
-        run.results.add("long.next", subject.name, statistics.median(theirs for _, theirs in pairs))
-        run.results.add("long.next.growth", subject.name, statistics.median(theirs / ours for ours, theirs in pairs))
+        pairs = [(await _request(run, of_short), await _request(run, of_long)) for _ in range(7)]
+        usual = statistics.median(brief.added for brief, _ in pairs)
+        run.results.add("long.first", subject.name, first.spent)
+        run.results.add("long.next", subject.name, statistics.median(ours.spent for _, ours in pairs))
+        run.results.add("long.next.bare", subject.name, statistics.median(ours.bare for _, ours in pairs))
+        run.results.add("long.next.short", subject.name, statistics.median(brief.spent for brief, _ in pairs))
+        run.results.add("long.next.growth", subject.name, statistics.median(ours.added for _, ours in pairs) / usual)
+        run.results.add("long.first.growth", subject.name, first.added / usual)
 
     await _with_daemon(run, subject, opened)
 
@@ -95,15 +96,37 @@ async def _write(run: Run, subject: Subject, size: past.Size) -> str:
     return session
 
 
-async def _request(run: Run, session: Session) -> float:
+@dataclass(frozen=True)
+class _Request:
+    spent: float
     """Milliseconds from a prompt to the moment the request is at the service, whole."""
+    bare: float
+    """What a bare socket takes for as many bytes."""
+
+    @property
+    def added(self) -> float:
+        return self.spent - self.bare
+
+
+async def _request(run: Run, session: Session) -> _Request:
     await run.seen()
     turn = await session.say(Plan())
     requests = await run.seen()
     if len(requests) != 1:
         raise Failed(f"{len(requests)} requests for a prompt that needs one")
     await asyncio.sleep(BREATH)
-    return (requests[0].arrived - turn.sent) * 1000
+    return _Request((requests[0].arrived - turn.sent) * 1000, await _bare(run, requests[0].size))
+
+
+async def _bare(run: Run, size: int) -> float:
+    tail = b'"tools":[],"messages":"%b"}' % prompt(Plan()).encode()
+    body = b"{" + b" " * (size - len(tail) - 1) + tail
+    reader, writer = await asyncio.open_connection("127.0.0.1", run.stage.port)
+    sent = time.monotonic()
+    writer.write(b"POST /v1/messages HTTP/1.1\r\nContent-Length: %d\r\n\r\n" % len(body) + body)
+    await reader.read(1)
+    writer.close()
+    return ((await run.seen())[-1].arrived - sent) * 1000
 
 
 async def _keep_asking(agent: AmanuAgent, waits: list[float]) -> None:

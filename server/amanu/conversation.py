@@ -145,7 +145,10 @@ class Conversation:
     """Messages, append-only within a turn. A translator may keep the wire form of each message by its index."""
 
     def __init__(self, messages: Iterable[Message] = ()) -> None:
-        self._messages: list[Message] = list(messages)
+        self._messages: list[Message] = []
+        self._has_pictures = False
+        for message in messages:
+            self.append(message)
         self.generation = 0
         """Grows when earlier messages were rewritten: whatever was cached of them is void."""
         self.pictures: dict[str, str] = {}
@@ -166,6 +169,7 @@ class Conversation:
 
     def append(self, message: Message) -> None:
         self._messages.append(message)
+        self._has_pictures |= bool(_pictures(message))
 
     def note(self, *said: str | Picture) -> None:
         """Add what the model must hear, a text and the pictures before it: after the last results, else as a message
@@ -173,22 +177,18 @@ class Conversation:
         last = self.last
         if isinstance(last, Results):
             self._messages[-1] = last.model_copy(update={"notes": (*last.notes, *said)})
+            self._has_pictures |= bool(_pictures(self._messages[-1]))
         elif self.open_calls():
-            self._messages.append(Results(results=(), notes=said))
+            self.append(Results(results=(), notes=said))
         else:
             text = "\n\n".join(part for part in said if isinstance(part, str))
-            self._messages.append(User(text=text, pictures=tuple(part for part in said if isinstance(part, Picture))))
+            self.append(User(text=text, pictures=tuple(part for part in said if isinstance(part, Picture))))
 
     def shown(self) -> Iterator[Picture]:
-        """The pictures in it, in order; one that was shown twice comes twice."""
-        for message in self._messages:
-            match message:
-                case User(pictures=pictures):
-                    yield from pictures
-                case Results(notes=notes):
-                    yield from (part for part in notes if isinstance(part, Picture))
-                case _:
-                    pass
+        """The pictures in it, in order; one that was shown twice comes twice. Costs nothing where there never was
+        one."""
+        for message in self._messages if self._has_pictures else ():
+            yield from _pictures(message)
 
     def check(self) -> None:
         """Raise `BrokenConversation` unless the last messages may be sent. Looks only at the end: everything
@@ -260,6 +260,16 @@ class Conversation:
         order = {call.call_id: at for at, call in enumerate(reply.calls)}
         results = sorted((*last.results, result), key=lambda each: order[each.call_id])
         self._messages[-1] = Results(results=tuple(results), notes=last.notes)
+
+
+def _pictures(message: Message) -> tuple[Picture, ...]:
+    match message:
+        case User(pictures=pictures):
+            return pictures
+        case Results(notes=notes):
+            return tuple(part for part in notes if isinstance(part, Picture))
+        case _:
+            return ()
 
 
 ENTRY: TypeAdapter[AnyEntry] = TypeAdapter(Entry)

@@ -1,5 +1,7 @@
 """The earlier items of a session: held by its journal alone, and fetched when somebody looks that far back."""
 
+from itertools import islice
+
 from pydantic import TypeAdapter, ValidationError
 
 from amanu.journal import Journal, Record
@@ -65,7 +67,7 @@ class Earlier:
 
     def _shorten(self, state: SessionState) -> None:
         leaving: dict[str, int] = {}
-        for item in state.items[:-HELD_ITEMS]:
+        for item in islice(state.items, len(state.items) - HELD_ITEMS):
             position = self._at.get(item.item_id)
             if position is None or item.item_id in self._open:
                 break  # what follows it stays too: clients page from the first item they have

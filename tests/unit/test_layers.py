@@ -25,11 +25,11 @@ MAY_IMPORT: dict[str, str] = {
     "amanu.cli": "sessions session home config auth logs sockets relay daemon tools workspace lsp.server storage "
     "agent.policy models.registry models.families",
     "amanu.cli.tool": "cli agent consent conversation journal tools workspace home config logs",  # one call, no session
-    "amanu.lsp": "sessions session editor_context workspace.overlay relay imports",
+    "amanu.lsp": "sessions session editor_context workspace.overlay relay imports memory",
     "amanu.lsp.early": "lsp.frames",
     "amanu.lsp.frames": "",
     "amanu.relay": "home sockets lsp.early lsp.frames",
-    "amanu.daemon": "home sockets config logs lsp sessions relay imports",
+    "amanu.daemon": "home sockets config logs lsp sessions relay imports memory",
     "amanu.sockets": "home",
     "amanu.logs": "home",
     # sessions
@@ -67,6 +67,7 @@ MAY_IMPORT: dict[str, str] = {
     "amanu.auth": "home config storage.files",
     "amanu.home": "",
     "amanu.imports": "",
+    "amanu.memory": "",
     "amanu_protocol": "",
 }
 

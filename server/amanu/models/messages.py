@@ -36,11 +36,13 @@ class WireMessages(Generic[W]):
         kept_for, kept = self._kept.get(conversation, (made_for, []))
         if kept_for != made_for:
             kept = []
-        for at, (message, _) in enumerate(kept):
+        same = 0
+        for message, (known, _) in zip(conversation, kept, strict=False):
             # By identity: `Results` grow by replacement, rewriting (masking, compaction) replaces too.
-            if at >= len(conversation) or conversation[at] is not message:
-                del kept[at:]
+            if message is not known:
                 break
+            same += 1
+        del kept[same:]
         for at in range(len(kept), len(conversation)):
             kept.append((conversation[at], self._convert(conversation, at, model)))
         self._kept[conversation] = (made_for, kept)
