@@ -35,8 +35,8 @@ MAY_IMPORT: dict[str, str] = {
     # sessions
     "amanu.sessions": "session commands inbox stream restore journal index home config auth consent agent "
     "models.registry workspace",
-    "amanu.session": "commands running inbox stream restore earlier journal config consent mentions pictures editor_context "
-    "conversation agent tools workspace models.registry models.families models.pictures",
+    "amanu.session": "commands running inbox stream restore earlier journal config consent mentions pictures "
+    "editor_context conversation agent tools workspace models.registry models.families models.pictures",
     "amanu.running": "agent",
     "amanu.inbox": "restore unheard pictures editor_context conversation agent.emit",
     "amanu.pictures": "journal conversation imagefile",

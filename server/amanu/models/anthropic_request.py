@@ -19,6 +19,7 @@ import orjson
 from amanu.conversation import Assistant, Call, Conversation, Message, Native, Picture, Results, Text, User
 from amanu.models.base import Request
 from amanu.models.families import Family, family
+from amanu.models.messages import tight
 from amanu.models.pictures import Shown, laid_out
 from amanu_protocol.items import ModelInfo
 
@@ -160,7 +161,7 @@ class _History:
                 native = _own(message, self._model)
                 foreign = native is None
                 blocks, ids = _neutral(message) if native is None else self._native(native, before)
-        data = dumps({"role": role, "content": blocks}) if blocks else b""
+        data = tight(dumps({"role": role, "content": blocks})) if blocks else b""
         return _Wire(message, data, _digest(before, data) if data else before, ids, foreign)
 
     def _results(self, message: Results) -> list[dict[str, Any]]:
