@@ -45,7 +45,6 @@ GOALS = (
     Goal("crowd", ("Gemini CLI",)),
     Goal("long.open", limit=300),
     Goal("long.next.growth", limit=1.5),
-    Goal("long.first.growth", limit=1.5),
     Goal("heavy.wait", limit=50),
     Goal("heavy.memory", limit=200),
     Goal("heavy.memory.turn", limit=200),

@@ -49,6 +49,7 @@ ROWS = (
     Row("long.first.growth", "… added by the first one after opening ÷ a usual one of 20", "×", 2),
     Row("heavy.open", "opening a session of 60 MB", "ms", 0),
     Row("heavy.wait", "… longest wait of other requests meanwhile", "ms", 0),
+    Row("heavy.wait.idle", "… longest wait in as much time without an opening", "ms", 0),
     Row("heavy.memory", "… memory then", "MB", 0),
     Row("heavy.memory.turn", "… memory after a turn", "MB", 0),
     Row("heavy.memory.peak", "… most memory of the daemon", "MB", 0),

@@ -42,7 +42,7 @@ async def _long(run: Run, subject: Subject) -> None:
         run.results.add("long.again", subject.name, await _milliseconds(agent.attach(long)))
         await asyncio.sleep(BREATH)
         first = await _request(run, of_long)
-        pairs = [(await _request(run, of_short), await _request(run, of_long)) for _ in range(7)]
+        pairs = [(await _request(run, of_short), await _request(run, of_long)) for _ in range(9)]
         usual = statistics.median(brief.added for brief, _ in pairs)
         run.results.add("long.first", subject.name, first.spent)
         run.results.add("long.next", subject.name, statistics.median(ours.spent for _, ours in pairs))
@@ -60,15 +60,11 @@ async def _heavy(run: Run, subject: Subject) -> None:
 
     async def opened(agent: AmanuAgent) -> None:
         await agent.attach(other)
-        waits: list[float] = []
-        asking = asyncio.create_task(_keep_asking(agent, waits))
-        try:
-            spent = await _milliseconds(agent.attach(heavy))
-        finally:
-            asking.cancel()
+        spent, longest = await _asking(agent, agent.attach(heavy))
         run.results.add("heavy.open", subject.name, spent)
-        run.results.add("heavy.wait", subject.name, max(waits))
-        await asyncio.sleep(0.5)
+        run.results.add("heavy.wait", subject.name, longest)
+        _, longest = await _asking(agent, asyncio.sleep(spent / 1000))
+        run.results.add("heavy.wait.idle", subject.name, longest)
         run.results.add("heavy.memory", subject.name, agent.tree.memory())
         await Session(subject, agent, heavy, run.workspace).say(Plan())
         await asyncio.sleep(0.5)
@@ -127,6 +123,17 @@ async def _bare(run: Run, size: int) -> float:
     await reader.read(1)
     writer.close()
     return ((await run.seen())[-1].arrived - sent) * 1000
+
+
+async def _asking(agent: AmanuAgent, deed: Awaitable[object]) -> tuple[float, float]:
+    """Milliseconds for the deed, and the longest that a request took meanwhile."""
+    waits = [0.0]
+    asking = asyncio.create_task(_keep_asking(agent, waits))
+    try:
+        spent = await _milliseconds(deed)
+        return spent, max(waits)
+    finally:
+        asking.cancel()
 
 
 async def _keep_asking(agent: AmanuAgent, waits: list[float]) -> None:

@@ -75,17 +75,19 @@ def _entries(restored: Restored, records: Iterable[Record]) -> Iterator[AnyEntry
                 entry = ENTRY.validate_json(record.private)
                 yield entry
         with contextlib.suppress(ValidationError):
-            event = _sharing(EVENT.validate_json(record.event), entry)
+            event = EVENT.validate_json(record.event)
+            if isinstance(entry, Result):
+                event = _sharing(event, entry)
             _fold(restored, event, entry, record.position)
     restored.closing = _close_what_is_open(restored.state)
     yield from (entry for _, entry in restored.closing if entry is not None)
 
 
-def _sharing(event: Event, entry: Entry | None) -> Event:
+def _sharing(event: Event, result: Result) -> Event:
     """The event with the text it has in common with the conversation: there are many of these, and they are long."""
-    match event, entry:
-        case ItemCompleted(item=ToolCall(output=output) as call), Result(text=text) if output == text:
-            return ItemCompleted(item=call.model_copy(update={"output": text}))
+    match event:
+        case ItemCompleted(item=ToolCall(output=output) as call) if output == result.text:
+            return ItemCompleted(item=call.model_copy(update={"output": result.text}))
         case _:
             return event
 
