@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
 from pathlib import Path
 
-from bench.cases import cancel, files, start, steps, stream
+from bench.cases import cancel, files, long, start, steps, stream
 from bench.results import Results
 from bench.run import Run
 from bench.stage import Stage
@@ -25,6 +25,7 @@ CASES: dict[str, Callable[[Run], Awaitable[None]]] = {
     "steps": steps.measure,
     "files": files.measure,
     "cancel": cancel.measure,
+    "long": long.measure,
 }
 OUTPUT = Path(__file__).with_name("results.md")
 

@@ -43,6 +43,11 @@ GOALS = (
     Goal("glob", ("Gemini CLI",)),
     Goal("big.edit", ("Codex",)),
     Goal("crowd", ("Gemini CLI",)),
+    Goal("long.open", limit=300),
+    Goal("long.next.growth", limit=1.5),
+    Goal("heavy.wait", limit=50),
+    Goal("heavy.memory", limit=200),
+    Goal("heavy.memory.turn", limit=200),
     Goal("cancel.answered", ("Gemini CLI",)),
     Goal("cancel.dropped", ("Gemini CLI",)),
 )

@@ -62,6 +62,16 @@ class Tree:
                         total += int(line.split()[1])
         return total / 1024
 
+    def peak(self) -> float:
+        """Megabytes: the most that the biggest of them ever had (resident, shared pages included)."""
+        most = 0
+        for pid in self.pids():
+            with contextlib.suppress(OSError):
+                for line in Path(f"/proc/{pid}/status").read_text().splitlines():
+                    if line.startswith("VmHWM:"):
+                        most = max(most, int(line.split()[1]))
+        return most / 1024
+
     def cpu(self) -> float:
         """Seconds used so far, children that ended included."""
         total = 0

@@ -96,16 +96,18 @@ class Connection(asyncio.Protocol):
         if b"chunked" in head.lower() and not length:
             if not self._data.endswith(END):
                 return
+            arrived = time.monotonic()
             body = _unchunked(bytes(self._data[at + 4 :]))
             end = len(self._data)
         else:
             if len(self._data) < end:
                 return
+            arrived = time.monotonic()
             body = bytes(self._data[at + 4 : end])
         del self._data[:end]
-        self._answer(head, body)
+        self._answer(head, body, arrived)
 
-    def _answer(self, head: bytes, body: bytes) -> None:
+    def _answer(self, head: bytes, body: bytes, arrived: float) -> None:
         path = head.split(b" ", 2)[1].decode()
         if path == "/bench/log":
             log, self._service.log = self._service.log, []
@@ -121,7 +123,7 @@ class Connection(asyncio.Protocol):
         aside = b'"tools"' not in body or found is None
         plan, at = (Plan(), 0) if aside or found is None else found
         step = body.count(WIRES[name].result_mark, at)
-        seen = Seen(name, len(body), aside, step, time.monotonic())
+        seen = Seen(name, len(body), aside, step, arrived)
         self._service.log.append(seen)
         self._seen = seen
         if step < plan.steps:

@@ -15,7 +15,7 @@ from bench.subjects.environment import ROOT
 
 
 class Stage:
-    """`async with Stage() as stage:` — a running service and a temporary folder."""
+    """`async with Stage() as stage:` — a running service (on `port`) and a temporary folder."""
 
     async def __aenter__(self) -> "Stage":
         self.folder = Path(tempfile.mkdtemp(prefix="amanu-bench-"))
@@ -28,7 +28,7 @@ class Stage:
             stdout=asyncio.subprocess.PIPE,
         )
         assert self._process.stdout is not None
-        self._port = int(await self._process.stdout.readline())
+        self.port = int(await self._process.stdout.readline())
         return self
 
     async def __aexit__(
@@ -41,11 +41,11 @@ class Stage:
     def place(self, subject: Subject, workspace: Path) -> Place:
         home = self.folder / "homes" / subject.name.replace(" ", "-")
         home.mkdir(parents=True, exist_ok=True)
-        return Place(home, workspace, f"http://127.0.0.1:{self._port}")
+        return Place(home, workspace, f"http://127.0.0.1:{self.port}")
 
     async def seen(self) -> list[Seen]:
         """The requests since the last call, those aside from the conversation left out."""
-        reader, writer = await asyncio.open_connection("127.0.0.1", self._port, limit=1 << 26)
+        reader, writer = await asyncio.open_connection("127.0.0.1", self.port, limit=1 << 26)
         writer.write(b"GET /bench/log HTTP/1.1\r\n\r\n")
         head = await reader.readuntil(b"\r\n\r\n")
         length = int(head.lower().partition(b"content-length:")[2].split(b"\r\n")[0])

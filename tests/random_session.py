@@ -239,7 +239,7 @@ class Player:
             self.session.detach(watcher)
         journal._pending.clear()  # pyright: ignore[reportPrivateUsage]
         journal._committed = journal._appended  # pyright: ignore[reportPrivateUsage]  nobody waits for it any more
-        journal.append = lambda record: None
+        journal.append = lambda record: 0
 
         async def dead() -> None:
             raise AmanuError("storageError", "The daemon is dead.")

@@ -98,6 +98,17 @@ class AmanuAgent(Agent):
         await self._rpc.call("amanu/session/create", params)
         return session
 
+    async def attach(self, session: str) -> None:
+        """Have a session of this home, opened from the disk if it is not open."""
+        await self._rpc.call("amanu/session/attach", {"sessionId": session})
+
+    async def close(self, session: str) -> None:
+        await self._rpc.call("amanu/session/close", {"sessionId": session})
+
+    async def ping(self) -> None:
+        """Something that is answered at once, and needs nothing."""
+        await self._rpc.call("amanu/rule/preview", {"rule": "grep"})
+
     def prompt(self, session: str, plan: Plan) -> Turn:
         turn = self._turns[session] = Turn()
         params = {"sessionId": session, "promptId": uuid.uuid4().hex, "text": prompt(plan)}

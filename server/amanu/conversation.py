@@ -175,7 +175,10 @@ class Memory(Part):
 Message = User | Assistant | Results
 AnyEntry = User | Assistant | Result | Results | Waiting | Masked | Compacted | Memory
 
-Entry = Annotated[AnyEntry, Field(union_mode="smart")]
+Entry = Annotated[
+    Annotated[User | Assistant | Results | Waiting | Masked | Compacted | Memory, Field(discriminator="role")] | Result,
+    Field(union_mode="left_to_right"),  # trying all of them, as a plain union does, takes three times as long
+]
 """The private part of a journal record, as far as the model's view is concerned. A single `Result` is what
 one call left behind; `Conversation.load` gathers them."""
 
@@ -191,7 +194,10 @@ class Conversation:
     """Messages, append-only within a turn. A translator may keep the wire form of each message by its index."""
 
     def __init__(self, messages: Iterable[Message] = ()) -> None:
-        self._messages: list[Message] = list(messages)
+        self._messages: list[Message] = []
+        self._has_pictures = False
+        for message in messages:
+            self.append(message)
         self.generation = 0
         """Grows when earlier messages were left out: what the model heard in them it may know no more."""
         self.compacted: Compacted | None = None
@@ -216,6 +222,7 @@ class Conversation:
 
     def append(self, message: Message) -> None:
         self._messages.append(message)
+        self._has_pictures |= bool(_pictures(message))
 
     def note(self, *said: Note) -> None:
         """Add what the model must hear, a text and the pictures before it: after the last results, else as a message
@@ -223,13 +230,14 @@ class Conversation:
         last = self.last
         if isinstance(last, Results):
             self._messages[-1] = last.model_copy(update={"notes": (*last.notes, *said)})
+            self._has_pictures |= bool(_pictures(self._messages[-1]))
         elif self.open_calls():
-            self._messages.append(Results(results=(), notes=said))
+            self.append(Results(results=(), notes=said))
         else:
             words = [part.text if isinstance(part, Told) else part for part in said if not isinstance(part, Picture)]
             pictures = tuple(part for part in said if isinstance(part, Picture))
             told = not any(isinstance(part, str) for part in said)
-            self._messages.append(User(text="\n\n".join(words), pictures=pictures, told=told))
+            self.append(User(text="\n\n".join(words), pictures=pictures, told=told))
 
     def mask(self, masked: Masked) -> None:
         """Put the shorter texts in the place of results. Between steps only: it costs caches and bound thoughts."""
@@ -253,15 +261,10 @@ class Conversation:
         self.generation += 1
 
     def shown(self) -> Iterator[Picture]:
-        """The pictures in it, in order; one that was shown twice comes twice."""
-        for message in self._messages:
-            match message:
-                case User(pictures=pictures):
-                    yield from pictures
-                case Results(notes=notes):
-                    yield from (part for part in notes if isinstance(part, Picture))
-                case _:
-                    pass
+        """The pictures in it, in order; one that was shown twice comes twice. Costs nothing where there never was
+        one."""
+        for message in self._messages if self._has_pictures else ():
+            yield from _pictures(message)
 
     def check(self) -> None:
         """Raise `BrokenConversation` unless the last messages may be sent. Looks only at the end: everything
@@ -340,6 +343,16 @@ class Conversation:
         order = {call.call_id: at for at, call in enumerate(reply.calls)}
         results = sorted((*last.results, result), key=lambda each: order[each.call_id])
         self._messages[-1] = Results(results=tuple(results), notes=last.notes)
+
+
+def _pictures(message: Message) -> tuple[Picture, ...]:
+    match message:
+        case User(pictures=pictures):
+            return pictures
+        case Results(notes=notes):
+            return tuple(part for part in notes if isinstance(part, Picture))
+        case _:
+            return ()
 
 
 ENTRY: TypeAdapter[AnyEntry] = TypeAdapter(Entry)

@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from amanu import __version__, logs
+from amanu.heap import give_back
 from amanu.home import Home, find_home, hide_memory
 from amanu.imports import quick_imports
 from amanu.relay import MAX_HELLO
@@ -57,6 +58,7 @@ def main(
         print(f"{error}", file=sys.stderr)
         return 1
     hide_memory()
+    give_back()
     return asyncio.run(Daemon(home, settings.idle_seconds, make_core or _sessions).serve(ready))
 
 

@@ -17,9 +17,9 @@ import contextlib
 import logging
 import os
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
 
@@ -49,6 +49,8 @@ class Record:
     """JSON of the `Event`."""
     private: str | None
     """JSON of a conversation `Entry`."""
+    position: int = field(default=0, compare=False)
+    """Where it is in the journal, which says so."""
 
 
 @dataclass(frozen=True)
@@ -63,7 +65,9 @@ class Preimage:
 class Journal:
     """One session's journal. Belongs to the event loop it was opened in; made by `open` or `read`."""
 
-    def __init__(self, folder: Path, db: sqlite3.Connection, damage: str, held: lease.Lease | None) -> None:
+    def __init__(
+        self, folder: Path, db: sqlite3.Connection, damage: str, held: lease.Lease | None = None, last: int = 0
+    ) -> None:
         self.folder = folder
         self.damage = damage
         """What was found broken when it was opened, as a sentence for the person; "" if nothing."""
@@ -72,6 +76,7 @@ class Journal:
         self._loop = asyncio.get_running_loop()
         self._thread = ThreadPoolExecutor(1, "amanu-journal")
         self._pending: list[journal_file.Entry] = []  # appended to by the loop, taken from by the thread
+        self._last = last  # position of the last record
         self._appended = 0
         self._committed = 0
         self._commit: asyncio.Task[AmanuError | None] | None = None
@@ -106,15 +111,23 @@ class Journal:
     def read_only(self) -> bool:
         return self._lease is None
 
-    def append(self, record: Record) -> None:
-        """Add a record, in order, at once. Never fails for want of disk: `durable` tells whether it is safe.
+    @property
+    def empty(self) -> bool:
+        """Nothing is on record. Of a journal that can be written."""
+        return self._last == 0
+
+    def append(self, record: Record) -> int:
+        """Add a record, in order, at once; its position. Never fails for want of disk: `durable` tells whether it is
+        safe.
 
         Raises `AmanuError` `sessionReadOnly`; `RuntimeError` after `close`.
         """
         event = _encode(record.event)
         private = None if record.private is None else _encode(record.private)
         row = (record.epoch, record.seq, record.at, event, private)
-        self._add(journal_file.ADD_RECORD, (*row, journal_file.checksum(*row)))
+        self._add(journal_file.ADD_RECORD, (self._last + 1, *row, journal_file.checksum(*row)))
+        self._last += 1
+        return self._last
 
     async def durable(self) -> None:
         """Return when everything appended so far is on the disk (fsync).
@@ -129,17 +142,32 @@ class Journal:
 
     async def records(self) -> list[Record]:
         """All valid records in order, those not yet on the disk included. Raises `AmanuError` `storageError`."""
+        return await self.read_through(list)
+
+    async def read_through(self, work: Callable[[Iterable[Record]], T]) -> T:
+        """What `work` makes of all valid records, in order, those not yet on the disk included. It is called on the
+        journal's thread, and each record is read when it takes it: neither the event loop nor the memory feels how
+        long a journal is.
+
+        Raises `AmanuError` `storageError`, and what `work` raises.
+        """
+
+        def rows() -> Iterator[journal_file.Row]:
+            yield from journal_file.Records(self._db)
+            yield from self._waiting()
+
+        return await self._on_thread(lambda: work(map(_record, rows())))
+
+    async def at(self, positions: Sequence[int]) -> list[Record]:
+        """The records at these positions, in this order; those that are not valid are left out. Raises `AmanuError`
+        `storageError`."""
 
         def read() -> list[journal_file.Row]:
-            rows, _ = journal_file.records(self._db)
-            waiting = self._pending[:]
-            return rows + [row for statement, row in waiting if statement == journal_file.ADD_RECORD]
+            waiting = {row[0]: row for row in self._waiting()}
+            found = (waiting.get(each) or journal_file.record(self._db, each) for each in positions)
+            return [row for row in found if row is not None]
 
-        rows = await self._on_thread(read)
-        return [
-            Record(epoch, seq, at, _decode(event), None if private is None else _decode(private))
-            for epoch, seq, at, event, private, _ in rows
-        ]
+        return list(map(_record, await self._on_thread(read)))
 
     async def put_blob(self, data: bytes) -> BlobRef:
         """Keep a payload of at most `MAX_BLOB` bytes; durable on return, the same bytes only once.
@@ -207,6 +235,10 @@ class Journal:
         except OSError as error:
             raise storage_error(error, self.folder) from error
 
+    def _waiting(self) -> list[journal_file.Row]:
+        """Records that are not on the disk yet. On the journal's thread: it is who takes them from there."""
+        return [row for statement, row in self._pending[:] if statement == journal_file.ADD_RECORD]
+
     def _add(self, statement: str, row: journal_file.Row) -> None:
         if self.read_only:
             raise _read_only()
@@ -254,7 +286,10 @@ class Journal:
             raise storage_error(error, self.folder) from error
 
 
-def _open(folder: Path) -> tuple[sqlite3.Connection, str, lease.Lease]:
+_Opened = tuple[sqlite3.Connection, str, lease.Lease, int]
+
+
+def _open(folder: Path) -> _Opened:
     try:
         if not folder.is_dir():
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -263,30 +298,35 @@ def _open(folder: Path) -> tuple[sqlite3.Connection, str, lease.Lease]:
         try:
             files.remove_unfinished(folder / "blobs")
             db, damage = journal_file.open_to_write(folder)
+            return db, damage, held, journal_file.last_position(db)
         except BaseException:
             held.release()
             raise
-        return db, damage, held
     except (sqlite3.Error, OSError) as error:
         raise storage_error(error, folder) from error
 
 
-def _give_back(opening: "asyncio.Future[tuple[sqlite3.Connection, str, lease.Lease]]") -> None:
+def _give_back(opening: "asyncio.Future[_Opened]") -> None:
     if not opening.cancelled() and opening.exception() is None:
-        db, _, held = opening.result()
+        db, _, held, _ = opening.result()
         db.close()
         held.release()
 
 
-def _open_to_read(folder: Path) -> tuple[sqlite3.Connection, str, None]:
+def _open_to_read(folder: Path) -> tuple[sqlite3.Connection, str]:
     try:
-        return *journal_file.open_to_read(folder), None
+        return journal_file.open_to_read(folder)
     except (sqlite3.Error, OSError) as error:
         raise storage_error(error, folder) from error
 
 
 def _read_only() -> AmanuError:
     return AmanuError("sessionReadOnly", "This session can only be looked at here: another Amanu writes it.")
+
+
+def _record(row: journal_file.Row) -> Record:
+    position, epoch, seq, at, event, private, _ = row
+    return Record(epoch, seq, at, _decode(event), None if private is None else _decode(private), position)
 
 
 def _encode(text: str) -> bytes:

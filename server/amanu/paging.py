@@ -1,19 +1,8 @@
-"""Pages of what is too long for one answer: items of a session, bytes of a blob."""
+"""Pages of blobs, which are too long for one answer. (Pages of items: `earlier.py`.)"""
 
 import base64
 
-from amanu_protocol.errors import AmanuError
-from amanu_protocol.requests import BlobGetParams, BlobGetResult, HistoryPageParams, HistoryPageResult
-from amanu_protocol.state import SessionState
-
-
-def history_page(state: SessionState, params: HistoryPageParams) -> HistoryPageResult:
-    """The items before a known one. Raises `AmanuError` (itemNotFound)."""
-    at = next((at for at, item in enumerate(state.items) if item.item_id == params.before_item_id), None)
-    if at is None:
-        raise AmanuError("itemNotFound", "There is no such item in this session.")
-    first = max(0, at - params.limit)
-    return HistoryPageResult(items=state.items[first:at], has_earlier=first > 0)
+from amanu_protocol.requests import BlobGetParams, BlobGetResult
 
 
 def blob_page(data: bytes, params: BlobGetParams) -> BlobGetResult:

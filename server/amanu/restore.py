@@ -5,19 +5,30 @@ its proposals are open again, and nothing is run twice.
 """
 
 import contextlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import ValidationError
 
-from amanu.conversation import ENTRY, INTERRUPTED, NOT_RUN, Conversation, Entry, Note, Result, Results, User, Waiting
+from amanu.conversation import (
+    ENTRY,
+    INTERRUPTED,
+    NOT_RUN,
+    AnyEntry,
+    Conversation,
+    Entry,
+    Note,
+    Result,
+    Results,
+    User,
+    Waiting,
+)
+from amanu.earlier import EVENT, Earlier
 from amanu.journal import Record
 from amanu.unheard import Unheard
 from amanu_protocol.events import Event, ItemCompleted, ItemStarted, ItemsWithdrawn, TurnEnded
 from amanu_protocol.items import Notice, ToolCall, UserMessage
 from amanu_protocol.state import SessionState, fold
-
-_EVENT: TypeAdapter[Event] = TypeAdapter(Event)
 
 COMPACTING = "compacting"
 """Code of the notice that stands while a summary is made; it becomes another one, or is withdrawn."""
@@ -29,55 +40,75 @@ class Restored:
     """What the journal tells, and what must be emitted to close what a crash left open."""
 
     state: SessionState
-    conversation: Conversation
-    epoch: int
+    conversation: Conversation = field(default_factory=Conversation)
+    epoch: int = 0
     """The last epoch on record; the session goes on in the next one."""
-    prompt_ids: set[str]
+    created_at: int | None = None
+    """Milliseconds since the epoch; None when nothing is on record."""
+    prompt_ids: set[str] = field(default_factory=set[str])
     closing: list[tuple[Event, Entry | None]] = field(default_factory=list[tuple[Event, Entry | None]])
-    undelivered: list[tuple[UserMessage, User]] = field(default_factory=list[tuple[UserMessage, User]])
-    """Steering the person sent that no request carried yet, and how the model is to hear it."""
+    steering: dict[str, tuple[UserMessage, User]] = field(default_factory=dict[str, tuple[UserMessage, User]])
+    """What the person sent that no request carried yet, and how the model is to hear it."""
     unheard: Unheard = field(default_factory=Unheard)
+    earlier: Earlier = field(default_factory=Earlier)
 
 
-def restore(session_id: str, records: Sequence[Record], *, read_only: bool) -> Restored:
-    """Fold records. One that cannot be read (from a newer version, say) is passed over, never fatal."""
+def restore(session_id: str, records: Iterable[Record], *, read_only: bool) -> Restored:
+    """Fold records, each once and none kept: of a long session only what is needed now is ever in memory. One that
+    cannot be read (from a newer version, say) is passed over, never fatal."""
     state = SessionState(
         session_id=session_id, title="", roots=[], mode="ask", model_id="", trusted=False, read_only=read_only
     )
-    entries: list[Entry] = []
-    prompt_ids: set[str] = set()
-    steering: dict[str, tuple[UserMessage, User]] = {}
-    unheard = Unheard()
-    epoch = 0
+    restored = Restored(state)
+    restored.conversation = Conversation.load(_entries(restored, records))
+    restored.prompt_ids |= {prompt.prompt_id for prompt in state.queue}
+    return restored
+
+
+def _entries(restored: Restored, records: Iterable[Record]) -> Iterator[AnyEntry]:
+    """What the conversation is made of; everything else has been folded when they are used up."""
     for record in records:
-        epoch = max(epoch, record.epoch)
-        entry: Entry | None = None
+        restored.epoch = max(restored.epoch, record.epoch)
+        if restored.created_at is None:
+            restored.created_at = record.at
+        entry: AnyEntry | None = None
         if record.private is not None:
             with contextlib.suppress(ValidationError):
                 entry = ENTRY.validate_json(record.private)
-                entries.append(entry)
-        try:
-            event = _EVENT.validate_json(record.event)
-        except ValidationError:
-            continue
-        fold(state, event)
-        unheard.see(state, event)
-        if isinstance(event, ItemStarted | ItemCompleted) and isinstance(event.item, UserMessage):
-            prompt_ids.add(event.item.item_id)
-            if event.item.steer:
-                if isinstance(event, ItemStarted):
-                    heard = entry.said if isinstance(entry, Waiting) else User(text=event.item.text)
-                    steering[event.item.item_id] = (event.item, heard)
-                else:
-                    steering.pop(event.item.item_id, None)
-    prompt_ids |= {prompt.prompt_id for prompt in state.queue}
-    closing = _close_what_is_open(state, entries)
-    conversation = Conversation.load(entries)
-    return Restored(state, conversation, epoch, prompt_ids, closing, list(steering.values()), unheard)
+                yield entry
+        with contextlib.suppress(ValidationError):
+            event = EVENT.validate_json(record.event)
+            if isinstance(entry, Result):
+                event = _sharing(event, entry)
+            _fold(restored, event, entry, record.position)
+    restored.closing = _close_what_is_open(restored.state)
+    yield from (entry for _, entry in restored.closing if entry is not None)
 
 
-def _close_what_is_open(state: SessionState, entries: list[Entry]) -> list[tuple[Event, Entry | None]]:
-    """Events that end what a dead daemon left running; their results join `entries`."""
+def _sharing(event: Event, result: Result) -> Event:
+    """The event with the text it has in common with the conversation: there are many of these, and they are long."""
+    match event:
+        case ItemCompleted(item=ToolCall(output=output) as call) if output == result.text:
+            return ItemCompleted(item=call.model_copy(update={"output": result.text}))
+        case _:
+            return event
+
+
+def _fold(restored: Restored, event: Event, entry: Entry | None, position: int) -> None:
+    fold(restored.state, event)
+    restored.unheard.see(restored.state, event)
+    restored.earlier.see(restored.state, event, position)
+    if isinstance(event, ItemStarted | ItemCompleted) and isinstance(event.item, UserMessage):
+        item = event.item
+        restored.prompt_ids.add(item.item_id)
+        if isinstance(event, ItemCompleted):
+            restored.steering.pop(item.item_id, None)
+        elif item.steer:
+            restored.steering[item.item_id] = (item, entry.said if isinstance(entry, Waiting) else User(text=item.text))
+
+
+def _close_what_is_open(state: SessionState) -> list[tuple[Event, Entry | None]]:
+    """Events that end what a dead daemon left running, and their results."""
     closing: list[tuple[Event, Entry | None]] = []
     for item in state.items:
         if isinstance(item, ToolCall) and item.state in OPEN_STATES:
@@ -91,7 +122,6 @@ def _close_what_is_open(state: SessionState, entries: list[Entry]) -> list[tuple
             )
             result = Result(call_id=item.item_id, tool=item.tool, text=text, is_error=True)
             closing.append((ItemCompleted(item=ended), result))
-            entries.append(result)
         elif isinstance(item, Notice) and item.code == COMPACTING:
             closing.append((ItemsWithdrawn(item_ids=[item.item_id], reason="The daemon stopped meanwhile."), None))
     if state.turn is not None:

@@ -31,7 +31,7 @@ from amanu.models import routing
 from amanu.models.availability import Availability
 from amanu.models.families import family
 from amanu.models.pictures import unseen
-from amanu.paging import blob_page, history_page
+from amanu.paging import blob_page
 from amanu.pictures import NoRoom, Pictures
 from amanu.restore import Restored
 from amanu.running import Running
@@ -136,11 +136,12 @@ class Session:
             lambda scope, rule: services.consent.remember(scope, rule, self.state.roots),
             headless=services.headless,
         )
-        self._inbox = Inbox(self.emit, self.state, self._report, restored.undelivered, restored.unheard)
+        self._inbox = Inbox(self.emit, self.state, self._report, list(restored.steering.values()), restored.unheard)
         self._pictures = Pictures(journal, self._conversation, self._inbox.pictures, self._inbox.queued_pictures)
         self._info: ModelInfo | None = None
         """Of the model of the last turn."""
         self._unheard = restored.unheard
+        self._earlier = restored.earlier
         self.emit.watch = self._watch
         tools = make_tools(
             self._workspace,
@@ -162,8 +163,9 @@ class Session:
         self._memory = ProjectMemory(memory_files, self._conversation, lambda: self.state.trusted)
         self._closing = restored.closing
 
-    def _watch(self, event: Event) -> None:
+    def _watch(self, event: Event, position: int) -> None:
         self._unheard.see(self.state, event)
+        self._earlier.see(self.state, event, position)
         if isinstance(event, ApprovalRequested | ApprovalResolved):
             self._services.changed(self)  # it waits for the person, or no longer
 
@@ -201,8 +203,13 @@ class Session:
         """The state as it is now, with the last `SHOWN_ITEMS` items."""
         return self.state.last(SHOWN_ITEMS)
 
-    def history(self, params: HistoryPageParams) -> HistoryPageResult:
-        return history_page(self.state, params)
+    async def history(self, params: HistoryPageParams) -> HistoryPageResult:
+        """Items before one the client knows. Raises `AmanuError` itemNotFound, storageError."""
+        page = await self._earlier.page(self.state, self._journal, params.before_item_id, params.limit)
+        if page is None:
+            raise AmanuError("itemNotFound", "There is no such item in this session.")
+        items, has_earlier = page
+        return HistoryPageResult(items=items, has_earlier=has_earlier)
 
     async def blob(self, params: BlobGetParams) -> BlobGetResult:
         return blob_page(await self._journal.get_blob(params.blob_id), params)

@@ -5,6 +5,7 @@ import contextlib
 import os
 import time
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 
 from amanu import commands
@@ -87,7 +88,7 @@ class Sessions:
             if params.session_id not in self._open:
                 index = await self._index()
                 journal = await Journal.open(index.folder(params.session_id))
-                if not await journal.records():
+                if journal.empty:
                     first = SessionChanged(
                         roots=roots,
                         title=params.title or "",
@@ -250,9 +251,8 @@ class Sessions:
 
     async def _load(self, session_id: str, journal: Journal) -> Session:
         try:
-            records = await journal.records()
-            restored = await asyncio.to_thread(restore, session_id, records, read_only=journal.read_only)
-            self._created[session_id] = records[0].at if records else _now()
+            restored = await journal.read_through(partial(restore, session_id, read_only=journal.read_only))
+            self._created[session_id] = _now() if restored.created_at is None else restored.created_at
             session = Session(self._services, journal, restored)
             await session.open()
         except BaseException:

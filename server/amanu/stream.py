@@ -90,8 +90,8 @@ class EventStream:
         self._size = 0
         self._flushed = 0.0
         self._timer: asyncio.TimerHandle | None = None
-        self.watch: Callable[[Event], None] = lambda event: None
-        """Hears of every event that is kept, when it has been folded."""
+        self.watch: Callable[[Event, int], None] = lambda event, position: None
+        """Hears of every event that is kept, when it has been folded, and of its place in the journal."""
 
     def __call__(self, event: Event, entry: Entry | None = None) -> None:
         self._flush()
@@ -147,8 +147,8 @@ class EventStream:
         message = EventMessage(session_id=self.state.session_id, epoch=self.epoch, seq=self.seq, at=at, event=event)
         fold(self.state, event)
         if kept:
-            self._journal.append(Record(self.epoch, self.seq, at, text, private))
-            self.watch(event)
+            position = self._journal.append(Record(self.epoch, self.seq, at, text, private))
+            self.watch(event, position)
         self._remember(message)
         for client in list(self._clients):
             client.send(message)

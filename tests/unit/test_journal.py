@@ -7,7 +7,7 @@ import resource
 import sqlite3
 import subprocess
 import sys
-from collections.abc import AsyncGenerator, Callable, Generator
+from collections.abc import AsyncGenerator, Callable, Generator, Iterable
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import Any
@@ -353,6 +353,40 @@ async def test_what_finds_no_room_is_written_when_there_is_room(tmp_path: Path) 
         assert (await journal.put_blob(b"x" * 300_000)).size == 300_000
     async with opened(tmp_path / "s") as journal:
         assert [each.seq for each in await journal.records()] == list(range(100))
+
+
+async def test_records_are_found_where_they_were_put(tmp_path: Path) -> None:
+    async with opened(tmp_path / "s") as journal:
+        assert journal.empty
+        first = [journal.append(record(seq)) for seq in range(5)]
+        await journal.durable()
+        with no_file_longer_than(0):
+            later = [journal.append(record(seq, 10_000)) for seq in range(5, 10)]
+            places = [*first, *later]
+            found = await journal.at([places[7], places[2], 999, places[9]])
+            assert [(each.seq, each.position) for each in found] == [(7, places[7]), (2, places[2]), (9, places[9])]
+            assert [each.position for each in await journal.records()] == places
+        await journal.durable()
+    async with opened(tmp_path / "s") as journal:
+        assert not journal.empty
+        assert [each.position for each in await journal.records()] == places, "for good"
+        assert await journal.at([places[7]]) == [record(7, 10_000)]
+        assert journal.append(record(10)) > places[-1]
+
+
+async def test_records_are_read_when_they_are_taken(tmp_path: Path) -> None:
+    written = await write(tmp_path / "s", 100)
+
+    def look(records: Iterable[Record]) -> Record:
+        return next(each for each in records if each.seq == 3)
+
+    async with opened(tmp_path / "s") as journal:
+        assert await journal.read_through(look) == written[3]
+        with pytest.raises(ZeroDivisionError):
+            await journal.read_through(lambda records: 1 / 0)
+        journal.append(record(100))
+        await journal.durable()
+        assert len(await journal.records()) == 101
 
 
 async def test_closing_on_a_full_disk_says_so_and_closes(tmp_path: Path) -> None:

@@ -25,28 +25,30 @@ MAY_IMPORT: dict[str, str] = {
     "amanu.cli": "sessions session home config auth logs sockets relay daemon tools workspace lsp.server storage "
     "agent.policy models.registry models.families models.routing",
     "amanu.cli.tool": "cli agent consent conversation journal tools workspace home config logs",  # one call, no session
-    "amanu.lsp": "sessions session editor_context workspace.overlay relay imports",
+    "amanu.lsp": "sessions session editor_context workspace.overlay relay imports heap",
     "amanu.lsp.early": "lsp.frames",
     "amanu.lsp.frames": "",
     "amanu.relay": "home sockets lsp.early lsp.frames",
-    "amanu.daemon": "home sockets config logs lsp sessions relay imports",
+    "amanu.daemon": "home sockets config logs lsp sessions relay imports heap",
     "amanu.sockets": "home",
     "amanu.logs": "home",
     # sessions
     "amanu.sessions": "session commands inbox stream restore journal index home config auth consent agent "
     "models.registry models.routing workspace",
-    "amanu.session": "commands choosing memory memory_files running paging inbox stream restore journal config consent "
-    "mentions pictures editor_context conversation agent tools workspace models.base models.registry models.families "
-    "models.pictures models.routing models.availability",
+    "amanu.session": "commands choosing memory memory_files running paging inbox stream restore earlier journal config "
+    "consent mentions pictures editor_context conversation agent tools workspace models.base models.registry "
+    "models.families models.pictures models.routing models.availability",
     "amanu.choosing": "config agent models.registry models.routing models.availability",
     "amanu.running": "agent",
     "amanu.paging": "",
+    "amanu.heap": "",
     "amanu.inbox": "restore unheard pictures editor_context conversation agent.emit",
     "amanu.pictures": "journal conversation imagefile",
     "amanu.imagefile": "",
     "amanu.stream": "journal conversation editor_context",
-    "amanu.restore": "journal conversation unheard",
+    "amanu.restore": "journal conversation unheard earlier",
     "amanu.unheard": "",
+    "amanu.earlier": "journal",
     "amanu.mentions": "commands pictures imagefile conversation workspace tools.base",
     "amanu.editor_context": "workspace tools.base",
     "amanu.memory": "memory_files memory_text conversation agent.prompt",

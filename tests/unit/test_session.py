@@ -506,11 +506,11 @@ async def test_history_is_paged(tmp_path: Path) -> None:
         for n in range(4):
             await d.prompt(f"prompt {n}", f"p{n}")
             await d.until(lambda state, n=n: state.last_turn and state.last_turn.turn_id == f"turn-p{n}")
-        page = d.session.history(HistoryPageParams(session_id="s", before_item_id="p2", limit=3))
+        page = await d.session.history(HistoryPageParams(session_id="s", before_item_id="p2", limit=3))
         assert [item.item_id for item in page.items] == ["turn-p0.1.1", "p1", "turn-p1.1.1"]
         assert page.has_earlier
         with pytest.raises(AmanuError):
-            d.session.history(HistoryPageParams(session_id="s", before_item_id="nope"))
+            await d.session.history(HistoryPageParams(session_id="s", before_item_id="nope"))
 
 
 async def test_long_output_is_kept_whole_as_a_blob(tmp_path: Path) -> None:

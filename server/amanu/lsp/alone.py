@@ -34,9 +34,11 @@ def serve_alone(make_core: "Callable[[], Sessions]") -> int:
 
     async def serve() -> int:
         with quick_imports():
+            from amanu.heap import give_back
             from amanu.lsp.server import Connection, finish
 
             sessions = make_core()
+        give_back()
         reader, writer = await asyncio.open_connection(sock=ours)
         for number in (signal.SIGTERM, signal.SIGHUP) if os.name != "nt" else ():
             asyncio.get_running_loop().add_signal_handler(number, reader.feed_eof)

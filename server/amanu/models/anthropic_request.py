@@ -10,6 +10,7 @@ import json
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any, cast
 from weakref import WeakKeyDictionary
 
@@ -18,7 +19,7 @@ import orjson
 from amanu.conversation import Assistant, Call, Conversation, Message, Native, Note, Results, Text, User
 from amanu.models.base import Request
 from amanu.models.families import Family, family
-from amanu.models.messages import loop_start
+from amanu.models.messages import loop_start, tight
 from amanu.models.pictures import Shown, laid_out
 from amanu_protocol.items import ModelInfo
 
@@ -154,22 +155,18 @@ class _History:
 
     def wire(self) -> tuple[list[bytes | memoryview], bytes]:
         """All messages in pieces, cache marks on the last two of the user, and the digest of what they end with."""
-        messages = [wire.data for wire in self._kept if wire.data]
+        messages: list[bytes | memoryview] = [wire.data for wire in self._kept if wire.data]
         roles = [isinstance(wire.message, Assistant) for wire in self._kept if wire.data]
         prefix = self._kept[-1].prefix if self._kept else self.start
         if not messages or roles[-1]:
             messages.append(_GO_ON)
             roles.append(False)
             prefix = _digest(prefix, _GO_ON)
-        marked = [at for at, reply in enumerate(roles) if not reply][-2:]
-        pieces: list[bytes | memoryview] = []
-        for at, message in enumerate(messages):
-            if at:
-                pieces.append(b",")
-            if at in marked:  # ends with a text, image or tool_result block: …}]}
-                pieces += [memoryview(message)[:-3], _MARK, b"}]}"]
-            else:
-                pieces.append(message)
+        pieces: list[bytes | memoryview] = [b","] * (2 * len(messages) - 1)
+        pieces[::2] = messages
+        said = (at for at in range(len(roles) - 1, -1, -1) if not roles[at])
+        for at in islice(said, 2):  # ends with a text, image or tool_result block: …}]}
+            pieces[2 * at : 2 * at + 1] = [memoryview(messages[at])[:-3], _MARK, b"}]}"]
         return pieces, prefix
 
     def _translate(self, message: Message, conversation: Conversation) -> _Wire:
@@ -186,7 +183,7 @@ class _History:
                 native = _own(message, self._model)
                 foreign = native is None
                 blocks, ids = _neutral(message) if native is None else self._native(native, before)
-        data = dumps({"role": role, "content": blocks}) if blocks else b""
+        data = tight(dumps({"role": role, "content": blocks})) if blocks else b""
         thinking = [block["type"] in THINKING for block in blocks]
         return _Wire(
             message,

@@ -20,9 +20,13 @@ def http_client(base_url: str, tls: ssl.SSLContext, **more: Any) -> "httpx2.Asyn
     """A client for one service. `more` as `httpx2.AsyncClient` takes it."""
     import httpx2
 
+    from amanu.models.pieces import in_pieces
+
+    hooks: dict[str, list[Any]] = more.pop("event_hooks", {})
+    hooks = {**hooks, "request": [*hooks.get("request", ()), in_pieces]}
     here = urlsplit(base_url).hostname in ("127.0.0.1", "::1", "localhost")
     timeout = httpx2.Timeout(None, connect=CONNECT_TIMEOUT)
-    return httpx2.AsyncClient(verify=tls, timeout=timeout, trust_env=not here, **more)
+    return httpx2.AsyncClient(verify=tls, timeout=timeout, trust_env=not here, event_hooks=hooks, **more)
 
 
 def tls_for(base_url: str) -> ssl.SSLContext:

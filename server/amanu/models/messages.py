@@ -36,11 +36,13 @@ class WireMessages(Generic[W]):
         kept_for, kept = self._kept.get(conversation, (made_for, []))
         if kept_for != made_for:
             kept = []
-        for at, (message, _) in enumerate(kept):
+        same = 0
+        for message, (known, _) in zip(conversation, kept, strict=False):
             # By identity: `Results` grow by replacement, rewriting (masking, compaction) replaces too.
-            if at >= len(conversation) or conversation[at] is not message:
-                del kept[at:]
+            if message is not known:
                 break
+            same += 1
+        del kept[same:]
         for at in range(len(kept), len(conversation)):
             kept.append((conversation[at], self._convert(conversation, at, model)))
         self._kept[conversation] = (made_for, kept)
@@ -72,9 +74,15 @@ def loop_start(sent: Sequence[Message], *, notes_apart: bool = True) -> int:
 def dumps(value: Any) -> bytes:
     """JSON. Half a surrogate pair (from undecodable tool output) becomes "?", integers may be of any size."""
     try:
-        return orjson.dumps(value)
+        return tight(orjson.dumps(value))
     except TypeError:
         return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
+
+
+def tight(data: bytes) -> bytes:
+    """The same bytes in as much memory as they need. What orjson returns keeps the room it had reserved, eight times
+    the text: too much for what stays as long as its conversation."""
+    return bytes(memoryview(data))
 
 
 def loads(text: bytes | str) -> Any:

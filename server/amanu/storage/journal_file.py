@@ -7,7 +7,8 @@ damage, never a crash of ours. SQLite notices broken pages; the checksum of each
 import os
 import sqlite3
 import zlib
-from collections.abc import Iterable
+from collections import deque
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,7 @@ from amanu_protocol.errors import AmanuError
 NAME = "journal.sqlite"
 SCHEMA_VERSION = 1
 
-ADD_RECORD = "INSERT INTO records (epoch, seq, at, event, private, checksum) VALUES (?, ?, ?, ?, ?, ?)"
+ADD_RECORD = "INSERT INTO records (position, epoch, seq, at, event, private, checksum) VALUES (?, ?, ?, ?, ?, ?, ?)"
 ADD_PREIMAGE = "INSERT INTO preimages (turn_id, path, blob_id, mode) VALUES (?, ?, ?, ?)"
 Row = tuple[Any, ...]
 Entry = tuple[str, Row]
@@ -32,7 +33,8 @@ _SCHEMA = (
         position INTEGER PRIMARY KEY, turn_id TEXT NOT NULL, path BLOB NOT NULL, blob_id TEXT, mode INTEGER)""",
     f"PRAGMA user_version = {SCHEMA_VERSION}",
 )
-_RECORDS = "SELECT position, epoch, seq, at, event, private, checksum FROM records ORDER BY position"
+_COLUMNS = "SELECT position, epoch, seq, at, event, private, checksum FROM records"
+_RECORDS = f"{_COLUMNS} ORDER BY position"
 _PREIMAGES = "SELECT position, turn_id, path, blob_id, mode FROM preimages ORDER BY position"
 
 
@@ -55,8 +57,8 @@ def open_to_write(folder: Path) -> tuple[sqlite3.Connection, str]:
     path = folder / NAME
     damage = ""
     if path.exists():
-        content = read(path, newest=SCHEMA_VERSION)
-        if content.damaged:
+        if _is_damaged(path, newest=SCHEMA_VERSION):
+            content = read(path, newest=SCHEMA_VERSION)
             aside = _set_aside(path)
             _create(path, content)
             damage = _sentence(content, aside)
@@ -78,47 +80,62 @@ def open_to_read(folder: Path) -> tuple[sqlite3.Connection, str]:
     path = folder / NAME
     if not path.exists():
         raise AmanuError("sessionNotFound", "There is no such session, or it was never saved.")
-    content = read(path)
-    return _connect(path, "ro"), _sentence(content, path) if content.damaged else ""
+    damage = _sentence(read(path), path) if _is_damaged(path) else ""
+    return _connect(path, "ro"), damage
 
 
 def read(path: Path, *, newest: int | None = None) -> Content:
     """All valid rows of a file, which is not changed. `newest`: refuse a file of a later schema."""
     db = _connect(path, "ro")
     try:
-        content = Content()
-        try:
-            version = db.execute("PRAGMA user_version").fetchone()[0]
-        except sqlite3.DatabaseError as error:
-            if not is_damage(error):
-                raise
-            version = 0
-        if newest is not None and version > newest:
-            raise AmanuError(
-                "unsupportedVersion",
-                f"This session was written by a newer Amanu (format {version}, this one writes {newest}).",
-                hint="Update Amanu to go on with it.",
-            )
-        content.damaged = version == 0
-        content.records, damaged = records(db)
-        content.damaged |= damaged
-        content.preimages, damaged = _rows(db, _PREIMAGES)
-        content.damaged |= damaged
+        version = _version(db, newest)
+        valid, saved = Records(db), _Rows(db, _PREIMAGES)
+        content = Content(list(valid), [row[1:] for row in saved])
+        content.damaged = version == 0 or valid.damaged or saved.damaged
         return content
     finally:
         db.close()
 
 
-def records(db: sqlite3.Connection) -> tuple[list[Row], bool]:
-    """The valid rows (epoch, seq, at, event, private, checksum) in order, and whether some were not valid."""
-    rows, damaged = _rows(db, _RECORDS)
-    valid = [row for row in rows if row[-1] == checksum(*row[:-1])]
-    return valid, damaged or len(valid) < len(rows)
+class Records:
+    """The valid rows (position, epoch, seq, at, event, private, checksum), in order, each read when it is asked for.
+    `damaged` once all were read: some were not valid."""
+
+    def __init__(self, db: sqlite3.Connection) -> None:
+        self._rows = _Rows(db, _RECORDS)
+        self._wrong = False
+
+    def __iter__(self) -> Iterator[Row]:
+        for row in self._rows:
+            if _is_valid(row):
+                yield row
+            else:
+                self._wrong = True
+
+    @property
+    def damaged(self) -> bool:
+        return self._wrong or self._rows.damaged
+
+
+def record(db: sqlite3.Connection, position: int) -> Row | None:
+    """That record's row, None if there is none, or it is not valid."""
+    try:
+        row: Row | None = db.execute(f"{_COLUMNS} WHERE position = ?", (position,)).fetchone()
+    except sqlite3.DatabaseError as error:
+        if is_damage(error):
+            return None
+        raise
+    return row if row is not None and _is_valid(row) else None
+
+
+def last_position(db: sqlite3.Connection) -> int:
+    """Of the last record; 0 if there is none."""
+    return db.execute("SELECT coalesce(max(position), 0) FROM records").fetchone()[0]
 
 
 def preimages(db: sqlite3.Connection, turn_id: str) -> list[Row]:
     """The rows (turn_id, path, blob_id, mode) of a turn, oldest first."""
-    return [row for row in _rows(db, _PREIMAGES)[0] if row[0] == turn_id]
+    return [row[1:] for row in _Rows(db, _PREIMAGES) if row[1] == turn_id]
 
 
 def insert(db: sqlite3.Connection, entries: Iterable[Entry]) -> None:
@@ -156,26 +173,66 @@ def _connect(path: Path, mode: str) -> sqlite3.Connection:
         raise
 
 
-def _rows(db: sqlite3.Connection, query: str) -> tuple[list[Row], bool]:
-    """The rows before the first broken page, then those after the last one; without their position."""
-    rows, damaged = _rows_until_damage(db, query)
-    if damaged:
-        last = rows[-1][0] if rows else 0
-        rest, _ = _rows_until_damage(db, f"{query} DESC")
-        rows += [row for row in reversed(rest) if row[0] > last]
-    return [row[1:] for row in rows], damaged
+class _Rows:
+    """The rows of a query over the positions of a table: those before the first broken page, then those after the last
+    one. `damaged` once all were read: there is a broken page."""
+
+    def __init__(self, db: sqlite3.Connection, query: str) -> None:
+        self._db = db
+        self._query = query
+        self.damaged = False
+
+    def __iter__(self) -> Iterator[Row]:
+        last = 0
+        for row in self._until_damage(self._query):
+            last = row[0]
+            yield row
+        if self.damaged:
+            rest = [row for row in self._until_damage(f"{self._query} DESC") if row[0] > last]
+            yield from reversed(rest)
+
+    def _until_damage(self, query: str) -> Iterator[Row]:
+        try:
+            yield from self._db.execute(query)
+        except sqlite3.DatabaseError as error:
+            if not is_damage(error):
+                raise
+            self.damaged = True
 
 
-def _rows_until_damage(db: sqlite3.Connection, query: str) -> tuple[list[Row], bool]:
-    rows: list[Row] = []
+def _is_valid(row: Row) -> bool:
+    return row[-1] == checksum(*row[1:-1])
+
+
+def _is_damaged(path: Path, *, newest: int | None = None) -> bool:
+    """Looks at all of it, keeping nothing. Raises like `read`."""
+    db = _connect(path, "ro")
     try:
-        for row in db.execute(query):
-            rows.append(row)
+        if _version(db, newest) == 0:
+            return True
+        valid, saved = Records(db), _Rows(db, _PREIMAGES)
+        for rows in (valid, saved):
+            deque(rows, maxlen=0)
+        return valid.damaged or saved.damaged
+    finally:
+        db.close()
+
+
+def _version(db: sqlite3.Connection, newest: int | None) -> int:
+    """Of the schema; 0 when it cannot be read. Refuses one later than `newest`."""
+    try:
+        version: int = db.execute("PRAGMA user_version").fetchone()[0]
     except sqlite3.DatabaseError as error:
-        if is_damage(error):
-            return rows, True
-        raise
-    return rows, False
+        if not is_damage(error):
+            raise
+        version = 0
+    if newest is not None and version > newest:
+        raise AmanuError(
+            "unsupportedVersion",
+            f"This session was written by a newer Amanu (format {version}, this one writes {newest}).",
+            hint="Update Amanu to go on with it.",
+        )
+    return version
 
 
 def _create(path: Path, content: Content) -> None:
