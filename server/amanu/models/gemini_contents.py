@@ -16,6 +16,10 @@ SKIP_SIGNATURE = "skip_thought_signature_validator"
 """Stands in for the signature of a call that was made elsewhere (ai.google.dev, Thought signatures)."""
 
 
+_NEXT = {role: b']},{"role":"%b","parts":[' % role.encode() for role in ("user", "model")}
+"""Between two messages."""
+
+
 class Content(NamedTuple):
     role: str
     parts: bytes
@@ -46,12 +50,15 @@ def pieces(contents: Iterable[Content | None]) -> list[bytes]:
     for each in contents:
         if each is None:
             continue
-        if each.role == before == "model":
-            array += [b",", each.parts]
-        else:
-            array += [b"]}," if array else b"[", b'{"role":"%b","parts":[' % each.role.encode(), each.parts]
-        before = each.role
-    return [*array, b"]}]"] if array else [b"[]"]
+        role, parts = each
+        array.append(b"," if role == before == "model" else _NEXT[role])
+        array.append(parts)
+        before = role
+    if not array:
+        return [b"[]"]
+    array[0] = b"[" + array[0].removeprefix(b"]},")
+    array.append(b"]}]")
+    return array
 
 
 def _said(parts: Sequence[str | Shown]) -> list[dict[str, Any]]:
