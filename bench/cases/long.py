@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
+import httpx2
+
 from bench import past
 from bench.plan import Plan, prompt
 from bench.run import Failed, Run, Session
@@ -51,30 +53,37 @@ async def _long(run: Run, subject: Subject) -> None:
         run.results.add("long.next.growth", subject.name, statistics.median(ours.added for _, ours in pairs) / usual)
         run.results.add("long.first.growth", subject.name, first.added / usual)
 
-    await _with_daemon(run, subject, opened)
+    await _with_editor(run, subject, opened)
 
 
 async def _heavy(run: Run, subject: Subject) -> None:
     """60 MB of journal."""
-    heavy, other = await _write(run, subject, past.HEAVY), await _write(run, subject, past.SHORT)
+    heavy, short = await _write(run, subject, past.HEAVY), await _write(run, subject, past.SHORT)
 
     async def opened(agent: AmanuAgent) -> None:
-        await agent.attach(other)
-        spent, longest = await _asking(agent, agent.attach(heavy))
-        run.results.add("heavy.open", subject.name, spent)
-        run.results.add("heavy.wait", subject.name, longest)
-        _, longest = await _asking(agent, asyncio.sleep(spent / 1000))
-        run.results.add("heavy.wait.idle", subject.name, longest)
+        await agent.attach(short)
+        await Session(subject, agent, short, run.workspace).say(Plan())  # the vendor's SDK is there
+
+        async def beside(other: AmanuAgent) -> None:
+            """Another editor, so that nothing stands in its way but what the daemon does."""
+            await other.ping()
+            spent, longest = await _asking(other, agent.attach(heavy))
+            run.results.add("heavy.open", subject.name, spent)
+            run.results.add("heavy.wait", subject.name, longest)
+            _, longest = await _asking(other, asyncio.sleep(spent / 1000))
+            run.results.add("heavy.wait.idle", subject.name, longest)
+
+        await _with_editor(run, subject, beside)
         run.results.add("heavy.memory", subject.name, agent.tree.memory())
         await Session(subject, agent, heavy, run.workspace).say(Plan())
         await asyncio.sleep(0.5)
         run.results.add("heavy.memory.turn", subject.name, agent.tree.memory())
         run.results.add("heavy.memory.peak", subject.name, agent.tree.peak())
 
-    await _with_daemon(run, subject, opened)
+    await _with_editor(run, subject, opened)
 
 
-async def _with_daemon(run: Run, subject: Subject, deed: Callable[[AmanuAgent], Awaitable[None]]) -> None:
+async def _with_editor(run: Run, subject: Subject, deed: Callable[[AmanuAgent], Awaitable[None]]) -> None:
     agent = await subject.start(run.stage.place(subject, run.workspace))
     assert isinstance(agent, AmanuAgent)
     try:
@@ -97,7 +106,7 @@ class _Request:
     spent: float
     """Milliseconds from a prompt to the moment the request is at the service, whole."""
     bare: float
-    """What a bare socket takes for as many bytes."""
+    """What a client takes for as many bytes that has nothing else to do."""
 
     @property
     def added(self) -> float:
@@ -117,11 +126,11 @@ async def _request(run: Run, session: Session) -> _Request:
 async def _bare(run: Run, size: int) -> float:
     tail = b'"tools":[],"messages":"%b"}' % prompt(Plan()).encode()
     body = b"{" + b" " * (size - len(tail) - 1) + tail
-    reader, writer = await asyncio.open_connection("127.0.0.1", run.stage.port)
-    sent = time.monotonic()
-    writer.write(b"POST /v1/messages HTTP/1.1\r\nContent-Length: %d\r\n\r\n" % len(body) + body)
-    await reader.read(1)
-    writer.close()
+    async with httpx2.AsyncClient(trust_env=False) as client:
+        url = f"http://127.0.0.1:{run.stage.port}"
+        await client.get(f"{url}/bench/log")  # connected, as the agent is
+        sent = time.monotonic()
+        await client.post(f"{url}/v1/messages", content=body)
     return ((await run.seen())[-1].arrived - sent) * 1000
 
 

@@ -18,6 +18,10 @@ SKIP_SIGNATURE = "skip_thought_signature_validator"
 worse, so it goes only where a request would be refused without: on the first call of each step of the present loop."""
 
 
+_NEXT = {role: b']},{"role":"%b","parts":[' % role.encode() for role in ("user", "model")}
+"""Between two messages."""
+
+
 class Content(NamedTuple):
     role: str
     parts: bytes
@@ -52,12 +56,14 @@ def pieces(contents: Iterable[Content | None], loop: int) -> list[bytes]:
         if each is None:
             continue
         parts = (at > loop and each.in_loop) or each.parts
-        if each.role == before == "model":
-            array += [b",", parts]
-        else:
-            array += [b"]}," if array else b"[", b'{"role":"%b","parts":[' % each.role.encode(), parts]
+        array.append(b"," if each.role == before == "model" else _NEXT[each.role])
+        array.append(parts)
         before = each.role
-    return [*array, b"]}]"] if array else [b"[]"]
+    if not array:
+        return [b"[]"]
+    array[0] = b"[" + array[0].removeprefix(b"]},")
+    array.append(b"]}]")
+    return array
 
 
 def _said(parts: Sequence[str | Shown]) -> list[dict[str, Any]]:

@@ -141,8 +141,8 @@ class OpenAICompatibleModel:
             rest["reasoning_effort"] = facts.efforts[request.effort]
         if facts.caching == "key":
             rest["prompt_cache_key"] = request.session_id
-        pieces = (piece for each in messages for piece in (b",", each))
-        next(pieces, None)  # the first comma
+        pieces = [b","] * max(0, 2 * len(messages) - 1)
+        pieces[::2] = messages
         return b"".join((b'{"messages":[', *pieces, b"],", dumps(rest)[1:]))
 
     def _parsed(self, event: bytes) -> dict[str, Any]:

@@ -6,8 +6,8 @@ from typing import cast
 
 import httpx2
 
-PIECE = 256 * 1024
-"""Bytes. Fewer cost time: each is a call through all layers of the client."""
+PIECE = 1024 * 1024
+"""Bytes. Fewer cost time: each piece is a call through all layers of the client."""
 
 
 async def in_pieces(request: httpx2.Request) -> None:
