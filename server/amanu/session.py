@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from amanu import commands
 from amanu.agent import policy, spending
@@ -22,7 +22,9 @@ from amanu.inbox import Inbox, Prompt
 from amanu.journal import Journal
 from amanu.mentions import Heard, with_attachments
 from amanu.models.families import family
+from amanu.models.line import Line, Player
 from amanu.models.pictures import unseen
+from amanu.models.recording import Recorder, new_path
 from amanu.pictures import NoRoom, Pictures
 from amanu.restore import Restored
 from amanu.running import Running
@@ -82,6 +84,8 @@ class Services:
     consent: Consent
     commands: Path
     """The folder of the user's own commands."""
+    mask: Callable[[str], str] = lambda text: text
+    """Takes all known keys out of a text."""
     headless: bool = False
     """Nobody is there to ask: what would be asked is denied."""
     changed: Callable[["Session"], None] = lambda session: None
@@ -106,6 +110,8 @@ class Session:
         """The first prompt that came while it was stopping: it does not wait for the person."""
         self._closed = False
         self._usage = self.state.usage or spending.NOTHING
+        self._line = Line()
+        self._loop = asyncio.get_running_loop()
         roots = [Path(root) for root in self.state.roots]
         self._workspace = Workspace(roots, services.overlay)
         self._proposals = Proposals(self._workspace, self._proposal_changed, journal.save_preimage)
@@ -322,9 +328,26 @@ class Session:
         raise AmanuError("internalError", "Not built yet.")
 
     async def record(self, path: str | None) -> None:
-        """Write the exchanges with models to that new file; None ends it."""
+        """Write the exchanges with models to that new file; None ends it. Raises `AmanuError`: invalidParams as
+        `new_path` does, storageError."""
         self._must_be_writable()
-        raise AmanuError("internalError", "Not built yet.")
+        recorder = None
+        if path is not None:
+            place = new_path(path, self.state.roots)
+            recorder = Recorder(place, self.state.model_id, self._services.mask, failed=self._recording_failed)
+            recorder.hide(self._environment)
+        before = self._line.recorder
+        self._line.recorder = recorder
+        if before is not None:
+            before.close()
+            self._tell("recording", "info", f"The recording is in {before.path}.")
+        if recorder is not None:
+            self._tell("recording", "info", f"What this session and its models say is recorded in {recorder.path}.")
+        await self.emit.durable()
+
+    def replay(self, player: Player) -> None:
+        """From now on `player` answers in the place of the models' services."""
+        self._line.player = player
 
     def trust(self, trusted: bool) -> None:
         """The person declared the roots trusted, or took it back."""
@@ -346,6 +369,8 @@ class Session:
                     self._closed = False
                     raise
             await self._proposals.close()
+            if self._line.recorder is not None:
+                self._line.recorder.close()
             with contextlib.suppress(AmanuError):
                 await self._journal.close()
 
@@ -418,7 +443,10 @@ class Session:
             cost_before=self._usage.cost_usd or 0.0,
             waited_before=self._approvals.waited,
         )
-        self._running.start(turn)
+        if self._line.recorder is not None:
+            self._line.recorder.hide(prompt.environment)
+        with self._line.used():
+            self._running.start(turn)
         self._services.changed(self)
         return turn_id
 
@@ -514,6 +542,16 @@ class Session:
             text=ending.message,
         )
         self.emit(ItemCompleted(item=notice))
+
+    def _recording_failed(self, why: str) -> None:
+        self._line.recorder = None
+        # It may be told by the thread that was writing.
+        self._loop.call_soon_threadsafe(self._tell, "recordingFailed", "warning", why)
+
+    def _tell(self, code: str, level: Literal["info", "warning"], text: str) -> None:
+        """Everybody who looks at the session gets to know."""
+        item_id = f"session.{self.emit.epoch}.{self.emit.seq}.{code}"
+        self.emit(ItemCompleted(item=Notice(item_id=item_id, turn_id=None, level=level, code=code, text=text)))
 
     async def _set(self, event: SessionChanged) -> None:
         self._must_be_writable()

@@ -58,6 +58,7 @@ class Sessions:
             self.overlay,
             self.consent,
             home.config / "commands",
+            self.auth.mask,
             headless=headless,
             changed=self._session_changed,
         )

@@ -23,7 +23,7 @@ MAY_IMPORT: dict[str, str] = {
     "amanu.serve": "*",
     # fronts
     "amanu.cli": "sessions session home config auth logs sockets relay daemon tools workspace lsp.server storage "
-    "agent.policy models.registry models.families",
+    "agent.policy models.registry models.families models.recording models.replay",
     "amanu.cli.tool": "cli agent consent conversation journal tools workspace home config logs",  # one call, no session
     "amanu.lsp": "sessions session editor_context workspace.overlay relay imports",
     "amanu.lsp.early": "lsp.frames",
@@ -36,7 +36,7 @@ MAY_IMPORT: dict[str, str] = {
     "amanu.sessions": "session commands inbox stream restore journal index home config auth consent agent "
     "models.registry workspace",
     "amanu.session": "commands running inbox stream restore journal config consent mentions pictures editor_context "
-    "conversation agent tools workspace models.registry models.families models.pictures",
+    "conversation agent tools workspace models.registry models.families models.pictures models.line models.recording",
     "amanu.running": "agent",
     "amanu.inbox": "restore unheard pictures editor_context conversation agent.emit",
     "amanu.pictures": "journal conversation imagefile",

@@ -6,6 +6,7 @@ ModelError
 ├── Overloaded          500, 502, 503, 529, capacity errors in mid-stream
 ├── Unreachable         DNS, connect, TLS, reset; the network's fault or the address's
 ├── StreamBroken        cut, silent, empty, malformed, or ended without its finish marker
+├── ReplyTooLong        the reply passed one of the limits of `limits.py`
 ├── ContextTooLong      the prompt does not fit the window
 └── RequestRefused      any other 4xx: our request is at fault, repeating it cannot help
 """
@@ -155,6 +156,9 @@ class Unreachable(ModelError): ...
 
 
 class StreamBroken(ModelError): ...
+
+
+class ReplyTooLong(ModelError): ...
 
 
 class ContextTooLong(ModelError): ...
