@@ -8,9 +8,11 @@ import argparse
 import asyncio
 import importlib.util
 import os
+import random
 import sys
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Callable, Coroutine
 from datetime import UTC, datetime
 from pathlib import Path
@@ -93,7 +95,34 @@ async def sessions(seconds: float) -> Figures:
     return {"games without a broken promise": f"{count}"}
 
 
-SWEEPS: dict[str, Sweep] = {"turns": turns, "kills": kills, "sessions": sessions}
+async def cuts(seconds: float) -> Figures:
+    """Recorded streams cut at every byte, in random order: each turn must end complete, continued, retried or with a
+    typed error, with a valid transcript."""
+    tests = _test("cuts.py")
+    tests.at_once()
+    sweeps = tests.sweeps()
+    all_cuts = [(sweep, cut) for sweep in sweeps for cut in sweep.cuts()]
+    random.Random(0).shuffle(all_cuts)
+    outcomes: Counter[str] = Counter()
+    begun = time.monotonic()
+    for sweep, (name, at, kind) in all_cuts:
+        try:
+            outcomes[await tests.quiet(sweep.cut(name, at, kind))] += 1
+        except Exception as error:
+            raise Failed(f"{sweep.way.name}/{name} {kind} at byte {at}: {error}") from error
+        if time.monotonic() - begun > seconds:
+            break
+    for sweep in sweeps:
+        await sweep.close()
+    streams = sum(len(sweep.recordings) for sweep in sweeps)
+    return {
+        "streams": f"{streams}",
+        "cuts": f"{outcomes.total():,} of {len(all_cuts):,}",
+        **{outcome: f"{count:,}" for outcome, count in outcomes.most_common()},
+    }
+
+
+SWEEPS: dict[str, Sweep] = {"turns": turns, "kills": kills, "sessions": sessions, "cuts": cuts}
 
 
 def _test(path: str) -> Any:

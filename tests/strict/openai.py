@@ -4,13 +4,14 @@
 signs calls.
 """
 
+import contextlib
 import json
 import re
 from collections.abc import Iterator
 from typing import Any, cast
 
 from strict import pictures
-from strict.http import Fault, Received, Refusal, Say, Service, main
+from strict.http import Fault, Received, Refusal, Say, Service, data_of, main
 from strict.refusing import Refused, need
 
 _STOPS = {"end": "stop", "calls": "tool_calls", "outputLimit": "length", "refused": "content_filter"}
@@ -211,6 +212,14 @@ class OpenAI(Service):
             chunk: dict[str, Any] = {"id": "c", "object": "chat.completion.chunk", "choices": [], "usage": usage}
             yield b"data: " + json.dumps(chunk).encode() + b"\n\n"
         yield b"data: [DONE]\n\n"
+
+    def issue(self, body: bytes, request: Received) -> None:
+        for chunk in data_of(body):
+            with contextlib.suppress(KeyError, TypeError, AttributeError, IndexError):
+                choice = chunk["choices"][0]
+                for call in (choice.get("delta") or choice["message"])["tool_calls"]:
+                    if "extra_content" in call:
+                        self._signed[call["id"]] = call["extra_content"]["google"]["thought_signature"]
 
     def _call(self, number: int, tool: str, arguments: Any, call_id: str | None) -> dict[str, Any]:
         written = arguments if isinstance(arguments, str) else json.dumps(arguments)

@@ -19,6 +19,7 @@ from amanu.models.base import (
     ThoughtDelta,
     TokenUsage,
 )
+from amanu.models.limits import check_arguments, check_calls, too_deep
 
 _STOPS: dict[str, StopReason] = {
     "end_turn": "end",
@@ -40,6 +41,8 @@ class _Block:
     signature: str = ""
     call_id: str = ""
     """Ours."""
+    size: int = 0
+    """Characters of its arguments so far."""
     complete: bool = False
 
     @property
@@ -62,6 +65,7 @@ class Reply:
         self._stop: str | None = None
         self._detail = ""
         self._finished = False
+        self._calls = 0
 
     @property
     def finished(self) -> bool:
@@ -92,6 +96,7 @@ class Reply:
     def _open(self, index: int, start: dict[str, Any]) -> Delta | None:
         if index in self._blocks:
             raise LookupError(f"block {index} started twice")
+        _text(start["type"])
         block = self._blocks[index] = _Block(start)
         match block.kind:
             case "text":
@@ -105,26 +110,30 @@ class Reply:
                 if not (start["id"] and start["name"]):
                     raise LookupError("a call without id or name")
                 block.call_id = f"call_{uuid.uuid4().hex[:16]}"
-                return CallStarted(block.call_id, start["name"])
+                self._calls += 1
+                check_calls(self._calls, "Anthropic")
+                return CallStarted(block.call_id, _text(start["name"]))
             case _:
                 return None
 
     def _piece(self, block: _Block, delta: dict[str, Any]) -> Delta | None:
         match delta["type"]:
-            case "text_delta":
-                text = delta["text"]
+            case "text_delta" if block.kind == "text":
+                text = _text(delta["text"])
                 block.pieces.append(text)
                 return TextDelta(text)
-            case "thinking_delta":
-                text = delta["thinking"]
+            case "thinking_delta" if block.kind == "thinking":
+                text = _text(delta["thinking"])
                 block.pieces.append(text)
                 return ThoughtDelta(text)
-            case "input_json_delta":
-                text = delta["partial_json"]
+            case "input_json_delta" if block.call_id:
+                text = _text(delta["partial_json"])
                 block.pieces.append(text)
-                return CallDelta(block.call_id, text) if text and block.call_id else None
+                block.size += len(text)
+                check_arguments(block.size, "Anthropic")
+                return CallDelta(block.call_id, text) if text else None
             case "signature_delta":
-                block.signature += delta["signature"]
+                block.signature += _text(delta["signature"])
             case _:
                 pass
         return None
@@ -166,6 +175,8 @@ class Reply:
                     content.append({**_present(block.start), "input": as_object(arguments)})
                 case _:
                     content.append(_present(block.start))
+        while content and content[-1]["type"] in ("thinking", "redacted_thinking"):
+            content.pop()  # cut right after a thought: a message that ends with one is refused
         stop = _STOPS.get(self._stop) or ("calls" if ids else "end")
         if stop == "end" and ids:
             stop = "calls"
@@ -198,7 +209,13 @@ def _arguments(block: _Block) -> dict[str, Any] | str:
         value: Any = orjson.loads(text)
     except orjson.JSONDecodeError:
         return text
-    return cast("dict[str, Any]", value) if isinstance(value, dict) else text
+    return cast("dict[str, Any]", value) if isinstance(value, dict) and not too_deep(value) else text
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise TypeError(f"{value!r} is no text")
+    return value
 
 
 def _tokens(usage: dict[str, Any]) -> TokenUsage:

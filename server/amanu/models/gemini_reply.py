@@ -22,6 +22,7 @@ from amanu.models.base import (
     TokenUsage,
 )
 from amanu.models.gemini_contents import WIRE
+from amanu.models.limits import check_arguments, check_calls, too_deep
 from amanu.models.messages import dumps
 
 if TYPE_CHECKING:
@@ -58,6 +59,7 @@ class Reply:
         self._said = ""
         self._blocked: str | None = None
         self._usage = TokenUsage()
+        self._calls = 0
 
     def add(self, chunk: "GenerateContentResponse") -> Iterator[Delta]:
         """Take in a chunk. It may lack candidates, content, parts or a role, and several may say STOP."""
@@ -105,7 +107,12 @@ class Reply:
         self._end_run()
         self._end_text()
         theirs, tool = part.function_call.id, part.function_call.name or "unnamed"
+        self._calls += 1
+        check_calls(self._calls, "Gemini")
+        if too_deep(part.function_call.args):
+            raise StreamBroken(f"Gemini called {tool} with arguments nested too deeply.", "Gemini")
         written = dumps(part.function_call.args or {})
+        check_arguments(len(written), "Gemini")
         arguments: dict[str, Any] = json.loads(written)
         call_id = f"call_{uuid4().hex[:16]}"
         identity = {"id": theirs} if theirs else {}

@@ -24,6 +24,7 @@ from amanu.models.base import (
     ThoughtDelta,
     TokenUsage,
 )
+from amanu.models.limits import check_arguments, check_calls, too_deep
 from amanu.models.messages import loads
 from amanu.models.openai_messages import WIRE, call_of
 
@@ -40,6 +41,8 @@ class Writing:
     theirs: str
     tool: str = ""
     arguments: list[str] = field(default_factory=list[str])
+    size: int = 0
+    """Characters of them so far."""
     extra: Any = None
     """`extra_content`: a Gemini signature, to be given back."""
 
@@ -52,6 +55,8 @@ class Reply:
         self._parts: list[tuple[type[Text] | type[Thinking], list[str]]] = []
         """Runs of text and thought, in pieces: joined once."""
         self._calls: list[Writing] = []
+        self._named: list[Writing] = []
+        """Those whose names have come, in that order: the one in which they were shown."""
         self._reasoning: list[dict[str, Any]] = []
         """OpenRouter's `reasoning_details`, to be given back unchanged."""
         self._refusal: list[str] = []
@@ -121,12 +126,15 @@ class Reply:
         writing.extra = piece.get("extra_content") or writing.extra
         if not writing.tool and function.get("name"):
             writing.tool = _text(function["name"])
+            self._named.append(writing)
             yield CallStarted(writing.call_id, writing.tool)
         arguments = function.get("arguments")
         if arguments is not None and not isinstance(arguments, str):
             arguments = json.dumps(arguments, ensure_ascii=False)
         if arguments:
             writing.arguments.append(arguments)
+            writing.size += len(arguments)
+            check_arguments(writing.size, self._vendor)
             yield CallDelta(writing.call_id, arguments)
 
     def _writing(self, piece: dict[str, Any], tool: str) -> Writing:
@@ -144,6 +152,7 @@ class Reply:
             known.theirs = known.theirs or theirs
             return known
         self._calls.append(Writing(f"call_{uuid4().hex[:16]}", index, theirs))
+        check_calls(len(self._calls), self._vendor)
         return self._calls[-1]
 
     @property
@@ -161,6 +170,8 @@ class Reply:
             return self._finished("refused", "".join(self._refusal) or str(self._finish))
         if self._finish in _CUT:
             return self._finished("outputLimit")
+        if len(self._named) < len(self._calls):
+            raise StreamBroken(f"{self._vendor} made a tool call without a name.", self._vendor)
         if self._calls:  # some servers say "stop" all the same
             return self._finished("calls")
         spoke = any(kind is Text and "".join(pieces).strip() for kind, pieces in self._parts)
@@ -171,9 +182,7 @@ class Reply:
 
     def _finished(self, stop: StopReason, detail: str = "") -> Done:
         said = [kind(text="".join(pieces)) for kind, pieces in self._parts]
-        calls = [
-            Call(call_id=each.call_id, tool=each.tool or "unnamed", arguments=_arguments(each)) for each in self._calls
-        ]
+        calls = [Call(call_id=each.call_id, tool=each.tool, arguments=_arguments(each)) for each in self._named]
         message = Assistant(parts=(*said, *calls), native=self._native(said, calls), cut=stop == "outputLimit")
         return Done(message, self._usage, stop, detail)
 
@@ -185,7 +194,7 @@ class Reply:
         if self._reasoning:
             wire["reasoning_details"] = self._reasoning
         ids: dict[str, str] = {}
-        for writing, call in zip(self._calls, calls, strict=True):
+        for writing, call in zip(self._named, calls, strict=True):
             # An id that is missing, or was used for an earlier call, is replaced by ours.
             theirs = writing.theirs if writing.theirs and writing.theirs not in ids else call.call_id
             ids[theirs] = call.call_id
@@ -212,7 +221,7 @@ def _arguments(writing: Writing) -> dict[str, JsonValue] | str:
         value = loads(text)
     except ValueError:
         return text
-    return cast(dict[str, JsonValue], value) if isinstance(value, dict) else text
+    return cast(dict[str, JsonValue], value) if isinstance(value, dict) and not too_deep(value) else text
 
 
 def _usage(counted: dict[str, Any]) -> TokenUsage:

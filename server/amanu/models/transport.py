@@ -15,6 +15,9 @@ from amanu.models.recording import Exchange, Writing
 _PIECE = 1 << 20
 """Bytes undone at once: a little that was compressed may be very much."""
 
+_AT_ONCE = 1 << 16
+"""Bytes of a request below which recording it takes no longer than handing it to a thread."""
+
 
 class Transport(httpx2.AsyncBaseTransport):
     """Around the transport that really sends. Compression is not asked for, and undone here where it is used all the
@@ -31,7 +34,10 @@ class Transport(httpx2.AsyncBaseTransport):
             told = [(name, value) for name, value in request.headers.items()]
             body = await _body(request)
             writing = over.recorder.begin()
-            await asyncio.to_thread(writing.request, request.method, str(request.url), told, body)
+            if len(body) < _AT_ONCE:
+                writing.request(request.method, str(request.url), told, body)
+            else:
+                await asyncio.to_thread(writing.request, request.method, str(request.url), told, body)
         try:
             if over is not None and over.player is not None:
                 response = _played(over.player.answer(request.method, str(request.url), await _body(request)))
