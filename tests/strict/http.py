@@ -86,8 +86,7 @@ class Service(ABC):
     def error_event(self, fault: Fault) -> bytes:
         """The framed event that reports an error after a 200."""
 
-    @abstractmethod
-    def issue(self, body: bytes, request: Received) -> None:
+    def issue(self, body: bytes, request: Received) -> None:  # noqa: B027  (who signs nothing, issues nothing)
         """As if it had answered that request with this stream, or a part of it: the signatures in it are its own."""
 
     def finish_markers(self) -> int:

@@ -36,6 +36,7 @@ CUT_CALL = (
     "Not run: the reply was cut at the output limit while it was written. "
     "Do the work in smaller pieces, one smaller call at a time."
 )
+REFUSED_CALL = "Not run: the service broke the reply off."
 GO_ON = "Your reply was cut at the output limit. Go on exactly where it stopped, without repeating anything."
 MAX_CONTINUATIONS = 3
 """Replies cut at the output limit that are continued in a row."""
@@ -119,6 +120,8 @@ async def run_turn(turn: Turn) -> Ending:
             _tell(turn, step, checks.REPEATED_TEXT, "The model repeats itself; it was told so.")
             continue
         if done.stop == "refused":
+            if done.message.calls:
+                await _run_calls(turn, step, done.message, refusal=REFUSED_CALL)
             return Ending("refused", done.detail or "The model declined to answer.")
         reply = done.message
         if reply.calls:
@@ -231,7 +234,8 @@ def _keep(turn: Turn, step: int, reply: Assistant | None) -> None:
     turn.emit(StepEnded(turn_id=turn.turn_id, step=step), entry=reply)
 
 
-async def _run_calls(turn: Turn, step: int, reply: Assistant) -> None:
+async def _run_calls(turn: Turn, step: int, reply: Assistant, refusal: str = "") -> None:
+    """One result per call. They are not run when there is a `refusal`, or the reply was cut."""
     calls = Calls(
         reply.calls,
         turn_id=turn.turn_id,
@@ -241,8 +245,8 @@ async def _run_calls(turn: Turn, step: int, reply: Assistant) -> None:
         emit=turn.emit,
     )
     try:
-        if reply.cut:
-            calls.refuse(CUT_CALL)
+        if refusal or reply.cut:
+            calls.refuse(refusal or CUT_CALL)
         else:
             await calls.run()
     finally:  # whatever happened: one result per call, in order

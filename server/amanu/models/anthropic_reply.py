@@ -19,7 +19,7 @@ from amanu.models.base import (
     ThoughtDelta,
     TokenUsage,
 )
-from amanu.models.limits import check_arguments, check_calls, too_deep
+from amanu.models.limits import check_arguments, check_calls, tokens, too_deep
 
 _STOPS: dict[str, StopReason] = {
     "end_turn": "end",
@@ -61,6 +61,8 @@ class Reply:
         self._model = model
         self._prefix = prefix
         self._blocks: dict[int, _Block] = {}
+        self._last: _Block | None = None
+        """Blocks come one after the other."""
         self._usage: dict[str, Any] = {}
         self._stop: str | None = None
         self._detail = ""
@@ -77,7 +79,10 @@ class Reply:
         `TypeError` or `AttributeError`."""
         match event["type"]:
             case "content_block_delta":
-                return self._piece(self._blocks[event["index"]], event["delta"])
+                block = self._blocks[event["index"]]
+                if block is not self._last:
+                    raise LookupError("a piece of another block than the last")
+                return self._piece(block, event["delta"])
             case "content_block_start":
                 return self._open(event["index"], event["content_block"])
             case "content_block_stop":
@@ -97,7 +102,7 @@ class Reply:
         if index in self._blocks:
             raise LookupError(f"block {index} started twice")
         _text(start["type"])
-        block = self._blocks[index] = _Block(start)
+        block = self._last = self._blocks[index] = _Block(start)
         match block.kind:
             case "text":
                 block.pieces.append(start.get("text") or "")
@@ -154,7 +159,7 @@ class Reply:
         parts: list[Text | Thinking | Call] = []
         content: list[dict[str, Any]] = []
         ids: dict[str, str] = {}
-        for _, block in sorted(self._blocks.items()):
+        for block in self._blocks.values():  # in the order they were shown
             text = block.text
             match block.kind:
                 case "text":
@@ -175,8 +180,6 @@ class Reply:
                     content.append({**_present(block.start), "input": as_object(arguments)})
                 case _:
                     content.append(_present(block.start))
-        while content and content[-1]["type"] in ("thinking", "redacted_thinking"):
-            content.pop()  # cut right after a thought: a message that ends with one is refused
         stop = _STOPS.get(self._stop) or ("calls" if ids else "end")
         if stop == "end" and ids:
             stop = "calls"
@@ -220,11 +223,11 @@ def _text(value: Any) -> str:
 
 def _tokens(usage: dict[str, Any]) -> TokenUsage:
     details: dict[str, Any] = usage.get("output_tokens_details") or {}
-    thoughts: int = details.get("thinking_tokens") or 0
+    thoughts = tokens(details.get("thinking_tokens"))
     return TokenUsage(
-        input=usage.get("input_tokens", 0),
-        cache_read=usage.get("cache_read_input_tokens", 0),
-        cache_write=usage.get("cache_creation_input_tokens", 0),
-        output=usage.get("output_tokens", 0) - thoughts,
+        input=tokens(usage.get("input_tokens")),
+        cache_read=tokens(usage.get("cache_read_input_tokens")),
+        cache_write=tokens(usage.get("cache_creation_input_tokens")),
+        output=max(0, tokens(usage.get("output_tokens")) - thoughts),
         thoughts=thoughts,
     )

@@ -186,7 +186,10 @@ class _History:
         blocks: list[dict[str, Any]] = kept["content"]
         if self._prefix_checked and kept["prefix"] != before.hex():
             blocks = [block for block in blocks if block["type"] not in _THINKING]
-        return blocks, {ours: theirs for theirs, ours in native.call_ids.items()}
+        end = len(blocks)
+        while end and blocks[end - 1]["type"] in _THINKING:
+            end -= 1  # cut right after a thought: a message that ends with one is refused
+        return blocks[:end], {ours: theirs for theirs, ours in native.call_ids.items()}
 
 
 def _own(message: Assistant, model: str) -> Native | None:

@@ -22,7 +22,7 @@ from amanu.models.base import (
     TokenUsage,
 )
 from amanu.models.gemini_contents import WIRE
-from amanu.models.limits import check_arguments, check_calls, too_deep
+from amanu.models.limits import check_arguments, check_calls, tokens, too_deep
 from amanu.models.messages import dumps
 
 if TYPE_CHECKING:
@@ -41,6 +41,9 @@ _BROKEN = {
 RECITATION, BLOCKLIST, PROHIBITED_CONTENT, SPII, and whatever is invented next)."""
 
 _STOPS: dict[str, StopReason] = {"STOP": "end", "MAX_TOKENS": "outputLimit", "CONTINUATION": "paused"}
+
+_NO_DATA = {"thought", "thoughtSignature"}
+"""A part with nothing else is refused when it comes back."""
 
 
 class Reply:
@@ -83,7 +86,7 @@ class Reply:
             self._add_text(kind, part)
             if part.text:
                 yield ThoughtDelta(part.text) if part.thought else TextDelta(part.text)
-        elif other := part.model_dump(mode="json", by_alias=True, exclude_none=True):
+        elif (other := part.model_dump(mode="json", by_alias=True, exclude_none=True)).keys() - _NO_DATA:
             self._end_text()
             self._blocks.append(_with_signature(other, part))
 
@@ -183,12 +186,12 @@ def _word(value: Any) -> str:
 def _usage(counted: "GenerateContentResponseUsageMetadata") -> TokenUsage:
     """Each chunk's figures are the totals so far. The prompt's include what came from the cache; the
     candidates' exclude thoughts."""
-    cached = counted.cached_content_token_count or 0
-    prompt = (counted.prompt_token_count or 0) + (counted.tool_use_prompt_token_count or 0)
+    cached = tokens(counted.cached_content_token_count)
+    prompt = tokens(counted.prompt_token_count) + tokens(counted.tool_use_prompt_token_count)
     return TokenUsage(
         input=max(0, prompt - cached),
         cache_read=cached,
-        output=counted.candidates_token_count or 0,
-        thoughts=counted.thoughts_token_count or 0,
-        tools=counted.tool_use_prompt_token_count or 0,
+        output=tokens(counted.candidates_token_count),
+        thoughts=tokens(counted.thoughts_token_count),
+        tools=tokens(counted.tool_use_prompt_token_count),
     )

@@ -19,6 +19,9 @@ MAX_ARGUMENTS = 8 << 20
 MAX_NESTING = 64
 """Levels of one call's arguments. The JSON writers and validators they go through end between 200 and 1,000."""
 
+MAX_TOKENS = 1_000_000_000
+"""A count above is none."""
+
 
 def check_calls(count: int, vendor: str) -> None:
     """Raises `ReplyTooLong` for more calls than anybody could mean."""
@@ -32,6 +35,11 @@ def check_arguments(size: int, vendor: str) -> None:
         raise ReplyTooLong(
             f"A tool call in the reply of {vendor} has arguments of more than {MAX_ARGUMENTS >> 20} MB.", vendor
         )
+
+
+def tokens(count: Any) -> int:
+    """A count of tokens as a service sent it; 0 for what cannot be one."""
+    return int(count) if isinstance(count, int | float) and 0 <= count <= MAX_TOKENS else 0
 
 
 def too_deep(value: Any) -> bool:

@@ -24,7 +24,7 @@ from amanu.models.base import (
     ThoughtDelta,
     TokenUsage,
 )
-from amanu.models.limits import check_arguments, check_calls, too_deep
+from amanu.models.limits import check_arguments, check_calls, tokens, too_deep
 from amanu.models.messages import loads
 from amanu.models.openai_messages import WIRE, call_of
 
@@ -228,11 +228,11 @@ def _usage(counted: dict[str, Any]) -> TokenUsage:
     """The prompt's tokens include those from a cache, the completion's those of reasoning."""
     prompt: dict[str, Any] = counted.get("prompt_tokens_details") or {}
     completion: dict[str, Any] = counted.get("completion_tokens_details") or {}
-    cached = prompt.get("cached_tokens") or counted.get("prompt_cache_hit_tokens") or 0
-    thoughts = completion.get("reasoning_tokens") or 0
+    cached = tokens(prompt.get("cached_tokens") or counted.get("prompt_cache_hit_tokens"))
+    thoughts = tokens(completion.get("reasoning_tokens"))
     return TokenUsage(
-        input=max(0, (counted.get("prompt_tokens") or 0) - cached),
+        input=max(0, tokens(counted.get("prompt_tokens")) - cached),
         cache_read=cached,
-        output=max(0, (counted.get("completion_tokens") or 0) - thoughts),
+        output=max(0, tokens(counted.get("completion_tokens")) - thoughts),
         thoughts=thoughts,
     )
