@@ -6,6 +6,7 @@ A new one is a line in `SWEEPS`.
 
 import argparse
 import asyncio
+import importlib
 import importlib.util
 import os
 import random
@@ -122,7 +123,30 @@ async def cuts(seconds: float) -> Figures:
     }
 
 
-SWEEPS: dict[str, Sweep] = {"turns": turns, "kills": kills, "sessions": sessions, "cuts": cuts}
+async def nasty(seconds: float) -> Figures:
+    """Services that mean harm, with the limits that hold in earnest: how late the event loop is for other sessions, and
+    what memory it takes."""
+    sys.path.append(str(ROOT / "tests"))
+    cases, client = importlib.import_module("nasty").CASES, importlib.import_module("nasty_client")
+    results: Counter[str] = Counter()
+    async with client.nasty() as url:
+        for way in client.WIRES:
+            await client.suffer(way, f"{url}/no_http")  # what is loaded on first use is loaded
+        before = client.memory()
+        async with client.watched() as delays:
+            for name in cases:
+                for way in client.WIRES:
+                    results[type(await client.suffer(way, f"{url}/{name}")).__name__] += 1
+    if client.memory() - before > 400:
+        raise Failed(f"memory grew by {client.memory() - before:.0f} MB")
+    return {
+        "ended as": ", ".join(f"{name} {count}" for name, count in results.most_common()),
+        "event loop late, ms": f"p99 {delays.p99 * 1000:.0f}, most {max(delays.late) * 1000:.0f}",
+        "memory, MB": f"{before:.0f} → {client.memory():.0f}",
+    }
+
+
+SWEEPS: dict[str, Sweep] = {"turns": turns, "kills": kills, "sessions": sessions, "cuts": cuts, "nasty": nasty}
 
 
 def _test(path: str) -> Any:

@@ -11,7 +11,9 @@ import gzip
 import itertools
 import json
 import sys
+import zlib
 from collections.abc import Callable, Iterator
+from typing import Any
 
 from recordings.shapes import a, a_block, a_call, a_end, a_start, a_text, g, g_call, g_chunk, o, o_call
 
@@ -97,15 +99,26 @@ def _gzip(data: Callable[[], Iterator[bytes]]) -> Callable[[str], Iterator[bytes
 
 
 def _bomb() -> Iterator[bytes]:
-    """A gigabyte in a megabyte."""
-    megabyte = gzip.compress(b" " * (1 << 20))
-    yield gzip.compress(b" " * (1 << 30))
-    yield megabyte
+    """A thousand times as much as it seems, without end."""
+    squeeze = zlib.compressobj(wbits=31)
+    spaces = b" " * (1 << 18)
+    while True:
+        yield squeeze.compress(spaces) + squeeze.flush(zlib.Z_SYNC_FLUSH)
 
 
 def _wrong(wire: str) -> Iterator[bytes]:
     yield HEAD + b"\r\n"
-    odd = [None, 5, "x", [], [1], {"choices": 5}, {"candidates": "x"}, {"type": 7}, {"type": "content_block_start"}]
+    odd: list[Any] = [
+        None,
+        5,
+        "x",
+        [],
+        [1],
+        {"choices": 5},
+        {"candidates": "x"},
+        {"type": 7},
+        {"type": "content_block_start"},
+    ]
     for each in odd:
         yield g_chunk(each) if wire == "gemini" else b"data: " + json.dumps(each).encode() + b"\n\n"
 
@@ -160,7 +173,7 @@ async def _serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> 
         await reader.readexactly(length)
         path = head.split(" ", 2)[1]
         case = path.split("/")[1]
-        wire = "gemini" if "generateContent" in path else "anthropic" if "messages" in path else "openai"
+        wire = "gemini" if "GenerateContent" in path else "anthropic" if "messages" in path else "openai"
         if case == DRIP:
             writer.write(HEAD + b"\r\n: ")
             while True:

@@ -18,7 +18,7 @@ from amanu.models.openai_compatible import OpenAICompatibleModel, Quirks
 from amanu.models.retry import Policy, stream_with_retry
 from recordings.make import WAYS, Way, asked
 
-ONCE = Policy(attempts=1, idle_text=1.0, idle_thinking=1.0)
+ONCE = Policy(attempts=1, idle_text=10.0, idle_thinking=10.0)
 WIRES: tuple[Way, ...] = tuple(way for way in WAYS if way.name in ("anthropic", "gemini-3", "openai"))
 PAUSE = 0.005
 

@@ -35,7 +35,13 @@ def a(kind: str, **fields: Any) -> bytes:
 
 def a_start() -> bytes:
     usage = {"input_tokens": 9, "cache_read_input_tokens": 0, "cache_creation_input_tokens": None, "output_tokens": 1}
-    message = {"id": "msg_x", "type": "message", "role": "assistant", "model": "claude-opus-5-5", "content": []}
+    message: dict[str, Any] = {
+        "id": "msg_x",
+        "type": "message",
+        "role": "assistant",
+        "model": "claude-opus-5-5",
+        "content": [],
+    }
     return a("message_start", message={**message, "stop_reason": None, "stop_sequence": None, "usage": usage})
 
 
@@ -50,7 +56,7 @@ def a_text(index: int, *texts: str) -> list[bytes]:
 
 
 def a_call(index: int, name: str, *pieces: str, call_id: str | None = None) -> list[bytes]:
-    start = {"type": "tool_use", "id": call_id or f"toolu_{index}", "name": name, "input": {}}
+    start: dict[str, Any] = {"type": "tool_use", "id": call_id or f"toolu_{index}", "name": name, "input": {}}
     return a_block(index, start, *({"type": "input_json_delta", "partial_json": piece} for piece in pieces))
 
 

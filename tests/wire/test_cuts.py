@@ -7,7 +7,7 @@ import random
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from hypothesis import Phase, given, settings
@@ -20,7 +20,7 @@ from recordings.make import WAYS, Way
 
 SAMPLE = 50
 """Cuts of each way, others in each run of the tests."""
-EXAMPLES = 300
+EXAMPLES = 25
 """Changed streams of each way."""
 
 
@@ -125,6 +125,8 @@ def _other_value(event: bytes, data: st.DataObject) -> bytes:
 
 def _places(value: Any) -> Iterator[tuple[Any, Any]]:
     if isinstance(value, dict | list):
-        for key, each in list(value.items() if isinstance(value, dict) else enumerate(value)):
+        inside = cast("Any", value)
+        pairs: list[tuple[Any, Any]] = list(inside.items() if isinstance(value, dict) else enumerate(inside))
+        for key, each in pairs:
             yield value, key
             yield from _places(each)

@@ -82,6 +82,7 @@ class Reply:
         if part.function_call is not None:
             yield from self._add_call(part)
         elif part.text is not None:
+            part.text = _whole(part.text)
             kind = Thinking if part.thought else Text
             self._add_text(kind, part)
             if part.text:
@@ -109,7 +110,7 @@ class Reply:
         assert part.function_call is not None
         self._end_run()
         self._end_text()
-        theirs, tool = part.function_call.id, part.function_call.name or "unnamed"
+        theirs, tool = part.function_call.id, _whole(part.function_call.name or "unnamed")
         self._calls += 1
         check_calls(self._calls, "Gemini")
         if too_deep(part.function_call.args):
@@ -176,6 +177,11 @@ def _with_signature(wire: dict[str, Any], part: "Part") -> dict[str, Any]:
     if part.thought_signature is not None:
         wire["thoughtSignature"] = b64encode(part.thought_signature).decode()
     return wire
+
+
+def _whole(text: str) -> str:
+    """Half a surrogate pair, which is no text to anybody else, becomes "?"."""
+    return text.encode("utf-8", "replace").decode()
 
 
 def _word(value: Any) -> str:

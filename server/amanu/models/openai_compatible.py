@@ -17,7 +17,7 @@ from amanu.models.faults import mask, retry_after, retry_in, sentence, status_er
 from amanu.models.messages import WireMessages, dumps, loads
 from amanu.models.openai_messages import message
 from amanu.models.openai_reply import Reply
-from amanu.models.sse import Events, EventTooLong
+from amanu.models.sse import Events
 
 if TYPE_CHECKING:
     import httpx2
@@ -105,8 +105,6 @@ class OpenAICompatibleModel:
         except (httpx2.HTTPError, httpx2.StreamError) as error:
             if not reply.complete:
                 raise transport_error(self._vendor, error, self._base_url, started=started) from None
-        except EventTooLong:
-            raise self._unreadable("an event over the limit") from None
 
     def _connect(self) -> "httpx2.AsyncClient":
         headers = {"content-type": "application/json"}

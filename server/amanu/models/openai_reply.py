@@ -123,7 +123,9 @@ class Reply:
     def _add_call(self, piece: dict[str, Any]) -> Iterator[Delta]:
         function: dict[str, Any] = piece.get("function") or {}
         writing = self._writing(piece, function.get("name") or "")
-        writing.extra = piece.get("extra_content") or writing.extra
+        extra: Any = piece.get("extra_content")
+        if isinstance(extra, dict) and isinstance(cast(dict[str, Any], extra).get("google", {}), dict):
+            writing.extra = extra or writing.extra
         if not writing.tool and function.get("name"):
             writing.tool = _text(function["name"])
             self._named.append(writing)

@@ -12,7 +12,9 @@ from amanu.models.limits import MAX_LINE, MAX_LINES, MAX_REPLY
 from amanu.models.line import line
 from amanu.models.recording import Exchange, Writing
 
-_PIECE = 1 << 20
+_PIECE = 8 << 10
+"""Bytes handed on at once, then others get their turn: a burst of 64 KB is some 400 events, and 50 ms of work."""
+_UNDONE = 1 << 20
 """Bytes undone at once: a little that was compressed may be very much."""
 
 _AT_ONCE = 1 << 16
@@ -77,7 +79,10 @@ class _Reply(httpx2.AsyncByteStream):
                     self._count(data)
                     if self._writing is not None:
                         self._writing.chunk(data)
-                    yield data
+                    yield data[:_PIECE]
+                    for at in range(_PIECE, len(data), _PIECE):
+                        await asyncio.sleep(0)
+                        yield data[at : at + _PIECE]
         except GeneratorExit:
             raise  # `aclose` says how it ended
         except BaseException as error:
@@ -124,7 +129,7 @@ class _Undo:
 
     def __call__(self, received: bytes) -> Iterator[bytes]:
         try:
-            while data := self._zlib.decompress(received, _PIECE):
+            while data := self._zlib.decompress(received, _UNDONE):
                 yield data
                 received = self._zlib.unconsumed_tail
         except zlib.error as error:
