@@ -550,6 +550,8 @@ class Session:
 
     def _tell(self, code: str, level: Literal["info", "warning"], text: str) -> None:
         """Everybody who looks at the session gets to know."""
+        if self._closed:
+            return  # nobody looks any more
         item_id = f"session.{self.emit.epoch}.{self.emit.seq}.{code}"
         self.emit(ItemCompleted(item=Notice(item_id=item_id, turn_id=None, level=level, code=code, text=text)))
 
