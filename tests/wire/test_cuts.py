@@ -17,6 +17,7 @@ from amanu.models.recording import Exchange
 from amanu.models.retry import Policy
 from cuts import Outcome, Sweep, quiet
 from recordings.make import WAYS, Way
+from recordings.shapes import a_end, a_start, a_text, g, g_call, o, o_call
 
 SAMPLE = 50
 """Cuts of each way, others in each run of the tests."""
@@ -53,6 +54,55 @@ async def test_a_cut_anywhere_ends_well(way: Way) -> None:
             raise AssertionError(f"{way.name}/{name} {kind} at byte {at}") from error
     await sweep.close()
     assert outcomes["retried"] > SAMPLE // 2
+
+
+# Found by the tests below, once ------------------------------------------------------------------------
+
+FOUND: dict[str, tuple[str, list[bytes], Outcome]] = {
+    "usage that cannot be": (
+        "anthropic",
+        [a_start().replace(b'"input_tokens": 9', b'"input_tokens": 1e30'), *a_text(0, "Fine."), *a_end()],
+        "complete",
+    ),
+    "text in a block that is none": (
+        "anthropic",
+        [a_start(), *(each.replace(b'"text", "text": ""', b'7, "text": ""') for each in a_text(0, "Fine.")), *a_end()],
+        "retried",
+    ),
+    "pieces of two blocks in turn": (
+        "anthropic",
+        [a_start(), *(each for pair in zip(a_text(0, "a"), a_text(1, "b"), strict=True) for each in pair), *a_end()],
+        "retried",
+    ),
+    "a refusal after a call": ("gemini-3", [g(g_call("read_file", {})), g(finish="SAFETY")], "complete"),
+    "a call beside a refusal": (
+        "openai",
+        [o_call("read_file", "{}", index=0, id="x"), o("content_filter")],
+        "complete",
+    ),
+    "a part without data": ("gemini-2.5", [g({"text": "Fine."}, {"thought": True}), g(finish="STOP")], "complete"),
+    "half a character": ("gemini-3", [g({"text": "?"}).replace(b"?", b"\\ud800"), g(finish="STOP")], "complete"),
+    "a call without a name": ("openai", [o_call(None, "{}", index=0, id="x"), o("tool_calls")], "retried"),
+    "names in another order": (
+        "openai",
+        [
+            o_call(None, "{}", index=0, id="x"),
+            o_call("grep", "{}", index=1, id="y"),
+            o_call("read_file", index=0),
+            o("tool_calls"),
+        ],
+        "complete",
+    ),
+}
+
+
+@pytest.mark.parametrize(("name", "events", "outcome"), FOUND.values(), ids=FOUND)
+async def test_what_was_found_once(name: str, events: list[bytes], outcome: Outcome) -> None:
+    sweep = Sweep(next(way for way in WAYS if way.name == name))
+    plain = sweep.recordings["text"]
+    found, _ = await quiet(sweep.play(replace(plain, chunks=[(0.0, event) for event in events]), plain))
+    await sweep.close()
+    assert found == outcome
 
 
 # Other events than were recorded -----------------------------------------------------------------------

@@ -10,8 +10,9 @@ MAX_REPLY = 64 << 20
 MAX_LINE = 16 << 20
 """Bytes of one line, and so of one event: a whole reply that is not streamed, or the arguments Gemini sends in one
 piece, are a megabyte or two."""
-MAX_LINES = 2_000_000
-"""Three or four per event; the time of a reply, where `MAX_REPLY` is its memory."""
+MAX_LINES = 600_000
+"""Bounds the time of a reply, where `MAX_REPLY` bounds its memory. 128,000 tokens in events of their own, each of three
+lines, are 400,000; Gemini's SDK takes a minute for twice that."""
 MAX_CALLS = 128
 """Calls in one reply. Eleven at once were seen (facts/gemini-cli.md §5); OpenAI allows 128 tools."""
 MAX_ARGUMENTS = 8 << 20
