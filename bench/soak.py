@@ -6,11 +6,14 @@ A new one is a line in `SWEEPS`.
 
 import argparse
 import asyncio
+import importlib
 import importlib.util
 import os
+import random
 import sys
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Callable, Coroutine
 from datetime import UTC, datetime
 from pathlib import Path
@@ -93,7 +96,57 @@ async def sessions(seconds: float) -> Figures:
     return {"games without a broken promise": f"{count}"}
 
 
-SWEEPS: dict[str, Sweep] = {"turns": turns, "kills": kills, "sessions": sessions}
+async def cuts(seconds: float) -> Figures:
+    """Recorded streams cut at every byte, in random order: each turn must end complete, continued, retried or with a
+    typed error, with a valid transcript."""
+    tests = _test("cuts.py")
+    tests.at_once()
+    sweeps = tests.sweeps()
+    all_cuts = [(sweep, cut) for sweep in sweeps for cut in sweep.cuts()]
+    random.Random(0).shuffle(all_cuts)
+    outcomes: Counter[str] = Counter()
+    begun = time.monotonic()
+    for sweep, (name, at, kind) in all_cuts:
+        try:
+            outcomes[await tests.quiet(sweep.cut(name, at, kind))] += 1
+        except Exception as error:
+            raise Failed(f"{sweep.way.name}/{name} {kind} at byte {at}: {error}") from error
+        if time.monotonic() - begun > seconds:
+            break
+    for sweep in sweeps:
+        await sweep.close()
+    streams = sum(len(sweep.recordings) for sweep in sweeps)
+    return {
+        "streams": f"{streams}",
+        "cuts": f"{outcomes.total():,} of {len(all_cuts):,}",
+        **{outcome: f"{count:,}" for outcome, count in outcomes.most_common()},
+    }
+
+
+async def nasty(seconds: float) -> Figures:
+    """Services that mean harm, with the limits that hold in earnest: how late the event loop is for other sessions, and
+    what memory it takes."""
+    sys.path.append(str(ROOT / "tests"))
+    cases, client = importlib.import_module("nasty").CASES, importlib.import_module("nasty_client")
+    results: Counter[str] = Counter()
+    async with client.nasty() as url:
+        for way in client.WIRES:
+            await client.suffer(way, f"{url}/no_http")  # what is loaded on first use is loaded
+        before = client.memory()
+        async with client.watched() as delays:
+            for name in cases:
+                for way in client.WIRES:
+                    results[type(await client.suffer(way, f"{url}/{name}")).__name__] += 1
+    if client.memory() - before > 400:
+        raise Failed(f"memory grew by {client.memory() - before:.0f} MB")
+    return {
+        "ended as": ", ".join(f"{name} {count}" for name, count in results.most_common()),
+        "event loop late, ms": f"p99 {delays.p99 * 1000:.0f}, most {max(delays.late) * 1000:.0f}",
+        "memory, MB": f"{before:.0f} → {client.memory():.0f}",
+    }
+
+
+SWEEPS: dict[str, Sweep] = {"turns": turns, "kills": kills, "sessions": sessions, "cuts": cuts, "nasty": nasty}
 
 
 def _test(path: str) -> Any:

@@ -25,14 +25,20 @@ VARIABLES: Mapping[str, tuple[str, ...]] = {
 }
 """Vendor → environment variables that hold its key, the first one set wins."""
 
+_START = r"(?:(?<![A-Za-z0-9_])|(?<=\\[nrtbf]))"
+"""Of a word, also after an escape in JSON text."""
 _KEY_SHAPED = re.compile(
-    r"\bsk-[A-Za-z0-9_-]{16,}"  # OpenAI, Anthropic, OpenRouter
-    r"|\bAIza[A-Za-z0-9_-]{30,}|\bAQ\.[A-Za-z0-9_-]{20,}"  # Google
-    r"|\bgh[pousr]_[A-Za-z0-9]{30,}|\bgithub_pat_[A-Za-z0-9_]{30,}"
-    r"|\bxox[abprs]-[A-Za-z0-9-]{10,}"  # Slack
-    r"|\bAKIA[A-Z0-9]{16}\b"  # AWS
-    r"|(?<=[?&]key=)[^&\s\"']+|(?<=[?&]api_key=)[^&\s\"']+"
-    r"|(?i:(?<=bearer )[A-Za-z0-9._~+/=-]{12,}|(?<=x-api-key: )\S+|(?<=x-goog-api-key: )\S+)"
+    rf"{_START}(?:"
+    r"sk-[A-Za-z0-9_-]{16,}"  # OpenAI, Anthropic, OpenRouter
+    r"|AIza[A-Za-z0-9_-]{30,}|AQ\.[A-Za-z0-9_-]{20,}"  # Google
+    r"|gh[pousr]_[A-Za-z0-9]{30,}|github_pat_[A-Za-z0-9_]{30,}"
+    r"|xox[abprs]-[A-Za-z0-9-]{10,}"  # Slack
+    r"|AKIA[A-Z0-9]{16}\b"  # AWS
+    r")"
+    # No quote and no backslash in what follows: JSON text stays JSON.
+    r"|(?<=[?&]key=)[^&\s\"'\\]+|(?<=[?&]api_key=)[^&\s\"'\\]+"
+    r"|(?<=://)[^\s/:@\"'\\]+:[^\s/@\"'\\]+(?=@)"  # a password in an address
+    r"|(?i:(?<=bearer )[A-Za-z0-9._~+/=-]{12,}|(?<=x-api-key: )[^\s\"'\\]+|(?<=x-goog-api-key: )[^\s\"'\\]+)"
 )
 MASK = "[key]"
 

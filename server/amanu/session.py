@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from amanu import commands
 from amanu.agent import policy, spending
@@ -17,7 +17,7 @@ from amanu.agent.context import Context
 from amanu.agent.loops import Loops
 from amanu.agent.prompt import Prompt as SystemPrompt
 from amanu.agent.prompt import system_prompt
-from amanu.agent.turn import Ending, Turn, run_compaction
+from amanu.agent.turn import Ending, Turn, run_compaction, run_turn
 from amanu.choosing import Choice, Choosing
 from amanu.config import Settings
 from amanu.consent import Consent
@@ -30,7 +30,9 @@ from amanu.mentions import Heard, with_attachments
 from amanu.models import routing
 from amanu.models.availability import Availability
 from amanu.models.families import family
+from amanu.models.line import Line, Player
 from amanu.models.pictures import unseen
+from amanu.models.recording import Recorder, new_path
 from amanu.paging import blob_page
 from amanu.pictures import NoRoom, Pictures
 from amanu.restore import Restored
@@ -95,6 +97,8 @@ class Services:
     """The folder of the user's own commands."""
     memory: Path
     """The user's own memory file."""
+    mask: Callable[[str], str] = lambda text: text
+    """Takes all known keys out of a text."""
     headless: bool = False
     """Nobody is there to ask: what would be asked is denied."""
     until_done: bool = False
@@ -126,6 +130,8 @@ class Session:
         limits = services.settings.limits
         self._allowance = Allowance(limits.cost_usd, limits.session_cost_usd, self.state)
         self._choosing = Choosing(services.settings, services.registry, services.availability, self.state)
+        self._line = Line()
+        self._loop = asyncio.get_running_loop()
         roots = [Path(root) for root in self.state.roots]
         self._workspace = Workspace(roots, services.overlay)
         self._proposals = Proposals(self._workspace, self._proposal_changed, journal.save_preimage)
@@ -369,9 +375,26 @@ class Session:
         return SessionCompactResult(status="started")
 
     async def record(self, path: str | None) -> None:
-        """Write the exchanges with models to that new file; None ends it."""
+        """Write the exchanges with models to that new file; None ends it. Raises `AmanuError`: invalidParams as
+        `new_path` does, storageError."""
         self._must_be_writable()
-        raise AmanuError("internalError", "Not built yet.")
+        recorder = None
+        if path is not None:
+            place = new_path(path, self.state.roots)
+            recorder = Recorder(place, self.state.model_id, self._services.mask, failed=self._recording_failed)
+            recorder.hide(self._environment)
+        before = self._line.recorder
+        self._line.recorder = recorder
+        if before is not None:
+            before.close()
+            self._tell("recording", "info", f"The recording is in {before.path}.")
+        if recorder is not None:
+            self._tell("recording", "info", f"What this session and its models say is recorded in {recorder.path}.")
+        await self.emit.durable()
+
+    def replay(self, player: Player) -> None:
+        """From now on `player` answers in the place of the models' services."""
+        self._line.player = player
 
     def trust(self, trusted: bool) -> None:
         """The person declared the roots trusted, or took it back."""
@@ -393,6 +416,8 @@ class Session:
                     self._closed = False
                     raise
             await self._proposals.close()
+            if self._line.recorder is not None:
+                self._line.recorder.close()
             with contextlib.suppress(AmanuError):
                 await self._journal.close()
 
@@ -445,11 +470,12 @@ class Session:
         self._approvals.start_turn()
         turn = self._turn(turn_id, prompt.text, choice)
         self._allowance.start_turn()
+        if self._line.recorder is not None:
+            self._line.recorder.hide(prompt.environment)
         if focus is None:
             choice.tell(turn)
-            self._running.start(turn)
-        else:
-            self._running.start(turn, lambda turn: run_compaction(turn, focus))
+        with self._line.used():
+            self._running.start(turn, run_turn if focus is None else lambda turn: run_compaction(turn, focus))
         self._services.changed(self)
         return turn_id
 
@@ -605,6 +631,18 @@ class Session:
             text=ending.message,
         )
         self.emit(ItemCompleted(item=notice))
+
+    def _recording_failed(self, why: str) -> None:
+        self._line.recorder = None
+        # It may be told by the thread that was writing.
+        self._loop.call_soon_threadsafe(self._tell, "recordingFailed", "warning", why)
+
+    def _tell(self, code: str, level: Literal["info", "warning"], text: str) -> None:
+        """Everybody who looks at the session gets to know."""
+        if self._closed:
+            return  # nobody looks any more
+        item_id = f"session.{self.emit.epoch}.{self.emit.seq}.{code}"
+        self.emit(ItemCompleted(item=Notice(item_id=item_id, turn_id=None, level=level, code=code, text=text)))
 
     async def _set(self, event: SessionChanged) -> None:
         self._must_be_writable()

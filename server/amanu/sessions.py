@@ -62,6 +62,7 @@ class Sessions:
             self.consent,
             home.config / "commands",
             home.config / "AGENTS.md",
+            self.auth.mask,
             headless=headless,
             until_done=until_done,
             changed=self._session_changed,

@@ -3,6 +3,7 @@
 It issues signatures, remembers what it had seen when it issued them, and refuses what comes back changed.
 """
 
+import contextlib
 import hashlib
 import json
 import re
@@ -10,7 +11,7 @@ from collections.abc import Iterator
 from typing import Any, cast
 
 from strict import pictures
-from strict.http import Cite, Fault, Received, Refusal, Say, Service, main
+from strict.http import Cite, Fault, Received, Refusal, Say, Service, data_of, main
 from strict.refusing import Refused, need
 
 _STOPS = {
@@ -38,6 +39,7 @@ _TOOL = {
     "eager_input_streaming", "input_examples",
 }  # fmt: skip
 _THINKING = ("thinking", "redacted_thinking")
+_KNOWN = ("text", "image", "thinking", "redacted_thinking", "tool_use", "tool_result")
 _PICTURES = {"image/jpeg": "jpeg", "image/png": "png", "image/gif": "gif", "image/webp": "webp"}
 _MAX_PICTURE = 5 * 1024 * 1024
 """Characters of base64."""
@@ -54,6 +56,8 @@ class Anthropic(Service):
         super().__init__(script)
         self._issued: dict[str, tuple[dict[str, Any], str, str]] = {}
         """Signature (or data) → block, model, digest of what came before it."""
+        self._sent: set[str] = set()
+        """Kinds of blocks it sent that it would not take from anybody else."""
         self._openings: dict[str, str] = {}
         """Call id → signature of the thinking its message opened with, "" if with none."""
         self._cited: dict[str, list[dict[str, Any]]] = {}
@@ -136,7 +140,8 @@ class Anthropic(Service):
             blocks = _blocks(message)
             need(bool(blocks), f"messages.{at}: all messages must have non-empty content")
             for block in blocks:
-                _check_block(block, message["role"], at)
+                if block["type"] in _KNOWN or block["type"] not in self._sent:
+                    _check_block(block, message["role"], at)
             waiting = self._check_pairs(blocks, message["role"], at, waiting, seen)
             if message["role"] == "assistant":
                 self._check_bound(body, at, in_loop=at > loop, latest=at == last)
@@ -257,6 +262,30 @@ class Anthropic(Service):
             counts["output_tokens_details"] = {"thinking_tokens": say.usage["thoughts"]}
         yield _event("message_delta", delta=delta, usage=counts)
         yield _event("message_stop")
+
+    def issue(self, body: bytes, request: Received) -> None:
+        prefix = _prefix(request.json, len(request.json["messages"]))
+        blocks: dict[int, dict[str, Any]] = {}
+        for event in data_of(body):
+            with contextlib.suppress(KeyError, TypeError, AttributeError):
+                match event["type"]:
+                    case "content_block_start":
+                        blocks[event["index"]] = dict(event["content_block"])
+                    case "content_block_delta":
+                        block, delta = blocks[event["index"]], event["delta"]
+                        for name in ("thinking", "signature", "text"):
+                            if name in delta:
+                                block[name] += delta[name]
+                        if "citation" in delta:
+                            block["citations"] = [*(block.get("citations") or []), delta["citation"]]
+                    case _:
+                        pass
+        for block in blocks.values():
+            self._sent.add(str(block.get("type")))
+            if block.get("citations"):
+                self._cited[block["text"]] = block["citations"]
+            if block.get("type") in _THINKING:
+                self._issued[block.get("signature") or block.get("data") or ""] = block, request.json["model"], prefix
 
     def finish_markers(self) -> int:
         return 2

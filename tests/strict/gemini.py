@@ -5,6 +5,7 @@ It issues signatures, remembers for which call of which model, and refuses Gemin
 
 import base64
 import binascii
+import contextlib
 import hashlib
 import json
 import re
@@ -12,7 +13,7 @@ from collections.abc import Iterator
 from typing import Any, cast
 
 from strict import pictures
-from strict.http import Cite, Fault, Received, Refusal, Say, Service, main
+from strict.http import Cite, Fault, Received, Refusal, Say, Service, data_of, main
 from strict.refusing import Refused, known, need, texts
 
 _STOPS = {"end": "STOP", "calls": "STOP", "outputLimit": "MAX_TOKENS", "refused": "SAFETY", "paused": "CONTINUATION"}
@@ -224,6 +225,15 @@ class Gemini(Service):
         self._issued[made] = (model, _content(part))
         self._signed.add(_content(part))
         return base64.b64encode(made).decode()
+
+    def issue(self, body: bytes, request: Received) -> None:
+        model = request.path.rpartition("/")[2].partition(":")[0]
+        for chunk in data_of(body):
+            with contextlib.suppress(KeyError, TypeError, AttributeError, IndexError, Refused):
+                for part in chunk["candidates"][0]["content"]["parts"]:
+                    if "thoughtSignature" in part:
+                        self._issued[_decoded(part["thoughtSignature"])] = model, _content(part)
+                        self._signed.add(_content(part))
 
     def _event(self, model: str, candidate: dict[str, Any], **more: Any) -> bytes:
         chunk = {"candidates": [candidate], "modelVersion": model, "responseId": f"r{self._made}", **more}

@@ -86,6 +86,9 @@ class Service(ABC):
     def error_event(self, fault: Fault) -> bytes:
         """The framed event that reports an error after a 200."""
 
+    def issue(self, body: bytes, request: Received) -> None:  # noqa: B027  (who signs nothing, issues nothing)
+        """As if it had answered that request with this stream, or a part of it: the signatures in it are its own."""
+
     def finish_markers(self) -> int:
         """How many events at the end make up the finish marker: left out by `unfinished`."""
         return 1
@@ -228,6 +231,13 @@ class Service(ABC):
 
     def malformed_event(self) -> bytes:
         return b'data: {"this is not": JSON}\n\n'
+
+
+def data_of(body: bytes) -> Iterator[Any]:
+    """The JSON of a stream's events, as far as it is JSON."""
+    for line in body.replace(b"\r", b"\n").split(b"\n"):
+        with contextlib.suppress(ValueError, RecursionError):
+            yield json.loads(line.removeprefix(b"data:"))
 
 
 # HTTP ----------------------------------------------------------------------------------------------

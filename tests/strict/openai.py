@@ -4,13 +4,14 @@
 signs calls; `deepseek` makes it one that wants its thoughts back.
 """
 
+import contextlib
 import json
 import re
 from collections.abc import Iterator
 from typing import Any, cast
 
 from strict import pictures
-from strict.http import Cite, Fault, Received, Refusal, Say, Service, main
+from strict.http import Cite, Fault, Received, Refusal, Say, Service, data_of, main
 from strict.refusing import Refused, need
 
 _STOPS = {"end": "stop", "calls": "tool_calls", "outputLimit": "length", "refused": "content_filter"}
@@ -252,6 +253,20 @@ class OpenAI(Service):
             chunk: dict[str, Any] = {"id": "c", "object": "chat.completion.chunk", "choices": [], "usage": usage}
             yield b"data: " + json.dumps(chunk).encode() + b"\n\n"
         yield b"data: [DONE]\n\n"
+
+    def issue(self, body: bytes, request: Received) -> None:
+        thought = ""
+        for chunk in data_of(body):
+            with contextlib.suppress(KeyError, TypeError, AttributeError, IndexError):
+                choice = chunk["choices"][0]
+                said = choice.get("delta") or choice["message"]
+                thought += said.get("reasoning_content") or ""
+                for call in said["tool_calls"]:
+                    if "extra_content" in call:
+                        signature = call["extra_content"]["google"]["thought_signature"]
+                        self._signed[call["id"]] = signature
+                        self._issued.add(signature)
+        self._thoughts.add(thought)
 
     def _call(self, number: int, tool: str, arguments: Any, call_id: str | None) -> dict[str, Any]:
         written = arguments if isinstance(arguments, str) else json.dumps(arguments)

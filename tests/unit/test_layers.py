@@ -23,7 +23,7 @@ MAY_IMPORT: dict[str, str] = {
     "amanu.serve": "*",
     # fronts
     "amanu.cli": "sessions session home config auth logs sockets relay daemon tools workspace lsp.server storage "
-    "agent.policy models.registry models.families models.routing",
+    "agent.policy models.registry models.families models.routing models.recording models.replay",
     "amanu.cli.tool": "cli agent consent conversation journal tools workspace home config logs",  # one call, no session
     "amanu.lsp": "sessions session editor_context workspace.overlay relay imports heap",
     "amanu.lsp.early": "lsp.frames",
@@ -37,7 +37,7 @@ MAY_IMPORT: dict[str, str] = {
     "models.registry models.routing workspace",
     "amanu.session": "commands choosing memory memory_files running paging inbox stream restore earlier journal config "
     "consent mentions pictures editor_context conversation agent tools workspace models.base models.registry "
-    "models.families models.pictures models.routing models.availability",
+    "models.families models.pictures models.routing models.availability models.line models.recording",
     "amanu.choosing": "config agent models.registry models.routing models.availability",
     "amanu.running": "agent",
     "amanu.paging": "",

@@ -372,8 +372,8 @@ BLOCKS: list[tuple[str, list[dict[str, Any]], list[dict[str, Any]]]] = [
         [{"type": "text", "text": "Hi."}],
     ),
     (
-        "blocks that come out of order",
-        [start(1, type="text", text="two"), start(0, type="text", text="one")],
+        "blocks whose numbers are out of order: they stay as they were shown",
+        [start(1, type="text", text="one"), start(0, type="text", text="two")],
         [{"type": "text", "text": "one"}, {"type": "text", "text": "two"}],
     ),
 ]

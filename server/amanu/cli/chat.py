@@ -47,6 +47,7 @@ COMMANDS = {
     "/sessions": "list the sessions of this folder, or change to one",
     "/new": "a new session",
     "/trust": "trust this folder, for this user",
+    "/record": "write what the models are told and say to a new file; /record off ends it",
     "/cancel": "stop the turn (Ctrl-C does too)",
     "/help": "this",
     "/quit": "leave (Ctrl-D does too)",
@@ -280,6 +281,10 @@ class Chat:
                 await self._enter(await self._create(self._view.client), detach=True)
             case "/trust":
                 await self._trust(True)
+            case "/record" if rest:
+                path = None if rest == "off" else _absolute(rest)
+                params = r.SessionRecordParams(session_id=self._view.session_id, path=path)
+                await self._view.client.request("amanu/session/record", params, r.Empty)
             case "/cancel":
                 if not await self._view.cancel():
                     self._paper.line(("dim", "nothing runs"))
@@ -412,3 +417,8 @@ class Chat:
 
     def _mentioned(self, text: str) -> list[Attachment]:
         return [*line_mentions(text, self._view.state.roots)]
+
+
+def _absolute(path: str) -> str:
+    """As the person means it, at this terminal."""
+    return str(Path(path).expanduser().absolute())

@@ -2,6 +2,7 @@
 
 import argparse
 import asyncio
+import dataclasses
 import json
 import os
 import signal
@@ -28,6 +29,7 @@ from amanu_protocol.requests import PromptSendParams, SessionAttachParams, Sessi
 from amanu_protocol.state import SessionState
 
 if TYPE_CHECKING:
+    from amanu.models.replay import Replay
     from amanu.session import Session
     from amanu.sessions import Sessions
 
@@ -59,6 +61,9 @@ def parser() -> argparse.ArgumentParser:
         "--until-done", action="store_true", help="go on until the model says that the task is done; needs --mode auto"
     )
     parser.add_argument("--no-loop-check", action="store_true", help="let a model go in circles up to the other limits")
+    wire = parser.add_mutually_exclusive_group()
+    wire.add_argument("--record", metavar="FILE", help="write what the model is told and says there, keys removed")
+    wire.add_argument("--replay", metavar="FILE", help="play a recording instead of asking a model: no network, no key")
     parser.add_argument("--trust", action="store_true", help="trust the workspace folders for this run")
     return parser
 
@@ -93,6 +98,8 @@ def main(argv: list[str]) -> int:
         loop_check=not arguments.no_loop_check,
         trust=arguments.trust,
         until_done=arguments.until_done,
+        record=arguments.record and str(Path(arguments.record).expanduser().absolute()),
+        replay=arguments.replay and Path(arguments.replay).expanduser().absolute(),
     )
     return asyncio.run(run(options, arguments.output_format, sys.stdout, sys.stderr))
 
@@ -114,6 +121,9 @@ class Options:
     """False turns it off; True leaves it to the settings."""
     trust: bool = False
     until_done: bool = False
+    record: str | None = None
+    """Absolute path of a new file."""
+    replay: Path | None = None
 
 
 async def run(options: Options, output: Format, out: TextIO, err: TextIO) -> int:
@@ -142,6 +152,8 @@ async def _turn(options: Options, output: Format, report: Report, out: TextIO, e
     from amanu import logs
     from amanu.config import load_settings
     from amanu.home import find_home
+    from amanu.models.recording import load
+    from amanu.models.replay import Replay
     from amanu.sessions import Sessions
 
     home = find_home().make()
@@ -158,8 +170,16 @@ async def _turn(options: Options, output: Format, report: Report, out: TextIO, e
     sessions = Sessions(home, settings, headless=True, until_done=options.until_done)
     front = Front(report, trusted_roots=options.roots if options.trust else ())
     live: LivePaper | None = None
+    replay: Replay | None = None
     try:
+        if options.replay is not None:
+            recording = load(options.replay)
+            replay = Replay(recording)
+            sessions.registry.replays = True
+            options = dataclasses.replace(options, model_id=options.model_id or recording.model_id)
         session = await _session(sessions, options, front, settings.mode)
+        if replay is not None:
+            session.replay(replay)
         state = session.state
         report.begin(state)
         model = model_info(state.model_id)
@@ -188,18 +208,34 @@ async def _turn(options: Options, output: Format, report: Report, out: TextIO, e
         turn_id = started.turn_id
         if turn_id is None:  # only when a crash left a queue behind: it goes first
             raise AmanuError("turnInProgress", "The session is still busy with an earlier prompt.")
-        return await _until_ended(front, report, options.seconds, lambda: session.cancel(turn_id))
+        code = await _until_ended(front, report, options.seconds, lambda: session.cancel(turn_id))
+        if live is not None:
+            await live.stop()
+        if replay is not None:
+            _say_differences(replay, paper)
+        return code
     finally:
         if live is not None:
             await live.stop()
         await sessions.shutdown()
 
 
+def _say_differences(replay: "Replay", paper: Paper) -> None:
+    for each in replay.differences:
+        paper.prose(("dim", visible(f"replay: {each}")))
+    if replay.left:
+        paper.line(("dim", f"replay: {replay.left} recorded exchanges were not asked for"))
+
+
 async def _session(sessions: "Sessions", options: Options, front: "Front", default_mode: Mode) -> "Session":
     from amanu.agent import policy
+    from amanu.models.recording import new_path
 
+    # Before anything is begun.
     for rule in options.allow:
-        policy.parse(rule)  # before anything is begun
+        policy.parse(rule)
+    if options.record is not None:
+        new_path(options.record, options.roots)
     if options.session_id is None:
         _must_be_auto(options, options.mode or default_mode)
         params = SessionCreateParams(
@@ -216,6 +252,8 @@ async def _session(sessions: "Sessions", options: Options, front: "Front", defau
             await session.set_model(options.model_id, front)
     for rule in options.allow:
         session.allow(rule)
+    if options.record is not None:
+        await session.record(options.record)
     return session
 
 

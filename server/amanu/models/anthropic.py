@@ -9,6 +9,7 @@ import asyncio
 import contextlib
 import re
 from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import aclosing
 from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
@@ -20,6 +21,7 @@ from amanu.models.base import Delta, ModelError, Request, StreamBroken
 from amanu.models.connection import Once, http_client, tls_for
 from amanu.models.faults import mask, retry_after, status_error, transport_error
 from amanu.models.messages import is_taken
+from amanu.models.sse import Events
 
 if TYPE_CHECKING:
     from anthropic import AsyncAnthropic, AsyncStream
@@ -46,18 +48,18 @@ class AnthropicModel:
         stream = None
         try:
             stream, reply = await self._ask(client, request)
-            events = stream.raw_events(stream.response)
-            async for sse in events:
-                if not sse.data:
-                    continue
-                if sse.event == "error":
-                    raise self._said(sse.data)
-                delta = reply.add(orjson.loads(sse.data))
-                if delta is not None:
-                    yield delta
-                elif reply.finished:
-                    await _read_out(events)
-                    break
+            body = stream.response.aiter_bytes()
+            async with aclosing(_events(body)) as events:
+                async for data in events:
+                    event = orjson.loads(data)
+                    if event["type"] == "error":
+                        raise self._said(data.decode())
+                    delta = reply.add(event)
+                    if delta is not None:
+                        yield delta
+                    elif reply.finished:
+                        await _read_out(body)
+                        break
             done = reply.done()
         except (LookupError, TypeError, AttributeError, ValueError) as error:  # ValueError: not JSON, not UTF-8
             raise StreamBroken("The reply of Anthropic is malformed.", VENDOR, details=repr(error)) from error
@@ -143,11 +145,21 @@ class AnthropicModel:
         return error
 
 
-async def _read_out(events: AsyncIterator[object]) -> None:
+async def _events(body: AsyncIterator[bytes]) -> AsyncGenerator[bytes]:
+    """The data of the events. The SDK's reader copies all of an unfinished event for each of its lines."""
+    events = Events()
+    async for received in body:
+        for data in events.feed(received):
+            yield data
+    for data in events.end():
+        yield data
+
+
+async def _read_out(body: AsyncIterator[bytes]) -> None:
     """Take what follows the last event, which is nothing, so that the connection can be used again."""
     with contextlib.suppress(Exception):
         async with asyncio.timeout(0.25):
-            async for _ in events:
+            async for _ in body:
                 pass
 
 

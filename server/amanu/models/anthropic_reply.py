@@ -20,6 +20,7 @@ from amanu.models.base import (
     ThoughtDelta,
     TokenUsage,
 )
+from amanu.models.limits import check_arguments, check_calls, tokens, too_deep
 from amanu_protocol.items import Source
 
 _STOPS: dict[str, StopReason] = {
@@ -43,6 +44,8 @@ class _Block:
     citations: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
     call_id: str = ""
     """Ours."""
+    size: int = 0
+    """Characters of its arguments so far."""
     complete: bool = False
 
     @property
@@ -63,10 +66,13 @@ class Reply:
         self._prefix = prefix
         self._taken = taken
         self._blocks: dict[int, _Block] = {}
+        self._last: _Block | None = None
+        """Blocks come one after the other."""
         self._usage: dict[str, Any] = {}
         self._stop: str | None = None
         self._detail = ""
         self._finished = False
+        self._calls = 0
 
     @property
     def finished(self) -> bool:
@@ -78,7 +84,10 @@ class Reply:
         `TypeError` or `AttributeError`."""
         match event["type"]:
             case "content_block_delta":
-                return self._piece(self._blocks[event["index"]], event["delta"])
+                block = self._blocks[event["index"]]
+                if block is not self._last:
+                    raise LookupError("a piece of another block than the last")
+                return self._piece(block, event["delta"])
             case "content_block_start":
                 return self._open(event["index"], event["content_block"])
             case "content_block_stop":
@@ -97,7 +106,8 @@ class Reply:
     def _open(self, index: int, start: dict[str, Any]) -> Delta | None:
         if index in self._blocks:
             raise LookupError(f"block {index} started twice")
-        block = self._blocks[index] = _Block(start)
+        _text(start["type"])
+        block = self._last = self._blocks[index] = _Block(start)
         match block.kind:
             case "text":
                 block.pieces.append(start.get("text") or "")
@@ -111,26 +121,30 @@ class Reply:
                 if not (start["id"] and start["name"]):
                     raise LookupError("a call without id or name")
                 block.call_id = f"call_{uuid.uuid4().hex[:16]}"
-                return CallStarted(block.call_id, start["name"])
+                self._calls += 1
+                check_calls(self._calls, "Anthropic")
+                return CallStarted(block.call_id, _text(start["name"]))
             case _:
                 return None
 
     def _piece(self, block: _Block, delta: dict[str, Any]) -> Delta | None:
         match delta["type"]:
-            case "text_delta":
-                text = delta["text"]
+            case "text_delta" if block.kind == "text":
+                text = _text(delta["text"])
                 block.pieces.append(text)
                 return TextDelta(text)
-            case "thinking_delta":
-                text = delta["thinking"]
+            case "thinking_delta" if block.kind == "thinking":
+                text = _text(delta["thinking"])
                 block.pieces.append(text)
                 return ThoughtDelta(text)
-            case "input_json_delta":
-                text = delta["partial_json"]
+            case "input_json_delta" if block.call_id:
+                text = _text(delta["partial_json"])
                 block.pieces.append(text)
-                return CallDelta(block.call_id, text) if text and block.call_id else None
+                block.size += len(text)
+                check_arguments(block.size, "Anthropic")
+                return CallDelta(block.call_id, text) if text else None
             case "signature_delta":
-                block.signature += delta["signature"]
+                block.signature += _text(delta["signature"])
             case "citations_delta":
                 block.citations.append(delta["citation"])
             case _:
@@ -154,7 +168,7 @@ class Reply:
         content: list[dict[str, Any]] = []
         sources: list[Source] = []
         ids: dict[str, str] = {}
-        for _, block in sorted(self._blocks.items()):
+        for block in self._blocks.values():  # in the order they were shown
             text = block.text
             match block.kind:
                 case "text":
@@ -221,16 +235,22 @@ def _arguments(block: _Block) -> dict[str, Any] | str:
         value: Any = orjson.loads(text)
     except orjson.JSONDecodeError:
         return text
-    return cast("dict[str, Any]", value) if isinstance(value, dict) else text
+    return cast("dict[str, Any]", value) if isinstance(value, dict) and not too_deep(value) else text
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise TypeError(f"{value!r} is no text")
+    return value
 
 
 def _tokens(usage: dict[str, Any]) -> TokenUsage:
     details: dict[str, Any] = usage.get("output_tokens_details") or {}
-    thoughts: int = details.get("thinking_tokens") or 0
+    thoughts = tokens(details.get("thinking_tokens"))
     return TokenUsage(
-        input=usage.get("input_tokens", 0),
-        cache_read=usage.get("cache_read_input_tokens", 0),
-        cache_write=usage.get("cache_creation_input_tokens", 0),
-        output=usage.get("output_tokens", 0) - thoughts,
+        input=tokens(usage.get("input_tokens")),
+        cache_read=tokens(usage.get("cache_read_input_tokens")),
+        cache_write=tokens(usage.get("cache_creation_input_tokens")),
+        output=max(0, tokens(usage.get("output_tokens")) - thoughts),
         thoughts=thoughts,
     )

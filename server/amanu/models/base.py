@@ -7,6 +7,7 @@ ModelError
 ├── QuotaExhausted      a day's quota, credit or spending limit used up: a minute's wait brings nothing back
 ├── Unreachable         DNS, connect, TLS, reset; the network's fault or the address's
 ├── StreamBroken        cut, silent, empty, malformed, or ended without its finish marker
+├── ReplyTooLong        the reply passed one of the limits of `limits.py`
 ├── ContextTooLong      the prompt does not fit the window
 └── RequestRefused      any other 4xx: our request is at fault, repeating it cannot help
 """
@@ -183,6 +184,9 @@ class Unreachable(ModelError): ...
 @dataclass(eq=False)
 class StreamBroken(ModelError):
     breakage: Breakage = "broken"
+
+
+class ReplyTooLong(ModelError): ...
 
 
 class ContextTooLong(ModelError): ...

@@ -1,8 +1,10 @@
 """HTTP clients for the ways to a model: connections kept open, no silence limit (`retry.py` has that), no
-redirects (the key goes to the address it was given for), no proxy to ourselves."""
+redirects (the key goes to the address it was given for), no proxy to ourselves. All they say and hear passes
+`transport.py`."""
 
 import asyncio
 import ssl
+import urllib.request
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 from urllib.parse import urlsplit
@@ -20,13 +22,11 @@ def http_client(base_url: str, tls: ssl.SSLContext, **more: Any) -> "httpx2.Asyn
     """A client for one service. `more` as `httpx2.AsyncClient` takes it."""
     import httpx2
 
-    from amanu.models.pieces import in_pieces
+    from amanu.models.transport import Transport
 
-    hooks: dict[str, list[Any]] = more.pop("event_hooks", {})
-    hooks = {**hooks, "request": [*hooks.get("request", ()), in_pieces]}
-    here = urlsplit(base_url).hostname in ("127.0.0.1", "::1", "localhost")
+    inner = httpx2.AsyncHTTPTransport(verify=tls, proxy=_proxy(base_url))
     timeout = httpx2.Timeout(None, connect=CONNECT_TIMEOUT)
-    return httpx2.AsyncClient(verify=tls, timeout=timeout, trust_env=not here, event_hooks=hooks, **more)
+    return httpx2.AsyncClient(transport=Transport(inner), timeout=timeout, trust_env=False, **more)
 
 
 def tls_for(base_url: str) -> ssl.SSLContext:
@@ -35,6 +35,17 @@ def tls_for(base_url: str) -> ssl.SSLContext:
 
     secure = urlsplit(base_url).scheme != "http"
     return httpx2.create_ssl_context() if secure else ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+
+
+def _proxy(base_url: str) -> str | None:
+    """The proxy the environment names for that address; httpx2 asks for it only where it makes the transport."""
+    address = urlsplit(base_url)
+    host = address.hostname or ""
+    if host in ("127.0.0.1", "::1", "localhost") or urllib.request.proxy_bypass(host):
+        return None
+    proxies = urllib.request.getproxies()
+    proxy = proxies.get(address.scheme) or proxies.get("all")
+    return proxy if not proxy or "://" in proxy else f"http://{proxy}"
 
 
 class Once(Generic[T]):

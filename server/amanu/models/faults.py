@@ -75,6 +75,8 @@ def transport_error(vendor: str, error: Exception, address: str, *, started: boo
     """The error for a failure below HTTP. `started`: the reply's headers had come."""
     import httpx2
 
+    if isinstance(error, ModelError):
+        return error  # of `transport.py`, in an SDK's wrapping
     what = sentence(str(error)) if str(error) else f"{type(error).__name__}."
     if started:
         return StreamBroken(f"The reply of {vendor} was cut off: {what}", vendor, details=repr(error))

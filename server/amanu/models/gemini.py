@@ -137,6 +137,8 @@ class GeminiModel:
         import httpx2
         from google.genai.errors import APIError
 
+        if isinstance(error, ModelError):
+            return error
         if isinstance(error, APIError):
             known: Any = error
             return api_error(known.code, known.details, known.response, self._key)

@@ -23,6 +23,7 @@ from amanu.models.base import (
     TokenUsage,
 )
 from amanu.models.gemini_contents import WIRE
+from amanu.models.limits import check_arguments, check_calls, tokens, too_deep
 from amanu.models.messages import dumps
 from amanu_protocol.items import Source
 
@@ -43,6 +44,9 @@ RECITATION, BLOCKLIST, PROHIBITED_CONTENT, SPII, and whatever is invented next).
 
 _STOPS: dict[str, StopReason] = {"STOP": "end", "MAX_TOKENS": "outputLimit", "CONTINUATION": "paused"}
 
+_NO_DATA = {"thought", "thoughtSignature"}
+"""A part with nothing else is refused when it comes back."""
+
 
 class Reply:
     def __init__(self, request: Request) -> None:
@@ -60,6 +64,7 @@ class Reply:
         self._blocked: str | None = None
         self._usage = TokenUsage()
         self._sources: list[Source] = []
+        self._calls = 0
 
     def add(self, chunk: "GenerateContentResponse") -> Iterator[Delta]:
         """Take in a chunk. It may lack candidates, content, parts or a role, and several may say STOP."""
@@ -80,11 +85,12 @@ class Reply:
         if part.function_call is not None:
             yield from self._add_call(part)
         elif part.text is not None:
+            part.text = _whole(part.text)
             kind = Thinking if part.thought else Text
             self._add_text(kind, part)
             if part.text:
                 yield ThoughtDelta(part.text) if part.thought else TextDelta(part.text)
-        elif other := part.model_dump(mode="json", by_alias=True, exclude_none=True):
+        elif (other := part.model_dump(mode="json", by_alias=True, exclude_none=True)).keys() - _NO_DATA:
             self._end_text()
             self._blocks.append(_with_signature(other, part))
 
@@ -107,8 +113,13 @@ class Reply:
         assert part.function_call is not None
         self._end_run()
         self._end_text()
-        theirs, tool = part.function_call.id, part.function_call.name or "unnamed"
+        theirs, tool = part.function_call.id, _whole(part.function_call.name or "unnamed")
+        self._calls += 1
+        check_calls(self._calls, "Gemini")
+        if too_deep(part.function_call.args):
+            raise StreamBroken(f"Gemini called {tool} with arguments nested too deeply.", "Gemini")
         written = dumps(part.function_call.args or {})
+        check_arguments(len(written), "Gemini")
         arguments: dict[str, Any] = json.loads(written)
         call_id = f"call_{uuid4().hex[:16]}"
         if theirs in self._call_ids:
@@ -188,6 +199,11 @@ def _with_signature(wire: dict[str, Any], part: "Part") -> dict[str, Any]:
     return wire
 
 
+def _whole(text: str) -> str:
+    """Half a surrogate pair, which is no text to anybody else, becomes "?"."""
+    return text.encode("utf-8", "replace").decode()
+
+
 def _word(value: Any) -> str:
     """The bare word of an enum the SDK knows or made up."""
     return str(getattr(value, "value", value)).upper()
@@ -196,12 +212,12 @@ def _word(value: Any) -> str:
 def _usage(counted: "GenerateContentResponseUsageMetadata") -> TokenUsage:
     """Each chunk's figures are the totals so far. The prompt's include what came from the cache; the
     candidates' exclude thoughts."""
-    cached = counted.cached_content_token_count or 0
-    prompt = (counted.prompt_token_count or 0) + (counted.tool_use_prompt_token_count or 0)
+    cached = tokens(counted.cached_content_token_count)
+    prompt = tokens(counted.prompt_token_count) + tokens(counted.tool_use_prompt_token_count)
     return TokenUsage(
         input=max(0, prompt - cached),
         cache_read=cached,
-        output=counted.candidates_token_count or 0,
-        thoughts=counted.thoughts_token_count or 0,
-        tools=counted.tool_use_prompt_token_count or 0,
+        output=tokens(counted.candidates_token_count),
+        thoughts=tokens(counted.thoughts_token_count),
+        tools=tokens(counted.tool_use_prompt_token_count),
     )

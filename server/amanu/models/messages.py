@@ -90,4 +90,7 @@ def loads(text: bytes | str) -> Any:
     try:
         return orjson.loads(text)
     except ValueError:
-        return orjson.loads(json.dumps(json.loads(text), ensure_ascii=False).encode("utf-8", "replace"))
+        try:
+            return orjson.loads(json.dumps(json.loads(text), ensure_ascii=False).encode("utf-8", "replace"))
+        except RecursionError:
+            raise ValueError("nested too deeply") from None

@@ -18,7 +18,7 @@ from amanu.models.messages import WireMessages, dumps, loads, loop_start
 from amanu.models.openai_messages import message
 from amanu.models.openai_reply import Reply
 from amanu.models.quotas import google_daily, google_wait
-from amanu.models.sse import Events, EventTooLong
+from amanu.models.sse import Events
 
 if TYPE_CHECKING:
     import httpx2
@@ -104,8 +104,6 @@ class OpenAICompatibleModel:
         except (httpx2.HTTPError, httpx2.StreamError) as error:
             if not reply.complete:
                 raise transport_error(self._vendor, error, self._base_url, started=started) from None
-        except EventTooLong:
-            raise self._unreadable("an event over the limit") from None
 
     def _connect(self) -> "httpx2.AsyncClient":
         headers = {"content-type": "application/json"}

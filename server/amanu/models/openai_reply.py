@@ -24,6 +24,7 @@ from amanu.models.base import (
     ThoughtDelta,
     TokenUsage,
 )
+from amanu.models.limits import check_arguments, check_calls, tokens, too_deep
 from amanu.models.messages import is_taken, loads
 from amanu.models.openai_messages import WIRE, call_of
 from amanu_protocol.items import Source
@@ -41,6 +42,8 @@ class Writing:
     theirs: str
     tool: str = ""
     arguments: list[str] = field(default_factory=list[str])
+    size: int = 0
+    """Characters of them so far."""
     extra: Any = None
     """`extra_content`: a Gemini signature, to be given back."""
 
@@ -53,6 +56,8 @@ class Reply:
         self._parts: list[tuple[type[Text] | type[Thinking], list[str]]] = []
         """Runs of text and thought, in pieces: joined once."""
         self._calls: list[Writing] = []
+        self._named: list[Writing] = []
+        """Those whose names have come, in that order: the one in which they were shown."""
         self._reasoning: list[dict[str, Any]] = []
         """OpenRouter's `reasoning_details`, to be given back unchanged."""
         self._thought: dict[str, list[str]] = {}
@@ -127,15 +132,20 @@ class Reply:
     def _add_call(self, piece: dict[str, Any]) -> Iterator[Delta]:
         function: dict[str, Any] = piece.get("function") or {}
         writing = self._writing(piece, function.get("name") or "")
-        writing.extra = piece.get("extra_content") or writing.extra
+        extra: Any = piece.get("extra_content")
+        if isinstance(extra, dict) and isinstance(cast(dict[str, Any], extra).get("google", {}), dict):
+            writing.extra = extra or writing.extra
         if not writing.tool and function.get("name"):
             writing.tool = _text(function["name"])
+            self._named.append(writing)
             yield CallStarted(writing.call_id, writing.tool)
         arguments = function.get("arguments")
         if arguments is not None and not isinstance(arguments, str):
             arguments = json.dumps(arguments, ensure_ascii=False)
         if arguments:
             writing.arguments.append(arguments)
+            writing.size += len(arguments)
+            check_arguments(writing.size, self._vendor)
             yield CallDelta(writing.call_id, arguments)
 
     def _writing(self, piece: dict[str, Any], tool: str) -> Writing:
@@ -153,6 +163,7 @@ class Reply:
             known.theirs = known.theirs or theirs
             return known
         self._calls.append(Writing(f"call_{uuid4().hex[:16]}", index, theirs))
+        check_calls(len(self._calls), self._vendor)
         return self._calls[-1]
 
     @property
@@ -171,15 +182,15 @@ class Reply:
             return self._finished("refused", "".join(self._refusal) or str(self._finish))
         if self._finish in _CUT:
             return self._finished("outputLimit")
+        if len(self._named) < len(self._calls):
+            raise StreamBroken(f"{self._vendor} made a tool call without a name.", self._vendor)
         if self._calls:  # some servers say "stop" all the same
             return self._finished("calls")
         return self._finished("end")
 
     def _finished(self, stop: StopReason, detail: str = "") -> Done:
         said = [kind(text="".join(pieces)) for kind, pieces in self._parts]
-        calls = [
-            Call(call_id=each.call_id, tool=each.tool or "unnamed", arguments=_arguments(each)) for each in self._calls
-        ]
+        calls = [Call(call_id=each.call_id, tool=each.tool, arguments=_arguments(each)) for each in self._named]
         message = Assistant(parts=(*said, *calls), native=self._native(said, calls), cut=stop == "outputLimit")
         return Done(message, self._usage, stop, detail, self._sources)
 
@@ -193,7 +204,7 @@ class Reply:
         else:
             wire |= {name: "".join(pieces) for name, pieces in self._thought.items()}
         ids: dict[str, str] = {}
-        for writing, call in zip(self._calls, calls, strict=True):
+        for writing, call in zip(self._named, calls, strict=True):
             # An id that is missing, or was used for an earlier call, is replaced by ours.
             theirs = writing.theirs
             if not theirs or theirs in ids or is_taken(self._conversation, theirs):
@@ -233,18 +244,18 @@ def _arguments(writing: Writing) -> dict[str, JsonValue] | str:
         value = loads(text)
     except ValueError:
         return text
-    return cast(dict[str, JsonValue], value) if isinstance(value, dict) else text
+    return cast(dict[str, JsonValue], value) if isinstance(value, dict) and not too_deep(value) else text
 
 
 def _usage(counted: dict[str, Any]) -> TokenUsage:
     """The prompt's tokens include those from a cache, the completion's those of reasoning."""
     prompt: dict[str, Any] = counted.get("prompt_tokens_details") or {}
     completion: dict[str, Any] = counted.get("completion_tokens_details") or {}
-    cached = prompt.get("cached_tokens") or counted.get("prompt_cache_hit_tokens") or 0
-    thoughts = completion.get("reasoning_tokens") or 0
+    cached = tokens(prompt.get("cached_tokens") or counted.get("prompt_cache_hit_tokens"))
+    thoughts = tokens(completion.get("reasoning_tokens"))
     return TokenUsage(
-        input=max(0, (counted.get("prompt_tokens") or 0) - cached),
+        input=max(0, tokens(counted.get("prompt_tokens")) - cached),
         cache_read=cached,
-        output=max(0, (counted.get("completion_tokens") or 0) - thoughts),
+        output=max(0, tokens(counted.get("completion_tokens")) - thoughts),
         thoughts=thoughts,
     )

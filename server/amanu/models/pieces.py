@@ -11,7 +11,7 @@ PIECE = 1024 * 1024
 
 
 async def in_pieces(request: httpx2.Request) -> None:
-    """An event hook: the last before a request goes out."""
+    """The last thing before a request goes out."""
     stream = cast("httpx2.AsyncByteStream", request.stream)
     body = b"".join([part async for part in stream])  # one part as a rule, which is not copied
     if len(body) > PIECE:

@@ -1,15 +1,8 @@
 """Server-sent events as model services really send them: the data of each event, nothing else.
 
 Differs from the HTML standard in one thing: what stands at the very end without a blank line is still given
-out, since servers leave it off.
+out, since servers leave it off. How much is taken is limited below (`transport.py`).
 """
-
-MAX_EVENT = 64 << 20
-"""Bytes. An event without end is a fault, not a reply."""
-
-
-class EventTooLong(Exception):
-    """An event grew over `MAX_EVENT`."""
 
 
 class Events:
@@ -19,7 +12,6 @@ class Events:
     def __init__(self) -> None:
         self._line: list[bytes] = []
         """Pieces of a line whose end has not come."""
-        self._size = 0
         self._data: list[bytes] = []
         self._after_cr = False
 
@@ -32,10 +24,7 @@ class Events:
             received = received.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
         first, *rest = received.split(b"\n")
         self._line.append(first)
-        self._size += len(received)
         if not rest:
-            if self._size > MAX_EVENT:
-                raise EventTooLong
             return []
         lines = [b"".join(self._line), *rest]
         self._line = [lines.pop()]
@@ -58,4 +47,3 @@ class Events:
         elif not line and self._data:
             complete.append(b"\n".join(self._data))
             self._data = []
-            self._size = 0

@@ -192,6 +192,8 @@ async def test_a_half_typed_prompt_survives_a_question(desk: Desk, tmp_path: Pat
         ("/sessions nope", "There is no session nope."),
         ("/sessions ../x", "“../x” is not the id of a session."),
         ("/new", "session "),
+        ("/record ~/r.ndjson", "is recorded in"),
+        ("/record /nowhere/r.ndjson", "There is no folder /nowhere"),
         ("/cancel", "nothing runs"),
         ("/help", "/unqueue"),
         ("/help", "Put a summary in the place of what is old"),

@@ -1,0 +1,59 @@
+"""How much of a reply is taken: what a hostile or broken service can cost in memory and time is bounded, whatever
+it sends. All are far above what any model can write within its output limit (128,000 tokens today)."""
+
+from typing import Any, cast
+
+from amanu.models.base import ReplyTooLong
+
+MAX_REPLY = 64 << 20
+"""Bytes. 128,000 tokens, each in an event of its own with 350 bytes around it, are 45 MB."""
+MAX_LINE = 16 << 20
+"""Bytes of one line, and so of one event: a whole reply that is not streamed, or the arguments Gemini sends in one
+piece, are a megabyte or two."""
+MAX_LINES = 600_000
+"""Bounds the time of a reply, where `MAX_REPLY` bounds its memory. 128,000 tokens in events of their own, each of three
+lines, are 400,000; Gemini's SDK takes a minute for twice that."""
+MAX_CALLS = 128
+"""Calls in one reply. Eleven at once were seen (facts/gemini-cli.md §5); OpenAI allows 128 tools."""
+MAX_ARGUMENTS = 8 << 20
+"""Characters of one call's arguments. 128,000 tokens are about half a megabyte."""
+MAX_NESTING = 64
+"""Levels of one call's arguments. The JSON writers and validators they go through end between 200 and 1,000."""
+
+MAX_TOKENS = 1_000_000_000
+"""A count above is none."""
+
+
+def check_calls(count: int, vendor: str) -> None:
+    """Raises `ReplyTooLong` for more calls than anybody could mean."""
+    if count > MAX_CALLS:
+        raise ReplyTooLong(f"The reply of {vendor} asks for more than {MAX_CALLS} tool calls at once.", vendor)
+
+
+def check_arguments(size: int, vendor: str) -> None:
+    """`size` in characters, so far. Raises `ReplyTooLong`."""
+    if size > MAX_ARGUMENTS:
+        raise ReplyTooLong(
+            f"A tool call in the reply of {vendor} has arguments of more than {MAX_ARGUMENTS >> 20} MB.", vendor
+        )
+
+
+def tokens(count: Any) -> int:
+    """A count of tokens as a service sent it; 0 for what cannot be one."""
+    return int(count) if isinstance(count, int | float) and 0 <= count <= MAX_TOKENS else 0
+
+
+def too_deep(value: Any) -> bool:
+    """Whether a JSON value has more than `MAX_NESTING` levels. Without recursion: it may have very many."""
+    level: list[Any] = [value]
+    for _ in range(MAX_NESTING + 1):
+        level = [inner for each in level for inner in _inside(each)]
+        if not level:
+            return False
+    return True
+
+
+def _inside(value: Any) -> list[Any]:
+    if isinstance(value, dict):
+        return list(cast("dict[str, Any]", value).values())
+    return cast("list[Any]", value) if isinstance(value, list) else []
