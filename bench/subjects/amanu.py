@@ -20,7 +20,12 @@ COMMAND = ROOT / ".venv" / "bin" / "amanu"
 SETTINGS = """log_level = "warning"
 [limits]
 steps = 100000
+[context]
+warn = 1.0
+mask = 1.0
+compact = 1.0
 """
+"""No step is one too many, and nothing is rewritten on the way: that has a bench of its own (`context.py`)."""
 
 
 def subjects() -> list[Subject]:
