@@ -57,6 +57,8 @@ class Ledger:
         text = json.dumps(body)
         usage = {"input": tokens(text), "output": 60}
         if not body.get("tools"):
+            if "# The record" not in text:  # who speaks next
+                return Say(text=json.dumps({"next_speaker": "person"}), usage=usage)
             return Say(text=SUMMARY, usage=usage, wait=4)  # long enough to be seen
         if "By hand:" in text:
             return Say(text="As you say.", usage=usage)

@@ -177,6 +177,11 @@ class Context:
         """Compact before the next step, however full it is."""
         self._asked = focus
 
+    @property
+    def asked(self) -> bool:
+        """A compaction by hand waits."""
+        return self._asked is not None
+
     def filled(self) -> None:
         """The reply filled the window: there is less room than we thought, and none is left."""
         self._learnt = int(min(self.tokens, self.room) * LEARNT)

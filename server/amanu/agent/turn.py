@@ -1,15 +1,14 @@
 """The loop: ask the model → run its calls → feed the results back, until it is done or a limit is met."""
 
 import time
-from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Mapping, Sequence
-from contextlib import aclosing
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Literal
 
 from amanu.agent import ask, speaker, spending
 from amanu.agent.allowance import Allowance
 from amanu.agent.approval import Approvals
+from amanu.agent.asking import Repeating, ask_model
 from amanu.agent.calls import AnyTool, Calls
 from amanu.agent.context import LONGEST_SUMMARY, PIECE, Context, Step
 from amanu.agent.emit import Emit
@@ -17,31 +16,26 @@ from amanu.agent.gauge import head
 from amanu.agent.loops import Alarm, Loops
 from amanu.agent.prompt import Remembered
 from amanu.agent.recovery import CUT_CALL, NOT_WHOLE, REMEDIES, Budget, Oddity, Patience, judged, result_of
-from amanu.agent.reply import Reply
-from amanu.agent.ways import REPLACEABLE, Ways, set_out, stream_any, tell_of
-from amanu.conversation import Assistant, Conversation, Result, Results, Told, User
+from amanu.agent.telling import hear, notice, remember, remind, tell
+from amanu.agent.ways import REPLACEABLE, Ways, set_out
+from amanu.conversation import Assistant, Conversation, Result, Results, User
 from amanu.models.base import (
     AuthFailed,
     ContextTooLong,
-    Delta,
     Done,
     Effort,
     Model,
     ModelError,
     Overloaded,
     RateLimited,
-    Request,
-    TextDelta,
-    ThoughtDelta,
     TokenUsage,
     ToolSpec,
     Unreachable,
 )
 from amanu.models.families import family
-from amanu.models.retry import Retrying, Withdrawn
 from amanu_protocol.errors import ErrorKind
-from amanu_protocol.events import EndReason, ItemCompleted, RetryChanged, StepEnded, UsageChanged
-from amanu_protocol.items import Answer, ModelInfo, Notice, Retry, Spent, Usage
+from amanu_protocol.events import EndReason, ItemCompleted, UsageChanged
+from amanu_protocol.items import Answer, ModelInfo, Spent, Usage
 
 MAX_OVERFLOWS = 3
 """Requests in a row that the service finds too long, each after more room was made."""
@@ -62,14 +56,6 @@ class Ending:
 
 
 NO_ROOM = Ending("failed", "The reply did not fit the model's output limit.", can_continue=True)
-
-
-class Repeating(Exception):
-    """The reply has begun to repeat itself and was cut off."""
-
-    def __init__(self, alarm: Alarm) -> None:
-        super().__init__(alarm.reason)
-        self.alarm = alarm
 
 
 async def _nothing(paths: Collection[str]) -> None:
@@ -166,7 +152,7 @@ class Turn:
             turn_id=self.turn_id,
             step=step,
             emit=self.emit,
-            tell=lambda text, shown: _tell(self, step, text, shown),
+            tell=lambda text, shown: tell(self, step, text, shown),
             ask=lambda system, question: self.aside(system, question, max_output=most),
             piece=int(info.context_window * PIECE),
             in_turn=in_turn,
@@ -181,6 +167,13 @@ class Turn:
 async def run_turn(turn: Turn) -> Ending:
     """Run steps until the model is done. Cancelling the task stops it anywhere and leaves a valid conversation.
     Raises nothing but CancelledError for what models, tools and people do; a ModelError becomes an ending."""
+    ending = await _run(turn)
+    if turn.context.asked and await turn.context.make_room(turn.at(0, in_turn=False)):
+        turn.show_use()
+    return ending
+
+
+async def _run(turn: Turn) -> Ending:
     turn.use(turn.model, turn.info)
     patience = Patience()
     overflows = 0
@@ -195,7 +188,7 @@ async def run_turn(turn: Turn) -> Ending:
         if await turn.context.make_room(turn.at(step)):
             turn.show_use()
         try:
-            done = await _ask_model(turn, step)
+            done = await ask_model(turn, step)
             overflows = 0
         except ContextTooLong as error:
             overflows += 1
@@ -222,7 +215,7 @@ async def run_turn(turn: Turn) -> Ending:
             ending = await _look_back(turn, step, reply, await _run_calls(turn, step, reply))
             if ending is not None:
                 return ending
-        elif not _hear(turn) and done.stop != "paused":
+        elif not hear(turn) and done.stop != "paused":
             ending = await _stopped(turn, step, reply, patience)
             if ending is not None:
                 return ending
@@ -243,11 +236,11 @@ async def _mend(turn: Turn, step: int, done: Done, odd: Oddity, patience: Patien
                 return NO_ROOM
             turn.max_output, turn.effort = budget.max_output, budget.effort
             text = f"The model spent its whole reply on thinking; asking again with {budget.words}."
-            _notice(turn, f"{step}.room", "info", "moreRoom", text)
-        case _ if _hear(turn):
+            notice(turn, f"{step}.room", "info", "moreRoom", text)
+        case _ if hear(turn):
             pass
         case _ if patience.another(odd):
-            _remind(turn, step, odd)
+            remind(turn, step, odd)
         case _:
             return NO_ROOM if odd == "cutText" else await _stopped(turn, step, done.message, patience)
     return None
@@ -263,14 +256,14 @@ async def _stopped(turn: Turn, step: int, reply: Assistant, patience: Patience) 
         judge = partial(turn.aside, max_output=speaker.MAX_OUTPUT)
         midway = family(turn.info.model_id).may_stop_midway
         goes_on = await speaker.goes_on(turn.conversation, reply, judge, may_stop_midway=midway)
-    if _hear(turn):
+    if hear(turn):
         return None
     if goes_on and patience.another(odd):
-        _remind(turn, step, odd)
+        remind(turn, step, odd)
         return None
     if turn.finishing is not None:
         text = f"The model stopped {REMEDIES[odd].most + 1} times without calling {turn.finishing}."
-        _notice(turn, f"{step}.unfinished", "warning", "unfinished", text)
+        notice(turn, f"{step}.unfinished", "warning", "unfinished", text)
     return Ending("completed")
 
 
@@ -304,27 +297,6 @@ def _kind(error: ModelError) -> ErrorKind:
             return "providerError"
 
 
-def _tell(turn: Turn, step: int, text: str, shown: str) -> None:
-    """Say something to the model in the daemon's name; the person sees a notice of it."""
-    note = Told(text=text)
-    turn.conversation.note(note)
-    turn.told += 1
-    entry = Results(results=(), notes=(note,))
-    _notice(turn, f"{step}.told.{turn.told}", "info", "modelTold", shown, entry)
-
-
-def _remind(turn: Turn, step: int, odd: Oddity) -> None:
-    """Tell the model what its odd reply calls for."""
-    _tell(turn, step, REMEDIES[odd].note, REMEDIES[odd].shown)
-
-
-def _notice(
-    turn: Turn, name: str, level: Literal["info", "warning"], code: str, text: str, entry: Results | None = None
-) -> None:
-    notice = Notice(item_id=f"{turn.turn_id}.{name}", turn_id=turn.turn_id, level=level, code=code, text=text)
-    turn.emit(ItemCompleted(item=notice), entry=entry)
-
-
 async def _look_back(turn: Turn, step: int, reply: Assistant, results: Sequence[Result]) -> Ending | None:
     """After a step: is it going in circles?"""
     if turn.loops is None:
@@ -337,7 +309,7 @@ def _alarm(turn: Turn, step: int, alarm: Alarm) -> Ending | None:
     """The first of a turn is told to the model; the second ends it."""
     if turn.loops is None or not turn.loops.strike():
         return Ending("loop", alarm.reason, can_continue=True)
-    _tell(turn, step, alarm.told, alarm.notice)
+    tell(turn, step, alarm.told, alarm.notice)
     return None
 
 
@@ -350,87 +322,8 @@ def _limit(turn: Turn, steps: int) -> Ending | None:
     if (spent := turn.allowance.spent()) is not None:
         return Ending("costLimit", spent, can_continue=True)
     if (doubt := turn.allowance.doubt(turn.info)) is not None:
-        tell_of(turn, "warning", "costUnknown", doubt)
+        notice(turn, "price", "warning", "costUnknown", doubt)
     return None
-
-
-async def _ask_model(turn: Turn, step: int) -> Done:
-    """One reply, shown as it comes, retried where that can help; in the conversation when it returns."""
-    turn.conversation.check()
-    request = Request(
-        model=turn.info,
-        system=turn.system,
-        tools=turn.specs,
-        conversation=turn.conversation,
-        session_id=turn.session_id,
-        effort=turn.effort,
-        max_output=turn.max_output,
-    )
-    reply = Reply(turn.turn_id, step, turn.tools, turn.emit)
-    try:
-        done = await _show(turn, step, reply, stream_any(turn, request))
-    except BaseException as error:  # cancelled, failed, repeating, or a bug of ours: what was shown is closed
-        failed = isinstance(error, ModelError)
-        _keep(turn, step, reply.cut(error.message if failed else "The reply was broken off."))
-        raise
-    turn.context.count(done.usage.input + done.usage.cache_read + done.usage.cache_write)
-    turn.usage = spending.add(turn.usage, turn.info, done.usage)
-    took = turn.pay(turn.info, done.usage)
-    if judged(done) == "spentThinking":
-        reply.withdraw("The reply was all thought.")
-    message = reply.finish(done)
-    says = bool(message.calls or message.text.strip())
-    _keep(turn, step, message if says or done.stop == "paused" else None, took)
-    turn.show_use()
-    return done
-
-
-async def _show(turn: Turn, step: int, reply: Reply, stream: AsyncGenerator[Delta | Retrying | Withdrawn]) -> Done:
-    waiting = False
-    nudged: set[Oddity] = set()
-    """The conversation keeps what was said: once is enough."""
-    loops = turn.loops
-    if loops is not None:
-        loops.begin_reply()
-    try:
-        async with aclosing(stream) as deltas:
-            async for delta in deltas:
-                if waiting:
-                    waiting = False
-                    turn.emit(RetryChanged(retry=None))
-                match delta:
-                    case Done():
-                        return delta
-                    case Withdrawn(reason=reason):
-                        reply.withdraw(reason)
-                        if loops is not None:
-                            loops.begin_reply()
-                    case Retrying():
-                        waiting = True
-                        at = int((time.time() + delta.delay_s) * 1000)
-                        turn.emit(RetryChanged(retry=Retry(attempt=delta.attempt, reason=delta.reason, at=at)))
-                        if delta.breakage and REMEDIES[delta.breakage].way == "nudge" and delta.breakage not in nudged:
-                            nudged.add(delta.breakage)
-                            _remind(turn, step, delta.breakage)
-                    case _:
-                        reply.take(delta)
-                        if loops is not None and isinstance(delta, TextDelta | ThoughtDelta):
-                            alarm = loops.text(delta)
-                            if alarm is not None:
-                                raise Repeating(alarm)
-    finally:  # cancelled or failed while it waited
-        if waiting:
-            turn.emit(RetryChanged(retry=None))
-    raise AssertionError("a model's stream ended without Done or an error")
-
-
-def _keep(turn: Turn, step: int, reply: Assistant | None, took: Spent | None = None) -> None:
-    """The reply is part of the conversation, on record before any of its calls runs."""
-    if reply is not None and reply.parts:
-        turn.conversation.append(reply)
-    else:
-        reply = None
-    turn.emit(StepEnded(turn_id=turn.turn_id, step=step, usage=took), entry=reply)
 
 
 async def _run_calls(turn: Turn, step: int, reply: Assistant, *, refusal: str | None = None) -> Sequence[Result]:
@@ -453,28 +346,6 @@ async def _run_calls(turn: Turn, step: int, reply: Assistant, *, refusal: str | 
             await calls.run()
     finally:  # whatever happened: one result per call, in order
         turn.conversation.append(Results(results=calls.results))
-    await _remember(turn, step, calls.touched)
-    _hear(turn)
+    await remember(turn, step, calls.touched)
+    hear(turn)
     return calls.results
-
-
-async def _remember(turn: Turn, step: int, paths: Collection[str]) -> None:
-    """Tell the model the project memory of what was touched, and the person that it was."""
-    remembered = await turn.touched(paths)
-    if remembered is None:
-        return
-    note = Told(text=remembered.text) if remembered.text else None
-    entry = Results(results=(), notes=(note,)) if note is not None else None
-    if note is not None:
-        turn.conversation.note(note)
-    turn.emit(ItemCompleted(item=remembered.notice(f"{turn.turn_id}.{step}", turn.turn_id)), entry=entry)
-
-
-def _hear(turn: Turn) -> bool:
-    """Put what the person said or decided meanwhile at the end of the conversation. True if there was any."""
-    notes = turn.take_notes()
-    for said in notes:
-        turn.conversation.note(*said.parts)
-        if turn.loops is not None:
-            turn.loops.heard(said.text)
-    return bool(notes)

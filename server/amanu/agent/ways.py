@@ -5,11 +5,12 @@ from contextlib import aclosing
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal
 
+from amanu.agent.telling import notice
 from amanu.models.availability import UNAVAILABLE, Availability, stands_in
 from amanu.models.base import AuthFailed, Delta, Done, Model, ModelError, Request, RequestRefused
 from amanu.models.retry import PATIENT, Policy, Retrying, Withdrawn, stream_with_retry
-from amanu_protocol.events import ItemCompleted, TurnRouted
-from amanu_protocol.items import ModelInfo, Notice
+from amanu_protocol.events import TurnRouted
+from amanu_protocol.items import ModelInfo
 
 if TYPE_CHECKING:
     from amanu.agent.turn import Turn
@@ -116,5 +117,4 @@ def _nowhere(turn: "Turn", first: ModelError, failure: ModelError) -> ModelError
 def tell_of(turn: "Turn", level: Literal["info", "warning"], code: str, text: str) -> None:
     """A notice about where the turn goes."""
     turn.ways.notices += 1
-    item_id = f"{turn.turn_id}.way.{turn.ways.notices}"
-    turn.emit(ItemCompleted(item=Notice(item_id=item_id, turn_id=turn.turn_id, level=level, code=code, text=text)))
+    notice(turn, f"way.{turn.ways.notices}", level, code, text)

@@ -496,3 +496,20 @@ async def test_the_journal_tells_the_same_conversation() -> None:
     loaded = Conversation.load([User(text="do it"), *stage.emitted.entries])
     assert list(loaded) == list(stage.conversation)
     assert loaded.compacted == stage.conversation.compacted
+
+
+async def test_asked_for_while_the_last_reply_is_written_it_comes_at_the_turns_end() -> None:
+    class Late(Small):
+        async def stream(self, request: Request) -> AsyncIterator[Delta]:
+            async for delta in super().stream(request):
+                if isinstance(delta, Done) and delta.message.text == "done":
+                    stage.turn.context.compact_soon("")
+                yield delta
+
+    replies = [says("", call(f"c{at}")) for at in range(20)]
+    stage = Stage([], max_steps=100)
+    stage.turn.model = Late([*replies, says("done")], 100_000)
+    stage.recorder.size = 1_200
+    assert (await run_turn(stage.turn)).reason == "completed"
+    assert notices(stage, COMPACTED)
+    stage.conversation.check()
