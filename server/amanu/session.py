@@ -4,44 +4,30 @@ import asyncio
 import contextlib
 import logging
 import time
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from amanu import commands
-from amanu.agent import policy, spending
-from amanu.agent.allowance import Allowance
+from amanu.agent import policy
 from amanu.agent.approval import Approvals
-from amanu.agent.context import Context
-from amanu.agent.loops import Loops
-from amanu.agent.prompt import Prompt as SystemPrompt
-from amanu.agent.prompt import system_prompt
 from amanu.agent.turn import Ending, Turn, run_compaction, run_turn
-from amanu.choosing import Choice, Choosing
-from amanu.config import Settings
-from amanu.consent import Consent
 from amanu.editor_context import Told, describe
 from amanu.inbox import Inbox, Prompt
-from amanu.journal import MAX_BLOB, Journal
-from amanu.memory import ProjectMemory, Recalled
-from amanu.memory_files import MemoryFiles
+from amanu.journal import Journal
+from amanu.memory import Recalled
 from amanu.mentions import Heard, with_attachments
 from amanu.models import routing
-from amanu.models.availability import Availability
-from amanu.models.families import family
-from amanu.models.line import Line, Player
+from amanu.models.line import Player
 from amanu.models.pictures import unseen
-from amanu.models.recording import Recorder, new_path
 from amanu.paging import blob_page
 from amanu.pictures import NoRoom, Pictures
 from amanu.restore import Restored
 from amanu.running import Running
+from amanu.services import Services
 from amanu.stream import Client, EventStream
-from amanu.tools.finish_task import FinishTask
-from amanu.tools.read_output import ID_LENGTH
-from amanu.tools.registry import make_tools
-from amanu.workspace.overlay import Overlay
+from amanu.turns import Turns
+from amanu.wire import Wire
 from amanu.workspace.proposals import Proposals
 from amanu.workspace.workspace import Workspace
 from amanu_protocol.errors import AmanuError
@@ -75,7 +61,7 @@ from amanu_protocol.requests import (
 from amanu_protocol.state import SessionState
 
 if TYPE_CHECKING:
-    from amanu.models.registry import Registry
+    pass
 
 log = logging.getLogger(__name__)
 
@@ -83,30 +69,6 @@ SHOWN_ITEMS = 200
 """Items in an attach; earlier ones are paged."""
 CANCEL_SECONDS = 0.45
 """A cancel is acknowledged within half a second, also when a process takes longer to die."""
-
-
-@dataclass(frozen=True)
-class Services:
-    """What the daemon's sessions share."""
-
-    settings: Settings
-    registry: "Registry"
-    overlay: Overlay
-    consent: Consent
-    commands: Path
-    """The folder of the user's own commands."""
-    memory: Path
-    """The user's own memory file."""
-    mask: Callable[[str], str] = lambda text: text
-    """Takes all known keys out of a text."""
-    headless: bool = False
-    """Nobody is there to ask: what would be asked is denied."""
-    until_done: bool = False
-    """A turn ends when the model says with `finish_task` that the task is done, not when it stops."""
-    changed: Callable[["Session"], None] = lambda session: None
-    """Called when what a list of sessions shows has changed."""
-    availability: Availability = field(default_factory=Availability)
-    """Of models; what one session finds out, the others need not."""
 
 
 class Session:
@@ -126,12 +88,7 @@ class Session:
         self._said_after: str | None = None
         """The first prompt that came while it was stopping: it does not wait for the person."""
         self._closed = False
-        self._usage = self.state.usage or spending.NOTHING
-        limits = services.settings.limits
-        self._allowance = Allowance(limits.cost_usd, limits.session_cost_usd, self.state)
-        self._choosing = Choosing(services.settings, services.registry, services.availability, self.state)
-        self._line = Line()
-        self._loop = asyncio.get_running_loop()
+        self._wire = Wire(services.mask, self.state, self._tell)
         roots = [Path(root) for root in self.state.roots]
         self._workspace = Workspace(roots, services.overlay)
         self._proposals = Proposals(self._workspace, self._proposal_changed, journal.save_preimage)
@@ -149,24 +106,19 @@ class Session:
         self._unheard = restored.unheard
         self._earlier = restored.earlier
         self.emit.watch = self._watch
-        tools = make_tools(
+        self._turns = Turns(
+            services,
+            journal,
+            self._conversation,
             self._workspace,
             self._proposals,
-            journal.put_blob,
-            journal.find_blob,
+            self._approvals,
+            self._inbox,
             self._environment,
-            services.settings.shell,
-            services.settings.key_variables,
-            headless=services.headless,
-            until_done=services.until_done,
+            self.state,
+            self.emit,
         )
-        self._tools = {tool.name: tool for tool in tools}
-        self._specs = [tool.spec() for tool in tools]
-        writers = [tool.name for tool in tools if tool.effect == "write"]
-        self._context = Context(self._conversation, services.settings.context, self._keep_output, writers)
         self._told = Told()
-        memory_files = MemoryFiles(self._workspace, services.memory, self._approvals.allowed)
-        self._memory = ProjectMemory(memory_files, self._conversation, lambda: self.state.trusted)
         self._closing = restored.closing
 
     def _watch(self, event: Event, position: int) -> None:
@@ -272,7 +224,7 @@ class Session:
             item_id=params.prompt_id, turn_id=params.turn_id, text=params.text, attachments=[], steer=True
         )
         self.emit(ItemCompleted(item=said))
-        self._context.compact_soon(focus)
+        self._turns.context.compact_soon(focus)
 
     def _must_run(self, turn_id: str) -> None:
         if not self._running or self.state.turn is None or self.state.turn.turn_id != turn_id:
@@ -366,7 +318,7 @@ class Session:
         async with self._starting:
             self._must_be_writable()
             if self._running:
-                self._context.compact_soon(focus)
+                self._turns.context.compact_soon(focus)
                 return SessionCompactResult(status="queued")
             text = f"/{commands.COMPACT} {focus}".rstrip()
             prompt = Prompt(f"compact-{self.emit.epoch}-{self.emit.seq}", text, [], dict(client.environment))
@@ -375,26 +327,15 @@ class Session:
         return SessionCompactResult(status="started")
 
     async def record(self, path: str | None) -> None:
-        """Write the exchanges with models to that new file; None ends it. Raises `AmanuError`: invalidParams as
-        `new_path` does, storageError."""
+        """Write the exchanges with models to that new file; None ends it. Raises `AmanuError`: invalidParams,
+        storageError."""
         self._must_be_writable()
-        recorder = None
-        if path is not None:
-            place = new_path(path, self.state.roots)
-            recorder = Recorder(place, self.state.model_id, self._services.mask, failed=self._recording_failed)
-            recorder.hide(self._environment)
-        before = self._line.recorder
-        self._line.recorder = recorder
-        if before is not None:
-            before.close()
-            self._tell("recording", "info", f"The recording is in {before.path}.")
-        if recorder is not None:
-            self._tell("recording", "info", f"What this session and its models say is recorded in {recorder.path}.")
+        self._wire.record(path, self._environment)
         await self.emit.durable()
 
     def replay(self, player: Player) -> None:
         """From now on `player` answers in the place of the models' services."""
-        self._line.player = player
+        self._wire.line.player = player
 
     def trust(self, trusted: bool) -> None:
         """The person declared the roots trusted, or took it back."""
@@ -416,8 +357,7 @@ class Session:
                     self._closed = False
                     raise
             await self._proposals.close()
-            if self._line.recorder is not None:
-                self._line.recorder.close()
+            self._wire.close()
             with contextlib.suppress(AmanuError):
                 await self._journal.close()
 
@@ -435,7 +375,7 @@ class Session:
     async def _start(self, prompt: Prompt) -> str:
         """Start a turn for a prompt. Raises `AmanuError` (modelNotFound, authRequired …) before anything of it
         is on record."""
-        choice = await self._choosing.choose(prompt.text, prompt.environment)
+        choice = await self._turns.choosing.choose(prompt.text, prompt.environment)
         info = choice.way.info
         self._environment.clear()
         self._environment.update(prompt.environment)
@@ -443,7 +383,7 @@ class Session:
         heard = await self._heard(prompt.text, prompt.attachments) if focus is None else None
         seen = prompt.context and await describe(prompt.context, self._workspace, self._approvals.allowed)
         await self._pictures.load()
-        recalled = await self._memory.recall() if focus is None else Recalled(None, None)
+        recalled = await self._turns.memory.recall() if focus is None else Recalled(None, None)
         self._must_be_writable()
         turn_id = _turn_id(prompt.prompt_id)
         if recalled.system is not None:
@@ -468,13 +408,11 @@ class Session:
             self._say_to_model(said, heard, seen, recalled)
         self._pictures.forget()
         self._approvals.start_turn()
-        turn = self._turn(turn_id, prompt.text, choice)
-        self._allowance.start_turn()
-        if self._line.recorder is not None:
-            self._line.recorder.hide(prompt.environment)
+        turn = self._turns.make(turn_id, prompt.text, choice)
+        self._wire.hide(prompt.environment)
         if focus is None:
             choice.tell(turn)
-        with self._line.used():
+        with self._wire.line.used():
             self._running.start(turn, run_turn if focus is None else lambda turn: run_compaction(turn, focus))
         self._services.changed(self)
         return turn_id
@@ -495,56 +433,12 @@ class Session:
         if recalled.told is not None:
             self.emit(ItemCompleted(item=recalled.told.notice(said.item_id, said.turn_id)))
 
-    def _turn(self, turn_id: str, said: str, choice: Choice) -> Turn:
-        model, info = choice.way.model, choice.way.info
-        system = self._system(info)
-        limits = self._services.settings.limits
-        return Turn(
-            turn_id=turn_id,
-            session_id=self.state.session_id,
-            model=model,
-            info=info,
-            system=system.text,
-            system_for=lambda info: self._system(info).text,
-            memory=system.memory,
-            touched=self._memory.touched,
-            tools=self._tools,
-            specs=self._specs,
-            conversation=self._conversation,
-            context=self._context,
-            approvals=self._approvals,
-            emit=self.emit,
-            take_notes=self._inbox.take_notes,
-            usage=self._usage,
-            allowance=self._allowance,
-            ways=choice.ways,
-            utility=choice.utility and (choice.utility.model, choice.utility.info),
-            effort=self._services.settings.effort,
-            loops=Loops(said, self._specs) if self._services.settings.loops else None,
-            max_steps=limits.steps,
-            max_seconds=limits.seconds,
-            waited_before=self._approvals.waited,
-            finishing=FinishTask.name if self._services.until_done else None,
-        )
-
-    async def _keep_output(self, text: str) -> str:
-        """Keep what a tool returned where `read_output` finds it; "" when the disk does not take it."""
-        try:
-            kept = await self._journal.put_blob(text.encode("utf-8", "replace")[:MAX_BLOB])
-        except AmanuError:
-            return ""
-        return kept.blob_id[:ID_LENGTH]
-
-    def _system(self, info: ModelInfo) -> SystemPrompt:
-        return system_prompt(family(info.model_id).name, self.state.roots, self._conversation.memory)
-
     async def _heard(self, text: str, attachments: Sequence[Attachment]) -> Heard:
         """What the model gets of what the person said."""
         said = await asyncio.to_thread(commands.expand, text, self.command_sources)
         return await with_attachments(said, attachments, self._workspace, self._pictures, self._approvals.allowed)
 
     async def _ended(self, turn: Turn, ending: Ending) -> None:
-        self._usage = turn.usage
         said_after, self._said_after = self._said_after, None
         if ending.reason not in ("completed", "cancelled"):
             self._say(turn.turn_id, ending)
@@ -631,11 +525,6 @@ class Session:
             text=ending.message,
         )
         self.emit(ItemCompleted(item=notice))
-
-    def _recording_failed(self, why: str) -> None:
-        self._line.recorder = None
-        # It may be told by the thread that was writing.
-        self._loop.call_soon_threadsafe(self._tell, "recordingFailed", "warning", why)
 
     def _tell(self, code: str, level: Literal["info", "warning"], text: str) -> None:
         """Everybody who looks at the session gets to know."""

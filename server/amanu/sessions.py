@@ -19,7 +19,8 @@ from amanu.journal import Journal, Record
 from amanu.models import routing
 from amanu.models.registry import Registry
 from amanu.restore import restore
-from amanu.session import Services, Session
+from amanu.services import Services
+from amanu.session import Session
 from amanu.stream import Client
 from amanu.workspace.overlay import Overlay
 from amanu_protocol.errors import AmanuError

@@ -33,11 +33,15 @@ MAY_IMPORT: dict[str, str] = {
     "amanu.sockets": "home",
     "amanu.logs": "home",
     # sessions
-    "amanu.sessions": "session commands inbox stream restore journal index home config auth consent agent "
+    "amanu.sessions": "session services commands inbox stream restore journal index home config auth consent agent "
     "models.registry models.routing workspace",
-    "amanu.session": "commands choosing memory memory_files running paging inbox stream restore earlier journal config "
-    "consent mentions pictures editor_context conversation agent tools workspace models.base models.registry "
-    "models.families models.pictures models.routing models.availability models.line models.recording",
+    "amanu.session": "services turns wire commands running paging inbox stream restore earlier journal consent "
+    "mentions pictures editor_context memory conversation agent workspace models.families models.pictures "
+    "models.routing models.line",
+    "amanu.services": "config consent models.availability workspace.overlay",
+    "amanu.turns": "services choosing memory memory_files inbox journal conversation agent tools workspace "
+    "models.families",
+    "amanu.wire": "models.line models.recording",
     "amanu.choosing": "config agent models.registry models.routing models.availability",
     "amanu.running": "agent",
     "amanu.paging": "",

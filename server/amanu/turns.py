@@ -1,0 +1,118 @@
+"""Makes the turns of one session: what they all work with."""
+
+from collections.abc import Mapping
+
+from amanu.agent import spending
+from amanu.agent.allowance import Allowance
+from amanu.agent.approval import Approvals
+from amanu.agent.context import Context
+from amanu.agent.emit import Emit
+from amanu.agent.loops import Loops
+from amanu.agent.prompt import Prompt, system_prompt
+from amanu.agent.turn import Turn
+from amanu.choosing import Choice, Choosing
+from amanu.conversation import Conversation
+from amanu.inbox import Inbox
+from amanu.journal import MAX_BLOB, Journal
+from amanu.memory import ProjectMemory
+from amanu.memory_files import MemoryFiles
+from amanu.models.families import family
+from amanu.services import Services
+from amanu.tools.finish_task import FinishTask
+from amanu.tools.read_output import ID_LENGTH
+from amanu.tools.registry import make_tools
+from amanu.workspace.proposals import Proposals
+from amanu.workspace.workspace import Workspace
+from amanu_protocol.errors import AmanuError
+from amanu_protocol.items import ModelInfo
+from amanu_protocol.state import SessionState
+
+
+class Turns:
+    """`environment` is the one commands start with; the session changes it with each prompt."""
+
+    def __init__(
+        self,
+        services: Services,
+        journal: Journal,
+        conversation: Conversation,
+        workspace: Workspace,
+        proposals: Proposals,
+        approvals: Approvals,
+        inbox: Inbox,
+        environment: Mapping[str, str],
+        state: SessionState,
+        emit: Emit,
+    ) -> None:
+        self._services = services
+        self._journal = journal
+        self._conversation = conversation
+        self._approvals = approvals
+        self._inbox = inbox
+        self._state = state
+        self._emit = emit
+        settings = services.settings
+        tools = make_tools(
+            workspace,
+            proposals,
+            journal.put_blob,
+            journal.find_blob,
+            environment,
+            settings.shell,
+            settings.key_variables,
+            headless=services.headless,
+            until_done=services.until_done,
+        )
+        self._tools = {tool.name: tool for tool in tools}
+        self._specs = [tool.spec() for tool in tools]
+        writers = [tool.name for tool in tools if tool.effect == "write"]
+        self.context = Context(conversation, settings.context, self._keep_output, writers)
+        memory_files = MemoryFiles(workspace, services.memory, approvals.allowed)
+        self.memory = ProjectMemory(memory_files, conversation, lambda: state.trusted)
+        self.choosing = Choosing(settings, services.registry, services.availability, state)
+        self._allowance = Allowance(settings.limits.cost_usd, settings.limits.session_cost_usd, state)
+
+    def make(self, turn_id: str, said: str, choice: Choice) -> Turn:
+        """The turn that answers what was `said`; the conversation ends with it already."""
+        self._allowance.start_turn()
+        model, info = choice.way.model, choice.way.info
+        system = self._system(info)
+        limits = self._services.settings.limits
+        return Turn(
+            turn_id=turn_id,
+            session_id=self._state.session_id,
+            model=model,
+            info=info,
+            system=system.text,
+            system_for=lambda info: self._system(info).text,
+            memory=system.memory,
+            touched=self.memory.touched,
+            tools=self._tools,
+            specs=self._specs,
+            conversation=self._conversation,
+            context=self.context,
+            approvals=self._approvals,
+            emit=self._emit,
+            take_notes=self._inbox.take_notes,
+            usage=self._state.usage or spending.NOTHING,
+            allowance=self._allowance,
+            ways=choice.ways,
+            utility=choice.utility and (choice.utility.model, choice.utility.info),
+            effort=self._services.settings.effort,
+            loops=Loops(said, self._specs) if self._services.settings.loops else None,
+            max_steps=limits.steps,
+            max_seconds=limits.seconds,
+            waited_before=self._approvals.waited,
+            finishing=FinishTask.name if self._services.until_done else None,
+        )
+
+    async def _keep_output(self, text: str) -> str:
+        """Keep what a tool returned where `read_output` finds it; "" when the disk does not take it."""
+        try:
+            kept = await self._journal.put_blob(text.encode("utf-8", "replace")[:MAX_BLOB])
+        except AmanuError:
+            return ""
+        return kept.blob_id[:ID_LENGTH]
+
+    def _system(self, info: ModelInfo) -> Prompt:
+        return system_prompt(family(info.model_id).name, self._state.roots, self._conversation.memory)
