@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 from amanu.agent.emit import Emit
-from amanu.conversation import Picture, User, Waiting
+from amanu.conversation import Picture, Told, User, Waiting
 from amanu.editor_context import EditorContext
 from amanu.pictures import reference
 from amanu.restore import note
@@ -104,5 +104,5 @@ class Inbox:
             code=LATE_DECISION,
             text="The model is told what you decided since on its earlier edits.",
         )
-        self._emit(ItemCompleted(item=notice), entry=note(text))
-        return User(text=text)
+        self._emit(ItemCompleted(item=notice), entry=note(Told(text=text)))
+        return User(text=text, told=True)

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from amanu.agent.prompt import Remembered
 from amanu.conversation import Conversation, Memory, Results, Told, User
-from amanu.memory_files import MAX_TOTAL, NAMES, Found, MemoryFile, MemoryFiles
+from amanu.memory_files import NAMES, Found, MemoryFile, MemoryFiles
 from amanu.memory_text import GONE, blocks, in_blocks, in_note, note
 
 CHANGED = "Project memory is now as follows. It takes the place of what you knew of these files."
@@ -53,9 +53,10 @@ class ProjectMemory:
         self._said: set[str] = set()
         """Sentences on what was left out: each is said once."""
 
-    async def recall(self) -> Recalled:
-        """What the model must know with the person's next words; the caller puts it where it belongs, unless nothing
-        can be said any more."""
+    async def recall(self, window: int) -> Recalled:
+        """What a model with a window of so many tokens must know with the person's next words; the caller puts it where
+        it belongs, unless nothing can be said any more."""
+        self._files.fit(window)
         self._follow()
         trusted = self._trusted()
         below = self._known_folders(in_blocks(self._conversation.memory) | self._noted) if trusted else set[Path]()
@@ -122,7 +123,7 @@ class ProjectMemory:
         return {path.parent for path in paths if path.name in NAMES and self._files.folders([str(path.parent)])}
 
     def _that_fit(self, news: list[MemoryFile]) -> tuple[list[MemoryFile], list[str]]:
-        room = MAX_TOTAL - sum(map(len, self._noted.values()))
+        room = self._files.room - sum(map(len, self._noted.values()))
         fit: list[MemoryFile] = []
         left_out: list[str] = []
         for file in news:

@@ -33,7 +33,8 @@ NAMES = ("AGENTS.md", "GEMINI.md", "CLAUDE.md")
 MAX_FILE = 64 * 1024
 """Bytes read of one file; twice what Codex reads of all."""
 MAX_TOTAL = 200 * 1024
-"""Characters in the system prompt: about 50,000 tokens, a quarter of the usual window."""
+"""Characters in the system prompt: about 50,000 tokens, a quarter of the usual window. Of a smaller one, a quarter
+too: a character for each of its tokens."""
 MAX_FOLDER = 64 * 1024
 """Characters of one folder below a root, imports included."""
 MAX_FILES = 50
@@ -66,10 +67,16 @@ class MemoryFiles:
         self._own = Path(os.path.realpath(own.parent)) / own.name
         self._allowed = allowed
         self._home = Path(os.path.realpath(home or Path.home()))
+        self.room = MAX_TOTAL
+        """Characters there are for all of it."""
+
+    def fit(self, window: int) -> None:
+        """Read no more than goes into a model's window of so many tokens."""
+        self.room = min(MAX_TOTAL, window)
 
     def base(self, *, trusted: bool) -> Found:
         """The person's own, then for each root of a trusted workspace the folders from its repository's down to it."""
-        gathering = _Gathering(self, MAX_TOTAL, trusted=trusted)
+        gathering = _Gathering(self, self.room, trusted=trusted)
         gathering.take(self._own, Guard([self._home, self._own.parent]))
         for root in self._workspace.roots if trusted else ():
             top = repository(root, self._home)
@@ -85,7 +92,7 @@ class MemoryFiles:
             if not any(os.path.lexists(folder / name) for name in NAMES) or self._is_hidden(folder):
                 continue
             root = self._workspace.roots[self._workspace.guard.locate(folder)[0]]
-            gathering = _Gathering(self, MAX_FOLDER, trusted=True)
+            gathering = _Gathering(self, min(MAX_FOLDER, self.room), trusted=True)
             gathering.take_folder(folder, Guard([repository(root, self._home)]))
             found.files += gathering.found.files
             found.left_out += gathering.found.left_out

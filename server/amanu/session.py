@@ -383,7 +383,8 @@ class Session:
         heard = await self._heard(prompt.text, prompt.attachments) if focus is None else None
         seen = prompt.context and await describe(prompt.context, self._workspace, self._approvals.allowed)
         await self._pictures.load()
-        recalled = await self._turns.memory.recall() if focus is None else Recalled(None, None)
+        window = info.context_window
+        recalled = await self._turns.memory.recall(window) if focus is None else Recalled(None, None)
         self._must_be_writable()
         turn_id = _turn_id(prompt.prompt_id)
         if recalled.system is not None:

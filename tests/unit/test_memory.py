@@ -11,7 +11,6 @@ from typing import Any, cast
 
 import pytest
 
-from amanu import memory as module
 from amanu.agent import approval
 from amanu.conversation import Results, Told, User
 from amanu.memory_files import Found, MemoryFiles
@@ -328,7 +327,7 @@ async def test_a_session_from_before_there_was_memory(tmp_path: Path, sent: list
 
 
 async def test_notes_are_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "MAX_TOTAL", 10)
+    monkeypatch.setattr("amanu.memory_files.MAX_TOTAL", 10)
     both = step("", call("read_file", path="sub/a.py"), call("read_file", path="tub/a.py"))
     async with desk(tmp_path, both, step("One.")) as d:
         for name in ("sub", "tub"):

@@ -351,3 +351,12 @@ def test_however_files_import_each_other_each_is_taken_once(tmp_path: Path, edge
         reached |= new
     assert set(taken) == {names[at] for at in reached}
     assert found.left_out == []
+
+
+def test_of_a_small_window_memory_takes_a_quarter(tmp_path: Path) -> None:
+    files = files_of(tmp_path)
+    (tmp_path / ROOT / "AGENTS.md").write_text("x" * 3_000 + "\n")
+    (tmp_path / ROOT / "CLAUDE.md").write_text("y" * 3_000 + "\n")
+    files.fit(4_000)
+    found = files.base(trusted=True)
+    assert 0 < sum(len(file.text) for file in found.files) <= 4_000 + 2 * len(CUT)

@@ -13,6 +13,7 @@ from amanu.agent.telling import remind
 from amanu.agent.ways import stream_any
 from amanu.conversation import Assistant
 from amanu.models.base import Delta, Done, ModelError, Request, TextDelta, ThoughtDelta
+from amanu.models.families import family
 from amanu.models.retry import Retrying, Withdrawn
 from amanu_protocol.events import RetryChanged, StepEnded
 from amanu_protocol.items import Retry, Spent
@@ -39,7 +40,7 @@ async def ask_model(turn: "Turn", step: int) -> Done:
         conversation=turn.conversation,
         session_id=turn.session_id,
         effort=turn.effort,
-        max_output=turn.max_output,
+        max_output=_most(turn),
     )
     reply = Reply(turn.turn_id, step, turn.tools, turn.emit)
     try:
@@ -58,6 +59,13 @@ async def ask_model(turn: "Turn", step: int) -> Done:
     _keep(turn, step, message if says or done.stop == "paused" else None, took)
     turn.show_use()
     return done
+
+
+def _most(turn: "Turn") -> int | None:
+    """Tokens of the reply: as the turn has it, less where prompt and reply would not fit the window together."""
+    wanted = min(turn.info.max_output, turn.max_output or family(turn.info.model_id).max_output)
+    fits = turn.context.fits(wanted)
+    return turn.max_output if fits == wanted else fits
 
 
 async def _show(turn: "Turn", step: int, reply: Reply, stream: AsyncGenerator[Delta | Retrying | Withdrawn]) -> Done:

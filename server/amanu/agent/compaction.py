@@ -4,7 +4,7 @@ import re
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from amanu.agent.gauge import estimate
+from amanu.agent.gauge import ASCII, estimate
 from amanu.agent.masking import called
 from amanu.agent.prompt import part
 from amanu.conversation import Assistant, Compacted, Conversation, Message, Picture, Results, Text, Told, User
@@ -16,11 +16,11 @@ RESULT = 2_000
 """Characters of a result the summarising model is shown; the results themselves are no memory."""
 CALL = 400
 PERSON = 0.15
-"""Share of the window for the person's own words, which are kept as they were said."""
+"""Share of the window for the person's own words."""
 LONGEST_WORDS = 6_000
-"""Characters kept of one thing the person said (what is pasted or attached comes after their words) …"""
+"""Characters shown of one thing the person said, more where there is room …"""
 SHORTEST_WORDS = 200
-"""… and to which that is shortened when they said much."""
+"""… and to which that is shortened when they said much; all of it can be read again."""
 GAIN = 0.8
 """A summary that takes more than this share of what it replaces is none."""
 READ_FILES = 40
@@ -28,14 +28,14 @@ READ_FILES = 40
 LAST_ACTIONS = 30
 """Lines of the record when no model made a summary of it."""
 
-_AROUND = re.compile(r"\n*<(editor_context|project_memory)>\n.*?\n</\1>", re.DOTALL)
+_AROUND = re.compile(r"<(editor_context|project_memory)>\n.*?\n</\1>", re.DOTALL)
 """What went with the person's words unasked; it is told anew after a compaction."""
 _EXPLAINED = (
     "The conversation before this point was replaced by this summary to make room. It is a record of what was said and "
     "done."
 )
 _BEGINNING, _END = "<conversation_summary>", "</conversation_summary>"
-_GOAL = re.compile(r"^#+\s*goal", re.IGNORECASE | re.MULTILINE)
+_GOAL = re.compile(r"^(?:#+|\*\*)\s*goal", re.IGNORECASE | re.MULTILINE)
 _ASIDE = re.compile(r"<(think|thinking|scratchpad)>.*?</\1>", re.DOTALL | re.IGNORECASE)
 
 
@@ -94,7 +94,8 @@ def record(messages: Sequence[Message], earlier: Compacted | None, writers: Coll
     for at, message in enumerate(messages):
         match message:
             case User(told=False):
-                words = _AROUND.sub("", message.text)
+                shown = [f"[with the picture {picture.name}]" for picture in message.pictures]
+                words = "\n".join([_AROUND.sub("", message.text).rstrip(), *shown])
                 found.said.append(words)
                 found.lines.append(f"[person] {words}")
             case User():
@@ -183,7 +184,7 @@ def composed(
 ) -> Compacted:
     """The message that stands for the first `replaced` ones. `by_model`: the snapshot holds all of them; else it is an
     earlier one, and what was done since stands beside it. `in_turn`: the work on the last thing said goes on. `kept`:
-    where `read_output` finds all the person said."""
+    where `read_output` finds all the person said, when not all of it is shown."""
     actions = () if by_model else tuple(found.actions[-LAST_ACTIONS:])
     parts = [
         f"{_BEGINNING}\n\n{_EXPLAINED}",
@@ -199,7 +200,9 @@ def composed(
             "## Files touched, the latest last\n" + "\n".join(f"- {path}: {how}" for path, how in files.items())
         )
     parts.append("## What the person said, in their words")
-    parts += _fitting(found.said, window * PERSON, kept)
+    parts += fitting(found.said, window * PERSON)[0]
+    if kept:
+        parts.append(f'[These words in full: read_output(id="{kept}")]')
     parts.append(_END)
     if in_turn:
         parts.append("You are in the middle of the work on the last of these. Go on from where the record ends.")
@@ -208,7 +211,7 @@ def composed(
         text="\n\n".join(parts),
         snapshot=snapshot,
         actions=actions,
-        said=tuple(_ends(text, LONGEST_WORDS) for text in found.said),
+        said=tuple(found.said),
         files=dict(files),
         replies=found.replies,
     )
@@ -219,10 +222,10 @@ def readable(summary: str) -> str:
     return summary.partition(_EXPLAINED)[2].rpartition(_END)[0].strip()
 
 
-def _fitting(said: Sequence[str], room: float, kept: str) -> list[str]:
-    """What the person said, numbered. Short things as they are, long ones head and tail, the shorter the more there
-    are. When that is not enough the first thing and the last ones stay, and the others are pointed to."""
-    limit = LONGEST_WORDS
+def fitting(said: Sequence[str], room: float) -> tuple[list[str], bool]:
+    """What the person said, numbered, in about `room` tokens, and whether it is all there. Short things as they are,
+    long ones head and tail, the shorter the more there are; when that is not enough the first and the last stay."""
+    limit = max(LONGEST_WORDS, int(room / ASCII))
     shown = [_ends(text, limit) for text in said]
     while limit > SHORTEST_WORDS and sum(map(estimate, shown)) > room:
         limit = limit * 2 // 3
@@ -232,10 +235,9 @@ def _fitting(said: Sequence[str], room: float, kept: str) -> list[str]:
     left = room - (estimate(numbered[0]) if numbered else 0.0)
     while first > 1 and (left := left - estimate(numbered[first - 1])) >= 0:
         first -= 1
-    if first <= 1 or not kept:
-        return numbered
-    missing = f'[{first - 1} more: read_output(id="{kept}")]' if first > 2 else numbered[1]
-    return [numbered[0], missing, *numbered[first:]]
+    if first <= 2:
+        return numbered, shown == list(said)
+    return [numbered[0], f"[… {first - 1} more …]", *numbered[first:]], False
 
 
 def _bounded(files: Mapping[str, str]) -> dict[str, str]:

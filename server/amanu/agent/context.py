@@ -30,12 +30,20 @@ WORTH_MASKING = 0.15
 """Share of the room that masking must give back: less is not worth a cold cache."""
 KEPT = 0.25
 """Share that the end of the conversation may take after a compaction: of the room for it, and of what it took."""
+WORTH_SUMMARISING = 200
+"""Tokens: of less a summary is hardly shorter, and it costs a request."""
 SUMMARY_WORDS = 0.06
 """Words a summary may have, per token of that room …"""
 MOST_WORDS = 2_500
 """… and at most."""
-MANY_WORDS = 10
-"""Things the person said above which they are kept for `read_output`, should they not all fit."""
+CRAMPED = 0.6
+"""Share of the room still taken after a compaction above which the next one waits until there must be room."""
+LEARNABLE = 0.25
+"""A service that refuses less than this share of the window means something else by "too long"."""
+LEAST_REPLY = 1_024
+"""Tokens asked for in any case: with less no model says anything."""
+SURE = 1.05
+"""Our count of a request may be wrong by so much."""
 LAST_RESULTS = 0.4
 """Share of the room for the conversation that the results of the last step may take when nothing else can go."""
 PIECE = 0.5
@@ -110,6 +118,12 @@ class Context:
         """Generation of the conversation in which the model was told that it is getting full."""
         self._failed_at: int | None = None
         """Tokens at which a summary failed."""
+        self._accepted = 0
+        """Tokens of the largest request the service took."""
+        self._filled = False
+        """The last reply filled the window."""
+        self._cramped = False
+        """The last compaction left much behind."""
         self._asked: str | None = None
         """A compaction by hand waits for the next step; its focus."""
         self._made = 0
@@ -120,6 +134,8 @@ class Context:
         if self._info is None or self._info.model_id != info.model_id:
             self._gauge.recalibrate()
             self._learnt = self._failed_at = None
+            self._accepted = 0
+            self._cramped = False
         self._info = info
         self._head = head
         self._reserved = min(max_output, int(info.context_window * REPLY))
@@ -128,6 +144,9 @@ class Context:
         """The service counted `tokens` for the request just answered, whose reply is not yet in the conversation."""
         self._gauge.follow(self._conversation, self._head)
         self._gauge.count(tokens)
+        self._accepted = max(self._accepted, self._gauge.tokens)
+        if self._learnt is not None and self._accepted > self._learnt:
+            self._learnt = self._accepted
 
     @property
     def room(self) -> int:
@@ -173,6 +192,16 @@ class Context:
         limit = min(MOST_OUTPUT, self.room * BIG_OUTPUT)
         return await masking.shortened(text, limit / self._ratio, self._keep)
 
+    def fits(self, max_output: int) -> int:
+        """Of so many tokens of a reply, those there is place for behind the next request."""
+        window = self._info.context_window if self._info is not None else max_output
+        return max(min(max_output, LEAST_REPLY), min(max_output, window - int(self.tokens * SURE)))
+
+    def begin_turn(self) -> None:
+        """What was asked for in an earlier turn is not wanted any more."""
+        self._asked = None
+        self._filled = False
+
     def compact_soon(self, focus: str) -> None:
         """Compact before the next step, however full it is."""
         self._asked = focus
@@ -184,21 +213,22 @@ class Context:
 
     def filled(self) -> None:
         """The reply filled the window: there is less room than we thought, and none is left."""
-        self._learnt = int(min(self.tokens, self.room) * LEARNT)
-        self._asked = self._asked or ""
+        self._learn(self.tokens)
+        self._filled = True
 
     async def make_room(self, step: Step) -> bool:
         """Before a request: mask and compact as the tiers say. True when the conversation was rewritten."""
         focus, self._asked = self._asked, None
-        if focus is not None:
-            return await self._compact(step, focus, by_force=True)
+        filled, self._filled = self._filled, False
+        if filled or focus is not None:
+            return await self._compact(step, focus or "", asked=focus is not None, must=filled)
         share = self.tokens / self.room
         rewritten = False
         if share >= self._tiers.mask:
             rewritten = await self._mask(step)
             share = self.tokens / self.room
-        if share >= self._tiers.compact:
-            rewritten = await self._compact(step, "", by_force=share >= 1) or rewritten
+        if share >= (max(1.0, self._tiers.compact) if self._cramped else self._tiers.compact):
+            rewritten = await self._compact(step, "", must=share >= 1) or rewritten
             if self.tokens > self.room:
                 rewritten = await self._cut_last(step) or rewritten
         elif share >= self._tiers.warn:
@@ -208,17 +238,23 @@ class Context:
     async def overflowed(self, step: Step) -> bool:
         """The service found the request too long. True when there is more room now than before it."""
         before = self.tokens
-        self._learnt = int(min(before, self.room) * LEARNT)
+        self._learn(before)
         await self._mask(step, worth=0.0)
-        if self.tokens / self.room >= self._tiers.mask:
-            await self._compact(step, "", by_force=True)
+        if self.tokens >= before * LEARNT or self.tokens / self.room >= self._tiers.mask:
+            await self._compact(step, "", must=True)
         if self.tokens > self.room:
             await self._cut_last(step)
         return self.tokens < before * LEARNT
 
     async def compact(self, step: Step, focus: str) -> bool:
         """By hand. False when there was nothing to gain."""
-        return await self._compact(step, focus, by_force=True)
+        self._asked = None
+        return await self._compact(step, focus, asked=True)
+
+    def _learn(self, refused: int) -> None:
+        """The service finds that too long: the room is smaller than we thought, unless it took as much before."""
+        if refused >= self.room * LEARNABLE:
+            self._learnt = max(int(min(refused, self.room) * LEARNT), self._accepted)
 
     def _tier(self, share: float) -> Tier:
         if share >= self._tiers.compact:
@@ -271,20 +307,22 @@ class Context:
         """Tokens the service counts for one of our estimate."""
         return max(1e-9, self._gauge.calibrated(1_000) / 1_000)
 
-    async def _compact(self, step: Step, focus: str, *, by_force: bool) -> bool:
-        """Replace what is old. A summary that fails is not tried again until more has come; when there must be room,
-        what the record says by itself stands for it."""
+    async def _compact(self, step: Step, focus: str, *, asked: bool = False, must: bool = False) -> bool:
+        """Replace what is old. A summary that fails is not tried again until more has come, unless the person asks;
+        when there must be room, what the record says by itself stands for it."""
         before = self.tokens
         conversation = self._conversation
         weights = self._gauge.weights
         replaced = compaction.split(conversation, weights, min(self._space, sum(weights)) * KEPT)
+        if sum(weights[:replaced]) < WORTH_SUMMARISING:
+            replaced = 0
         if replaced == 0:
             if not step.in_turn:
                 text = "There is nothing to compact yet: what there is, is the last exchange."
                 step.emit(ItemCompleted(item=self._notice(step, NOTHING_TO_COMPACT, text)))
             return False
         latched = self._failed_at is not None and before < self._failed_at + self.room * RETRY_GROWTH
-        if latched and not by_force:
+        if latched and not (asked or must):
             return False
         earlier = conversation.compacted
         found = compaction.record(list(conversation)[:replaced], earlier, self._writers)
@@ -294,7 +332,7 @@ class Context:
         try:
             snapshot = earlier.snapshot if earlier is not None else ""
             entry: Compacted | None = None
-            if not latched or not step.in_turn:
+            if not latched or asked:
                 try:
                     words = min(MOST_WORDS, int(self._space * SUMMARY_WORDS))
                     made = await compaction.summarised(found.lines, snapshot, focus, words, step.piece, step.ask)
@@ -303,7 +341,7 @@ class Context:
                 except (NoSummary, ModelError) as error:
                     self._failed_at = before
                     why = str(error).rstrip(".")
-            if entry is None and by_force and step.in_turn:
+            if entry is None and must:
                 entry = await self._smaller(replaced, snapshot, found, by_model=False)
         except NoSummary as error:
             entry, why = None, str(error)
@@ -316,6 +354,7 @@ class Context:
             step.emit(ItemCompleted(item=done))
             return False
         conversation.compact(entry)
+        self._cramped = self.tokens > self.room * CRAMPED
         text = f"Compacted: {before:,} → {self.tokens:,} tokens."
         detail = compaction.readable(entry.text)
         if why:
@@ -330,8 +369,9 @@ class Context:
         """The entry, if it takes clearly less than what it replaces. Raises `NoSummary`."""
         remaining = list(self._conversation)[replaced:]
         in_turn = bool(remaining) and not any(isinstance(each, User) and not each.told for each in remaining)
-        kept = await self._keep("\n\n".join(found.said)) if len(found.said) > MANY_WORDS else ""
         room = self._space / self._ratio
+        _, whole = compaction.fitting(found.said, room * compaction.PERSON)
+        kept = "" if whole else await self._keep("\n\n".join(found.said))
         entry = compaction.composed(replaced, snapshot, found, room, by_model=by_model, in_turn=in_turn, kept=kept)
         took = sum(self._gauge.weights[:replaced])
         takes = self._gauge.calibrated(masking.estimate(entry.text))

@@ -29,7 +29,7 @@ PICTURE = 1_600
 MESSAGE = 4
 """Tokens of the frame around a message, a call or a result."""
 RATIOS = (0.25, 4.0)
-"""Between these the calibration stays, whatever a service says it counted."""
+"""Between these a count is one of the prompt. Some services count only what their cache had not, or nothing."""
 
 
 def estimate(text: str) -> float:
@@ -138,11 +138,11 @@ class Gauge:
             self._output += weight.output
 
     def count(self, tokens: int) -> None:
-        """The service counted `tokens` for what is known now; 0 says that it did not count."""
+        """The service counted `tokens` for what is known now. Not believed when it cannot be."""
         estimated = self._estimated
-        if tokens > 0 and estimated > 0:
+        if estimated > 0 and RATIOS[0] <= tokens / estimated <= RATIOS[1]:  # else it counts something else
             self.errors.append(self.tokens / tokens - 1)
-            self._ratio = min(max(tokens / estimated, RATIOS[0]), RATIOS[1])
+            self._ratio = tokens / estimated
             self._counted = (len(self._weighed), float(tokens), estimated)
 
     def recalibrate(self) -> None:

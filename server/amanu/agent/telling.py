@@ -38,7 +38,7 @@ def hear(turn: "Turn") -> bool:
     notes = turn.take_notes()
     for said in notes:
         turn.conversation.note(*said.parts)
-        if turn.loops is not None:
+        if turn.loops is not None and not said.told:
             turn.loops.heard(said.text)
     return bool(notes)
 

@@ -37,6 +37,8 @@ from amanu_protocol.errors import ErrorKind
 from amanu_protocol.events import EndReason, ItemCompleted, UsageChanged
 from amanu_protocol.items import Answer, ModelInfo, Spent, Usage
 
+MAX_PAUSES = 20
+"""Times in a row a service may say that it pauses and goes on when asked."""
 MAX_OVERFLOWS = 3
 """Requests in a row that the service finds too long, each after more room was made."""
 
@@ -167,6 +169,7 @@ class Turn:
 async def run_turn(turn: Turn) -> Ending:
     """Run steps until the model is done. Cancelling the task stops it anywhere and leaves a valid conversation.
     Raises nothing but CancelledError for what models, tools and people do; a ModelError becomes an ending."""
+    turn.context.begin_turn()
     ending = await _run(turn)
     if turn.context.asked and await turn.context.make_room(turn.at(0, in_turn=False)):
         turn.show_use()
@@ -176,7 +179,7 @@ async def run_turn(turn: Turn) -> Ending:
 async def _run(turn: Turn) -> Ending:
     turn.use(turn.model, turn.info)
     patience = Patience()
-    overflows = 0
+    overflows = pauses = 0
     step = 0
     while True:
         ending = _finished(turn, step) or _limit(turn, step)
@@ -187,9 +190,11 @@ async def _run(turn: Turn) -> Ending:
         step += 1
         if await turn.context.make_room(turn.at(step)):
             turn.show_use()
+            hear(turn)  # said meanwhile
         try:
             done = await ask_model(turn, step)
             overflows = 0
+            pauses = pauses if done.stop == "paused" else 0
         except ContextTooLong as error:
             overflows += 1
             if overflows > MAX_OVERFLOWS or not await turn.context.overflowed(turn.at(step)):
@@ -215,7 +220,11 @@ async def _run(turn: Turn) -> Ending:
             ending = await _look_back(turn, step, reply, await _run_calls(turn, step, reply))
             if ending is not None:
                 return ending
-        elif not hear(turn) and done.stop != "paused":
+        elif done.stop == "paused":
+            pauses += 1
+            if pauses > MAX_PAUSES and not hear(turn):
+                return Ending("failed", f"The service paused {pauses} times in a row.", can_continue=True)
+        elif not hear(turn):
             ending = await _stopped(turn, step, reply, patience)
             if ending is not None:
                 return ending

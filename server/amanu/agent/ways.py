@@ -20,6 +20,8 @@ BRIEF = Policy(busy_retries=2, longest_wait=20.0)
 minutes the patient policy would give it. A longer wait that is asked for costs the person more than what a change of
 model costs: its prompt cache, and its thoughts so far."""
 
+FITS = 0.75
+"""Share of a stand-in's window that the conversation may take: the rest is for its reply."""
 REPLACEABLE = (*UNAVAILABLE, AuthFailed, RequestRefused)
 """The errors after which another model is asked: in the place of the utility model, or of one that stands in itself."""
 
@@ -52,7 +54,7 @@ class Ways:
             way
             for way in self.ways
             if way.info.model_id not in tried
-            and way.info.context_window > turn.usage.context_tokens
+            and way.info.context_window * FITS > turn.context.tokens
             and self.availability.why_not(way.model, way.info) is None
         ]
 

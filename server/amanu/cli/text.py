@@ -53,10 +53,10 @@ class Stripper:
         text = self._held + text
         text = _SEQUENCE.sub("", text)
         cut = len(text)
-        if text.endswith("\r"):
-            cut -= 1
-        elif (unfinished := _unfinished_at(text)) is not None and cut - unfinished <= _HELD:
+        if (unfinished := _unfinished_at(text)) is not None and cut - unfinished <= _HELD:
             cut = unfinished
+        if text[:cut].endswith("\r"):  # what follows, once the sequence is gone, may be the rest of a line end
+            cut -= 1
         self._held = text[cut:]
         return visible(text[:cut])
 
@@ -70,8 +70,9 @@ def _unfinished_at(text: str) -> int | None:
     for at in range(len(text) - 1, tail_from - 1, -1):
         if text[at] in _INTRODUCER and _UNFINISHED.match(text, at):
             # "\x1b]…\x1b": the second ESC may be the end of the sequence the first one began
-            earlier = text.rfind("\x1b", tail_from, at)
-            return earlier if earlier >= 0 and _UNFINISHED.match(text, earlier) else at
+            before = (each for each in range(at - 1, tail_from - 1, -1) if text[each] in _INTRODUCER)
+            earlier = next(before, None)
+            return earlier if earlier is not None and _UNFINISHED.match(text, earlier) else at
         if text[at] == "\n":
             return None
     return None

@@ -20,6 +20,7 @@ from amanu.models.quotas import access_in, in_words, used_up
 
 _TOO_LONG = re.compile(
     r"context[ _](length|window|size)|maximum context|prompt is too long|too many (input )?tokens"
+    r"|exceeds? (the )?(configured|context) limit|max_new_tokens.{0,3} must be"
     r"|exceeds the (maximum number of tokens|available context)|input (is too long|token count .*exceeds)"
     r"|request (payload size exceeds|too large)",
     re.I,

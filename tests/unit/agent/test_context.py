@@ -282,13 +282,14 @@ def test_long_words_of_the_person_are_shortened_never_left_out() -> None:
     entry = compaction.composed(3, SUMMARY, found, 30_000, by_model=True, in_turn=False)
     assert all(f"begin{at}" in entry.text and f"end{at}" in entry.text for at in range(30))
     assert estimate(entry.text) < 15_000
+    assert entry.said == tuple(found.said)  # and again in full the next time
 
 
 def test_when_a_person_said_more_than_fits_the_first_and_the_last_stay_and_the_rest_is_pointed_to() -> None:
     found = compaction.Record(said=[f"thing {at} " + "x" * 300 for at in range(300)])
     entry = compaction.composed(3, SUMMARY, found, 30_000, by_model=True, in_turn=False, kept="kept0")
     assert "1. thing 0 " in entry.text and "300. thing 299 " in entry.text
-    assert 'more: read_output(id="kept0")' in entry.text
+    assert 'in full: read_output(id="kept0")' in entry.text
     assert estimate(entry.text) < 6_000
     assert len(entry.said) == 300
 
@@ -513,3 +514,57 @@ async def test_asked_for_while_the_last_reply_is_written_it_comes_at_the_turns_e
     assert (await run_turn(stage.turn)).reason == "completed"
     assert notices(stage, COMPACTED)
     stage.conversation.check()
+
+
+async def test_what_a_person_pasted_can_be_read_in_full_after_every_compaction() -> None:
+    paste = "RULES\n" + "".join(f"line {at}\n" for at in range(4_000)) + "no tabs\n"
+    stage = Stage([], prompt=paste)
+    stage.turn.info = INFO.model_copy(update={"context_window": 40_000})
+    stage.turn.model = Small([], 100_000)
+    for _ in range(3):
+        for message in [*steps(20), Assistant(parts=(Text(text="done"),)), User(text="next"), *steps(1)]:
+            stage.conversation.append(message)
+        await run_compaction(stage.turn, "")
+        (first, *_) = stage.conversation
+        assert isinstance(first, User)
+        kept = first.text.partition('in full: read_output(id="')[2].partition('"')[0]
+        assert paste.rstrip() in stage.kept[kept]
+
+
+async def test_by_hand_a_summary_that_fails_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("amanu.models.retry.Policy.delay", lambda self, retry: 0.0)
+    stage = Stage([])
+    stage.turn.model = Small([says("done")], 100_000, [Overloaded("Busy.")] * 10)
+    for message in steps(20):
+        stage.conversation.append(message)
+    before = list(stage.conversation)
+    stage.turn.context.compact_soon("")
+    stage.turn.context.begin_turn()
+    assert (await run_compaction(stage.turn, "")).reason == "completed"
+    assert list(stage.conversation) == before
+    assert notices(stage, COMPACTION_FAILED)
+
+
+async def test_a_refusal_that_cannot_be_about_the_window_teaches_nothing() -> None:
+    stage = Stage([])
+    stage.turn.use(stage.turn.model, INFO)
+    room = stage.turn.context.room
+    assert not await stage.turn.context.overflowed(stage.turn.at(1))
+    assert stage.turn.context.room == room
+
+
+def test_a_count_that_cannot_be_of_the_prompt_is_not_believed() -> None:
+    conversation = Conversation([User(text="x" * 40_000)])
+    gauge = Gauge()
+    gauge.follow(conversation, Head())
+    before = gauge.tokens
+    for nonsense in (0, 150, 10_000_000):
+        gauge.count(nonsense)
+        assert gauge.tokens == before
+
+
+async def test_a_service_that_pauses_for_ever_is_left() -> None:
+    stage = Stage([says("", stop="paused") for _ in range(60)], max_steps=60)
+    ending = await run_turn(stage.turn)
+    assert (ending.reason, ending.can_continue) == ("failed", True)
+    assert len(stage.model.requests) < 30

@@ -1,7 +1,7 @@
 import itertools
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from amanu.cli.text import Stripper, one_line, stripped, visible
@@ -44,6 +44,8 @@ ALPHABET = st.text(alphabet="ab\x1b[]\\;08m\x07\r\n\x9b\x9dP\u202e", max_size=60
 
 
 @given(ALPHABET, st.lists(st.integers(0, 60)))
+@example("000000000\x9d\x1b\\", [11])
+@example("\r\x9bP\n", [2])
 def test_pieces_come_out_as_the_whole(text: str, cuts: list[int]) -> None:
     edges = [0, *sorted(min(cut, len(text)) for cut in cuts), len(text)]
     stripper = Stripper()
