@@ -37,7 +37,7 @@ async def test_the_main_job(vendor: str, auto_save: str, tmp_path: Path) -> None
             text="Three changes.",
             calls=[ToolUse("write_file", {"path": "notes.txt", "content": "\n".join(PROPOSED) + "\n"})],
         ),
-        Say(text="Two taken, one refused."),
+        Say(text="Two taken, one refused. Anything else?"),
         Say(text=[f"word{n} " for n in range(400)], delay=0.06),
     ]
     async with (
