@@ -1,7 +1,7 @@
 """What goes with a prompt unasked: what the person's editor shows, as a few lines the model can read.
 
 A client tells what changed (`amanu/editor/contextChanged`); `EditorContext` is what it all comes to. With each prompt
-the model hears what differs from what it heard last (`Told`): after the person's words, in the same message, and on
+the model hears what differs from what it heard last (`Known`): after the person's words, in the same message, and on
 record with it, so that a resumed session sends the same bytes. (What a person mentions is in `mentions.py`.)
 """
 
@@ -66,7 +66,7 @@ class EditorContext:
         return now
 
 
-class Told:
+class Known:
     """What the model of one session has heard of its person's editor."""
 
     def __init__(self) -> None:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 
 from pydantic import ValidationError
 
+from amanu.agent.context import COMPACTING
 from amanu.conversation import (
     ENTRY,
     INTERRUPTED,
@@ -30,8 +31,6 @@ from amanu_protocol.events import Event, ItemCompleted, ItemStarted, ItemsWithdr
 from amanu_protocol.items import Notice, ToolCall, UserMessage
 from amanu_protocol.state import SessionState, fold
 
-COMPACTING = "compacting"
-"""Code of the notice that stands while a summary is made; it becomes another one, or is withdrawn."""
 OPEN_STATES = ("validating", "awaitingApproval", "scheduled", "executing")
 
 

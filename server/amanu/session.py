@@ -12,7 +12,7 @@ from amanu import commands
 from amanu.agent import policy
 from amanu.agent.approval import Approvals
 from amanu.agent.turn import Ending, Turn, run_compaction, run_turn
-from amanu.editor_context import Told, describe
+from amanu.editor_context import Known, describe
 from amanu.inbox import Inbox, Prompt
 from amanu.journal import Journal
 from amanu.memory import Recalled
@@ -25,9 +25,9 @@ from amanu.pictures import NoRoom, Pictures
 from amanu.restore import Restored
 from amanu.running import Running
 from amanu.services import Services
+from amanu.session_line import SessionLine
 from amanu.stream import Client, EventStream
 from amanu.turns import Turns
-from amanu.wire import Wire
 from amanu.workspace.proposals import Proposals
 from amanu.workspace.workspace import Workspace
 from amanu_protocol.errors import AmanuError
@@ -88,7 +88,7 @@ class Session:
         self._said_after: str | None = None
         """The first prompt that came while it was stopping: it does not wait for the person."""
         self._closed = False
-        self._wire = Wire(services.mask, self.state, self._tell)
+        self._line = SessionLine(services.mask, self.state, self._tell)
         roots = [Path(root) for root in self.state.roots]
         self._workspace = Workspace(roots, services.overlay)
         self._proposals = Proposals(self._workspace, self._proposal_changed, journal.save_preimage)
@@ -118,7 +118,7 @@ class Session:
             self.state,
             self.emit,
         )
-        self._told = Told()
+        self._known = Known()
         self._closing = restored.closing
 
     def _watch(self, event: Event, position: int) -> None:
@@ -330,12 +330,12 @@ class Session:
         """Write the exchanges with models to that new file; None ends it. Raises `AmanuError`: invalidParams,
         storageError."""
         self._must_be_writable()
-        self._wire.record(path, self._environment)
+        self._line.record(path, self._environment)
         await self.emit.durable()
 
     def replay(self, player: Player) -> None:
         """From now on `player` answers in the place of the models' services."""
-        self._wire.line.player = player
+        self._line.line.player = player
 
     def trust(self, trusted: bool) -> None:
         """The person declared the roots trusted, or took it back."""
@@ -357,7 +357,7 @@ class Session:
                     self._closed = False
                     raise
             await self._proposals.close()
-            self._wire.close()
+            self._line.close()
             with contextlib.suppress(AmanuError):
                 await self._journal.close()
 
@@ -410,10 +410,10 @@ class Session:
         self._pictures.forget()
         self._approvals.start_turn()
         turn = self._turns.make(turn_id, prompt.text, choice)
-        self._wire.hide(prompt.environment)
+        self._line.hide(prompt.environment)
         if focus is None:
             choice.tell(turn)
-        with self._wire.line.used():
+        with self._line.line.used():
             self._running.start(turn, run_turn if focus is None else lambda turn: run_compaction(turn, focus))
         self._services.changed(self)
         return turn_id
@@ -425,7 +425,7 @@ class Session:
         message = heard.said
         for unheard in self._inbox.take_notes():
             self._conversation.note(*unheard.parts)
-        news = self._told.news(seen, self._conversation.generation) if seen else ""
+        news = self._known.news(seen, self._conversation.generation) if seen else ""
         told = "\n\n".join(filter(None, [message.text, news, recalled.told and recalled.told.text]))
         message = message.model_copy(update={"text": told})
         self.emit(ItemCompleted(item=said), entry=message)

@@ -8,7 +8,7 @@ import pytest
 
 from amanu import editor_context as module
 from amanu.agent.policy import BUILT_IN, MODES, decide
-from amanu.editor_context import EditorContext, Told, describe
+from amanu.editor_context import EditorContext, Known, describe
 from amanu.tools.base import Subject
 from amanu_protocol.requests import ContextChangedParams
 from desk import Desk
@@ -34,7 +34,7 @@ def finding(line: int, severity: str, message: str, source: str = "ruff", code: 
 
 async def hear(held: Desk, prompts: Sequence[Sequence[dict[str, Any]]], generations: Sequence[int] = ()) -> list[str]:
     """The block at each prompt, without its frame. `ROOT/` in a delta is the root."""
-    context, told, blocks = EditorContext(), Told(), list[str]()
+    context, told, blocks = EditorContext(), Known(), list[str]()
     for at, deltas in enumerate(prompts):
         for delta in deltas:
             params = ContextChangedParams.model_validate(_rooted(delta, f"{held.root}/"))

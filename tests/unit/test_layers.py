@@ -35,13 +35,13 @@ MAY_IMPORT: dict[str, str] = {
     # sessions
     "amanu.sessions": "session services commands inbox stream restore journal index home config auth consent agent "
     "models.registry models.routing workspace",
-    "amanu.session": "services turns wire commands running paging inbox stream restore earlier journal consent "
+    "amanu.session": "services turns session_line commands running paging inbox stream restore earlier journal consent "
     "mentions pictures editor_context memory conversation agent workspace models.families models.pictures "
     "models.routing models.line",
     "amanu.services": "config consent models.availability workspace.overlay",
     "amanu.turns": "services choosing memory memory_files inbox journal conversation agent tools workspace "
     "models.families",
-    "amanu.wire": "models.line models.recording",
+    "amanu.session_line": "models.line models.recording",
     "amanu.choosing": "config agent models.registry models.routing models.availability",
     "amanu.running": "agent",
     "amanu.paging": "",
@@ -50,7 +50,7 @@ MAY_IMPORT: dict[str, str] = {
     "amanu.pictures": "journal conversation imagefile",
     "amanu.imagefile": "",
     "amanu.stream": "journal conversation editor_context",
-    "amanu.restore": "journal conversation unheard earlier",
+    "amanu.restore": "journal conversation unheard earlier agent.context",
     "amanu.unheard": "",
     "amanu.earlier": "journal",
     "amanu.mentions": "commands pictures imagefile conversation workspace tools.base",

@@ -60,6 +60,7 @@ LEARNT = 0.9
 """A service that finds a request too long has a window of less than we thought: this share of the request."""
 
 COMPACTING = "compacting"
+"""Stands while a summary is made; it becomes another one, or is withdrawn."""
 COMPACTED = "compacted"
 COMPACTION_FAILED = "compactionFailed"
 NOTHING_TO_COMPACT = "nothingToCompact"
@@ -197,8 +198,8 @@ class Context:
         window = self._info.context_window if self._info is not None else max_output
         return max(min(max_output, LEAST_REPLY), min(max_output, window - int(self.tokens * SURE)))
 
-    def begin_turn(self) -> None:
-        """What was asked for in an earlier turn is not wanted any more."""
+    def end_turn(self) -> None:
+        """What was asked for and did not happen is not wanted in a later turn."""
         self._asked = None
         self._filled = False
 

@@ -13,8 +13,6 @@ NOTHING = Usage(
     context_tokens=0,
     context_window=0,
 )
-
-
 NOTHING_SPENT = Spent(
     input_tokens=0,
     cache_read_tokens=0,
@@ -24,6 +22,9 @@ NOTHING_SPENT = Spent(
     tool_tokens=0,
     cost_usd=0.0,
 )
+
+
+_COUNTS = tuple(name for name in Spent.model_fields if name.endswith("_tokens"))
 
 
 def spent(info: ModelInfo, used: TokenUsage) -> Spent:
@@ -41,40 +42,25 @@ def spent(info: ModelInfo, used: TokenUsage) -> Spent:
 
 def both(one: Spent, other: Spent) -> Spent:
     """The sum. Its cost is None when one of them is not known."""
-    known = None if one.cost_usd is None or other.cost_usd is None else one.cost_usd + other.cost_usd
-    return Spent(
-        input_tokens=one.input_tokens + other.input_tokens,
-        cache_read_tokens=one.cache_read_tokens + other.cache_read_tokens,
-        cache_write_tokens=one.cache_write_tokens + other.cache_write_tokens,
-        output_tokens=one.output_tokens + other.output_tokens,
-        thought_tokens=one.thought_tokens + other.thought_tokens,
-        tool_tokens=one.tool_tokens + other.tool_tokens,
-        cost_usd=known,
-    )
+    return one.model_copy(update=_sum(one, other))
 
 
 def add(usage: Usage, info: ModelInfo, used: TokenUsage) -> Usage:
     """`usage` after one more request. The cost becomes None, and stays so, once a price is unknown."""
-    cost = price(info, used)
-    return Usage(
-        input_tokens=usage.input_tokens + used.input,
-        cache_read_tokens=usage.cache_read_tokens + used.cache_read,
-        cache_write_tokens=usage.cache_write_tokens + used.cache_write,
-        output_tokens=usage.output_tokens + used.output,
-        thought_tokens=usage.thought_tokens + used.thoughts,
-        cost_usd=None if usage.cost_usd is None or cost is None else usage.cost_usd + cost,
-        tool_tokens=usage.tool_tokens + used.tools,
-        context_tokens=used.context,
-        context_window=info.context_window,
-        context=usage.context,
-    )
+    size = {"context_tokens": used.context, "context_window": info.context_window}
+    return usage.model_copy(update={**_sum(usage, spent(info, used)), **size})
 
 
 def aside(usage: Usage, info: ModelInfo, used: TokenUsage) -> Usage:
     """`usage` after a question aside: it costs, but says nothing about the conversation's size."""
-    return add(usage, info, used).model_copy(
-        update={"context_tokens": usage.context_tokens, "context_window": usage.context_window}
-    )
+    return usage.model_copy(update=_sum(usage, spent(info, used)))
+
+
+def _sum(one: Spent | Usage, other: Spent) -> dict[str, float | None]:
+    """Of every count, and of the cost where both are known."""
+    counts = {name: getattr(one, name) + getattr(other, name) for name in _COUNTS}
+    known = None if one.cost_usd is None or other.cost_usd is None else one.cost_usd + other.cost_usd
+    return {**counts, "cost_usd": known}
 
 
 def price(info: ModelInfo, used: TokenUsage) -> float | None:

@@ -169,11 +169,13 @@ class Turn:
 async def run_turn(turn: Turn) -> Ending:
     """Run steps until the model is done. Cancelling the task stops it anywhere and leaves a valid conversation.
     Raises nothing but CancelledError for what models, tools and people do; a ModelError becomes an ending."""
-    turn.context.begin_turn()
-    ending = await _run(turn)
-    if turn.context.asked and await turn.context.make_room(turn.at(0, in_turn=False)):
-        turn.show_use()
-    return ending
+    try:
+        ending = await _run(turn)
+        if turn.context.asked and await turn.context.make_room(turn.at(0, in_turn=False)):
+            turn.show_use()
+        return ending
+    finally:
+        turn.context.end_turn()
 
 
 async def _run(turn: Turn) -> Ending:

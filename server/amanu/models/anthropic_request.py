@@ -6,7 +6,6 @@ What the service refuses is listed in the module that plays it in the tests (`te
 """
 
 import hashlib
-import json
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -14,12 +13,10 @@ from itertools import islice
 from typing import Any, cast
 from weakref import WeakKeyDictionary
 
-import orjson
-
 from amanu.conversation import Assistant, Call, Conversation, Message, Native, Note, Results, Text, User
 from amanu.models.base import Request
 from amanu.models.families import Family, family
-from amanu.models.messages import loop_start, tight
+from amanu.models.messages import dumps, loop_start
 from amanu.models.pictures import Shown, laid_out
 from amanu_protocol.items import ModelInfo
 
@@ -183,7 +180,7 @@ class _History:
                 native = _own(message, self._model)
                 foreign = native is None
                 blocks, ids = _neutral(message) if native is None else self._native(native, before)
-        data = tight(dumps({"role": role, "content": blocks})) if blocks else b""
+        data = dumps({"role": role, "content": blocks}) if blocks else b""
         thinking = [block["type"] in THINKING for block in blocks]
         return _Wire(
             message,
@@ -281,11 +278,3 @@ def _digest(before: bytes, data: bytes) -> bytes:
     digest = hashlib.blake2b(before, digest_size=16)
     digest.update(data)  # not `before + data`: a picture has megabytes
     return digest.digest()
-
-
-def dumps(value: Any) -> bytes:
-    """JSON. Lone surrogates (from undecodable tool output) become `?`; integers may be of any size."""
-    try:
-        return orjson.dumps(value)
-    except orjson.JSONEncodeError:
-        return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")

@@ -1,5 +1,6 @@
 """How full the window is and what makes room: the pure parts, and whole turns with a small window."""
 
+import asyncio
 import itertools
 from collections.abc import AsyncIterator, Iterator, Sequence
 from typing import Any
@@ -469,7 +470,6 @@ async def test_nothing_to_compact_is_said() -> None:
 
 
 async def test_a_cancelled_compaction_changes_nothing() -> None:
-    import asyncio
 
     class Slow(Small):
         async def stream(self, request: Request) -> AsyncIterator[Delta]:
@@ -538,8 +538,6 @@ async def test_by_hand_a_summary_that_fails_changes_nothing(monkeypatch: pytest.
     for message in steps(20):
         stage.conversation.append(message)
     before = list(stage.conversation)
-    stage.turn.context.compact_soon("")
-    stage.turn.context.begin_turn()
     assert (await run_compaction(stage.turn, "")).reason == "completed"
     assert list(stage.conversation) == before
     assert notices(stage, COMPACTION_FAILED)
@@ -568,3 +566,19 @@ async def test_a_service_that_pauses_for_ever_is_left() -> None:
     ending = await run_turn(stage.turn)
     assert (ending.reason, ending.can_continue) == ("failed", True)
     assert len(stage.model.requests) < 30
+
+
+async def test_what_was_asked_for_in_a_turn_that_was_cancelled_does_not_happen_in_a_later_one() -> None:
+    stage = Stage([says("", call("x", "run")), says("done")])
+    for message in steps(20):
+        stage.conversation.append(message)
+    task = asyncio.create_task(run_turn(stage.turn))
+    while not stage.emitted.state.approvals:
+        await asyncio.sleep(0)
+    stage.turn.context.compact_soon("long ago")
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    stage.conversation.append(User(text="go on"))
+    assert (await run_turn(stage.turn)).reason == "completed"
+    assert not notices(stage, COMPACTED) and not notices(stage, COMPACTION_FAILED)

@@ -9,7 +9,7 @@ from amanu.models.recording import Recorder, new_path
 from amanu_protocol.state import SessionState
 
 
-class Wire:
+class SessionLine:
     """Of one session. `mask` takes all known keys out of a text; `tell` shows a notice: code, level, text."""
 
     def __init__(
