@@ -106,17 +106,17 @@ def test_a_disk_that_is_full_ends_the_recording_and_nothing_else(
         ("{tmp}/nowhere/r.ndjson", "There is no folder"),
         ("{tmp}/there.ndjson", "exists already"),
         ("{tmp}/dangling", "exists already"),
-        ("{tmp}/work/r.ndjson", "is in the workspace"),
+        ("{tmp}/shop/r.ndjson", "is in the workspace"),
         ("{tmp}/link/r.ndjson", "is in the workspace"),
     ],
 )
 def test_where_nothing_is_recorded(tmp_path: Path, path: str, said: str) -> None:
-    (tmp_path / "work").mkdir()
-    (tmp_path / "link").symlink_to(tmp_path / "work")
+    (tmp_path / "shop").mkdir()
+    (tmp_path / "link").symlink_to(tmp_path / "shop")
     (tmp_path / "there.ndjson").touch()
     (tmp_path / "dangling").symlink_to(tmp_path / "gone")
     with pytest.raises(AmanuError, match=said):
-        new_path(path.format(tmp=tmp_path), [str(tmp_path / "work")])
+        new_path(path.format(tmp=tmp_path), [str(tmp_path / "shop")])
 
 
 @pytest.mark.parametrize(
