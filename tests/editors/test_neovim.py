@@ -355,6 +355,7 @@ def test_a_question_is_answered_for_longer(start: Start, folder: Path) -> None:
     calls = [
         {"tool": "run_shell_command", "arguments": {"command": f"echo {word}"}} for word in ("one", "two", "three")
     ]
+    # The last rule outlives this test in the home its neighbours share: no other test runs these commands.
     vim = start(steps=[{"calls": [*calls, *calls]}, {"text": "Ran."}])
     vim.keys(":Amanu go<CR>")
     scopes: list[tuple[str, list[str]]] = [
@@ -381,7 +382,7 @@ def test_a_question_is_answered_for_longer(start: Start, folder: Path) -> None:
 
 
 def test_decided_elsewhere(start: Start, folder: Path) -> None:
-    steps = [{"calls": [{"tool": "run_shell_command", "arguments": {"command": "echo one"}}]}, {"text": "Well."}]
+    steps = [{"calls": [{"tool": "run_shell_command", "arguments": {"command": "echo elsewhere"}}]}, {"text": "Well."}]
     vim = start(steps=steps)
     vim.keys(":Amanu go<CR>")
     vim.until(f"{STATE} and #{STATE}.approvals == 1")
