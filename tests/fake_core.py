@@ -120,6 +120,10 @@ class FakeSession:
                 pass
         return r.BlobGetResult(text=rest)
 
+    @property
+    def edits(self) -> "FakeSession":
+        return self
+
     def proposal(self, proposal_id: str) -> Any:
         raise AmanuError("proposalNotFound", f"There is no proposal {proposal_id}.", hint="Look again.")
 

@@ -212,7 +212,7 @@ class Player:
         params = ProposalResolveParams(
             session_id="s", proposal_id=proposal.proposal_id, version=proposal.version, hunks=decisions
         )
-        await self.session.resolve_proposal(params, self.watchers[0])
+        await self.session.edits.resolve(params)
 
     def _allow(self, proposal: Proposal) -> None:
         for file in proposal.files:

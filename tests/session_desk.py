@@ -75,7 +75,7 @@ class Desk:
         params = ProposalResolveParams(
             session_id="s", proposal_id=proposal.proposal_id, version=proposal.version, hunks=hunks
         )
-        return (await self.session.resolve_proposal(params, self.client)).status
+        return (await self.session.edits.resolve(params)).status
 
     async def over(self, prompt_id: str, reason: str = "completed") -> SessionState:
         """Wait for the end of that prompt's turn."""

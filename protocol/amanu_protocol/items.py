@@ -62,7 +62,23 @@ class ImageAttachment(Wire):
     blob: BlobRef | None = None
 
 
-Attachment = Annotated[FileAttachment | SelectionAttachment | ImageAttachment, Field(discriminator="kind")]
+class CommentAttachment(Wire):
+    """What the person says about lines of a file, or of the text a proposal gives it (1-based, inclusive)."""
+
+    kind: Literal["comment"] = "comment"
+    path: str
+    start_line: int
+    end_line: int
+    text: str
+    """Those lines, as the person saw them."""
+    comment: str
+    proposal_id: str | None = None
+    """The lines are of this proposal's text, which need not be in the file."""
+
+
+Attachment = Annotated[
+    FileAttachment | SelectionAttachment | ImageAttachment | CommentAttachment, Field(discriminator="kind")
+]
 
 
 # Decisions -----------------------------------------------------------------------------------------
@@ -219,7 +235,36 @@ Item = Annotated[
 
 # Proposals -----------------------------------------------------------------------------------------
 
-HunkState = Literal["pending", "accepted", "applied", "rejected", "conflicted", "revertedByPerson"]
+HunkState = Literal["pending", "accepted", "applied", "rejected", "conflicted", "undoing", "revertedByPerson"]
+"""`accepted` and `undoing` last as long as the file is being written. `revertedByPerson`: applied, and taken back
+since, in the file itself or by undo."""
+
+
+class Finding(Wire):
+    """What a language server or linter says of some lines (1-based, inclusive)."""
+
+    start_line: int
+    end_line: int
+    severity: Literal["error", "warning", "information", "hint"]
+    message: str
+    source: str = ""
+    """Who says it: "Pylance", "ruff"."""
+    code: str = ""
+
+
+class Check(Wire):
+    """What a change does to the findings of a file: of the proposed text before it is decided (`proposed`), or of the
+    file after it was applied (`applied`). Only what is new, and how many are gone."""
+
+    checker: str
+    """For the person: "ruff", "pyright"; the editor's name for what its language servers say."""
+    about: Literal["proposed", "applied"]
+    state: Literal["running", "done", "failed"]
+    added: list[Finding] = []
+    """Lines of the text that was checked."""
+    fixed: int = 0
+    message: str | None = None
+    """Why it failed."""
 
 
 class Hunk(Wire):
@@ -237,7 +282,14 @@ class Hunk(Wire):
     state: HunkState
     edited_by_person: bool
     reason: str | None = None
-    """Why it was rejected (the person's words) or conflicted (ours)."""
+    """Why it was rejected (the person's words), conflicted, or could not be undone (ours)."""
+    applied_text: str | None = None
+    """What was applied, where the person has changed it since: `newText` is what they made of it."""
+    reviewed: bool = False
+    """Of an applied hunk: the person said yes to it, before it was applied or after. Where not, a rule applied it, and
+    it waits to be kept or undone."""
+    explanation: str = ""
+    """What it is for, in the model's words."""
 
 
 class ProposedFile(Wire):
@@ -247,7 +299,10 @@ class ProposedFile(Wire):
 
     path: str
     """Absolute."""
-    change: Literal["edit", "create", "delete"]
+    change: Literal["edit", "create", "delete", "rename"]
+    """All but `edit` have one hunk, the whole file."""
+    new_path: str | None = None
+    """Absolute; of `rename`. Once that is applied the file is there."""
     base_sha256: str
     """Of the base text's bytes; of nothing for `create`."""
     base_version: int | None = None
@@ -262,6 +317,7 @@ class ProposedFile(Wire):
     final_newline: bool
     unsaved: bool
     """Applied in an editor that has not saved it."""
+    checks: list[Check] = []
 
 
 class Proposal(Wire):

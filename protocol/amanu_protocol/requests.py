@@ -6,7 +6,7 @@ from pydantic import Field
 
 from amanu_protocol.base import Wire
 from amanu_protocol.events import EventMessage
-from amanu_protocol.items import Attachment, Item, Mode, ModelInfo, Proposal, Scope
+from amanu_protocol.items import Attachment, Finding, Item, Mode, ModelInfo, Proposal, Scope
 from amanu_protocol.state import SessionState
 
 Id = Annotated[str, Field(min_length=1, max_length=128, pattern=r"^[A-Za-z0-9._:-]+$")]
@@ -232,6 +232,185 @@ class ProposalResolveResult(Wire):
     proposal: Proposal
 
 
+class EditScope(Wire):
+    """Edits of a session: of one proposal, of one turn, of one file, or of all that is named together; nothing named:
+    all of them."""
+
+    proposal_id: str | None = None
+    hunk_ids: list[str] | None = None
+    """Only with `proposalId`."""
+    turn_id: str | None = None
+    path: str | None = None
+
+
+class SeenProposal(Wire):
+    proposal_id: str
+    version: int
+
+
+class ProposalDecideParams(Wire):
+    session_id: Id
+    scope: EditScope
+    decision: Literal["accept", "reject", "keep", "redo"]
+    """`accept` and `reject` what is open, `keep` what a rule applied, `redo` what was taken back."""
+    seen: list[SeenProposal] = Field(min_length=1)
+    """What the person saw; of others nothing is decided, and `proposalConflict` if one has another version now."""
+
+
+class ProposalDecideResult(Wire):
+    status: Literal["resolved", "tooSoon"]
+    proposals: list[Proposal]
+    """Those the decision was about, as they are now."""
+
+
+class ProposalReviseParams(Wire):
+    """The person's own text for an open hunk, without deciding it."""
+
+    session_id: Id
+    proposal_id: str
+    version: int
+    hunk_id: str
+    new_text: str
+
+
+class ProposalSetReviewParams(Wire):
+    """`after` applies what is open, to be kept or undone; `before` takes back what was applied and not yet kept, to be
+    accepted or rejected."""
+
+    session_id: Id
+    proposal_id: str
+    version: int
+    review: Literal["before", "after"]
+
+
+class ProposalUndoParams(Wire):
+    session_id: Id
+    scope: EditScope
+    dry_run: bool = False
+    """Only say what would happen."""
+
+
+class LeftHunk(Wire):
+    """A hunk that was not taken back, and why."""
+
+    proposal_id: str
+    hunk_id: str
+    reason: str
+
+
+class UndoneHunk(Wire):
+    proposal_id: str
+    hunk_id: str
+
+
+class UndoneFile(Wire):
+    """What undoing does, or did, to one file."""
+
+    path: str
+    """Where the file is before that."""
+    new_path: str | None = None
+    """Of `rename`: where it is after that."""
+    action: Literal["edit", "create", "delete", "rename", "none"]
+    diff: str
+    """Unified."""
+    undone: list[UndoneHunk]
+    left: list[LeftHunk]
+
+
+class ProposalUndoResult(Wire):
+    files: list[UndoneFile]
+
+
+class ProposalDiffParams(Wire):
+    session_id: Id
+    scope: EditScope
+
+
+class FileChange(Wire):
+    path: str
+    change: Literal["edit", "create", "delete", "rename"]
+    new_path: str | None = None
+    added: int
+    removed: int
+
+
+class ProposalDiffResult(Wire):
+    """What is applied of these edits, one file after the other, without what the person typed between them."""
+
+    diff: str
+    """Unified."""
+    files: list[FileChange]
+
+
+# checkpoint -----------------------------------------------------------------------------------------
+
+
+class CheckpointFile(Wire):
+    path: str
+    added: int
+    removed: int
+    """Lines, of what is applied."""
+    applied: int
+    undone: int
+    open: int
+    """Hunks."""
+
+
+class Checkpoint(Wire):
+    """The moment before a turn that proposed edits or ran commands."""
+
+    turn_id: str
+    prompt_id: str
+    text: str
+    """The prompt's first line."""
+    at: int
+    """Milliseconds since the epoch."""
+    files: list[CheckpointFile]
+    commands: list[str]
+    """What the turn ran; what those changed is not covered."""
+
+
+class CheckpointListParams(Wire):
+    session_id: Id
+
+
+class CheckpointListResult(Wire):
+    checkpoints: list[Checkpoint]
+    """Oldest first."""
+
+
+class CheckpointPreviewParams(Wire):
+    session_id: Id
+    turn_id: str
+
+
+class CheckpointPreviewResult(Wire):
+    """What going back to before that turn would do."""
+
+    files: list[UndoneFile]
+    commands: list[str]
+    """Titles of commands that ran since then: what they changed stays."""
+    turns: int
+    """How many turns would leave the conversation."""
+
+
+class CheckpointRestoreParams(Wire):
+    """Undo what that turn and all later ones did to files, take them out of the conversation, or both. Not while a turn
+    runs (`turnInProgress`)."""
+
+    session_id: Id
+    turn_id: str
+    files: bool = True
+    conversation: bool = False
+
+
+class CheckpointRestoreResult(Wire):
+    files: list[UndoneFile]
+    text: str | None = None
+    """With `conversation`: the prompt of that turn, to be edited and sent again."""
+    attachments: list[Attachment] = []
+
+
 # history, blob --------------------------------------------------------------------------------------
 
 
@@ -348,18 +527,6 @@ class ActiveEditor(Wire):
     end_line: int | None = None
     selected_text: str | None = None
     """None when nothing is selected."""
-
-
-class Finding(Wire):
-    """What a language server or linter of the editor says of some lines (1-based, inclusive)."""
-
-    start_line: int
-    end_line: int
-    severity: Literal["error", "warning", "information", "hint"]
-    message: str
-    source: str = ""
-    """Who says it: "Pylance", "ruff"."""
-    code: str = ""
 
 
 class FileFindings(Wire):

@@ -14,7 +14,8 @@ from pathlib import Path
 from amanu.tools.base import Allowed, Subject, ToolError
 from amanu.workspace import findings
 from amanu.workspace.workspace import Workspace
-from amanu_protocol.requests import ActiveEditor, ContextChangedParams, FileFindings, Finding
+from amanu_protocol.items import Finding
+from amanu_protocol.requests import ActiveEditor, ContextChangedParams, FileFindings
 
 MAX_FILES = 200
 """Open files kept; nobody has more in mind."""

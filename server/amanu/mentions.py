@@ -12,7 +12,13 @@ from amanu.pictures import Pictures
 from amanu.tools.base import Allowed, Subject, ToolError
 from amanu.workspace.workspace import Workspace
 from amanu_protocol.errors import AmanuError
-from amanu_protocol.items import Attachment, FileAttachment, ImageAttachment, SelectionAttachment
+from amanu_protocol.items import (
+    Attachment,
+    CommentAttachment,
+    FileAttachment,
+    ImageAttachment,
+    SelectionAttachment,
+)
 
 MAX_CHARACTERS = 100_000
 """Of one attached file; the model reads on with its tools."""
@@ -52,6 +58,8 @@ async def with_attachments(
             case SelectionAttachment():
                 where = f"{attachment.path} lines {attachment.start_line}-{attachment.end_line}"
                 found = _block("selection", where, attachment.text)
+            case CommentAttachment():
+                found = _comment(attachment)
             case ImageAttachment():
                 found = await pictures.attached(attachment, shown)
         if isinstance(found, str):
@@ -70,7 +78,7 @@ def mentions(text: str) -> list[str]:
 async def _mentioned(
     said: Said, attachments: Sequence[Attachment], workspace: Workspace, allowed: Allowed
 ) -> list[FileAttachment]:
-    attached = {each.path for each in attachments if not isinstance(each, ImageAttachment)}
+    attached = {each.path for each in attachments if isinstance(each, FileAttachment | SelectionAttachment)}
     own = set(mentions(said.own))
     found: list[FileAttachment] = []
     for path in mentions(said.text):
@@ -108,6 +116,13 @@ async def _file(
     if len(text) > MAX_CHARACTERS:
         text = text[:MAX_CHARACTERS] + "\n(cut here; read on with read_file)"
     return _block("file", where, text)
+
+
+def _comment(comment: CommentAttachment) -> str:
+    where = f"{comment.path} lines {comment.start_line}-{comment.end_line}"
+    if comment.proposal_id is not None:
+        where += " of the text you proposed"
+    return _block("comment", where, f"{comment.text.rstrip()}\n---\n{comment.comment}")
 
 
 def _block(kind: str, where: str, text: str) -> str:

@@ -13,6 +13,7 @@ from amanu.agent import policy
 from amanu.agent.approval import Approvals
 from amanu.agent.turn import Ending, Turn, run_compaction, run_turn
 from amanu.editor_context import Known, describe
+from amanu.edits import Edits
 from amanu.inbox import Inbox, Prompt
 from amanu.journal import Journal
 from amanu.memory import Recalled
@@ -52,8 +53,6 @@ from amanu_protocol.requests import (
     PromptSendParams,
     PromptSendResult,
     PromptSteerParams,
-    ProposalResolveParams,
-    ProposalResolveResult,
     SessionAttachResult,
     SessionCompactResult,
     TurnCancelResult,
@@ -118,6 +117,7 @@ class Session:
             self.state,
             self.emit,
         )
+        self.edits = Edits(self._proposals, self._approvals, self.state, self.emit, self._must_be_writable)
         self._known = Known()
         self._closing = restored.closing
 
@@ -269,29 +269,6 @@ class Session:
         result = self._approvals.resolve(params, client.name)
         await self.emit.durable()
         return result
-
-    def proposal(self, proposal_id: str) -> Proposal:
-        found = next((each for each in self.state.proposals if each.proposal_id == proposal_id), None)
-        if found is None:
-            raise AmanuError("proposalNotFound", f"There is no proposal {proposal_id} in this session.")
-        return found
-
-    async def resolve_proposal(self, params: ProposalResolveParams, client: Client) -> ProposalResolveResult:
-        """Decide hunks; accepted ones are in their file when this returns, or conflicted."""
-        self._must_be_writable()
-        proposal = self._proposals.get(params.proposal_id)
-        if params.version != proposal.version:
-            raise AmanuError(
-                "proposalConflict",
-                "The proposal has changed since you saw it.",
-                hint="Look at it again and decide.",
-                details={"version": proposal.version},
-            )
-        if any(self._too_soon(call_id) for call_id in proposal.tool_call_ids):
-            return ProposalResolveResult(status="tooSoon", proposal=proposal)
-        proposal = await self._proposals.resolve(params.proposal_id, params.hunks)
-        await self.emit.durable()
-        return ProposalResolveResult(status="resolved", proposal=proposal)
 
     def allow(self, rule: str) -> None:
         """Allow by rule for this session (`--allow`). Raises `AmanuError` (invalidRule)."""
@@ -485,14 +462,6 @@ class Session:
         text = f"{error} So this prompt was not sent, and has left the queue:\n\n{prompt.text}{attached}"
         self._inbox.take_back(prompt.prompt_id)
         self._say(None, Ending("failed", text, kind=error.kind))
-
-    def _too_soon(self, call_id: str) -> bool:
-        """The person cannot have read what they decide: they were not asked yet, or just now."""
-        pending = self._approvals.pending(call_id)
-        if pending is not None:
-            return pending.too_soon
-        item = self.state.item(call_id)
-        return item is not None and item.kind == "toolCall" and item.state in ("validating", "awaitingApproval")
 
     def _report(self, proposal_id: str) -> str:
         calls = self._proposals.get(proposal_id).tool_call_ids

@@ -425,7 +425,7 @@ async def test_what_can_only_be_looked_at(tmp_path: Path) -> None:
         other = open_sessions()
         session = await other.get("s")
         proposal = d.session.state.proposals[0]
-        assert session.proposal(proposal.proposal_id) == proposal
+        assert session.edits.proposal(proposal.proposal_id) == proposal
         decided = ProposalResolveParams.model_validate(
             {
                 "session_id": "s",
@@ -434,7 +434,7 @@ async def test_what_can_only_be_looked_at(tmp_path: Path) -> None:
                 "hunks": [{"hunk_id": "h", "decision": "accept"}],
             }
         )
-        for request in (session.cancel(turn_id or ""), session.resolve_proposal(decided, d.client)):
+        for request in (session.cancel(turn_id or ""), session.edits.resolve(decided)):
             with pytest.raises(AmanuError) as caught:
                 await request
             assert caught.value.kind == "sessionReadOnly"

@@ -83,7 +83,7 @@ async def test_typing_moves_the_hunks_and_accepting_applies_them(tmp_path: Path)
         wanted = [HunkDecision(hunk_id=seen.files[0].hunks[0].hunk_id, decision="accept")]
         stale = ProposalResolveParams(session_id="s", proposal_id=seen.proposal_id, version=seen.version, hunks=wanted)
         with pytest.raises(AmanuError) as caught:
-            await d.session.resolve_proposal(stale, d.client)
+            await d.session.edits.resolve(stale)
         assert caught.value.kind == "proposalConflict"
 
         editor.type(0, "")  # nothing new

@@ -77,9 +77,35 @@ export interface ImageAttachmentInput {
   blob?: BlobRef | null;
 }
 
-export type Attachment = FileAttachment | SelectionAttachment | ImageAttachment;
+/** What the person says about lines of a file, or of the text a proposal gives it (1-based, inclusive). */
+export interface CommentAttachment {
+  kind: "comment";
+  path: string;
+  startLine: number;
+  endLine: number;
+  /** Those lines, as the person saw them. */
+  text: string;
+  comment: string;
+  /** The lines are of this proposal's text, which need not be in the file. */
+  proposalId: string | null;
+}
 
-export type AttachmentInput = FileAttachmentInput | SelectionAttachment | ImageAttachmentInput;
+/** What the person says about lines of a file, or of the text a proposal gives it (1-based, inclusive). */
+export interface CommentAttachmentInput {
+  kind: "comment";
+  path: string;
+  startLine: number;
+  endLine: number;
+  /** Those lines, as the person saw them. */
+  text: string;
+  comment: string;
+  /** The lines are of this proposal's text, which need not be in the file. */
+  proposalId?: string | null;
+}
+
+export type Attachment = FileAttachment | SelectionAttachment | ImageAttachment | CommentAttachment;
+
+export type AttachmentInput = FileAttachmentInput | SelectionAttachment | ImageAttachmentInput | CommentAttachmentInput;
 
 /** One way to answer an approval: the scope, and the text of the rule it would save ("" for once). */
 export interface ScopeOffer {
@@ -224,13 +250,56 @@ export type Item =
   | Notice
   | Citations;
 
+/**
+ * `accepted` and `undoing` last as long as the file is being written. `revertedByPerson`: applied, and taken back
+ * since, in the file itself or by undo.
+ */
 export type HunkState =
   | "pending"
   | "accepted"
   | "applied"
   | "rejected"
   | "conflicted"
+  | "undoing"
   | "revertedByPerson";
+
+/** What a language server or linter says of some lines (1-based, inclusive). */
+export interface Finding {
+  startLine: number;
+  endLine: number;
+  severity: "error" | "warning" | "information" | "hint";
+  message: string;
+  /** Who says it: "Pylance", "ruff". */
+  source: string;
+  code: string;
+}
+
+/** What a language server or linter says of some lines (1-based, inclusive). */
+export interface FindingInput {
+  startLine: number;
+  endLine: number;
+  severity: "error" | "warning" | "information" | "hint";
+  message: string;
+  /** Who says it: "Pylance", "ruff". */
+  source?: string;
+  code?: string;
+}
+
+/**
+ * What a change does to the findings of a file: of the proposed text before it is decided (`proposed`), or of the
+ * file after it was applied (`applied`). Only what is new, and how many are gone.
+ */
+export interface Check {
+  /** For the person: "ruff", "pyright"; the editor's name for what its language servers say. */
+  checker: string;
+  about: "proposed" | "applied";
+  state: "running" | "done" | "failed";
+  /** Lines of the text that was checked. */
+  added: Finding[];
+  fixed: number;
+  /** Why it failed. */
+  message: string | null;
+}
 
 /**
  * One contiguous change. Lines are 1-based, in the base (old) and in the proposed text (new). A side with no
@@ -247,8 +316,17 @@ export interface Hunk {
   newText: string;
   state: HunkState;
   editedByPerson: boolean;
-  /** Why it was rejected (the person's words) or conflicted (ours). */
+  /** Why it was rejected (the person's words), conflicted, or could not be undone (ours). */
   reason: string | null;
+  /** What was applied, where the person has changed it since: `newText` is what they made of it. */
+  appliedText: string | null;
+  /**
+   * Of an applied hunk: the person said yes to it, before it was applied or after. Where not, a rule applied it, and
+   * it waits to be kept or undone.
+   */
+  reviewed: boolean;
+  /** What it is for, in the model's words. */
+  explanation: string;
 }
 
 /**
@@ -259,7 +337,10 @@ export interface Hunk {
 export interface ProposedFile {
   /** Absolute. */
   path: string;
-  change: "edit" | "create" | "delete";
+  /** All but `edit` have one hunk, the whole file. */
+  change: "edit" | "create" | "delete" | "rename";
+  /** Absolute; of `rename`. Once that is applied the file is there. */
+  newPath: string | null;
   /** Of the base text's bytes; of nothing for `create`. */
   baseSha256: string;
   /** Document version, when the base was an open buffer. */
@@ -274,6 +355,7 @@ export interface ProposedFile {
   finalNewline: boolean;
   /** Applied in an editor that has not saved it. */
   unsaved: boolean;
+  checks: Check[];
 }
 
 /** One set of file edits, decided whole or hunk by hunk, before or after it is applied. */
@@ -791,6 +873,179 @@ export interface ProposalResolveResult {
   proposal: Proposal;
 }
 
+/**
+ * Edits of a session: of one proposal, of one turn, of one file, or of all that is named together; nothing named:
+ * all of them.
+ */
+export interface EditScope {
+  proposalId?: string | null;
+  /** Only with `proposalId`. */
+  hunkIds?: string[] | null;
+  turnId?: string | null;
+  path?: string | null;
+}
+
+export interface SeenProposal {
+  proposalId: string;
+  version: number;
+}
+
+export interface ProposalDecideParams {
+  sessionId: Id;
+  scope: EditScope;
+  /** `accept` and `reject` what is open, `keep` what a rule applied, `redo` what was taken back. */
+  decision: "accept" | "reject" | "keep" | "redo";
+  /** What the person saw; of others nothing is decided, and `proposalConflict` if one has another version now. */
+  seen: SeenProposal[];
+}
+
+export interface ProposalDecideResult {
+  status: "resolved" | "tooSoon";
+  /** Those the decision was about, as they are now. */
+  proposals: Proposal[];
+}
+
+/** The person's own text for an open hunk, without deciding it. */
+export interface ProposalReviseParams {
+  sessionId: Id;
+  proposalId: string;
+  version: number;
+  hunkId: string;
+  newText: string;
+}
+
+/**
+ * `after` applies what is open, to be kept or undone; `before` takes back what was applied and not yet kept, to be
+ * accepted or rejected.
+ */
+export interface ProposalSetReviewParams {
+  sessionId: Id;
+  proposalId: string;
+  version: number;
+  review: "before" | "after";
+}
+
+export interface ProposalUndoParams {
+  sessionId: Id;
+  scope: EditScope;
+  /** Only say what would happen. */
+  dryRun?: boolean;
+}
+
+/** A hunk that was not taken back, and why. */
+export interface LeftHunk {
+  proposalId: string;
+  hunkId: string;
+  reason: string;
+}
+
+export interface UndoneHunk {
+  proposalId: string;
+  hunkId: string;
+}
+
+/** What undoing does, or did, to one file. */
+export interface UndoneFile {
+  /** Where the file is before that. */
+  path: string;
+  /** Of `rename`: where it is after that. */
+  newPath: string | null;
+  action: "edit" | "create" | "delete" | "rename" | "none";
+  /** Unified. */
+  diff: string;
+  undone: UndoneHunk[];
+  left: LeftHunk[];
+}
+
+export interface ProposalUndoResult {
+  files: UndoneFile[];
+}
+
+export interface ProposalDiffParams {
+  sessionId: Id;
+  scope: EditScope;
+}
+
+export interface FileChange {
+  path: string;
+  change: "edit" | "create" | "delete" | "rename";
+  newPath: string | null;
+  added: number;
+  removed: number;
+}
+
+/** What is applied of these edits, one file after the other, without what the person typed between them. */
+export interface ProposalDiffResult {
+  /** Unified. */
+  diff: string;
+  files: FileChange[];
+}
+
+export interface CheckpointFile {
+  path: string;
+  added: number;
+  /** Lines, of what is applied. */
+  removed: number;
+  applied: number;
+  undone: number;
+  /** Hunks. */
+  open: number;
+}
+
+/** The moment before a turn that proposed edits or ran commands. */
+export interface Checkpoint {
+  turnId: string;
+  promptId: string;
+  /** The prompt's first line. */
+  text: string;
+  /** Milliseconds since the epoch. */
+  at: number;
+  files: CheckpointFile[];
+  /** What the turn ran; what those changed is not covered. */
+  commands: string[];
+}
+
+export interface CheckpointListParams {
+  sessionId: Id;
+}
+
+export interface CheckpointListResult {
+  /** Oldest first. */
+  checkpoints: Checkpoint[];
+}
+
+export interface CheckpointPreviewParams {
+  sessionId: Id;
+  turnId: string;
+}
+
+/** What going back to before that turn would do. */
+export interface CheckpointPreviewResult {
+  files: UndoneFile[];
+  /** Titles of commands that ran since then: what they changed stays. */
+  commands: string[];
+  /** How many turns would leave the conversation. */
+  turns: number;
+}
+
+/**
+ * Undo what that turn and all later ones did to files, take them out of the conversation, or both. Not while a turn
+ * runs (`turnInProgress`).
+ */
+export interface CheckpointRestoreParams {
+  sessionId: Id;
+  turnId: string;
+  files?: boolean;
+  conversation?: boolean;
+}
+
+export interface CheckpointRestoreResult {
+  files: UndoneFile[];
+  /** With `conversation`: the prompt of that turn, to be edited and sent again. */
+  text: string | null;
+  attachments: Attachment[];
+}
+
 export interface HistoryPageParams {
   sessionId: Id;
   beforeItemId: string;
@@ -892,20 +1147,9 @@ export interface ActiveEditor {
   selectedText?: string | null;
 }
 
-/** What a language server or linter of the editor says of some lines (1-based, inclusive). */
-export interface Finding {
-  startLine: number;
-  endLine: number;
-  severity: "error" | "warning" | "information" | "hint";
-  message: string;
-  /** Who says it: "Pylance", "ruff". */
-  source?: string;
-  code?: string;
-}
-
 export interface FileFindings {
   path: string;
-  findings: Finding[];
+  findings: FindingInput[];
 }
 
 /** What changed of what the person looks at: a field that is absent is as it was. */
@@ -1071,6 +1315,22 @@ export interface RequestsToDaemon {
   "amanu/proposal/get": { params: ProposalParams; result: ProposalResult };
   /** Accept (with or without own text) or reject hunks. Accepted hunks are applied before the reply. */
   "amanu/proposal/resolve": { params: ProposalResolveParams; result: ProposalResolveResult };
+  /** Decide whatever is open of a proposal, file, turn or session. Applied before the reply, all files or none. */
+  "amanu/proposal/decide": { params: ProposalDecideParams; result: ProposalDecideResult };
+  /** Change the proposed text of an open hunk. */
+  "amanu/proposal/revise": { params: ProposalReviseParams; result: ProposalResult };
+  /** Review it before it is applied, or after. */
+  "amanu/proposal/setReview": { params: ProposalSetReviewParams; result: ProposalResult };
+  /** Take applied hunks back, keeping what the person changed since; or say what that would do. */
+  "amanu/proposal/undo": { params: ProposalUndoParams; result: ProposalUndoResult };
+  /** What the agent changed in a turn, a file, the session: one diff. */
+  "amanu/proposal/diff": { params: ProposalDiffParams; result: ProposalDiffResult };
+  /** The turns one can go back before. */
+  "amanu/checkpoint/list": { params: CheckpointListParams; result: CheckpointListResult };
+  /** What going back would do. */
+  "amanu/checkpoint/preview": { params: CheckpointPreviewParams; result: CheckpointPreviewResult };
+  /** Go back: files, conversation, or both. */
+  "amanu/checkpoint/restore": { params: CheckpointRestoreParams; result: CheckpointRestoreResult };
   /** Earlier items. */
   "amanu/history/page": { params: HistoryPageParams; result: HistoryPageResult };
   /** A piece of a big payload. */

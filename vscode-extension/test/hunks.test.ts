@@ -22,6 +22,9 @@ function hunk(
     state,
     editedByPerson: false,
     reason: null,
+    appliedText: null,
+    reviewed: false,
+    explanation: "",
   };
 }
 

@@ -61,6 +61,9 @@ function proposal(calls: string[], states: HunkState[]): Proposal {
     state: each,
     editedByPerson: false,
     reason: null,
+    appliedText: null,
+    reviewed: false,
+    explanation: "",
   }));
   const file = {
     path: "/w/a.py",
@@ -74,6 +77,8 @@ function proposal(calls: string[], states: HunkState[]): Proposal {
     encoding: "utf-8",
     finalNewline: true,
     unsaved: false,
+    newPath: null,
+    checks: [],
   };
   return { proposalId: "p", turnId: "t", toolCallIds: calls, version: 3, state: "pending", files: [file] };
 }

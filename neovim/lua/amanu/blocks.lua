@@ -66,6 +66,9 @@ function M.attachment(attachment)
   if attachment.startLine then
     name = ("%s:%d-%d"):format(name, attachment.startLine, attachment.endLine or attachment.startLine)
   end
+  if attachment.kind == "comment" then
+    return ("%s “%s”"):format(name, visible.line(attachment.comment))
+  end
   return attachment.kind == "selection" and "selection " .. name or name
 end
 

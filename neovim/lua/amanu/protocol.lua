@@ -53,9 +53,29 @@
 ---@field data? string The file's bytes, base64.
 ---@field blob? amanu.BlobRef
 
----@alias amanu.Attachment amanu.FileAttachment|amanu.SelectionAttachment|amanu.ImageAttachment
+---What the person says about lines of a file, or of the text a proposal gives it (1-based, inclusive).
+---@class amanu.CommentAttachment
+---@field kind "comment"
+---@field path string
+---@field startLine integer
+---@field endLine integer
+---@field text string Those lines, as the person saw them.
+---@field comment string
+---@field proposalId? string The lines are of this proposal's text, which need not be in the file.
 
----@alias amanu.AttachmentInput amanu.FileAttachmentInput|amanu.SelectionAttachment|amanu.ImageAttachmentInput
+---What the person says about lines of a file, or of the text a proposal gives it (1-based, inclusive).
+---@class amanu.CommentAttachmentInput
+---@field kind "comment"
+---@field path string
+---@field startLine integer
+---@field endLine integer
+---@field text string Those lines, as the person saw them.
+---@field comment string
+---@field proposalId? string The lines are of this proposal's text, which need not be in the file.
+
+---@alias amanu.Attachment amanu.FileAttachment|amanu.SelectionAttachment|amanu.ImageAttachment|amanu.CommentAttachment
+
+---@alias amanu.AttachmentInput amanu.FileAttachmentInput|amanu.SelectionAttachment|amanu.ImageAttachmentInput|amanu.CommentAttachmentInput
 
 ---One way to answer an approval: the scope, and the text of the rule it would save ("" for once).
 ---@class amanu.ScopeOffer
@@ -161,7 +181,37 @@
 
 ---@alias amanu.Item amanu.UserMessage|amanu.Thought|amanu.Answer|amanu.ToolCall|amanu.Plan|amanu.Notice|amanu.Citations
 
----@alias amanu.HunkState "pending"|"accepted"|"applied"|"rejected"|"conflicted"|"revertedByPerson"
+---`accepted` and `undoing` last as long as the file is being written. `revertedByPerson`: applied, and taken back
+---since, in the file itself or by undo.
+---@alias amanu.HunkState "pending"|"accepted"|"applied"|"rejected"|"conflicted"|"undoing"|"revertedByPerson"
+
+---What a language server or linter says of some lines (1-based, inclusive).
+---@class amanu.Finding
+---@field startLine integer
+---@field endLine integer
+---@field severity "error"|"warning"|"information"|"hint"
+---@field message string
+---@field source string Who says it: "Pylance", "ruff".
+---@field code string
+
+---What a language server or linter says of some lines (1-based, inclusive).
+---@class amanu.FindingInput
+---@field startLine integer
+---@field endLine integer
+---@field severity "error"|"warning"|"information"|"hint"
+---@field message string
+---@field source? string Who says it: "Pylance", "ruff".
+---@field code? string
+
+---What a change does to the findings of a file: of the proposed text before it is decided (`proposed`), or of the
+---file after it was applied (`applied`). Only what is new, and how many are gone.
+---@class amanu.Check
+---@field checker string For the person: "ruff", "pyright"; the editor's name for what its language servers say.
+---@field about "proposed"|"applied"
+---@field state "running"|"done"|"failed"
+---@field added amanu.Finding[] Lines of the text that was checked.
+---@field fixed integer
+---@field message? string Why it failed.
 
 ---One contiguous change. Lines are 1-based, in the base (old) and in the proposed text (new). A side with no
 ---lines names the line it comes after, as in unified diffs (0: before the first). When the person changed lines it is
@@ -176,14 +226,18 @@
 ---@field newText string
 ---@field state amanu.HunkState
 ---@field editedByPerson boolean
----@field reason? string Why it was rejected (the person's words) or conflicted (ours).
+---@field reason? string Why it was rejected (the person's words), conflicted, or could not be undone (ours).
+---@field appliedText? string What was applied, where the person has changed it since: `newText` is what they made of it.
+---@field reviewed boolean Of an applied hunk: the person said yes to it, before it was applied or after. Where not, a rule applied it, and it waits to be kept or undone.
+---@field explanation string What it is for, in the model's words.
 
 ---The change to one file, from a known base to proposed text. The base with the applied hunks is the file's text
 ---as it was last seen; when the person changes the file, a later version has another base, and its hunks other
 ---lines.
 ---@class amanu.ProposedFile
 ---@field path string Absolute.
----@field change "edit"|"create"|"delete"
+---@field change "edit"|"create"|"delete"|"rename" All but `edit` have one hunk, the whole file.
+---@field newPath? string Absolute; of `rename`. Once that is applied the file is there.
 ---@field baseSha256 string Of the base text's bytes; of nothing for `create`.
 ---@field baseVersion? integer Document version, when the base was an open buffer.
 ---@field baseText? string None in a later version: the same as in the one before.
@@ -193,6 +247,7 @@
 ---@field encoding string
 ---@field finalNewline boolean
 ---@field unsaved boolean Applied in an editor that has not saved it.
+---@field checks amanu.Check[]
 
 ---One set of file edits, decided whole or hunk by hunk, before or after it is applied.
 ---@class amanu.Proposal
@@ -563,6 +618,133 @@
 ---@field status "resolved"|"tooSoon"
 ---@field proposal amanu.Proposal
 
+---Edits of a session: of one proposal, of one turn, of one file, or of all that is named together; nothing named:
+---all of them.
+---@class amanu.EditScope
+---@field proposalId? string
+---@field hunkIds? string[] Only with `proposalId`.
+---@field turnId? string
+---@field path? string
+
+---@class amanu.SeenProposal
+---@field proposalId string
+---@field version integer
+
+---@class amanu.ProposalDecideParams
+---@field sessionId amanu.Id
+---@field scope amanu.EditScope
+---@field decision "accept"|"reject"|"keep"|"redo" `accept` and `reject` what is open, `keep` what a rule applied, `redo` what was taken back.
+---@field seen amanu.SeenProposal[] What the person saw; of others nothing is decided, and `proposalConflict` if one has another version now.
+
+---@class amanu.ProposalDecideResult
+---@field status "resolved"|"tooSoon"
+---@field proposals amanu.Proposal[] Those the decision was about, as they are now.
+
+---The person's own text for an open hunk, without deciding it.
+---@class amanu.ProposalReviseParams
+---@field sessionId amanu.Id
+---@field proposalId string
+---@field version integer
+---@field hunkId string
+---@field newText string
+
+---`after` applies what is open, to be kept or undone; `before` takes back what was applied and not yet kept, to be
+---accepted or rejected.
+---@class amanu.ProposalSetReviewParams
+---@field sessionId amanu.Id
+---@field proposalId string
+---@field version integer
+---@field review "before"|"after"
+
+---@class amanu.ProposalUndoParams
+---@field sessionId amanu.Id
+---@field scope amanu.EditScope
+---@field dryRun? boolean Only say what would happen.
+
+---A hunk that was not taken back, and why.
+---@class amanu.LeftHunk
+---@field proposalId string
+---@field hunkId string
+---@field reason string
+
+---@class amanu.UndoneHunk
+---@field proposalId string
+---@field hunkId string
+
+---What undoing does, or did, to one file.
+---@class amanu.UndoneFile
+---@field path string Where the file is before that.
+---@field newPath? string Of `rename`: where it is after that.
+---@field action "edit"|"create"|"delete"|"rename"|"none"
+---@field diff string Unified.
+---@field undone amanu.UndoneHunk[]
+---@field left amanu.LeftHunk[]
+
+---@class amanu.ProposalUndoResult
+---@field files amanu.UndoneFile[]
+
+---@class amanu.ProposalDiffParams
+---@field sessionId amanu.Id
+---@field scope amanu.EditScope
+
+---@class amanu.FileChange
+---@field path string
+---@field change "edit"|"create"|"delete"|"rename"
+---@field newPath? string
+---@field added integer
+---@field removed integer
+
+---What is applied of these edits, one file after the other, without what the person typed between them.
+---@class amanu.ProposalDiffResult
+---@field diff string Unified.
+---@field files amanu.FileChange[]
+
+---@class amanu.CheckpointFile
+---@field path string
+---@field added integer
+---@field removed integer Lines, of what is applied.
+---@field applied integer
+---@field undone integer
+---@field open integer Hunks.
+
+---The moment before a turn that proposed edits or ran commands.
+---@class amanu.Checkpoint
+---@field turnId string
+---@field promptId string
+---@field text string The prompt's first line.
+---@field at integer Milliseconds since the epoch.
+---@field files amanu.CheckpointFile[]
+---@field commands string[] What the turn ran; what those changed is not covered.
+
+---@class amanu.CheckpointListParams
+---@field sessionId amanu.Id
+
+---@class amanu.CheckpointListResult
+---@field checkpoints amanu.Checkpoint[] Oldest first.
+
+---@class amanu.CheckpointPreviewParams
+---@field sessionId amanu.Id
+---@field turnId string
+
+---What going back to before that turn would do.
+---@class amanu.CheckpointPreviewResult
+---@field files amanu.UndoneFile[]
+---@field commands string[] Titles of commands that ran since then: what they changed stays.
+---@field turns integer How many turns would leave the conversation.
+
+---Undo what that turn and all later ones did to files, take them out of the conversation, or both. Not while a turn
+---runs (`turnInProgress`).
+---@class amanu.CheckpointRestoreParams
+---@field sessionId amanu.Id
+---@field turnId string
+---@field files? boolean
+---@field conversation? boolean
+
+---@class amanu.CheckpointRestoreResult
+---@field files amanu.UndoneFile[]
+---@field text? string With `conversation`: the prompt of that turn, to be edited and sent again.
+---@field attachments amanu.Attachment[]
+
 ---@class amanu.HistoryPageParams
 ---@field sessionId amanu.Id
 ---@field beforeItemId string
@@ -640,18 +822,9 @@
 ---@field endLine? integer
 ---@field selectedText? string None when nothing is selected.
 
----What a language server or linter of the editor says of some lines (1-based, inclusive).
----@class amanu.Finding
----@field startLine integer
----@field endLine integer
----@field severity "error"|"warning"|"information"|"hint"
----@field message string
----@field source? string Who says it: "Pylance", "ruff".
----@field code? string
-
 ---@class amanu.FileFindings
 ---@field path string
----@field findings amanu.Finding[]
+---@field findings amanu.FindingInput[]
 
 ---What changed of what the person looks at: a field that is absent is as it was.
 ---@class amanu.ContextChangedParams
@@ -762,6 +935,14 @@ M.methods = {
   approval_resolve = "amanu/approval/resolve",
   proposal_get = "amanu/proposal/get",
   proposal_resolve = "amanu/proposal/resolve",
+  proposal_decide = "amanu/proposal/decide",
+  proposal_revise = "amanu/proposal/revise",
+  proposal_set_review = "amanu/proposal/setReview",
+  proposal_undo = "amanu/proposal/undo",
+  proposal_diff = "amanu/proposal/diff",
+  checkpoint_list = "amanu/checkpoint/list",
+  checkpoint_preview = "amanu/checkpoint/preview",
+  checkpoint_restore = "amanu/checkpoint/restore",
   history_page = "amanu/history/page",
   blob_get = "amanu/blob/get",
   command_list = "amanu/command/list",

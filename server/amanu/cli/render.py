@@ -32,6 +32,7 @@ from amanu_protocol.events import (
 from amanu_protocol.items import (
     Answer,
     Citations,
+    CommentAttachment,
     ImageAttachment,
     Item,
     Notice,
@@ -223,6 +224,9 @@ class Renderer:
             for attachment in message.attachments:  # files are mentioned in the text
                 if isinstance(attachment, ImageAttachment):
                     self.paper.line(("dim", f"  with the picture {one_line(attachment.name)}"))
+                elif isinstance(attachment, CommentAttachment):
+                    where = f"{attachment.path}:{attachment.start_line}"
+                    self.paper.line(("dim", f"  {one_line(where)}: {one_line(attachment.comment)}"))
 
     def _stream(self, item_id: str, text: str) -> None:
         if item_id not in self._streams:

@@ -11,7 +11,8 @@ from amanu.tools.limits import Limits
 from amanu.workspace import findings
 from amanu.workspace.language import ask
 from amanu.workspace.workspace import Workspace
-from amanu_protocol.requests import EditorDiagnosticsParams, FileFindings, Finding
+from amanu_protocol.items import Finding
+from amanu_protocol.requests import EditorDiagnosticsParams, FileFindings
 
 
 class GetDiagnosticsParams(Params):

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from amanu_protocol.requests import Finding
+from amanu_protocol.items import Finding
 
 MESSAGE = 500
 """Characters of one finding; type checkers can write pages."""

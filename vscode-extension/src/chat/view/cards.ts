@@ -80,6 +80,7 @@ export function label(attachment: AttachmentInput): string {
   const name = attachment.path.split(/[\\/]/).pop() ?? attachment.path;
   const { startLine, endLine } = attachment;
   if (!startLine) return name;
+  if (attachment.kind === "comment") return `${name}:${startLine} “${attachment.comment}”`;
   return startLine === endLine || !endLine ? `${name}:${startLine}` : `${name}:${startLine}–${endLine}`;
 }
 

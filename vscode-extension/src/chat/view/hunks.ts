@@ -11,6 +11,7 @@ const STATES: Record<HunkState, string> = {
   applied: "applied",
   rejected: "rejected",
   conflicted: "conflict",
+  undoing: "being undone",
   revertedByPerson: "taken back by you",
 };
 
@@ -34,7 +35,12 @@ export class HunksBox {
   private file(proposal: Proposal, file: ProposedFile, asked: boolean): HTMLElement {
     const name = file.path.split(/[\\/]/).pop() ?? file.path;
     const open = file.hunks.some((hunk) => hunk.state === "pending" || hunk.state === "conflicted");
-    const what = { edit: "", create: " (new file)", delete: " (deleted)" }[file.change];
+    const what = {
+      edit: "",
+      create: " (new file)",
+      delete: " (deleted)",
+      rename: ` → ${file.newPath?.split(/[\\/]/).pop() ?? ""}`,
+    }[file.change];
     return h(
       "details",
       { class: "file", open: asked || open },
