@@ -38,6 +38,7 @@ MAY_IMPORT: dict[str, str] = {
     "amanu.session": "services turns edits session_line commands running paging inbox stream restore earlier journal consent "
     "mentions pictures editor_context memory conversation agent workspace models.families models.pictures "
     "models.routing models.line",
+    "amanu.edits": "stream agent workspace",
     "amanu.services": "config consent models.availability workspace.overlay",
     "amanu.turns": "services choosing memory memory_files inbox journal conversation agent tools workspace "
     "models.families",

@@ -41,6 +41,10 @@ class FileEdit:
 
     base: FileText
     text: str | None
+    new_path: Path | None = None
+    """Where the file goes, resolved; None: it stays."""
+    explanation: str = ""
+    """What it is for, in the model's words: for the person."""
 
 
 class Proposals:
