@@ -35,8 +35,8 @@ MAY_IMPORT: dict[str, str] = {
     # sessions
     "amanu.sessions": "session services commands inbox stream restore journal index home config auth consent agent "
     "models.registry models.routing workspace",
-    "amanu.session": "services turns edits session_line commands running paging inbox stream restore earlier journal consent "
-    "mentions pictures editor_context memory conversation agent workspace models.families models.pictures "
+    "amanu.session": "services turns edits session_line commands running paging inbox stream restore earlier journal "
+    "consent mentions pictures editor_context memory conversation agent workspace models.families models.pictures "
     "models.routing models.line",
     "amanu.edits": "stream agent workspace",
     "amanu.services": "config consent models.availability workspace.overlay",
