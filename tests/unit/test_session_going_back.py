@@ -120,7 +120,7 @@ async def test_one_diff(tmp_path: Path) -> None:
         second = await diff(turn_id="turn-p2")
         assert "-line 2\n" not in second.diff and "-new\n+newer\n" in second.diff
         d.file.write_text("typed\n" + TWO_HUNKS)
-        assert "typed" not in (await diff()).diff, "what the person typed is not ours"
+        assert "+typed" not in (await diff()).diff, "what the person typed is not ours"
 
 
 async def test_checkpoints(tmp_path: Path) -> None:
