@@ -71,6 +71,7 @@ MAY_IMPORT: dict[str, str] = {
     "amanu.tools.base": "models.base",
     "amanu.workspace": "tools.base imagefile",
     "amanu.workspace.overlay": "",
+    "amanu.workspace.watching": "",
     # the ground
     "amanu.journal": "storage",
     "amanu.index": "storage",
@@ -114,7 +115,17 @@ OUT_OF_THE_LOOP = {
     "io",
 }
 
-HEAVY = ("pygls", "lsprotocol", "anthropic", "google.genai", "rich", "prompt_toolkit", "httpx2", "rapidfuzz")
+HEAVY = (
+    "pygls",
+    "lsprotocol",
+    "anthropic",
+    "google.genai",
+    "rich",
+    "prompt_toolkit",
+    "httpx2",
+    "rapidfuzz",
+    "watchfiles",
+)
 """Not imported by merely importing anything of ours but the files that need them."""
 BEFORE_INITIALIZE = (*HEAVY, "pydantic", "asyncio", "logging", "sqlite3", "subprocess", "amanu_protocol")
 """Nor these by what answers `initialize`: each costs a good part of the 50 ms there are."""

@@ -78,12 +78,23 @@ class Editor(Protocol):
         ...
 
 
-class Overlay:
-    """The open documents of every connected editor. One per daemon."""
+Heard = Callable[[], None]
+Stop = Callable[[], None]
 
-    def __init__(self) -> None:
+
+def _no_disk(path: Path, heard: Heard) -> Stop:
+    return lambda: None
+
+
+class Overlay:
+    """The open documents of every connected editor. One per daemon.
+
+    `care` hears of changes on disk (`Watching.care`)."""
+
+    def __init__(self, care: Callable[[Path, Heard], Stop] = _no_disk) -> None:
+        self._care = care
         self._editors: list[Editor] = []
-        self._watchers: dict[Path, list[Callable[[], None]]] = {}
+        self._watchers: dict[Path, list[Heard]] = {}
 
     def add(self, editor: Editor) -> None:
         self._editors.append(editor)
@@ -94,12 +105,14 @@ class Overlay:
             for buffer in editor.buffers():
                 self.changed(buffer.path)
 
-    def watch(self, path: Path, heard: Callable[[], None]) -> Callable[[], None]:
-        """`heard` is called whenever a document at that absolute path was opened, changed or closed, until what this
-        returns is called."""
+    def watch(self, path: Path, heard: Heard) -> Stop:
+        """`heard` is called whenever a document at that absolute path was opened, changed or closed, and when the file
+        on disk may have changed; until what this returns is called."""
         self._watchers.setdefault(path, []).append(heard)
+        forget = self._care(path, heard)
 
         def stop() -> None:
+            forget()
             watchers = self._watchers.get(path, [])
             if heard in watchers:
                 watchers.remove(heard)
