@@ -40,7 +40,7 @@ MAY_IMPORT: dict[str, str] = {
     "models.routing models.line",
     "amanu.edits": "stream agent workspace",
     "amanu.services": "config consent models.availability workspace.overlay",
-    "amanu.turns": "services choosing memory memory_files inbox journal conversation agent tools workspace "
+    "amanu.turns": "services choosing memory memory_files outdated inbox journal conversation agent tools workspace "
     "models.families",
     "amanu.session_line": "models.line models.recording",
     "amanu.choosing": "config agent models.registry models.routing models.availability",
@@ -56,6 +56,7 @@ MAY_IMPORT: dict[str, str] = {
     "amanu.earlier": "journal",
     "amanu.mentions": "commands pictures imagefile conversation workspace tools.base",
     "amanu.editor_context": "workspace tools.base",
+    "amanu.outdated": "workspace tools.base conversation agent.masking",
     "amanu.memory": "memory_files memory_text conversation agent.prompt",
     "amanu.memory_files": "memory_text workspace tools.base tools.visible",
     "amanu.memory_text": "",

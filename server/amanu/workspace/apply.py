@@ -121,7 +121,13 @@ async def _write(workspace: Workspace, plans: list[_Plan]) -> None:
             for plan in plans:
                 plan.file.unsaved = False
                 settle(plan.file, "applied")
+                _seen(workspace, plan)
             return
+
+
+def _seen(workspace: Workspace, plan: _Plan) -> None:
+    gone = plan.file.delete and plan.target == ""
+    workspace.seen.edited(plan.file.base.path, plan.now, None if gone else plan.target)
 
 
 def _replacement(plan: _Plan) -> disk.Replacement:
@@ -142,6 +148,7 @@ async def _edit(workspace: Workspace, plan: _Plan) -> None:
     if result.status == "success":
         plan.file.unsaved = not result.saved
         settle(plan.file, "applied")
+        _seen(workspace, plan)
         return
     why = {"conflict": MOVED, "notOpen": "The file was closed in the editor at that moment. Try again."}
     told = result.message or "the editor did not make the change."

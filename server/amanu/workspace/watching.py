@@ -12,7 +12,7 @@ import logging
 import os
 import stat
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -22,7 +22,7 @@ DELAY = 0.2
 """Seconds somebody must care before anything starts: an edit that is applied at once never does."""
 _DEBOUNCE, _STEP = 200, 50  # milliseconds in which events are gathered at most, and at least
 
-_Status = tuple[int, int, int, int, int, int]
+Status = tuple[int, int, int, int, int, int]
 _Place = tuple[str, int, int]
 """A folder's name, and which folder it is: one made anew under the name is another."""
 
@@ -33,12 +33,12 @@ log = logging.getLogger(__name__)
 class _File:
     path: Path
     heard: Callable[[], None]
-    status: _Status | None = None
+    status: Status | None = None
     looked: bool = False
 
     def changed(self) -> bool:
         """Whether it is another than at the last look. The first one cannot know, and says yes."""
-        now = _status(self.path)
+        now = status(self.path)
         changed = not self.looked or now != self.status
         self.status, self.looked = now, True
         return changed
@@ -129,7 +129,7 @@ class Watching:
         if file in self._files:
             file.heard()
 
-    def _hints(self, places: frozenset[_Place]) -> Iterator[object]:
+    def _hints(self, places: frozenset[_Place]) -> Generator[object]:
         """Something for each moment in which something may have happened in these folders, and every `RESCAN`
         seconds; ends when it is woken."""
         if places != self._deaf:
@@ -159,8 +159,8 @@ class Watching:
             yield None
 
 
-def _status(path: Path) -> _Status | None:
-    """What changes when a file does; None when there is none. A link is not followed."""
+def status(path: Path) -> Status | None:
+    """What changes when a file does; None when there is none. A link is not followed. Blocking."""
     try:
         found = os.lstat(path)
     except OSError:
@@ -172,7 +172,7 @@ def _place(folder: Path) -> _Place:
     """The folder, or the nearest one above it that there is: it will hear when what is missing is made."""
     for each in (folder, *folder.parents):
         with contextlib.suppress(OSError):
-            found = os.stat(each)
+            found = each.stat()
             if stat.S_ISDIR(found.st_mode):
                 return str(each), found.st_dev, found.st_ino
     return folder.anchor, 0, 0

@@ -11,6 +11,7 @@ from amanu.workspace import disk
 from amanu.workspace.files import FileText, as_editors_show, decode, sha256, survives
 from amanu.workspace.guard import Guard
 from amanu.workspace.overlay import Buffer, Editor, Overlay
+from amanu.workspace.seen import Seen
 
 
 class Workspace:
@@ -24,6 +25,7 @@ class Workspace:
         self.roots = self.guard.roots
         self.overlay = overlay
         self.ripgrep = ripgrep
+        self.seen = Seen()
 
     def resolve(self, path: str) -> Path:
         """The absolute path meant, links followed. `ToolError` outside the roots."""

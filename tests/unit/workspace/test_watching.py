@@ -40,7 +40,12 @@ class Ear:
 
     def care(self, *names: str) -> Callable[[], None]:
         stops = [self.overlay.watch(self.folder / name, lambda name=name: self.heard.update([name])) for name in names]
-        return lambda: [stop() for stop in stops] and None
+
+        def stop() -> None:
+            for each in stops:
+                each()
+
+        return stop
 
     async def listening(self, *names: str) -> None:
         """Return when the first look at these was taken."""
