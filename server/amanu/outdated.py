@@ -11,6 +11,7 @@ from pathlib import Path
 from amanu.agent.masking import STUB
 from amanu.conversation import Conversation, Results
 from amanu.tools.base import ToolError
+from amanu.tools.visible import one_line
 from amanu.workspace.seen import Shown, digest
 from amanu.workspace.watching import status
 from amanu.workspace.workspace import Workspace
@@ -42,7 +43,9 @@ class Outdated:
         if not found:
             return None
         self._forget()
-        named = [f"{self._workspace.shown(path)}{what}" for path, what in found.items() if path in self._seen.files]
+        named = [
+            f"{one_line(self._workspace.shown(path))}{what}" for path, what in found.items() if path in self._seen.files
+        ]
         return _said(named) if named else None
 
     async def _doubtful(self) -> Sequence[tuple[Path, Shown]]:

@@ -56,7 +56,7 @@ MAY_IMPORT: dict[str, str] = {
     "amanu.earlier": "journal",
     "amanu.mentions": "commands pictures imagefile conversation workspace tools.base",
     "amanu.editor_context": "workspace tools.base",
-    "amanu.outdated": "workspace tools.base conversation agent.masking",
+    "amanu.outdated": "workspace tools.base tools.visible conversation agent.masking",
     "amanu.memory": "memory_files memory_text conversation agent.prompt",
     "amanu.memory_files": "memory_text workspace tools.base tools.visible",
     "amanu.memory_text": "",
