@@ -54,15 +54,16 @@ class Outdated:
         now = await asyncio.to_thread(lambda: {path: status(path) for path in files})
         found: list[tuple[Path, Shown]] = []
         for path, shown in files.items():
-            state = (now[path], self._version(path))
+            state = (now[path], self._versions(path))
             if shown.state != state:
                 shown.state = state
                 found.append((path, shown))
         return found
 
-    def _version(self, path: Path) -> tuple[int, int] | None:
-        found = self._workspace.overlay.find(path)
-        return None if found is None else (id(found[0]), found[1].version)
+    def _versions(self, path: Path) -> Sequence[tuple[int, int, int]]:
+        """Of the documents that editors have of it."""
+        opened = self._workspace.overlay.documents(path)
+        return [(id(editor), buffer.version, buffer.typed) for editor, buffer in opened]
 
     async def _compare(self, path: Path, shown: Shown) -> str | None:
         """What is said of it behind its name; None when its text is the one the model knows."""

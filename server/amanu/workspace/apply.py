@@ -139,7 +139,7 @@ def _replacement(plan: _Plan) -> disk.Replacement:
 
 
 async def _edit(workspace: Workspace, plan: _Plan) -> None:
-    found = workspace.find(plan.file.base.path)
+    found = workspace.find(plan.file.base.path, plan.now and plan.now.text)
     if found is None or plan.now is None:  # closed just now: what it held is on disk, or was dropped
         settle(plan.file, "conflicted", "The file was closed in the editor at that moment. Try again.")
         return
