@@ -10,7 +10,7 @@ import pytest
 
 from amanu.agent import approval
 from amanu.lsp.buffers import Buffers
-from amanu.workspace import proposals, watching
+from amanu.workspace import following, watching
 from amanu_protocol.items import HunkState
 from session_desk import TWELVE, TWO_HUNKS, call, desk, step
 
@@ -21,7 +21,7 @@ READ = step("", call("read_file", path="notes.txt"))
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:  # pyright: ignore[reportUnusedFunction]
     monkeypatch.setattr(approval, "GUARD_SECONDS", 0.0)
-    monkeypatch.setattr(proposals, "QUIET", 0.01)
+    monkeypatch.setattr(following, "QUIET", 0.01)
     monkeypatch.setattr(watching, "DELAY", 0.01)
 
 
