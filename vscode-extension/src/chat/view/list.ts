@@ -1,6 +1,7 @@
 import { makeCard, type Card } from "./cards";
 import type { Desk } from "./desk";
 import { button, h } from "./dom";
+import { TurnRow } from "./turn";
 
 /** Cards in the document at most, and by how many the window moves. A session may have thousands of items. */
 export const SHOWN = 120;
@@ -12,6 +13,8 @@ const NEAR = 48;
 export class List {
   readonly element = h("div", { class: "list", role: "feed", "aria-label": "Conversation", tabindex: "0" });
   private cards = new Map<string, Card>();
+  /** What stands below the last card of a turn, by turn. */
+  private rows = new Map<string, TurnRow>();
   /** The first item shown, while the person looks elsewhere than the end. */
   private firstId: string | undefined;
   private following = true;
@@ -33,6 +36,7 @@ export class List {
   reset(): void {
     for (const card of this.cards.values()) this.sizes.unobserve(card.element);
     this.cards.clear();
+    this.rows.clear();
     this.element.replaceChildren();
     this.following = true;
     this.firstId = undefined;
@@ -42,7 +46,9 @@ export class List {
 
   /** Draw what changed: `touched` are the items whose card may look different now. */
   update(touched: Set<string>): void {
-    this.element.classList.toggle("empty", this.desk.session.state.items.length === 0);
+    const { items, turn } = this.desk.session.state;
+    this.element.classList.toggle("empty", items.length === 0);
+    this.element.classList.toggle("running", turn !== null);
     if (this.following) {
       this.place(touched);
       this.toEnd();
@@ -83,7 +89,15 @@ export class List {
       card.element.remove();
       this.cards.delete(id);
     }
+    const { session } = this.desk;
+    const turns = new Set([...touched].map((id) => session.item(id)?.turnId));
+    const rows = this.rows;
+    this.rows = new Map();
     let place = this.element.firstElementChild;
+    const put = (element: HTMLElement) => {
+      if (element === place) place = place.nextElementSibling;
+      else this.element.insertBefore(element, place);
+    };
     for (const [at, item] of wanted.entries()) {
       let card = this.cards.get(item.itemId);
       const known = card !== undefined;
@@ -94,9 +108,17 @@ export class List {
       }
       if (!known || touched.has(item.itemId)) card.update(item);
       card.element.setAttribute("aria-posinset", String(first + at + 1));
-      if (card.element === place) place = place.nextElementSibling;
-      else this.element.insertBefore(card.element, place);
+      put(card.element);
+      const next = items[first + at + 1];
+      if (item.turnId === null || next?.turnId === item.turnId) continue;
+      const drawn = rows.get(item.turnId);
+      const row = drawn ?? new TurnRow(this.desk, item.turnId);
+      this.rows.set(item.turnId, row);
+      if (drawn === undefined || turns.has(item.turnId)) row.update();
+      if (row.shown) put(row.element);
+      else row.element.remove();
     }
+    for (const [turnId, row] of rows) if (!this.rows.has(turnId)) row.element.remove();
   }
 
   private first(): number {
