@@ -1,5 +1,4 @@
 import * as vscode from "vscode";
-import { whereabouts } from "./changes";
 import type { Desk } from "./desk";
 import { split } from "./hunks";
 import { PROPOSED, type Proposals } from "./proposals";
@@ -16,15 +15,15 @@ export class Comments implements vscode.Disposable {
 
   constructor(
     private readonly desk: Desk,
-    private readonly proposals: Proposals,
+    proposals: Proposals,
     /** The prompt goes out with what the editor shows. */
     private readonly flush: () => void,
   ) {
     this.controller.options = { prompt: "Comment for Amanu…", placeHolder: "What should be different here?" };
     this.controller.commentingRangeProvider = {
-      // elsewhere other extensions' marks are enough in the gutter, and the command does it
-      provideCommentingRanges: (document) =>
-        this.ours(document.uri) ? [new vscode.Range(0, 0, Math.max(0, document.lineCount - 1), 0)] : [],
+      // in files the gutter is full enough: there a command does it
+      provideCommentingRanges: ({ uri, lineCount }) =>
+        uri.scheme === PROPOSED ? [new vscode.Range(0, 0, Math.max(0, lineCount - 1), 0)] : [],
     };
     const on = (name: string, work: (given: never) => Promise<unknown>) =>
       vscode.commands.registerCommand(name, (given: never) => desk.attempt(() => work(given)));
@@ -48,12 +47,6 @@ export class Comments implements vscode.Disposable {
 
   dispose(): void {
     for (const each of this.subscriptions) each.dispose();
-  }
-
-  private ours(uri: vscode.Uri): boolean {
-    if (uri.scheme === PROPOSED) return true;
-    const here = this.proposals.waiting.some(({ file }) => whereabouts(file) === uri.path);
-    return uri.scheme === "file" && here;
   }
 
   /** A comment on the selection, or on the line of the cursor, in any file. */

@@ -1,3 +1,4 @@
+import type { Item } from "../../protocol";
 import { makeCard, type Card } from "./cards";
 import type { Desk } from "./desk";
 import { button, h } from "./dom";
@@ -89,10 +90,7 @@ export class List {
       card.element.remove();
       this.cards.delete(id);
     }
-    const { session } = this.desk;
-    const turns = new Set([...touched].map((id) => session.item(id)?.turnId));
-    const rows = this.rows;
-    this.rows = new Map();
+    const ends = this.rowsAfter(wanted, items[first + SHOWN], touched);
     let place = this.element.firstElementChild;
     const put = (element: HTMLElement) => {
       if (element === place) place = place.nextElementSibling;
@@ -109,16 +107,33 @@ export class List {
       if (!known || touched.has(item.itemId)) card.update(item);
       card.element.setAttribute("aria-posinset", String(first + at + 1));
       put(card.element);
-      const next = items[first + at + 1];
-      if (item.turnId === null || next?.turnId === item.turnId) continue;
-      const drawn = rows.get(item.turnId);
-      const row = drawn ?? new TurnRow(this.desk, item.turnId);
-      this.rows.set(item.turnId, row);
-      if (drawn === undefined || turns.has(item.turnId)) row.update();
-      if (row.shown) put(row.element);
+      const row = ends.get(item.itemId);
+      if (row !== undefined) put(row.element);
+    }
+  }
+
+  /** The rows to be shown, up to date, each by the item it stands below: the last of its turn. Others leave. */
+  private rowsAfter(wanted: Item[], next: Item | undefined, touched: Set<string>): Map<string, TurnRow> {
+    const last = new Map<string, string>();
+    for (const { turnId, itemId } of wanted) if (turnId !== null) last.set(turnId, itemId);
+    if (next?.turnId) last.delete(next.turnId); // it ends below what is shown
+    const { session } = this.desk;
+    const turns = new Set([...touched].map((id) => session.item(id)?.turnId));
+    const ends = new Map<string, TurnRow>();
+    for (const [turnId, itemId] of last) {
+      const known = this.rows.get(turnId);
+      const row = known ?? new TurnRow(this.desk, turnId);
+      this.rows.set(turnId, row);
+      if (known === undefined || turns.has(turnId)) row.update();
+      if (row.shown) ends.set(itemId, row);
       else row.element.remove();
     }
-    for (const [turnId, row] of rows) if (!this.rows.has(turnId)) row.element.remove();
+    for (const [turnId, row] of this.rows) {
+      if (last.has(turnId)) continue;
+      row.element.remove();
+      this.rows.delete(turnId);
+    }
+    return ends;
   }
 
   private first(): number {
