@@ -75,7 +75,9 @@ export class Comments implements vscode.Disposable {
     };
     thread.comments = [...thread.comments, comment];
     thread.label = "For Amanu";
-    thread.collapsibleState = vscode.CommentThreadCollapsibleState.Expanded;
+    // an unresolved one makes VS Code open its Comments panel (package.json, `comments.openView`)
+    thread.state = vscode.CommentThreadState.Resolved;
+    thread.collapsibleState = vscode.CommentThreadCollapsibleState.Collapsed; // the lines below are read next
     this.threads.add(thread);
     this.tell();
   }

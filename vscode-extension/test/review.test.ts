@@ -165,12 +165,12 @@ test("rejecting a whole proposal of one call rejects the call", () => {
 test("what a rule applied is kept or undone, and can be reviewed before instead", () => {
   const { cards, posted } = show({
     items: [{ ...call("c1"), state: "succeeded" }],
-    proposals: [proposal(["c1"], ["applied", "revertedByPerson"])],
+    proposals: [proposal(["c1"], ["applied", "revertedByPerson", "applied"])],
   });
   const seen = [{ proposalId: "p", version: 3 }];
   const buttons = [...(cards[0]?.querySelectorAll<HTMLButtonElement>(".hunks button") ?? [])];
   expect(buttons.map((each) => each.textContent)).toEqual([
-    ...["Show diff", "Keep", "Undo", "Redo"],
+    ...["Show diff", "Keep", "Undo", "Redo", "Keep", "Undo"],
     ...["Keep all", "Undo all", "Take back, review before"],
   ]);
   for (const each of buttons.slice(1)) each.click();
@@ -178,6 +178,8 @@ test("what a rule applied is kept or undone, and can be reviewed before instead"
     { type: "decide", scope: { proposalId: "p", hunkIds: ["h0"] }, decision: "keep", seen },
     { type: "undo", scope: { proposalId: "p", hunkIds: ["h0"] } },
     { type: "decide", scope: { proposalId: "p", hunkIds: ["h1"] }, decision: "redo", seen },
+    { type: "decide", scope: { proposalId: "p", hunkIds: ["h2"] }, decision: "keep", seen },
+    { type: "undo", scope: { proposalId: "p", hunkIds: ["h2"] } },
     { type: "decide", scope: { proposalId: "p" }, decision: "keep", seen },
     { type: "undo", scope: { proposalId: "p" } },
     { type: "setReview", proposalId: "p", version: 3, review: "before" },

@@ -40,6 +40,7 @@ export class HunksBox {
     const { proposalId, version, files } = proposal;
     const found = files.flatMap((file) => file.hunks).map(waits);
     const [open, review] = [found.includes("decision"), found.includes("review")];
+    const several = found.filter((each) => each === "review").length > 1;
     const at = (review: "before" | "after") => () =>
       this.desk.post({ type: "setReview", proposalId, version, review });
     const keep = () =>
@@ -49,8 +50,8 @@ export class HunksBox {
       h(
         "div",
         { class: "row whole" },
-        review && button("Keep all", keep, { class: "accept" }),
-        review && button("Undo all", () => this.desk.post({ type: "undo", scope: { proposalId } })),
+        several && button("Keep all", keep, { class: "accept" }),
+        several && button("Undo all", () => this.desk.post({ type: "undo", scope: { proposalId } })),
         open &&
           button("Apply now, review after", at("after"), {
             class: "link",

@@ -36,7 +36,6 @@ export class TurnRow {
       h("span", { class: "files" }, plural(edits.files, "file")),
       h("span", { class: "stat" }, `+${edits.added} −${edits.removed}`),
       h("span", { class: "aside" }, left.join(", ")),
-      h("span", { class: "space" }),
       button("Review", wish("review"), { class: "link" }),
       edits.applied > 0 ? button("Undo turn", wish("undo"), { class: "link" }) : "",
       edits.undone > 0 ? button("Redo", wish("redo"), { class: "link" }) : "",
