@@ -149,6 +149,7 @@ async def test_the_way_back_from_the_chat(tmp_path: Path) -> None:
             for n in range(2)
         ),
         Say(text="As you wish."),
+        Say(text="Noted."),
     ]
     async with service("anthropic", script) as (served, environment), workbench(tmp_path, environment) as page:
         chat = await open_chat(page)
@@ -168,11 +169,26 @@ async def test_the_way_back_from_the_chat(tmp_path: Path) -> None:
         await until(said.count, 1)
         await becomes(folder / "b.txt", text())
         assert (folder / "a.txt").read_text() == text(9)
-        assert await chat.locator("textarea").input_value() == "change b.txt"
+        async with asyncio.timeout(SECONDS / 1000):
+            while await chat.locator("textarea").input_value() != "change b.txt":
+                await asyncio.sleep(0.05)
         await shoot(page, "back-3-gone")
         await chat.locator("textarea").press("Enter")
         await answered(chat, "As you wish")
         assert "Done with b.txt" not in served.requests[-1].body.decode()
+
+        # what is said about lines waits beside them, until all of it is sent
+        await open_file(page, "a.txt")
+        await command(page, "Amanu: Comment on Selection")
+        await page.locator(".quick-input-title", has_text="Comment on line 1").wait_for(timeout=SECONDS)
+        await page.keyboard.type("Why not here?")
+        await page.keyboard.press("Enter")
+        await page.locator(".comment-range-glyph.comment-thread").wait_for(timeout=SECONDS)
+        assert await page.locator(".part.panel:visible").count() == 0  # nothing pops up
+        await command(page, "Amanu: Send Comments")
+        await answered(chat, "Noted")
+        assert "Why not here?" in served.requests[-1].body.decode()
+        await until(page.locator(".comment-range-glyph.comment-thread").count, 0)
         assert not served.refused
 
 

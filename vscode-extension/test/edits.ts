@@ -37,6 +37,7 @@ export function file(
     path,
     change: "edit",
     newPath: null,
+    mode: null,
     baseSha256: "",
     baseVersion: null,
     baseText,
