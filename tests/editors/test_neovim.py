@@ -462,7 +462,7 @@ def test_commands_of_ones_own(start: Start, folder: Path) -> None:
     vim.lua("vim.api.nvim_echo = function(parts) table.insert(Said, parts[1][1]) end")
     vim.keys(":Amanu /help<CR>")
     vim.until("Said[2]")
-    assert "/tidy      FILE: Sweep it (of this workspace)\n" in vim.lua("return Said[2]")
+    assert "/tidy          FILE: Sweep it (of this workspace)\n" in vim.lua("return Said[2]")
     vim.keys(":Amanu<CR>")
     vim.lua("vim.api.nvim_input('/ti')")
     vim.until("vim.fn.pumvisible() == 1 and vim.fn.complete_info().items[1].menu:find('Sweep')")

@@ -79,6 +79,15 @@ local function told(why)
   end
 end
 
+---Whether the buffer is of a file that is not there, and nothing was typed into it: it says nothing of that file yet.
+---@param buffer integer
+---@param path string
+---@return boolean
+local function is_blank(buffer, path)
+  local lines = vim.api.nvim_buf_get_lines(buffer, 0, 2, false)
+  return not vim.bo[buffer].modified and #lines == 1 and lines[1] == "" and not vim.uv.fs_stat(path)
+end
+
 ---@param buffer integer
 local function attach(buffer)
   local client = M.get()
