@@ -98,7 +98,16 @@ local function attach(buffer)
   local real = apply.real(name)
   for _, root in ipairs(M.roots) do
     if M.inside(real, root) then
-      if not vim.lsp.buf_is_attached(buffer, client.id) then
+      if is_blank(buffer, name) then
+        vim.api.nvim_create_autocmd({ "TextChanged", "TextChangedI", "BufModifiedSet" }, {
+          group = vim.api.nvim_create_augroup("amanu.blank." .. buffer, {}),
+          buffer = buffer,
+          once = true,
+          callback = function()
+            attach(buffer)
+          end,
+        })
+      elseif not vim.lsp.buf_is_attached(buffer, client.id) then
         vim.lsp.buf_attach_client(buffer, client.id)
       end
       M.on_attach(buffer)

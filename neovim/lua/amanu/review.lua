@@ -360,11 +360,11 @@ function M.current(which)
   end
 end
 
----Show the file of a hunk, with the cursor on it: its buffer, or side by side when it is not on disk.
+---Show the file of a hunk, with the cursor on it: its buffer, or side by side when the file is gone.
 ---@param place amanu.Place
 local function go_to(place)
   local buffer = apply.find(place.path)
-  if not buffer and not vim.uv.fs_stat(place.path) then
+  if not buffer and place.file.change ~= "create" and not vim.uv.fs_stat(place.path) then
     return require("amanu.diff").open(place.proposal.proposalId, place.file.path)
   end
   local window = require("amanu.context").file_window()
@@ -426,12 +426,12 @@ function M.jump(step)
       break
     end
   end
-  if not target and not diff and M.jump_file(step) then
+  if not target and M.jump_file(step) then
     return
   end
   target = target or rows[step == 1 and 1 or #rows]
   if not target then
-    return say.now("nothing to review" .. (diff and " in this file" or ""))
+    return say.now("nothing to review")
   end
   vim.cmd("normal! m'")
   vim.api.nvim_win_set_cursor(0, { math.min(target + 1, vim.api.nvim_buf_line_count(buffer)), 0 })
