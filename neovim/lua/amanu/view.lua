@@ -317,7 +317,7 @@ function M.update(event)
     return
   end
   local kind = event and event.kind
-  if not event then
+  if not event or kind == "sessionRewound" then
     render_all()
   elseif kind == "itemsWithdrawn" then
     vim.tbl_map(take_out, event.itemIds)
@@ -341,7 +341,7 @@ function M.update(event)
   if not event or kind == "promptQueued" or kind == "promptUnqueued" then
     tail()
   end
-  if not event or kind == "proposalChanged" or kind == "turnStarted" or kind == "turnEnded" then
+  if not event or vim.list_contains({ "proposalChanged", "turnStarted", "turnEnded", "sessionRewound" }, kind) then
     turns()
   end
   M.head()
