@@ -534,8 +534,8 @@ def test_a_person_types_meanwhile(start: Start, folder: Path) -> None:
     assert vim.text() == "my one\nTWO\nthree"
     assert vim.lua("return vim.bo.modified") is True
     assert file.read_text() == "one\nTWO\nthree\n"
-    vim.until("require('amanu.hunks').all()[1].hunk.state == 'pending'")  # far enough away: it still fits
-    vim.keys("gg]a<Space>aa")
+    vim.until("#require('amanu.hunks').all(nil, require('amanu.hunks').open) == 1")  # far enough away: it still fits
+    vim.keys("gg]a]a<Space>aa")
     vim.until_text("my one\nTWO\nTHREE")
 
 

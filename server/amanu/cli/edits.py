@@ -19,6 +19,7 @@ from amanu_protocol.items import Hunk, Proposal, ProposedFile
 Scope = Literal["turn", "session", "file"]
 
 _ABOUT: dict[str, Callable[[Hunk], bool]] = {
+    "show": lambda hunk: hunk.state == "applied",
     "undo": lambda hunk: hunk.state == "applied",
     "redo": lambda hunk: hunk.state == "revertedByPerson",
     "keep": lambda hunk: hunk.state == "applied" and not hunk.reviewed,
@@ -51,8 +52,8 @@ class Edits:
         self._paper.line(("yellow", TOO_SOON) if answer.status == "tooSoon" else ("dim", f"{decision}: done"))
 
     async def diff(self, words: str) -> None:
-        """What is applied of a turn, or of all of them, as one diff."""
-        scope, _ = self._find("undo", words)
+        """What is applied of a turn, a file, or of all of it, as one diff."""
+        scope, _ = self._find("show", words)
         params = r.ProposalDiffParams(session_id=self._view.session_id, scope=scope)
         answer = await self._view.client.request("amanu/proposal/diff", params, r.ProposalDiffResult)
         show_diff(self._paper, answer.diff)
@@ -115,7 +116,7 @@ class Edits:
         there is nothing."""
         word, _, rest = (words or "turn").partition(" ")
         if word not in get_args(Scope) or (word == "file") != bool(rest):
-            raise AmanuError("invalidParams", f"/{verb} [turn | session | file PATH]")
+            raise AmanuError("invalidParams", f"/{'diff' if verb == 'show' else verb} [turn | session | file PATH]")
         about = _ABOUT[verb]
         path = self._path(rest.strip()) if word == "file" else None
 
