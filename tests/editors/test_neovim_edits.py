@@ -326,12 +326,15 @@ def test_comments_reach_the_model(start: Start, folder: Path) -> None:
     marks = """
     local space, found = vim.api.nvim_get_namespaces()["amanu.comments"], {}
     for _, mark in ipairs(vim.api.nvim_buf_get_extmarks(0, space, 0, -1, { details = true })) do
-      table.insert(found, (mark[2] + 1) .. mark[4].virt_text[1][1])
+      if mark[4].virt_text then
+        table.insert(found, (mark[2] + 1) .. mark[4].virt_text[1][1])
+      end
     end
     return found
     """
     assert vim.lua(marks) == ["8 » why not nine?"]
     vim.keys("ggOtyped above<Esc>")
+    vim.keys("9GSline 8<Esc>")
     vim.keys(":Amanu look<CR>")
     vim.until(DONE)
     assert "┆ with notes.txt:9-9 “why not nine?”" in vim.chat(), "its lines moved along"

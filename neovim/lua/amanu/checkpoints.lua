@@ -10,14 +10,18 @@ local M = {}
 ---@param checkpoint amanu.Checkpoint
 ---@return string
 local function label(checkpoint)
-  local added, removed, open = 0, 0, 0
+  local added, removed, open, undone = 0, 0, 0, 0
   for _, file in ipairs(checkpoint.files) do
     added, removed, open = added + file.added, removed + file.removed, open + file.open
+    undone = undone + file.undone
   end
   local parts = { os.date("%H:%M", math.floor(checkpoint.at / 1000)), visible.line(checkpoint.text, 50) }
   if #checkpoint.files > 0 then
     local many = #checkpoint.files == 1 and "1 file" or #checkpoint.files .. " files"
     table.insert(parts, ("%s +%d -%d"):format(many, added, removed))
+  end
+  if undone > 0 then
+    table.insert(parts, undone .. " taken back")
   end
   if open > 0 then
     table.insert(parts, open .. " open")

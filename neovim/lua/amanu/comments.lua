@@ -54,10 +54,16 @@ end
 local function mark(comment, buffer)
   local count = vim.api.nvim_buf_line_count(buffer)
   local attachment = comment.attachment
+  local row = math.min(attachment.startLine, count) - 1
   comment.buffer = buffer
-  comment.mark = vim.api.nvim_buf_set_extmark(buffer, SPACE, math.min(attachment.startLine, count) - 1, 0, {
+  comment.mark = vim.api.nvim_buf_set_extmark(buffer, SPACE, row, 0, {
     end_row = math.min(attachment.endLine, count),
     end_col = 0,
+    right_gravity = false, -- lines that are replaced are still those lines
+    end_right_gravity = true,
+  })
+  vim.api.nvim_buf_set_extmark(buffer, SPACE, row, 0, {
+    right_gravity = false,
     sign_text = "»",
     sign_hl_group = "AmanuComment",
     virt_text = { { " » " .. visible.line(attachment.comment, 100), "AmanuComment" } },
