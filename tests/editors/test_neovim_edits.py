@@ -426,11 +426,11 @@ def test_one_diff(start: Start, folder: Path) -> None:
     vim.until(DONE)
     vim.lua(say, "second")
     vim.until(f"{DONE} and {STATE}.items[#{STATE}.items].text == 'Two.'")
-    for word in ("turn", "session"):
+    for word, count in (("turn", 1), ("session", 2)):
         vim.keys(f":Amanu /diff {word}<CR>")
         vim.until("vim.bo.filetype == 'diff'")
         shown = vim.text()
-        assert shown.startswith("edit notes.txt  +1 -1\n")
+        assert shown.startswith(f"edit notes.txt  +{count} -{count}\n\n--- ")
         assert ("+agent 4" in shown, "+agent 12" in shown) == (word == "session", True)
         vim.keys("q")
         assert vim.lua("return #vim.api.nvim_list_tabpages()") == 1
