@@ -14,6 +14,7 @@ _STATE: dict[str, str] = {
     "applied": "applied",
     "rejected": "rejected",
     "conflicted": "conflict",
+    "undoing": "being taken back",
     "revertedByPerson": "taken back by you",
 }
 
@@ -28,9 +29,10 @@ def show_proposal(paper: Paper, proposal: Proposal, roots: Sequence[str], told: 
 
 
 def show_file_header(paper: Paper, file: ProposedFile, roots: Sequence[str]) -> None:
-    word = {"create": "new file", "delete": "deletes", "edit": "edit"}[file.change]
+    word = {"create": "new file", "delete": "deletes", "edit": "edit", "rename": "renames"}[file.change]
+    to = f"→ {relative(file.new_path, roots)} " if file.new_path is not None else ""
     spans: list[Span] = [
-        ("bold", f"── {relative(file.path, roots)} "),
+        ("bold", f"── {relative(file.path, roots)} {to}"),
         ("dim", f"({word}) "),
         ("green", f"+{file.added} "),
         ("red", f"−{file.removed}"),
@@ -68,6 +70,15 @@ def hunk_lines(file: ProposedFile, hunk: Hunk, number: str = "", reason: str | N
     ):
         for line in lines:
             yield cast("Style", style), sign + visible(line.removesuffix("\r") if windows else line)
+
+
+def show_diff(paper: Paper, diff: str) -> None:
+    """A unified diff as the daemon made it."""
+    for line in diff.removesuffix("\n").split("\n"):
+        style: Style = {"+": "green", "-": "red", "@": "cyan"}.get(line[:1], "")  # pyright: ignore[reportAssignmentType]
+        if line.startswith(("--- ", "+++ ")):
+            style = "bold"
+        paper.line((style, visible(line)))
 
 
 def relative(path: str, roots: Sequence[str]) -> str:

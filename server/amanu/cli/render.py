@@ -25,6 +25,7 @@ from amanu_protocol.events import (
     PromptQueued,
     RetryChanged,
     SessionChanged,
+    SessionRewound,
     TurnEnded,
     TurnRouted,
     TurnStarted,
@@ -113,6 +114,9 @@ class Renderer:
                     self._replace(item, message.at, state)
             case ItemsWithdrawn(item_ids=item_ids, reason=reason):
                 self._withdraw(item_ids, reason)
+            case SessionRewound(turn_ids=turn_ids):
+                gone = "the last turn" if len(turn_ids) == 1 else f"the last {len(turn_ids)} turns"
+                self.paper.line(("yellow", f"The conversation goes on from before {gone}."))
             case TurnStarted():
                 self._in_turn = True
                 self._turn_began = message.at
