@@ -3,7 +3,6 @@
 import asyncio
 import contextlib
 import os
-import re
 import secrets
 import shlex
 import shutil
@@ -18,7 +17,7 @@ from pydantic import Field
 from amanu.tools.base import CallContext, Outcome, Params, Preview, Subject, Tool, ToolError
 from amanu.tools.limits import Limits
 from amanu.tools.output import Live, Output
-from amanu.tools.processes import end_all
+from amanu.tools.processes import end_all, without_secrets
 from amanu.tools.read_output import ID_LENGTH
 from amanu.tools.visible import visible
 from amanu.workspace.proposals import unbroken
@@ -31,8 +30,6 @@ _SHOW_EVERY = 0.1  # seconds between two pieces of live output
 _DRAIN = 0.3  # seconds for what is still in the pipe when the shell has ended
 _CHUNK = 1 << 16
 _LONGEST = 64 * 1024  # characters of a command; nobody can judge a longer one
-_SECRET = re.compile(r".*_API_KEY|.*_AUTH_TOKEN|AMANU_.*|BASH_ENV|ENV|BASH_FUNC_.*|SHELLOPTS|BASHOPTS|PS4", re.I)
-"""Keys of ours and of other model services; and what makes a shell run code of somebody else's."""
 _SET = {
     "AMANU": "1",
     "PAGER": "cat",
@@ -239,13 +236,8 @@ class RunShellCommand(Tool[RunShellCommandParams]):
         return sorted(names)
 
     def _child_environment(self, mark: str) -> dict[str, str]:
-        kept = {
-            name: value
-            for name, value in self._environment.items()
-            if not _SECRET.fullmatch(name) and name not in self._key_variables
-        }
         name, _, value = mark.partition("=")
-        return {**kept, **_SET, name: value}
+        return {**without_secrets(self._environment, self._key_variables), **_SET, name: value}
 
     def _bash(self) -> str:
         """Never one that the workspace brings along."""
