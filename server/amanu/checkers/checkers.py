@@ -75,7 +75,9 @@ class Checkers:
     def enabled(self) -> bool:
         return self._settings.enabled
 
-    def ready(self, paths: Sequence[Path], root: Path, roots: Sequence[Path], environment: Mapping[str, str]) -> list[Ready]:
+    def ready(
+        self, paths: Sequence[Path], root: Path, roots: Sequence[Path], environment: Mapping[str, str]
+    ) -> list[Ready]:
         """Those that know the language of one of the files, are installed and did not fail just now. Blocking."""
         found: list[Ready] = []
         for checker in CHECKERS:
@@ -127,7 +129,9 @@ class Checkers:
     ) -> tuple[dict[Path, list[Finding]], dict[Path, list[Finding]]]:
         languages = ready.checker.languages
         changed = {each.path for each in changes}
-        beside = {path: text for path, text in others.items() if path.suffix.lower() in languages and path not in changed}
+        beside = {
+            path: text for path, text in others.items() if path.suffix.lower() in languages and path not in changed
+        }
 
         def documents(texts: Mapping[Path, str]) -> list[Document]:
             return [Document(path, languages[path.suffix.lower()], text) for path, text in texts.items()]

@@ -69,9 +69,7 @@ def _eslint(found: Any) -> list[dict[str, Any]]:
 def _shellcheck(found: Any) -> list[dict[str, Any]]:
     """https://www.shellcheck.net/wiki/Integration, format `json`."""
     severities = {"error": "error", "warning": "warning", "info": "information", "style": "hint"}
-    return [
-        _item("shellcheck", each, severities, each.get("level"), f"SC{each.get('code')}") for each in _list(found)
-    ]
+    return [_item("shellcheck", each, severities, each.get("level"), f"SC{each.get('code')}") for each in _list(found)]
 
 
 def _item(source: str, item: dict[str, Any], severities: dict[Any, str], severity: Any, code: Any) -> dict[str, Any]:

@@ -20,9 +20,7 @@ _SECRET = re.compile(r".*_API_KEY|.*_AUTH_TOKEN|AMANU_.*|BASH_ENV|ENV|BASH_FUNC_
 def without_secrets(environment: Mapping[str, str], key_variables: Collection[str]) -> dict[str, str]:
     """The environment as a child may have it. `key_variables` hold keys of the user's own endpoints."""
     return {
-        name: value
-        for name, value in environment.items()
-        if not _SECRET.fullmatch(name) and name not in key_variables
+        name: value for name, value in environment.items() if not _SECRET.fullmatch(name) and name not in key_variables
     }
 
 

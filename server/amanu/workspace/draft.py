@@ -8,7 +8,7 @@ from typing import Literal
 
 from amanu.workspace.files import FileText, sha256, split_lines
 from amanu.workspace.hunks import Change, changes, compose
-from amanu_protocol.items import Hunk, HunkState, Proposal, ProposedFile
+from amanu_protocol.items import Check, Hunk, HunkState, Proposal, ProposedFile
 from amanu_protocol.requests import TextEdit
 
 UNDECIDED: Collection[HunkState] = ("pending", "accepted")
@@ -67,6 +67,9 @@ class DraftFile:
     """None when it is the base with what is applied, as it is as long as nothing was touched."""
     touched: Collection[str] = ()
     """Open hunks whose lines the person changed: they cannot be accepted until that is undone."""
+    checks: list[Check] = field(default_factory=list[Check])
+    """What checkers find, see `Proposals.note_checks`. No part of what is decided on: another check is no other
+    version."""
 
     @property
     def change(self) -> Literal["edit", "create", "delete"]:
@@ -197,6 +200,7 @@ class DraftFile:
             encoding=base.encoding,
             final_newline=self.text.endswith(("\n", "\r")),
             unsaved=self.unsaved,
+            checks=list(self.checks),
         )
 
 
@@ -260,6 +264,7 @@ class Draft:
             draft.text = draft.having(*STATES)
             lines = split_lines(base.text)
             draft.touched = {hunk.hunk_id for hunk in draft.hunks if hunk.state == "conflicted" and _gone(hunk, lines)}
+            draft.checks = [check for check in file.checks if check.state != "running"]
             files.append(draft)
         calls = list(proposal.tool_call_ids)
         tried = {hunk.hunk_id for file in files for hunk in file.hunks if hunk.state == "conflicted"}

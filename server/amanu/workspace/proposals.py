@@ -12,7 +12,7 @@ from collections.abc import Callable, Coroutine, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 from amanu.tools.base import CallContext, ToolError
 from amanu.workspace import disk
@@ -24,7 +24,7 @@ from amanu.workspace.reanchor import reanchor
 from amanu.workspace.report import report
 from amanu.workspace.workspace import Workspace
 from amanu_protocol.errors import AmanuError
-from amanu_protocol.items import Hunk, Proposal
+from amanu_protocol.items import Check, Hunk, Proposal
 from amanu_protocol.requests import HunkDecision
 
 T = TypeVar("T")
@@ -146,6 +146,19 @@ class Proposals:
         draft = self._of_call(tool_call_id)
         return "" if draft is None else report(draft, tool_call_id, self._workspace.shown)
 
+    async def note_checks(
+        self, proposal_id: str, path: Path, about: Literal["proposed", "applied"], checks: Sequence[Check]
+    ) -> None:
+        """What checkers find of that file now, in the place of all that was noted about the same. The proposal's
+        version stays: whoever is deciding just now decides on what they saw."""
+        async with self._lock:
+            draft = self._find(proposal_id)
+            for file in draft.at(path):
+                noted = [*(each for each in file.checks if each.about != about), *checks]
+                if noted != file.checks:
+                    file.checks = noted
+                    self._changed(draft.wire())
+
     async def settled(self) -> None:
         """Return when nothing is being applied."""
         async with self._lock:
@@ -185,7 +198,8 @@ class Proposals:
             self._watch(proposal)
         for proposal in list(self._stored.values()):
             torn = {hunk.hunk_id for file in proposal.files for hunk in file.hunks if hunk.state == "accepted"}
-            if torn:
+            checked = any(check.state == "running" for file in proposal.files for check in file.checks)
+            if torn or checked:  # a check ended with the daemon that made it
                 draft = self._find(proposal.proposal_id)
                 draft.tried |= torn
                 await asyncio.to_thread(self._recover_torn, draft)
