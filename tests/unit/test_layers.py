@@ -36,8 +36,8 @@ MAY_IMPORT: dict[str, str] = {
     "amanu.sessions": "session services checkers commands inbox stream restore journal index home config auth consent "
     "agent models.registry models.routing workspace",
     "amanu.session": "services turns edits verdicts session_line commands running paging inbox stream restore earlier "
-    "journal consent mentions pictures editor_context memory conversation agent workspace models.families models.pictures "
-    "models.routing models.line",
+    "journal consent mentions pictures editor_context memory conversation agent workspace models.families "
+    "models.pictures models.routing models.line",
     "amanu.edits": "stream agent workspace",
     "amanu.verdicts": "checkers workspace tools.base",
     "amanu.checkers": "config lsp.frames tools.processes workspace.findings workspace.files workspace.hunks",
