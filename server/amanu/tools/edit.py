@@ -77,7 +77,7 @@ class EditTool(Tool[P]):
         if call.accept_all:
             if self._aftermath is not None:
                 await self._aftermath.ready(paths)
-            await self._proposals.accept_all(proposal.proposal_id, call.call_id)
+            await self._proposals.accept_all(proposal.proposal_id, call.call_id, by_person=call.by_person)
         report = await self._proposals.outcome(call.call_id)
         proposal = self._proposals.get(proposal.proposal_id)
         states = {hunk.state for file in proposal.files for hunk in file.hunks}

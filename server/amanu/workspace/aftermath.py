@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from amanu.tools.base import ToolError
+from amanu.workspace.draft import BEFORE
 from amanu.workspace.findings import Difference, difference, line
 from amanu.workspace.overlay import Language
 from amanu.workspace.workspace import Workspace
@@ -78,7 +79,7 @@ class Aftermath:
         for file in proposal.files:
             path, key = Path(file.path), (proposal.proposal_id, file.path)
             states = {hunk.state for hunk in file.hunks}
-            applied = tuple(hunk.hunk_id for hunk in file.hunks if hunk.state == "applied")
+            applied = tuple(hunk.hunk_id for hunk in file.hunks if hunk.state in BEFORE)
             was = self._applied.setdefault(key, applied)
             self._applied[key] = applied
             if applied != was:
