@@ -87,6 +87,9 @@ class Verdicts:
     async def stop(self) -> None:
         """Trust was taken back: nothing of the workspace is looked at any more."""
         await self.close()
+        for proposal_id in [each for each in self._checked if each in self._latest]:
+            self._start(self._latest[proposal_id], {})
+        self._checked.clear()
         await self._checkers.end(self._workspace.roots)
 
     async def close(self) -> None:
