@@ -180,6 +180,10 @@ class Checkers:
         except BaseException:
             self._end(server)
             raise
+        faster = self._kept.get(key)
+        if faster is not None:  # another check of the same folder started one meanwhile
+            self._end(server)
+            return key, faster
         kept = self._kept[key] = _Kept(server, asyncio.Lock(), time.monotonic())
         return key, kept
 

@@ -123,6 +123,13 @@ async def test_a_check_that_is_cancelled_leaves_a_server_that_still_works(tmp_pa
         assert not kept.lock.locked() and not kept.server.lost
 
 
+async def test_two_checks_at_the_same_time_have_one_server(tmp_path: Path) -> None:
+    async with started(toy("well")) as held:
+        both = [verdict(held, tmp_path, (name, "fine\n", "wrong\n")) for name in ("a.py", "b.py")]
+        assert await asyncio.gather(*both) == [["a.py 1: this is wrong"], ["b.py 1: this is wrong"]]
+        assert len(held._kept) == 1  # pyright: ignore[reportPrivateUsage]
+
+
 async def test_others_see_texts_that_are_not_saved(tmp_path: Path) -> None:
     """The toy finds words of every file it was shown; here it is enough that it was shown them, and closed them."""
     log = tmp_path.parent / "log"
