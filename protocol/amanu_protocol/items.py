@@ -329,7 +329,7 @@ class Proposal(Wire):
     turn_id: str
     tool_call_ids: list[str]
     version: int
-    """Grows with each change of the proposal."""
+    """Grows with each change of what is decided on. New `checks` come in an event of the same version."""
     state: Literal["pending", "settled"]
     """`settled` when everything was decided; a hunk that was accepted and is in conflict is. Pending again when such a
     hunk fits again."""

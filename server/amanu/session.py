@@ -31,6 +31,8 @@ from amanu.services import Services
 from amanu.session_line import SessionLine
 from amanu.stream import Client, EventStream
 from amanu.turns import Turns
+from amanu.verdicts import Verdicts
+from amanu.workspace.aftermath import Aftermath
 from amanu.workspace.proposals import Proposals
 from amanu.workspace.workspace import Workspace
 from amanu_protocol.errors import AmanuError
@@ -94,6 +96,11 @@ class Session:
         roots = [Path(root) for root in self.state.roots]
         self._workspace = Workspace(roots, services.overlay)
         self._proposals = Proposals(self._workspace, self._proposal_changed, journal.save_preimage)
+        note = self._proposals.note_checks
+        self._aftermath = Aftermath(self._workspace, note, services.settings.checks.wait_seconds)
+        self._verdicts = Verdicts(
+            self._workspace, services.checkers, note, self._environment, lambda: self.state.trusted
+        )
         self._approvals = Approvals(
             self.emit,
             lambda: self.state.mode,
@@ -114,6 +121,7 @@ class Session:
             self._conversation,
             self._workspace,
             self._proposals,
+            self._aftermath,
             self._approvals,
             self._inbox,
             self._environment,
@@ -124,12 +132,16 @@ class Session:
         self.checkpoints = Checkpoints(journal, self.edits, self.state, self._must_be_writable, self._rewind)
         self._known = Known()
         self._closing = restored.closing
+        self._ending: asyncio.Task[None] | None = None
+        """Checkers are being ended, because trust was taken back."""
 
     def _watch(self, event: Event, position: int) -> None:
         self._unheard.see(self.state, event)
         self._earlier.see(self.state, event, position)
         if isinstance(event, ApprovalRequested | ApprovalResolved):
             self._services.changed(self)  # it waits for the person, or no longer
+        if isinstance(event, ApprovalRequested) and event.approval.proposal_id is not None:
+            self._verdicts.asked(event.approval.proposal_id)
 
     async def open(self) -> None:
         """Close on record what a crash left open; open proposals are open again."""
@@ -336,6 +348,8 @@ class Session:
         """The person declared the roots trusted, or took it back."""
         if trusted != self.state.trusted and not self.state.read_only and not self._closed:
             self.emit(SessionChanged(trusted=trusted))
+            if not trusted:
+                self._ending = asyncio.create_task(self._verdicts.stop())
 
     async def close(self, *, anyway: bool = False) -> None:
         """Cancel what runs and let go of the journal. Raises `AmanuError` (storageError) and stays open when something
@@ -343,6 +357,8 @@ class Session:
         self._closed = True  # nothing starts any more
         if self._running:
             await self._running.stop()
+        await self._verdicts.close()
+        await self._aftermath.close()
         await self._proposals.settled()  # what the person just accepted is in its file, and on record
         async with self._starting:
             try:
@@ -498,6 +514,9 @@ class Session:
         self.emit(ProposalChanged(proposal=self.state.lean(proposal)))
         if proposal.state == "settled":
             self._approvals.finish_reviews(proposal.proposal_id)
+        if not self._closed:
+            self._aftermath.see(proposal)
+            self._verdicts.see(proposal)
 
     def _say_left_out(self, prompt_id: str, turn_id: str, heard: Heard) -> None:
         """Tell the person what of their prompt the model is not sent."""

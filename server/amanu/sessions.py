@@ -11,6 +11,7 @@ from pathlib import Path
 from amanu import commands
 from amanu.agent import policy
 from amanu.auth import Auth
+from amanu.checkers.checkers import Checkers
 from amanu.config import Settings, load_settings
 from amanu.consent import Consent
 from amanu.home import Home, find_home
@@ -57,12 +58,14 @@ class Sessions:
         self.auth = Auth(home.config / "auth.json")
         self.registry = Registry(settings, self.auth, home.state / "local-models.json")
         self.consent = Consent(home.config, settings.rules)
+        self._checkers = Checkers(settings.checks, settings.key_variables)
         self._home = home
         self._services = Services(
             settings,
             self.registry,
             self.overlay,
             self.consent,
+            self._checkers,
             home.config / "commands",
             home.config / "AGENTS.md",
             self.auth.mask,
@@ -194,6 +197,7 @@ class Sessions:
             self._open.clear()
         await self._watching.close()
         await self._settled()
+        await self._checkers.end()
         if self._index_opened is not None:
             await self._index_opened.close()
         await self.registry.close()

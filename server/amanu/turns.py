@@ -22,6 +22,7 @@ from amanu.services import Services
 from amanu.tools.finish_task import FinishTask
 from amanu.tools.read_output import ID_LENGTH
 from amanu.tools.registry import make_tools
+from amanu.workspace.aftermath import Aftermath
 from amanu.workspace.proposals import Proposals
 from amanu.workspace.workspace import Workspace
 from amanu_protocol.errors import AmanuError
@@ -39,6 +40,7 @@ class Turns:
         conversation: Conversation,
         workspace: Workspace,
         proposals: Proposals,
+        aftermath: Aftermath,
         approvals: Approvals,
         inbox: Inbox,
         environment: Mapping[str, str],
@@ -61,6 +63,7 @@ class Turns:
             environment,
             settings.shell,
             settings.key_variables,
+            aftermath=aftermath,
             headless=services.headless,
             until_done=services.until_done,
         )

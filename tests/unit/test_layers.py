@@ -33,14 +33,16 @@ MAY_IMPORT: dict[str, str] = {
     "amanu.sockets": "home",
     "amanu.logs": "home",
     # sessions
-    "amanu.sessions": "session services commands inbox stream restore journal index home config auth consent agent "
-    "models.registry models.routing workspace",
-    "amanu.session": "services turns edits checkpoints session_line commands running paging inbox stream restore "
-    "earlier journal consent mentions pictures editor_context memory conversation agent workspace models.families "
-    "models.pictures models.routing models.line",
+    "amanu.sessions": "session services checkers commands inbox stream restore journal index home config auth consent "
+    "agent models.registry models.routing workspace",
+    "amanu.session": "services turns edits checkpoints verdicts session_line commands running paging inbox stream "
+    "restore earlier journal consent mentions pictures editor_context memory conversation agent workspace "
+    "models.families models.pictures models.routing models.line",
     "amanu.edits": "agent workspace",
     "amanu.checkpoints": "edits journal earlier",
-    "amanu.services": "config consent models.availability workspace.overlay",
+    "amanu.verdicts": "checkers workspace tools.base",
+    "amanu.checkers": "config lsp.frames tools.processes workspace.findings workspace.files workspace.hunks",
+    "amanu.services": "checkers config consent models.availability workspace.overlay",
     "amanu.turns": "services choosing memory memory_files outdated inbox journal conversation agent tools workspace "
     "models.families",
     "amanu.session_line": "models.line models.recording",

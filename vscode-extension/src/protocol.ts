@@ -365,7 +365,7 @@ export interface Proposal {
   proposalId: string;
   turnId: string;
   toolCallIds: string[];
-  /** Grows with each change of the proposal. */
+  /** Grows with each change of what is decided on. New `checks` come in an event of the same version. */
   version: number;
   /**
    * `settled` when everything was decided; a hunk that was accepted and is in conflict is. Pending again when such a

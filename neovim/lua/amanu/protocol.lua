@@ -255,7 +255,7 @@
 ---@field proposalId string
 ---@field turnId string
 ---@field toolCallIds string[]
----@field version integer Grows with each change of the proposal.
+---@field version integer Grows with each change of what is decided on. New `checks` come in an event of the same version.
 ---@field state "pending"|"settled" `settled` when everything was decided; a hunk that was accepted and is in conflict is. Pending again when such a hunk fits again.
 ---@field files amanu.ProposedFile[]
 

@@ -6,9 +6,12 @@ from typing import cast
 
 from amanu.cli.paper import Paper, Span, Style
 from amanu.cli.text import one_line, visible
-from amanu_protocol.items import Hunk, Proposal, ProposedFile
+from amanu.workspace import findings
+from amanu_protocol.items import Check, Hunk, Proposal, ProposedFile
 
 CONTEXT_LINES = 3
+FINDINGS = 5
+"""Of a checker's new findings; the count says how many there are."""
 _STATE: dict[str, str] = {
     "accepted": "accepted",
     "applied": "applied",
@@ -26,6 +29,22 @@ def show_proposal(paper: Paper, proposal: Proposal, roots: Sequence[str], told: 
         for hunk in file.hunks:
             show_hunk(paper, file, hunk, reason="" if hunk.reason == told else hunk.reason)
             told = hunk.reason or told
+
+
+def show_check(paper: Paper, file: ProposedFile, check: Check, roots: Sequence[str]) -> None:
+    """What a checker says of a file, once it has: "ruff: adds 1 error, fixes 2", and what is new."""
+    of = f"  {one_line(check.checker)}, {relative(file.path, roots)}"
+    if check.state == "failed":
+        paper.line(("dim", f"{of}: could not look at it. {one_line(check.message or '', 200)}"))
+        return
+    worst = {each.severity for each in check.added}
+    style: Style = "red" if "error" in worst else "yellow" if worst else "green" if check.fixed else "dim"
+    now = " now that it is applied" if check.about == "applied" else ""
+    paper.line((style, f"{of}: {findings.verdict(check.added, check.fixed)}{now}"))
+    for each in check.added[:FINDINGS]:
+        paper.line(("dim", f"    {one_line(findings.line(each), 300)}"))
+    if len(check.added) > FINDINGS:
+        paper.line(("dim", f"    … and {len(check.added) - FINDINGS} more"))
 
 
 def show_file_header(paper: Paper, file: ProposedFile, roots: Sequence[str]) -> None:

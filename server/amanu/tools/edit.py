@@ -2,10 +2,13 @@
 
 import asyncio
 from abc import abstractmethod
+from collections.abc import Sequence
+from pathlib import Path
 from typing import ClassVar, TypeVar
 
 from amanu.tools.base import CallContext, Outcome, Params, Preview, Subject, Tool, ToolError
 from amanu.tools.visible import visible
+from amanu.workspace.aftermath import Aftermath
 from amanu.workspace.files import FileText
 from amanu.workspace.proposals import FileEdit, Proposals
 from amanu.workspace.workspace import Workspace
@@ -26,9 +29,10 @@ class EditTool(Tool[P]):
 
     effect: ClassVar[Effect] = "write"
 
-    def __init__(self, workspace: Workspace, proposals: Proposals) -> None:
+    def __init__(self, workspace: Workspace, proposals: Proposals, aftermath: Aftermath | None = None) -> None:
         self._workspace = workspace
         self._proposals = proposals
+        self._aftermath = aftermath
 
     @abstractmethod
     def change(self, params: P, base: FileText) -> str:
@@ -41,7 +45,7 @@ class EditTool(Tool[P]):
             small = len(base.text) < _SMALL
             text = self.change(params, base) if small else await asyncio.to_thread(self.change, params, base)
         except ToolError:
-            if call.allowed([Subject("read_file", "read", self._workspace.relative(path))]):
+            if call.allowed([self._reading(path)]):
                 raise
             raise ToolError(  # the reason would quote what the person has not let the model read
                 f"The edit does not fit {self._workspace.shown(path)}. Nothing was changed. Read the file first: that "
@@ -69,13 +73,35 @@ class EditTool(Tool[P]):
     async def run(self, params: P, call: CallContext) -> Outcome:
         proposal = self._proposals.of_call(call.call_id)
         assert proposal is not None, "run without preview"
+        paths = [self._workspace.resolve(file.path) for file in proposal.files]
         if call.accept_all:
+            if self._aftermath is not None:
+                await self._aftermath.ready(paths)
             await self._proposals.accept_all(proposal.proposal_id, call.call_id, by_person=call.by_person)
         report = await self._proposals.outcome(call.call_id)
         proposal = self._proposals.get(proposal.proposal_id)
         states = {hunk.state for file in proposal.files for hunk in file.hunks}
         failed = states.isdisjoint({"applied", "pending", "accepted"})
-        return Outcome(report, _summary(proposal), refused=states == {"rejected"}, is_error=failed)
+        news = await self._news(paths, call) if "applied" in states else ""
+        return Outcome(
+            "\n\n".join(filter(None, [report, news])),
+            _summary(proposal),
+            refused=states == {"rejected"},
+            is_error=failed,
+        )
+
+    async def _news(self, paths: Sequence[Path], call: CallContext) -> str:
+        """What the edit did to the files' findings. Nothing of a file the model would have to ask for: they quote."""
+        if self._aftermath is None:
+            return ""
+        readable = [path for path in paths if call.allowed([self._reading(path)])]
+        try:
+            return await self._aftermath.news(readable)
+        except asyncio.CancelledError:  # the edit is made: that is what the model must hear, not that it was cut short
+            return ""
+
+    def _reading(self, path: Path) -> Subject:
+        return Subject("read_file", "read", self._workspace.relative(path))
 
     async def reject(self, params: P, call: CallContext, reason: str) -> str | None:
         proposal = self._proposals.of_call(call.call_id)

@@ -3,7 +3,6 @@
 import asyncio
 import contextlib
 import os
-import re
 import secrets
 import shlex
 import shutil
@@ -18,7 +17,7 @@ from pydantic import Field
 from amanu.tools.base import CallContext, Outcome, Params, Preview, Subject, Tool, ToolError
 from amanu.tools.limits import Limits
 from amanu.tools.output import Live, Output
-from amanu.tools.processes import end_all
+from amanu.tools.processes import end_all, without_secrets
 from amanu.tools.read_output import ID_LENGTH
 from amanu.tools.visible import one_line, visible
 from amanu.workspace.files import FileText
@@ -33,8 +32,6 @@ _DRAIN = 0.3  # seconds for what is still in the pipe when the shell has ended
 _CHUNK = 1 << 16
 _NAMED = 20  # unsaved files
 _LONGEST = 64 * 1024  # characters of a command; nobody can judge a longer one
-_SECRET = re.compile(r".*_API_KEY|.*_AUTH_TOKEN|AMANU_.*|BASH_ENV|ENV|BASH_FUNC_.*|SHELLOPTS|BASHOPTS|PS4", re.I)
-"""Keys of ours and of other model services; and what makes a shell run code of somebody else's."""
 _SET = {
     "AMANU": "1",
     "PAGER": "cat",
@@ -233,13 +230,8 @@ class RunShellCommand(Tool[RunShellCommandParams]):
         return Outcome(f"{body}\n\n{foot}", shown, blob, is_error=bool(ended.why) or ended.code != 0)
 
     def _child_environment(self, mark: str) -> dict[str, str]:
-        kept = {
-            name: value
-            for name, value in self._environment.items()
-            if not _SECRET.fullmatch(name) and name not in self._key_variables
-        }
         name, _, value = mark.partition("=")
-        return {**kept, **_SET, name: value}
+        return {**without_secrets(self._environment, self._key_variables), **_SET, name: value}
 
     def _bash(self) -> str:
         """Never one that the workspace brings along."""

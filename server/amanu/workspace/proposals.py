@@ -11,7 +11,7 @@ import secrets
 from collections.abc import Callable, Collection, Coroutine, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 from amanu.tools.base import CallContext, ToolError
 from amanu.workspace.apply import SavePreimage, apply, lossy, settle
@@ -24,7 +24,7 @@ from amanu.workspace.report import report
 from amanu.workspace.undo import Work, take_again, take_back
 from amanu.workspace.workspace import Workspace
 from amanu_protocol.errors import AmanuError
-from amanu_protocol.items import Hunk, HunkState, Proposal
+from amanu_protocol.items import Check, Hunk, HunkState, Proposal
 from amanu_protocol.requests import HunkDecision
 
 T = TypeVar("T")
@@ -216,6 +216,19 @@ class Proposals:
         draft = self._of_call(tool_call_id)
         return "" if draft is None else report(draft, tool_call_id, self._workspace.shown)
 
+    async def note_checks(
+        self, proposal_id: str, path: Path, about: Literal["proposed", "applied"], checks: Sequence[Check]
+    ) -> None:
+        """What checkers find of that file now, in the place of all that was noted about the same. The proposal's
+        version stays: whoever is deciding just now decides on what they saw."""
+        async with self._lock:
+            draft = self._find(proposal_id)
+            for file in draft.at(path):
+                noted = [*(each for each in file.checks if each.about != about), *checks]
+                if noted != file.checks:
+                    file.checks = noted
+                    self._changed(draft.wire())
+
     async def outcome(self, tool_call_id: str) -> str:
         """`report`, when what is being applied has been."""
         async with self._lock:
@@ -234,7 +247,8 @@ class Proposals:
         """Take over the proposals of a session that is opened again; what a crash interrupted comes to an end."""
         self._stored = {proposal.proposal_id: proposal for proposal in proposals}
         for proposal in list(self._stored.values()):
-            if any(hunk.state in ("accepted", "undoing") for file in proposal.files for hunk in file.hunks):
+            checking = any(check.state == "running" for file in proposal.files for check in file.checks)
+            if checking or any(hunk.state in ("accepted", "undoing") for file in proposal.files for hunk in file.hunks):
                 draft = self._find(proposal.proposal_id)
                 files = torn(draft)
                 draft.tried |= {hunk.hunk_id for file in files for hunk in file.hunks if hunk.state == "accepted"}
