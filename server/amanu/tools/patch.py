@@ -194,8 +194,8 @@ def _hunks(reader: _Reader, *, own: bool) -> tuple[PatchHunk, ...]:
     """All up to what begins another file."""
     hunks: list[PatchHunk] = []
     while (line := reader.line) is not None and not _ends_file(reader, own):
-        if not line.strip() and (own or not hunks):
-            reader.at += 1  # between two files
+        if not line:
+            reader.at += 1  # before a change nothing hangs on it
             continue
         hunks.append(_hunk(reader, own=own))
     return tuple(hunks)
