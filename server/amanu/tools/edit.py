@@ -150,6 +150,8 @@ class EditTool(Tool[P]):
 
     async def _add(self, wanted: FileChange, call: CallContext, work: _Work) -> None:
         path = self._workspace.resolve(wanted.path)
+        if path in self._workspace.roots:
+            raise ToolError(f"{wanted.path} is a folder, the workspace root. Name a file.")
         if path not in work.bases:
             base = await self._proposals.text(call, path)
             await self._check_spelling(path, work)
