@@ -2,6 +2,12 @@
 
 Never a silent wrong place: each step is tried on the whole file, and more than one place is an error that names
 them. Nothing here guesses by likeness; likeness only helps to say what is there instead.
+
+Two ways in, for tools that compute new text of a file (CPU-bound; both raise `ToolError`, nothing is changed then):
+- `replace_text(text, old, new, *, replace_all, path) -> Edited`: edit_file, several edits in one call.
+- `replace_hunk(text, old, new, *, after=0, heading="", at_end=False, path) -> Edited`: a hunk of a patch. `old` are its
+  context and removed lines, `new` its context and added lines, both with line ends; `heading` is what stands after
+  `@@`; `after` is the first line it may be in (0-based), for the next hunk `Edited.end` of the one before.
 """
 
 from collections.abc import Sequence
@@ -21,6 +27,8 @@ class Edited:
     """Places replaced."""
     how: str
     """"" when the text was found exactly, else what was forgiven, for the model."""
+    end: int = 0
+    """The first line (0-based, of `text`) behind the last place."""
 
 
 @dataclass(frozen=True)
@@ -54,6 +62,30 @@ def replace_text(text: str, old: str, new: str, *, replace_all: bool, path: str)
         if places:
             raise _ambiguous(path, [place.start + 1 for place in places[:_NAMED]], len(places))
     raise ToolError(_nowhere(lines, wanted, text, new, path))
+
+
+def replace_hunk(
+    text: str, old: str, new: str, *, after: int = 0, heading: str = "", at_end: bool = False, path: str
+) -> Edited:
+    """`text` with the lines `old` replaced by `new`: whole lines only, at or behind line `after` (0-based). With a
+    `heading`, behind the one line that says the same. `at_end`: the hunk says it ends the file. Without `old`, `new`
+    goes behind the heading, or at the end. Raises `ToolError` unless there is one place."""
+    lines = split_lines(text)
+    wanted = split_lines(old)
+    if heading:
+        named = [at for at, line in enumerate(lines) if at >= after and line.strip() == heading.strip()]
+        if len(named) != 1:
+            raise ToolError(f"The heading is in {path} {len(named)} times. Nothing was changed.")
+        after = named[0] + 1
+    if not wanted:
+        places = [after if heading else len(lines)]
+    else:
+        places = [at for at in range(after, len(lines) - len(wanted) + 1) if lines[at : at + len(wanted)] == wanted]
+    if len(places) != 1:
+        raise ToolError(f"The hunk is in {path} {len(places)} times. Nothing was changed.")
+    at = places[0]
+    head = "".join(lines[:at]) + new
+    return Edited(head + "".join(lines[at + len(wanted) :]), 1, "", len(split_lines(head)))
 
 
 def _find_all(text: str, old: str) -> list[int]:
