@@ -74,7 +74,10 @@ def test_what_it_says(patch: str, expected: list[str]) -> None:
         (OWN.format("*** Update File: a"), "no change of a before it"),
         (OWN.format("*** Update File:\n-x"), "Line 2 of the patch, '*** Update File:': the path is missing"),
         (OWN.format("*** Update File: a\n*** Move to:\n-x"), "Line 3"),
-        (OWN.format("*** Update File: a\n-x\nonce more"), "Line 4 of the patch, 'once more': a line of a change begins"),
+        (
+            OWN.format("*** Update File: a\n-x\nonce more"),
+            "Line 4 of the patch, 'once more': a line of a change begins",
+        ),
         (OWN.format("*** Add File: a\n+x\ny"), "Line 4 of the patch, 'y': every line of a new file begins with '+'"),
         (OWN.format("*** Delete File: a\n-x"), "Line 3 of the patch, '-x': here one of"),
         (OWN.format("*** Update File: a\n@@ def f\n*** Delete File: b"), "Line 4"),
@@ -108,7 +111,7 @@ def test_a_true_diff_is_read_as_what_it_says(old: list[str], new: list[str]) -> 
         assert "".join(f"{line}\n" for hunk in file.hunks for line in hunk.side("+")) == after
 
 
-@given(st.text(alphabet="*@+- \\abcEndUpdateFile:/\n\r\t\"", max_size=200))
+@given(st.text(alphabet='*@+- \\abcEndUpdateFile:/\n\r\t"', max_size=200))
 def test_nonsense_is_an_error_to_act_on(text: str) -> None:
     try:
         parse(text)
