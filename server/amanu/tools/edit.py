@@ -261,6 +261,9 @@ class EditTool(Tool[P]):
         return f"{verb} {len(names)} files: {', '.join(names[:_NAMED])}{more}"
 
     def _stat(self, file: ProposedFile) -> str:
+        if file.change == "rename":  # its one hunk is the whole file, changed or not
+            same = all(hunk.old_text == hunk.new_text for hunk in file.hunks)
+            return f"{self._name(file)}  renamed{'' if same else ' and changed'}"
         what = {"create": "  new", "delete": "  deleted"}.get(file.change, "")
         return f"{self._name(file)}  +{file.added} −{file.removed}{what}"
 

@@ -120,7 +120,7 @@ async def test_several_files_by_one_call(tmp_path: Path) -> None:
         ("*** Update File: src/b.py\n*** Move to: ../b.py", ["outside"]),
         ("*** Update File: src/b.py\n*** Move to: a.py/x", ["not a folder"]),
         ("*** Update File: .env\n-KEY=x", ["File 2 of 3 (.env)", "needs the person's yes"]),
-        ("*** Update File: src/b.py\n-x\n*** Update File: a.py\n-y", ["2 parts do not fit", "File 2 of 4", "File 3 of 4"]),
+        ("*** Update File: src/b.py\n-x\n*** Update File: a.py\n-y", ["2 parts", "File 2 of 4", "File 3 of 4"]),
     ],
 )  # fmt: skip
 async def test_all_of_it_or_nothing(tmp_path: Path, part: str, told: list[str]) -> None:

@@ -1,6 +1,7 @@
 """Several edits of a file in one call, deleting, moving, and what all tools that edit have in common."""
 
 import json
+import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -8,6 +9,7 @@ from typing import Any
 import pytest
 
 from amanu.tools.base import CallContext, ToolError
+from amanu.tools.move_file import MoveFile
 from amanu.workspace import names
 from amanu.workspace.names import folded, own_name
 from amanu.workspace.overlay import Overlay
@@ -85,6 +87,7 @@ async def test_moving(desk: Desk) -> None:
     call = desk.context()
     call.preview = await desk.preview("move_file", {"path": "src/b.py", "new_path": "lib/deep/c.py"}, call=call)
     assert call.preview.title == "Rename src/b.py to lib/deep/c.py"
+    assert "src/b.py → lib/deep/c.py  renamed\n" in call.preview.detail
     assert [each.text for each in (call.preview.subject, *call.preview.also)] == ["src/b.py", "lib/deep/c.py"]
     assert call.preview.writes == {str(desk.root / "src" / "b.py"), str(desk.root / "lib" / "deep" / "c.py")}
     assert desk.on_disk("src/b.py") == b"four\n"
@@ -129,8 +132,6 @@ async def test_a_patch_moves_and_changes(desk: Desk) -> None:
     ],
 )
 async def test_what_is_not_removed(desk: Desk, tool: str, arguments: Mapping[str, Any], told: str) -> None:
-    import os
-
     desk.put("typed.py", "saved\n")
     desk.editor.put(desk.root / "typed.py", "typed\n")
     desk.editor.put(desk.root / "fresh.py", "fresh\n")
@@ -159,7 +160,6 @@ async def test_of_several_roots(tmp_path: Path, path: str, new_path: str, expect
         (tmp_path / name).parent.mkdir()
         (tmp_path / name).write_text("x\n")
     workspace = Workspace([tmp_path / "one", tmp_path / "two"], Overlay())
-    from amanu.tools.move_file import MoveFile
 
     async def save(*_: object) -> None: ...
 
@@ -221,12 +221,29 @@ EDITING = {
 }
 
 
-@pytest.mark.parametrize("tool", EDITING)
+NOT_YET = pytest.mark.xfail(strict=True, reason="a whole file's hunk belongs only to the calls that changed its text")
+"""`DraftFile.propose`: of a file that is made, deleted or moved, every call for it must be an owner."""
+
+
+@NOT_YET
+@pytest.mark.parametrize("tools", [("edit_file", "move_file"), ("move_file", "edit_file")])
+async def test_a_file_moves_only_when_the_move_was_allowed(desk: Desk, tools: tuple[str, str]) -> None:
+    """Both calls are of one step and so in one proposal; the edit is allowed by a rule, the move is asked about."""
+    calls = {tool: desk.context() for tool in tools}
+    for tool in tools:
+        await desk.preview(tool, EDITING[tool], call=calls[tool])
+    await desk.tools["edit_file"].run(None, calls["edit_file"])
+    assert desk.on_disk("a.py") == FILES["a.py"].encode()
+    await desk.tools["move_file"].run(None, calls["move_file"])
+    assert desk.on_disk("b.py") == b"one\n2\nthree\n"
+
+
+@pytest.mark.parametrize(
+    "tool", [pytest.param(each, marks=NOT_YET) if each == "move_file" else each for each in EDITING]
+)
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        (None, ""),
-        ("", ""),
         ("  Two things,\n\tbriefly. ", "Two things, briefly."),
         ("x" * 1000, "x" * 199 + "…"),
         ("a\u202eb\x00", "a<U+202E>b<U+0000>"),
@@ -235,7 +252,7 @@ EDITING = {
 async def test_what_an_edit_is_for(desk: Desk, tool: str, given: str | None, said: str) -> None:
     preview = await desk.preview(tool, {**EDITING[tool], "explanation": given})
     assert {hunk.explanation for hunk in hunks(desk.versions[-1])} == {said}
-    assert preview.detail.startswith(f"The model says: {said}\n") == bool(said)
+    assert preview.detail.startswith(f"The model says: {said}\n")
 
 
 @pytest.mark.parametrize("tool", EDITING)
@@ -248,6 +265,9 @@ def test_the_path_is_first_and_the_reason_last(desk: Desk, tool: str) -> None:
     assert json.dumps(schema) == json.dumps(desk.tools[tool].spec().parameters)
 
 
+@pytest.mark.parametrize("given", [{}, {"explanation": None}, {"explanation": ""}, {"explanation": " \n"}])
 @pytest.mark.parametrize("tool", EDITING)
-async def test_a_call_without_the_reason_is_one(desk: Desk, tool: str) -> None:
-    assert (await desk.preview(tool, EDITING[tool])).proposal_id is not None
+async def test_a_call_need_not_say_what_it_is_for(desk: Desk, tool: str, given: dict[str, Any]) -> None:
+    preview = await desk.preview(tool, {**EDITING[tool], **given})
+    assert {hunk.explanation for hunk in hunks(desk.versions[-1])} == {""}
+    assert "The model says" not in preview.detail

@@ -26,13 +26,14 @@ def said(file: FilePatch) -> str:
 @pytest.mark.parametrize(
     ("patch", "expected"),
     [
-        (OWN.format("*** Update File: a.py\n@@ def f():\n one\n-two\n+zwei"), ["update a.py @def f():/ one|-two|+zwei"]),
+        (OWN.format("*** Update File: a.py\n@@ def f():\n one\n-two\n+zwei"),
+         ["update a.py @def f():/ one|-two|+zwei"]),
         ("*** Update File: a.py\n-two\n+zwei", ["update a.py -two|+zwei"]),  # no marks around it
         ("```diff\n*** Begin Patch\n*** Update File: a\n-x\n```", ["update a -x"]),
         ("apply_patch <<'EOF'\n*** Begin Patch\n*** Delete File: a\n*** End Patch\nEOF", ["delete a"]),
         (OWN.format("*** Update File: a\n@@ class A\n@@   def f\n-x\n@@\n-y"), ["update a @class A/@def f/-x -y"]),
         (OWN.format("*** Update File: a\n@@ -3,2 +3 @@ def f\n-x\n y"), ["update a @def f/-x| y#3"]),
-        (OWN.format("*** Update File: a\n one\n\n-two\n\n\n@@\n-x"), ["update a  one| |-two -x"]),  # blank lines between
+        (OWN.format("*** Update File: a\n one\n\n-two\n\n\n@@\n-x"), ["update a  one| |-two -x"]),  # blanks between
         (OWN.format("*** Update File: a\n*** Move to: b c\n-x"), ["update a -> b c -x"]),
         (OWN.format("*** Update File: a\n*** Move to: b"), ["update a -> b"]),
         (OWN.format("*** Update File: a\n x\n+y\n*** End of File"), ["update a  x|+y$"]),
@@ -44,12 +45,15 @@ def said(file: FilePatch) -> str:
         (OWN.format("*** Update File: a\n-*** End Patch\n+@@"), ["update a -*** End Patch|+@@"]),
         (OWN.format("*** Update File: a\n\tx\n-y"), ["update a  \tx|-y"]),
         # git
-        ("--- a/x y.py\n+++ b/x y.py\n@@ -1,9 +1,7 @@ def f():\n one\n-two\n+zwei\n", ["update x y.py @def f():/ one|-two|+zwei#1"]),
+        ("--- a/x y.py\n+++ b/x y.py\n@@ -1,9 +1,7 @@ def f():\n one\n-two\n+zwei\n",
+         ["update x y.py @def f():/ one|-two|+zwei#1"]),
         ("--- x\t2024-01-01 10:00\n+++ x\t2024-01-01 10:01\n@@ @@\n-a\n+b", ["update x -a|+b"]),
         ("diff --git a/x b/x\nindex 1..2 100644\n--- a/x\n+++ b/x\n@@ -1 +1 @@\n-a\n+b", ["update x -a|+b#1"]),
         ("Sure:\n\ndiff --git a/x b/y\nsimilarity index 90%\nrename from x\nrename to y\n", ["update x -> y"]),
-        ("diff --git a/x b/y\nrename from x\nrename to y\n--- a/x\n+++ b/y\n@@ -1 +1 @@\n-a\n+b", ["update x -> y -a|+b#1"]),
-        ("diff --git a/x b/x\nnew file mode 100644\nindex 0..1\n--- /dev/null\n+++ b/x\n@@ -0,0 +1 @@\n+a", ["add x +a#0"]),
+        ("diff --git a/x b/y\nrename from x\nrename to y\n--- a/x\n+++ b/y\n@@ -1 +1 @@\n-a\n+b",
+         ["update x -> y -a|+b#1"]),
+        ("diff --git a/x b/x\nnew file mode 100644\nindex 0..1\n--- /dev/null\n+++ b/x\n@@ -0,0 +1 @@\n+a",
+         ["add x +a#0"]),
         ("diff --git a/no end b/no end\nnew file mode 100644\n", ["add no end"]),
         ("diff --git a/x b/x\ndeleted file mode 100644\n--- a/x\n+++ /dev/null\n@@ -1 +0,0 @@\n-a", ["delete x -a#1"]),
         ("--- a/x\n+++ /dev/null\n", ["delete x"]),
@@ -76,7 +80,7 @@ def test_what_it_says(patch: str, expected: list[str]) -> None:
         (OWN.format("*** Update File: a\n*** Move to:\n-x"), "Line 3"),
         (
             OWN.format("*** Update File: a\n-x\nonce more"),
-            "Line 4 of the patch, 'once more': a line of a change begins",
+            "Line 4 of the patch, 'once more': a line of a change",
         ),
         (OWN.format("*** Add File: a\n+x\ny"), "Line 4 of the patch, 'y': every line of a new file begins with '+'"),
         (OWN.format("*** Delete File: a\n-x"), "Line 3 of the patch, '-x': here one of"),
