@@ -28,6 +28,7 @@ class Trial:
     behind: int
 
 
+LF = "\n"
 Perturbation = Callable[[random.Random, Edit], Trial | None]
 """None: does not apply to this edit."""
 
@@ -36,7 +37,7 @@ def _trial(edit: Edit, old: Sequence[str], new: Sequence[str]) -> Trial | None:
     """The file as it is, the texts changed."""
     before = "".join(edit.lines[: edit.start])
     behind = len(edit.text) - len(before) - len("".join(edit.old))
-    if "".join(old) == "".join(edit.old) and "".join(new) == "".join(edit.new):
+    if "".join(old) == "".join(edit.old):
         return None
     return Trial(edit.text, "".join(old), "".join(new), edit.expected, len(before), behind)
 
@@ -479,7 +480,10 @@ def middle_differs(rng: random.Random, edit: Edit) -> Trial | None:
     """First and last line are there; what is between them is something else."""
     if len(edit.old) < 3:
         return None
-    other = [f"{line[: len(line) - len(line.lstrip())]}something_else({at})\n" for at, line in enumerate(edit.old)]
+    other = [
+        f"{line[: len(line) - len(line.lstrip())].strip(LF)}something_else({at}){LF}"
+        for at, line in enumerate(edit.old)
+    ]
     return _unless_there(_here(edit, [edit.old[0], *other[1:-1], edit.old[-1]], None, edit.old, edit.new))
 
 

@@ -12,7 +12,8 @@ two places are a refusal that names them, never a choice. What is put there is t
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice
 
@@ -23,7 +24,7 @@ from amanu.tools.matching.elision import elided
 from amanu.tools.matching.indent import indented
 from amanu.tools.matching.merge import put
 from amanu.tools.matching.nearest import ambiguous, nowhere, unproven
-from amanu.tools.matching.place import Place, Unproven
+from amanu.tools.matching.place import Place, Unproven, bare
 from amanu.tools.matching.source import NAMED, Source, indent_of
 from amanu.workspace.files import split_lines
 
@@ -63,7 +64,9 @@ def replace_text(text: str, old: str, new: str, *, replace_all: bool, path: str)
     if len(found) > 1 and not replace_all:
         lines_of = [text.count("\n", 0, at) for at in found[:NAMED]]
         raise ambiguous(path, lines_of, max(text.count(old), len(found)), "")
-    if found and "\r" not in text:
+    several = "\n" in old.rstrip("\n") or "\n" in new.rstrip("\n")
+    odd = several and any(bare(text[text.rfind("\n", 0, at) + 1 : at]) for at in found)
+    if found and "\r" not in text and not odd:
         count = text.count(old)
         edited = text.replace(old, new)
         behind = found[0] + len(new) if count == 1 else len(edited)
@@ -157,35 +160,20 @@ def _indented(asked: _Asked, key: Callable[[str], str], equal: Callable[[str], s
     return indented(asked.source, split_lines(asked.old), split_lines(asked.new), key, equal, apart=asked.every)
 
 
-def _strict(asked: _Asked) -> list[Place]:
-    """The rungs a reading is proven by: the first that finds something."""
-    for rung in (_rung_ends, _rung_trailing, _rung_indent):
-        if places := _within(asked, rung(asked)):
-            return places
-    return []
-
-
 def _read(asked: _Asked, ways: Sequence[readings.Reading]) -> list[Place]:
-    found: list[Place] = []
-    new: set[str] = set()
-    doubt: Unproven | None = None
+    """What the strictest rung finds that finds a reading. Raises `Unproven` when two of them differ in `new`."""
+    meant: list[_Asked] = []
     for read in ways:
-        try:
-            meant = read(asked.old, asked.new)
-        except Unproven as error:
-            doubt = error
-            continue
-        if meant is None:
-            continue
-        places = _strict(_Asked(asked.source, *meant, asked.every, asked.lines, asked.after, asked.before))
-        if places:
-            found = found or places
-            new.add(meant[1])
-    if len(new) > 1:
-        raise Unproven("what the escapes in new_text stand for is not certain", found[0].start)
-    if doubt is not None and not found:
-        return []
-    return found
+        with suppress(Unproven):  # half written so: not that way, then
+            if (each := read(asked.old, asked.new)) is not None:
+                meant.append(replace(asked, old=each[0], new=each[1]))
+    for rung in (_ends, _trailing, _indent):
+        found = [(each.new, places) for each in meant if (places := _within(each, rung(each)))]
+        if len({new for new, _ in found}) > 1:
+            raise Unproven("how new_text is to be read, too, is not certain", found[0][1][0].start)
+        if found:
+            return found[0][1]
+    return []
 
 
 def _elided(asked: _Asked) -> list[Place]:
@@ -197,19 +185,20 @@ def _drifted(asked: _Asked) -> list[Place]:
     return [] if place is None else [place]
 
 
-_rung_ends: Rung = partial(_folded, fold=folds.line_ends)
-_rung_trailing: Rung = partial(_folded, fold=folds.trailing_blanks)
-_rung_indent: Rung = partial(_indented, key=str.strip, equal=str)
+_ends: Rung = partial(_folded, fold=folds.line_ends)
+_trailing: Rung = partial(_folded, fold=folds.trailing_blanks)
+_indent: Rung = partial(_indented, key=str.strip, equal=str)
 _LADDER: tuple[tuple[str, Rung], ...] = (
-    ("", _rung_ends),
-    ("blanks at line ends", _rung_trailing),
-    ("indentation", _rung_indent),
+    ("", _ends),
+    ("blanks at line ends", _trailing),
+    ("indentation", _indent),
     ("blank lines around it", partial(_read, ways=(readings.without_blank_edges,))),
+    ("escapes", partial(_read, ways=(readings.as_json,))),
     ("escapes", partial(_read, ways=readings.ESCAPES)),
     ("characters that look alike", partial(_folded, fold=folds.look_alikes)),
     ("characters that look alike, indentation", partial(_indented, key=folds.alike_line, equal=folds.alike_line)),
     ("blanks inside lines", partial(_indented, key=folds.without_blanks, equal=folds.single_blanks)),
-    ("line numbers", partial(_read, ways=(readings.without_numbers,))),
+    ("line numbers", partial(_read, ways=(readings.without_numbers, readings.without_numbers_and_blank))),
     ("lines left out", _elided),
     ("small differences", _drifted),
 )

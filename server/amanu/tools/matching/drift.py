@@ -14,7 +14,7 @@ from itertools import pairwise
 from amanu.tools.matching.place import Place
 from amanu.tools.matching.source import Source
 
-_LINES = 3
+_LINES = 2
 _CHARACTERS = 40
 _SHARE = 0.75
 """Of the characters of `old`, blanks aside, those in lines that are there to the letter."""
@@ -22,7 +22,7 @@ _RIVAL = 0.5
 """What another place may have of what the best has."""
 _COMMON = 20  # places of a line above which it tells nothing
 _LONGEST = 400  # lines of `old` that are compared
-_ODD = 1  # lines that only `old`, or only the file, has
+_ODD = 1  # lines that only `old`, or only the file, has, when more than `_LINES` lines are there
 _SLIPS = 2  # lines with a slip of the pen
 _WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+|[^\W\d_]+|[^\w\s]|_|\s+")
 
@@ -49,9 +49,7 @@ def drifted(source: Source, old: Sequence[str], new: Sequence[str]) -> Place | N
     weight = sum(len(asked[row].strip()) for row in held)
     if len(said) < _LINES or weight < _CHARACTERS or weight < _SHARE * sum(len(line.strip()) for line in asked):
         return None
-    if 0 not in held or len(asked) - 1 not in held:  # at the edges nothing says where it begins or ends
-        return None
-    slips = _aligned(source, asked, there, at)
+    slips = _aligned(source, asked, there, at, odd=_ODD if len(said) > _LINES else 0)
     if slips is None:
         return None
     places = [where for where in at if where is not None]
@@ -83,7 +81,7 @@ def _best(source: Source, old: Sequence[str]) -> int | None:
 
 
 def _aligned(
-    source: Source, asked: Sequence[str], there: Sequence[str], at: list[tuple[int, int] | None]
+    source: Source, asked: Sequence[str], there: Sequence[str], at: list[tuple[int, int] | None], odd: int
 ) -> set[int] | None:
     """Fill in what the lines between those held stand for; the lines that slipped. None: too much differs."""
     slips: set[int] = set()
@@ -96,10 +94,13 @@ def _aligned(
         end = row
         while end < len(at) and at[end] is None:
             end += 1
-        before, after = at[row - 1], at[end] if end < len(at) else None
-        if before is None or after is None:
+        before = at[row - 1] if row else None
+        after = at[end] if end < len(at) else None
+        # At an edge nothing says where the file begins or ends to differ: line for line, then.
+        begin = before[1] if before else after[0] - (end - row) if after else -1
+        stop = after[0] if after else begin + end - row
+        if begin < 0 or stop > len(there) or (not (before and after) and end - row > 1):
             return None
-        begin, stop = before[1], after[0]
         if end - row == stop - begin and all(asked[row + by] and there[begin + by] for by in range(end - row)):
             for by in range(end - row):
                 if not _slip(source, asked[row + by], there[begin + by]):
@@ -107,7 +108,7 @@ def _aligned(
                 at[row + by] = (begin + by, begin + by + 1)
                 slips.add(row + by)
         else:
-            if any(there[begin:stop]):  # lines for other lines: that is another text
+            if not (before and after) or any(there[begin:stop]):  # lines for other lines: that is another text
                 return None
             for by in range(row, end):
                 at[by] = (begin, begin)
@@ -116,7 +117,7 @@ def _aligned(
     held = [where for where in at if where is not None]
     for one, other in pairwise(held):
         odd_there += sum(bool(line) for line in there[one[1] : other[0]])
-    return slips if odd_old <= _ODD and odd_there <= _ODD and len(slips) <= _SLIPS else None
+    return slips if max(odd_old, odd_there) <= odd and len(slips) <= _SLIPS else None
 
 
 def _slip(source: Source, asked: str, there: str) -> bool:
@@ -131,6 +132,8 @@ def _slip(source: Source, asked: str, there: str) -> bool:
     if len(differ) != 1:
         return False
     (a, b) = differ[0]
+    if a.startswith(b) or b.startswith(a) or a.endswith(b) or b.endswith(a):
+        return False
     if min(len(a), len(b)) < 5 or not (a.isalpha() and b.isalpha()) or a[0] != b[0] or a[-1] != b[-1]:
         return False
     if DamerauLevenshtein.distance(a, b) != 1:

@@ -8,7 +8,7 @@ import re
 import unicodedata
 from collections.abc import Callable, Iterator
 
-from amanu.tools.matching.place import Place, widened
+from amanu.tools.matching.place import Place, bare, widened
 from amanu.tools.matching.source import Source, body_of, end_of
 
 Fold = Callable[[str], str]
@@ -29,7 +29,7 @@ def look_alikes(text: str) -> str:
 
 
 _ALIKE = {
-    **dict.fromkeys(map(ord, "‘’‚‛′´`ʼʹ＇"), "'"),
+    **dict.fromkeys(map(ord, "‘’‚‛′´ʼʹ＇"), "'"),
     **dict.fromkeys(map(ord, "“”„‟″ʺ＂"), '"'),
     **dict.fromkeys(map(ord, "‐‑‒–—―−﹣－"), "-"),
     **dict.fromkeys([0xA0, 0x3000, 0x202F, 0x205F, 0x1680, *range(0x2000, 0x200B)], " "),
@@ -79,6 +79,7 @@ def folded(source: Source, old: str, new: str, fold: Fold, *, apart: bool, lines
     if asked.endswith("\n") and not text.endswith("\n"):
         text += "\n"  # the file's last line may have no end
     to_line_end = fold is not line_ends and old[-1:].isspace() and not end_of(old)
+    several = "\n" in old.rstrip("\n") or "\n" in new.rstrip("\n")
     at, counted, line, tries = text.find(asked), 0, 0, 0
     while at >= 0 and tries < _TRIES:
         end = at + len(asked)
@@ -87,6 +88,8 @@ def folded(source: Source, old: str, new: str, fold: Fold, *, apart: bool, lines
             good = fold is line_ends or not (_inside_word(text, at) or _inside_word(text, end))
         if good and to_line_end:
             good = end == len(text) or text[end] == "\n"
+        if good and several and old[0] in " \t" and bare(text[text.rfind("\n", 0, at) + 1 : at]):
+            good = False  # the file has the line deeper than `old` says: that is for the rung of indentation
         if good:
             line += text.count("\n", counted, at)
             counted = at

@@ -98,25 +98,22 @@ def _rules(source: Source, pairs: Sequence[tuple[str, str]], old: Sequence[str],
     elif asked.endswith(has):
         found.append(_less(asked[: len(asked) - len(has)]))
     found = [rule for rule in found if _fits(rule, pairs)]
-    theirs = _unit(source.lines)
-    mine = _unit([*old, *new])
-    if theirs is None and not found:
-        theirs = "\t" if any("\t" in other for _, other in pairs) else None
-    if theirs is None or mine == theirs:
-        return found
-    units = [mine] if mine else [" " * count for count in _SPACES]
-    units = [unit for unit in units if unit != theirs]
-    rescaled = [rule for unit in units if _fits(rule := _scaled(unit, theirs, 0), pairs)]
-    if not rescaled and not found:
-        rescaled = [
-            rule
-            for unit in units
-            for shift in (_levels(has, theirs)[0] - _levels(asked, unit)[0],)
-            if _fits(rule := _scaled(unit, theirs, shift), pairs)
-        ]
-    if not mine:
-        return found or rescaled
-    return [*found, *rescaled]
+    if tabbed := _tabs_or_spaces(pairs):
+        return [*found, *(rule for one, other in tabbed if _fits(rule := _scaled(one, other), pairs))]
+    theirs, mine = _unit(source.lines), _unit([*old, *new])
+    if theirs and mine and mine != theirs and _fits(rule := _scaled(mine, theirs), pairs):
+        found.append(rule)
+    return found
+
+
+def _tabs_or_spaces(pairs: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
+    """(unit of `old`, unit of the file) that may be when one has tabs and the other spaces."""
+    asked, has = ({character for indent in side for character in indent} for side in zip(*pairs, strict=True))
+    if asked == {"\t"} and has == {" "}:
+        return [("\t", " " * count) for count in _SPACES]
+    if asked == {" "} and has == {"\t"}:
+        return [(" " * count, "\t") for count in _SPACES]
+    return []
 
 
 def _more(blank: str) -> Rule:
@@ -127,19 +124,14 @@ def _less(blank: str) -> Rule:
     return lambda indent: indent[len(blank) :] if indent.startswith(blank) else None
 
 
-def _scaled(unit: str, to: str, shift: int) -> Rule:
-    def rule(indent: str) -> str | None:
-        levels, rest = _levels(indent, unit)
-        return to * (levels + shift) + rest if levels + shift >= 0 else None
+def _scaled(unit: str, to: str) -> Rule:
+    def rule(indent: str) -> str:
+        levels = 0
+        while indent.startswith(unit, levels * len(unit)):
+            levels += 1
+        return to * levels + indent[levels * len(unit) :]
 
     return rule
-
-
-def _levels(indent: str, unit: str) -> tuple[int, str]:
-    levels = 0
-    while indent.startswith(unit, levels * len(unit)):
-        levels += 1
-    return levels, indent[levels * len(unit) :]
 
 
 def _fits(rule: Rule, pairs: Sequence[tuple[str, str]]) -> bool:
@@ -171,7 +163,7 @@ def _unit(lines: Sequence[str]) -> str | None:
         indent = line[: len(line) - len(plain)]
         if len(indent) > len(before) and indent.startswith(before):
             more = indent[len(before) :]
-            if more == "\t" or (len(more) <= 8 and not more.strip(" ")):
+            if more == "\t" or (2 <= len(more) <= 8 and not more.strip(" ")):
                 counts[more] += 1
         before = indent
     return min((each for each in counts if counts[each] == max(counts.values())), key=len, default=None)

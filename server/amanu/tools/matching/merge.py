@@ -24,6 +24,7 @@ def put(there: Sequence[str], place: Place, usual_end: str) -> list[str]:
                 out[-1] += usual
             out.append(line)
 
+    moved = _as_the_file_says(there, place, at)
     done = 0  # lines of the file dealt with
     for equal, i1, i2, j1, j2 in _blocks(_plain(place.old), _plain(place.new)):
         if equal:
@@ -38,9 +39,20 @@ def put(there: Sequence[str], place: Place, usual_end: str) -> list[str]:
             now = there[at[i1][0] : done]
         ends = [end_of(line) or usual for line in now]
         bodies = _rewritten(_bodies(now), _bodies(place.old[i1:i2]), _bodies(place.new[j1:j2]), place)
+        bodies = [moved.get(body.rstrip(), body) for body in bodies]
         write([body + (ends[row] if row < len(ends) else usual) for row, body in enumerate(bodies)])
     write(there[done:])
     return _final_end(out, there, place, usual)
+
+
+def _as_the_file_says(there: Sequence[str], place: Place, at: Sequence[tuple[int, int]]) -> dict[str, str]:
+    """Lines of `old` that the file writes otherwise → how it does: what `new` moves to another line stays so too."""
+    said: dict[str, str] = {}
+    for row, (one, other) in enumerate(at):
+        body = body_of(place.old[row])
+        if other == one + 1 and row not in place.drifted and body.strip() and body != body_of(there[one]):
+            said[body.rstrip()] = body_of(there[one])
+    return said
 
 
 def _refuse_doubt(

@@ -24,7 +24,7 @@ def ambiguous(path: str, at: Sequence[int], total: int, how: str) -> ToolError:
 
 def unproven(path: str, source: Source, wanted: Sequence[str], why: str, line: int) -> ToolError:
     """There is a place, but not a certain one. `line` is 0-based, -1 if there is none to show."""
-    head = f"old_text is not in {path} to the letter, and {why}. Nothing was changed."
+    head = f"old_text is in {path}, but not certainly so: {why}. Nothing was changed."
     start = line if 0 <= line < len(source.lines) else nearest(source, wanted)
     return ToolError(head if start is None else f"{head} {_shown(source, start, wanted)}")
 

@@ -34,7 +34,26 @@ class Place:
 
 def widened(source: Source, start: int, end: int, old: str, new: str, prefix: str, suffix: str) -> Place:
     """The place of a text that begins behind `prefix` in line `start` and ends before `suffix` in line `end - 1`."""
+    if bare(prefix):
+        new = _deepened(new, old, prefix, start)
     return Place(start, end, _lines(prefix + old + suffix), _lines(prefix + new + suffix))
+
+
+def bare(prefix: str) -> bool:
+    """What stands behind `prefix` in its line begins in, or behind, the line's indentation."""
+    return bool(prefix) and not prefix.strip()
+
+
+def _deepened(new: str, old: str, prefix: str, start: int) -> str:
+    """`new` as it is where one line of `old` begins behind its indentation and the other lines of `new` are as deep as
+    the file has it. Else nobody knows how deep they should be."""
+    _, *rest = _lines(new) or [""]
+    if len(_lines(old)) == 1 and not all(line.startswith(prefix) for line in rest if line.strip()):
+        raise Unproven(
+            "begins behind the indentation of its line, so how deep the other lines of new_text go is not certain",
+            start,
+        )
+    return new
 
 
 def whole(source: Source, start: int, old: Sequence[str], new: Sequence[str]) -> Place:

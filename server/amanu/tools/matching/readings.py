@@ -6,8 +6,9 @@ that are found alike must give the same `new`.
 """
 
 import html
+import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 from amanu.tools.matching.place import Unproven
 from amanu.workspace.files import split_lines
@@ -27,6 +28,15 @@ def without_blank_edges(old: str, new: str) -> tuple[str, str] | None:
     if any(line.strip() for line in edges):
         return None
     return "".join(lines[lead : len(lines) - tail]), "".join(written[lead : len(written) - tail])
+
+
+def as_json(old: str, new: str) -> tuple[str, str] | None:
+    """Both are, as a whole, the inside of a JSON string: nothing in them would have to be escaped and is not."""
+    try:
+        meant, written = json.loads(f'"{old}"'), json.loads(f'"{new}"')
+    except ValueError:
+        return None
+    return None if meant == old else (meant, written)
 
 
 _ESCAPE = re.compile(r"\\([nrt\"'`\\/$])")
@@ -74,31 +84,33 @@ ESCAPES: tuple[Reading, ...] = (
     _entities,
 )
 
-_NUMBERED = re.compile(r"^\s{0,8}L?(\d{1,7})(\t|: ?| ?\| ?| ?→ ?|  ?)(.*)$", re.DOTALL)
+_NUMBERED = re.compile(r"^\s{0,8}L?(\d{1,7})(\t|:| ?\|| ?→| )")
 
 
 def without_numbers(old: str, new: str) -> tuple[str, str] | None:
-    """Lines numbered one after the other, as a tool that reads them prints them: "  12\\ttext", "12: text"."""
+    """Lines numbered one after the other, as a tool that reads them prints them: "  12\\ttext", "12:text"."""
+    return _without_numbers(old, new, blank="")
+
+
+def without_numbers_and_blank(old: str, new: str) -> tuple[str, str] | None:
+    """The same with a blank behind the mark: "12: text"."""
+    return _without_numbers(old, new, blank=" ")
+
+
+def _without_numbers(old: str, new: str, blank: str) -> tuple[str, str] | None:
     lines = split_lines(old)
-    for mark in _marks(lines):
-        plain = _unnumbered(lines, mark, rising=True)
-        if plain is None:
-            continue
-        written = split_lines(new)
-        unnumbered = _unnumbered(written, mark, rising=False)
-        some = any(_number(line, mark) is not None for line in written)
-        if unnumbered is None and some and any(line in lines for line in written if line.strip()):
-            raise Unproven("old_text has line numbers, and new_text has them only in part", -1)
-        return "".join(plain), new if unnumbered is None else "".join(unnumbered)
-    return None
-
-
-def _marks(lines: list[str]) -> Iterator[str]:
     found = _NUMBERED.match(lines[0]) if lines else None
-    if found is not None:
-        yield found[2]
-        if found[2].endswith(" ") and found[2].strip():  # "12: text" may be "12:" before an indented text
-            yield found[2].rstrip()
+    if found is None:
+        return None
+    mark = found[2] + blank
+    plain = _unnumbered(lines, mark, rising=True)
+    if plain is None:
+        return None
+    written = split_lines(new)
+    unnumbered = _unnumbered(written, mark, rising=False)
+    if unnumbered is None and any(line in lines for line in written if line.strip()):
+        raise Unproven("old_text has line numbers, and new_text has them only in part", -1)
+    return "".join(plain), new if unnumbered is None else "".join(unnumbered)
 
 
 def _number(line: str, mark: str) -> tuple[int, str] | None:
