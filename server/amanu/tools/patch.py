@@ -7,7 +7,7 @@ line of the patch means is never guessed.
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -71,6 +71,17 @@ def parse(patch: str) -> list[FilePatch]:
     return files
 
 
+def named(line: str) -> tuple[Literal["update", "add", "delete"], str] | None:
+    """(what happens to it, path) of the file a line of a patch names; for who looks at a patch that is not whole yet,
+    so of a unified diff no more than that the file is changed."""
+    if (found := _marker(line)) is not None:
+        return (_FILES[found[0]], found[1]) if found[0] in _FILES and found[1] else None
+    if not line.startswith(("--- ", "+++ ")) or _path(line) in ("", _NOTHING):
+        return None
+    path = _path(line)
+    return "update", path[2:] if path.startswith("a/" if line[0] == "-" else "b/") else path
+
+
 @dataclass
 class _Reader:
     lines: Sequence[str]
@@ -115,7 +126,11 @@ _MARKER = re.compile(
     r"\*\*\*\s*(begin patch|end patch|end of file|(?:update file|add file|delete file|move to)\s*:)\s*(.*?)\s*",
     re.IGNORECASE,
 )
-_FILES = {"update file": "update", "add file": "add", "delete file": "delete"}
+_FILES: Mapping[str, Literal["update", "add", "delete"]] = {
+    "update file": "update",
+    "add file": "add",
+    "delete file": "delete",
+}
 
 
 def _marker(line: str) -> tuple[str, str] | None:

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from amanu.tools.base import ToolError
-from amanu.tools.patch import FilePatch, parse
+from amanu.tools.patch import FilePatch, named, parse
 from amanu.workspace.hunks import unified
 
 OWN = "*** Begin Patch\n{}\n*** End Patch\n"
@@ -100,6 +100,26 @@ def test_what_is_wrong_is_named(patch: str, told: str) -> None:
     with pytest.raises(ToolError) as caught:
         parse(patch)
     assert told in str(caught.value) and "Nothing was changed" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("*** Update File: a b.py", ("update", "a b.py")),
+        ("*** Add File: a", ("add", "a")),
+        ("*** Delete File: a", ("delete", "a")),
+        ("*** Update File:", None),  # still being written
+        ("*** Move to: b", None),
+        ("*** Begin Patch", None),
+        ("--- a/x", ("update", "x")),
+        ("+++ b/x\t2024", ("update", "x")),
+        ("--- /dev/null", None),
+        ("+one", None),
+        (" *** Update File: a", None),
+    ],
+)
+def test_the_file_a_line_names(line: str, expected: tuple[str, str] | None) -> None:
+    assert named(line) == expected
 
 
 LINES = st.lists(st.sampled_from(["one", "two", "", "  three", "-- x", "++ y", "@@ z", "*** End", "\\ w"]), max_size=8)
