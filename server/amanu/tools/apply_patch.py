@@ -9,7 +9,8 @@ from amanu.tools.base import ToolError
 from amanu.tools.delete_file import deleted
 from amanu.tools.edit import EditParams, EditTool, FileChange
 from amanu.tools.omission import refuse_omission
-from amanu.tools.patch import FilePatch, parse
+from amanu.tools.patch import parse
+from amanu.tools.patch_lines import FilePatch
 from amanu.tools.patching import added, patched
 from amanu.workspace.files import FileText
 

@@ -6,7 +6,7 @@ from itertools import pairwise
 
 from amanu.tools.base import ToolError
 from amanu.tools.match import replace_hunk
-from amanu.tools.patch import PatchHunk
+from amanu.tools.patch_lines import PatchHunk
 from amanu.workspace.files import split_lines
 from amanu.workspace.hunks import common
 

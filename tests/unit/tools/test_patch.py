@@ -5,7 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from amanu.tools.base import ToolError
-from amanu.tools.patch import FilePatch, named, parse
+from amanu.tools.patch import named, parse
+from amanu.tools.patch_lines import FilePatch
 from amanu.workspace.hunks import unified
 
 OWN = "*** Begin Patch\n{}\n*** End Patch\n"
