@@ -1,4 +1,4 @@
-"""`python -m bench.edits`: every matcher at every search text; prints the tables and writes `bench/edits/results.md`."""
+"""`python -m bench.edits`: every matcher at every search text; the tables are printed and written to `results.md`."""
 
 import argparse
 import platform
@@ -19,25 +19,27 @@ OUTPUT = Path(__file__).with_name("results.md")
 Counts = Mapping[str, Counter[Verdict]]
 
 ABOUT = """\
-Generated. Can an edit be placed when the search text is not quite what the file says, and is it refused when it is not
-there? {edits} edits of {files} files of the packages this repository depends on, as installed ({languages}): names
-changed, arguments added, literals, lines inserted, deleted, replaced, moved, wrapped. Of each edit, search text, new text
-or file are changed in every way below that applies to it; what is right is known, for the change is ours. In the first
-table the edit is right when the file is, to the byte, what it would have been; in the second, when it is refused.
+Generated. Can an edit be placed when the search text is not quite what the file says, and is it refused when it is
+not there? {edits} edits of {files} files of the packages this repository depends on, as installed ({languages}):
+names changed, arguments added, literals, lines inserted, deleted, replaced, moved, wrapped. Of each edit, search
+text, new text or file are changed in every way below that applies to it; what is right is known, for the change is
+ours. In the first table the edit is right when the file is, to the byte, what it would have been; in the second, when
+it is refused.
 
-*Wrong place*: lines outside the place changed, or a text that is not there, or there twice, was replaced all the same.
-*Wrong text*: the right place, but other bytes than meant: indentation, line ends, lines lost. Gemini CLI and OpenCode
-are their published ladders, written anew from a description (`gemini_cli.py`, `opencode.py`), without the model Gemini
-CLI may ask when all fails. `python -m bench.edits --files {size}` does it again; the same versions give the same edits."""
+*But for blanks*: right but for blanks at line ends or the final line end. *Wrong place*: lines outside the place
+changed, or a text that is not there, or there twice, was replaced all the same. *Wrong text*: the right place, but
+other bytes than meant: indentation, line ends, lines lost. Gemini CLI and OpenCode are their published ladders,
+written anew from a description (`gemini_cli.py`, `opencode.py`), without the model Gemini CLI may ask when all fails.
+`python -m bench.edits --files {size}` does it again; the same versions give the same edits."""
 HONEST = """\
 ## How far to trust it
 
-- We wrote the ladder and the faults. The kinds of fault are those that people report of such tools; how often each comes
-  in life is not known, so the sums weigh all trials alike and mean little: read the rows.
-- *A letter lost*, *a line lost*, *a line too many* and *two lines swapped* are where ours refuses most: it takes a slip
-  only where the edit does not touch it, where the rest says enough and no other place comes near, and never when it is a
-  digit, a name or a short word, for that is how one text differs from its twin (second table). A refusal shows the nearest
-  text and what differs: it costs one more call. A wrong place costs the person's trust.
+- We wrote the ladder and the faults. The kinds of fault are those that people report of such tools; how often each
+  comes in life is not known, so the sums weigh all trials alike and mean little: read the rows.
+- *A letter lost*, *a line lost*, *a line too many* and *two lines swapped* are where ours refuses most: it takes a
+  slip only where the edit does not touch it, where the rest says enough and no other place comes near, and never when
+  it is a digit, a name or a short word, for that is how one text differs from its twin (second table). A refusal
+  shows the nearest text and what differs: it costs one more call. A wrong place costs the person's trust.
 - Where the file was made to hold what the search text has not (tabs, typographic quotes), it was made so by us."""
 
 
@@ -71,17 +73,14 @@ def _parts(some: Sequence[Edit], counts: Mapping[str, Counts], size: int) -> Ite
         size=size,
     )
     yield _table(
-        ("", "trials", "right", "refused", "wrong text", "wrong place"),
+        ("", "trials", "right", "but for blanks", "refused", "wrong text", "wrong place"),
         [
             (f"**{name}**, {what}", *_sum(count[each] for each in group if each in count))
             for what, group in (("to be found", FOUND), ("to be refused", REFUSED))
             for name, count in counts.items()
         ],
     )
-    yield (
-        "## To be found\n\nRight, in hundred; and in brackets what was done wrong instead of refused: text, place "
-        "(nothing: none)."
-    )
+    yield ("## To be found\n\nRight, in hundred; in brackets what was changed otherwise. The rest was refused.")
     yield _rows(counts, FOUND, "right")
     yield "## To be refused\n\nRefused, in hundred; and in brackets how often something was changed."
     yield _rows(counts, REFUSED, "refused")
@@ -95,8 +94,10 @@ def _parts(some: Sequence[Edit], counts: Mapping[str, Counts], size: int) -> Ite
 
 
 def _sum(counts: Iterable[Counter[Verdict]]) -> tuple[str, ...]:
-    total: Counter[Verdict] = sum(counts, Counter())
-    verdicts: tuple[Verdict, ...] = ("right", "refused", "wrong text", "wrong place")
+    total = Counter[Verdict]()
+    for each in counts:
+        total += each
+    verdicts: tuple[Verdict, ...] = ("right", "but for blanks", "refused", "wrong text", "wrong place")
     return (f"{total.total():,}", *(f"{total[each]:,}" for each in verdicts))
 
 
@@ -110,7 +111,7 @@ def _rows(counts: Mapping[str, Counts], group: Iterable[str], good: Verdict) -> 
 
 
 def _cell(count: Counter[Verdict], good: Verdict) -> str:
-    bad = [f"{count[each]} {each}" for each in ("wrong text", "wrong place") if count[each]]
+    bad = [f"{count[each]} {each}" for each in ("but for blanks", "wrong text", "wrong place") if count[each]]
     return f"{100 * count[good] / count.total():.0f}" + (f" ({', '.join(bad)})" if bad else "")
 
 

@@ -1,5 +1,5 @@
-"""Real text and edits of it: the sources this repository depends on, as installed; the same choice on every machine that
-has the same versions (`requirements.lock`, `package-lock.json`), by sorted names and a seeded random.
+"""Real text and edits of it: the sources this repository depends on, as installed; the same choice on every machine
+that has the same versions (`requirements.lock`, `package-lock.json`), by sorted names and a seeded random.
 """
 
 import random

@@ -1,5 +1,5 @@
-"""The nine replacers of OpenCode's `edit`, as described, in order: simple, lines trimmed, block anchors, blanks made one,
-indentation, escapes, trimmed boundary, context, several places.
+"""The nine replacers of OpenCode's `edit`, as described, in order: simple, lines trimmed, block anchors, blanks made
+one, indentation, escapes, trimmed boundary, context, several places.
 
 Written anew from the description of what they do. Each offers stretches of the file; the first that is in the file
 once is replaced by the new text as it is. Line ends of both texts are made those of the file.

@@ -1,6 +1,7 @@
 """One matcher at one trial, and what came of all of them."""
 
 import random
+import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from typing import Literal
@@ -10,11 +11,11 @@ from bench.edits.perturb import FOUND, REFUSED, Trial
 
 Matcher = Callable[[str, str, str], str | None]
 """(text, old, new) → the file after the edit, None: refused."""
-Verdict = Literal["right", "refused", "wrong text", "wrong place"]
+Verdict = Literal["right", "but for blanks", "refused", "wrong text", "wrong place"]
 
 
 def judge(matcher: Matcher, trial: Trial) -> Verdict:
-    """*Wrong place*: something outside the place is not as it was, or there was no place at all. *Wrong text*: the
+    """*But for blanks*: right, but for blanks at line ends or the final line end. *Wrong place*: something outside the place is not as it was, or there was no place at all. *Wrong text*: the
     place is right, what it says afterwards is not (indentation, line ends, lost lines)."""
     edited = matcher(trial.text, trial.old, trial.new)
     if edited is None:
@@ -23,9 +24,15 @@ def judge(matcher: Matcher, trial: Trial) -> Verdict:
         return "right"
     if trial.expected is None:
         return "wrong place"
+    if _without_blanks(edited) == _without_blanks(trial.expected):
+        return "but for blanks"
     before, behind = trial.text[: trial.start], trial.text[len(trial.text) - trial.behind :]
     there = edited.startswith(before) and edited.endswith(behind) and len(edited) >= len(before) + len(behind)
     return "wrong text" if there else "wrong place"
+
+
+def _without_blanks(text: str) -> str:
+    return re.sub(r"[ \t]+(?=\r?\n|$)", "", text).rstrip("\r\n")
 
 
 def trials(edits: Sequence[Edit], seed: int = 7) -> Iterator[tuple[str, Edit, Trial]]:

@@ -25,7 +25,7 @@ from amanu.tools.matching.indent import indented
 from amanu.tools.matching.merge import put
 from amanu.tools.matching.nearest import ambiguous, nowhere, unproven
 from amanu.tools.matching.place import Place, Unproven, bare
-from amanu.tools.matching.source import NAMED, Source, indent_of
+from amanu.tools.matching.source import NAMED, Fold, Source, indent_of
 from amanu.workspace.files import split_lines
 
 
@@ -115,7 +115,7 @@ def _climb(asked: _Asked, path: str) -> Edited:
             if len(places) > 1 and not asked.every and not _come_to_the_same(asked.source, places, how):
                 raise ambiguous(path, [place.start for place in places], len(places), how)
             edited = _edited(asked.source, places if asked.every else places[:1], how)
-            if edited.text == asked.source.text:
+            if edited.text == asked.source.text and asked.old != asked.new:
                 raise Unproven("what new_text changes in old_text is no change of the file", places[0].start)
             return edited
     except Unproven as error:
@@ -152,12 +152,12 @@ def _edited(source: Source, places: Sequence[Place], how: str) -> Edited:
     return Edited("".join(parts), count, how, end)
 
 
-def _folded(asked: _Asked, fold: folds.Fold) -> Iterator[Place]:
+def _folded(asked: _Asked, fold: Fold) -> Iterator[Place]:
     return folds.folded(asked.source, asked.old, asked.new, fold, apart=asked.every, lines=asked.lines)
 
 
-def _indented(asked: _Asked, key: Callable[[str], str], equal: Callable[[str], str]) -> Iterator[Place]:
-    return indented(asked.source, split_lines(asked.old), split_lines(asked.new), key, equal, apart=asked.every)
+def _indented(asked: _Asked, fold: Fold, equal: Fold) -> Iterator[Place]:
+    return indented(asked.source, split_lines(asked.old), split_lines(asked.new), fold, equal, apart=asked.every)
 
 
 def _read(asked: _Asked, ways: Sequence[readings.Reading]) -> list[Place]:
@@ -168,16 +168,16 @@ def _read(asked: _Asked, ways: Sequence[readings.Reading]) -> list[Place]:
             if (each := read(asked.old, asked.new)) is not None:
                 meant.append(replace(asked, old=each[0], new=each[1]))
     for rung in (_ends, _trailing, _indent):
-        found = [(each.new, places) for each in meant if (places := _within(each, rung(each)))]
-        if len({new for new, _ in found}) > 1:
-            raise Unproven("how new_text is to be read, too, is not certain", found[0][1][0].start)
+        found = [places for each in meant if (places := _within(each, rung(each)))]
+        if len({_edited(asked.source, places, "").text for places in found[: len(found) * (len(found) > 1)]}) > 1:
+            raise Unproven("how new_text is to be read, too, is not certain", found[0][0].start)
         if found:
-            return found[0][1]
+            return found[0]
     return []
 
 
 def _elided(asked: _Asked) -> list[Place]:
-    return elided(asked.source, split_lines(asked.old), split_lines(asked.new), str.strip)
+    return elided(asked.source, split_lines(asked.old), split_lines(asked.new), folds.blanks_around)
 
 
 def _drifted(asked: _Asked) -> list[Place]:
@@ -187,7 +187,7 @@ def _drifted(asked: _Asked) -> list[Place]:
 
 _ends: Rung = partial(_folded, fold=folds.line_ends)
 _trailing: Rung = partial(_folded, fold=folds.trailing_blanks)
-_indent: Rung = partial(_indented, key=str.strip, equal=str)
+_indent: Rung = partial(_indented, fold=folds.blanks_around, equal=str)
 _LADDER: tuple[tuple[str, Rung], ...] = (
     ("", _ends),
     ("blanks at line ends", _trailing),
@@ -196,8 +196,11 @@ _LADDER: tuple[tuple[str, Rung], ...] = (
     ("escapes", partial(_read, ways=(readings.as_json,))),
     ("escapes", partial(_read, ways=readings.ESCAPES)),
     ("characters that look alike", partial(_folded, fold=folds.look_alikes)),
-    ("characters that look alike, indentation", partial(_indented, key=folds.alike_line, equal=folds.alike_line)),
-    ("blanks inside lines", partial(_indented, key=folds.without_blanks, equal=folds.single_blanks)),
+    (
+        "characters that look alike, indentation",
+        partial(_indented, fold=folds.look_alikes_and_blanks_around, equal=folds.alike),
+    ),
+    ("blanks inside lines", partial(_indented, fold=folds.all_blanks, equal=folds.single_blanks)),
     ("line numbers", partial(_read, ways=(readings.without_numbers, readings.without_numbers_and_blank))),
     ("lines left out", _elided),
     ("small differences", _drifted),
@@ -218,7 +221,7 @@ def _find_all(text: str, old: str) -> list[int]:
 
 def _heading(source: Source, heading: str, after: int, path: str) -> int:
     """The one line that says the heading; of several, the one that says it whole."""
-    named = [at for at in source.where.get(heading, ()) if at >= after]
+    named = [at for at in source.places([heading])[heading] if at >= after]
     if not named:
         named = [at for at, line in enumerate(source.lines) if at >= after and heading in line]
     if len(named) == 1:

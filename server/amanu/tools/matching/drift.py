@@ -22,7 +22,7 @@ _RIVAL = 0.5
 """What another place may have of what the best has."""
 _COMMON = 20  # places of a line above which it tells nothing
 _LONGEST = 400  # lines of `old` that are compared
-_ODD = 1  # lines that only `old`, or only the file, has, when more than `_LINES` lines are there
+_ODD = 1  # lines that only `old`, or only the file, has, when twice `_LINES` lines are there
 _SLIPS = 2  # lines with a slip of the pen
 _WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+|[^\W\d_]+|[^\w\s]|_|\s+")
 
@@ -49,7 +49,7 @@ def drifted(source: Source, old: Sequence[str], new: Sequence[str]) -> Place | N
     weight = sum(len(asked[row].strip()) for row in held)
     if len(said) < _LINES or weight < _CHARACTERS or weight < _SHARE * sum(len(line.strip()) for line in asked):
         return None
-    slips = _aligned(source, asked, there, at, odd=_ODD if len(said) > _LINES else 0)
+    slips = _aligned(source, asked, there, at, odd=_ODD if len(said) >= 2 * _LINES else 0)
     if slips is None:
         return None
     places = [where for where in at if where is not None]
@@ -67,8 +67,9 @@ def drifted(source: Source, old: Sequence[str], new: Sequence[str]) -> Place | N
 def _best(source: Source, old: Sequence[str]) -> int | None:
     """The line where `old` begins by the vote of its lines, if no other comes near it."""
     votes: dict[int, int] = {}
+    where = source.places(old)
     for row, line in enumerate(old):
-        places = source.where.get(line.strip(), ())
+        places = where.get(line.strip(), ())
         if len(places) <= _COMMON:
             for at in places:
                 votes[at - row] = votes.get(at - row, 0) + len(line.strip())

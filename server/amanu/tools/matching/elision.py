@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 
 from amanu.tools.matching.place import Place, Unproven
-from amanu.tools.matching.source import Key, Source, indent_of
+from amanu.tools.matching.source import Fold, Source, indent_of
 
 _WAYS = 24  # placements looked at; more is no proof
 _WINDOWS = 5_000  # places of one part; more is no anchor
@@ -26,12 +26,12 @@ def is_elision(line: str) -> bool:
     return len(line) < 200 and _DOTS.match(line) is not None and _WORDS.search(line) is not None
 
 
-def elided(source: Source, old: Sequence[str], new: Sequence[str], key: Key) -> list[Place]:
+def elided(source: Source, old: Sequence[str], new: Sequence[str], fold: Fold) -> list[Place]:
     """The ways to place it; it is found if their texts are one."""
     parts, marks = _parts(old)
-    if not marks or not all(parts) or len(marks) != sum(map(is_elision, new)):
+    if not marks or not all(any(map(str.strip, part)) for part in parts) or len(marks) != sum(map(is_elision, new)):
         return []
-    places = [list(islice(_same_indent(source, part, key), _WINDOWS + 1)) for part in parts]
+    places = [list(islice(_same_indent(source, part, fold), _WINDOWS + 1)) for part in parts]
     if any(len(starts) > _WINDOWS for starts in places):
         return []
     opens = len(indent_of(next((line for line in parts[0] if line.strip()), "")))
@@ -56,8 +56,8 @@ def _parts(old: Sequence[str]) -> tuple[list[list[str]], list[str]]:
     return parts, marks
 
 
-def _same_indent(source: Source, part: list[str], key: Key) -> Iterator[int]:
-    for start in source.windows(part, key, apart=False):
+def _same_indent(source: Source, part: list[str], fold: Fold) -> Iterator[int]:
+    for start in source.windows(part, fold, apart=False):
         there = source.lines[start : start + len(part)]
         if all(indent_of(o) == indent_of(f) for o, f in zip(part, there, strict=True) if o.strip()):
             yield start

@@ -6,13 +6,11 @@ Proof: with both texts folded the same way, `old` is in the file as one piece; i
 
 import re
 import unicodedata
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 from amanu.tools.matching.place import Place, bare, widened
-from amanu.tools.matching.source import Source, body_of, end_of
+from amanu.tools.matching.source import Fold, Source, body_of, end_of
 
-Fold = Callable[[str], str]
-"""Text → what is compared of it; as many lines as before."""
 _TRIES = 10_000  # places inside words that are passed over
 
 
@@ -24,8 +22,20 @@ def trailing_blanks(text: str) -> str:
     return "\n".join([line.rstrip() for line in line_ends(text).split("\n")])
 
 
+def blanks_around(text: str) -> str:
+    return "\n".join([line.strip() for line in line_ends(text).split("\n")])
+
+
+def all_blanks(text: str) -> str:
+    return line_ends(text).replace(" ", "").replace("\t", "")
+
+
 def look_alikes(text: str) -> str:
     return trailing_blanks(alike(text))
+
+
+def look_alikes_and_blanks_around(text: str) -> str:
+    return blanks_around(alike(text))
 
 
 _ALIKE = {
@@ -41,17 +51,15 @@ _ALIKE = {
 
 
 def alike(text: str) -> str:
+    """Line by line: most are ASCII, and the others are slow."""
     if text.isascii():
         return text
-    return unicodedata.normalize("NFC", text.translate(_ALIKE))
-
-
-def alike_line(line: str) -> str:
-    return alike(line).strip()
-
-
-def without_blanks(line: str) -> str:
-    return "".join(line.split())
+    return "\n".join(
+        [
+            line if line.isascii() else unicodedata.normalize("NFC", line.translate(_ALIKE))
+            for line in line_ends(text).split("\n")
+        ]
+    )
 
 
 _AROUND = re.compile(r" ?([^\w\s]) ?")
@@ -73,7 +81,7 @@ CHARACTERS: dict[Fold, Fold] = {line_ends: same, trailing_blanks: same, look_ali
 def folded(source: Source, old: str, new: str, fold: Fold, *, apart: bool, lines: bool) -> Iterator[Place]:
     """Where `old` is, both folded; `apart`: without overlap; `lines`: as whole lines only."""
     asked = fold(old)
-    if not asked.strip():
+    if not asked.strip() or (fold is look_alikes and source.text.isascii() and old.isascii()):
         return
     text = source.folded(fold)
     if asked.endswith("\n") and not text.endswith("\n"):

@@ -1,15 +1,16 @@
 """Rungs 4 and 7: whole lines that say the same, but indented otherwise, each by the same rule.
 
-Proof: the words of every line are equal (`key`), and one rule turns the indentation of each line of `old` into that of
-its line in the file: a blank string put before all of them or taken away, or one unit of indentation for another (tabs
-for spaces, 2 for 4), the file's own. Rules that fit alike must give the same text. A single short line is no proof.
+Proof: the words of every line are equal (`equal`), and one rule turns the indentation of each line of `old` into
+that of its line in the file: a blank string put before all of them or taken away, or one unit of indentation for
+another (tabs for spaces, 2 for 4), the file's own. Rules that fit alike must give the same text. A single short line
+is no proof.
 """
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 
 from amanu.tools.matching.place import Place, Unproven, whole
-from amanu.tools.matching.source import Key, Source, body_of, indent_of
+from amanu.tools.matching.source import Fold, Source, body_of, indent_of
 
 Rule = Callable[[str], str | None]
 """Indentation as it was asked for → as the file has it; None: it has no such."""
@@ -19,14 +20,14 @@ _SPACES = (2, 4, 8, 3)
 
 
 def indented(
-    source: Source, old: Sequence[str], new: Sequence[str], key: Key, equal: Key, *, apart: bool
+    source: Source, old: Sequence[str], new: Sequence[str], fold: Fold, equal: Fold, *, apart: bool
 ) -> Iterator[Place]:
-    """`key` is searched for, `equal` compared where it is found."""
+    """Folded they are searched for, by `equal` each line is compared where they are found."""
     words = [line.strip() for line in old if line.strip()]
     if not words or (len(words) == 1 and len(words[0]) < _ENOUGH):
         return
     left = _COMPARED * (len(source.lines) + len(old))
-    for start in source.windows(list(old), key, apart=apart):
+    for start in source.windows(old, fold, apart=apart):
         there = source.lines[start : start + len(old)]
         left -= _cost(there, old, equal)
         if left < 0:
@@ -38,7 +39,7 @@ def indented(
             yield place
 
 
-def _cost(there: Sequence[str], old: Sequence[str], equal: Key) -> int:
+def _cost(there: Sequence[str], old: Sequence[str], equal: Fold) -> int:
     """Lines compared until one differs; more than there are when none does."""
     for count, (one, other) in enumerate(zip(there, old, strict=True), 1):
         if equal(one.strip()) != equal(other.strip()):

@@ -7,6 +7,7 @@ from amanu.tools.matching.source import NAMED, Source, indent_of
 
 _SHOWN = 12  # lines of the nearest text
 _WIDTH = 200  # characters of a line that are shown
+_VOTERS = 200  # lines of `old` that are looked for
 _VOTES = 50  # places of a line that are looked at
 _LINES = 50_000  # lines looked at for one alike
 
@@ -85,9 +86,11 @@ def _cut(line: str, other: str) -> str:
 def nearest(source: Source, wanted: Sequence[str]) -> int | None:
     """The first line of the window most like `wanted`: the one most of its lines vote for, else one alike."""
     votes: dict[int, int] = {}
+    wanted = wanted[:_VOTERS]
+    where = source.places(wanted)
     for row, line in enumerate(wanted):
         key = line.strip()
-        for at in source.where.get(key, ())[:_VOTES] if key else ():
+        for at in where.get(key, ())[:_VOTES]:
             votes[max(0, at - row)] = votes.get(max(0, at - row), 0) + len(key)
     if votes:
         return max(votes, key=lambda at: (votes[at], -at))

@@ -1,14 +1,14 @@
 """The file as the rungs see it: lines, and the forms of it they compare; each made once, in linear time."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
 
 from amanu.workspace.files import split_lines
 
 NAMED = 10
 """Places named in a refusal; more are not looked for."""
-Key = Callable[[str], str]
-"""What of a line (without its end) must be equal."""
+Fold = Callable[[str], str]
+"""Text → what is compared of it: as many lines as before, ended by LF."""
 
 
 def end_of(line: str) -> str:
@@ -27,8 +27,7 @@ def indent_of(line: str) -> str:
 class Source:
     def __init__(self, text: str) -> None:
         self.text = text
-        self._joined: dict[Key, str] = {}
-        self._folded: dict[Callable[[str], str], str] = {}
+        self._folded: dict[Fold, str] = {}
 
     @cached_property
     def lines(self) -> list[str]:
@@ -39,31 +38,33 @@ class Source:
         """What ends its first line."""
         return (end_of(self.lines[0]) if self.lines else "") or "\n"
 
-    @cached_property
-    def where(self) -> dict[str, list[int]]:
-        """Line, blanks around it aside → the lines that say so."""
-        places: dict[str, list[int]] = {}
+    def places(self, wanted: Iterable[str]) -> dict[str, list[int]]:
+        """Of each of these lines, blanks around them aside, where the file has it. Blank lines are left out."""
+        found: dict[str, list[int]] = {key: [] for line in wanted if (key := line.strip())}
         for at, line in enumerate(self.lines):
-            if key := line.strip():
-                places.setdefault(key, []).append(at)
-        return places
+            if (key := line.strip()) in found:
+                found[key].append(at)
+        return found
 
-    def folded(self, fold: Callable[[str], str]) -> str:
+    def folded(self, fold: Fold) -> str:
         if fold not in self._folded:
             self._folded[fold] = fold(self.text)
         return self._folded[fold]
 
-    def windows(self, wanted: list[str], key: Key, *, apart: bool) -> Iterator[int]:
-        """First lines of where `wanted` stands as whole lines, compared by `key`; `apart`: without overlap. One
-        search in all keys joined, which is linear whatever they are."""
-        if key not in self._joined:
-            self._joined[key] = "\n" + "".join(key(body_of(line)) + "\n" for line in self.lines)
-        joined = self._joined[key]
-        asked = "\n" + "".join(key(body_of(line)) + "\n" for line in wanted)
-        at = joined.find(asked)
+    def windows(self, wanted: Sequence[str], fold: Fold, *, apart: bool) -> Iterator[int]:
+        """First lines of where `wanted` stands as whole lines, folded; `apart`: without overlap. One search in the
+        whole text, which is linear whatever it says."""
+        text = _closed(self.folded(fold))
+        asked = _closed(fold("".join(wanted)))
+        at = text.find(asked)
         line = counted = 0
         while at >= 0:
-            line += joined.count("\n", counted, at)
+            line += text.count("\n", counted, at)
             counted = at
-            yield line
-            at = joined.find(asked, at + (len(asked) - 1 if apart else 1))
+            if line + len(wanted) <= len(self.lines):
+                yield line
+            at = text.find(asked, at + (len(asked) - 1 if apart else 1))
+
+
+def _closed(text: str) -> str:
+    return f"\n{text}" if text.endswith("\n") else f"\n{text}\n"
