@@ -49,8 +49,9 @@ check: setup .tools/typescript/.installed $(EXTENSION)  ## formatting, lints, ty
 	@cd vscode-extension && $(NPM) run --silent check
 	@echo "check: all is well"
 
-bench: setup  ## speed, as ratios within one run; and how well loops are seen
+bench: setup .tools/typescript/.installed $(EXTENSION)  ## speed, as ratios within one run; how well loops are seen and edits placed
 	@$(BIN)/python -m bench.loops
+	@$(BIN)/python -m bench.edits
 	@if [ -f bench/__main__.py ]; then $(BIN)/python -m bench; else echo "bench: nothing to measure yet"; fi
 
 bench-faces: vsix .tools/vscode/.installed  ## what drawing costs in the editors, for short sessions and long ones

@@ -1,17 +1,32 @@
-"""Where `old_text` is in a file: exactly, else forgiving blanks and indentation; unique, or refused.
+"""Where `old` is in a file: exactly, else by the first rung of a ladder that finds it; one place, or refused.
 
-Never a silent wrong place: each step is tried on the whole file, and more than one place is an error that names
-them. Nothing here guesses by likeness; likeness only helps to say what is there instead.
+Two ways in, for tools that compute new text of a file (CPU-bound; both raise `ToolError`, nothing is changed then):
+- `replace_text(text, old, new, *, replace_all, path) -> Edited`: edit_file, several edits in one call.
+- `replace_hunk(text, old, new, *, after=0, heading="", at_end=False, path) -> Edited`: a hunk of a patch. `old` are its
+  context and removed lines, `new` its context and added lines, both with line ends; `heading` is what stands after
+  `@@`; `after` is the first line it may be in (0-based), for the next hunk `Edited.end` of the one before.
+
+A rung says in its docstring (`matching/`) what it must prove. It is tried only when all stricter ones found nothing;
+two places are a refusal that names them, never a choice. What is put there is the *change* from `old` to `new`
+(`matching/merge.py`), so that what a rung forgave stays as the file has it. All work is linear in the file.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import islice
 
 from amanu.tools.base import ToolError
-from amanu.workspace.files import line_end, split_lines
-
-_NAMED = 10  # places named in a refusal
-_CONTEXT = 12  # lines shown of the nearest text
+from amanu.tools.matching import folds, readings
+from amanu.tools.matching.drift import drifted
+from amanu.tools.matching.elision import elided
+from amanu.tools.matching.indent import indented
+from amanu.tools.matching.merge import put
+from amanu.tools.matching.nearest import ambiguous, nowhere, unproven
+from amanu.tools.matching.place import Place, Unproven, bare
+from amanu.tools.matching.source import NAMED, Fold, Source, indent_of
+from amanu.workspace.files import split_lines
 
 
 @dataclass(frozen=True)
@@ -21,182 +36,206 @@ class Edited:
     """Places replaced."""
     how: str
     """"" when the text was found exactly, else what was forgiven, for the model."""
+    end: int = 0
+    """The first line (0-based, of `text`) behind the last place."""
 
 
 @dataclass(frozen=True)
-class _Place:
-    """Lines [start, end) of the file, and the indentation they have more (or, `less`, have not) than asked for."""
+class _Asked:
+    source: Source
+    old: str
+    new: str
+    every: bool = False
+    """All places are wanted."""
+    lines: bool = False
+    """Whole lines only."""
+    after: int = 0
+    before: int | None = None
+    """Lines [after, before) it may be in."""
 
-    start: int
-    end: int
-    indent: str = ""
-    less: bool = False
+
+Rung = Callable[[_Asked], Iterable[Place]]
 
 
 def replace_text(text: str, old: str, new: str, *, replace_all: bool, path: str) -> Edited:
-    """`text` with `old` replaced by `new`. CPU-bound; linear in the text. Raises `ToolError` when `old` is not there,
-    or in more places than one without `replace_all`, saying where, or what is there instead."""
-    style = line_end(text)
-    if style == "\r\n" and "\r" not in old + new:
-        old, new = old.replace("\n", "\r\n"), new.replace("\n", "\r\n")
-    exact = _find_all(text, old)
-    if len(exact) == 1 or (exact and replace_all):
-        return Edited(text.replace(old, new), text.count(old), "")
-    if exact:
-        lines_of = [text.count("\n", 0, at) + 1 for at in exact[:_NAMED]]
-        raise _ambiguous(path, lines_of, max(text.count(old), len(exact)))
-    lines = split_lines(text)
-    wanted = split_lines(old)
-    for find, how in ((_same_but_blanks, "blanks at line ends"), (_same_but_indent, "indentation")):
-        places = _apart(find(lines, wanted)) if any(line.strip() for line in wanted) else []
-        if len(places) == 1 or (places and replace_all):
-            return Edited(_put(lines, places, old, new), len(places), how)
-        if places:
-            raise _ambiguous(path, [place.start + 1 for place in places[:_NAMED]], len(places))
-    raise ToolError(_nowhere(lines, wanted, text, new, path))
+    """`text` with `old` replaced by `new`. Raises `ToolError` when `old` is not there, or in more places than one
+    without `replace_all`, saying where, or what is there instead."""
+    found = _find_all(text, old)
+    if len(found) > 1 and not replace_all:
+        lines_of = [text.count("\n", 0, at) for at in found[:NAMED]]
+        raise ambiguous(path, lines_of, max(text.count(old), len(found)), "")
+    several = "\n" in old.rstrip("\n") or "\n" in new.rstrip("\n")
+    odd = several and any(bare(text[text.rfind("\n", 0, at) + 1 : at]) for at in found)
+    if found and "\r" not in text and not odd:
+        count = text.count(old)
+        edited = text.replace(old, new)
+        behind = found[0] + len(new) if count == 1 else len(edited)
+        return Edited(edited, count, "", edited.count("\n", 0, behind) + (not edited[:behind].endswith("\n")))
+    return _climb(_Asked(Source(text), old, new, every=replace_all), path)
+
+
+def replace_hunk(
+    text: str, old: str, new: str, *, after: int = 0, heading: str = "", at_end: bool = False, path: str
+) -> Edited:
+    """`text` with the lines `old` replaced by `new`: whole lines only, at or behind line `after` (0-based). With a
+    `heading`, behind the one line that says the same: if there are several places, the one in its block. `at_end`: the
+    hunk says it ends the file. Without `old`, `new` goes behind the heading, or at the end. Raises `ToolError` unless
+    there is one place."""
+    source = Source(text)
+    before: int | None = None
+    if heading.strip():
+        after = _heading(source, heading.strip(), after, path) + 1
+        before = _block_end(source, after - 1)
+    if not old:
+        at = after if heading.strip() else len(source.lines)
+        there = source.lines[at - 1 : at]
+        return _edited(source, [Place(at - len(there), at, there, [*there, *split_lines(new)])], "")
+    asked = _Asked(source, old, new, lines=True, after=after)
+    if at_end:
+        size = len(split_lines(old))
+        try:
+            return _climb(_Asked(source, old, new, lines=True, after=max(after, len(source.lines) - size)), path)
+        except ToolError:
+            pass
+    if before is not None:
+        try:
+            return _climb(_Asked(source, old, new, lines=True, after=after, before=before), path)
+        except ToolError:
+            pass
+    return _climb(asked, path)
+
+
+def _climb(asked: _Asked, path: str) -> Edited:
+    wanted = split_lines(asked.old)
+    try:
+        for how, rung in _LADDER:
+            places = _within(asked, rung(asked))
+            if not places:
+                continue
+            if len(places) > 1 and not asked.every and not _come_to_the_same(asked.source, places, how):
+                raise ambiguous(path, [place.start for place in places], len(places), how)
+            edited = _edited(asked.source, places if asked.every else places[:1], how)
+            if edited.text == asked.source.text and asked.old != asked.new:
+                raise Unproven("what new_text changes in old_text is no change of the file", places[0].start)
+            return edited
+    except Unproven as error:
+        raise unproven(path, asked.source, wanted, error.why, error.line) from None
+    raise nowhere(path, asked.source, wanted, asked.new)
+
+
+def _within(asked: _Asked, places: Iterable[Place]) -> list[Place]:
+    size = len(asked.source.lines)
+    before = size if asked.before is None else asked.before
+    inside = (place for place in places if asked.after <= place.start and place.end <= before)
+    return list(inside if asked.every else islice(inside, NAMED + 1))
+
+
+def _come_to_the_same(source: Source, places: Sequence[Place], how: str) -> bool:
+    return how == "lines left out" and len({_edited(source, [place], how).text for place in places}) == 1
+
+
+def _edited(source: Source, places: Sequence[Place], how: str) -> Edited:
+    parts: list[str] = []
+    done = 0
+    end = 0
+    count = 0
+    for place in places:
+        if place.start < done:
+            continue
+        parts += source.lines[done : place.start]
+        written = put(source.lines[place.start : place.end], place, source.usual_end)
+        end += place.start - done + len(written)
+        parts += written
+        done = place.end
+        count += 1
+    parts += source.lines[done:]
+    return Edited("".join(parts), count, how, end)
+
+
+def _folded(asked: _Asked, fold: Fold) -> Iterator[Place]:
+    return folds.folded(asked.source, asked.old, asked.new, fold, apart=asked.every, lines=asked.lines)
+
+
+def _indented(asked: _Asked, fold: Fold, equal: Fold) -> Iterator[Place]:
+    return indented(asked.source, split_lines(asked.old), split_lines(asked.new), fold, equal, apart=asked.every)
+
+
+def _read(asked: _Asked, ways: Sequence[readings.Reading]) -> list[Place]:
+    """What the strictest rung finds that finds a reading. Raises `Unproven` when two of them differ in `new`."""
+    meant: list[_Asked] = []
+    for read in ways:
+        with suppress(Unproven):  # half written so: not that way, then
+            if (each := read(asked.old, asked.new)) is not None:
+                meant.append(replace(asked, old=each[0], new=each[1]))
+    for rung in (_ends, _trailing, _indent):
+        found = [places for each in meant if (places := _within(each, rung(each)))]
+        if len({_edited(asked.source, places, "").text for places in found[: len(found) * (len(found) > 1)]}) > 1:
+            raise Unproven("how new_text is to be read, too, is not certain", found[0][0].start)
+        if found:
+            return found[0]
+    return []
+
+
+def _elided(asked: _Asked) -> list[Place]:
+    return elided(asked.source, split_lines(asked.old), split_lines(asked.new), folds.blanks_around)
+
+
+def _drifted(asked: _Asked) -> list[Place]:
+    place = drifted(asked.source, split_lines(asked.old), split_lines(asked.new))
+    return [] if place is None else [place]
+
+
+_ends: Rung = partial(_folded, fold=folds.line_ends)
+_trailing: Rung = partial(_folded, fold=folds.trailing_blanks)
+_indent: Rung = partial(_indented, fold=folds.blanks_around, equal=str)
+_LADDER: tuple[tuple[str, Rung], ...] = (
+    ("", _ends),
+    ("blanks at line ends", _trailing),
+    ("indentation", _indent),
+    ("blank lines around it", partial(_read, ways=(readings.without_blank_edges,))),
+    ("escapes", partial(_read, ways=(readings.as_json,))),
+    ("escapes", partial(_read, ways=readings.ESCAPES)),
+    ("characters that look alike", partial(_folded, fold=folds.look_alikes)),
+    (
+        "characters that look alike, indentation",
+        partial(_indented, fold=folds.look_alikes_and_blanks_around, equal=folds.alike),
+    ),
+    ("blanks inside lines", partial(_indented, fold=folds.all_blanks, equal=folds.single_blanks)),
+    ("line numbers", partial(_read, ways=(readings.without_numbers, readings.without_numbers_and_blank))),
+    ("lines left out", _elided),
+    ("small differences", _drifted),
+)
+"""What is forgiven, for the model, and the rung; from strict to tolerant. Exact text in a file without CR is found
+before."""
 
 
 def _find_all(text: str, old: str) -> list[int]:
     """Overlapping places too: "aa" is in "aaa" twice. No more than can be named: one could find millions."""
     found: list[int] = []
     at = text.find(old)
-    while at >= 0 and len(found) <= _NAMED:
+    while at >= 0 and len(found) <= NAMED:
         found.append(at)
         at = text.find(old, at + 1)
     return found
 
 
-def _candidates(lines: Sequence[str], wanted: Sequence[str]) -> list[int]:
-    """First lines of windows whose first line that is not blank says the same, blanks aside."""
-    first = next(at for at, line in enumerate(wanted) if line.strip())
-    key = wanted[first].strip()
-    starts = (at - first for at, line in enumerate(lines) if key in line and line.strip() == key)
-    return [start for start in starts if start >= 0 and start + len(wanted) <= len(lines)]
+def _heading(source: Source, heading: str, after: int, path: str) -> int:
+    """The one line that says the heading; of several, the one that says it whole."""
+    named = [at for at in source.places([heading])[heading] if at >= after]
+    if not named:
+        named = [at for at, line in enumerate(source.lines) if at >= after and heading in line]
+    if len(named) == 1:
+        return named[0]
+    if not named:
+        raise nowhere(path, source, [heading], "")
+    raise ambiguous(path, named, len(named), "")
 
 
-def _same_but_blanks(lines: Sequence[str], wanted: Sequence[str]) -> list[_Place]:
-    plain = [line.rstrip() for line in wanted]
-    return [
-        _Place(start, start + len(wanted))
-        for start in _candidates(lines, wanted)
-        if all(lines[start + at].rstrip() == line for at, line in enumerate(plain))
-    ]
-
-
-def _same_but_indent(lines: Sequence[str], wanted: Sequence[str]) -> list[_Place]:
-    """Every line that is not blank is shifted by the same indentation, to the right or to the left."""
-    plain = [line.rstrip() for line in wanted]
-    first = next(at for at, line in enumerate(plain) if line)
-    found: list[_Place] = []
-    for start in _candidates(lines, wanted):
-        there, asked = lines[start + first].rstrip(), plain[first]
-        if there.endswith(asked):
-            place = _Place(start, start + len(wanted), there[: len(there) - len(asked)])
-        elif asked.endswith(there):
-            place = _Place(start, start + len(wanted), asked[: len(asked) - len(there)], less=True)
-        else:
-            continue
-        if all(_shifted(lines[start + at].rstrip(), line, place) for at, line in enumerate(plain)):
-            found.append(place)
-    return found
-
-
-def _shifted(there: str, asked: str, place: _Place) -> bool:
-    if not there or not asked:
-        return there == asked
-    return place.indent + there == asked if place.less else there == place.indent + asked
-
-
-def _apart(places: Sequence[_Place]) -> list[_Place]:
-    """Of overlapping places the first."""
-    kept: list[_Place] = []
-    for place in places:
-        if not kept or place.start >= kept[-1].end:
-            kept.append(place)
-    return kept if len(kept) > 1 or len(places) == len(kept) else list(places)
-
-
-def _put(lines: Sequence[str], places: Sequence[_Place], old: str, new: str) -> str:
-    parts: list[str] = []
-    at = 0
-    for place in places:
-        parts += lines[at : place.start]
-        parts.append(_fitted(lines[place.start : place.end], place, old, new))
-        at = place.end
-    parts += lines[at:]
-    return "".join(parts)
-
-
-def _fitted(there: Sequence[str], place: _Place, old: str, new: str) -> str:
-    """The new text with the indentation and line ends of the lines it replaces; what it leaves as `old` has it stays
-    as it is in the file, blanks at its end included."""
-    asked = split_lines(old)
-    written = split_lines(new)
-    ends = [_end(line) for line in there]
-    usual = next((end for end in ends if end), "\n")
-    keep = 0
-    while keep < min(len(asked), len(written)) and asked[keep].rstrip() == written[keep].rstrip():
-        keep += 1
-    out: list[str] = list(there[:keep])
-    if keep and not _end(out[-1]) and keep < len(written):
-        out[-1] += usual
-    for at in range(keep, len(written)):
-        body = written[at].rstrip("\r\n")
-        end = (ends[at] if at < len(ends) - 1 and ends[at] else usual) if _end(written[at]) else ""
-        if body.strip():
-            body = body.removeprefix(place.indent) if place.less else place.indent + body
-        out.append(body + end)
-    # Without a line end at the end of `old`, the one that is in the file stays.
-    if old and not _end(old) and ends[-1] and out and not _end(out[-1]):
-        out[-1] += ends[-1]
-    elif old and not _end(old) and ends[-1] and not out:
-        out.append(ends[-1])
-    # The file ends without a line end although `old` has one: it stays so.
-    elif _end(old) and not ends[-1] and out and _end(new):
-        out[-1] = out[-1].rstrip("\r\n")
-    return "".join(out)
-
-
-def _end(line: str) -> str:
-    return line[len(line.rstrip("\r\n")) :]
-
-
-def _ambiguous(path: str, at: Sequence[int], total: int) -> ToolError:
-    named = ", ".join(map(str, at)) + (", …" if total > len(at) else "")
-    return ToolError(
-        f"old_text is in {path} {total} times (at lines {named}). Nothing was changed. Add lines around it until "
-        "it is unique, or set replace_all to true."
-    )
-
-
-def _nowhere(lines: Sequence[str], wanted: Sequence[str], text: str, new: str, path: str) -> str:
-    head = f"old_text is not in {path}. Nothing was changed."
-    if len(new.strip()) > 8 and new in text:
-        return f"{head} The file has new_text already; perhaps this edit was made before."
-    start = _nearest(lines, wanted)
-    if start is None:
-        return f"{head} Read the file and copy the text exactly, without line numbers."
-    shown = lines[start : start + min(len(wanted) + 1, _CONTEXT)]
-    near = "".join(f"{start + at + 1:>6}  {line.rstrip()[:200]}\n" for at, line in enumerate(shown))
-    return f"{head} The nearest text is (line numbers are not part of it):\n{near}Copy it exactly and try again."
-
-
-def _nearest(lines: Sequence[str], wanted: Sequence[str]) -> int | None:
-    """The first line of the window most like `wanted`: the one most of its lines vote for, else one alike."""
-    votes: dict[int, int] = {}
-    places: dict[str, list[int]] = {}
-    for at, line in enumerate(lines):
-        places.setdefault(line.strip(), []).append(at)
-    for offset, line in enumerate(wanted):
-        for at in places.get(line.strip(), ())[:50] if line.strip() else ():
-            votes[max(0, at - offset)] = votes.get(max(0, at - offset), 0) + len(line)
-    if votes:
-        return max(votes, key=lambda at: (votes[at], -at))
-    from rapidfuzz import fuzz, process
-
-    asked = max((line.strip() for line in wanted), key=len, default="")[:500]
-    if len(asked) < 4:
-        return None
-    short = [line.strip()[:500] for line in lines[:50_000]]
-    found = process.extractOne(asked, short, scorer=fuzz.ratio, score_cutoff=60)
-    return None if found is None else int(found[2])
+def _block_end(source: Source, opens: int) -> int:
+    """The first line behind line `opens` that is no deeper."""
+    depth = len(indent_of(source.lines[opens]))
+    for at in range(opens + 1, len(source.lines)):
+        line = source.lines[at]
+        if line.strip() and len(indent_of(line)) <= depth:
+            return at
+    return len(source.lines)

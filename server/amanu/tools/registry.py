@@ -4,7 +4,9 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 from amanu.config import Shell
+from amanu.tools.apply_patch import ApplyPatch
 from amanu.tools.base import Tool
+from amanu.tools.delete_file import DeleteFile
 from amanu.tools.edit_file import EditFile
 from amanu.tools.find_definition import FindDefinition, FindReferences
 from amanu.tools.finish_task import FinishTask
@@ -14,6 +16,7 @@ from amanu.tools.grep import Grep
 from amanu.tools.limits import Limits
 from amanu.tools.list_directory import ListDirectory
 from amanu.tools.list_symbols import ListSymbols
+from amanu.tools.move_file import MoveFile
 from amanu.tools.read_file import ReadFile
 from amanu.tools.read_many_files import ReadManyFiles
 from amanu.tools.read_output import GetKept, ReadOutput
@@ -64,6 +67,9 @@ def make_tools(
         ReadOutput(get_kept, limits),
         EditFile(workspace, proposals, aftermath),
         WriteFile(workspace, proposals, aftermath),
+        ApplyPatch(workspace, proposals, aftermath),
+        MoveFile(workspace, proposals, aftermath),
+        DeleteFile(workspace, proposals, aftermath),
         RunShellCommand(workspace, put_blob, environment, limits, key_variables),
         *((FinishTask(),) if until_done else ()),
     ]

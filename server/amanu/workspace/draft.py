@@ -226,9 +226,9 @@ class DraftFile:
                 edited_by_person=False,
             )
             self.hunks.append(hunk)
-            self.owners[hunk.hunk_id] = frozenset(
-                touch.call_id for touch in self.touches if whole or touch.meets(each.new, each.new_end)
-            )
+            touched = (touch.call_id for touch in self.touches if touch.meets(each.new, each.new_end))
+            # A move needs no line to be touched: who had any part in a whole file had a part in its one hunk.
+            self.owners[hunk.hunk_id] = frozenset(self.explanations if whole else touched)
         self.hunks = [hunk.model_copy(update={"explanation": self._explanation(hunk)}) for hunk in self.hunks]
 
     def _explanation(self, hunk: Hunk) -> str:

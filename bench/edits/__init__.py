@@ -1,0 +1,1 @@
+"""How well edits find their place: real text, edits like those of commits, search texts that are not quite right."""
