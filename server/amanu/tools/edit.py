@@ -2,9 +2,11 @@
 
 import asyncio
 from abc import abstractmethod
-from typing import ClassVar, TypeVar
+from collections.abc import Mapping
+from typing import Any, ClassVar, TypeVar
 
-from amanu.tools.base import CallContext, Outcome, Params, Preview, Subject, Tool, ToolError
+from amanu.tools.base import CallContext, CallDraft, Outcome, Params, Preview, Subject, Tool, ToolError
+from amanu.tools.draft_preview import EditDraft
 from amanu.tools.visible import visible
 from amanu.workspace.files import FileText
 from amanu.workspace.proposals import FileEdit, Proposals
@@ -25,6 +27,10 @@ class EditTool(Tool[P]):
     """A tool that computes the new text of one file."""
 
     effect: ClassVar[Effect] = "write"
+    verb: ClassVar[str]
+    """What it does to a file, for the title of a call that has no preview yet."""
+    signs: ClassVar[Mapping[str, str]]
+    """Arguments that hold text of the file → "-" or "+", see `EditDraft`."""
 
     def __init__(self, workspace: Workspace, proposals: Proposals) -> None:
         self._workspace = workspace
@@ -33,6 +39,13 @@ class EditTool(Tool[P]):
     @abstractmethod
     def change(self, params: P, base: FileText) -> str:
         """The new text. CPU-bound, without effect; may run in a thread. Raises `ToolError`."""
+
+    def title_of(self, arguments: Mapping[str, Any]) -> str:
+        path = arguments.get("path")
+        return f"{self.verb} {self._workspace.as_written(path)}" if isinstance(path, str) else self.name
+
+    def draft(self) -> CallDraft:
+        return EditDraft(self.title_of, self.signs)
 
     async def preview(self, params: P, call: CallContext) -> Preview:
         path = self._workspace.resolve(params.path)

@@ -1,5 +1,8 @@
 """Replace one text in a file by another."""
 
+from collections.abc import Mapping
+from typing import ClassVar
+
 from pydantic import Field
 
 from amanu.tools.base import ToolError
@@ -22,6 +25,8 @@ class EditFileParams(PathParams):
 
 class EditFile(EditTool[EditFileParams]):
     name = "edit_file"
+    verb = "Edit"
+    signs: ClassVar[Mapping[str, str]] = {"old_text": "-", "new_text": "+"}
     description = (
         "Replaces old_text by new_text in a file. old_text must be in the file exactly once (or set replace_all); "
         "read the file first and copy it exactly. Several edits of one file can be sent in one step; each is applied "

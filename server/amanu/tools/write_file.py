@@ -1,5 +1,8 @@
 """Create a file or replace the whole of one."""
 
+from collections.abc import Mapping
+from typing import ClassVar
+
 from pydantic import Field
 
 from amanu.tools.edit import EditTool, PathParams
@@ -14,6 +17,8 @@ class WriteFileParams(PathParams):
 
 class WriteFile(EditTool[WriteFileParams]):
     name = "write_file"
+    verb = "Write"
+    signs: ClassVar[Mapping[str, str]] = {"content": "+"}
     description = (
         "Creates a file, or replaces the whole content of one. For a change to a part of a file use edit_file. "
         "Write the content in full: placeholders such as '// rest of the code' are refused."
