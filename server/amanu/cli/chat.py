@@ -18,7 +18,7 @@ from amanu.cli.diff import show_proposal
 from amanu.cli.header import UNTRUSTED, show_header
 from amanu.cli.live import rows
 from amanu.cli.mentions import line_mentions
-from amanu.cli.paper import Paper, open_paper
+from amanu.cli.paper import Paper, Span, open_paper
 from amanu.cli.person import Interrupted, Terminal, Woken
 from amanu.cli.render import Renderer, money
 from amanu.cli.text import one_line, stripped, visible
@@ -162,9 +162,11 @@ class Chat:
         finally:
             await self._client.close()
 
-    def above(self) -> list[str]:
+    def above(self) -> list[Span]:
         """What is being written, above the prompt."""
-        return rows(self._renderer.tail(LIVE_ROWS), LIVE_ROWS, shutil.get_terminal_size().columns)
+        columns = shutil.get_terminal_size().columns
+        lines = self._renderer.tail(LIVE_ROWS, self._view.state)
+        return [(style, row) for style, line in lines for row in rows([line], LIVE_ROWS, columns)][-LIVE_ROWS:]
 
     def toolbar(self) -> str:
         """The line below the prompt."""

@@ -85,8 +85,11 @@ HOUR, NO_TIME = 3600.0, 0.0
         (
             HOUR,
             [*written("a"), *written("b"), "finish"],
-            ["a started", "b started", f"a is {EDIT}", "a +one\n+two\n+three\n"]
-            + [f"b is {EDIT}", "b +one\n+two\n+three\n"],
+            [
+                *("a started", "b started"),
+                *(f"a is {EDIT}", "a +one\n+two\n+three\n"),
+                *(f"b is {EDIT}", "b +one\n+two\n+three\n"),
+            ],
         ),
         # of a tool that has none, or is none
         (NO_TIME, [*written(tool="read"), "finish"], ["c started"]),

@@ -1,6 +1,7 @@
 """The strings of a JSON text, however it is cut."""
 
 import json
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -64,7 +65,7 @@ JSON: Any = st.recursive(
 def test_any_value_in_any_pieces(value: Any, plain: bool, cuts: list[int]) -> None:
     text = json.dumps(value, ensure_ascii=not plain)
     edges = [0, *sorted(cuts), len(text)]
-    assert read(*(text[a:b] for a, b in zip(edges, edges[1:], strict=False))) == whole(value)
+    assert read(*(text[a:b] for a, b in pairwise(edges))) == whole(value)
 
 
 @pytest.mark.parametrize(
