@@ -165,8 +165,11 @@ class Chat:
     def above(self) -> list[Span]:
         """What is being written, above the prompt."""
         columns = shutil.get_terminal_size().columns
-        lines = self._renderer.tail(LIVE_ROWS, self._view.state)
-        return [(style, row) for style, line in lines for row in rows([line], LIVE_ROWS, columns)][-LIVE_ROWS:]
+        found: list[Span] = []
+        for style, line in self._renderer.tail(LIVE_ROWS, self._view.state):
+            for row in rows([line], LIVE_ROWS, columns):
+                found.append((style, row))
+        return found[-LIVE_ROWS:]
 
     def toolbar(self) -> str:
         """The line below the prompt."""

@@ -21,6 +21,7 @@ SCHEMA_VERSION = 1
 
 ADD_RECORD = "INSERT INTO records (position, epoch, seq, at, event, private, checksum) VALUES (?, ?, ?, ?, ?, ?, ?)"
 ADD_PREIMAGE = "INSERT INTO preimages (turn_id, path, blob_id, mode) VALUES (?, ?, ?, ?)"
+REMOVE_PREIMAGES = "DELETE FROM preimages WHERE turn_id = ?"
 Row = tuple[Any, ...]
 Entry = tuple[str, Row]
 """One of the statements above and what goes into it."""
@@ -69,7 +70,7 @@ def open_to_write(folder: Path) -> tuple[sqlite3.Connection, str]:
         damage = _sentence(content, asides[-1])
     else:
         _create(path, Content())
-    return _connect(path, "rw"), damage
+    return connect(path, "rw"), damage
 
 
 def open_to_read(folder: Path) -> tuple[sqlite3.Connection, str]:
@@ -81,96 +82,20 @@ def open_to_read(folder: Path) -> tuple[sqlite3.Connection, str]:
     if not path.exists():
         raise AmanuError("sessionNotFound", "There is no such session, or it was never saved.")
     damage = _sentence(read(path), path) if _is_damaged(path) else ""
-    return _connect(path, "ro"), damage
+    return connect(path, "ro"), damage
 
 
 def read(path: Path, *, newest: int | None = None) -> Content:
     """All valid rows of a file, which is not changed. `newest`: refuse a file of a later schema."""
-    db = _connect(path, "ro")
+    db = connect(path, "ro")
     try:
         version = _version(db, newest)
-        valid, saved = Records(db), _Rows(db, _PREIMAGES)
+        valid, saved = Records(db), Preimages(db)
         content = Content(list(valid), [row[1:] for row in saved])
         content.damaged = version == 0 or valid.damaged or saved.damaged
         return content
     finally:
         db.close()
-
-
-class Records:
-    """The valid rows (position, epoch, seq, at, event, private, checksum), in order, each read when it is asked for.
-    `damaged` once all were read: some were not valid."""
-
-    def __init__(self, db: sqlite3.Connection) -> None:
-        self._rows = _Rows(db, _RECORDS)
-        self._wrong = False
-
-    def __iter__(self) -> Iterator[Row]:
-        for row in self._rows:
-            if _is_valid(row):
-                yield row
-            else:
-                self._wrong = True
-
-    @property
-    def damaged(self) -> bool:
-        return self._wrong or self._rows.damaged
-
-
-def record(db: sqlite3.Connection, position: int) -> Row | None:
-    """That record's row, None if there is none, or it is not valid."""
-    try:
-        row: Row | None = db.execute(f"{_COLUMNS} WHERE position = ?", (position,)).fetchone()
-    except sqlite3.DatabaseError as error:
-        if is_damage(error):
-            return None
-        raise
-    return row if row is not None and _is_valid(row) else None
-
-
-def last_position(db: sqlite3.Connection) -> int:
-    """Of the last record; 0 if there is none."""
-    return db.execute("SELECT coalesce(max(position), 0) FROM records").fetchone()[0]
-
-
-def preimages(db: sqlite3.Connection, turn_id: str) -> list[Row]:
-    """The rows (turn_id, path, blob_id, mode) of a turn, oldest first."""
-    return [row[1:] for row in _Rows(db, _PREIMAGES) if row[1] == turn_id]
-
-
-def insert(db: sqlite3.Connection, entries: Iterable[Entry]) -> None:
-    """Write all entries in one transaction, or none. On return they are on the disk."""
-    db.execute("BEGIN IMMEDIATE")
-    try:
-        for statement, row in entries:
-            db.execute(statement, row)
-        db.execute("COMMIT")
-    except BaseException:
-        if db.in_transaction:  # some failures have rolled back already
-            db.execute("ROLLBACK")
-        raise
-
-
-def checksum(epoch: int, seq: int, at: int, event: bytes, private: bytes | None) -> int:
-    """CRC-32 over a record."""
-    start = zlib.crc32(b"%d %d %d " % (epoch, seq, at))
-    return zlib.crc32(private or b"", zlib.crc32(event, start))
-
-
-def _connect(path: Path, mode: str) -> sqlite3.Connection:
-    # Each connection is used by one thread at a time, not always the one that made it.
-    uri = f"{path.absolute().as_uri()}?mode={mode}"
-    db = sqlite3.connect(uri, uri=True, isolation_level=None, check_same_thread=False, timeout=5)
-    try:
-        if mode == "ro":
-            db.execute("PRAGMA writable_schema = ON")  # else a file shorter than its header says is not read
-            return db
-        db.execute("PRAGMA journal_mode = WAL")
-        db.execute("PRAGMA synchronous = FULL")  # fsync at each commit: what `durable` promises
-        return db
-    except BaseException:
-        db.close()
-        raise
 
 
 class _Rows:
@@ -200,17 +125,107 @@ class _Rows:
             self.damaged = True
 
 
+class Records:
+    """The valid rows (position, epoch, seq, at, event, private, checksum), in order, each read when it is asked for.
+    `damaged` once all were read: some were not valid."""
+
+    def __init__(self, db: sqlite3.Connection) -> None:
+        self._rows = _Rows(db, _RECORDS)
+        self._wrong = False
+
+    def __iter__(self) -> Iterator[Row]:
+        for row in self._rows:
+            if _is_valid(row):
+                yield row
+            else:
+                self._wrong = True
+
+    @property
+    def damaged(self) -> bool:
+        return self._wrong or self._rows.damaged
+
+
+class Preimages(_Rows):
+    """The rows (position, turn_id, path, blob_id, mode), oldest first, each read when it is asked for. `damaged` as of
+    `Records`."""
+
+    def __init__(self, db: sqlite3.Connection) -> None:
+        super().__init__(db, _PREIMAGES)
+
+
+def record(db: sqlite3.Connection, position: int) -> Row | None:
+    """That record's row, None if there is none, or it is not valid."""
+    try:
+        row: Row | None = db.execute(f"{_COLUMNS} WHERE position = ?", (position,)).fetchone()
+    except sqlite3.DatabaseError as error:
+        if is_damage(error):
+            return None
+        raise
+    return row if row is not None and _is_valid(row) else None
+
+
+def last_position(db: sqlite3.Connection) -> int:
+    """Of the last record; 0 if there is none."""
+    return db.execute("SELECT coalesce(max(position), 0) FROM records").fetchone()[0]
+
+
+def preimages(db: sqlite3.Connection, turn_id: str) -> list[Row]:
+    """The rows (turn_id, path, blob_id, mode) of a turn, oldest first."""
+    return [row[1:] for row in Preimages(db) if row[1] == turn_id]
+
+
+def is_ours(db: sqlite3.Connection) -> bool:
+    """Of the schema this Amanu writes."""
+    return _version(db, None) == SCHEMA_VERSION
+
+
+def insert(db: sqlite3.Connection, entries: Iterable[Entry]) -> None:
+    """Write all entries in one transaction, or none. On return they are on the disk."""
+    db.execute("BEGIN IMMEDIATE")
+    try:
+        for statement, row in entries:
+            db.execute(statement, row)
+        db.execute("COMMIT")
+    except BaseException:
+        if db.in_transaction:  # some failures have rolled back already
+            db.execute("ROLLBACK")
+        raise
+
+
+def checksum(epoch: int, seq: int, at: int, event: bytes, private: bytes | None) -> int:
+    """CRC-32 over a record."""
+    start = zlib.crc32(b"%d %d %d " % (epoch, seq, at))
+    return zlib.crc32(private or b"", zlib.crc32(event, start))
+
+
+def connect(path: Path, mode: str) -> sqlite3.Connection:
+    """A connection to a journal that exists, as it is: `mode` is "ro" or "rw". Raises `sqlite3.Error`."""
+    # Each connection is used by one thread at a time, not always the one that made it.
+    uri = f"{path.absolute().as_uri()}?mode={mode}"
+    db = sqlite3.connect(uri, uri=True, isolation_level=None, check_same_thread=False, timeout=5)
+    try:
+        if mode == "ro":
+            db.execute("PRAGMA writable_schema = ON")  # else a file shorter than its header says is not read
+            return db
+        db.execute("PRAGMA journal_mode = WAL")
+        db.execute("PRAGMA synchronous = FULL")  # fsync at each commit: what `durable` promises
+        return db
+    except BaseException:
+        db.close()
+        raise
+
+
 def _is_valid(row: Row) -> bool:
     return row[-1] == checksum(*row[1:-1])
 
 
 def _is_damaged(path: Path, *, newest: int | None = None) -> bool:
     """Looks at all of it, keeping nothing. Raises like `read`."""
-    db = _connect(path, "ro")
+    db = connect(path, "ro")
     try:
         if _version(db, newest) == 0:
             return True
-        valid, saved = Records(db), _Rows(db, _PREIMAGES)
+        valid, saved = Records(db), Preimages(db)
         for rows in (valid, saved):
             deque(rows, maxlen=0)
         return valid.damaged or saved.damaged
