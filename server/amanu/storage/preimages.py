@@ -1,7 +1,7 @@
 """The pre-images a session keeps, by turn, and how they leave. For sessions that nobody has open; called in threads.
 
-Undo reads what it writes back from the hunks of the proposals, which are records and stay. A pre-image is needed where
-text is not enough: to the byte, and for what can only be put back whole.
+Undo does not need them: both texts are in the hunks of the proposals, which are records and stay. They are the files to
+the byte, for where that is not enough.
 """
 
 import contextlib
@@ -36,7 +36,7 @@ class Kept:
     """Of the session."""
     turn_id: str
     at: int
-    """When the turn ended or, if it never did, what happened last in it; milliseconds since the epoch."""
+    """When the turn ended, or something last happened to its edits; milliseconds since the epoch."""
     blobs: Mapping[str, int]
     """Blob id → bytes. The same bytes are there once in a session, so turns may share them."""
     needed: bool
@@ -126,6 +126,7 @@ def _told(records: journal_file.Records) -> tuple[dict[str, int], int, set[str]]
                     times[turn_id] = at
                 case ProposalChanged(proposal=proposal):
                     states = {hunk.state for file in proposal.files for hunk in file.hunks}
+                    times[proposal.turn_id] = at  # undone, perhaps: that replaced something, too
                     pending[proposal.proposal_id] = "" if states.isdisjoint(_MOVING) else proposal.turn_id
                 case _:
                     pass
