@@ -1,5 +1,6 @@
 """What an edit will be, while the model still writes it: for the person to look at, never to decide on."""
 
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -112,13 +113,13 @@ class EditDraft(_Draft):
 
 
 class PatchDraft(_Draft):
-    """Of a tool that takes a patch under the name `argument`: a line of it names the file, from which `title` makes the
-    call's title (None for any other line), and the patch itself is the draft."""
+    """Of a tool that takes a patch under the name `argument`: the first file it names makes the call's title, and the
+    patch itself is the draft. `shown` is how a path is written for the person."""
 
-    def __init__(self, argument: str, title: Callable[[str], str | None]) -> None:
+    def __init__(self, argument: str, shown: Callable[[str], str]) -> None:
         super().__init__()
         self._argument = argument
-        self._make_title = title
+        self._shown = shown
         self._seen = 0
 
     def _take(self, piece: Piece) -> None:
@@ -128,5 +129,16 @@ class PatchDraft(_Draft):
                 self._lines.end("")
             new, self._seen = self._lines.waiting[self._seen :], len(self._lines.waiting)
             if self.title is None:
-                titles = map(self._make_title, "".join(new).splitlines())
-                self.title = next(filter(None, titles), None)
+                self.title = patch_title("".join(new), self._shown)
+
+
+_NAMES_A_FILE = re.compile(
+    r"^(?:\*\*\* (Update|Add|Delete) File: *|\+\+\+ (?:b/)?(?!/dev/null))([^\n\t]+)", re.MULTILINE
+)
+_VERBS = {"Add": "Create", "Delete": "Delete"}
+
+
+def patch_title(patch: str, shown: Callable[[str], str]) -> str | None:
+    """The title of a call with that patch, or with whole lines of its beginning; None as long as no file is named."""
+    found = _NAMES_A_FILE.search(patch)
+    return None if found is None else f"{_VERBS.get(found[1], 'Edit')} {shown(found[2].strip())}"

@@ -27,9 +27,9 @@ class EditTool(Tool[P]):
     """A tool that computes the new text of one file."""
 
     effect: ClassVar[Effect] = "write"
-    verb: ClassVar[str]
+    verb: ClassVar[str] = "Edit"
     """What it does to a file, for the title of a call that has no preview yet."""
-    signs: ClassVar[Mapping[str, str]]
+    signs: ClassVar[Mapping[str, str]] = {}
     """Arguments that hold text of the file → "-" or "+", see `EditDraft`."""
 
     def __init__(self, workspace: Workspace, proposals: Proposals) -> None:

@@ -25,7 +25,6 @@ class EditFileParams(PathParams):
 
 class EditFile(EditTool[EditFileParams]):
     name = "edit_file"
-    verb = "Edit"
     signs: ClassVar[Mapping[str, str]] = {"old_text": "-", "new_text": "+"}
     description = (
         "Replaces old_text by new_text in a file. old_text must be in the file exactly once (or set replace_all); "

@@ -15,15 +15,11 @@ def edit() -> CallDraft:
 
 
 def patch() -> CallDraft:
-    return PatchDraft("patch", header)
+    return PatchDraft("patch", str.upper)
 
 
 def titled(arguments: Mapping[str, Any]) -> str:
     return f"Edit {arguments['path']}"
-
-
-def header(line: str) -> str | None:
-    return line.removeprefix("*** ") if line.startswith("*** Update") else None
 
 
 PATCH = "*** Begin Patch\n*** Update File: a.py\n@@\n-x\n+y\n*** End Patch"
@@ -48,7 +44,16 @@ PATCH = "*** Begin Patch\n*** Update File: a.py\n@@\n-x\n+y\n*** End Patch"
         (edit, {"content": "no path\n"}, None, ""),
         (edit, {"path": ["a"], "content": "x\n"}, None, ""),
         (edit, {"path": "a", "content": ["x"]}, "Edit a", ""),
-        (patch, {"patch": PATCH}, "Update File: a.py", f"{PATCH}\n"),
+        (patch, {"patch": PATCH}, "Edit A.PY", f"{PATCH}\n"),
+        (
+            patch,
+            {"patch": "*** Add File: a b\n+x\n*** Delete File: c\n"},
+            "Create A B",
+            "*** Add File: a b\n+x\n*** Delete File: c\n",
+        ),
+        (patch, {"patch": "*** Delete File: c"}, "Delete C", "*** Delete File: c\n"),
+        (patch, {"patch": "--- a/x\n+++ b/x\t2020\n-a\n"}, "Edit X", "--- a/x\n+++ b/x\t2020\n-a\n"),
+        (patch, {"patch": "--- a/x\n+++ /dev/null\n"}, None, ""),
         (patch, {"patch": "no\nheader\n"}, None, ""),
     ],
 )
