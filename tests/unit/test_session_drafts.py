@@ -20,9 +20,9 @@ def no_guard(monkeypatch: pytest.MonkeyPatch) -> None:  # pyright: ignore[report
 
 
 SLOW = {"chunk": 12, "delay_ms": 12}
-EDIT = call("edit_file", path="notes.txt", old_text="line 2\nline 3\n", new_text="line two\nline three\n")
-WRITE = call("write_file", path="new/note.txt", content="a\nb\n" * 30)
-MISSES = call("edit_file", path="notes.txt", old_text="line 99\n", new_text="x\n" * 20)
+EDIT = call("edit_file", path="notes.txt", old_text="line 2\nline 3\n", new_text="line two\n" * 150)
+WRITE = call("write_file", path="new/note.txt", content="a\nb\n" * 150)
+MISSES = call("edit_file", path="notes.txt", old_text="line 99\n", new_text="x\n" * 200)
 
 
 def edit(state: SessionState) -> ToolCall | None:
@@ -36,7 +36,7 @@ async def records(session: Session) -> list[str]:
 @pytest.mark.parametrize(
     ("asked", "title", "draft", "final"),
     [
-        (EDIT, "Edit notes.txt", "-line 2\n-line 3\n+line two\n", "Edit notes.txt"),
+        (EDIT, "Edit notes.txt", "-line 2\n-line 3\n+line two\n+line two\n", "Edit notes.txt"),
         (WRITE, "Write new/note.txt", "+a\n+b\n+a\n", "Create new/note.txt"),
     ],
 )
