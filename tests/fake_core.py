@@ -185,6 +185,9 @@ class FakeSessions:
             ]
         )
 
+    async def forget(self) -> None:
+        pass
+
     async def close(self, session_id: str) -> None:
         self.sessions.pop(session_id, None)
 

@@ -108,6 +108,17 @@ class Checks(Section):
     """The result of an edit waits that long for what the editor finds in the changed file; 0: not at all."""
 
 
+class History(Section):
+    """How long old work is kept. Nothing of a session that is open goes."""
+
+    keep_preimages_days: int = Field(default=30, ge=0)
+    """Of files as they were before an edit; 0: for ever."""
+    keep_preimages_mb: int = Field(default=500, ge=0)
+    """Of them in all; the oldest go first. 0: any number."""
+    keep_sessions_days: int = Field(default=0, ge=0)
+    """Of whole sessions, after something last happened in them; 0: for ever."""
+
+
 class Settings(Section):
     """All settings. Field names are the keys of `config.toml`."""
 
@@ -129,6 +140,7 @@ class Settings(Section):
     """Models that see pictures, `vendor:model`, where that is not known: of local servers, endpoints, OpenRouter."""
     shell: Shell = Shell()
     checks: Checks = Checks()
+    history: History = History()
     idle_seconds: float = Field(default=600, gt=0)
     """The daemon leaves after that long without clients and turns."""
     log_level: str = Field(default="info", pattern="^(debug|info|warning|error)$")

@@ -32,6 +32,9 @@ if TYPE_CHECKING:
     from amanu.sessions import Sessions
 
 HELLO_SECONDS = 10.0
+SETTLED_SECONDS = 30.0
+"""After the start: what is in no hurry begins."""
+DAY_SECONDS = 24 * 3600.0
 
 log = logging.getLogger("amanu.daemon")  # run as `-m`, its name is `__main__`
 
@@ -113,9 +116,22 @@ class Daemon:
         if ready is not None:
             os.write(ready, b"1")
             os.close(ready)
+        forgetting = asyncio.create_task(self._forget())
         await self._until_done()
+        forgetting.cancel()
+        await asyncio.gather(forgetting, return_exceptions=True)
         await self._go()
         return 0
+
+    async def _forget(self) -> None:
+        """Once a day what is too old goes."""
+        await asyncio.sleep(SETTLED_SECONDS)
+        while True:
+            try:
+                await self._sessions.forget()
+            except Exception:
+                log.exception("old sessions could not be looked through")
+            await asyncio.sleep(DAY_SECONDS)
 
     async def _until_done(self) -> None:
         """Until told to stop, or idle for long enough; retired ones leave as soon as nobody needs them."""

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 
-from amanu import commands
+from amanu import commands, retention
 from amanu.agent import policy
 from amanu.auth import Auth
 from amanu.checkers.checkers import Checkers
@@ -43,6 +43,8 @@ from amanu_protocol.requests import (
     SessionSummary,
     TrustSetParams,
 )
+
+_ALL = 1_000_000
 
 
 class Sessions:
@@ -164,13 +166,22 @@ class Sessions:
     async def delete(self, session_id: str) -> None:
         """Close it and remove all that was kept of it, for good."""
         async with self._lock:
-            session = self._open.pop(session_id, None)
-            if session is not None:
-                await session.close(anyway=True)
-                session.emit(SessionChanged(closed=True))
-            await self._settled()
-            await (await self._index()).delete(session_id)
-        self._tell(session_id)
+            await self._delete(session_id)
+
+    async def forget(self) -> None:
+        """Remove what the settings say is too old (`[history]`). Sessions that are open stay as they are; one that
+        somebody wants to open meanwhile waits for no more than one other."""
+        history = self._services.settings.history
+        if history.keep_sessions_days:
+            oldest = _now() - history.keep_sessions_days * retention.DAY_MS
+            for summary in await (await self._index()).list(limit=_ALL):
+                async with self._lock:
+                    if summary.updated_at < oldest and summary.session_id not in self._open:
+                        with contextlib.suppress(AmanuError):  # another Amanu has it open
+                            await self._delete(summary.session_id)
+        for removal in await asyncio.to_thread(retention.removals, self._home.sessions, history, _now()):
+            async with self._lock:
+                await asyncio.to_thread(removal.apply)
 
     def connect(self, client: Client) -> None:
         """The client wants to hear when the list changes."""
@@ -237,6 +248,15 @@ class Sessions:
             return RulePreviewResult(valid=False, explanation=f"{error} {error.data.hint or ''}".strip())
 
     # Inside -----------------------------------------------------------------------------------------
+
+    async def _delete(self, session_id: str) -> None:
+        session = self._open.pop(session_id, None)
+        if session is not None:
+            await session.close(anyway=True)
+            session.emit(SessionChanged(closed=True))
+        await self._settled()
+        await (await self._index()).delete(session_id)
+        self._tell(session_id)
 
     def _default_model(self, client: Client) -> str | None:
         return self._services.settings.model or self.registry.default(client.environment)

@@ -23,7 +23,7 @@ from amanu_protocol.events import (
     RetryChanged,
     SessionChanged,
 )
-from amanu_protocol.items import Answer, Thought
+from amanu_protocol.items import Answer, Thought, ToolCall
 from amanu_protocol.state import SessionState, fold
 
 FRAME = 0.030
@@ -185,9 +185,12 @@ def _sound(value: M) -> tuple[M, str]:
 
 
 def _is_kept(event: Event) -> bool:
-    """Deltas live in the open item, a retry's countdown means nothing later, and closed is only who was told so."""
+    """Deltas live in the open item, so does what is known of a call that is still being written; a retry's countdown
+    means nothing later, and closed is only who was told so."""
     match event:
         case ItemDelta() | RetryChanged() | ItemsReplaced():
+            return False
+        case ItemChanged(item=ToolCall(state="validating")):
             return False
         case ItemStarted(item=Thought() | Answer()) | SessionChanged(closed=bool()):
             return False

@@ -424,6 +424,24 @@ def test_a_reply_that_broke_off_leaves_nothing(start: Start, folder: Path) -> No
     assert vim.lua(CLOSED) == [*closed, closed[0]]
 
 
+def test_an_edit_is_seen_while_it_is_written(start: Start, folder: Path) -> None:
+    (folder / "shop.py").write_text(SHOP)
+    edit: dict[str, Any] = {"tool": "write_file", "arguments": {"path": "shop.py", "content": FIXED}}
+    vim = start("shop.py", steps=[{"calls": [edit], "chunk": 8, "delay_ms": 40}, {"text": "Done."}])
+    vim.keys(":Amanu mend it<CR>")
+    chat = "table.concat(vim.api.nvim_buf_get_lines(require('amanu.view').buffer, 0, -1, true), '\\n')"
+    vim.until(f"{STATE} and ({chat}):find((...), 1, true)", "● … Write shop.py · draft\n┆ +LIMIT = 5000\n┆ +\n")
+    assert not vim.lua(f"return {STATE}.approvals[1] or {STATE}.proposals[1]")
+    vim.until(f"#{STATE}.approvals > 0")
+    drawn = vim.chat()
+    assert "draft" not in drawn
+    assert "● ? Edit shop.py" in drawn
+    assert drawn.count("+    return sum(") == 1
+    assert vim.lua("return vim.fn.win_getid() == vim.fn.win_getid(1)")  # the focus is where it was
+    vim.keys(":Amanu /stop<CR>")
+    vim.until(f"({ENDED}) == 'cancelled'")
+
+
 def test_a_selection_goes_along_and_files_complete(start: Start, folder: Path) -> None:
     (folder / "shop.py").write_text(SHOP)
     (folder / "with blank.txt").write_text("x")
@@ -812,6 +830,20 @@ ITEMS: list[tuple[dict[str, Any], list[str]]] = [
             "decision": {"outcome": "rejected", "by": "person", "client": "Visual Studio Code", "reason": "no"},
         },
         ["● ✗ Run ls · rejected (rejected by you, in Visual Studio Code: no)", "┆ not run", ""],
+    ),
+    (
+        {
+            "kind": "toolCall",
+            "itemId": "c",
+            "title": "Edit a",
+            "state": "validating",
+            "output": "-a\n" * 9 + "+b\n+c\n",
+        },
+        ["● … Edit a · draft", *["┆ -a"] * 8, "┆ +b", "┆ +c", ""],
+    ),
+    (
+        {"kind": "toolCall", "itemId": "c", "title": "edit_file", "state": "validating", "output": ""},
+        ["● … edit_file", ""],
     ),
 ]
 

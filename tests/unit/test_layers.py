@@ -33,8 +33,9 @@ MAY_IMPORT: dict[str, str] = {
     "amanu.sockets": "home",
     "amanu.logs": "home",
     # sessions
-    "amanu.sessions": "session services checkers commands inbox stream restore journal index home config auth consent "
-    "agent models.registry models.routing workspace",
+    "amanu.retention": "config storage",
+    "amanu.sessions": "retention session services checkers commands inbox stream restore journal index home config "
+    "auth consent agent models.registry models.routing workspace",
     "amanu.session": "services turns edits checkpoints verdicts session_line commands running paging inbox stream "
     "restore earlier journal consent mentions pictures editor_context memory conversation agent workspace "
     "models.families models.pictures models.routing models.line",

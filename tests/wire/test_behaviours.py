@@ -26,6 +26,7 @@ from amanu.models.base import (
     Unreachable,
 )
 from amanu.models.retry import Policy, Retrying, Withdrawn, stream_with_retry
+from amanu.tools.draft_preview import EditDraft
 from strict.http import Fault, Say, Step, ToolUse
 from wire.vendors import KEY, Vendor, answer, deltas, over_vendors, request, results, running
 
@@ -94,6 +95,21 @@ async def test_usage_is_counted(vendor: Vendor) -> None:
         done = await answer(model, request(vendor))
     assert (done.usage.input, done.usage.output, done.usage.cache_read) == (70, 12, 30)
     assert done.usage.context == 112
+
+
+@over_vendors()
+async def test_an_edit_can_be_shown_from_the_pieces_of_its_arguments(vendor: Vendor) -> None:
+    edits = [{"path": "ä.py", "content": 'one\n"two" \U0001f600\n'}, {"content": "no final line feed", "path": "b.py"}]
+    async with running(vendor, [Say(calls=[ToolUse("read_file", each) for each in edits])]) as (_, model):
+        seen = await deltas(model, request(vendor))
+    started = [each.call_id for each in seen if isinstance(each, CallStarted)]
+    drafts = {call_id: EditDraft(lambda given: given["path"], {"content": "+"}) for call_id in started}
+    shown = dict.fromkeys(drafts, "")
+    for each in seen:
+        if isinstance(each, CallDelta):
+            shown[each.call_id] += drafts[each.call_id].feed(each.text)
+    assert [draft.title for draft in drafts.values()] == ["ä.py", "b.py"]
+    assert list(shown.values()) == ['+one\n+"two" \U0001f600\n', "+no final line feed\n"]
 
 
 @over_vendors("thoughts")

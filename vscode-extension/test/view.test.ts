@@ -2,6 +2,7 @@
 import { beforeEach, expect, test, vi } from "vitest";
 import type { ToHost } from "../src/chat/messages";
 import { subject } from "../src/chat/view/cards";
+import { DRAFT_LINES } from "../src/chat/view/draft";
 import { decided } from "../src/chat/view/hunks";
 import { List, SHOWN } from "../src/chat/view/list";
 import { Markdown } from "../src/chat/view/markdown";
@@ -172,6 +173,39 @@ test("what is typed stays while the card changes, and the question leaves when i
   desk.session.fold({ kind: "approvalResolved", toolCallId: "c1", decision: decidedBy("person", "allowed") });
   list.update(new Set(["c1"]));
   expect(find(".approval").hidden).toBe(true);
+});
+
+const EDIT: ToolCall = {
+  ...CALL,
+  tool: "edit_file",
+  title: "Edit a.py",
+  effect: "write",
+  arguments: {},
+  state: "validating",
+};
+
+test("an edit shows as a draft while it is written, and gives way to the question", () => {
+  const { list, desk, find } = show({ items: [EDIT] });
+  const grow = (text: string) => {
+    desk.session.fold({ kind: "itemDelta", itemId: "c1", text });
+    list.update(new Set(["c1"]));
+  };
+  const details = () => find<HTMLDetailsElement>(".tool > details");
+  expect([find(".draft").hidden, details().open]).toEqual([true, false]);
+  grow("-old\n+new\n");
+  const [first] = find(".draft").children;
+  grow("@@\n-<b>\n");
+  expect(find(".draft").children[0]).toBe(first);
+  const lines = [...find(".draft").children].map((each) => `${each.className} ${each.textContent}`);
+  expect(lines).toEqual(["removed - old\n", "added + new\n", "more @@\n", "removed - <b>\n"]);
+  expect([find(".state").textContent, details().open]).toEqual(["draft, being written", true]);
+  expect(find(".output").hidden).toBe(true);
+  grow("+x\n".repeat(DRAFT_LINES));
+  expect(find(".draft").childElementCount).toBe(DRAFT_LINES);
+  const item: ToolCall = { ...EDIT, state: "awaitingApproval", output: "" };
+  desk.session.fold({ kind: "itemChanged", item });
+  list.update(new Set(["c1"]));
+  expect([find(".draft").hidden, find(".draft").childElementCount, details().open]).toEqual([true, 0, false]);
 });
 
 function answers(count: number): Item[] {

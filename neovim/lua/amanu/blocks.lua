@@ -6,7 +6,7 @@ local visible = require("amanu.visible")
 
 local M = {}
 
-local LIVE_LINES = 10 -- of a running tool's output
+local LIVE_LINES = 10 -- of a running tool's output, of an edit that is being written
 local LIVE_BYTES = 4000
 local DIFF_LINES = 60 -- of a proposal; the rest is in the diff view
 local OUTPUT_LINES = 200
@@ -138,6 +138,10 @@ local of = {
   end,
   toolCall = function(item, state)
     local sign, words = unpack(STATES[item.state] or { "…", "" })
+    local draft = item.state == "validating" and item.output ~= ""
+    if draft then
+      words = " · draft"
+    end
     local lines = { ("● %s %s%s%s"):format(sign, visible.line(item.title), words, decided(item)) }
     local proposal
     for _, each in ipairs(state.proposals) do
@@ -156,9 +160,10 @@ local of = {
           table.insert(lines, "┆ answer: :Amanu /approve" .. (key ~= "" and " or " .. key or ""))
         end
       end
-    elseif item.state == "executing" then
+    elseif item.state == "executing" or draft then
       local found = visible.lines(visible.text(item.output:sub(-LIVE_BYTES)))
-      for at = math.max(1, #found - LIVE_LINES + 1), #found do
+      local cut = #item.output > LIVE_BYTES and #found > 1 and 1 or 0 -- the first line is not whole: its sign is gone
+      for at = math.max(1 + cut, #found - LIVE_LINES + 1), #found do
         table.insert(lines, "┆ " .. found[at])
       end
     else

@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from pydantic import ValidationError
+from pydantic import JsonValue, ValidationError
 
 from amanu.agent.approval import Approvals
 from amanu.agent.emit import Emit
@@ -225,20 +225,19 @@ class Calls:
 
     def _slot(self, call: Call) -> Slot:
         tool = self._tools.get(call.tool)
-        arguments = call.arguments if isinstance(call.arguments, dict) else {"text": call.arguments}
-        item = call_item(self._turn_id, call.call_id, call.tool, tool).model_copy(update={"arguments": arguments})
-        return Slot(call, tool, item)
+        return Slot(call, tool, call_item(self._turn_id, call, tool))
 
 
-def call_item(turn_id: str, call_id: str, name: str, tool: AnyTool | None) -> ToolCall:
-    """The item of a call of which only the tool's name is known."""
+def call_item(turn_id: str, call: Call, tool: AnyTool | None) -> ToolCall:
+    """The item of a call as the model wrote it, or of one that it only begins to write: then without arguments."""
+    arguments: dict[str, JsonValue] = call.arguments if isinstance(call.arguments, dict) else {"text": call.arguments}
     return ToolCall(
-        item_id=call_id,
+        item_id=call.call_id,
         turn_id=turn_id,
-        tool=name,
-        title=name,
+        tool=call.tool,
+        title=call.tool if tool is None else one_line(tool.title_of(arguments)),
         effect="read" if tool is None else tool.effect,
-        arguments={},
+        arguments=arguments,
         state="validating",
         output="",
     )

@@ -5,9 +5,10 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 
 from amanu.agent.calls import AnyTool, call_item
+from amanu.agent.drafting import Drafts
 from amanu.agent.emit import Emit
 from amanu.agent.headings import Sections
-from amanu.conversation import Assistant, Text
+from amanu.conversation import Assistant, Call, Text
 from amanu.models.base import CallDelta, CallStarted, Done, TextDelta, ThoughtDelta
 from amanu_protocol.events import ItemCompleted, ItemStarted, ItemsWithdrawn
 from amanu_protocol.items import Answer, Citations, Thought
@@ -22,6 +23,7 @@ class Reply:
         self._ids: Iterator[str] = (f"{turn_id}.{step}.{n}" for n in itertools.count(1))
         self._tools = tools
         self._emit = emit
+        self._drafts = Drafts(emit)
         self._open: Thought | Answer | None = None
         self._sections = Sections()
         self._text: list[str] = []
@@ -41,12 +43,16 @@ class Reply:
             case CallStarted(call_id=call_id, tool=name):
                 self._close()
                 self._shown.append(call_id)
-                self._emit(ItemStarted(item=call_item(self._turn_id, call_id, name, self._tools.get(name))))
-            case CallDelta():
-                pass  # arguments become visible with the whole call
+                tool = self._tools.get(name)
+                item = call_item(self._turn_id, Call(call_id=call_id, tool=name, arguments={}), tool)
+                self._emit(ItemStarted(item=item))
+                self._drafts.begin(item, tool and tool.draft())
+            case CallDelta(call_id=call_id, text=text):
+                self._drafts.write(call_id, text)
 
     def withdraw(self, reason: str) -> None:
         """The attempt failed and another follows: what it showed never happened."""
+        self._drafts.drop()
         if self._shown:
             self._emit(ItemsWithdrawn(item_ids=self._shown, reason=reason))
         self._open = None
@@ -58,6 +64,7 @@ class Reply:
     def finish(self, done: Done) -> Assistant:
         """The reply is whole. What it rests on is an item of its own, after the answer."""
         self._close()
+        self._drafts.end()
         if done.sources:
             sources = sorted(set(done.sources), key=lambda source: (source.title, source.url, source.quote))
             self._emit(ItemCompleted(item=Citations(item_id=next(self._ids), turn_id=self._turn_id, sources=sources)))
@@ -67,6 +74,7 @@ class Reply:
         """The reply was cancelled or broke off for good: what the person saw of its text stays, started calls do
         not."""
         self._close()
+        self._drafts.drop()
         calls = [item_id for item_id in self._shown if not item_id.startswith(f"{self._turn_id}.")]
         if calls:
             self._emit(ItemsWithdrawn(item_ids=calls, reason=reason))

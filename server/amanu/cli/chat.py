@@ -19,7 +19,7 @@ from amanu.cli.edits import Edits
 from amanu.cli.header import UNTRUSTED, show_header
 from amanu.cli.live import rows
 from amanu.cli.mentions import line_mentions
-from amanu.cli.paper import Paper, open_paper
+from amanu.cli.paper import Paper, Span, open_paper
 from amanu.cli.person import Interrupted, Terminal, Woken
 from amanu.cli.render import Renderer, money
 from amanu.cli.text import one_line, stripped, visible
@@ -169,9 +169,14 @@ class Chat:
         finally:
             await self._client.close()
 
-    def above(self) -> list[str]:
+    def above(self) -> list[Span]:
         """What is being written, above the prompt."""
-        return rows(self._renderer.tail(LIVE_ROWS), LIVE_ROWS, shutil.get_terminal_size().columns)
+        columns = shutil.get_terminal_size().columns
+        found: list[Span] = []
+        for style, line in self._renderer.tail(LIVE_ROWS, self._view.state):
+            for row in rows([line], LIVE_ROWS, columns):
+                found.append((style, row))
+        return found[-LIVE_ROWS:]
 
     def toolbar(self) -> str:
         """The line below the prompt."""

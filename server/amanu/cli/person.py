@@ -9,6 +9,8 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from amanu.cli.paper import Span, Style
+
 if TYPE_CHECKING:
     from prompt_toolkit import PromptSession
     from prompt_toolkit.completion import Completer
@@ -18,6 +20,8 @@ if TYPE_CHECKING:
 
 LOOK_SECONDS = 0.1
 """How often an open question is checked for being settled elsewhere, and the status line redrawn."""
+
+_ABOVE: dict[Style, str] = {"green": "fg:ansigreen", "red": "fg:ansired", "bold": "bold"}
 
 
 class Woken(Exception):
@@ -37,7 +41,7 @@ class Terminal:
         history: Path | None = None,
         roots: Sequence[str] = (),
         commands: Sequence[str] = (),
-        above: Callable[[], list[str]] = list,
+        above: Callable[[], list[Span]] = list,
         toolbar: Callable[[], str] = str,
         keyboard: "Input | None" = None,
         screen: "Output | None" = None,
@@ -114,7 +118,7 @@ class Terminal:
             asking.cancel()
 
     def _message(self) -> list[tuple[str, str]]:
-        above = [("fg:ansigray", line + "\n") for line in self._above()]
+        above = [(_ABOVE.get(style, "fg:ansigray"), line + "\n") for style, line in self._above()]
         return [*above, ("bold fg:ansicyan", "› ")]
 
     def _bottom(self) -> list[tuple[str, str]]:

@@ -52,6 +52,10 @@ WITHDRAWN = "… that attempt was withdrawn ({reason}), trying again"
 OUTPUT_LINES = 8
 """Of a command's output; the whole stays in the session."""
 
+_DRAFT_END = 4000
+"""Characters of a draft that are looked at for its last lines."""
+_SIGN: dict[str, Style] = {"+": "green", "-": "red"}
+
 _MARK: dict[str, tuple[Style, str]] = {
     "succeeded": ("green", "✓"),
     "failed": ("red", "✗"),
@@ -164,12 +168,16 @@ class Renderer:
         if state.turn is None and state.last_turn is not None:
             self._end(state.last_turn, 0, state)
 
-    def tail(self, lines: int) -> list[str]:
-        """The end of the block being written, for a live view."""
+    def tail(self, lines: int, state: SessionState) -> list[Span]:
+        """The end of the block or the edit being written, for a live view."""
         for blocks, _, style in reversed(self._streams.values()):
             if style == "":
-                return blocks.last_lines(lines)
-        return []
+                return [("", line) for line in blocks.last_lines(lines)]
+        draft = _draft(state)
+        if draft is None:
+            return []
+        shown = stripped(draft.output[-_DRAFT_END:]).splitlines()[1 - lines :]
+        return [("bold", f"{one_line(draft.title)} · draft"), *((_SIGN.get(line[:1], "dim"), line) for line in shown)]
 
     def status(self, state: SessionState, now: float | None = None) -> str:
         """One line about what moves right now; "" when nothing does. `now` in seconds since the epoch."""
@@ -191,6 +199,9 @@ class Renderer:
         last = state.items[-1] if state.items else None
         if isinstance(last, Notice) and last.code == "compacting":
             return "… making room"
+        draft = _draft(state)
+        if draft is not None:
+            return f"… {one_line(draft.title, 100)} · draft, {plural(draft.output.count(chr(10)), 'line')}"
         for item in reversed(_recent(state)):
             if isinstance(item, Thought) and item.item_id in self._streams:
                 return f"… {one_line(item.subject or _live_subject(item.text), 100)}"
@@ -476,6 +487,12 @@ def _live_subject(thought: str) -> str:
     """The last bold heading so far: some models write one above each stretch of a thought."""
     found = re.findall(r"\*\*(.+?)\*\*", thought[-2000:])
     return found[-1] if found else "thinking"
+
+
+def _draft(state: SessionState) -> ToolCall | None:
+    """The edit that is being written, if something of it can be seen."""
+    last = state.items[-1] if state.items else None
+    return last if isinstance(last, ToolCall) and last.state == "validating" and last.output else None
 
 
 def _recent(state: SessionState) -> list[Item]:

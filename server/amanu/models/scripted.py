@@ -161,4 +161,7 @@ def _deltas(step: Step, calls: Sequence[Call]) -> Iterator[Delta]:
             yield kind(text[start : start + size])
     for call in calls:
         yield CallStarted(call.call_id, call.tool)
-        yield CallDelta(call.call_id, call.arguments if isinstance(call.arguments, str) else json.dumps(call.arguments))
+        text = call.arguments if isinstance(call.arguments, str) else json.dumps(call.arguments)
+        size = step.chunk or len(text)
+        for start in range(0, len(text), size):
+            yield CallDelta(call.call_id, text[start : start + size])

@@ -21,6 +21,7 @@ SCHEMA_VERSION = 1
 
 ADD_RECORD = "INSERT INTO records (position, epoch, seq, at, event, private, checksum) VALUES (?, ?, ?, ?, ?, ?, ?)"
 ADD_PREIMAGE = "INSERT INTO preimages (turn_id, path, blob_id, mode) VALUES (?, ?, ?, ?)"
+REMOVE_PREIMAGES = "DELETE FROM preimages WHERE turn_id = ?"
 Row = tuple[Any, ...]
 Entry = tuple[str, Row]
 """One of the statements above and what goes into it."""
@@ -69,7 +70,7 @@ def open_to_write(folder: Path) -> tuple[sqlite3.Connection, str]:
         damage = _sentence(content, asides[-1])
     else:
         _create(path, Content())
-    return _connect(path, "rw"), damage
+    return connect(path, "rw"), damage
 
 
 def open_to_read(folder: Path) -> tuple[sqlite3.Connection, str]:
@@ -81,20 +82,47 @@ def open_to_read(folder: Path) -> tuple[sqlite3.Connection, str]:
     if not path.exists():
         raise AmanuError("sessionNotFound", "There is no such session, or it was never saved.")
     damage = _sentence(read(path), path) if _is_damaged(path) else ""
-    return _connect(path, "ro"), damage
+    return connect(path, "ro"), damage
 
 
 def read(path: Path, *, newest: int | None = None) -> Content:
     """All valid rows of a file, which is not changed. `newest`: refuse a file of a later schema."""
-    db = _connect(path, "ro")
+    db = connect(path, "ro")
     try:
         version = _version(db, newest)
-        valid, saved = Records(db), _Rows(db, _PREIMAGES)
+        valid, saved = Records(db), Preimages(db)
         content = Content(list(valid), [row[1:] for row in saved])
         content.damaged = version == 0 or valid.damaged or saved.damaged
         return content
     finally:
         db.close()
+
+
+class _Rows:
+    """The rows of a query over the positions of a table: those before the first broken page, then those after the last
+    one. `damaged` once all were read: there is a broken page."""
+
+    def __init__(self, db: sqlite3.Connection, query: str) -> None:
+        self._db = db
+        self._query = query
+        self.damaged = False
+
+    def __iter__(self) -> Iterator[Row]:
+        last = 0
+        for row in self._until_damage(self._query):
+            last = row[0]
+            yield row
+        if self.damaged:
+            rest = [row for row in self._until_damage(f"{self._query} DESC") if row[0] > last]
+            yield from reversed(rest)
+
+    def _until_damage(self, query: str) -> Iterator[Row]:
+        try:
+            yield from self._db.execute(query)
+        except sqlite3.DatabaseError as error:
+            if not is_damage(error):
+                raise
+            self.damaged = True
 
 
 class Records:
@@ -115,6 +143,14 @@ class Records:
     @property
     def damaged(self) -> bool:
         return self._wrong or self._rows.damaged
+
+
+class Preimages(_Rows):
+    """The rows (position, turn_id, path, blob_id, mode), oldest first, each read when it is asked for. `damaged` as of
+    `Records`."""
+
+    def __init__(self, db: sqlite3.Connection) -> None:
+        super().__init__(db, _PREIMAGES)
 
 
 def record(db: sqlite3.Connection, position: int) -> Row | None:
@@ -146,7 +182,12 @@ def last_position(db: sqlite3.Connection) -> int:
 
 def preimages(db: sqlite3.Connection, turn_id: str) -> list[Row]:
     """The rows (turn_id, path, blob_id, mode) of a turn, oldest first."""
-    return [row[1:] for row in _Rows(db, _PREIMAGES) if row[1] == turn_id]
+    return [row[1:] for row in Preimages(db) if row[1] == turn_id]
+
+
+def is_ours(db: sqlite3.Connection) -> bool:
+    """Of the schema this Amanu writes."""
+    return _version(db, None) == SCHEMA_VERSION
 
 
 def insert(db: sqlite3.Connection, entries: Iterable[Entry]) -> None:
@@ -168,7 +209,8 @@ def checksum(epoch: int, seq: int, at: int, event: bytes, private: bytes | None)
     return zlib.crc32(private or b"", zlib.crc32(event, start))
 
 
-def _connect(path: Path, mode: str) -> sqlite3.Connection:
+def connect(path: Path, mode: str) -> sqlite3.Connection:
+    """A connection to a journal that exists, as it is: `mode` is "ro" or "rw". Raises `sqlite3.Error`."""
     # Each connection is used by one thread at a time, not always the one that made it.
     uri = f"{path.absolute().as_uri()}?mode={mode}"
     db = sqlite3.connect(uri, uri=True, isolation_level=None, check_same_thread=False, timeout=5)
@@ -184,44 +226,17 @@ def _connect(path: Path, mode: str) -> sqlite3.Connection:
         raise
 
 
-class _Rows:
-    """The rows of a query over the positions of a table: those before the first broken page, then those after the last
-    one. `damaged` once all were read: there is a broken page."""
-
-    def __init__(self, db: sqlite3.Connection, query: str) -> None:
-        self._db = db
-        self._query = query
-        self.damaged = False
-
-    def __iter__(self) -> Iterator[Row]:
-        last = 0
-        for row in self._until_damage(self._query):
-            last = row[0]
-            yield row
-        if self.damaged:
-            rest = [row for row in self._until_damage(f"{self._query} DESC") if row[0] > last]
-            yield from reversed(rest)
-
-    def _until_damage(self, query: str) -> Iterator[Row]:
-        try:
-            yield from self._db.execute(query)
-        except sqlite3.DatabaseError as error:
-            if not is_damage(error):
-                raise
-            self.damaged = True
-
-
 def _is_valid(row: Row) -> bool:
     return row[-1] == checksum(*row[1:-1])
 
 
 def _is_damaged(path: Path, *, newest: int | None = None) -> bool:
     """Looks at all of it, keeping nothing. Raises like `read`."""
-    db = _connect(path, "ro")
+    db = connect(path, "ro")
     try:
         if _version(db, newest) == 0:
             return True
-        valid, saved = Records(db), _Rows(db, _PREIMAGES)
+        valid, saved = Records(db), Preimages(db)
         for rows in (valid, saved):
             deque(rows, maxlen=0)
         return valid.damaged or saved.damaged

@@ -1,12 +1,14 @@
 """Change several files, or several places, by one patch."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
+from typing import Any
 
 from pydantic import Field
 
-from amanu.tools.base import ToolError
+from amanu.tools.base import CallDraft, ToolError
 from amanu.tools.delete_file import deleted
+from amanu.tools.draft_preview import PatchDraft, patch_title
 from amanu.tools.edit import EditParams, EditTool, FileChange
 from amanu.tools.omission import refuse_omission
 from amanu.tools.patch import parse
@@ -34,6 +36,13 @@ class ApplyPatch(EditTool[ApplyPatchParams]):
         "it where they are not unique. A unified diff as git writes it is taken too; its line numbers do not matter."
     )
     params = ApplyPatchParams
+
+    def draft(self) -> CallDraft:
+        return PatchDraft("patch", self._workspace.as_written)
+
+    def title_of(self, arguments: Mapping[str, Any]) -> str:
+        patch = arguments.get("patch")
+        return (isinstance(patch, str) and patch_title(patch, self._workspace.as_written)) or self.name
 
     def changes(self, params: ApplyPatchParams) -> Sequence[FileChange]:
         files = parse(params.patch)

@@ -1,10 +1,10 @@
 """What a tool is. The loop (`agent/`) sees only this; disk, processes and editors are behind it."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, ClassVar, Generic, TypeVar, cast
+from typing import Any, ClassVar, Generic, Protocol, TypeVar, cast
 
 from pydantic import BaseModel, ConfigDict
 
@@ -100,6 +100,20 @@ class CallContext:
             raise ToolError("The path leads to another place than when this call was decided on. Call again.")
 
 
+class CallDraft(Protocol):
+    """What of a call can be shown while the model still writes its arguments. Of one call; never fails."""
+
+    @property
+    def title(self) -> str | None:
+        """As `Tool.title_of`, once the arguments are known that it needs; None before."""
+        ...
+
+    def feed(self, text: str) -> str:
+        """Take the next piece of the arguments' JSON, cut anywhere. Returns what can be shown beyond what it returned
+        before: whole lines, "" as long as there is no title. Linear in all that is fed, and capped."""
+        ...
+
+
 class Tool(ABC, Generic[P]):
     """One instance serves one session. Stateless between calls but for what it was given."""
 
@@ -113,6 +127,14 @@ class Tool(ABC, Generic[P]):
     def spec(cls) -> ToolSpec:
         """The tool as the model sees it; byte-stable between runs."""
         return ToolSpec(cls.name, cls.description, tool_schema(cls.params))
+
+    def title_of(self, arguments: Mapping[str, Any]) -> str:
+        """One line for the person before there is a preview, of arguments that nobody has checked."""
+        return self.name
+
+    def draft(self) -> CallDraft | None:
+        """What shows a call while it is written; None when there is nothing worth showing."""
+        return None
 
     @abstractmethod
     async def preview(self, params: P, call: CallContext) -> Preview:

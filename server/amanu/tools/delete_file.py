@@ -19,6 +19,7 @@ class DeleteFile(EditTool[DeleteFileParams]):
         "commands such as rm: the person can undo it."
     )
     params = DeleteFileParams
+    verb = "Delete"
 
     def changes(self, params: DeleteFileParams) -> Sequence[FileChange]:
         return [FileChange(params.path, deleted, there=True)]

@@ -2,16 +2,17 @@
 
 import asyncio
 from abc import abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import ClassVar, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 from pydantic import Field, GetJsonSchemaHandler
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 
-from amanu.tools.base import CallContext, Outcome, Params, Preview, Subject, Tool, ToolError
+from amanu.tools.base import CallContext, CallDraft, Outcome, Params, Preview, Subject, Tool, ToolError
+from amanu.tools.draft_preview import EditDraft
 from amanu.tools.visible import one_line, visible
 from amanu.workspace.aftermath import Aftermath
 from amanu.workspace.files import FileText
@@ -74,6 +75,10 @@ class EditTool(Tool[P]):
     """A tool that computes what becomes of one or several files. All of it is proposed, or nothing."""
 
     effect: ClassVar[Effect] = "write"
+    verb: ClassVar[str] = "Edit"
+    """What it does to a file, for the title of a call that has no preview yet."""
+    signs: ClassVar[Mapping[str, str]] = {}
+    """Arguments that hold text of the file → "-" or "+", see `EditDraft`."""
 
     def __init__(self, workspace: Workspace, proposals: Proposals, aftermath: Aftermath | None = None) -> None:
         self._workspace = workspace
@@ -87,6 +92,13 @@ class EditTool(Tool[P]):
     def shown(self, base: FileText) -> str:
         """The path of that file, for the model."""
         return self._workspace.shown(base.path)
+
+    def title_of(self, arguments: Mapping[str, Any]) -> str:
+        path = arguments.get("path")
+        return f"{self.verb} {self._workspace.as_written(path)}" if isinstance(path, str) else self.name
+
+    def draft(self) -> CallDraft:
+        return EditDraft(self.title_of, self.signs)
 
     async def preview(self, params: P, call: CallContext) -> Preview:
         wanted = await asyncio.to_thread(self.changes, params)  # a patch may be long

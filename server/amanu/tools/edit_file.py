@@ -1,7 +1,8 @@
 """Replace texts in a file by others."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
+from typing import ClassVar
 
 from pydantic import Field
 
@@ -36,6 +37,7 @@ class EditFileParams(EditParams):
 
 class EditFile(EditTool[EditFileParams]):
     name = "edit_file"
+    signs: ClassVar[Mapping[str, str]] = {"old_text": "-", "new_text": "+"}
     description = (
         "Replaces old_text by new_text in a file; several places at once by edits. old_text must be in the file "
         "exactly once (or set replace_all); read the file first and copy it exactly. For changes that belong together "

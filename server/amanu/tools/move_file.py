@@ -20,6 +20,7 @@ class MoveFile(EditTool[MoveFileParams]):
         "Prefer this to commands such as mv: the person can undo it."
     )
     params = MoveFileParams
+    verb = "Rename"
 
     def changes(self, params: MoveFileParams) -> Sequence[FileChange]:
         return [FileChange(params.path, new_path=params.new_path, there=True)]

@@ -1,7 +1,8 @@
 """Create a file or replace the whole of one."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
+from typing import ClassVar
 
 from pydantic import Field
 
@@ -17,6 +18,8 @@ class WriteFileParams(EditParams):
 
 class WriteFile(EditTool[WriteFileParams]):
     name = "write_file"
+    verb = "Write"
+    signs: ClassVar[Mapping[str, str]] = {"content": "+"}
     description = (
         "Creates a file, or replaces the whole content of one. For a change to a part of a file use edit_file. "
         "Write the content in full: placeholders such as '// rest of the code' are refused."

@@ -40,6 +40,12 @@ class Workspace:
         """What the model is told and may send back: relative, or absolute when there are several roots."""
         return self.relative(path) if len(self.roots) == 1 else str(path)
 
+    def as_written(self, path: str) -> str:
+        """A path nobody has resolved yet, for people: below a root it is relative. Looks at no disk."""
+        for root in self.guard.roots:
+            path = path.removeprefix(f"{root}/")
+        return os.path.normpath(path)
+
     async def read(self, path: Path) -> FileText:
         """The text of the file as the person sees it: of its open buffer first, of the disk second.
 

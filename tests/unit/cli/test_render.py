@@ -341,6 +341,8 @@ def test_answers_can_be_left_to_others() -> None:
         ([ItemStarted(item=thought("")), delta("**One**\n\nx\n\n**Two**\n\ny", "th")], "… Two"),
         ([ItemStarted(item=thought("")), delta("hm", "th")], "… thinking"),
         ([started(), delta("Hi")], "… writing"),
+        ([ItemStarted(item=call("validating", title="edit_file"))], "… working"),
+        ([ItemStarted(item=call("validating", title="Edit a", output="+a\n+b\n"))], "… Edit a · draft, 2 lines"),
         ([ItemChanged(item=call("executing"))], "▸ Read app.py 2.0 s"),
         ([RetryChanged(retry=Retry(attempt=3, reason="Busy.", at=9000))], "↻ Busy. · attempt 3 in 5.0 s"),
     ],
@@ -354,8 +356,17 @@ def test_the_status_line_says_what_moves(events: list[Event], expected: str) -> 
 
 def test_the_tail_is_the_answer_being_written() -> None:
     story = Story().tell(started(), delta("done\n\none\ntwo"))
-    assert story.renderer.tail(5) == ["one", "two"]
-    assert story.tell(answered("done\n\none\ntwo")).renderer.tail(5) == []
+    assert story.renderer.tail(5, story.state) == [("", "one"), ("", "two")]
+    assert story.tell(answered("done\n\none\ntwo")).renderer.tail(5, story.state) == []
+
+
+def test_the_tail_is_the_edit_being_written_until_there_is_a_question() -> None:
+    drafted = call("validating", title="Edit a\x1b[1m.py", output="-zero\n-one\n+two\x1b[31m\n@@\n")
+    story = Story().tell(ItemStarted(item=drafted))
+    head = ("bold", "Edit a.py · draft")
+    assert story.renderer.tail(4, story.state) == [head, ("red", "-one"), ("green", "+two"), ("dim", "@@")]
+    story.tell(ItemChanged(item=call("awaitingApproval")))
+    assert story.renderer.tail(4, story.state) == []
 
 
 TURN = TurnStarted(turn_id="t", prompt_id="p", model_id="m")

@@ -60,7 +60,9 @@ async def test_a_step_is_thought_text_and_calls() -> None:
     calls = done.message.calls
     assert [(each.tool, each.arguments) for each in calls] == [("read_file", {"path": "ä"}), ("odd", "{broken")]
     assert [each.call_id for each in deltas if isinstance(each, CallStarted)] == [each.call_id for each in calls]
-    written = [each.text for each in deltas if isinstance(each, CallDelta)]
+    pieces = [each for each in deltas if isinstance(each, CallDelta)]
+    assert max(len(each.text) for each in pieces) == 4
+    written = ["".join(each.text for each in pieces if each.call_id == call.call_id) for call in calls]
     assert [json.loads(written[0]), written[1]] == [{"path": "ä"}, "{broken"]
     assert (done.stop, done.usage) == ("calls", TokenUsage(input=3, thoughts=2))
 

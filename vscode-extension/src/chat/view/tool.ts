@@ -3,6 +3,7 @@ import { ApprovalBox } from "./approval";
 import type { Card } from "./cards";
 import { type Desk, approvalOf, deciding, proposalOf } from "./desk";
 import { button, growText, h, setText } from "./dom";
+import { DraftBox } from "./draft";
 import { HunksBox } from "./hunks";
 
 const STATES: Record<ToolCallState, [mark: string, words: string]> = {
@@ -24,6 +25,7 @@ export class ToolCard implements Card {
   private readonly state = h("span", { class: "state" });
   private readonly arguments = h("pre", { class: "arguments", "aria-label": "Arguments", tabindex: "0" });
   private readonly output = h("pre", { class: "output", "aria-label": "Output", tabindex: "0" });
+  private readonly draft = new DraftBox();
   private readonly open = button("Open the file", () => this.openFile(), { class: "link" });
   private readonly details: HTMLDetailsElement;
   private path: string | undefined;
@@ -44,7 +46,7 @@ export class ToolCard implements Card {
       this.stat,
       this.state,
     );
-    this.details = h("details", {}, summary, this.arguments, this.open, this.output);
+    this.details = h("details", {}, summary, this.arguments, this.open, this.output, this.draft.element);
     this.element = h(
       "article",
       { class: "card tool" },
@@ -57,7 +59,8 @@ export class ToolCard implements Card {
 
   update(item: Item): void {
     const call = item as ToolCall;
-    const [mark, words] = STATES[call.state];
+    const drafted = call.state === "validating" && call.output !== "";
+    const [mark, words] = drafted ? ["◌", "draft, being written"] : STATES[call.state];
     const approval = approvalOf(this.desk, call.itemId);
     const proposal = proposalOf(this.desk, call.proposalId);
     this.element.dataset.state = call.state;
@@ -67,15 +70,17 @@ export class ToolCard implements Card {
     setText(this.stat, proposal ? stat(proposal) : "");
     setText(this.state, words);
     setText(this.arguments, argumentsText(call));
-    growText(this.output, call.output);
+    this.draft.update(drafted ? call.output : "");
+    growText(this.output, drafted ? "" : call.output);
     this.arguments.hidden = this.arguments.textContent === "";
     const path = call.arguments.path;
     this.path = typeof path === "string" && call.tool !== "list_directory" ? path : undefined;
     this.open.hidden = this.path === undefined;
-    this.output.hidden = call.output === "";
-    // live output is worth seeing; what is done folds itself away, unless the person opened or closed it
+    this.output.hidden = drafted || call.output === "";
+    // what is live is worth seeing; what is done folds itself away, unless the person opened or closed it
     if (!this.touched)
-      this.details.open = call.effect === "run" && (call.state === "executing" || call.state === "failed");
+      this.details.open =
+        drafted || (call.effect === "run" && (call.state === "executing" || call.state === "failed"));
     this.said.replaceChildren(...this.remarks(call, proposal));
     this.said.hidden = this.said.childElementCount === 0;
     const here = proposal === undefined || deciding(this.desk, proposal) === call.itemId;

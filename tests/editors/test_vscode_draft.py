@@ -1,0 +1,42 @@
+"""An edit in a real VS Code while the model still writes it: seen, followed, nothing to decide; then the question."""
+
+from pathlib import Path
+
+import pytest
+
+from editors.workbench import SECONDS, VSCODE, asked, open_chat, send, service, shoot, workbench
+from strict.http import Say, ToolUse
+
+pytestmark = [
+    pytest.mark.skipif(not VSCODE, reason="run by make test-vscode"),
+    pytest.mark.timeout(180),
+]
+
+OLD = "".join(f"def old_{n}():\n    return {n}\n\n\n" for n in range(12))
+NEW = OLD.replace("old_", "new_")
+
+
+async def test_an_edit_is_seen_while_it_is_written(tmp_path: Path) -> None:
+    workspace = tmp_path / "work"
+    workspace.mkdir()
+    file = workspace / "code.py"
+    file.write_text(OLD)
+    edit = ToolUse("edit_file", {"path": "code.py", "old_text": OLD, "new_text": NEW})
+    async with (
+        service("anthropic", [Say(text="I rename them.", calls=[edit], delay=1.0)]) as (_, environment),
+        workbench(tmp_path, environment) as page,
+    ):
+        chat = await open_chat(page)
+        await send(chat, "Rename them")
+        draft = chat.locator(".tool .draft:visible")
+        await draft.locator(".removed", has_text="return 10").wait_for(timeout=SECONDS)
+        assert await chat.locator(".tool .title").text_content() == "Edit code.py"
+        assert await draft.evaluate(
+            "box => box.scrollTop > 0 && box.scrollHeight - box.scrollTop - box.clientHeight < 9"
+        )
+        assert await chat.locator(".approval:visible, .hunk:visible").count() == 0
+        await shoot(page, "draft-1-written")
+        await asked(chat)
+        assert await chat.locator(".draft:visible").count() == 0
+        await shoot(page, "draft-2-asked")
+    assert file.read_text() == OLD
