@@ -318,6 +318,8 @@ class ProposedFile(Wire):
     unsaved: bool
     """Applied in an editor that has not saved it."""
     checks: list[Check] = []
+    mode: int | None = None
+    """Permission bits of the base on disk."""
 
 
 class Proposal(Wire):

@@ -12,6 +12,8 @@ from amanu import commands
 from amanu.agent import policy
 from amanu.agent.approval import Approvals
 from amanu.agent.turn import Ending, Turn, run_compaction, run_turn
+from amanu.checkpoints import Checkpoints
+from amanu.conversation import Rewound
 from amanu.editor_context import Known, describe
 from amanu.edits import Edits
 from amanu.inbox import Inbox, Prompt
@@ -23,7 +25,7 @@ from amanu.models.line import Player
 from amanu.models.pictures import unseen
 from amanu.paging import blob_page
 from amanu.pictures import NoRoom, Pictures
-from amanu.restore import Restored
+from amanu.restore import REWINDS, Restored, conversation, rewound
 from amanu.running import Running
 from amanu.services import Services
 from amanu.session_line import SessionLine
@@ -39,6 +41,7 @@ from amanu_protocol.events import (
     ItemCompleted,
     ProposalChanged,
     SessionChanged,
+    SessionRewound,
     TurnEnded,
     TurnStarted,
 )
@@ -118,6 +121,7 @@ class Session:
             self.emit,
         )
         self.edits = Edits(self._proposals, self._approvals, self.state, self.emit, self._must_be_writable)
+        self.checkpoints = Checkpoints(journal, self.edits, self.state, self._must_be_writable, self._rewind)
         self._known = Known()
         self._closing = restored.closing
 
@@ -308,6 +312,20 @@ class Session:
         storageError."""
         self._must_be_writable()
         self._line.record(path, self._environment)
+        await self.emit.durable()
+
+    async def _rewind(self, position: int, item_id: str, turn_ids: Sequence[str]) -> None:
+        async with self._starting:
+            if self._running:
+                raise AmanuError("turnInProgress", "A turn has just begun.", hint="Stop it first.")
+            left = None
+            if self.state.item(item_id) is None:
+                left = await self._earlier.page(self.state, self._journal, item_id, SHOWN_ITEMS)
+            event = SessionRewound(item_id=item_id, turn_ids=list(turn_ids), items=left[0] if left else [])
+            self.emit(event, entry=Rewound(position=position))
+            spans = rewound(await self._journal.holding(REWINDS))
+            self._conversation.become(await self._journal.read_through(lambda records: conversation(records, spans)))
+            self._inbox.forget(turn_ids)
         await self.emit.durable()
 
     def replay(self, player: Player) -> None:

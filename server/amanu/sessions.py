@@ -19,7 +19,7 @@ from amanu.index import Index
 from amanu.journal import Journal, Record
 from amanu.models import routing
 from amanu.models.registry import Registry
-from amanu.restore import restore
+from amanu.restore import REWINDS, restore, rewound
 from amanu.services import Services
 from amanu.session import Session
 from amanu.stream import Client
@@ -257,7 +257,9 @@ class Sessions:
 
     async def _load(self, session_id: str, journal: Journal) -> Session:
         try:
-            restored = await journal.read_through(partial(restore, session_id, read_only=journal.read_only))
+            spans = rewound(await journal.holding(REWINDS))
+            fold = partial(restore, session_id, spans=spans, read_only=journal.read_only)
+            restored = await journal.read_through(fold)
             self._created[session_id] = _now() if restored.created_at is None else restored.created_at
             session = Session(self._services, journal, restored)
             await session.open()

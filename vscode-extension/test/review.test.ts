@@ -79,6 +79,7 @@ function proposal(calls: string[], states: HunkState[]): Proposal {
     unsaved: false,
     newPath: null,
     checks: [],
+    mode: null,
   };
   return { proposalId: "p", turnId: "t", toolCallIds: calls, version: 3, state: "pending", files: [file] };
 }

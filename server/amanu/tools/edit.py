@@ -70,7 +70,7 @@ class EditTool(Tool[P]):
         proposal = self._proposals.of_call(call.call_id)
         assert proposal is not None, "run without preview"
         if call.accept_all:
-            await self._proposals.accept_all(proposal.proposal_id, call.call_id)
+            await self._proposals.accept_all(proposal.proposal_id, call.call_id, by_person=call.by_person)
         report = await self._proposals.outcome(call.call_id)
         proposal = self._proposals.get(proposal.proposal_id)
         states = {hunk.state for file in proposal.files for hunk in file.hunks}
