@@ -1,7 +1,8 @@
 """An editor that knows LSP and nothing of Amanu: documents, code actions by title, what it was shown. By pytest-lsp."""
 
+import ast
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
@@ -11,7 +12,7 @@ from pytest_lsp import LanguageClient
 
 from amanu.lsp.text import Position, Text
 
-WAIT = 20.0
+WAIT = 8.0
 """Seconds for what must happen; a machine under load is slow."""
 
 
@@ -29,13 +30,19 @@ class PlainEditor:
         """Questions wait for it, as people take time to read."""
         self.shown: list[Path] = []
         self.progress: list[Any] = []
+        self.refreshed = 0
+        """How often the lenses were to be asked for again."""
         self.encoding: Any = "utf-16"
         self.refusing = False
         """It drops edits, and says that it applied them."""
         self._listen()
 
     def _listen(self) -> None:
-        on = self.client.feature
+        features: dict[str, Any] = self.client.protocol.fm.features  # pyright: ignore[reportUnknownMemberType]
+
+        def on(method: str) -> Any:
+            features.pop(method, None)  # pytest-lsp has its own for some
+            return self.client.feature(method)
 
         @on(types.WINDOW_SHOW_MESSAGE_REQUEST)
         async def ask(p: types.ShowMessageRequestParams) -> types.MessageActionItem | None:  # pyright: ignore[reportUnusedFunction]
@@ -53,11 +60,17 @@ class PlainEditor:
 
         @on(types.WORKSPACE_APPLY_EDIT)
         def edit(p: types.ApplyWorkspaceEditParams) -> types.ApplyWorkspaceEditResult:  # pyright: ignore[reportUnusedFunction]
+            changes = dict(p.edit.changes or {})
             for change in p.edit.document_changes or ():
                 assert isinstance(change, types.TextDocumentEdit)
-                if not self.refusing:
-                    self._edit(change)
+                changes[change.text_document.uri] = [e for e in change.edits if isinstance(e, types.TextEdit)]
+            for uri, edits in {} if self.refusing else changes.items():
+                self._edit(uri, edits)
             return types.ApplyWorkspaceEditResult(applied=True)
+
+        @on(types.WORKSPACE_CODE_LENS_REFRESH)
+        def refresh(p: Any) -> None:  # pyright: ignore[reportUnusedFunction]
+            self.refreshed += 1
 
         @on(types.WINDOW_SHOW_MESSAGE)
         def say(p: types.ShowMessageParams) -> None:  # pyright: ignore[reportUnusedFunction]
@@ -67,10 +80,8 @@ class PlainEditor:
         def progress(p: types.ProgressParams) -> None:  # pyright: ignore[reportUnusedFunction]
             self.progress.append((p.token, p.value))
 
-    def _edit(self, change: types.TextDocumentEdit) -> None:
-        uri = change.text_document.uri
-        for each in sorted(change.edits, key=lambda each: -each.range.start.line):
-            assert isinstance(each, types.TextEdit)
+    def _edit(self, uri: str, edits: Sequence[types.TextEdit]) -> None:
+        for each in sorted(edits, key=lambda each: -each.range.start.line):
             start, end = each.range.start, each.range.end
             self.texts[uri].change(
                 Position(start.line, start.character), Position(end.line, end.character), each.new_text
@@ -132,9 +143,9 @@ class PlainEditor:
         found = await self.actions(path, start, end)
         action = next((each for each in found if each.title.startswith(title)), None)
         assert action is not None, f"no action {title!r} among {[each.title for each in found]}"
-        order = action.command if isinstance(action, types.CodeAction) else action
-        assert isinstance(order, types.Command)
-        await self.command(order.command, *(order.arguments or ()))
+        # lsprotocol takes a code action that has a command for a bare command, and makes that command a string.
+        order = ast.literal_eval(str(action.command))
+        await self.command(order["command"], *(order.get("arguments") or ()))
 
     async def hover(self, path: Path, line: int) -> str:
         place = types.HoverParams(types.TextDocumentIdentifier(path.as_uri()), types.Position(line, 0))
@@ -155,4 +166,7 @@ class PlainEditor:
                     await asyncio.sleep(0.01)
                 return found
         except TimeoutError:
-            raise AssertionError(f"never\nsaid: {self.said}\nasked: {self.asked}\nprogress: {self.progress}") from None
+            raise AssertionError(
+                f"never\nsaid: {self.said}\nasked: {self.asked}\nprogress: {self.progress}\n"
+                f"{[each.text for each in self.texts.values()]}\n{self.client.diagnostics}"
+            ) from None

@@ -1,4 +1,4 @@
-"""An editor without a plugin, through the real relay and daemon: prompt, chat, progress, questions, review, patch, undo."""
+"""An editor without a plugin, through the real relay and daemon."""
 
 import asyncio
 import contextlib
@@ -49,7 +49,8 @@ Start = Callable[..., Any]
 async def client(lsp_client: LanguageClient) -> AsyncGenerator[None]:
     yield
     with contextlib.suppress(Exception):
-        await lsp_client.shutdown_session()
+        async with asyncio.timeout(5):
+            await lsp_client.shutdown_session()
     if (pid := daemon_pid()) is not None:
         os.kill(pid, signal.SIGTERM)
 
@@ -170,6 +171,7 @@ async def test_what_the_person_types_meanwhile_stays(client: LanguageClient, sho
     await editor.command("amanu.prompt", "count")
     typed = ""
     while "line 39" not in editor.text(chat):
+        assert len(typed) < 1000
         typed += "x"
         editor.type(chat, editor.text(chat) + "x")
         await asyncio.sleep(0.03)
