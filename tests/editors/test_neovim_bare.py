@@ -13,7 +13,7 @@ import pytest
 
 from amanu.home import find_home
 from amanu.lsp.standard.transcript import YOUR_TURN
-from editors.neovim import Neovim
+from editors.neovim import WAIT, Neovim
 from editors.test_neovim import FIXED, SHOP, daemon_pid, edit
 from needs import needs
 
@@ -61,19 +61,20 @@ class BareNeovim(Neovim):
         return self.text()
 
     def act(self, title: str) -> None:
-        """The code action whose title holds it, by vim.lsp.buf.code_action."""
-        seen = self.lua("return #Asked")
-        self.answer(title)
-        self.lua("vim.lsp.buf.code_action()")
-        self.until("#Asked > ...", seen)
-        labels = self.lua("return Asked[#Asked].labels")
-        assert any(title in label for label in labels), labels
-
-    def lines(self) -> list[int]:
-        """Where our diagnostics are, 0-based."""
-        return self.lua("return vim.tbl_map(function(d) return d.lnum end, vim.diagnostic.get(0))")
+        """The code action whose title holds it, by vim.lsp.buf.code_action; asked for until it is offered."""
+        end = time.monotonic() + WAIT
+        while True:
+            seen = self.lua("return #Asked")
+            self.answer(title)
+            self.lua("vim.lsp.buf.code_action()")
+            self.until("#Asked > ...", seen)
+            labels = self.lua("return Asked[#Asked].labels")
+            if any(title in label for label in labels):
+                return
+            assert time.monotonic() < end, labels
 
     def until_lines(self, *lines: int) -> None:
+        """Wait until our diagnostics are there, 0-based."""
         self.until(
             "vim.deep_equal(vim.tbl_map(function(d) return d.lnum end, vim.diagnostic.get(0)), ...)", list(lines)
         )
