@@ -6,7 +6,7 @@ been undone before.
 
 import asyncio
 from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
 
@@ -119,36 +119,33 @@ class Edits:
 
     async def take_back(self, wanted: Wanted, *, dry_run: bool) -> list[r.UndoneFile]:
         """Undo these hunks, newest proposal first; one entry per file."""
-        if not dry_run:
+        if dry_run:
+            found = await self._rehearsed(wanted)
+        else:
             self._check()
-        ways: dict[Path, _Way] = {}
-        shown: dict[Path, FileText | None] = {}
-        for proposal_id in reversed(list(wanted)):
-            if dry_run:
-                await self._rehearse(proposal_id, wanted[proposal_id], shown, ways)
-            else:
+            ways: dict[Path, _Way] = {}
+            for proposal_id in reversed(list(wanted)):
                 await self._take_back(proposal_id, wanted[proposal_id], ways)
-        if not dry_run:
             await self._emit.durable()
-        return await asyncio.to_thread(lambda: [self._undone(way) for way in ways.values()])
+            found = list(ways.values())
+        return await asyncio.to_thread(lambda: [self._undone(way) for way in found])
 
     async def diff(self, params: r.ProposalDiffParams) -> r.ProposalDiffResult:
-        """What is applied of the scope. Changes that follow on each other are one."""
-        chains: dict[Path, list[tuple[Form, Form]]] = {}
-        for proposal_id in self.wanted(params.scope, ("applied",)):
+        """What is applied of the scope: from the files as they would be without it to the files as they are. A hunk
+        that cannot be told from what came later is a change of its own."""
+        wanted = self.wanted(params.scope, ("applied",))
+        ways = await self._rehearsed(wanted)
+        steps = sorted(
+            ((way.after, way.before) for way in ways if way.before != way.after), key=lambda each: each[1].path
+        )
+        left = {each.hunk_id for way in ways for each in way.left}
+        for proposal_id in wanted:
             for file in self._proposals.files(proposal_id):
-                before, after = file.form(()), file.form(("applied",))
-                if before == after or not _in(params.scope, file):
-                    continue
-                chain = next((each for each in chains.values() if each[-1][1].path == before.path), None)
-                chain = chains.setdefault(before.path, []) if chain is None else chain
-                if chain and chain[-1][1] == before:
-                    chain[-1] = (chain[-1][0], after)
-                else:
-                    chain.append((before, after))
-        steps = [step for chain in chains.values() for step in chain if step[0] != step[1]]
-        diffs = await asyncio.to_thread(lambda: [self._diff(*step) for step in steps])
-        changes = [_change(*step, diff) for step, diff in zip(steps, diffs, strict=True)]
+                if _has(file, left):
+                    alone = replace(file, hunks=[hunk for hunk in file.hunks if hunk.hunk_id in left])
+                    steps.append((alone.form(()), alone.form(("applied",))))
+        diffs = await asyncio.to_thread(lambda: [self._diff(*each) for each in steps])
+        changes = [_change(*each, diff) for each, diff in zip(steps, diffs, strict=True)]
         return r.ProposalDiffResult(diff="".join(diffs), files=changes)
 
     # ------------------------------------------------------------------------------------------------
@@ -184,6 +181,14 @@ class Edits:
         path = file.form(AFTER).path
         found = await self._proposals.look(path)
         return Form(path, None if found is None else found.text)
+
+    async def _rehearsed(self, wanted: Wanted) -> list[_Way]:
+        """What `_take_back` of all of them would do."""
+        ways: dict[Path, _Way] = {}
+        shown: dict[Path, FileText | None] = {}
+        for proposal_id in reversed(list(wanted)):
+            await self._rehearse(proposal_id, wanted[proposal_id], shown, ways)
+        return list(ways.values())
 
     async def _rehearse(
         self,
@@ -263,10 +268,6 @@ def _hunks(proposal: Proposal) -> Iterable[Hunk]:
 
 def _has(file: DraftFile, hunk_ids: Collection[str]) -> bool:
     return any(hunk.hunk_id in hunk_ids for hunk in file.hunks)
-
-
-def _in(scope: r.EditScope, file: DraftFile) -> bool:
-    return scope.path is None or scope.path in (str(file.base.path), str(file.new_path))
 
 
 def _note(

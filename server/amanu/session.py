@@ -380,6 +380,7 @@ class Session:
         await self._pictures.load()
         window = info.context_window
         recalled = await self._turns.memory.recall(window) if focus is None else Recalled(None, None)
+        outdated = await self._turns.outdated.news() if focus is None else None
         self._must_be_writable()
         turn_id = _turn_id(prompt.prompt_id)
         if recalled.system is not None:
@@ -401,7 +402,7 @@ class Session:
         if heard is None:
             self.emit(ItemCompleted(item=said))
         else:
-            self._say_to_model(said, heard, seen, recalled)
+            self._say_to_model(said, heard, seen, recalled, outdated)
         self._pictures.forget()
         self._approvals.start_turn()
         turn = self._turns.make(turn_id, prompt.text, choice)
@@ -414,18 +415,26 @@ class Session:
         return turn_id
 
     def _say_to_model(
-        self, said: UserMessage, heard: Heard, seen: Mapping[str, str] | None, recalled: Recalled
+        self,
+        said: UserMessage,
+        heard: Heard,
+        seen: Mapping[str, str] | None,
+        recalled: Recalled,
+        outdated: tuple[str, str] | None,
     ) -> None:
         """The person's words become part of the conversation, after what it had not heard yet."""
         message = heard.said
         for unheard in self._inbox.take_notes():
             self._conversation.note(*unheard.parts)
         news = self._known.news(seen, self._conversation.generation) if seen else ""
-        told = "\n\n".join(filter(None, [message.text, news, recalled.told and recalled.told.text]))
+        changed = outdated and f"<files_changed>\n{outdated[0]}\n</files_changed>"
+        told = "\n\n".join(filter(None, [message.text, news, changed, recalled.told and recalled.told.text]))
         message = message.model_copy(update={"text": told})
         self.emit(ItemCompleted(item=said), entry=message)
         self._conversation.append(message)
         self._say_left_out(said.item_id, said.turn_id, heard)
+        if outdated is not None:
+            self._warn(f"{said.item_id}.changed", said.turn_id, "modelTold", outdated[1], level="info")
         if recalled.told is not None:
             self.emit(ItemCompleted(item=recalled.told.notice(said.item_id, said.turn_id)))
 
@@ -500,8 +509,10 @@ class Session:
             text = f"{info.name} cannot see {', '.join(unseen_ones)}; it is told only that there is a picture."
             self._warn(f"{prompt_id}.unseen", turn_id, "pictureNotSeen", text)
 
-    def _warn(self, item_id: str, turn_id: str, code: str, text: str) -> None:
-        self.emit(ItemCompleted(item=Notice(item_id=item_id, turn_id=turn_id, level="warning", code=code, text=text)))
+    def _warn(
+        self, item_id: str, turn_id: str, code: str, text: str, level: Literal["info", "warning"] = "warning"
+    ) -> None:
+        self.emit(ItemCompleted(item=Notice(item_id=item_id, turn_id=turn_id, level=level, code=code, text=text)))
 
     def _say(self, turn_id: str | None, ending: Ending) -> None:
         level = "warning" if ending.reason.endswith("Limit") or ending.reason == "refused" else "error"

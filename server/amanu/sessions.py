@@ -24,6 +24,7 @@ from amanu.services import Services
 from amanu.session import Session
 from amanu.stream import Client
 from amanu.workspace.overlay import Overlay
+from amanu.workspace.watching import Watching
 from amanu_protocol.errors import AmanuError
 from amanu_protocol.events import SessionChanged
 from amanu_protocol.requests import (
@@ -52,7 +53,8 @@ class Sessions:
     """
 
     def __init__(self, home: Home, settings: Settings, *, headless: bool = False, until_done: bool = False) -> None:
-        self.overlay = Overlay()
+        self._watching = Watching()
+        self.overlay = Overlay(self._watching.care)
         self.auth = Auth(home.config / "auth.json")
         self.registry = Registry(settings, self.auth, home.state / "local-models.json")
         self.consent = Consent(home.config, settings.rules)
@@ -194,6 +196,7 @@ class Sessions:
                 await session.close(anyway=True)
                 await self._put_summary(session)
             self._open.clear()
+        await self._watching.close()
         await self._settled()
         if self._index_opened is not None:
             await self._index_opened.close()

@@ -17,6 +17,7 @@ from amanu.journal import MAX_BLOB, Journal
 from amanu.memory import ProjectMemory
 from amanu.memory_files import MemoryFiles
 from amanu.models.families import family
+from amanu.outdated import Outdated
 from amanu.services import Services
 from amanu.tools.finish_task import FinishTask
 from amanu.tools.read_output import ID_LENGTH
@@ -69,6 +70,7 @@ class Turns:
         self.context = Context(conversation, settings.context, self._keep_output, writers)
         memory_files = MemoryFiles(workspace, services.memory, approvals.allowed)
         self.memory = ProjectMemory(memory_files, conversation, lambda: state.trusted)
+        self.outdated = Outdated(workspace, conversation)
         self.choosing = Choosing(settings, services.registry, services.availability, state)
         self._allowance = Allowance(settings.limits.cost_usd, settings.limits.session_cost_usd, state)
 
@@ -87,6 +89,7 @@ class Turns:
             system_for=lambda info: self._system(info).text,
             memory=system.memory,
             touched=self.memory.touched,
+            outdated=self.outdated.news,
             tools=self._tools,
             specs=self._specs,
             conversation=self._conversation,

@@ -42,7 +42,7 @@ MAY_IMPORT: dict[str, str] = {
     "amanu.edits": "agent workspace",
     "amanu.checkpoints": "edits journal earlier",
     "amanu.services": "config consent models.availability workspace.overlay",
-    "amanu.turns": "services choosing memory memory_files inbox journal conversation agent tools workspace "
+    "amanu.turns": "services choosing memory memory_files outdated inbox journal conversation agent tools workspace "
     "models.families",
     "amanu.session_line": "models.line models.recording",
     "amanu.choosing": "config agent models.registry models.routing models.availability",
@@ -58,6 +58,7 @@ MAY_IMPORT: dict[str, str] = {
     "amanu.earlier": "journal",
     "amanu.mentions": "commands pictures imagefile conversation workspace tools.base",
     "amanu.editor_context": "workspace tools.base",
+    "amanu.outdated": "workspace tools.base tools.visible conversation agent.masking",
     "amanu.memory": "memory_files memory_text conversation agent.prompt",
     "amanu.memory_files": "memory_text workspace tools.base tools.visible",
     "amanu.memory_text": "",
@@ -73,6 +74,7 @@ MAY_IMPORT: dict[str, str] = {
     "amanu.tools.base": "models.base",
     "amanu.workspace": "tools.base imagefile",
     "amanu.workspace.overlay": "",
+    "amanu.workspace.watching": "",
     # the ground
     "amanu.journal": "storage",
     "amanu.index": "storage",
@@ -116,7 +118,17 @@ OUT_OF_THE_LOOP = {
     "io",
 }
 
-HEAVY = ("pygls", "lsprotocol", "anthropic", "google.genai", "rich", "prompt_toolkit", "httpx2", "rapidfuzz")
+HEAVY = (
+    "pygls",
+    "lsprotocol",
+    "anthropic",
+    "google.genai",
+    "rich",
+    "prompt_toolkit",
+    "httpx2",
+    "rapidfuzz",
+    "watchfiles",
+)
 """Not imported by merely importing anything of ours but the files that need them."""
 BEFORE_INITIALIZE = (*HEAVY, "pydantic", "asyncio", "logging", "sqlite3", "subprocess", "amanu_protocol")
 """Nor these by what answers `initialize`: each costs a good part of the 50 ms there are."""

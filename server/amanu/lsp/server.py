@@ -340,7 +340,7 @@ class Connection:
 
         @on(types.TEXT_DOCUMENT_DID_SAVE)
         def saved(p: types.DidSaveTextDocumentParams) -> None:  # pyright: ignore[reportUnusedFunction]
-            """What is on disk is read when it matters."""
+            buffers().saved(p.text_document.uri)
 
         @on(types.WORKSPACE_DID_CHANGE_WORKSPACE_FOLDERS)
         def folders(p: types.DidChangeWorkspaceFoldersParams) -> None:  # pyright: ignore[reportUnusedFunction]

@@ -68,6 +68,14 @@ async def apply(workspace: Workspace, files: Sequence[DraftFile], save: SavePrei
     else:
         for plan in plans:
             settle(plan.file, done=True)
+            _seen(workspace, plan)
+
+
+def _seen(workspace: Workspace, plan: _Plan) -> None:
+    moves = plan.after.path != plan.before.path
+    workspace.seen.edited(plan.before.path, plan.now, None if moves else plan.after.text)
+    if moves:
+        workspace.seen.edited(plan.after.path, None, plan.after.text)
 
 
 def settle(file: DraftFile, *, done: bool, reason: str | None = None) -> None:
@@ -173,7 +181,7 @@ def _replacements(plan: _Plan) -> list[disk.Replacement]:
 async def _edit(workspace: Workspace, plan: _Plan) -> None:
     """Raises `_Refused` when the editor did not make the change."""
     assert plan.now is not None and plan.after.text is not None
-    found = workspace.find(plan.before.path)
+    found = workspace.find(plan.before.path, plan.now.text)
     if found is None:  # closed just now: what it held is on disk, or was dropped
         raise _Refused(plan.file, CLOSED)
     editor, buffer = found
@@ -191,7 +199,7 @@ async def _reverse(workspace: Workspace, plan: _Plan) -> None:
     """Another file failed: take this one back in its editor. Where that fails too it stays, and says that it is there:
     the person can undo it."""
     assert plan.before.text is not None and plan.after.text is not None
-    found = workspace.find(plan.before.path)
+    found = workspace.find(plan.before.path, plan.after.text)
     if found is not None and plan.now is not None:
         editor, buffer = found
         there = sha256(plan.after.text.encode("utf-8", "surrogatepass"))

@@ -285,9 +285,18 @@ def _write_in_place(staged: _Staged, data: bytes) -> None:
     try:
         if staged.target is None or os.fstat(handle).st_ino != os.fstat(staged.target).st_ino:
             raise Moved(staged.replacement.path)
-        _write(handle, data)
-        os.ftruncate(handle, len(data))
-        os.fsync(handle)
+        before = _all(handle)
+        os.lseek(handle, 0, os.SEEK_SET)
+        try:
+            _write(handle, data)
+            os.ftruncate(handle, len(data))
+            os.fsync(handle)
+        except OSError:
+            with contextlib.suppress(OSError):  # where that fails too, the pre-image has the old bytes
+                os.lseek(handle, 0, os.SEEK_SET)
+                _write(handle, before)
+                os.ftruncate(handle, len(before))
+            raise
     finally:
         os.close(handle)
 

@@ -302,13 +302,16 @@ class Proposals:
             return [Left(proposal_id, hunk_id, reason) for hunk_id, reason in left.items()]
 
     async def _turn(self, draft: Draft, work: Work, hunk_ids: Collection[str]) -> dict[str, str]:
-        """Mark hunks to be taken back or applied again, where they are now; those that cannot be, with why."""
+        """Mark hunks to be taken back or applied again, where they are now; those that cannot be, with why. All of them
+        when a file cannot be looked at."""
+        wanted = [at for at, file in enumerate(draft.files) if any(hunk.hunk_id in hunk_ids for hunk in file.hunks)]
         left: dict[str, str] = {}
-        for at, file in enumerate(draft.files):
-            if not any(hunk.hunk_id in hunk_ids for hunk in file.hunks):
-                continue
-            now = await self.look(file.form(AFTER).path)
-            turned = await asyncio.to_thread(work, file, now, hunk_ids)
+        try:
+            now = {at: await self._workspace.look(draft.files[at].form(AFTER).path) for at in wanted}
+        except ToolError as error:
+            return {hunk.hunk_id: str(error) for _, hunk in draft.hunks() if hunk.hunk_id in hunk_ids}
+        for at in wanted:
+            turned = await asyncio.to_thread(work, draft.files[at], now[at], hunk_ids)
             draft.files[at] = turned.file
             left |= turned.left
         return left
