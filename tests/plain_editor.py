@@ -4,7 +4,7 @@ import ast
 import asyncio
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 from urllib.parse import unquote, urlsplit
 
 from lsprotocol import types
@@ -25,9 +25,8 @@ class PlainEditor:
         self.versions: dict[str, int] = {}
         self.said: list[str] = []
         self.asked: list[types.ShowMessageRequestParams] = []
-        self.answers: list[str | None] = []
-        self.answering = asyncio.Event()
-        """Questions wait for it, as people take time to read."""
+        self.answers: asyncio.Queue[str | None] = asyncio.Queue()
+        self.shows = True
         self.shown: list[Path] = []
         self.progress: list[Any] = []
         self.refreshed = 0
@@ -38,21 +37,22 @@ class PlainEditor:
         self._listen()
 
     def _listen(self) -> None:
-        features: dict[str, Any] = self.client.protocol.fm.features  # pyright: ignore[reportUnknownMemberType]
+        features = cast("dict[str, Any]", self.client.protocol.fm.features)  # pyright: ignore[reportUnknownMemberType]
 
         def on(method: str) -> Any:
             features.pop(method, None)  # pytest-lsp has its own for some
-            return self.client.feature(method)
+            return self.client.feature(method)  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType]
 
         @on(types.WINDOW_SHOW_MESSAGE_REQUEST)
         async def ask(p: types.ShowMessageRequestParams) -> types.MessageActionItem | None:  # pyright: ignore[reportUnusedFunction]
             self.asked.append(p)
-            await self.answering.wait()
-            answer = self.answers.pop(0) if self.answers else None
+            answer = await self.answers.get()
             return None if answer is None else types.MessageActionItem(answer)
 
         @on(types.WINDOW_SHOW_DOCUMENT)
         def show(p: types.ShowDocumentParams) -> types.ShowDocumentResult:  # pyright: ignore[reportUnusedFunction]
+            if not self.shows:
+                return types.ShowDocumentResult(success=False)
             path = Path(unquote(urlsplit(p.uri).path))
             self.open(path)
             self.shown.append(path)
@@ -64,8 +64,9 @@ class PlainEditor:
             for change in p.edit.document_changes or ():
                 assert isinstance(change, types.TextDocumentEdit)
                 changes[change.text_document.uri] = [e for e in change.edits if isinstance(e, types.TextEdit)]
-            for uri, edits in {} if self.refusing else changes.items():
-                self._edit(uri, edits)
+            if not self.refusing:
+                for uri, edits in changes.items():
+                    self._edit(uri, edits)
             return types.ApplyWorkspaceEditResult(applied=True)
 
         @on(types.WORKSPACE_CODE_LENS_REFRESH)
@@ -122,7 +123,7 @@ class PlainEditor:
         await self.client.workspace_execute_command_async(params)
 
     async def actions(
-        self, path: Path, start: int = 0, end: int | None = None, **context: Any
+        self, path: Path, start: int = 0, end: int | None = None, only: Sequence[str] | None = None
     ) -> list[types.CodeAction | types.Command]:
         """What is offered for these lines, 0-based; `end` given: they are selected."""
         range_ = types.Range(types.Position(start, 0), types.Position(start if end is None else end, 0))
@@ -131,12 +132,19 @@ class PlainEditor:
             for each in self.diagnostics(path)
             if each.range.start.line <= range_.end.line and start <= each.range.end.line
         ]
-        about = types.CodeActionContext(**{"diagnostics": around, **context})
+        about = types.CodeActionContext(around, only)
         params = types.CodeActionParams(types.TextDocumentIdentifier(path.as_uri()), range_, about)
         return list(await self.client.text_document_code_action_async(params) or ())
 
-    async def titles(self, path: Path, start: int = 0, end: int | None = None, **context: Any) -> list[str]:
-        return [each.title for each in await self.actions(path, start, end, **context)]
+    async def titles(
+        self, path: Path, start: int = 0, end: int | None = None, only: Sequence[str] | None = None
+    ) -> list[str]:
+        return [each.title for each in await self.actions(path, start, end, only)]
+
+    async def lenses(self, path: Path) -> list[tuple[int, str]]:
+        params = types.CodeLensParams(types.TextDocumentIdentifier(path.as_uri()))
+        found = await self.client.text_document_code_lens_async(params) or ()
+        return [(each.range.start.line, each.command.title) for each in found if each.command is not None]
 
     async def act(self, title: str, path: Path, start: int = 0, end: int | None = None) -> None:
         """Choose the first code action whose title begins so; asked for until it is offered."""

@@ -21,6 +21,7 @@ from amanu.home import find_home
 from amanu.lsp.standard.transcript import YOUR_TURN
 from amanu.sockets import socket_path
 from plain_editor import PlainEditor
+from raw_client import RawClient
 
 SERVE = [sys.executable, "-P", "-m", "amanu", "serve"]
 SHOP = """\
@@ -129,6 +130,10 @@ async def test_hunks_are_diagnostics_hovers_and_code_actions(client: LanguageCli
     assert "-    return sum(item.price for item in items)" in told
     assert "+    return sum(item.price * item.quantity for item in items)" in told
     assert await editor.hover(shop, 7) == ""
+    assert await editor.titles(shop, FIRST, only=["source.organizeImports"]) == []
+    if like == "visual_studio_code":
+        lenses = [(line, title) for line in (FIRST, SECOND) for title in ("Accept −1 +1", "Reject")]
+        assert await editor.lenses(shop) == lenses
     await editor.act("Amanu: accept this change", shop, FIRST)
     await editor.until(lambda: "quantity" in editor.text(shop))
     await editor.until(lambda: len(editor.messages(shop)) == 1)
@@ -163,6 +168,25 @@ async def test_the_chat_is_a_document_under_the_state_folder(client: LanguageCli
     assert not any(path.name == "chat.md" for path in shop.parent.rglob("*"))
 
 
+async def test_documents_the_editor_shows_without_us_are_files(client: LanguageClient, shop: Path) -> None:
+    editor = await begin(client, shop, [{"text": "Hello."}, BOTH, DONE])
+    editor.shows = False
+    await editor.act("Amanu: open chat", shop)
+    said = await editor.until(lambda: [each for each in editor.said if "Amanu: open /" in each])
+    chat = Path(said[0].removeprefix("Amanu: open "))
+    chat.write_text(chat.read_text() + "are you there?\n")
+    await editor.act("Amanu: send what is written in the chat", shop)
+    await editor.until(lambda: chat.read_text().endswith(f"## Amanu\n\nHello.\n\n{YOUR_TURN}\n\n"))
+    assert "## You\n\nare you there?\n" in chat.read_text()
+    await proposed(editor, shop)
+    await editor.act("Amanu: review as a patch", shop, FIRST)
+    patch = Path(await editor.until(lambda: editor.said[-1].endswith(".patch") and editor.said[-1].split()[-1]))
+    head, _, second = patch.read_text().split("\n@@ ")
+    patch.write_text(f"{head}\n@@ {second}")
+    await editor.act("Amanu: apply the reviewed patch", shop)
+    await editor.until(lambda: editor.text(shop) == SHOP.replace("amount > LIMIT", "amount >= LIMIT"))
+
+
 async def test_what_the_person_types_meanwhile_stays(client: LanguageClient, shop: Path) -> None:
     slow = {"text": "".join(f"line {each}\n" for each in range(40)), "chunk": 8, "delay_ms": 30}
     editor = await begin(client, shop, [slow])
@@ -184,24 +208,25 @@ def run(command: str) -> dict[str, Any]:
     return {"calls": [{"tool": "run_shell_command", "arguments": {"command": command}}]}
 
 
-async def test_a_question_is_asked_and_its_answer_counts(client: LanguageClient, shop: Path) -> None:
+async def test_a_question_is_asked_and_its_answer_counts_once_it_was_read(client: LanguageClient, shop: Path) -> None:
     editor = await begin(client, shop, [run("touch made"), DONE])
-    editor.answers = ["Allow once", "Allow once"]
-    editor.answering.set()  # the first answer comes in no time: too soon to have been read
+    editor.answers.put_nowait("Allow once")  # in no time: too soon to have been read
     await editor.command("amanu.prompt", "run it")
-    await editor.until(lambda: len(editor.asked) == 1)
+    await editor.until(lambda: len(editor.asked) == 2)
     assert [each.title for each in editor.asked[0].actions or ()] == ["Allow once", "Allow for this session", "Reject"]
     assert "touch made" in editor.asked[0].message
-    await editor.until(lambda: any("Too soon" in each for each in editor.said))
-    editor.answering.clear()
-    await editor.until(lambda: len(editor.asked) == 2 or (editor.answers, editor.answering.clear())[0] == [])
-    assert not (shop.parent / "made").exists()
+    assert "Too soon" in editor.said[-1] and not (shop.parent / "made").exists()
+    await asyncio.sleep(0.55)
+    editor.answers.put_nowait("Allow once")
+    await editor.until((shop.parent / "made").exists)
 
 
-async def test_an_editor_that_cannot_ask_has_code_actions(client: LanguageClient, shop: Path) -> None:
+@pytest.mark.parametrize("answer", [None, "Nonsense"])
+async def test_no_answer_leaves_the_question_to_code_actions(
+    client: LanguageClient, shop: Path, answer: str | None
+) -> None:
     editor = await begin(client, shop, [run("touch made"), DONE])
-    editor.answers = ["Nonsense"]
-    editor.answering.set()
+    editor.answers.put_nowait(answer)
     await editor.command("amanu.prompt", "run it")
     await editor.until(lambda: any("Amanu asks" in each for each in editor.messages(shop)))
     assert not (shop.parent / "made").exists()
@@ -213,13 +238,12 @@ async def test_an_editor_that_cannot_ask_has_code_actions(client: LanguageClient
 
 async def test_a_late_click_hears_who_decided(client: LanguageClient, shop: Path) -> None:
     editor = await begin(client, shop, [run("touch made"), DONE])
-    editor.answers = ["Allow once"]
     await editor.command("amanu.prompt", "run it")
     await editor.until(lambda: editor.asked)
     await asyncio.sleep(0.55)
     await editor.act("Amanu: reject", shop)
     await editor.until(lambda: editor.progress and editor.progress[-1][1]["kind"] == "end")
-    editor.answering.set()
+    editor.answers.put_nowait("Allow once")
     await editor.until(lambda: any("Decided before by neovim: rejected" in each for each in editor.said))
     assert not (shop.parent / "made").exists()
 
@@ -308,13 +332,14 @@ async def test_what_a_rule_applied_is_kept_or_undone(client: LanguageClient, sho
 async def test_what_is_open_is_shown_again_after_a_reload(client: LanguageClient, shop: Path) -> None:
     editor = await begin(client, shop, [BOTH, DONE])
     await proposed(editor, shop)
-    first = editor.diagnostics(shop)
-    reader, writer = await asyncio.open_unix_connection(str(socket_path(find_home())))
-    writer.close()
-    editor.close(shop)
-    editor.open(shop)
-    await editor.until(lambda: [each.range for each in editor.diagnostics(shop)] == [each.range for each in first])
-    assert reader is not None
+    again = await RawClient.spawn(SERVE, os.environ)
+    try:
+        folder = {"uri": shop.parent.as_uri(), "name": "project"}
+        await again.initialize({}, workspaceFolders=[folder])
+        told = await again.notification("textDocument/publishDiagnostics")
+        assert (told["uri"], len(told["diagnostics"])) == (shop.as_uri(), 2)
+    finally:
+        await again.stop()
 
 
 async def test_commands_that_are_wrong_are_refused_with_a_reason(client: LanguageClient, shop: Path) -> None:

@@ -82,7 +82,7 @@ def proposal_of(text: str) -> str | None:
 
 def decisions(text: str, proposal: Proposal) -> list[HunkDecision]:
     """What a reviewed patch decides, in the order of the proposal. Raises `Unfit`; then nothing is decided."""
-    lines = [line.rstrip("\r") for line in text.split("\n")]
+    lines = [line.rstrip("\r") for line in text.removesuffix("\n").split("\n")]
     head_at, asked = _head(lines, proposal)
     shown = _shown(proposal)
     found: dict[str, HunkDecision] = {}
