@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import os
+import shutil
 import time
 from collections.abc import Mapping
 from functools import partial
@@ -61,6 +62,8 @@ class Sessions:
         self.registry = Registry(settings, self.auth, home.state / "local-models.json")
         self.consent = Consent(home.config, settings.rules)
         self._checkers = Checkers(settings.checks, settings.key_variables)
+        self.documents = home.state / "documents"
+        """What editors without a plugin show of sessions: a folder of files each."""
         self._home = home
         self._services = Services(
             settings,
@@ -256,6 +259,7 @@ class Sessions:
             session.emit(SessionChanged(closed=True))
         await self._settled()
         await (await self._index()).delete(session_id)
+        await asyncio.to_thread(shutil.rmtree, self.documents / f"s-{session_id}", ignore_errors=True)
         self._tell(session_id)
 
     def _default_model(self, client: Client) -> str | None:

@@ -12,12 +12,13 @@ PLUGIN = Path(__file__).parents[2] / "neovim"
 WAIT = 20.0
 """Seconds for what must happen; a machine under load is slow."""
 
-INIT = r"""
+WITH_PLUGIN = r"""
 vim.opt.rtp:prepend(%(plugin)s)
-vim.o.swapfile = false
 vim.g.mapleader = " "
-local setup = vim.json.decode(%(setup)s)
-require("amanu").setup(setup)
+require("amanu").setup(vim.json.decode(%(setup)s))
+"""
+HANDS = r"""
+vim.o.swapfile = false
 
 -- A person's answers to what `vim.ui` asks, in order: text that a choice must hold, or what to type.
 Asked, Answers, Said = {}, {}, {}
@@ -71,11 +72,14 @@ end)
 class Neovim:
     """`command` is nvim's path; the editor starts in `folder` with those files open."""
 
+    CONFIGURED = WITH_PLUGIN
+    """What the person has in init.lua."""
+
     def __init__(self, command: str, home: Path, folder: Path, files: Sequence[str] = (), **setup: Any) -> None:
         path = home / "s"
         init = home / "init.lua"
         values = {"plugin": json.dumps(str(PLUGIN)), "setup": f"[==[{json.dumps(setup)}]==]", "socket": f"'{path}'"}
-        init.write_text(INIT % values)
+        init.write_text((self.CONFIGURED + HANDS) % values)
         self.process = subprocess.Popen(
             [command, "--embed", "--headless", "-i", "NONE", "-u", str(init), *files],
             cwd=folder,

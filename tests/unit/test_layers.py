@@ -26,6 +26,7 @@ MAY_IMPORT: dict[str, str] = {
     "agent.policy models.registry models.families models.routing models.recording models.replay",
     "amanu.cli.tool": "cli agent consent conversation journal tools workspace home config logs",  # one call, no session
     "amanu.lsp": "sessions session editor_context workspace.overlay relay imports heap",
+    "amanu.lsp.standard": "lsp sessions session stream editor_context workspace tools.visible storage.files",
     "amanu.lsp.early": "lsp.frames",
     "amanu.lsp.frames": "",
     "amanu.relay": "home sockets lsp.early lsp.frames",

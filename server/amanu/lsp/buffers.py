@@ -139,6 +139,11 @@ class Buffers:
         document = self._by_path.get(path)
         return None if document is None else _buffer(document)
 
+    def uri(self, path: Path) -> str:
+        """How the client names that file, or would."""
+        document = self._by_path.get(path)
+        return path.as_uri() if document is None else document.uri
+
     def buffers(self) -> Iterable[Buffer]:
         return [_buffer(document) for document in self._by_uri.values()]
 

@@ -57,6 +57,27 @@ METHODS = (
 """What a client may send, in the order of the method table. Written out, because the table imports pydantic; a
 test holds it against the table."""
 
+COMMANDS = (
+    "amanu.prompt",
+    "amanu.chat",
+    "amanu.ask",
+    "amanu.fix",
+    "amanu.send",
+    "amanu.new",
+    "amanu.mode",
+    "amanu.model",
+    "amanu.stop",
+    "amanu.answer",
+    "amanu.accept",
+    "amanu.reject",
+    "amanu.keep",
+    "amanu.undo",
+    "amanu.undoTurn",
+    "amanu.review",
+    "amanu.applyPatch",
+)
+"""For clients without a plugin of ours; `standard/orders.py` has their arguments, and a test holds the two together."""
+
 INVALID_PARAMS = -32602
 ENCODINGS = ("utf-8", "utf-16", "utf-32")
 
@@ -92,6 +113,13 @@ def initialize_result(params: object) -> dict[str, Any]:
         "workspace": {"workspaceFolders": {"supported": True, "changeNotifications": True}},
     }
     version = protocol_version(capabilities)
+    if is_standard(tree):
+        # A plugin has its own ways to prompt and review; what is said here every editor would show as well.
+        answer["codeActionProvider"] = {"codeActionKinds": ["quickfix", "refactor.rewrite", "source.amanu"]}
+        answer["hoverProvider"] = True
+        answer["executeCommandProvider"] = {"commands": list(COMMANDS)}
+        if _object(capabilities.get("textDocument"), "capabilities.textDocument").get("codeLens") is not None:
+            answer["codeLensProvider"] = {"resolveProvider": False}
     if version is not None:
         answer["experimental"] = {"amanu": {"protocol": version, "version": __version__, "methods": list(METHODS)}}
     return {"capabilities": answer, "serverInfo": {"name": "amanu", "version": __version__}}
@@ -124,6 +152,20 @@ def protocol_version(capabilities: Mapping[str, Any]) -> int | None:
     _strings(amanu.get("trustedRoots"), f"{path}.trustedRoots")
     _typed(amanu, "ripgrep", f"{path}.ripgrep", "a string or null", str)
     return max(set(cast("list[int]", spoken)) & set(PROTOCOL_VERSIONS), default=None)
+
+
+def is_standard(params: Mapping[str, Any]) -> bool:
+    """Whether this client reviews and prompts by standard LSP: it says nothing of amanu, or asks for it by
+    `initializationOptions.amanu.standard`."""
+    if options(params).get("standard") is True:
+        return True
+    experimental = _mapping(_mapping(params.get("capabilities")).get("experimental"))
+    return experimental.get("amanu") is None
+
+
+def options(params: Mapping[str, Any]) -> Mapping[str, Any]:
+    """`initializationOptions.amanu`."""
+    return _mapping(_mapping(params.get("initializationOptions")).get("amanu"))
 
 
 class First(NamedTuple):
@@ -191,6 +233,10 @@ def _object(value: object, path: str, required: bool = False) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise BadParams(path, "an object")
     return cast("dict[str, Any]", value)
+
+
+def _mapping(value: object) -> Mapping[str, Any]:
+    return cast("Mapping[str, Any]", value) if isinstance(value, dict) else {}
 
 
 def _list(value: object, path: str) -> list[Any]:

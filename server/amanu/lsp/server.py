@@ -24,7 +24,9 @@ from amanu.lsp.frames import Broken, Frames
 from amanu.lsp.language import Language
 from amanu.lsp.outbox import Outbox
 from amanu.lsp.protocol import PARSE_ERROR, Protocol, Route, Server
-from amanu.lsp.text import Position
+from amanu.lsp.standard.face import Face
+from amanu.lsp.standard.front import Standard
+from amanu.lsp.text import Encoding, Position
 from amanu_protocol import requests as r
 from amanu_protocol.base import Wire
 from amanu_protocol.errors import AmanuError
@@ -79,6 +81,8 @@ class Connection:
         self.server = Server()
         self.protocol: Protocol = self.server.protocol
         self.buffers: Buffers | None = None
+        self.standard: Standard | None = None
+        """For a client without a plugin of ours."""
         self._sessions = sessions
         self._reader = reader
         self._received = received
@@ -138,6 +142,8 @@ class Connection:
     def _leave(self) -> None:
         if self._parent is not None:
             self._parent.cancel()
+        if self.standard is not None:
+            self.standard.close()
         if self.buffers is not None:
             self._sessions.overlay.remove(self.buffers)
             self._sessions.disconnect(self)
@@ -278,14 +284,27 @@ class Connection:
         if self._speaks_amanu:
             self.buffers.language = Language(self.name, self.protocol.ask, offers, self.buffers, self._places)
         self._sessions.overlay.add(self.buffers)
+        if early.is_standard(params):
+            self._be_standard(params, self.buffers, result["capabilities"]["positionEncoding"])
         process = params.get("processId")
         if process is not None and alive(process):  # one we cannot see lives in another container
             self._parent = asyncio.create_task(self._watch(process))
         return result
 
+    def _be_standard(self, params: Any, buffers: Buffers, encoding: Encoding) -> None:
+        if not self.folders and isinstance(params.get("rootUri"), str):
+            self._add_folder(params["rootUri"])
+        face = Face(self.name, self.capabilities, encoding, self.protocol.ask, self.protocol.tell)
+        model = early.options(params).get("model")
+        model_id = model if isinstance(model, str) else None
+        self.standard = Standard(self._sessions, self, face, buffers, self.folders.values, model_id)
+        self.protocol.plain = {**self.protocol.plain, **self.standard.listen(self.server)}
+
     def _initialized(self, params: Any) -> None:
         """Import the likely vendor's SDK while the person still types. The one permitted stall."""
         _keep(asyncio.create_task(self._sessions.warm(self)))
+        if self.standard is not None:
+            self.standard.begin()
 
     def _shutdown(self, params: Any) -> None:
         self.protocol.state = "shutdown"
@@ -308,10 +327,12 @@ class Connection:
         @on(types.TEXT_DOCUMENT_DID_OPEN)
         def opened(p: types.DidOpenTextDocumentParams) -> None:  # pyright: ignore[reportUnusedFunction]
             buffers().opened(p.text_document.uri, p.text_document.version, p.text_document.text)
+            self._looked_at(p.text_document.uri)
 
         @on(types.TEXT_DOCUMENT_DID_CHANGE)
         def changed(p: types.DidChangeTextDocumentParams) -> None:  # pyright: ignore[reportUnusedFunction]
             buffers().changed(p.text_document.uri, p.text_document.version, map(_change, p.content_changes))
+            self._looked_at(p.text_document.uri)
 
         @on(types.TEXT_DOCUMENT_DID_CLOSE)
         def closed(p: types.DidCloseTextDocumentParams) -> None:  # pyright: ignore[reportUnusedFunction]
@@ -327,6 +348,10 @@ class Connection:
                 self.folders.pop(folder.uri, None)
             for folder in p.event.added:
                 self._add_folder(folder.uri)
+
+    def _looked_at(self, uri: str) -> None:
+        if self.standard is not None:
+            self.standard.looked_at(uri)
 
     def _open_buffers(self) -> Buffers:
         assert self.buffers is not None, "documents come after initialize"

@@ -89,7 +89,7 @@ class Text:
         for number, line in enumerate(self._lines):
             if offset < before + len(line) or number == len(self._lines) - 1:
                 content = self._content(line)
-                return Position(number, _units(content[: max(0, offset - before)], self.encoding))
+                return Position(number, units(content[: max(0, offset - before)], self.encoding))
             before += len(line)
         raise AssertionError("a text has at least one line")
 
@@ -138,7 +138,7 @@ def _code_points(line: str, units: int, encoding: Encoding) -> int:
     return len(data[:at].decode("utf-16-le", "surrogatepass"))
 
 
-def _units(text: str, encoding: Encoding) -> int:
+def units(text: str, encoding: Encoding) -> int:
     """The length of a text in units of the encoding."""
     if encoding == "utf-32" or text.isascii():
         return len(text)

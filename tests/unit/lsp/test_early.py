@@ -10,6 +10,7 @@ import pytest
 from amanu.lsp import early
 from amanu.lsp.early import BadParams, answer_first, initialize_result
 from amanu.lsp.frames import frame
+from amanu.lsp.standard.orders import ORDERS
 from amanu_protocol.methods import METHODS, PROTOCOL_VERSION
 from amanu_protocol.requests import ServerCapabilities
 
@@ -17,6 +18,29 @@ from amanu_protocol.requests import ServerCapabilities
 def test_the_written_out_tables_are_the_tables() -> None:
     assert tuple(each.name for each in METHODS if each.direction == "toDaemon") == early.METHODS
     assert early.PROTOCOL_VERSIONS[-1] == PROTOCOL_VERSION
+
+
+def test_commands_are_those_of_the_plain_front() -> None:
+    assert tuple(ORDERS) == early.COMMANDS
+
+
+@pytest.mark.parametrize(
+    ("experimental", "options", "plain"),
+    [
+        (None, None, True),
+        ({}, {}, True),
+        ({"somebody": 1}, {"amanu": 1}, True),
+        ({"amanu": {"protocol": [1]}}, None, False),
+        ({"amanu": {"protocol": [99]}}, None, False),
+        ({"amanu": {"protocol": [1]}}, {"amanu": {"standard": True}}, True),
+        ({"amanu": {"protocol": [1]}}, {"amanu": {"standard": "yes"}}, False),
+    ],
+)
+def test_only_a_plain_client_is_shown_our_code_actions(experimental: Any, options: Any, plain: bool) -> None:
+    given: dict[str, Any] = {"capabilities": {"experimental": experimental, "textDocument": {"codeLens": {}}}}
+    said = initialize_result({**given, "initializationOptions": options})["capabilities"]
+    offers = ("codeActionProvider", "hoverProvider", "executeCommandProvider", "codeLensProvider")
+    assert [each in said for each in offers] == [plain] * 4
 
 
 def params(amanu: Any = None, **general: Any) -> dict[str, Any]:

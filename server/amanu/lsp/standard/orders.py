@@ -1,0 +1,93 @@
+"""What `workspace/executeCommand` may ask of us: the arguments of each command, as data."""
+
+from collections.abc import Mapping
+
+from pydantic import Field
+
+from amanu_protocol.base import Wire
+from amanu_protocol.items import Finding, Mode, Scope
+from amanu_protocol.requests import Id
+
+
+class Nothing(Wire):
+    """No arguments."""
+
+
+class Said(Wire):
+    """Words, for a prompt; a bare string stands for it."""
+
+    text: str = ""
+
+
+class ChosenMode(Wire):
+    text: Mode
+
+
+class Lines(Wire):
+    """Lines of a file (1-based, inclusive) with the text they had, and what others find wrong there."""
+
+    path: str
+    start_line: int
+    end_line: int
+    text: str
+    findings: list[Finding] = []
+
+
+class Hunks(Wire):
+    """Hunks by proposal, each with its seal; no proposals: all that our diagnostics show."""
+
+    session: Id | None = None
+    proposals: dict[str, dict[str, str]] = Field(default_factory=dict[str, dict[str, str]])
+
+
+class Turn(Wire):
+    session: Id
+    turn: str
+
+
+class OneProposal(Wire):
+    """None: the last one that has something open."""
+
+    session: Id | None = None
+    proposal: str | None = None
+
+
+class Reviewed(Wire):
+    """The path of a patch file of ours."""
+
+    path: str
+
+
+class Reply(Wire):
+    session: Id
+    call: str
+    decision: str
+    scope: Scope = "once"
+
+
+class InSession(Wire):
+    """None: the session of the workspace."""
+
+    session: Id | None = None
+
+
+ORDERS: Mapping[str, type[Wire]] = {
+    "amanu.prompt": Said,
+    "amanu.chat": Nothing,
+    "amanu.ask": Lines,
+    "amanu.fix": Lines,
+    "amanu.send": InSession,
+    "amanu.new": Nothing,
+    "amanu.mode": ChosenMode,
+    "amanu.model": Said,
+    "amanu.stop": Nothing,
+    "amanu.answer": Reply,
+    "amanu.accept": Hunks,
+    "amanu.reject": Hunks,
+    "amanu.keep": Hunks,
+    "amanu.undo": Hunks,
+    "amanu.undoTurn": Turn,
+    "amanu.review": OneProposal,
+    "amanu.applyPatch": Reviewed,
+}
+"""The names are those of `early.COMMANDS`, which a test holds against this."""

@@ -1,0 +1,239 @@
+"""The pure parts of the plain front: where hunks are, how they are told, the patch file, the transcript, a question."""
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from amanu.lsp.standard import patch
+from amanu.lsp.standard.marks import marks
+from amanu.lsp.standard.patch import Unfit
+from amanu.lsp.standard.questions import ALL, LATER, ONCE, REJECT, SESSION, dialog
+from amanu.lsp.standard.review import fenced, hover, prose
+from amanu.lsp.standard.transcript import YOUR_TURN, Transcript
+from amanu.workspace.files import split_lines
+from amanu.workspace.hunks import changes
+from amanu_protocol.events import ItemCompleted, ItemDelta, ItemStarted, ItemsWithdrawn
+from amanu_protocol.items import Answer, Approval, Hunk, Proposal, ProposedFile, ScopeOffer
+from amanu_protocol.state import SessionState, fold
+
+ROOT = Path("/project")
+OLD = "".join(f"line {each}\n" for each in range(1, 21))
+NEW = OLD.replace("line 5\n", "five\nfünf\n").replace("line 15\n", "")
+
+
+def proposal(old: str, new: str, *, states: tuple[Any, ...] = (), change: Any = "edit") -> Proposal:
+    before, after = split_lines(old), split_lines(new)
+    hunks = [
+        Hunk(
+            hunk_id=f"p.h{number}",
+            old_start=each.old + (each.old < each.old_end),
+            old_lines=each.old_end - each.old,
+            new_start=each.new + (each.new < each.new_end),
+            new_lines=each.new_end - each.new,
+            old_text="".join(before[each.old : each.old_end]),
+            new_text="".join(after[each.new : each.new_end]),
+            state=states[number] if number < len(states) else "pending",
+            edited_by_person=False,
+        )
+        for number, each in enumerate(changes(before, after))
+    ]
+    file = ProposedFile(
+        path="/project/a.txt",
+        change=change,
+        base_sha256="",
+        base_text=old,
+        hunks=hunks,
+        added=0,
+        removed=0,
+        encoding="utf-8",
+        final_newline=True,
+        unsaved=False,
+    )
+    return Proposal(proposal_id="p", turn_id="t", tool_call_ids=["c"], version=1, state="pending", files=[file])
+
+
+def state(*proposals: Proposal) -> SessionState:
+    return SessionState(
+        session_id="s",
+        title="",
+        roots=["/project"],
+        mode="ask",
+        model_id="m",
+        trusted=False,
+        read_only=False,
+        proposals=list(proposals),
+    )
+
+
+# Marks ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("states", "client", "old", "new", "expected"),
+    [
+        ((), "x", OLD, NEW, [((4, 0), (4, 6)), ((14, 0), (14, 7))]),
+        (("applied",), "x", OLD, NEW, [((4, 0), (5, 4)), ((15, 0), (15, 7))]),
+        (("rejected",), "x", OLD, NEW, [((14, 0), (14, 7))]),
+        ((), "x", "", "new\n", [((0, 0), (0, 0))]),
+        ((), "x", "a\nb\n", "a\nx\nb\n", [((0, 0), (0, 1))]),
+        ((), "x", "𝒳\r\nb", "𝒳𝒳\r\nb", [((0, 0), (0, 2))]),
+        ((), "Neovim", "a\rb\nc\n", "a\rb\nC\n", [((1, 0), (1, 1))]),
+        ((), "x", "a\rb\nc\n", "a\rb\nC\n", [((2, 0), (2, 1))]),
+    ],
+)
+def test_where_hunks_are(states: Any, client: str, old: str, new: str, expected: Any) -> None:
+    found = marks(state(proposal(old, new, states=states)), "utf-16", client)
+    ranges = [each.range for each in found]
+    assert [((r.start.line, r.start.character), (r.end.line, r.end.character)) for r in ranges] == expected
+
+
+@given(st.text("`a\n", max_size=30))
+def test_nothing_in_a_text_ends_its_code_block(text: str) -> None:
+    lines = fenced(text).split("\n")
+    fence = lines[0]
+    assert set(fence) == {"`"} and lines[-1] == fence
+    assert not any(line.startswith(fence) for line in lines[1:-1])
+
+
+def test_a_hover_does_nothing_but_say() -> None:
+    evil = "x = 1\n```\n[click](command:evil) \x1b[31m\u202e\n"
+    found = hover(marks(state(proposal("x\n", evil)), "utf-8", "x"), "markdown")
+    assert found is not None
+    text = found.contents.value  # pyright: ignore
+    assert "\n````diff\n" in text and text.endswith("\n````")
+    assert "\x1b" not in text and "\u202e" not in text and "<U+202E>" in text
+    assert prose("[a](b) <c>") == r"\[a\]\(b\) \<c\>"
+
+
+# The patch ------------------------------------------------------------------------------------------
+
+
+def decide(text: str, of: Proposal) -> list[tuple[str, str | None]]:
+    return [(each.decision, each.new_text) for each in patch.decisions(text, of)]
+
+
+lines = st.lists(
+    st.sampled_from(["a", "b", "-- c", "++ d", "@@ e", "", "\\ f", " g", "# h", "\u2028", "\x1b"]), max_size=12
+)
+ends = st.sampled_from(["\n", "\r\n", "\r"])
+
+
+@given(lines, lines, ends, st.booleans(), st.booleans())
+def test_a_patch_as_it_was_made_accepts_all_of_it(a: list[str], b: list[str], end: str, x: bool, y: bool) -> None:
+    old, new = end.join(a) + (end if x else ""), end.join(b) + (end if y else "")
+    one = proposal(old, new)
+    text = patch.of_proposal(one, ROOT)
+    assert decide(text, one) == [("accept", None)] * len(one.files[0].hunks)
+    assert patch.proposal_of(text) == "p"
+
+
+def test_what_a_reviewed_patch_decides() -> None:
+    one = proposal(OLD, NEW)
+    text = patch.of_proposal(one, ROOT)
+    head, first, second = text.split("\n@@ ")
+    for edited, expected in [
+        (f"{head}\n@@ {second}", [("reject", None), ("accept", None)]),
+        (f"{head}\n", [("reject", None), ("reject", None)]),
+        (text.replace("+five", "+cinq"), [("accept", "cinq\nfünf\n"), ("accept", None)]),
+        (text.replace("+five\n", ""), [("accept", "fünf\n"), ("accept", None)]),
+        (text.replace("+five\n+fünf\n", ""), [("accept", ""), ("accept", None)]),
+        (text.replace("-line 5\n+five\n+fünf\n", " line 5\n"), [("reject", None), ("accept", None)]),
+        (text.replace("-line 5\n", " line 5\n"), [("accept", "line 5\nfive\nfünf\n"), ("accept", None)]),
+        (text.replace("\n", "\r\n"), [("accept", None), ("accept", None)]),
+        (re.sub(r"-2,\d+ \+2,\d+", "-2,99 +2,1", text), [("accept", None), ("accept", None)]),
+        (f"{head}\n@@ {second.rstrip()}\n\n\n@@ {first}", [("accept", None), ("accept", None)]),
+    ]:
+        assert decide(edited, one) == expected, edited
+
+
+@pytest.mark.parametrize(
+    ("edit", "at", "why"),
+    [
+        (lambda t: t.replace("# review", "# preview"), "# Amanu", "is gone"),
+        (lambda t: t.replace("# review p ", "# review q "), "# review", "another proposal"),
+        (lambda t: t.replace("-line 5", "-line five"), "-line five", "Only"),
+        (lambda t: t.replace(" line 3\n", ""), " line 4", "Only"),
+        (lambda t: t.replace(" line 3\n", "+mine\n line 3\n"), "+mine", "among the lines around"),
+        (lambda t: t.replace(" line 3\n", "-line 3\n"), "-line 3", "cannot be removed"),
+        (lambda t: t.replace("p.h0:", "p.h7:", 2).replace("p.h7:", "p.h0:", 1), "@@ -2", "Which change"),
+        (lambda t: re.sub(r"@@ p.h0:\w+", "@@", t), "@@ -2", "no change"),
+        (lambda t: t.replace(" line 18\n", ""), "@@ -12", "missing"),
+        (lambda t: t + "rubbish\n", "rubbish", "no change"),
+    ],
+)
+def test_a_patch_that_does_not_fit_says_where(edit: Any, at: str, why: str) -> None:
+    one = proposal(OLD, NEW)
+    text = edit(patch.of_proposal(one, ROOT))
+    with pytest.raises(Unfit, match=why) as error:
+        patch.decisions(text, one)
+    assert text.splitlines()[error.value.line].startswith(at)
+
+
+def test_a_hunk_that_is_another_now_is_not_decided() -> None:
+    text = patch.of_proposal(proposal(OLD, NEW), ROOT)
+    for other in (proposal(OLD, NEW.replace("five", "5")), proposal(OLD, NEW, states=("applied",))):
+        with pytest.raises(Unfit, match="another one now"):
+            patch.decisions(text, other)
+
+
+def test_a_later_hunk_is_not_rejected_by_an_older_patch() -> None:
+    text = patch.of_proposal(proposal(OLD, OLD.replace("line 5\n", "five\nfünf\n")), ROOT)
+    assert decide(text, proposal(OLD, NEW)) == [("accept", None)]
+
+
+def test_characters_that_are_only_shown_cannot_be_edited() -> None:
+    one = proposal("a\n", "b\x1b\nc\n")
+    text = patch.of_proposal(one, ROOT)
+    assert "\x1b" not in text and decide(text, one) == [("accept", None)]
+    with pytest.raises(Unfit, match="only shown"):
+        decide(text.replace("+c", "+d"), one)
+
+
+# The transcript -------------------------------------------------------------------------------------
+
+
+def test_a_transcript_grows_by_whole_lines_and_never_takes_back() -> None:
+    now, told = state(), Transcript()
+
+    def happen(event: Any) -> str:
+        fold(now, event)
+        return told.heard(event) + told.more(now)
+
+    answer = Answer(item_id="a", turn_id="t", text="")
+    assert happen(ItemStarted(item=answer)) == "## Amanu\n\n"
+    assert happen(ItemDelta(item_id="a", text="one\ntw")) == "one\n"
+    assert happen(ItemDelta(item_id="a", text=f"o\n{YOUR_TURN}")) == "two\n"
+    whole = answer.model_copy(update={"text": f"one\ntwo\n{YOUR_TURN} x"})
+    assert happen(ItemCompleted(item=whole)) == f"\\{YOUR_TURN} x\n\n"
+    assert told.more(now) == ""
+    happen(ItemStarted(item=Answer(item_id="b", turn_id="t", text="")))
+    assert happen(ItemDelta(item_id="b", text="gone\n")) == "gone\n"
+    assert "withdrawn" in happen(ItemsWithdrawn(item_ids=["b"], reason="retry"))
+    assert happen(ItemCompleted(item=Answer(item_id="c", turn_id="t", text="again"))) == "again\n\n"
+
+
+# Questions ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("detail", "scopes", "preselects", "titles"),
+    [
+        ("ls", [], False, [ONCE, REJECT]),
+        ("ls", ["session"], False, [ONCE, SESSION, REJECT]),
+        ("ls", ["session"], True, [LATER, ONCE, SESSION, REJECT]),
+        ("x" * 5000, ["session"], False, [LATER, ALL, REJECT]),
+        ("\n" * 100, ["session"], False, [LATER, ALL, REJECT]),
+    ],
+)
+def test_what_does_not_fit_cannot_be_allowed_in_a_dialog(
+    detail: str, scopes: list[Any], preselects: bool, titles: list[str]
+) -> None:
+    offers = [ScopeOffer(scope=each, rule="run_shell_command(ls)\x1b") for each in scopes]
+    approval = Approval(tool_call_id="c", title="Run", detail=detail, effect="run", rule="r", scopes=offers, asked_at=0)
+    text, found = dialog(approval, preselects=preselects)
+    assert found == titles and len(set(found)) == len(found) <= 4
+    assert len(text) <= 1000 and "\x1b" not in text
