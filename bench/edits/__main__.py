@@ -85,9 +85,8 @@ def _parts(some: Sequence[Edit], counts: Mapping[str, Counts], size: int) -> Ite
     yield "## To be refused\n\nRefused, in hundred; and in brackets how often something was changed."
     yield _rows(counts, REFUSED, "refused")
     yield (
-        "## Time\n\nOf one search, in milliseconds at 1 MB, and how many times longer it takes at 4 MB: 4 is linear, 16 "
-        "square. Best of three, processor time, on this machine. *Nowhere* climbs the whole ladder and looks for the "
-        "nearest text."
+        "## Time\n\nOf one search, in milliseconds at 1 MB, and how many times as long it takes at 4 MB: 4 is linear, "
+        "16 square. Best of three, processor time. *Nowhere* climbs the whole ladder and looks for the nearest text."
     )
     yield _table(("file", "1 MB, ms", "4 MB / 1 MB"), _times())
     yield HONEST

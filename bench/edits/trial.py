@@ -15,8 +15,9 @@ Verdict = Literal["right", "but for blanks", "refused", "wrong text", "wrong pla
 
 
 def judge(matcher: Matcher, trial: Trial) -> Verdict:
-    """*But for blanks*: right, but for blanks at line ends or the final line end. *Wrong place*: something outside the place is not as it was, or there was no place at all. *Wrong text*: the
-    place is right, what it says afterwards is not (indentation, line ends, lost lines)."""
+    """*But for blanks*: right, but for blanks at line ends or the final line end. *Wrong place*: something outside the
+    place is not as it was, or there was no place at all. *Wrong text*: the place is right, what it says afterwards is
+    not (indentation, line ends, lost lines)."""
     edited = matcher(trial.text, trial.old, trial.new)
     if edited is None:
         return "refused"

