@@ -42,7 +42,8 @@ def check(text: str, old: str, new: str, expected: str, how: str | None = None, 
         # a line that begins behind its indentation
         ("    a = 1\n", "a = 1", "a = 2", "    a = 2\n"),
         ("    a = 1\n", "a = 1", "a = 2\n    b = 3", "    a = 2\n    b = 3\n"),
-        ("    a = 1\n", "a = 1", "if x:\n    a = 2", "    if x:\n    a = 2\n"),
+        ("    a = 1\n", "a = 1", "if x:\n        a = 2", "    if x:\n        a = 2\n"),
+        ("    a = 1\n", "a = 1", "if x:\n    a = 2", "how deep the other lines of new_text go is not certain"),
         ("    a = 1\n", "a = 1", "a = 2\nb = 3", "how deep the other lines of new_text go is not certain"),
         # refusals
         ("x x", "x", "y", "2 times (at lines 1, 1)"),
