@@ -215,11 +215,13 @@ DRIFT = (
     [
         # a slip of the pen, in a line that stays
         (("balance = source.balance()", "balance = source.balnace()"), ("deposit(a", "deposit(2 * a"), True),
-        # a line left out, one too many, two that changed places
-        (("    balance = source.balance()\n", ""), ("deposit(a", "deposit(2 * a"), True),
-        (("    check_the", "    log(amount)\n    check_the"), ("deposit(a", "deposit(2 * a"), True),
+        # blank lines, two lines that changed places
+        (("    source.withdraw", "\n    source.withdraw"), ("source, target", "source, goal"), True),
         (("    source.withdraw(amount)\n    target.deposit(amount)\n",
           "    target.deposit(amount)\n    source.withdraw(amount)\n"), ("source, target", "source, goal"), True),
+        # a line left out, one too many: so a text differs from its twin
+        (("    balance = source.balance()\n", ""), ("deposit(a", "deposit(2 * a"), False),
+        (("    check_the", "    log(amount)\n    check_the"), ("deposit(a", "deposit(2 * a"), False),
         # the edit touches it
         (("balance = source.balance()", "balance = source.balnace()"), ("balance = s", "money = s"), False),
         (("    balance = source.balance()\n", ""), ("amount):\n", "amount):\n    new_line()\n"), False),
