@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from amanu.agent import approval
+from amanu.workspace import following
 from bench.cases.steps import reads
 from bench.results import Results
 from bench.run import Failed, Run
@@ -146,7 +147,50 @@ async def nasty(seconds: float) -> Figures:
     }
 
 
-SWEEPS: dict[str, Sweep] = {"turns": turns, "kills": kills, "sessions": sessions, "cuts": cuts, "nasty": nasty}
+async def edits(seconds: float) -> Figures:
+    """Random moves of model, person and crashes around one file, against a reference that only knows lines."""
+    game = _test("random_edits.py").Game
+    following.QUIET = 0.001
+    begun = time.monotonic()
+    count = 0
+    while count == 0 or time.monotonic() - begun < seconds:
+        with tempfile.TemporaryDirectory() as folder:
+            try:
+                await game(Path(folder), 10_000 + count).play()
+            except AssertionError as error:
+                raise Failed(f"game {10_000 + count}: {error}") from error
+        count += 1
+    return {"games without a broken promise": f"{count:,}"}
+
+
+async def crashes(seconds: float) -> Figures:
+    """A decision over four files, and its undo, killed at every system call that touches files, and each of those that
+    write refused with ENOSPC, EIO and EACCES. Needs `strace`."""
+    crash = _test("crash.py")
+    todo = [each for word in ("accept", "undo") for each in crash.breaks(word)]
+    random.Random(0).shuffle(todo)
+    outcomes: Counter[str] = Counter()
+    begun = time.monotonic()
+    for broken in todo:
+        try:
+            stands = await asyncio.to_thread(crash.survive, broken)
+        except AssertionError as error:
+            raise Failed(str(error)) from error
+        outcomes[f"{'killed' if broken.how == 'kill' else 'refused'}, files as {stands}"] += 1
+        if time.monotonic() - begun > seconds:
+            break
+    return {"breaks": f"{outcomes.total():,} of {len(todo):,}"} | {key: f"{n:,}" for key, n in outcomes.most_common()}
+
+
+SWEEPS: dict[str, Sweep] = {
+    "turns": turns,
+    "kills": kills,
+    "sessions": sessions,
+    "cuts": cuts,
+    "nasty": nasty,
+    "edits": edits,
+    "crashes": crashes,
+}
 
 
 def _test(path: str) -> Any:

@@ -8,6 +8,7 @@ from typing import Any
 from amanu.config import Shell
 from amanu.tools.base import CallContext, Outcome, Preview, Tool
 from amanu.tools.registry import make_tools
+from amanu.workspace.aftermath import Aftermath
 from amanu.workspace.files import sha256
 from amanu.workspace.overlay import Buffer, Language, Overlay
 from amanu.workspace.proposals import Proposals
@@ -80,7 +81,8 @@ class Desk:
         self.preimages: list[tuple[Path, bytes | None, int | None]] = []
         self.blobs: list[bytes] = []
         self.live: list[str] = []
-        self.proposals = Proposals(self.workspace, self.versions.append, self._save)
+        self.proposals = Proposals(self.workspace, self._changed, self._save)
+        self.aftermath = Aftermath(self.workspace, self.proposals.note_checks, wait=3)
         made = make_tools(
             self.workspace,
             self.proposals,
@@ -89,6 +91,7 @@ class Desk:
             {"PATH": "/usr/local/bin:/usr/bin:/bin"} if environment is None else environment,
             shell or Shell(),
             key_variables,
+            aftermath=self.aftermath,
         )
         self.tools: dict[str, Tool[Any]] = {tool.name: tool for tool in made}
         self._ids = itertools.count(1)
@@ -117,6 +120,10 @@ class Desk:
         params = tool.params.model_validate(arguments)
         await tool.preview(params, call)
         return await tool.run(params, call)
+
+    def _changed(self, proposal: Proposal) -> None:
+        self.versions.append(proposal)
+        self.aftermath.see(proposal)
 
     async def _save(self, turn_id: str, path: Path, data: bytes | None, mode: int | None) -> None:
         self.preimages.append((path, data, mode))

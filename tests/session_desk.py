@@ -7,7 +7,8 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-from amanu.conversation import ENTRY, Conversation
+from amanu import restore
+from amanu.conversation import Conversation
 from amanu.session import Session
 from amanu.sessions import Sessions, open_sessions
 from amanu_protocol.items import Mode
@@ -101,7 +102,7 @@ def conversation(session: Session) -> Conversation:
 
 async def journalled(session: Session) -> Conversation:
     records = await session._journal.records()  # pyright: ignore[reportPrivateUsage]
-    return Conversation.load(ENTRY.validate_json(each.private) for each in records if each.private is not None)
+    return restore.conversation(records, restore.rewound(each for each in records if restore.REWINDS in each.event))
 
 
 @asynccontextmanager

@@ -148,6 +148,18 @@ class RetryChanged(Wire):
     retry: Retry | None = None
 
 
+class SessionRewound(Wire):
+    """The person went back: the item, all after it and these turns are no part of the session any more. Their edits are
+    undone by `proposalChanged`, or stay."""
+
+    kind: Literal["sessionRewound"] = "sessionRewound"
+    item_id: str
+    """The first item that goes."""
+    turn_ids: list[str]
+    items: list[Item] = []
+    """What is left, its last items, for a state that does not hold the first item that goes."""
+
+
 class UsageChanged(Wire):
     kind: Literal["usageChanged"] = "usageChanged"
     usage: Usage
@@ -179,6 +191,7 @@ Event = Annotated[
     | PromptQueued
     | PromptUnqueued
     | RetryChanged
+    | SessionRewound
     | UsageChanged
     | ItemsReplaced,
     Field(discriminator="kind"),

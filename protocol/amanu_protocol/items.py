@@ -318,6 +318,8 @@ class ProposedFile(Wire):
     unsaved: bool
     """Applied in an editor that has not saved it."""
     checks: list[Check] = []
+    mode: int | None = None
+    """Permission bits of the base on disk."""
 
 
 class Proposal(Wire):
@@ -327,7 +329,7 @@ class Proposal(Wire):
     turn_id: str
     tool_call_ids: list[str]
     version: int
-    """Grows with each change of the proposal."""
+    """Grows with each change of what is decided on. New `checks` come in an event of the same version."""
     state: Literal["pending", "settled"]
     """`settled` when everything was decided; a hunk that was accepted and is in conflict is. Pending again when such a
     hunk fits again."""

@@ -42,7 +42,7 @@ METHODS: tuple[Method, ...] = (
     Method("amanu/approval/resolve", "toDaemon", r.ApprovalResolveParams, r.ApprovalResolveResult, "Answer a pending approval. The first answer wins."),
     Method("amanu/proposal/get", "toDaemon", r.ProposalParams, r.ProposalResult, "A proposal as it is now."),
     Method("amanu/proposal/resolve", "toDaemon", r.ProposalResolveParams, r.ProposalResolveResult, "Accept (with or without own text) or reject hunks. Accepted hunks are applied before the reply."),
-    Method("amanu/proposal/decide", "toDaemon", r.ProposalDecideParams, r.ProposalDecideResult, "Decide whatever is open of a proposal, file, turn or session. Applied before the reply, all files or none."),
+    Method("amanu/proposal/decide", "toDaemon", r.ProposalDecideParams, r.ProposalDecideResult, "Decide whatever is open of a proposal, file, turn or session. Applied before the reply."),
     Method("amanu/proposal/revise", "toDaemon", r.ProposalReviseParams, r.ProposalResult, "Change the proposed text of an open hunk."),
     Method("amanu/proposal/setReview", "toDaemon", r.ProposalSetReviewParams, r.ProposalResult, "Review it before it is applied, or after."),
     Method("amanu/proposal/undo", "toDaemon", r.ProposalUndoParams, r.ProposalUndoResult, "Take applied hunks back, keeping what the person changed since; or say what that would do."),

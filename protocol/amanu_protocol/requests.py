@@ -204,7 +204,8 @@ class ApprovalResolveResult(Wire):
 class HunkDecision(Wire):
     hunk_id: str
     decision: str
-    """`accept` or `reject`; any other word is a refusal."""
+    """`accept` or `reject` what is open; `keep` or `undo` what is applied; `redo` what was taken back or rejected. Any
+    other word is a refusal."""
     new_text: str | None = None
     """The person's own text for the hunk, with `accept`."""
     reason: str | None = None
@@ -252,7 +253,8 @@ class ProposalDecideParams(Wire):
     session_id: Id
     scope: EditScope
     decision: Literal["accept", "reject", "keep", "redo"]
-    """`accept` and `reject` what is open, `keep` what a rule applied, `redo` what was taken back."""
+    """`accept` and `reject` what is open, `keep` what a rule applied, `redo` what was taken back. Of each proposal all
+    files or none."""
     seen: list[SeenProposal] = Field(min_length=1)
     """What the person saw; of others nothing is decided, and `proposalConflict` if one has another version now."""
 

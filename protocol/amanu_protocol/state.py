@@ -23,6 +23,7 @@ from amanu_protocol.events import (
     ProposalChanged,
     RetryChanged,
     SessionChanged,
+    SessionRewound,
     StepEnded,
     TurnEnded,
     TurnRouted,
@@ -82,7 +83,7 @@ class SessionState(Wire):
     _index: dict[str, int] = PrivateAttr(default_factory=dict)
 
     def model_post_init(self, context: object) -> None:
-        self._index = {item.item_id: at for at, item in enumerate(self.items)}
+        self.reindex()
 
     @property
     def status(self) -> Literal["idle", "running", "waiting"]:
@@ -117,6 +118,14 @@ class SessionState(Wire):
         at = self._index.get(item_id)
         return None if at is None else self.items[at]
 
+    def at(self, item_id: str) -> int | None:
+        """Where the item stands among `items`."""
+        return self._index.get(item_id)
+
+    def reindex(self) -> None:
+        """After `items` were replaced."""
+        self._index = {item.item_id: at for at, item in enumerate(self.items)}
+
     def put(self, item: Item) -> None:
         """Replace the item of the same id in its place, or append."""
         at = self._index.get(item.item_id)
@@ -128,7 +137,7 @@ class SessionState(Wire):
 
     def remove(self, item_ids: set[str]) -> None:
         self.items = [item for item in self.items if item.item_id not in item_ids]
-        self._index = {item.item_id: at for at, item in enumerate(self.items)}
+        self.reindex()
 
 
 def fold(state: SessionState, event: Event) -> None:
@@ -173,6 +182,11 @@ def fold(state: SessionState, event: Event) -> None:
             state.queue = [prompt for prompt in state.queue if prompt.prompt_id != event.prompt_id]
         case RetryChanged():
             state.retry = event.retry
+        case SessionRewound():
+            at = state.at(event.item_id)
+            state.items = event.items if at is None else state.items[:at]
+            state.reindex()
+            state.last_turn = None
         case UsageChanged():
             state.usage = event.usage
         case SessionChanged():

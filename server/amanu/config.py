@@ -97,6 +97,17 @@ class Shell(Section):
     total_seconds: float = Field(default=1800, gt=0)
 
 
+class Checks(Section):
+    """What language servers and linters say of an edit."""
+
+    enabled: bool = True
+    """Of one that is asked about, in a trusted workspace: let those installed here look at it before it is decided."""
+    checkers: dict[str, bool | Annotated[tuple[str, ...], Field(min_length=1)]] = {}
+    """Name (`checkers/table.py`) → false: not that one; a list: its command, where it is not on `PATH`."""
+    wait_seconds: float = Field(default=3, ge=0, le=60)
+    """The result of an edit waits that long for what the editor finds in the changed file; 0: not at all."""
+
+
 class Settings(Section):
     """All settings. Field names are the keys of `config.toml`."""
 
@@ -117,6 +128,7 @@ class Settings(Section):
     vision: tuple[str, ...] = ()
     """Models that see pictures, `vendor:model`, where that is not known: of local servers, endpoints, OpenRouter."""
     shell: Shell = Shell()
+    checks: Checks = Checks()
     idle_seconds: float = Field(default=600, gt=0)
     """The daemon leaves after that long without clients and turns."""
     log_level: str = Field(default="info", pattern="^(debug|info|warning|error)$")

@@ -172,11 +172,19 @@ class Memory(Part):
     text: str
 
 
+class Rewound(Part):
+    """The person went back: what records from `position` on said is no part of the conversation any more."""
+
+    role: Literal["rewound"] = "rewound"
+    position: int
+
+
 Message = User | Assistant | Results
-AnyEntry = User | Assistant | Result | Results | Waiting | Masked | Compacted | Memory
+AnyEntry = User | Assistant | Result | Results | Waiting | Masked | Compacted | Memory | Rewound
 
 Entry = Annotated[
-    Annotated[User | Assistant | Results | Waiting | Masked | Compacted | Memory, Field(discriminator="role")] | Result,
+    Annotated[User | Assistant | Results | Waiting | Masked | Compacted | Memory | Rewound, Field(discriminator="role")]
+    | Result,
     Field(union_mode="left_to_right"),  # trying all of them, as a plain union does, takes three times as long
 ]
 """The private part of a journal record, as far as the model's view is concerned. A single `Result` is what
@@ -260,6 +268,12 @@ class Conversation:
         self.compacted = compacted
         self.generation += 1
 
+    def become(self, other: "Conversation") -> None:
+        """Take over what another conversation says. Between turns only."""
+        self._messages = list(other)
+        self.compacted, self.memory = other.compacted, other.memory
+        self.generation += 1
+
     def shown(self) -> Iterator[Picture]:
         """The pictures in it, in order; one that was shown twice comes twice. Costs nothing where there never was
         one."""
@@ -291,7 +305,7 @@ class Conversation:
         conversation = cls()
         for entry in entries:
             match entry:
-                case Waiting():
+                case Waiting() | Rewound():  # what it takes back never came here
                     pass
                 case Masked():
                     conversation.mask(entry)

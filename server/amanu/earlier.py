@@ -5,7 +5,7 @@ from itertools import islice
 from pydantic import TypeAdapter, ValidationError
 
 from amanu.journal import Journal, Record
-from amanu_protocol.events import Event, ItemChanged, ItemCompleted, ItemStarted, ItemsWithdrawn
+from amanu_protocol.events import Event, ItemChanged, ItemCompleted, ItemStarted, ItemsWithdrawn, SessionRewound
 from amanu_protocol.items import Item
 from amanu_protocol.state import SessionState
 
@@ -41,6 +41,15 @@ class Earlier:
                     self._at.pop(item_id, None)
                     self._gone.pop(item_id, None)
                     self._open.discard(item_id)
+            case SessionRewound(item_id=item_id):
+                left = {item.item_id for item in state.items}
+                ids = list(self._gone)
+                for gone in ids[ids.index(item_id) :] if item_id in self._gone else ():
+                    del self._gone[gone]
+                for there in left & self._gone.keys():  # they are in the state again
+                    self._at[there] = self._gone.pop(there)
+                self._at = {key: at for key, at in self._at.items() if key in left}
+                self._open &= left
             case _:
                 pass
         if len(state.items) > 2 * HELD_ITEMS:

@@ -96,8 +96,7 @@ async def describe(context: EditorContext, workspace: Workspace, allowed: Allowe
     inside = await asyncio.to_thread(_inside, named, workspace)
     active = inside.get(context.active.path or "")
     opened = [inside[each] for each in context.open_files if each in inside]
-    shown = [*opened, active] if active is not None and active not in opened else opened
-    unsaved = [path for path in shown if await _is_unsaved(path, workspace)]
+    unsaved = [file.path for file in await workspace.unsaved()]  # in whichever editor: commands see none of it
     found = {inside[path]: each for path, each in context.found.items() if path in inside}
     quotable = active is not None and bool(allowed([Subject("read_file", "read", workspace.relative(active))]))
     return {
@@ -156,16 +155,6 @@ def _inside(paths: Iterable[str], workspace: Workspace) -> dict[str, Path]:
             with contextlib.suppress(ToolError):
                 found[path] = workspace.resolve(path)
     return found
-
-
-async def _is_unsaved(path: Path, workspace: Workspace) -> bool:
-    if workspace.overlay.buffer(path) is None:
-        return False
-    try:
-        file = await workspace.look(path)
-    except ToolError:
-        return False
-    return file is not None and file.unsaved
 
 
 def _listed(paths: list[Path], workspace: Workspace) -> str:

@@ -1,6 +1,6 @@
 """What waits for its moment in a session: queued prompts, steering, decisions the model has not heard of."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 
 from amanu.agent.emit import Emit
@@ -82,6 +82,10 @@ class Inbox:
         """The person says something into the running turn; `said` is how the model will get it."""
         self._steering.append((message, said))
         self._emit(ItemStarted(item=message), entry=Waiting(said=said))
+
+    def forget(self, turn_ids: Collection[str]) -> None:
+        """Those turns never happened: what was said into them is not said any more."""
+        self._steering = [each for each in self._steering if each[0].turn_id not in turn_ids]
 
     def pictures(self) -> Iterator[Picture]:
         """Those of the steering that no request carried yet."""

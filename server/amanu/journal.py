@@ -169,6 +169,15 @@ class Journal:
 
         return list(map(_record, await self._on_thread(read)))
 
+    async def holding(self, text: str) -> list[Record]:
+        """The records whose event's JSON holds that text. Raises `AmanuError` `storageError`."""
+
+        def read() -> list[journal_file.Row]:
+            waiting = [row for row in self._waiting() if _encode(text) in row[4]]
+            return [*journal_file.holding(self._db, _encode(text)), *waiting]
+
+        return list(map(_record, await self._on_thread(read)))
+
     async def put_blob(self, data: bytes) -> BlobRef:
         """Keep a payload of at most `MAX_BLOB` bytes; durable on return, the same bytes only once.
 

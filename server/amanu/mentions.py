@@ -107,6 +107,7 @@ async def _file(
     if (data := await _picture(attachment.path, workspace)) is not None:
         return await pictures.take(attachment.path, data, beside=shown)
     file = await workspace.read(workspace.resolve(attachment.path))
+    workspace.seen.show(file)
     text, where = file.text, attachment.path
     if attachment.start_line is not None:
         lines = text.splitlines(keepends=True)

@@ -5,7 +5,7 @@ its proposals are open again, and nothing is run twice.
 """
 
 import contextlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from pydantic import ValidationError
@@ -21,13 +21,14 @@ from amanu.conversation import (
     Note,
     Result,
     Results,
+    Rewound,
     User,
     Waiting,
 )
 from amanu.earlier import EVENT, Earlier
 from amanu.journal import Record
 from amanu.unheard import Unheard
-from amanu_protocol.events import Event, ItemCompleted, ItemStarted, ItemsWithdrawn, TurnEnded
+from amanu_protocol.events import Event, ItemCompleted, ItemStarted, ItemsWithdrawn, SessionRewound, TurnEnded
 from amanu_protocol.items import Notice, ToolCall, UserMessage
 from amanu_protocol.state import SessionState, fold
 
@@ -52,29 +53,50 @@ class Restored:
     earlier: Earlier = field(default_factory=Earlier)
 
 
-def restore(session_id: str, records: Iterable[Record], *, read_only: bool) -> Restored:
+REWINDS = '"kind":"sessionRewound"'
+"""What the records have in their event that say where the person went back."""
+
+Span = tuple[int, int]
+"""Records from the first position on, before the second: what they said to the model it never heard."""
+
+
+def rewound(rewinds: Iterable[Record]) -> list[Span]:
+    """The spans that these records took out of the conversation."""
+    spans: list[Span] = []
+    for record in rewinds:
+        with contextlib.suppress(ValidationError):
+            entry = ENTRY.validate_json(record.private or "null")
+            if isinstance(entry, Rewound):
+                spans.append((entry.position, record.position))
+    return spans
+
+
+def conversation(records: Iterable[Record], spans: Sequence[Span]) -> Conversation:
+    """What the model knows, by these records."""
+    return Conversation.load(filter(None, (_entry(record, spans) for record in records)))
+
+
+def restore(session_id: str, records: Iterable[Record], spans: Sequence[Span] = (), *, read_only: bool) -> Restored:
     """Fold records, each once and none kept: of a long session only what is needed now is ever in memory. One that
     cannot be read (from a newer version, say) is passed over, never fatal."""
     state = SessionState(
         session_id=session_id, title="", roots=[], mode="ask", model_id="", trusted=False, read_only=read_only
     )
     restored = Restored(state)
-    restored.conversation = Conversation.load(_entries(restored, records))
+    restored.conversation = Conversation.load(_entries(restored, records, spans))
     restored.prompt_ids |= {prompt.prompt_id for prompt in state.queue}
     return restored
 
 
-def _entries(restored: Restored, records: Iterable[Record]) -> Iterator[AnyEntry]:
+def _entries(restored: Restored, records: Iterable[Record], spans: Sequence[Span]) -> Iterator[AnyEntry]:
     """What the conversation is made of; everything else has been folded when they are used up."""
     for record in records:
         restored.epoch = max(restored.epoch, record.epoch)
         if restored.created_at is None:
             restored.created_at = record.at
-        entry: AnyEntry | None = None
-        if record.private is not None:
-            with contextlib.suppress(ValidationError):
-                entry = ENTRY.validate_json(record.private)
-                yield entry
+        entry = _entry(record, spans)
+        if entry is not None:
+            yield entry
         with contextlib.suppress(ValidationError):
             event = EVENT.validate_json(record.event)
             if isinstance(entry, Result):
@@ -82,6 +104,14 @@ def _entries(restored: Restored, records: Iterable[Record]) -> Iterator[AnyEntry
             _fold(restored, event, entry, record.position)
     restored.closing = _close_what_is_open(restored.state)
     yield from (entry for _, entry in restored.closing if entry is not None)
+
+
+def _entry(record: Record, spans: Sequence[Span]) -> AnyEntry | None:
+    """What the record says to the model; None: nothing, or it was taken back."""
+    if record.private is not None and not any(start <= record.position < end for start, end in spans):
+        with contextlib.suppress(ValidationError):
+            return ENTRY.validate_json(record.private)
+    return None
 
 
 def _sharing(event: Event, result: Result) -> Event:
@@ -97,6 +127,10 @@ def _fold(restored: Restored, event: Event, entry: Entry | None, position: int) 
     fold(restored.state, event)
     restored.unheard.see(restored.state, event)
     restored.earlier.see(restored.state, event, position)
+    if isinstance(event, SessionRewound):
+        restored.steering = {
+            key: each for key, each in restored.steering.items() if each[0].turn_id not in event.turn_ids
+        }
     if isinstance(event, ItemStarted | ItemCompleted) and isinstance(event.item, UserMessage):
         item = event.item
         restored.prompt_ids.add(item.item_id)

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from amanu.checkers.checkers import Checkers
 from amanu.config import Settings
 from amanu.consent import Consent
 from amanu.models.availability import Availability
@@ -23,6 +24,7 @@ class Services:
     registry: "Registry"
     overlay: Overlay
     consent: Consent
+    checkers: Checkers
     commands: Path
     """The folder of the user's own commands."""
     memory: Path

@@ -12,6 +12,8 @@ from amanu import commands
 from amanu.agent import policy
 from amanu.agent.approval import Approvals
 from amanu.agent.turn import Ending, Turn, run_compaction, run_turn
+from amanu.checkpoints import Checkpoints
+from amanu.conversation import Rewound
 from amanu.editor_context import Known, describe
 from amanu.edits import Edits
 from amanu.inbox import Inbox, Prompt
@@ -23,12 +25,14 @@ from amanu.models.line import Player
 from amanu.models.pictures import unseen
 from amanu.paging import blob_page
 from amanu.pictures import NoRoom, Pictures
-from amanu.restore import Restored
+from amanu.restore import REWINDS, Restored, conversation, rewound
 from amanu.running import Running
 from amanu.services import Services
 from amanu.session_line import SessionLine
 from amanu.stream import Client, EventStream
 from amanu.turns import Turns
+from amanu.verdicts import Verdicts
+from amanu.workspace.aftermath import Aftermath
 from amanu.workspace.proposals import Proposals
 from amanu.workspace.workspace import Workspace
 from amanu_protocol.errors import AmanuError
@@ -39,6 +43,7 @@ from amanu_protocol.events import (
     ItemCompleted,
     ProposalChanged,
     SessionChanged,
+    SessionRewound,
     TurnEnded,
     TurnStarted,
 )
@@ -91,6 +96,11 @@ class Session:
         roots = [Path(root) for root in self.state.roots]
         self._workspace = Workspace(roots, services.overlay)
         self._proposals = Proposals(self._workspace, self._proposal_changed, journal.save_preimage)
+        note = self._proposals.note_checks
+        self._aftermath = Aftermath(self._workspace, note, services.settings.checks.wait_seconds)
+        self._verdicts = Verdicts(
+            self._workspace, services.checkers, note, self._environment, lambda: self.state.trusted
+        )
         self._approvals = Approvals(
             self.emit,
             lambda: self.state.mode,
@@ -111,6 +121,7 @@ class Session:
             self._conversation,
             self._workspace,
             self._proposals,
+            self._aftermath,
             self._approvals,
             self._inbox,
             self._environment,
@@ -118,14 +129,19 @@ class Session:
             self.emit,
         )
         self.edits = Edits(self._proposals, self._approvals, self.state, self.emit, self._must_be_writable)
+        self.checkpoints = Checkpoints(journal, self.edits, self.state, self._must_be_writable, self._rewind)
         self._known = Known()
         self._closing = restored.closing
+        self._ending: asyncio.Task[None] | None = None
+        """Checkers are being ended, because trust was taken back."""
 
     def _watch(self, event: Event, position: int) -> None:
         self._unheard.see(self.state, event)
         self._earlier.see(self.state, event, position)
         if isinstance(event, ApprovalRequested | ApprovalResolved):
             self._services.changed(self)  # it waits for the person, or no longer
+        if isinstance(event, ApprovalRequested) and event.approval.proposal_id is not None:
+            self._verdicts.asked(event.approval.proposal_id)
 
     async def open(self) -> None:
         """Close on record what a crash left open; open proposals are open again."""
@@ -310,6 +326,20 @@ class Session:
         self._line.record(path, self._environment)
         await self.emit.durable()
 
+    async def _rewind(self, position: int, item_id: str, turn_ids: Sequence[str]) -> None:
+        async with self._starting:
+            if self._running:
+                raise AmanuError("turnInProgress", "A turn has just begun.", hint="Stop it first.")
+            left = None
+            if self.state.item(item_id) is None:
+                left = await self._earlier.page(self.state, self._journal, item_id, SHOWN_ITEMS)
+            event = SessionRewound(item_id=item_id, turn_ids=list(turn_ids), items=left[0] if left else [])
+            self.emit(event, entry=Rewound(position=position))
+            spans = rewound(await self._journal.holding(REWINDS))
+            self._conversation.become(await self._journal.read_through(lambda records: conversation(records, spans)))
+            self._inbox.forget(turn_ids)
+        await self.emit.durable()
+
     def replay(self, player: Player) -> None:
         """From now on `player` answers in the place of the models' services."""
         self._line.line.player = player
@@ -318,6 +348,8 @@ class Session:
         """The person declared the roots trusted, or took it back."""
         if trusted != self.state.trusted and not self.state.read_only and not self._closed:
             self.emit(SessionChanged(trusted=trusted))
+            if not trusted:
+                self._ending = asyncio.create_task(self._verdicts.stop())
 
     async def close(self, *, anyway: bool = False) -> None:
         """Cancel what runs and let go of the journal. Raises `AmanuError` (storageError) and stays open when something
@@ -325,6 +357,8 @@ class Session:
         self._closed = True  # nothing starts any more
         if self._running:
             await self._running.stop()
+        await self._verdicts.close()
+        await self._aftermath.close()
         await self._proposals.settled()  # what the person just accepted is in its file, and on record
         async with self._starting:
             try:
@@ -362,6 +396,7 @@ class Session:
         await self._pictures.load()
         window = info.context_window
         recalled = await self._turns.memory.recall(window) if focus is None else Recalled(None, None)
+        outdated = await self._turns.outdated.news() if focus is None else None
         self._must_be_writable()
         turn_id = _turn_id(prompt.prompt_id)
         if recalled.system is not None:
@@ -383,7 +418,7 @@ class Session:
         if heard is None:
             self.emit(ItemCompleted(item=said))
         else:
-            self._say_to_model(said, heard, seen, recalled)
+            self._say_to_model(said, heard, seen, recalled, outdated)
         self._pictures.forget()
         self._approvals.start_turn()
         turn = self._turns.make(turn_id, prompt.text, choice)
@@ -396,18 +431,26 @@ class Session:
         return turn_id
 
     def _say_to_model(
-        self, said: UserMessage, heard: Heard, seen: Mapping[str, str] | None, recalled: Recalled
+        self,
+        said: UserMessage,
+        heard: Heard,
+        seen: Mapping[str, str] | None,
+        recalled: Recalled,
+        outdated: tuple[str, str] | None,
     ) -> None:
         """The person's words become part of the conversation, after what it had not heard yet."""
         message = heard.said
         for unheard in self._inbox.take_notes():
             self._conversation.note(*unheard.parts)
         news = self._known.news(seen, self._conversation.generation) if seen else ""
-        told = "\n\n".join(filter(None, [message.text, news, recalled.told and recalled.told.text]))
+        changed = outdated and f"<files_changed>\n{outdated[0]}\n</files_changed>"
+        told = "\n\n".join(filter(None, [message.text, news, changed, recalled.told and recalled.told.text]))
         message = message.model_copy(update={"text": told})
         self.emit(ItemCompleted(item=said), entry=message)
         self._conversation.append(message)
         self._say_left_out(said.item_id, said.turn_id, heard)
+        if outdated is not None:
+            self._warn(f"{said.item_id}.changed", said.turn_id, "modelTold", outdated[1], level="info")
         if recalled.told is not None:
             self.emit(ItemCompleted(item=recalled.told.notice(said.item_id, said.turn_id)))
 
@@ -471,6 +514,9 @@ class Session:
         self.emit(ProposalChanged(proposal=self.state.lean(proposal)))
         if proposal.state == "settled":
             self._approvals.finish_reviews(proposal.proposal_id)
+        if not self._closed:
+            self._aftermath.see(proposal)
+            self._verdicts.see(proposal)
 
     def _say_left_out(self, prompt_id: str, turn_id: str, heard: Heard) -> None:
         """Tell the person what of their prompt the model is not sent."""
@@ -482,8 +528,10 @@ class Session:
             text = f"{info.name} cannot see {', '.join(unseen_ones)}; it is told only that there is a picture."
             self._warn(f"{prompt_id}.unseen", turn_id, "pictureNotSeen", text)
 
-    def _warn(self, item_id: str, turn_id: str, code: str, text: str) -> None:
-        self.emit(ItemCompleted(item=Notice(item_id=item_id, turn_id=turn_id, level="warning", code=code, text=text)))
+    def _warn(
+        self, item_id: str, turn_id: str, code: str, text: str, level: Literal["info", "warning"] = "warning"
+    ) -> None:
+        self.emit(ItemCompleted(item=Notice(item_id=item_id, turn_id=turn_id, level=level, code=code, text=text)))
 
     def _say(self, turn_id: str | None, ending: Ending) -> None:
         level = "warning" if ending.reason.endswith("Limit") or ending.reason == "refused" else "error"

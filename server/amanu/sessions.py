@@ -11,6 +11,7 @@ from pathlib import Path
 from amanu import commands
 from amanu.agent import policy
 from amanu.auth import Auth
+from amanu.checkers.checkers import Checkers
 from amanu.config import Settings, load_settings
 from amanu.consent import Consent
 from amanu.home import Home, find_home
@@ -18,11 +19,12 @@ from amanu.index import Index
 from amanu.journal import Journal, Record
 from amanu.models import routing
 from amanu.models.registry import Registry
-from amanu.restore import restore
+from amanu.restore import REWINDS, restore, rewound
 from amanu.services import Services
 from amanu.session import Session
 from amanu.stream import Client
 from amanu.workspace.overlay import Overlay
+from amanu.workspace.watching import Watching
 from amanu_protocol.errors import AmanuError
 from amanu_protocol.events import SessionChanged
 from amanu_protocol.requests import (
@@ -51,16 +53,19 @@ class Sessions:
     """
 
     def __init__(self, home: Home, settings: Settings, *, headless: bool = False, until_done: bool = False) -> None:
-        self.overlay = Overlay()
+        self._watching = Watching()
+        self.overlay = Overlay(self._watching.care)
         self.auth = Auth(home.config / "auth.json")
         self.registry = Registry(settings, self.auth, home.state / "local-models.json")
         self.consent = Consent(home.config, settings.rules)
+        self._checkers = Checkers(settings.checks, settings.key_variables)
         self._home = home
         self._services = Services(
             settings,
             self.registry,
             self.overlay,
             self.consent,
+            self._checkers,
             home.config / "commands",
             home.config / "AGENTS.md",
             self.auth.mask,
@@ -190,7 +195,9 @@ class Sessions:
                 await session.close(anyway=True)
                 await self._put_summary(session)
             self._open.clear()
+        await self._watching.close()
         await self._settled()
+        await self._checkers.end()
         if self._index_opened is not None:
             await self._index_opened.close()
         await self.registry.close()
@@ -253,7 +260,9 @@ class Sessions:
 
     async def _load(self, session_id: str, journal: Journal) -> Session:
         try:
-            restored = await journal.read_through(partial(restore, session_id, read_only=journal.read_only))
+            spans = rewound(await journal.holding(REWINDS))
+            fold = partial(restore, session_id, spans=spans, read_only=journal.read_only)
+            restored = await journal.read_through(fold)
             self._created[session_id] = _now() if restored.created_at is None else restored.created_at
             session = Session(self._services, journal, restored)
             await session.open()

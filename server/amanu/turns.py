@@ -17,10 +17,12 @@ from amanu.journal import MAX_BLOB, Journal
 from amanu.memory import ProjectMemory
 from amanu.memory_files import MemoryFiles
 from amanu.models.families import family
+from amanu.outdated import Outdated
 from amanu.services import Services
 from amanu.tools.finish_task import FinishTask
 from amanu.tools.read_output import ID_LENGTH
 from amanu.tools.registry import make_tools
+from amanu.workspace.aftermath import Aftermath
 from amanu.workspace.proposals import Proposals
 from amanu.workspace.workspace import Workspace
 from amanu_protocol.errors import AmanuError
@@ -38,6 +40,7 @@ class Turns:
         conversation: Conversation,
         workspace: Workspace,
         proposals: Proposals,
+        aftermath: Aftermath,
         approvals: Approvals,
         inbox: Inbox,
         environment: Mapping[str, str],
@@ -60,6 +63,7 @@ class Turns:
             environment,
             settings.shell,
             settings.key_variables,
+            aftermath=aftermath,
             headless=services.headless,
             until_done=services.until_done,
         )
@@ -69,6 +73,7 @@ class Turns:
         self.context = Context(conversation, settings.context, self._keep_output, writers)
         memory_files = MemoryFiles(workspace, services.memory, approvals.allowed)
         self.memory = ProjectMemory(memory_files, conversation, lambda: state.trusted)
+        self.outdated = Outdated(workspace, conversation)
         self.choosing = Choosing(settings, services.registry, services.availability, state)
         self._allowance = Allowance(settings.limits.cost_usd, settings.limits.session_cost_usd, state)
 
@@ -87,6 +92,7 @@ class Turns:
             system_for=lambda info: self._system(info).text,
             memory=system.memory,
             touched=self.memory.touched,
+            outdated=self.outdated.news,
             tools=self._tools,
             specs=self._specs,
             conversation=self._conversation,

@@ -1,6 +1,6 @@
 """Decisions on proposals that no tool result has told the model: a fold of a session's events, live and restored."""
 
-from amanu_protocol.events import Event, ItemCompleted, ProposalChanged
+from amanu_protocol.events import Event, ItemCompleted, ProposalChanged, SessionRewound
 from amanu_protocol.items import Notice, Proposal, ToolCall
 from amanu_protocol.state import SessionState
 
@@ -43,6 +43,10 @@ class Unheard:
                 proposal = _proposal(state, proposal_id)
                 if proposal is not None:
                     self._heard[proposal_id] = _outcome(proposal)
+            case SessionRewound(turn_ids=turn_ids):
+                for proposal in state.proposals:
+                    if proposal.turn_id in turn_ids:  # the model never heard of it
+                        self._ids.pop(proposal.proposal_id, None)
             case _:
                 pass
 

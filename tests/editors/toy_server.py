@@ -3,9 +3,14 @@
 `late SECONDS`: answers `initialize` only then; `mute`: never answers questions; `broken`: answers with an error;
 `busy`: finds nothing, and says that it is at work; `strict PATH`: answers late, and writes to PATH what was opened and
 closed, and `TWICE` for what was open already, `NOT OPEN` for a question about what is not.
+
+About what is opened or changed: `crash` ends with a word about it; `garbage` says what is no LSP; `flood` never stops
+talking; `silent` says nothing; `halves` says that it finds nothing, and a little later what it does; `older` says it
+again of the version before; `pull` says it only when asked, and first that it cannot yet.
 """
 
 import asyncio
+import os
 import re
 import sys
 import time
@@ -13,11 +18,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from lsprotocol import types
-from pygls.exceptions import JsonRpcInternalError
+from pygls.exceptions import JsonRpcException, JsonRpcInternalError
 from pygls.lsp.server import LanguageServer
 
 HOW, *MORE = [*sys.argv[1:], "well"]
 OPEN: set[str] = set()
+ASKED: list[str] = []
 server = LanguageServer("toy", "1")
 
 
@@ -85,9 +91,46 @@ def look(params: types.DidOpenTextDocumentParams | types.DidChangeTextDocumentPa
     if isinstance(params, types.DidOpenTextDocumentParams):
         noted("TWICE" if params.text_document.uri in OPEN else "open", params.text_document.uri)
         OPEN.add(params.text_document.uri)
+    misbehave()
     document = server.workspace.get_text_document(params.text_document.uri)
+    findings = found(document.uri)
+    if HOW in ("silent", "pull"):
+        return
+    if HOW == "halves":
+        server.text_document_publish_diagnostics(types.PublishDiagnosticsParams(document.uri, []))
+        asyncio.get_running_loop().call_later(
+            0.05,
+            server.text_document_publish_diagnostics,
+            types.PublishDiagnosticsParams(document.uri, findings, document.version),
+        )
+        return
+    server.text_document_publish_diagnostics(types.PublishDiagnosticsParams(document.uri, findings, document.version))
+    if HOW == "older":
+        old = types.PublishDiagnosticsParams(document.uri, [], (document.version or 0) - 1)
+        server.text_document_publish_diagnostics(old)
+
+
+def misbehave() -> None:
+    match HOW:
+        case "crash":
+            sys.stderr.write("Error: it was too much for me\n")
+            sys.stderr.flush()
+            os._exit(3)
+        case "garbage":
+            os.write(1, b"Traceback (most recent call last):\n" * 100)
+        case "flood":
+            body = b'{"jsonrpc":"2.0","method":"window/logMessage","params":{"type":4,"message":"%b"}}' % (b"x" * 8000)
+            message = b"Content-Length: %d\r\n\r\n%b" % (len(body), body)
+            while True:
+                os.write(1, message)
+        case _:
+            pass
+
+
+def found(uri: str) -> list[types.Diagnostic]:
+    document = server.workspace.get_text_document(uri)
     wrong = [number for number, line in enumerate(document.lines) if "wrong" in line]
-    findings = [
+    return [
         types.Diagnostic(
             types.Range(types.Position(number, 0), types.Position(number, 1)),
             "this is wrong",
@@ -97,7 +140,16 @@ def look(params: types.DidOpenTextDocumentParams | types.DidChangeTextDocumentPa
         )
         for number in wrong
     ]
-    server.text_document_publish_diagnostics(types.PublishDiagnosticsParams(document.uri, findings))
+
+
+if HOW == "pull":
+
+    @server.feature(types.TEXT_DOCUMENT_DIAGNOSTIC)
+    def pulled(params: types.DocumentDiagnosticParams) -> types.RelatedFullDocumentDiagnosticReport:
+        ASKED.append(params.text_document.uri)
+        if len(ASKED) % 2:
+            raise JsonRpcException("not yet", code=types.LSPErrorCodes.ServerCancelled)
+        return types.RelatedFullDocumentDiagnosticReport(found(params.text_document.uri))
 
 
 @server.feature(types.TEXT_DOCUMENT_DID_CLOSE)

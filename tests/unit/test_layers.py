@@ -33,14 +33,17 @@ MAY_IMPORT: dict[str, str] = {
     "amanu.sockets": "home",
     "amanu.logs": "home",
     # sessions
-    "amanu.sessions": "session services commands inbox stream restore journal index home config auth consent agent "
-    "models.registry models.routing workspace",
-    "amanu.session": "services turns edits session_line commands running paging inbox stream restore earlier journal "
-    "consent mentions pictures editor_context memory conversation agent workspace models.families models.pictures "
-    "models.routing models.line",
-    "amanu.edits": "stream agent workspace",
-    "amanu.services": "config consent models.availability workspace.overlay",
-    "amanu.turns": "services choosing memory memory_files inbox journal conversation agent tools workspace "
+    "amanu.sessions": "session services checkers commands inbox stream restore journal index home config auth consent "
+    "agent models.registry models.routing workspace",
+    "amanu.session": "services turns edits checkpoints verdicts session_line commands running paging inbox stream "
+    "restore earlier journal consent mentions pictures editor_context memory conversation agent workspace "
+    "models.families models.pictures models.routing models.line",
+    "amanu.edits": "agent workspace",
+    "amanu.checkpoints": "edits journal earlier",
+    "amanu.verdicts": "checkers workspace tools.base",
+    "amanu.checkers": "config lsp.frames tools.processes workspace.findings workspace.files workspace.hunks",
+    "amanu.services": "checkers config consent models.availability workspace.overlay",
+    "amanu.turns": "services choosing memory memory_files outdated inbox journal conversation agent tools workspace "
     "models.families",
     "amanu.session_line": "models.line models.recording",
     "amanu.choosing": "config agent models.registry models.routing models.availability",
@@ -56,6 +59,7 @@ MAY_IMPORT: dict[str, str] = {
     "amanu.earlier": "journal",
     "amanu.mentions": "commands pictures imagefile conversation workspace tools.base",
     "amanu.editor_context": "workspace tools.base",
+    "amanu.outdated": "workspace tools.base tools.visible conversation agent.masking",
     "amanu.memory": "memory_files memory_text conversation agent.prompt",
     "amanu.memory_files": "memory_text workspace tools.base tools.visible",
     "amanu.memory_text": "",
@@ -71,6 +75,7 @@ MAY_IMPORT: dict[str, str] = {
     "amanu.tools.base": "models.base",
     "amanu.workspace": "tools.base imagefile",
     "amanu.workspace.overlay": "",
+    "amanu.workspace.watching": "",
     # the ground
     "amanu.journal": "storage",
     "amanu.index": "storage",
@@ -114,7 +119,17 @@ OUT_OF_THE_LOOP = {
     "io",
 }
 
-HEAVY = ("pygls", "lsprotocol", "anthropic", "google.genai", "rich", "prompt_toolkit", "httpx2", "rapidfuzz")
+HEAVY = (
+    "pygls",
+    "lsprotocol",
+    "anthropic",
+    "google.genai",
+    "rich",
+    "prompt_toolkit",
+    "httpx2",
+    "rapidfuzz",
+    "watchfiles",
+)
 """Not imported by merely importing anything of ours but the files that need them."""
 BEFORE_INITIALIZE = (*HEAVY, "pydantic", "asyncio", "logging", "sqlite3", "subprocess", "amanu_protocol")
 """Nor these by what answers `initialize`: each costs a good part of the 50 ms there are."""

@@ -9,7 +9,7 @@ import pytest
 from amanu.agent import approval
 from amanu.lsp.buffers import Buffers, sha256
 from amanu.lsp.text import Position
-from amanu.workspace import proposals
+from amanu.workspace import following
 from amanu_protocol.errors import AmanuError
 from amanu_protocol.events import ProposalChanged
 from amanu_protocol.items import HunkState, Proposal
@@ -20,7 +20,7 @@ from session_desk import TWELVE, TWO_HUNKS, Desk, call, desk, step
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:  # pyright: ignore[reportUnusedFunction]
     monkeypatch.setattr(approval, "GUARD_SECONDS", 0.0)
-    monkeypatch.setattr(proposals, "QUIET", 0.01)
+    monkeypatch.setattr(following, "QUIET", 0.01)
 
 
 class Editor:

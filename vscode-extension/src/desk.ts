@@ -203,6 +203,15 @@ export class Desk implements vscode.Disposable {
     return true;
   }
 
+  /** An answer came within half a second of its question; `near` is the call asked about. */
+  tooSoon(near: string): void {
+    this.tell({
+      level: "info",
+      text: "That came before you could have read it. Look, then answer again.",
+      near,
+    });
+  }
+
   async setMode(mode: Mode): Promise<void> {
     if (this.session === undefined) this.redraft({ mode });
     else await this.daemon.request("amanu/session/setMode", { sessionId: this.state.sessionId, mode });
@@ -291,14 +300,6 @@ export class Desk implements vscode.Disposable {
   private redraft(change: Partial<SessionState>): void {
     this.draft = { ...this.draft, ...change };
     this.resets.fire();
-  }
-
-  private tooSoon(near: string): void {
-    this.tell({
-      level: "info",
-      text: "That came before you could have read it. Look, then answer again.",
-      near,
-    });
   }
 }
 

@@ -4,12 +4,15 @@ import { apply } from "./apply";
 import { Panel } from "./chat/panel";
 import { Daemon, text } from "./client";
 import { commands } from "./commands";
+import { Comments } from "./comments";
 import { Context } from "./context";
 import { Desk } from "./desk";
 import { Doctor } from "./doctor";
+import { Edits } from "./edits";
 import { language } from "./language";
 import { BASE, PROPOSED, Proposals } from "./proposals";
 import { Review } from "./review";
+import { Changes } from "./scm";
 import { Setup } from "./setup";
 import { Status } from "./status";
 
@@ -27,14 +30,20 @@ export function activate(context: vscode.ExtensionContext): void {
   );
   const desk = new Desk(daemon, context.workspaceState);
   const looking = new Context(daemon, context.workspaceState);
-  const proposals = new Proposals(desk);
-  const review = new Review(desk, proposals);
+  const edits = new Edits(desk, daemon, (text, attachments) => {
+    void vscode.commands.executeCommand("amanu.chat.focus");
+    panel.post({ type: "giveBack", text, attachments });
+    panel.post({ type: "focus" });
+  });
+  const proposals = new Proposals(desk, edits);
+  const review = new Review(desk, proposals, edits);
   const panel = new Panel(
     context.extensionUri,
     desk,
     daemon,
     looking,
     context.workspaceState,
+    edits,
     (proposalId, path) => review.openDiff(proposalId, path),
   );
   const approvals = new Approvals(desk, daemon, (proposalId) => review.openDiff(proposalId));
@@ -47,6 +56,8 @@ export function activate(context: vscode.ExtensionContext): void {
     daemon,
     desk,
     review,
+    new Changes(desk, proposals),
+    new Comments(desk, proposals, () => looking.flush()),
     panel,
     looking,
     doctor,

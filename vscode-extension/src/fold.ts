@@ -97,6 +97,13 @@ export class Folded {
       case "retryChanged":
         state.retry = event.retry;
         break;
+      case "sessionRewound": {
+        const at = this.at.get(event.itemId);
+        state.items = at === undefined ? event.items : state.items.slice(0, at);
+        state.lastTurn = null;
+        this.reindex();
+        break;
+      }
       case "usageChanged":
         state.usage = event.usage;
         break;

@@ -15,9 +15,16 @@ export const SHOWN: ReadonlySet<HunkState> = new Set<HunkState>([
   "conflicted",
   "accepted",
   "applied",
+  "undoing",
 ]);
 /** What stands in the file already. */
-export const DONE: ReadonlySet<HunkState> = new Set<HunkState>(["accepted", "applied"]);
+export const DONE: ReadonlySet<HunkState> = new Set<HunkState>(["accepted", "applied", "undoing"]);
+
+/** What a hunk waits for: a yes before it is applied, a yes after a rule applied it, or nothing. */
+export function waits(hunk: Hunk): "decision" | "review" | undefined {
+  if (OPEN.has(hunk.state)) return "decision";
+  return hunk.state === "applied" && !hunk.reviewed ? "review" : undefined;
+}
 
 /** The base with those of its hunks that are in one of the states; `own` are the person's own texts, by hunk. */
 export function compose(
@@ -74,19 +81,60 @@ export function ownTexts(composed: string, places: Place[], edited: string): Own
   return { texts, outside };
 }
 
-/** Where open hunks stand in the present text of a file, by their old lines: the person may have edited around them. */
-export function locate(text: string, base: string, hunks: Hunk[]): Place[] {
+/**
+ * Where hunks stand in the present text of a file: by their new lines where they are applied, else by their old ones,
+ * for the person may have edited around them. Without `wanted`: those that wait for something.
+ */
+export function locate(
+  text: string,
+  base: string,
+  hunks: Hunk[],
+  wanted: (hunk: Hunk) => boolean = (hunk) => waits(hunk) !== undefined,
+): Place[] {
   const lines = split(text).map(bare);
   const { text: expected, places } = compose(base, hunks, DONE);
   const exact =
     split(expected).length === lines.length && split(expected).every((line, at) => bare(line) === lines[at]);
   return places.flatMap((place) => {
-    if (!OPEN.has(place.hunk.state)) return [];
+    if (!wanted(place.hunk)) return [];
     if (exact) return [place];
-    const old = split(place.hunk.oldText).map(bare);
-    const start = nearest(lines, old, place.start);
+    const { state, oldText, newText } = place.hunk;
+    const own = split(DONE.has(state) ? newText : oldText).map(bare);
+    const start = nearest(lines, own, place.start);
     return start === undefined ? [] : [{ ...place, start }];
   });
+}
+
+/** One proposal's part in a file, for `original`. */
+export interface Part {
+  base: string;
+  hunks: Hunk[];
+}
+
+/**
+ * The text without our applied hunks of that sort, the latest proposal last in `parts`. Where two of them overlap, the
+ * earlier one's old lines stand for both: what it replaced was there before the later one.
+ */
+export function original(text: string, parts: Part[], wanted: (hunk: Hunk) => boolean = () => true): string {
+  const places = parts
+    .flatMap(({ base, hunks }) =>
+      locate(text, base, hunks, (hunk) => hunk.state === "applied" && wanted(hunk)),
+    )
+    .sort((a, b) => a.start - b.start);
+  const lines = split(text);
+  const made: string[] = [];
+  let at = 0;
+  for (const { hunk, start, lines: count } of places) {
+    if (start < at) continue;
+    made.push(...lines.slice(at, start), ...split(hunk.oldText));
+    at = start + count;
+  }
+  return [...made, ...lines.slice(at)].join("");
+}
+
+/** The file's text as it was last seen. */
+export function present(base: string, hunks: Hunk[]): string {
+  return compose(base, hunks, DONE).text;
 }
 
 /** Line index in the base at which a hunk begins. A side with no lines names the line it comes after. */

@@ -1,12 +1,17 @@
 import * as vscode from "vscode";
+import { type Target, targets, title, waiting, whereabouts } from "./changes";
 import type { Desk } from "./desk";
-import { compose, OPEN, ownTexts, type Place, SHOWN } from "./hunks";
-import type { HunkDecision, Proposal, ProposedFile } from "./protocol";
+import type { Edits } from "./edits";
+import { compose, OPEN, original, ownTexts, type Place, present, SHOWN, waits } from "./hunks";
+import type { Hunk, HunkDecision, Proposal, ProposedFile } from "./protocol";
 
 /** The proposed side of a diff, writable: edit, then accept. */
 export const PROPOSED = "amanu-proposal";
-/** The side it is compared with: the text the proposal was computed from. */
+/** The side it is compared with: the text the proposal was computed from, or (by its fragment) the file's text without
+ * what we did to it. */
 export const BASE = "amanu-base";
+/** The file's text without what a rule applied and nobody looked at, and without all that is applied. */
+export type Baseline = "unreviewed" | "session";
 
 /** Before the text, so that VS Code reads UTF-8 whatever `files.encoding` says. */
 const BOM = Buffer.from([0xef, 0xbb, 0xbf]);
@@ -24,12 +29,6 @@ interface Given extends Made {
   size: number;
 }
 
-/** A file of a proposal. */
-export interface Target {
-  proposal: Proposal;
-  file: ProposedFile;
-}
-
 /** Proposals as documents: what VS Code reads, what the person makes of it, and the decision with their own text. */
 export class Proposals implements vscode.FileSystemProvider, vscode.TextDocumentContentProvider {
   private readonly changes = new vscode.EventEmitter<vscode.FileChangeEvent[]>();
@@ -44,12 +43,17 @@ export class Proposals implements vscode.FileSystemProvider, vscode.TextDocument
   /** Documents that are saved only to be clean again: their text was read before. */
   private readonly settling = new Set<string>();
   private times = new Map<string, number>();
+  /** Where renamed files were when we last heard of them, by proposal and path. */
+  private readonly renamed = new Map<string, string>();
 
-  constructor(private readonly desk: Desk) {}
+  constructor(
+    private readonly desk: Desk,
+    private readonly edits: Edits,
+  ) {}
 
-  /** All files of all proposals of the session that have something open, in order. */
-  get open(): Target[] {
-    return this.all.filter(({ file }) => file.hunks.some((hunk) => OPEN.has(hunk.state)));
+  /** All files of all proposals of the session with something that waits for the person, in order. */
+  get waiting(): Target[] {
+    return waiting(this.desk.state.proposals);
   }
 
   /** The file a document of ours shows. */
@@ -84,36 +88,64 @@ export class Proposals implements vscode.FileSystemProvider, vscode.TextDocument
     });
   }
 
-  /** Accept or reject hunks; accepted ones with what the person made of them in the diff. */
-  async decide(
-    target: Target,
-    hunkIds: string[],
-    decision: "accept" | "reject",
-    reason?: string,
-  ): Promise<void> {
+  /**
+   * Yes or no to hunks that wait: accept or reject what is open (accepted with what the person made of it in the diff),
+   * keep or undo what a rule applied.
+   */
+  async settle(target: Target, hunkIds: string[], yes: boolean): Promise<void> {
     await this.take(target);
     const own = this.own.get(proposedUri(target).toString());
-    const hunks = hunkIds.map((hunkId): HunkDecision => {
-      if (decision === "accept") return { hunkId, decision, newText: own?.get(hunkId) ?? null };
-      return { hunkId, decision, ...(reason ? { reason } : {}) };
-    });
-    await this.desk.resolveHunks(target.proposal, hunks);
+    const chosen = target.file.hunks.filter((hunk) => hunkIds.includes(hunk.hunkId));
+    const ids = (what: "decision" | "review") =>
+      chosen.filter((hunk) => waits(hunk) === what).map((hunk) => hunk.hunkId);
+    const hunks = ids("decision").map((hunkId): HunkDecision =>
+      yes
+        ? { hunkId, decision: "accept", newText: own?.get(hunkId) ?? null }
+        : { hunkId, decision: "reject" },
+    );
+    if (hunks.length > 0) await this.desk.resolveHunks(target.proposal, hunks);
+    const { proposalId } = target.proposal;
+    const scope = { proposalId, hunkIds: ids("review") };
+    if (scope.hunkIds.length === 0) return;
+    const now = this.desk.state.proposals.find((each) => each.proposalId === proposalId) ?? target.proposal;
+    if (yes) await this.edits.decide(scope, "keep", hunks.length > 0 ? [now] : [target.proposal]);
+    else await this.edits.undo(scope);
   }
 
-  /** The native diff, at the person's action. */
+  /** The native diff, at the person's action: against what is proposed, or against the file when nothing is open. */
   async show(target: Target, preserveFocus = false): Promise<void> {
-    const name = target.file.path.split(/[\\/]/).pop() ?? target.file.path;
-    const proposed = proposedUri(target);
+    const [, base, after] = sides(target);
+    const what = after.scheme === PROPOSED ? "proposed" : "by Amanu";
+    const options = { preview: true, preserveFocus };
     await vscode.commands.executeCommand(
       "vscode.diff",
-      proposed.with({ scheme: BASE }),
-      proposed,
-      `${name} (proposed)`,
-      {
-        preview: true,
-        preserveFocus,
-      },
+      base,
+      after,
+      `${title(target.file)} (${what})`,
+      options,
     );
+  }
+
+  /** Several files in one editor. */
+  async showAll(heading: string, shown: Target[]): Promise<void> {
+    const all = shown.map(sides);
+    if (all.length > 0) await vscode.commands.executeCommand("vscode.changes", heading, all);
+  }
+
+  /** All that is applied in the session, each file once, without what the person typed between. */
+  async showSession(): Promise<void> {
+    const done = targets(this.desk.state.proposals).filter(({ file }) =>
+      file.hunks.some((hunk) => hunk.state === "applied"),
+    );
+    const paths = [...new Set(done.map(({ file }) => whereabouts(file)))];
+    const all = paths.map((path) => [
+      vscode.Uri.file(path),
+      baselineUri(path, "session"),
+      vscode.Uri.file(path),
+    ]);
+    if (all.length === 0)
+      this.desk.tell({ level: "info", text: "Amanu has changed nothing in this session." });
+    else await vscode.commands.executeCommand("vscode.changes", "What Amanu changed", all);
   }
 
   /** The session's proposals changed: documents are read again, and diffs with nothing left to decide are closed. */
@@ -124,6 +156,9 @@ export class Proposals implements vscode.FileSystemProvider, vscode.TextDocument
       for (const hunk of file.hunks) if (!OPEN.has(hunk.state)) own?.delete(hunk.hunkId);
       this.touch(uri);
       this.moved.fire(uri.with({ scheme: BASE }));
+      const now = whereabouts(file);
+      for (const baseline of ["unreviewed", "session"] as const) this.moved.fire(baselineUri(now, baseline));
+      if (file.change === "rename") this.follow(`${proposal.proposalId} ${file.path}`, file.path, now);
       if (file.hunks.every((hunk) => !OPEN.has(hunk.state))) void closeDiff(uri);
     }
   }
@@ -155,13 +190,12 @@ export class Proposals implements vscode.FileSystemProvider, vscode.TextDocument
   writeFile(uri: vscode.Uri, content: Uint8Array): void {
     const target = this.target(uri);
     if (target === undefined) throw vscode.FileSystemError.FileNotFound(uri);
-    if (!this.settling.has(uri.toString()))
-      this.learn(
-        target,
-        Buffer.from(content)
-          .toString("utf8")
-          .replace(/^\uFEFF/, ""),
-      );
+    if (!this.settling.has(uri.toString())) {
+      const text = Buffer.from(content)
+        .toString("utf8")
+        .replace(/^\uFEFF/, "");
+      void this.desk.attempt(() => this.revise(target, this.learn(target, text)));
+    }
     this.touch(uri);
   }
 
@@ -186,13 +220,18 @@ export class Proposals implements vscode.FileSystemProvider, vscode.TextDocument
   }
 
   provideTextDocumentContent(uri: vscode.Uri): string {
-    return this.target(uri)?.file.baseText ?? "";
+    if (uri.fragment === "") return this.target(uri)?.file.baseText ?? "";
+    const all = targets(this.desk.state.proposals).filter(({ file }) => whereabouts(file) === uri.path);
+    const last = all.at(-1)?.file;
+    if (last === undefined) return "";
+    const parts = all.map(({ file }) => ({ base: file.baseText ?? "", hunks: file.hunks }));
+    const unreviewed = (hunk: Hunk) => waits(hunk) === "review";
+    const wanted = uri.fragment === "unreviewed" ? unreviewed : undefined;
+    return original(present(last.baseText ?? "", last.hunks), parts, wanted);
   }
 
   private get all(): Target[] {
-    return this.desk.state.proposals.flatMap((proposal) =>
-      proposal.files.map((file) => ({ proposal, file })),
-    );
+    return targets(this.desk.state.proposals);
   }
 
   /** Read the person's edits from an unsaved diff, and leave it clean. */
@@ -209,7 +248,25 @@ export class Proposals implements vscode.FileSystemProvider, vscode.TextDocument
     }
   }
 
-  private learn(target: Target, edited: string): void {
+  /** Tell the daemon, for other clients and for a restart, what the person made of hunks they have not decided. */
+  private async revise(target: Target, texts: ReadonlyMap<string, string>): Promise<void> {
+    let { proposal } = target;
+    for (const [hunkId, newText] of texts) {
+      const hunk = target.file.hunks.find((each) => each.hunkId === hunkId);
+      if (hunk !== undefined && hunk.newText !== newText)
+        proposal = await this.edits.revise(proposal, hunkId, newText);
+    }
+  }
+
+  /** A renamed file stays open if it was. */
+  private follow(key: string, from: string, now: string): void {
+    const was = this.renamed.get(key) ?? from;
+    this.renamed.set(key, now);
+    if (was !== now) void reopen(vscode.Uri.file(was), vscode.Uri.file(now));
+  }
+
+  /** The texts that were read. */
+  private learn(target: Target, edited: string): Map<string, string> {
     const key = proposedUri(target).toString();
     const { text, places } = this.read(target);
     const { texts, outside } = ownTexts(text, places, edited);
@@ -219,6 +276,7 @@ export class Proposals implements vscode.FileSystemProvider, vscode.TextDocument
         level: "warning",
         text: "What you edited outside of the proposed changes was not taken: edit the file itself for that.",
       });
+    return texts;
   }
 
   private read(target: Target): Made {
@@ -242,6 +300,32 @@ export class Proposals implements vscode.FileSystemProvider, vscode.TextDocument
 
 export function proposedUri({ proposal, file }: Target): vscode.Uri {
   return vscode.Uri.from({ scheme: PROPOSED, path: file.path, query: proposal.proposalId });
+}
+
+export function baselineUri(path: string, baseline: Baseline): vscode.Uri {
+  return vscode.Uri.file(path).with({ scheme: BASE, fragment: baseline });
+}
+
+/** A target as `vscode.changes` wants it: what it is called, before, after. */
+function sides(target: Target): [label: vscode.Uri, before: vscode.Uri, after: vscode.Uri] {
+  const proposed = proposedUri(target);
+  const file = vscode.Uri.file(whereabouts(target.file));
+  const gone = target.file.change === "delete";
+  const open = target.file.hunks.some((hunk) => OPEN.has(hunk.state));
+  return [file, proposed.with({ scheme: BASE }), open || gone ? proposed : file];
+}
+
+/** Show the file under its new name where its tab was; nothing that was not open, and nothing with unsaved text. */
+async function reopen(from: vscode.Uri, to: vscode.Uri): Promise<void> {
+  for (const group of vscode.window.tabGroups.all)
+    for (const tab of group.tabs) {
+      if (!(tab.input instanceof vscode.TabInputText) || tab.input.uri.toString() !== from.toString())
+        continue;
+      if (tab.isDirty) continue;
+      const options = { viewColumn: group.viewColumn, preview: tab.isPreview, preserveFocus: true };
+      if (tab.isActive) await vscode.window.showTextDocument(to, options);
+      await vscode.window.tabGroups.close(tab, true);
+    }
 }
 
 async function closeDiff(uri: vscode.Uri): Promise<void> {

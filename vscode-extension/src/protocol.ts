@@ -356,6 +356,8 @@ export interface ProposedFile {
   /** Applied in an editor that has not saved it. */
   unsaved: boolean;
   checks: Check[];
+  /** Permission bits of the base on disk. */
+  mode: number | null;
 }
 
 /** One set of file edits, decided whole or hunk by hunk, before or after it is applied. */
@@ -363,7 +365,7 @@ export interface Proposal {
   proposalId: string;
   turnId: string;
   toolCallIds: string[];
-  /** Grows with each change of the proposal. */
+  /** Grows with each change of what is decided on. New `checks` come in an event of the same version. */
   version: number;
   /**
    * `settled` when everything was decided; a hunk that was accepted and is in conflict is. Pending again when such a
@@ -589,6 +591,19 @@ export interface RetryChanged {
   retry: Retry | null;
 }
 
+/**
+ * The person went back: the item, all after it and these turns are no part of the session any more. Their edits are
+ * undone by `proposalChanged`, or stay.
+ */
+export interface SessionRewound {
+  kind: "sessionRewound";
+  /** The first item that goes. */
+  itemId: string;
+  turnIds: string[];
+  /** What is left, its last items, for a state that does not hold the first item that goes. */
+  items: Item[];
+}
+
 export interface UsageChanged {
   kind: "usageChanged";
   usage: Usage;
@@ -619,6 +634,7 @@ export type Event =
   | PromptQueued
   | PromptUnqueued
   | RetryChanged
+  | SessionRewound
   | UsageChanged
   | ItemsReplaced;
 
@@ -844,7 +860,10 @@ export interface ApprovalResolveResult {
 
 export interface HunkDecision {
   hunkId: string;
-  /** `accept` or `reject`; any other word is a refusal. */
+  /**
+   * `accept` or `reject` what is open; `keep` or `undo` what is applied; `redo` what was taken back or rejected. Any
+   * other word is a refusal.
+   */
   decision: string;
   /** The person's own text for the hunk, with `accept`. */
   newText?: string | null;
@@ -893,7 +912,10 @@ export interface SeenProposal {
 export interface ProposalDecideParams {
   sessionId: Id;
   scope: EditScope;
-  /** `accept` and `reject` what is open, `keep` what a rule applied, `redo` what was taken back. */
+  /**
+   * `accept` and `reject` what is open, `keep` what a rule applied, `redo` what was taken back. Of each proposal all
+   * files or none.
+   */
   decision: "accept" | "reject" | "keep" | "redo";
   /** What the person saw; of others nothing is decided, and `proposalConflict` if one has another version now. */
   seen: SeenProposal[];
@@ -1315,7 +1337,7 @@ export interface RequestsToDaemon {
   "amanu/proposal/get": { params: ProposalParams; result: ProposalResult };
   /** Accept (with or without own text) or reject hunks. Accepted hunks are applied before the reply. */
   "amanu/proposal/resolve": { params: ProposalResolveParams; result: ProposalResolveResult };
-  /** Decide whatever is open of a proposal, file, turn or session. Applied before the reply, all files or none. */
+  /** Decide whatever is open of a proposal, file, turn or session. Applied before the reply. */
   "amanu/proposal/decide": { params: ProposalDecideParams; result: ProposalDecideResult };
   /** Change the proposed text of an open hunk. */
   "amanu/proposal/revise": { params: ProposalReviseParams; result: ProposalResult };

@@ -1,11 +1,22 @@
 import * as vscode from "vscode";
+import { lastTurn, name, type Row, type Target, targets, whereabouts } from "./changes";
 import type { Desk } from "./desk";
-import { locate, OPEN, type Place } from "./hunks";
+import type { Edits } from "./edits";
+import { locate, type Place, waits } from "./hunks";
 import type { Hunk } from "./protocol";
-import { BASE, PROPOSED, type Proposals, type Target } from "./proposals";
+import { BASE, PROPOSED, type Proposals } from "./proposals";
+import { isRow } from "./scm";
+import { why } from "./why";
 
-/** Review in editors: lenses and decorations for what is undecided, in the diff and in the file itself. */
-export class Review implements vscode.CodeLensProvider, vscode.Disposable {
+/** What yes and no are called. */
+const WORDS = {
+  open: ["Accept", "Reject"],
+  conflicted: ["Try again", "Reject"],
+  review: ["Keep", "Undo"],
+} as const;
+
+/** Review in editors: lenses, hovers and decorations for what waits, in the diff and in the file itself. */
+export class Review implements vscode.CodeLensProvider, vscode.HoverProvider, vscode.Disposable {
   private readonly lenses = new vscode.EventEmitter<void>();
   readonly onDidChangeCodeLenses = this.lenses.event;
   private readonly removed = vscode.window.createTextEditorDecorationType({
@@ -33,17 +44,22 @@ export class Review implements vscode.CodeLensProvider, vscode.Disposable {
     },
   });
   private readonly subscriptions: vscode.Disposable[];
+  /** The contexts VS Code knows. */
+  private readonly told = new Map<string, boolean>();
 
   constructor(
     private readonly desk: Desk,
     private readonly proposals: Proposals,
+    private readonly edits: Edits,
   ) {
+    const everywhere = [{ scheme: PROPOSED }, { scheme: "file" }];
     this.subscriptions = [
       this.lenses,
       this.removed,
       this.inserted,
       this.ghost,
-      vscode.languages.registerCodeLensProvider([{ scheme: PROPOSED }, { scheme: "file" }], this),
+      vscode.languages.registerCodeLensProvider(everywhere, this),
+      vscode.languages.registerHoverProvider(everywhere, this),
       desk.onReset(() => this.refresh()),
       desk.onEvent(({ event }) => {
         if (event.kind !== "proposalChanged") return;
@@ -52,7 +68,7 @@ export class Review implements vscode.CodeLensProvider, vscode.Disposable {
       }),
       vscode.window.onDidChangeVisibleTextEditors(() => this.decorate()),
       vscode.workspace.onDidChangeTextDocument(({ document }) => {
-        if (proposals.open.some(({ file }) => file.path === document.uri.path)) this.refresh();
+        if (proposals.waiting.some(({ file }) => whereabouts(file) === document.uri.path)) this.refresh();
       }),
       ...this.commands(),
     ];
@@ -60,7 +76,6 @@ export class Review implements vscode.CodeLensProvider, vscode.Disposable {
 
   provideCodeLenses(document: vscode.TextDocument): vscode.CodeLens[] {
     return this.at(document).flatMap(({ target, places }) => {
-      const open = places.filter((place) => OPEN.has(place.hunk.state));
       const { proposalId } = target.proposal;
       const lens = (line: number, title: string, command: string, ...rest: unknown[]) =>
         new vscode.CodeLens(new vscode.Range(line, 0, line, 0), {
@@ -69,161 +84,276 @@ export class Review implements vscode.CodeLensProvider, vscode.Disposable {
           arguments: [proposalId, target.file.path, ...rest],
         });
       const last = Math.max(0, document.lineCount - 1);
-      const perHunk = open.flatMap(({ hunk, start }) => {
+      const perHunk = places.flatMap(({ hunk, start }) => {
         const line = Math.min(start, last);
+        const [yes, no] =
+          WORDS[waits(hunk) === "review" ? "review" : hunk.state === "conflicted" ? "conflicted" : "open"];
         return [
-          lens(
-            line,
-            hunk.state === "conflicted" ? "$(check) Try again" : "$(check) Accept",
-            "amanu.acceptHunk",
-            hunk.hunkId,
-          ),
-          lens(line, "$(x) Reject", "amanu.rejectHunk", hunk.hunkId),
+          lens(line, `$(check) ${yes}`, "amanu.acceptHunk", hunk.hunkId),
+          lens(line, `$(${no === "Undo" ? "discard" : "x"}) ${no}`, "amanu.rejectHunk", hunk.hunkId),
           ...(document.uri.scheme === PROPOSED
             ? []
             : [lens(line, `Amanu: −${hunk.oldLines} +${hunk.newLines}, show diff`, "amanu.openDiff")]),
         ];
       });
-      if (open.length < 2) return perHunk;
+      if (places.length < 2) return perHunk;
+      const open = places.filter(({ hunk }) => waits(hunk) === "decision").length;
+      const [yes, no] = WORDS[open > 0 ? "open" : "review"];
       return [
-        lens(0, `$(check-all) Accept all ${open.length}`, "amanu.acceptFile"),
-        lens(0, "$(close-all) Reject all", "amanu.rejectFile"),
+        lens(0, `$(check-all) ${yes} all ${places.length}`, "amanu.acceptFile"),
+        lens(0, `$(${open > 0 ? "close-all" : "discard"}) ${no} all`, "amanu.rejectFile"),
         ...perHunk,
       ];
     });
+  }
+
+  /** Why a change is there: nothing in it is more than text. */
+  provideHover(document: vscode.TextDocument, position: vscode.Position): vscode.Hover | undefined {
+    const found = this.at(document).flatMap(({ target, places }) =>
+      places
+        .filter(({ start, lines }) => position.line >= start && position.line < start + Math.max(1, lines))
+        .map((place) => why(this.desk.state, target, place, document.uri.scheme !== PROPOSED)),
+    );
+    return found.length === 0 ? undefined : new vscode.Hover(found);
   }
 
   dispose(): void {
     for (const each of this.subscriptions) each.dispose();
   }
 
-  /** The diff of a file of a proposal; of the first undecided one when it is not said which. */
+  /** The diff of a file of a proposal; of the first that waits when it is not said which. */
   async openDiff(proposalId?: string, path?: string, preserveFocus = false): Promise<void> {
     const target =
-      this.desk.state.proposals
-        .filter((proposal) => proposal.proposalId === proposalId)
-        .flatMap((proposal) => proposal.files.map((file) => ({ proposal, file })))
-        .find(({ file }) => path === undefined || file.path === path) ?? this.proposals.open[0];
-    if (target === undefined) this.desk.tell({ level: "info", text: "Nothing waits for your review." });
-    else await this.proposals.show(target, preserveFocus);
+      targets(this.desk.state.proposals)
+        .filter(({ proposal }) => proposal.proposalId === proposalId)
+        .find(({ file }) => path === undefined || file.path === path) ?? this.proposals.waiting[0];
+    if (target === undefined) this.nothing();
+    else await this.show(target, 1, preserveFocus);
   }
 
   private commands(): vscode.Disposable[] {
-    const on = (name: string, work: (...given: string[]) => Promise<unknown>) =>
-      vscode.commands.registerCommand(name, (...given: unknown[]) =>
-        this.desk.attempt(() => work(...given.map((each) => (typeof each === "string" ? each : "")))),
-      );
+    const on = (name: string, work: (...given: unknown[]) => Promise<unknown>) =>
+      vscode.commands.registerCommand(name, (...given: unknown[]) => this.desk.attempt(() => work(...given)));
+    const id = (given: unknown) => (typeof given === "string" && given !== "" ? given : undefined);
+    const { edits, proposals } = this;
+    /** The paths of rows of the list of changes, or of the file before the person. */
+    const paths = (given: unknown[]): string[] => {
+      const shown = vscode.window.activeTextEditor?.document.uri;
+      const rows = given.filter(isRow).map(({ row }) => row.path);
+      return rows.length > 0 || shown === undefined ? rows : [shown.path];
+    };
+    const settle =
+      (yes: boolean) =>
+      (...given: unknown[]) =>
+        this.settle(this.chosen(given), yes);
     return [
-      on("amanu.acceptHunk", (proposal, path, hunk) => this.decide("accept", "hunk", proposal, path, hunk)),
-      on("amanu.rejectHunk", (proposal, path, hunk) => this.decide("reject", "hunk", proposal, path, hunk)),
-      on("amanu.acceptFile", (proposal, path) => this.decide("accept", "file", proposal, path)),
-      on("amanu.rejectFile", (proposal, path) => this.decide("reject", "file", proposal, path)),
-      on("amanu.openDiff", (proposal, path) => this.openDiff(proposal || undefined, path || undefined)),
+      on("amanu.acceptHunk", (proposal, path, hunk) =>
+        this.decideHunk(true, id(proposal), id(path), id(hunk)),
+      ),
+      on("amanu.rejectHunk", (proposal, path, hunk) =>
+        this.decideHunk(false, id(proposal), id(path), id(hunk)),
+      ),
+      on("amanu.keepHunk", (proposal, path, hunk) => this.decideHunk(true, id(proposal), id(path), id(hunk))),
+      on("amanu.undoHunk", () => this.undoHunk()),
+      on("amanu.acceptFile", settle(true)),
+      on("amanu.rejectFile", settle(false)),
+      on("amanu.keepFile", settle(true)),
+      on("amanu.acceptAll", () => this.settle(proposals.waiting, true)),
+      // what is applied is taken back by undo, which shows first what that means
+      on("amanu.rejectAll", () => this.settle(proposals.waiting, false, "decision")),
+      on("amanu.undoFile", async (...given) => {
+        for (const path of paths(given)) await edits.undo({ path }, `Undo Amanu's changes of ${name(path)}`);
+      }),
+      on("amanu.undoTurn", (turnId) => this.undoTurn(id(turnId))),
+      on("amanu.undoSession", () => edits.undo({}, "Undo all of the session")),
+      on("amanu.redo", (turnId) => this.redo(id(turnId))),
+      on("amanu.restore", (turnId) => edits.restore(id(turnId))),
+      on("amanu.reviewAll", (turnId) => this.reviewAll(id(turnId))),
+      on("amanu.reviewSession", () => proposals.showSession()),
+      on("amanu.openDiff", (given, path) =>
+        isRow(given) ? this.openRow(given.row) : this.openDiff(id(given), id(path)),
+      ),
       on("amanu.nextHunk", () => this.go(1)),
       on("amanu.previousHunk", () => this.go(-1)),
     ];
   }
 
-  private async decide(
-    decision: "accept" | "reject",
-    what: "hunk" | "file",
-    proposalId?: string,
-    path?: string,
-    hunkId?: string,
-  ): Promise<void> {
-    const known = this.proposals.open.find(
+  /** What a lens, rows of the list, or the file before the person name. */
+  private chosen(given: unknown[]): Target[] {
+    const rows = given.filter(isRow);
+    if (rows.length > 0) return rows.flatMap(({ row }) => row.targets);
+    const [proposalId, path] = given;
+    if (typeof proposalId === "string")
+      return this.proposals.waiting.filter(
+        ({ proposal, file }) => proposal.proposalId === proposalId && file.path === path,
+      );
+    const editor = vscode.window.activeTextEditor;
+    return editor === undefined ? [] : this.at(editor.document).map(({ target }) => target);
+  }
+
+  /** Yes or no to all that waits in these files, or to what waits for one thing. */
+  private async settle(chosen: Target[], yes: boolean, only?: "decision"): Promise<void> {
+    if (chosen.length === 0) return this.openDiff();
+    for (const target of chosen) {
+      const hunks = target.file.hunks.filter((hunk) => (only ? waits(hunk) === only : waits(hunk)));
+      const ids = hunks.map((hunk) => hunk.hunkId);
+      await this.proposals.settle(target, ids, yes);
+    }
+  }
+
+  private async decideHunk(yes: boolean, proposalId?: string, path?: string, hunkId?: string): Promise<void> {
+    const known = this.proposals.waiting.find(
       ({ proposal, file }) => proposal.proposalId === proposalId && file.path === path,
     );
-    if (known !== undefined) {
-      const open = known.file.hunks.filter((hunk) => OPEN.has(hunk.state)).map((hunk) => hunk.hunkId);
-      return this.proposals.decide(known, hunkId ? [hunkId] : open, decision);
-    }
-    // by keyboard: what the cursor is in, or the next after it
+    if (known !== undefined && hunkId !== undefined) return this.proposals.settle(known, [hunkId], yes);
+    // by keyboard: what the cursor is in. What the person does not look at is shown first
     const editor = vscode.window.activeTextEditor;
-    const [found] = editor ? this.at(editor.document) : [];
-    if (editor === undefined || found === undefined) return this.openDiff();
-    const open = found.places.filter((place) => OPEN.has(place.hunk.state));
-    const line = editor.selection.active.line;
-    // the line above belongs to it: its lenses stand there. What the person does not look at is shown first
-    const here = open.find(
-      (place) => line >= place.start - 1 && line < place.start + Math.max(1, place.lines),
-    );
-    if (what === "hunk" && here === undefined) return this.go(1);
-    const chosen = what === "file" ? open : here ? [here] : [];
-    await this.proposals.decide(
-      found.target,
-      chosen.map((place) => place.hunk.hunkId),
-      decision,
-    );
+    const found = editor ? this.at(editor.document) : [];
+    if (editor === undefined || found.length === 0) return this.openDiff();
+    for (const { target, places } of found) {
+      const here = places.find((place) => covers(place, editor.selection.active.line));
+      if (here !== undefined) return this.proposals.settle(target, [here.hunk.hunkId], yes);
+    }
+    return this.go(1);
+  }
+
+  /** Take back the change at the cursor, also one the person said yes to. */
+  private async undoHunk(): Promise<void> {
+    const editor = vscode.window.activeTextEditor;
+    const found = editor ? this.at(editor.document, (hunk) => hunk.state === "applied") : [];
+    for (const { target, places } of found) {
+      const here = places.find((place) => covers(place, editor?.selection.active.line ?? 0));
+      const { proposalId } = target.proposal;
+      if (here !== undefined) return this.edits.undo({ proposalId, hunkIds: [here.hunk.hunkId] });
+    }
+    this.desk.tell({ level: "info", text: "Here is no change of Amanu's." });
+  }
+
+  private async undoTurn(turnId?: string): Promise<void> {
+    const turn = turnId ?? lastTurn(this.desk.state.proposals, (hunk) => hunk.state === "applied");
+    if (turn === undefined) return this.nothing();
+    await this.edits.undo({ turnId: turn }, "Undo this turn");
+  }
+
+  private async redo(turnId?: string): Promise<void> {
+    const turn = turnId ?? lastTurn(this.desk.state.proposals, (hunk) => hunk.state === "revertedByPerson");
+    if (turn === undefined) return this.nothing();
+    await this.edits.decide({ turnId: turn }, "redo");
+  }
+
+  /** All that waits in one editor; of one turn also what does not wait any more. */
+  private async reviewAll(turnId?: string): Promise<void> {
+    const { waiting } = this.proposals;
+    const ofTurn = targets(this.desk.state.proposals).filter(({ proposal }) => proposal.turnId === turnId);
+    const shown = turnId === undefined ? waiting : ofTurn;
+    const [only] = shown;
+    if (only === undefined) this.nothing();
+    else if (shown.length === 1) await this.show(only, 1);
+    else
+      await this.proposals.showAll(turnId === undefined ? "Changes to review" : "Changes of the turn", shown);
+  }
+
+  private openRow(row: Row): Promise<void> {
+    const target = row.targets.find(({ file }) => file.hunks.some((hunk) => waits(hunk) === "decision"));
+    const [first] = row.targets;
+    return first === undefined ? Promise.resolve() : this.show(target ?? first, 1);
+  }
+
+  /** Open the diff of a file with the cursor in its first change, or in its last. */
+  private async show(target: Target, step: 1 | -1, preserveFocus = false): Promise<void> {
+    await this.proposals.show(target, preserveFocus);
+    const editor = vscode.window.activeTextEditor;
+    if (preserveFocus || editor === undefined) return;
+    const places = this.placesIn(editor.document);
+    const place = step > 0 ? places[0] : places.at(-1);
+    if (place !== undefined) reveal(editor, place);
   }
 
   private async go(step: 1 | -1): Promise<void> {
     const editor = vscode.window.activeTextEditor;
-    const places = (editor ? this.at(editor.document) : [])
-      .flatMap((each) => each.places)
-      .filter((place) => OPEN.has(place.hunk.state))
-      .sort((a, b) => a.start - b.start);
+    const places = editor ? this.placesIn(editor.document) : [];
     if (editor === undefined || places.length === 0) return this.openDiff();
     const line = editor.selection.active.line;
     const onward =
       step > 0 ? places.find((each) => each.start > line) : places.findLast((each) => each.start < line);
     const elsewhere = onward ? undefined : this.nextFile(editor.document, step);
-    if (elsewhere !== undefined) return this.proposals.show(elsewhere);
+    if (elsewhere !== undefined) return this.show(elsewhere, step);
     const place = onward ?? (step > 0 ? places[0] : places.at(-1));
-    if (place === undefined) return;
-    const at = new vscode.Position(Math.min(place.start, editor.document.lineCount - 1), 0);
-    editor.selection = new vscode.Selection(at, at);
-    editor.revealRange(new vscode.Range(at, at), vscode.TextEditorRevealType.InCenterIfOutsideViewport);
+    if (place !== undefined) reveal(editor, place);
   }
 
-  /** The next file with something undecided, round and round; undefined when there is no other. */
+  /** The next file with something that waits, round and round; undefined when there is no other. */
   private nextFile(document: vscode.TextDocument, step: 1 | -1): Target | undefined {
-    const open = this.proposals.open;
+    const { waiting } = this.proposals;
     const here = this.at(document)[0]?.target;
-    const at = open.findIndex((each) => each.file === here?.file);
-    const next = open[(at + step + open.length) % open.length];
+    const at = waiting.findIndex((each) => each.file === here?.file);
+    const next = waiting[(at + step + waiting.length) % waiting.length];
     return next?.file === here?.file ? undefined : next;
   }
 
-  /** What is undecided in a document, and where. */
-  private at(document: vscode.TextDocument): { target: Target; places: Place[] }[] {
+  private placesIn(document: vscode.TextDocument): Place[] {
+    return this.at(document)
+      .flatMap((each) => each.places)
+      .sort((a, b) => a.start - b.start);
+  }
+
+  /** What waits in a document (or is `wanted`), and where; files where nothing does are left out. */
+  private at(
+    document: vscode.TextDocument,
+    wanted: (hunk: Hunk) => boolean = (hunk) => waits(hunk) !== undefined,
+  ): { target: Target; places: Place[] }[] {
     if (document.uri.scheme === PROPOSED) {
       const target = this.proposals.target(document.uri);
-      return target ? [{ target, places: this.proposals.places(document) }] : [];
+      const places = target ? this.proposals.places(document).filter(({ hunk }) => wanted(hunk)) : [];
+      return target ? [{ target, places }] : [];
     }
     if (document.uri.scheme !== "file") return [];
-    return this.proposals.open
-      .filter(({ file }) => file.path === document.uri.path)
+    return targets(this.desk.state.proposals)
+      .filter(({ file }) => whereabouts(file) === document.uri.path && file.hunks.some(wanted))
       .map((target) => ({
         target,
         // a side with no lines stands before the line at its start
-        places: locate(document.getText(), target.file.baseText ?? "", target.file.hunks),
+        places: locate(document.getText(), target.file.baseText ?? "", target.file.hunks, wanted),
       }));
+  }
+
+  private nothing(): void {
+    this.desk.tell({ level: "info", text: "Nothing waits for your review." });
   }
 
   private refresh(): void {
     this.lenses.fire();
     this.decorate();
-    void vscode.commands.executeCommand("setContext", "amanu.pending", this.proposals.open.length > 0);
+    const hunks = targets(this.desk.state.proposals).flatMap(({ file }) => file.hunks);
+    const contexts = {
+      "amanu.pending": hunks.some((hunk) => waits(hunk) !== undefined),
+      "amanu.undoable": hunks.some((hunk) => hunk.state === "applied"),
+      "amanu.redoable": hunks.some((hunk) => hunk.state === "revertedByPerson"),
+    };
+    for (const [key, value] of Object.entries(contexts))
+      if (this.told.get(key) !== value) {
+        this.told.set(key, value);
+        void vscode.commands.executeCommand("setContext", key, value);
+      }
   }
 
   private decorate(): void {
     for (const editor of vscode.window.visibleTextEditors) {
       if (editor.document.uri.scheme !== "file" || inDiff(editor)) continue;
-      const places = this.at(editor.document).flatMap((each) => each.places);
-      const decoration = (place: Place, from: number, to: number): vscode.DecorationOptions => ({
+      // what is applied stands there, with marks in the gutter
+      const places = this.placesIn(editor.document).filter(({ hunk }) => waits(hunk) === "decision");
+      const decoration = (from: number, to: number): vscode.DecorationOptions => ({
         range: new vscode.Range(from, 0, Math.max(from, to), 0),
-        hoverMessage: hover(place),
       });
       const old = places.filter((place) => place.hunk.oldLines > 0);
       editor.setDecorations(
         this.removed,
-        old.map((each) => decoration(each, each.start, each.start + each.hunk.oldLines - 1)),
+        old.map((each) => decoration(each.start, each.start + each.hunk.oldLines - 1)),
       );
       const fresh = places.filter((place) => place.hunk.oldLines === 0);
       editor.setDecorations(
         this.inserted,
-        fresh.map((each) => decoration(each, Math.max(0, each.start - 1), Math.max(0, each.start - 1))),
+        fresh.map((each) => decoration(Math.max(0, each.start - 1), Math.max(0, each.start - 1))),
       );
       editor.setDecorations(
         this.ghost,
@@ -273,15 +403,13 @@ function inDiff(editor: vscode.TextEditor): boolean {
   );
 }
 
-function hover(place: Place): vscode.MarkdownString {
-  const text = new vscode.MarkdownString("Amanu proposes:");
-  const signed = (sign: string, lines: string) =>
-    lines === ""
-      ? ""
-      : lines
-          .replace(/\r?\n$/, "")
-          .split(/\r?\n/)
-          .map((line) => `${sign}${line}\n`)
-          .join("");
-  return text.appendCodeblock(signed("-", place.hunk.oldText) + signed("+", place.hunk.newText), "diff");
+/** The line above belongs to a change: its lenses stand there. */
+function covers({ start, lines }: Place, line: number): boolean {
+  return line >= start - 1 && line < start + Math.max(1, lines);
+}
+
+function reveal(editor: vscode.TextEditor, place: Place): void {
+  const at = new vscode.Position(Math.min(place.start, editor.document.lineCount - 1), 0);
+  editor.selection = new vscode.Selection(at, at);
+  editor.revealRange(new vscode.Range(at, at), vscode.TextEditorRevealType.InCenterIfOutsideViewport);
 }

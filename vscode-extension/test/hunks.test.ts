@@ -1,32 +1,8 @@
 import { expect, test } from "vitest";
 import { compose, DONE, locate, ownTexts, SHOWN, split } from "../src/hunks";
-import type { Hunk, HunkState } from "../src/protocol";
+import { hunk } from "./edits";
 
 const BASE = "one\ntwo\nthree\nfour\nfive\nsix\n";
-
-function hunk(
-  id: string,
-  oldStart: number,
-  oldText: string,
-  newText: string,
-  state: HunkState = "pending",
-): Hunk {
-  return {
-    hunkId: id,
-    oldStart,
-    oldLines: split(oldText).length,
-    newStart: 0,
-    newLines: split(newText).length,
-    oldText,
-    newText,
-    state,
-    editedByPerson: false,
-    reason: null,
-    appliedText: null,
-    reviewed: false,
-    explanation: "",
-  };
-}
 
 const TWO = hunk("a", 2, "two\n", "zwei\nund mehr\n");
 const FIVE = hunk("b", 5, "five\n", "fünf\n");

@@ -4,7 +4,15 @@ import type { ToHost } from "../src/chat/messages";
 import { List } from "../src/chat/view/list";
 import { Standing } from "../src/chat/view/standing";
 import { Folded } from "../src/fold";
-import type { Approval, HunkState, Proposal, QueuedPrompt, SessionState, ToolCall } from "../src/protocol";
+import type {
+  Approval,
+  HunkState,
+  Proposal,
+  QueuedPrompt,
+  SessionState,
+  ToolCall,
+  UserMessage,
+} from "../src/protocol";
 import { state } from "./states";
 
 beforeEach(() =>
@@ -79,6 +87,7 @@ function proposal(calls: string[], states: HunkState[]): Proposal {
     unsaved: false,
     newPath: null,
     checks: [],
+    mode: null,
   };
   return { proposalId: "p", turnId: "t", toolCallIds: calls, version: 3, state: "pending", files: [file] };
 }
@@ -89,7 +98,7 @@ function show(given: Partial<SessionState>) {
   const list = new List(desk);
   document.body.replaceChildren(list.element);
   list.reset();
-  return { desk, posted, cards: [...list.element.querySelectorAll<HTMLElement>(".tool")] };
+  return { desk, posted, list, cards: [...list.element.querySelectorAll<HTMLElement>(".tool")] };
 }
 
 function two(states: HunkState[]) {
@@ -151,6 +160,93 @@ test("rejecting a whole proposal of one call rejects the call", () => {
   });
   cards[0]?.querySelector<HTMLButtonElement>(".approval button.reject")?.click();
   expect(posted).toMatchObject([{ type: "resolve", toolCallId: "c1", decision: "reject" }]);
+});
+
+test("what a rule applied is kept or undone, and can be reviewed before instead", () => {
+  const { cards, posted } = show({
+    items: [{ ...call("c1"), state: "succeeded" }],
+    proposals: [proposal(["c1"], ["applied", "revertedByPerson", "applied"])],
+  });
+  const seen = [{ proposalId: "p", version: 3 }];
+  const buttons = [...(cards[0]?.querySelectorAll<HTMLButtonElement>(".hunks button") ?? [])];
+  expect(buttons.map((each) => each.textContent)).toEqual([
+    ...["Show diff", "Keep", "Undo", "Redo", "Keep", "Undo"],
+    ...["Keep all", "Undo all", "Take back, review before"],
+  ]);
+  for (const each of buttons.slice(1)) each.click();
+  expect(posted).toEqual([
+    { type: "decide", scope: { proposalId: "p", hunkIds: ["h0"] }, decision: "keep", seen },
+    { type: "undo", scope: { proposalId: "p", hunkIds: ["h0"] } },
+    { type: "decide", scope: { proposalId: "p", hunkIds: ["h1"] }, decision: "redo", seen },
+    { type: "decide", scope: { proposalId: "p", hunkIds: ["h2"] }, decision: "keep", seen },
+    { type: "undo", scope: { proposalId: "p", hunkIds: ["h2"] } },
+    { type: "decide", scope: { proposalId: "p" }, decision: "keep", seen },
+    { type: "undo", scope: { proposalId: "p" } },
+    { type: "setReview", proposalId: "p", version: 3, review: "before" },
+  ]);
+});
+
+test("what is open can be applied now and reviewed after", () => {
+  const { cards, posted } = two(["pending", "rejected"]);
+  const [later] = [...(cards[1]?.querySelectorAll<HTMLButtonElement>(".whole button") ?? [])];
+  later?.click();
+  expect(posted).toEqual([{ type: "setReview", proposalId: "p", version: 3, review: "after" }]);
+});
+
+const said = (turnId: string): UserMessage => ({
+  kind: "userMessage",
+  itemId: `said-${turnId}`,
+  turnId,
+  text: turnId,
+  attachments: [],
+  steer: false,
+});
+
+test.each<[string, HunkState[], string[]]>([
+  ["nothing decided", ["pending"], ["Review"]],
+  ["applied by a rule", ["applied"], ["Review", "Undo turn", "Keep all"]],
+  ["taken back", ["revertedByPerson"], ["Review", "Redo"]],
+  ["both", ["applied", "revertedByPerson"], ["Review", "Undo turn", "Redo", "Keep all"]],
+])("the row below a turn: %s", (_, states, buttons) => {
+  const { desk, posted, list } = show({
+    items: [said("t"), call("c1"), said("u")],
+    proposals: [proposal(["c1"], states)],
+  });
+  const found = () => [...list.element.querySelectorAll<HTMLButtonElement>(".turn button")];
+  expect(found().map((each) => each.textContent)).toEqual(buttons);
+  expect([...list.element.children].map((each) => each.classList[0])).toEqual([
+    "card",
+    "card",
+    "turn",
+    "card",
+  ]);
+  for (const each of found()) each.click();
+  const wishes = { Review: "review", "Undo turn": "undo", Redo: "redo" } as Record<string, string>;
+  expect(posted.map((each) => (each.type === "turn" ? each.what : each.type))).toEqual(
+    buttons.map((each) => wishes[each] ?? "decide"),
+  );
+  // it leaves with what it was about, and stays away while the turn runs
+  desk.session.fold({ kind: "turnStarted", turnId: "t", promptId: "q", modelId: "m" });
+  list.update(new Set(["c1"]));
+  expect(found()).toEqual([]);
+});
+
+test("the way back is at prompts that changed something", () => {
+  const ran: ToolCall = { ...call("c3"), turnId: "ran", effect: "run", proposalId: null };
+  const { posted, list } = show({
+    items: [
+      said("t"),
+      call("c1"),
+      said("talk"),
+      said("ran"),
+      ran,
+      { ...said("t"), itemId: "s", steer: true },
+    ],
+    proposals: [proposal(["c1"], ["rejected"])],
+  });
+  const found = [...list.element.querySelectorAll<HTMLButtonElement>(".restore")];
+  for (const each of found) each.click();
+  expect(posted).toEqual(["t", "ran"].map((turnId) => ({ type: "turn", what: "restore", turnId })));
 });
 
 test.each([

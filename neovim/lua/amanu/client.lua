@@ -79,6 +79,15 @@ local function told(why)
   end
 end
 
+---Whether the buffer is of a file that is not there, and nothing was typed into it: it says nothing of that file yet.
+---@param buffer integer
+---@param path string
+---@return boolean
+local function is_blank(buffer, path)
+  local lines = vim.api.nvim_buf_get_lines(buffer, 0, 2, false)
+  return not vim.bo[buffer].modified and #lines == 1 and lines[1] == "" and not vim.uv.fs_stat(path)
+end
+
 ---@param buffer integer
 local function attach(buffer)
   local client = M.get()
@@ -89,7 +98,16 @@ local function attach(buffer)
   local real = apply.real(name)
   for _, root in ipairs(M.roots) do
     if M.inside(real, root) then
-      if not vim.lsp.buf_is_attached(buffer, client.id) then
+      if is_blank(buffer, name) then
+        vim.api.nvim_create_autocmd({ "TextChanged", "TextChangedI", "BufModifiedSet" }, {
+          group = vim.api.nvim_create_augroup("amanu.blank." .. buffer, {}),
+          buffer = buffer,
+          once = true,
+          callback = function()
+            attach(buffer)
+          end,
+        })
+      elseif not vim.lsp.buf_is_attached(buffer, client.id) then
         vim.lsp.buf_attach_client(buffer, client.id)
       end
       M.on_attach(buffer)

@@ -8,7 +8,21 @@ local visible = require("amanu.visible")
 
 local M = {}
 
----@type table<string, { what: string, run: fun(rest: string) }>
+---@class amanu.OwnCommand
+---@field what string
+---@field words? string[] That may follow.
+---@field run fun(rest: string, lines?: integer[]) `lines`: first and last of the command's range.
+
+local SCOPES = { "hunk", "file", "turn", "session" }
+
+---@param verb "accept"|"reject"|"keep"|"redo"
+---@param what string
+---@return amanu.OwnCommand
+local function decision(verb, what)
+  return { what = what, words = SCOPES, run = function(rest) require("amanu.decide").decide(verb, rest) end } -- stylua: ignore
+end
+
+---@type table<string, amanu.OwnCommand>
 M.all = {
   ["/approve"] = { what = "answer the question that waits", run = function() require("amanu.approve").ask() end },
   ["/stop"] = { what = "stop the turn", run = function() session.stop() end },
@@ -19,8 +33,27 @@ M.all = {
     session.prompt(rest, {}, true)
   end },
   ["/unqueue"] = { what = "take a queued prompt back", run = function() require("amanu.sessions").unqueue() end },
-  ["/diff"] = { what = "proposed changes side by side", run = function() require("amanu.diff").open() end },
-  ["/hunks"] = { what = "open hunks in the quickfix list", run = function() require("amanu.review").quickfix() end },
+  ["/diff"] = { what = "proposed changes side by side; turn, session: what was applied", words = { "turn", "session" }, run = function(rest)
+    if rest == "" then
+      return require("amanu.diff").open()
+    end
+    require("amanu.changes").show(rest)
+  end },
+  ["/hunks"] = { what = "what is to review, in the quickfix list", run = function() require("amanu.quickfix").open() end },
+  ["/why"] = { what = "the hunk under the cursor, and its reason", run = function() require("amanu.why").show() end },
+  ["/accept"] = decision("accept", "accept what is open: hunk, file, turn, session"),
+  ["/reject"] = decision("reject", "reject what is open"),
+  ["/keep"] = decision("keep", "keep what a rule applied"),
+  ["/redo"] = decision("redo", "bring back what was taken back"),
+  ["/undo"] = { what = "take back what was applied: hunk, file, turn, session; shown first", words = SCOPES, run = function(rest)
+    require("amanu.decide").undo(rest)
+  end },
+  ["/checkpoints"] = { what = "go back to before a turn: files, or the conversation too", run = function() require("amanu.checkpoints").list() end },
+  ["/comment"] = { what = "TEXT: a comment on the line or range, sent with the next prompt", run = function(rest, lines)
+    require("amanu.comments").add(rest, lines)
+  end },
+  ["/comments"] = { what = "your comments that were not sent", run = function() require("amanu.comments").list() end },
+  ["/send-comments"] = { what = "send them now", run = function() require("amanu.comments").send() end },
   ["/finish"] = { what = "end the review; undecided hunks stay open", run = function() require("amanu.approve").finish() end },
   ["/sessions"] = { what = "sessions of this folder: resume, rename, delete", run = function() require("amanu.sessions").list() end },
   ["/rename"] = { what = "TITLE: name this session", run = function(rest) require("amanu.sessions").rename(rest) end },
@@ -75,7 +108,7 @@ end
 function M.help()
   M.fetch(function()
     local lines = vim.tbl_map(function(each)
-      return ("%-10s %s"):format(each.name, each.what)
+      return ("%-14s %s"):format(each.name, each.what)
     end, M.list())
     vim.api.nvim_echo({ { table.concat(lines, "\n") .. "\n:help amanu says more" } }, false, {})
   end)
@@ -85,12 +118,13 @@ end
 ---@param line string
 ---@param say_it fun()
 ---@param give_back? fun() It was neither.
-function M.run(line, say_it, give_back)
+---@param lines? integer[] First and last line of the command's range.
+function M.run(line, say_it, give_back, lines)
   local word, rest = line:match("^(%S+)%s*(.*)$")
   local command = M.all[word]
   if command then
     local function go()
-      command.run(vim.trim(rest))
+      command.run(vim.trim(rest), lines)
     end
     if session.state or word == "/help" or word == "/hide" then
       return go()

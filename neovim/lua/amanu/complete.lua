@@ -95,6 +95,12 @@ end
 function M.command_line(lead, line)
   if vim.startswith(lead, "@") then
     return mentions(lead:sub(2))
+  end
+  local command = require("amanu.commands").all[line:match("Amanu%s+(/%S+)%s+%S*$")]
+  if command then
+    return vim.tbl_filter(function(word)
+      return vim.startswith(word, lead)
+    end, command.words or {})
   elseif vim.startswith(lead, "/") or line:find("Amanu%s+$") then
     return vim.tbl_map(function(each)
       return each.name

@@ -3,11 +3,18 @@
 ---@class amanu.Keys
 ---@field next string|false Next hunk. In buffers with open hunks only, like the others; false: no key.
 ---@field previous string|false
----@field accept string|false
----@field reject string|false
+---@field next_file string|false Next file with something to review.
+---@field previous_file string|false
+---@field accept string|false Accept a hunk; keep one that a rule applied.
+---@field reject string|false Reject a hunk; take back one that a rule applied.
 ---@field edit string|false Open the hunk's new text; `:w` accepts it as you changed it.
 ---@field accept_file string|false
 ---@field reject_file string|false
+---@field undo string|false Take back the hunk under the cursor, or else the last turn: shown first.
+---@field redo string|false
+---@field old string|false Show what applied hunks replaced.
+---@field why string|false The hunk and its reason, beside the cursor.
+---@field comment string|false Comment on the line or selection. In all files of the workspace.
 ---@field diff string|false
 ---@field approve string|false Answer the waiting question. In the chat, and in buffers with open hunks.
 
@@ -36,6 +43,13 @@ local defaults = {
     edit = "<leader>ae",
     accept_file = "<leader>aA",
     reject_file = "<leader>aR",
+    next_file = "]A",
+    previous_file = "[A",
+    undo = "<leader>au",
+    redo = "<leader>aU",
+    old = "<leader>ao",
+    why = "<leader>aw",
+    comment = "<leader>ac",
     diff = "<leader>ad",
     approve = "<leader>ap",
   },

@@ -40,7 +40,8 @@ local function path_of(buffer)
   end
 end
 
----@return integer? window
+---The window of a file the person is in, or was in last.
+---@return integer?
 local function file_window()
   local here = vim.api.nvim_get_current_win()
   for _, each in ipairs({ here, window or here, unpack(vim.api.nvim_tabpage_list_wins(0)) }) do
@@ -52,6 +53,8 @@ local function file_window()
     end
   end
 end
+
+M.file_window = file_window
 
 ---@return amanu.ActiveEditor
 local function active()

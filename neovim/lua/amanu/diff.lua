@@ -1,4 +1,5 @@
----A proposed file side by side, in a tab of its own: left as it is, right as it would be, with the keys of the hunks.
+---A proposed file side by side, in a tab of its own: left as it was agreed to, right as it would be, with the keys of
+---the hunks.
 
 local config = require("amanu.config")
 local hunks = require("amanu.hunks")
@@ -19,7 +20,7 @@ local views = {}
 
 ---@param hunk amanu.Hunk
 local function proposed(hunk)
-  return hunk.state == "applied" or hunks.open(hunk)
+  return hunks.applied(hunk) or hunks.open(hunk)
 end
 
 ---@param view amanu.DiffView
@@ -50,17 +51,20 @@ local function draw(view)
   if not file then
     return
   end
-  fill(view.left, hunks.text(file, hunks.applied))
+  fill(view.left, hunks.text(file, hunks.kept))
   fill(view.right, hunks.text(file, proposed))
-  local open = #vim.tbl_filter(hunks.open, file.hunks)
+  local open = #vim.tbl_filter(hunks.to_review, file.hunks)
+  local moved = file.newPath and " · renamed to " .. visible.line(vim.fn.fnamemodify(file.newPath, ":."), 60) or ""
+  local gone = file.change == "delete" and " · deleted" or ""
   local help = ("%s accept · %s reject · %s edit · %s %s hunks · q closes"):format(
     config.key("accept"), config.key("reject"), config.key("edit"), config.key("previous"), config.key("next")
   ):gsub("%%", "%%%%") -- stylua: ignore
-  for buffer, title in pairs({ [view.left] = "as it is", [view.right] = open .. " open · " .. help .. "%<" }) do
+  for buffer, title in pairs({ [view.left] = "before", [view.right] = open .. " to review" .. (moved .. gone):gsub("%%", "%%%%") .. " · " .. help .. "%<" }) do
     for _, window in ipairs(vim.fn.win_findbuf(buffer)) do
       local name = visible.line(vim.fn.fnamemodify(view.path, ":."), 60)
       vim.wo[window].winbar = " " .. name:gsub("%%", "%%%%") .. " · " .. title
     end
+    require("amanu.comments").draw(buffer)
   end
   vim.cmd("diffupdate")
 end
@@ -109,7 +113,8 @@ end
 
 ---Show a proposal: that one, or the last with something open, or the last.
 ---@param proposal_id? string
-function M.open(proposal_id)
+---@param path? string Of its file.
+function M.open(proposal_id, path)
   local found
   for _, proposal in ipairs(session.state and session.state.proposals or {}) do
     if proposal.proposalId == proposal_id then
@@ -121,14 +126,20 @@ function M.open(proposal_id)
   end
   if not found then
     return say.now("nothing is proposed")
-  elseif #found.files == 1 then
+  end
+  for _, file in ipairs(path and found.files or {}) do
+    if file.path == path then
+      return show(found, file)
+    end
+  end
+  if #found.files == 1 then
     return show(found, found.files[1])
   end
   vim.ui.select(found.files, {
     prompt = "Which file?",
     format_item = function(file)
-      local open = #vim.tbl_filter(hunks.open, file.hunks)
-      return ("%s  +%d -%d, %d open"):format(visible.line(vim.fn.fnamemodify(file.path, ":.")), file.added, file.removed, open)
+      local open = #vim.tbl_filter(hunks.to_review, file.hunks)
+      return ("%s  +%d -%d, %d to review"):format(visible.line(vim.fn.fnamemodify(file.path, ":.")), file.added, file.removed, open)
     end,
   }, function(file)
     if file then
@@ -145,19 +156,20 @@ function M.refresh()
   end
 end
 
----Rows of the open hunks in a buffer of a diff view; nil for other buffers.
+---Rows of the hunks to review in a buffer of a diff view; nil for other buffers.
 ---@param buffer integer
+---@param which? amanu.Which Those instead.
 ---@return integer[]?
-function M.rows(buffer)
+function M.rows(buffer, which)
   local view = views[buffer]
   local file = view and find(view)
   if not file then
     return nil
   end
-  local rows = hunks.rows(file, buffer == view.right and proposed or hunks.applied)
+  local rows = hunks.rows(file, buffer == view.right and proposed or hunks.kept)
   return vim.tbl_map(function(hunk)
     return rows[hunk.hunkId]
-  end, vim.tbl_filter(hunks.open, file.hunks))
+  end, vim.tbl_filter(which or hunks.to_review, file.hunks))
 end
 
 ---@param buffer integer
@@ -166,19 +178,31 @@ function M.path(buffer)
   return views[buffer] and views[buffer].path
 end
 
----The open hunk under the cursor; false when there is none here, nil when this is no diff view.
----@return amanu.OpenHunk|false|nil
-function M.current()
+---The side of a diff view that buffer is.
+---@param buffer integer
+---@return string? path
+---@return string? proposal_id Of the right side.
+function M.side(buffer)
+  local view = views[buffer]
+  if view then
+    return view.path, buffer == view.right and view.proposal_id or nil
+  end
+end
+
+---The hunk under the cursor; false when there is none here, nil when this is no diff view.
+---@param which? amanu.Which Of those to review, if not given.
+---@return amanu.Place|false|nil
+function M.current(which)
   local buffer = vim.api.nvim_get_current_buf()
   local view = views[buffer]
   if not view then
     return nil
   end
   local line = vim.api.nvim_win_get_cursor(0)[1] - 1
-  local rows = M.rows(buffer) or {}
+  local rows = M.rows(buffer, which) or {}
   local at = 0
-  for _, open in ipairs(hunks.all(view.path)) do
-    if open.proposal.proposalId == view.proposal_id then
+  for _, open in ipairs(hunks.all(nil, which)) do
+    if open.proposal.proposalId == view.proposal_id and open.file.path == view.path then
       at = at + 1
       local count = buffer == view.right and #hunks.lines(open.hunk.newText) or open.hunk.oldLines
       local first = rows[at] or 0

@@ -1,11 +1,12 @@
----The new text of one hunk in a window of its own: change it, `:w` accepts it, `:q` leaves it undecided.
+---The new text of one hunk in a window of its own: change it, `:w` accepts it, `<C-s>` only changes what is proposed,
+---`:q` leaves it as it is.
 
+local decide = require("amanu.decide")
 local say = require("amanu.say")
-local session = require("amanu.session")
 
 local M = {}
 
----@param open amanu.OpenHunk
+---@param open amanu.Place
 function M.open(open)
   local buffer = vim.api.nvim_create_buf(false, false)
   local name = vim.fs.basename(open.file.path)
@@ -26,26 +27,33 @@ function M.open(open)
   vim.bo[buffer].undolevels = undo
   vim.bo[buffer].modified = false
   vim.bo[buffer].syntax = vim.filetype.match({ filename = open.file.path }) or "" -- no filetype: language servers stay away
+  local function written()
+    local now = vim.api.nvim_buf_get_lines(buffer, 0, -1, true)
+    local new = table.concat(now, line_end)
+    return (new ~= "" or #now > 1) and new .. (ended and line_end or "") or new
+  end
+  local function done(what)
+    return function()
+      say.now(what)
+      if vim.api.nvim_buf_is_valid(buffer) then
+        vim.api.nvim_buf_delete(buffer, { force = true })
+      end
+    end
+  end
   vim.api.nvim_create_autocmd("BufWriteCmd", {
     buffer = buffer,
     callback = function()
-      local now = vim.api.nvim_buf_get_lines(buffer, 0, -1, true)
-      local new = table.concat(now, line_end)
-      if new ~= "" or #now > 1 then
-        new = new .. (ended and line_end or "")
-      end
-      local decision = { hunkId = open.hunk.hunkId, decision = "accept", newText = new }
-      session.decide(open.proposal, { decision }, function()
-        say.now("accepted as you changed it")
-        if vim.api.nvim_buf_is_valid(buffer) then
-          vim.api.nvim_buf_delete(buffer, { force = true })
-        end
-      end)
+      local decision = { hunkId = open.hunk.hunkId, decision = "accept", newText = written() }
+      decide.hunks(open.proposal, { decision }, done("accepted as you changed it"))
     end,
   })
+  vim.keymap.set({ "n", "i" }, "<C-s>", function()
+    vim.cmd.stopinsert()
+    decide.revise(open, written(), done("changed, still to be decided"))
+  end, { buffer = buffer, desc = "Amanu: change what is proposed" })
   local height = math.min(math.max(#lines + 1, 3), math.floor(vim.o.lines / 2))
   local window = vim.api.nvim_open_win(buffer, true, { split = "below", win = 0, height = height })
-  vim.wo[window][0].winbar = " :w accepts it like this · :q leaves it undecided · empty: the lines go"
+  vim.wo[window][0].winbar = " :w accepts it like this · <C-s> only changes the proposal · :q leaves it · empty: the lines go"
 end
 
 return M

@@ -102,6 +102,12 @@ end
 
 ---@type table<string, fun(state: amanu.SessionState, event: table)>
 local on = {
+  sessionRewound = function(state, event)
+    local at = index(state)[event.itemId]
+    state.items = at and vim.list_slice(state.items, 1, at - 1) or event.items or {}
+    state.lastTurn = nil
+    places[state] = nil
+  end,
   itemDelta = function(state, event)
     local item = M.item(state, event.itemId)
     if item and (item.kind == "thought" or item.kind == "answer") then

@@ -1,21 +1,57 @@
----Open hunks of the session, and texts made of them. Rows are 0-based; a hunk's own lines are 1-based.
+---Hunks of the session, and texts made of them. Rows are 0-based; a hunk's own lines are 1-based.
 
 local session = require("amanu.session")
+local visible = require("amanu.visible")
 
 local M = {}
 
----@class amanu.OpenHunk
+---@class amanu.Place
 ---@field proposal amanu.Proposal
 ---@field file amanu.ProposedFile
+---@field path string Where the file is now.
 ---@field hunk amanu.Hunk
----@field row integer Where its old lines begin in the file as it is now; for an insertion, the row it comes before.
----@field number integer Of the open hunks of the file.
+---@field row integer Where its lines begin in the file as it is now; with no lines there, the row it comes before.
+---@field number integer Of those of the file that were asked for.
 ---@field count integer
+
+---@alias amanu.Which fun(hunk: amanu.Hunk): boolean
 
 ---@param hunk amanu.Hunk
 ---@return boolean
 function M.open(hunk)
   return hunk.state == "pending" or hunk.state == "conflicted"
+end
+
+---@param hunk amanu.Hunk
+---@return boolean
+function M.applied(hunk)
+  return hunk.state == "applied"
+end
+
+---Applied by a rule: it waits to be kept or undone.
+---@param hunk amanu.Hunk
+---@return boolean
+function M.unreviewed(hunk)
+  return hunk.state == "applied" and not hunk.reviewed
+end
+
+---@param hunk amanu.Hunk
+---@return boolean
+function M.kept(hunk)
+  return hunk.state == "applied" and hunk.reviewed == true
+end
+
+---@param hunk amanu.Hunk
+---@return boolean
+function M.undone(hunk)
+  return hunk.state == "revertedByPerson"
+end
+
+---What the person has not said yes or no to.
+---@param hunk amanu.Hunk
+---@return boolean
+function M.to_review(hunk)
+  return M.open(hunk) or M.unreviewed(hunk)
 end
 
 ---Lines of one side of a hunk, without their line ends.
@@ -43,34 +79,68 @@ function M.rows(file, counts)
   return rows
 end
 
+---The lines of a hunk that are in the file now.
 ---@param hunk amanu.Hunk
-function M.applied(hunk)
-  return hunk.state == "applied"
+---@return string[]
+function M.here(hunk)
+  return M.lines(M.applied(hunk) and hunk.newText or hunk.oldText)
+end
+
+---Where the file is now.
+---@param file amanu.ProposedFile
+---@return string
+function M.path(file)
+  return file.newPath and M.applied(file.hunks[1]) and file.newPath or file.path
 end
 
 ---@param path? string Only of that file.
----@return amanu.OpenHunk[]
-function M.all(path)
-  local found = {}
+---@param which? amanu.Which Those to review, if not given.
+---@return amanu.Place[] Files as they come in the proposals, all of one file together.
+function M.all(path, which)
+  local of, order = {}, {}
   for _, proposal in ipairs(session.state and session.state.proposals or {}) do
     for _, file in ipairs(proposal.files) do
-      if not path or file.path == path then
+      local here = M.path(file)
+      if not path or here == path then
+        if not of[here] then
+          of[here] = {}
+          table.insert(order, here)
+        end
         local rows = M.rows(file, M.applied)
-        local open = vim.tbl_filter(M.open, file.hunks)
-        for number, hunk in ipairs(open) do
-          table.insert(found, {
+        for _, hunk in ipairs(vim.tbl_filter(which or M.to_review, file.hunks)) do
+          table.insert(of[here], {
             proposal = proposal,
             file = file,
+            path = here,
             hunk = hunk,
             row = rows[hunk.hunkId],
-            number = number,
-            count = #open,
           })
         end
       end
     end
   end
+  local found = {}
+  for _, each in ipairs(order) do
+    for number, place in ipairs(of[each]) do
+      place.number, place.count = number, #of[each]
+      table.insert(found, place)
+    end
+  end
   return found
+end
+
+---What it is, in a few words: "+2 -1 why".
+---@param place amanu.Place
+---@return string
+function M.title(place)
+  local hunk, file = place.hunk, place.file
+  local words = ("+%d -%d"):format(#M.lines(hunk.newText), #M.lines(hunk.oldText))
+  if file.change ~= "edit" then
+    words = ("%s %s"):format(file.change, words)
+  end
+  local first = M.lines(hunk.newText)[1] or M.lines(hunk.oldText)[1] or ""
+  local explanation = hunk.explanation or ""
+  return words .. " " .. visible.line(vim.trim(explanation ~= "" and explanation or first), 80)
 end
 
 ---The file's text with those hunks, as lines.

@@ -76,7 +76,8 @@ function M.command(given)
     session.prompt(text, with)
   end
   if vim.startswith(text, "/") then
-    return require("amanu.commands").run(text, say_it)
+    local lines = given.range > 0 and { given.line1, given.line2 } or nil
+    return require("amanu.commands").run(text, say_it, nil, lines)
   end
   if text ~= "" then
     return say_it()

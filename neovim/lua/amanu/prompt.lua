@@ -31,6 +31,10 @@ local function head()
     return
   end
   local parts = vim.tbl_map(blocks.attachment, attachments)
+  local comments = require("amanu.comments").count()
+  if comments > 0 then
+    table.insert(parts, comments == 1 and "1 comment goes along" or comments .. " comments go along")
+  end
   if session.state and #session.state.approvals > 0 then
     local key = config.key("approve")
     table.insert(parts, "? answer it: /approve" .. (key ~= "" and " or <Esc>" .. key or ""))

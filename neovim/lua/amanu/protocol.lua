@@ -248,13 +248,14 @@
 ---@field finalNewline boolean
 ---@field unsaved boolean Applied in an editor that has not saved it.
 ---@field checks amanu.Check[]
+---@field mode? integer Permission bits of the base on disk.
 
 ---One set of file edits, decided whole or hunk by hunk, before or after it is applied.
 ---@class amanu.Proposal
 ---@field proposalId string
 ---@field turnId string
 ---@field toolCallIds string[]
----@field version integer Grows with each change of the proposal.
+---@field version integer Grows with each change of what is decided on. New `checks` come in an event of the same version.
 ---@field state "pending"|"settled" `settled` when everything was decided; a hunk that was accepted and is in conflict is. Pending again when such a hunk fits again.
 ---@field files amanu.ProposedFile[]
 
@@ -416,6 +417,14 @@
 ---@field kind "retryChanged"
 ---@field retry? amanu.Retry
 
+---The person went back: the item, all after it and these turns are no part of the session any more. Their edits are
+---undone by `proposalChanged`, or stay.
+---@class amanu.SessionRewound
+---@field kind "sessionRewound"
+---@field itemId string The first item that goes.
+---@field turnIds string[]
+---@field items amanu.Item[] What is left, its last items, for a state that does not hold the first item that goes.
+
 ---@class amanu.UsageChanged
 ---@field kind "usageChanged"
 ---@field usage amanu.Usage
@@ -427,7 +436,7 @@
 ---@field items amanu.Item[]
 ---@field withdrawn string[]
 
----@alias amanu.Event amanu.SessionChanged|amanu.TurnStarted|amanu.TurnRouted|amanu.StepEnded|amanu.TurnEnded|amanu.ItemStarted|amanu.ItemDelta|amanu.ItemChanged|amanu.ItemCompleted|amanu.ItemsWithdrawn|amanu.ApprovalRequested|amanu.ApprovalResolved|amanu.ProposalChanged|amanu.PromptQueued|amanu.PromptUnqueued|amanu.RetryChanged|amanu.UsageChanged|amanu.ItemsReplaced
+---@alias amanu.Event amanu.SessionChanged|amanu.TurnStarted|amanu.TurnRouted|amanu.StepEnded|amanu.TurnEnded|amanu.ItemStarted|amanu.ItemDelta|amanu.ItemChanged|amanu.ItemCompleted|amanu.ItemsWithdrawn|amanu.ApprovalRequested|amanu.ApprovalResolved|amanu.ProposalChanged|amanu.PromptQueued|amanu.PromptUnqueued|amanu.RetryChanged|amanu.SessionRewound|amanu.UsageChanged|amanu.ItemsReplaced
 
 ---`amanu/event`, the only stream. `seq` grows by one per session; `epoch` changes when the daemon
 ---starts or history is rolled back, so that late messages cannot be mistaken.
@@ -597,7 +606,7 @@
 
 ---@class amanu.HunkDecision
 ---@field hunkId string
----@field decision string `accept` or `reject`; any other word is a refusal.
+---@field decision string `accept` or `reject` what is open; `keep` or `undo` what is applied; `redo` what was taken back or rejected. Any other word is a refusal.
 ---@field newText? string The person's own text for the hunk, with `accept`.
 ---@field reason? string
 
@@ -633,7 +642,7 @@
 ---@class amanu.ProposalDecideParams
 ---@field sessionId amanu.Id
 ---@field scope amanu.EditScope
----@field decision "accept"|"reject"|"keep"|"redo" `accept` and `reject` what is open, `keep` what a rule applied, `redo` what was taken back.
+---@field decision "accept"|"reject"|"keep"|"redo" `accept` and `reject` what is open, `keep` what a rule applied, `redo` what was taken back. Of each proposal all files or none.
 ---@field seen amanu.SeenProposal[] What the person saw; of others nothing is decided, and `proposalConflict` if one has another version now.
 
 ---@class amanu.ProposalDecideResult
@@ -980,6 +989,7 @@ M.events = {
   prompt_queued = "promptQueued",
   prompt_unqueued = "promptUnqueued",
   retry_changed = "retryChanged",
+  session_rewound = "sessionRewound",
   usage_changed = "usageChanged",
   items_replaced = "itemsReplaced",
 }

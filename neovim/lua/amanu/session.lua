@@ -103,7 +103,11 @@ function M.attach(session_id, done)
 end
 
 client.on_event = function(message)
-  if not M.state or message.sessionId ~= M.state.sessionId or message.epoch ~= epoch or message.seq <= seq then
+  if not M.state or message.sessionId ~= M.state.sessionId then
+    return
+  elseif message.epoch > epoch then
+    return M.attach(M.state.sessionId) -- the conversation went back to an earlier turn
+  elseif message.epoch < epoch or message.seq <= seq then
     return
   end
   if (message.event.replacesFrom or message.seq) > seq + 1 then
@@ -208,23 +212,30 @@ function M.prompt(text, attachments, queue)
     end
     client.flush()
     require("amanu.context").send()
-    local params = { promptId = M.new_id(), text = text, attachments = attachments }
+    local comments = require("amanu.comments")
+    local taken = comments.take()
+    local with = vim.list_extend(vim.list_slice(attachments), comments.attachments(taken))
+    local params = { promptId = M.new_id(), text = text, attachments = with }
+    local function sent()
+      comments.sent(taken)
+    end
     local function lost(why)
       say.error(why)
+      comments.give_back(taken)
       require("amanu.prompt").give_back(text, attachments)
       return true
     end
     if M.state.turn and not queue then
       params.turnId = M.state.turn.turnId
-      M.ask(methods.prompt_steer, params, nil, function(why, kind)
+      M.ask(methods.prompt_steer, params, sent, function(why, kind)
         if kind ~= "staleTurn" then
           return lost(why)
         end
-        M.ask(methods.prompt_send, { promptId = params.promptId, text = text, attachments = attachments }, nil, lost)
+        M.ask(methods.prompt_send, { promptId = params.promptId, text = text, attachments = with }, sent, lost)
         return true
       end)
     else
-      M.ask(methods.prompt_send, params, nil, lost)
+      M.ask(methods.prompt_send, params, sent, lost)
     end
   end)
 end
@@ -235,65 +246,6 @@ function M.stop()
     return say.now("nothing runs")
   end
   M.ask(methods.turn_cancel, { turnId = turn.turnId })
-end
-
----Whether the hunks that are decided are in both versions of a proposal, the same, though perhaps at other lines.
----@param seen amanu.Proposal
----@param now amanu.Proposal
----@param decisions amanu.HunkDecision[]
----@return boolean
-local function same(seen, now, decisions)
-  local function texts(proposal)
-    local found = {}
-    for _, file in ipairs(proposal.files) do
-      for _, hunk in ipairs(file.hunks) do
-        found[hunk.hunkId] = { file.path, hunk.oldText, hunk.newText }
-      end
-    end
-    return found
-  end
-  local before, after = texts(seen), texts(now)
-  return vim.iter(decisions):all(function(each)
-    return before[each.hunkId] ~= nil and vim.deep_equal(before[each.hunkId], after[each.hunkId])
-  end)
-end
-
----@param seen amanu.Proposal As the person saw it. A newer version, whose other hunks have moved on, will do.
----@param hunks amanu.HunkDecision[]
----@param done? fun()
----@param again? boolean
-function M.decide(seen, hunks, done, again)
-  client.flush() -- what was typed counts
-  local params = { proposalId = seen.proposalId, version = seen.version, hunks = hunks }
-  local function failed(_, kind)
-    if kind ~= "proposalConflict" or again then
-      return false
-    end
-    M.ask(methods.proposal_get, { proposalId = seen.proposalId }, function(result)
-      local will_do = same(seen, result.proposal, hunks)
-      M.decide(will_do and result.proposal or seen, hunks, done, true)
-    end)
-    return true
-  end
-  M.ask(methods.proposal_resolve, params, function(result)
-    if result.status == "tooSoon" then
-      return say.now("too soon: it came up less than half a second ago. Look at it, and press again.")
-    end
-    local decided = {}
-    for _, each in ipairs(hunks) do
-      decided[each.hunkId] = true
-    end
-    for _, file in ipairs(result.proposal.files) do
-      for _, hunk in ipairs(file.hunks) do
-        if decided[hunk.hunkId] and hunk.state == "conflicted" then
-          say.now(("not applied to %s: %s"):format(vim.fs.basename(file.path), hunk.reason or ""), vim.log.levels.WARN)
-        end
-      end
-    end
-    if done then
-      done()
-    end
-  end, failed)
 end
 
 function M.earlier()

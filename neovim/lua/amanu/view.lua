@@ -4,6 +4,7 @@
 local blocks = require("amanu.blocks")
 local config = require("amanu.config")
 local fold = require("amanu.fold")
+local hunks = require("amanu.hunks")
 local session = require("amanu.session")
 local status = require("amanu.status")
 local visible = require("amanu.visible")
@@ -223,6 +224,78 @@ local function tail()
   end
 end
 
+local TURNS = vim.api.nvim_create_namespace("amanu.turns")
+
+---What a turn did to files, in one line; nil when nothing.
+---@param proposals amanu.Proposal[]
+---@param last boolean No later turn did something: the commands are about this one.
+---@return string?
+local function did(proposals, last)
+  local files, added, removed, count, review, undone = {}, 0, 0, 0, 0, 0
+  for _, proposal in ipairs(proposals) do
+    for _, file in ipairs(proposal.files) do
+      for _, hunk in ipairs(file.hunks) do
+        if hunks.applied(hunk) then
+          count = count + (files[file.path] and 0 or 1)
+          files[file.path] = true
+          added, removed = added + #hunks.lines(hunk.newText), removed + #hunks.lines(hunk.oldText)
+        end
+        review = review + (hunks.to_review(hunk) and 1 or 0)
+        undone = undone + (hunks.undone(hunk) and 1 or 0)
+      end
+    end
+  end
+  if count + review + undone == 0 then
+    return nil
+  end
+  local parts = {}
+  if count > 0 then
+    table.insert(parts, ("%s +%d -%d"):format(count == 1 and "1 file" or count .. " files", added, removed))
+  end
+  if review > 0 then
+    table.insert(parts, review .. " to review: /hunks")
+  end
+  if undone > 0 then
+    table.insert(parts, undone .. " taken back" .. (last and ": /redo turn" or ""))
+  end
+  if count > 0 then
+    table.insert(parts, last and ":Amanu /undo turn" or "/checkpoints")
+  end
+  return table.concat(parts, " · ")
+end
+
+---Below each turn that ended: what it did to files.
+local function turns()
+  vim.api.nvim_buf_clear_namespace(M.buffer, TURNS, 0, -1)
+  local state = session.state
+  if not state or #state.proposals == 0 then
+    return
+  end
+  local of, last = {}, nil
+  for _, proposal in ipairs(state.proposals) do
+    of[proposal.turnId] = of[proposal.turnId] or {}
+    table.insert(of[proposal.turnId], proposal)
+    last = proposal.turnId
+  end
+  local below = vim.api.nvim_buf_line_count(M.buffer) - 1
+  for at = #shown, 1, -1 do
+    local item = fold.item(state, shown[at].id)
+    local turn_id = item and item.turnId
+    local done = turn_id and of[turn_id]
+    if done and not (state.turn and state.turn.turnId == turn_id) then
+      local line = did(done, turn_id == last)
+      if line then
+        local text = { { { "┆ " .. line, "Comment" } }, { { "", "Comment" } } }
+        vim.api.nvim_buf_set_extmark(M.buffer, TURNS, below - 1, 0, { virt_lines = text })
+      end
+    end
+    if turn_id then
+      of[turn_id] = nil -- said below the last item of the turn
+    end
+    below = below - shown[at].count
+  end
+end
+
 local ticking = false
 
 ---Count the seconds to a retry.
@@ -244,7 +317,7 @@ function M.update(event)
     return
   end
   local kind = event and event.kind
-  if not event then
+  if not event or kind == "sessionRewound" then
     render_all()
   elseif kind == "itemsWithdrawn" then
     vim.tbl_map(take_out, event.itemIds)
@@ -267,6 +340,9 @@ function M.update(event)
   end
   if not event or kind == "promptQueued" or kind == "promptUnqueued" then
     tail()
+  end
+  if not event or vim.list_contains({ "proposalChanged", "turnStarted", "turnEnded", "sessionRewound" }, kind) then
+    turns()
   end
   M.head()
   tick()

@@ -119,6 +119,7 @@ class Calls:
                 return
             slot.allowed = True
             context.accept_all = decision.outcome == "allowed"
+            context.by_person = decision.by == "person"
             context.preview = preview
             await self._may_run(slot, earlier)
             self._change(slot, "executing")

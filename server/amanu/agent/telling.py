@@ -43,6 +43,13 @@ def hear(turn: "Turn") -> bool:
     return bool(notes)
 
 
+async def refresh(turn: "Turn", step: int) -> None:
+    """Tell the model which files it has read are others now."""
+    news = await turn.outdated()
+    if news is not None:
+        tell(turn, step, *news)
+
+
 async def remember(turn: "Turn", step: int, paths: Collection[str]) -> None:
     """Tell the model the project memory of what was touched, and the person that it was."""
     remembered = await turn.touched(paths)

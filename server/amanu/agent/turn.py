@@ -16,7 +16,7 @@ from amanu.agent.gauge import head
 from amanu.agent.loops import Alarm, Loops
 from amanu.agent.prompt import Remembered
 from amanu.agent.recovery import CUT_CALL, NOT_WHOLE, REMEDIES, Budget, Oddity, Patience, judged, result_of
-from amanu.agent.telling import hear, notice, remember, remind, tell
+from amanu.agent.telling import hear, notice, refresh, remember, remind, tell
 from amanu.agent.ways import REPLACEABLE, Ways, set_out
 from amanu.conversation import Assistant, Conversation, Result, Results, User
 from amanu.models.base import (
@@ -64,6 +64,10 @@ async def _nothing(paths: Collection[str]) -> None:
     pass
 
 
+async def _none() -> None:
+    pass
+
+
 @dataclass
 class Turn:
     """All that one turn works with. The conversation already ends with what the person said."""
@@ -92,6 +96,9 @@ class Turn:
     """The part of `system` that is project memory."""
     touched: Callable[[Collection[str]], Awaitable[Remembered | None]] = _nothing
     """Asked after each step with calls, with the absolute paths they were about: the project memory of those."""
+    outdated: Callable[[], Awaitable[tuple[str, str] | None]] = _none
+    """Asked after each step with calls: what the model, and what the person hears of files that changed since the model
+    read them."""
     utility: tuple[Model, ModelInfo] | None = None
     """For questions aside; None: the turn's own model."""
     effort: Effort = "medium"
@@ -358,5 +365,6 @@ async def _run_calls(turn: Turn, step: int, reply: Assistant, *, refusal: str | 
     finally:  # whatever happened: one result per call, in order
         turn.conversation.append(Results(results=calls.results))
     await remember(turn, step, calls.touched)
+    await refresh(turn, step)
     hear(turn)
     return calls.results

@@ -15,6 +15,7 @@ from amanu.cli import exits
 from amanu.cli.client import Client, Disconnected
 from amanu.cli.decide import Decider
 from amanu.cli.diff import show_proposal
+from amanu.cli.edits import Edits
 from amanu.cli.header import UNTRUSTED, show_header
 from amanu.cli.live import rows
 from amanu.cli.mentions import line_mentions
@@ -41,7 +42,12 @@ COMMANDS = {
     "/model": "list the models, or change to one",
     "/queue": "say something after the running turn (plain text goes into it)",
     "/unqueue": "take the queued prompts back",
-    "/diff": "the proposals of this session",
+    "/diff": "the proposals of this session; /diff turn, /diff session: what is applied, as one diff",
+    "/undo": "take back what was applied: turn (the last), session, file PATH; shown first",
+    "/redo": "bring back what was taken back: turn, session, file PATH",
+    "/keep": "keep what a rule applied: turn, session, file PATH",
+    "/checkpoints": "the turns one can go back to",
+    "/restore": "N [files|all]: go back to before that turn; all: the conversation, too",
     "/context": "what fills the model's window",
     "/notes": "what stands behind the notices: summaries, what was masked",
     "/sessions": "list the sessions of this folder, or change to one",
@@ -133,6 +139,7 @@ class Chat:
     _view: SessionView
     _renderer: Renderer
     _decider: Decider
+    _edits: Edits
     _terminal: Terminal
 
     def __init__(self, wanted: Wanted, connect: Callable[[], Awaitable[Client]], paper: Paper, *, alone: bool) -> None:
@@ -266,9 +273,22 @@ class Chat:
                 for prompt in self._view.state.queue:
                     params = r.PromptUnqueueParams(session_id=self._view.session_id, prompt_id=prompt.prompt_id)
                     await self._view.client.request("amanu/prompt/unqueue", params, r.Empty)
+            case "/diff" if rest:
+                await self._edits.diff(rest)
             case "/diff":
                 for proposal in self._view.state.proposals:
                     show_proposal(self._paper, proposal, self._view.state.roots)
+            case "/undo":
+                await self._edits.undo(rest)
+            case "/redo":
+                await self._edits.decide("redo", rest)
+            case "/keep":
+                await self._edits.decide("keep", rest)
+            case "/checkpoints":
+                await self._edits.checkpoints()
+            case "/restore":
+                if (prompt := await self._edits.restore(rest)) is not None:
+                    self._terminal.draft(prompt)
             case "/context":
                 show_context(self._view.state.usage, self._paper)
             case "/notes":
@@ -292,7 +312,7 @@ class Chat:
                 await self._leave()
             case "/help":
                 for name, what in {**COMMANDS, **await self._daemons_commands()}.items():
-                    self._paper.line(("bold", f"{name:10}"), ("", what))
+                    self._paper.line(("bold", f"{name:13}"), ("", what))
             case _ if word not in COMMANDS and word in await self._daemons_commands():
                 await self._say(text)
             case _:
@@ -363,6 +383,7 @@ class Chat:
         self._view = view
         self._renderer = Renderer(self._paper, more="/notes")
         self._decider = Decider(view, self._renderer, self._terminal)
+        self._edits = Edits(view, self._paper, self._terminal)
         show_header(view.state, self._paper)
         self._paper.line(("dim", f"session {view.session_id} · /help"))
         if view.state.read_only:

@@ -6,14 +6,18 @@ from typing import cast
 
 from amanu.cli.paper import Paper, Span, Style
 from amanu.cli.text import one_line, visible
-from amanu_protocol.items import Hunk, Proposal, ProposedFile
+from amanu.workspace import findings
+from amanu_protocol.items import Check, Hunk, Proposal, ProposedFile
 
 CONTEXT_LINES = 3
+FINDINGS = 5
+"""Of a checker's new findings; the count says how many there are."""
 _STATE: dict[str, str] = {
     "accepted": "accepted",
     "applied": "applied",
     "rejected": "rejected",
     "conflicted": "conflict",
+    "undoing": "being taken back",
     "revertedByPerson": "taken back by you",
 }
 
@@ -27,10 +31,27 @@ def show_proposal(paper: Paper, proposal: Proposal, roots: Sequence[str], told: 
             told = hunk.reason or told
 
 
+def show_check(paper: Paper, file: ProposedFile, check: Check, roots: Sequence[str]) -> None:
+    """What a checker says of a file, once it has: "ruff: adds 1 error, fixes 2", and what is new."""
+    of = f"  {one_line(check.checker)}, {relative(file.path, roots)}"
+    if check.state == "failed":
+        paper.line(("dim", f"{of}: could not look at it. {one_line(check.message or '', 200)}"))
+        return
+    worst = {each.severity for each in check.added}
+    style: Style = "red" if "error" in worst else "yellow" if worst else "green" if check.fixed else "dim"
+    now = " now that it is applied" if check.about == "applied" else ""
+    paper.line((style, f"{of}: {findings.verdict(check.added, check.fixed)}{now}"))
+    for each in check.added[:FINDINGS]:
+        paper.line(("dim", f"    {one_line(findings.line(each), 300)}"))
+    if len(check.added) > FINDINGS:
+        paper.line(("dim", f"    … and {len(check.added) - FINDINGS} more"))
+
+
 def show_file_header(paper: Paper, file: ProposedFile, roots: Sequence[str]) -> None:
-    word = {"create": "new file", "delete": "deletes", "edit": "edit"}[file.change]
+    word = {"create": "new file", "delete": "deletes", "edit": "edit", "rename": "renames"}[file.change]
+    to = f"→ {relative(file.new_path, roots)} " if file.new_path is not None else ""
     spans: list[Span] = [
-        ("bold", f"── {relative(file.path, roots)} "),
+        ("bold", f"── {relative(file.path, roots)} {to}"),
         ("dim", f"({word}) "),
         ("green", f"+{file.added} "),
         ("red", f"−{file.removed}"),
@@ -68,6 +89,15 @@ def hunk_lines(file: ProposedFile, hunk: Hunk, number: str = "", reason: str | N
     ):
         for line in lines:
             yield cast("Style", style), sign + visible(line.removesuffix("\r") if windows else line)
+
+
+def show_diff(paper: Paper, diff: str) -> None:
+    """A unified diff as the daemon made it."""
+    for line in diff.removesuffix("\n").split("\n"):
+        style: Style = {"+": "green", "-": "red", "@": "cyan"}.get(line[:1], "")  # pyright: ignore[reportAssignmentType]
+        if line.startswith(("--- ", "+++ ")):
+            style = "bold"
+        paper.line((style, visible(line)))
 
 
 def relative(path: str, roots: Sequence[str]) -> str:

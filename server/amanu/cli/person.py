@@ -80,6 +80,10 @@ class Terminal:
         self._draft = ""
         return text.strip()
 
+    def draft(self, text: str) -> None:
+        """What the next prompt begins with."""
+        self._draft = text
+
     async def ask(self, question: str, *, default: str = "", valid: Callable[[], bool]) -> str | None:
         """See `decide.Person`. Raises Interrupted on Ctrl-C; Ctrl-D leaves the question."""
         try:

@@ -8,7 +8,7 @@ import re
 import time
 
 from amanu.cli.blocks import Blocks
-from amanu.cli.diff import show_proposal
+from amanu.cli.diff import show_check, show_proposal
 from amanu.cli.paper import Paper, Span, Style
 from amanu.cli.text import Stripper, one_line, stripped
 from amanu.cli.usage import fullness
@@ -23,8 +23,10 @@ from amanu_protocol.events import (
     ItemStarted,
     ItemsWithdrawn,
     PromptQueued,
+    ProposalChanged,
     RetryChanged,
     SessionChanged,
+    SessionRewound,
     TurnEnded,
     TurnRouted,
     TurnStarted,
@@ -37,6 +39,7 @@ from amanu_protocol.items import (
     Item,
     Notice,
     Plan,
+    Proposal,
     Spent,
     Thought,
     ToolCall,
@@ -95,6 +98,7 @@ class Renderer:
         """A text that was found half written; whether more of it comes is not known."""
         self._in_turn = False
         self._shown_proposals: dict[str, int] = {}
+        self._shown_checks: set[str] = set()
         self._turn_began = 0
 
     def show(self, message: EventMessage, state: SessionState) -> None:
@@ -113,6 +117,9 @@ class Renderer:
                     self._replace(item, message.at, state)
             case ItemsWithdrawn(item_ids=item_ids, reason=reason):
                 self._withdraw(item_ids, reason)
+            case SessionRewound(turn_ids=turn_ids):
+                gone = "the last turn" if len(turn_ids) == 1 else f"the last {len(turn_ids)} turns"
+                self.paper.line(("yellow", f"The conversation goes on from before {gone}."))
             case TurnStarted():
                 self._in_turn = True
                 self._turn_began = message.at
@@ -125,6 +132,8 @@ class Renderer:
                 self.paper.prose(("yellow", f"↻ {one_line(retry.reason)} Attempt {retry.attempt} in {seconds(wait)}."))
             case PromptQueued(prompt=prompt):
                 self.paper.line(("dim", f"queued: {one_line(prompt.text)}"))
+            case ProposalChanged(proposal=proposal) if proposal.proposal_id in self._shown_proposals:
+                self._show_checks(proposal, state)
             case SessionChanged() as change:
                 self._changed(change)
             case _:
@@ -310,6 +319,7 @@ class Renderer:
             told = over.decision.reason if over is not None and over.decision is not None else None
             show_proposal(self.paper, proposal, state.roots, told)
         self._shown_proposals[proposal_id] = proposal.version
+        self._show_checks(proposal, state)
         hunks = [hunk for file in proposal.files for hunk in file.hunks]
         counts = {name: sum(hunk.state == name for hunk in hunks) for name in ("applied", "rejected", "conflicted")}
         if over is not None or any(counts.values()):
@@ -320,6 +330,15 @@ class Renderer:
             for file in proposal.files:
                 if file.unsaved:
                     self.paper.line(("yellow", f"  {one_line(file.path)} is changed in the editor, not saved"))
+
+    def _show_checks(self, proposal: Proposal, state: SessionState) -> None:
+        """What checkers have said since: it comes later than the question."""
+        for file in proposal.files:
+            for check in file.checks:
+                key = f"{proposal.proposal_id} {file.path} {check.model_dump_json()}"
+                if check.state != "running" and key not in self._shown_checks:
+                    self._shown_checks.add(key)
+                    show_check(self.paper, file, check, state.roots)
 
     def _replace(self, item: Item, at: int, state: SessionState) -> None:
         """An item as it is now, instead of deltas that were left out."""

@@ -8,6 +8,7 @@ it dropped).
 
 import asyncio
 import hashlib
+import itertools
 import logging
 import os
 from collections.abc import Awaitable, Callable, Iterable, Sequence
@@ -30,6 +31,8 @@ ANSWER = 10.0
 
 log = logging.getLogger(__name__)
 
+_typed = itertools.count(1)  # of all editors: the latest change of any has the greatest
+
 Ask = Callable[[str, Any], Awaitable[Any]]
 
 
@@ -40,6 +43,7 @@ class _Document:
     real: Path
     version: int
     text: Text
+    typed: int = 0
     expected: dict[str, asyncio.Event] = field(default_factory=dict[str, asyncio.Event])
     """Texts somebody waits to see."""
 
@@ -107,8 +111,14 @@ class Buffers:
             else:
                 document.text.change(*change)
         document.version = version
+        document.typed = next(_typed)
         document.saw()
         self._changed(document)
+
+    def saved(self, uri: str) -> None:
+        """didSave. What is on disk is read when it matters."""
+        if (document := self._by_uri.get(uri)) is not None:
+            document.typed = 0
 
     def closed(self, uri: str) -> None:
         """didClose."""
@@ -274,4 +284,4 @@ def _not_seen(who: str, document: _Document) -> EditorApplyResult:
 
 
 def _buffer(document: _Document) -> Buffer:
-    return Buffer(document.path, document.text.text, document.version)
+    return Buffer(document.path, document.text.text, document.version, document.typed)

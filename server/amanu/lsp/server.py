@@ -183,9 +183,9 @@ class Connection:
             "amanu/proposal/setReview": self._on(r.ProposalSetReviewParams, lambda s, p: s.edits.set_review(p)),
             "amanu/proposal/undo": self._on(r.ProposalUndoParams, lambda s, p: s.edits.undo(p)),
             "amanu/proposal/diff": self._on(r.ProposalDiffParams, lambda s, p: s.edits.diff(p), reads=True),
-            "amanu/checkpoint/list": self._on(r.CheckpointListParams, lambda s, p: s.edits.checkpoints(), reads=True),
-            "amanu/checkpoint/preview": self._on(r.CheckpointPreviewParams, lambda s, p: s.edits.preview_restore(p)),
-            "amanu/checkpoint/restore": self._on(r.CheckpointRestoreParams, lambda s, p: s.edits.restore(p, self)),
+            "amanu/checkpoint/list": self._on(r.CheckpointListParams, lambda s, p: s.checkpoints.list(), reads=True),
+            "amanu/checkpoint/preview": self._on(r.CheckpointPreviewParams, lambda s, p: s.checkpoints.preview(p)),
+            "amanu/checkpoint/restore": self._on(r.CheckpointRestoreParams, lambda s, p: s.checkpoints.restore(p)),
             "amanu/history/page": self._on(r.HistoryPageParams, lambda s, p: s.history(p), reads=True),
             "amanu/blob/get": self._on(r.BlobGetParams, lambda s, p: s.blob(p), reads=True),
             "amanu/command/list": Route(r.CommandListParams, s.commands, reads=True),
@@ -319,7 +319,7 @@ class Connection:
 
         @on(types.TEXT_DOCUMENT_DID_SAVE)
         def saved(p: types.DidSaveTextDocumentParams) -> None:  # pyright: ignore[reportUnusedFunction]
-            """What is on disk is read when it matters."""
+            buffers().saved(p.text_document.uri)
 
         @on(types.WORKSPACE_DID_CHANGE_WORKSPACE_FOLDERS)
         def folders(p: types.DidChangeWorkspaceFoldersParams) -> None:  # pyright: ignore[reportUnusedFunction]

@@ -128,6 +128,17 @@ def record(db: sqlite3.Connection, position: int) -> Row | None:
     return row if row is not None and _is_valid(row) else None
 
 
+def holding(db: sqlite3.Connection, text: bytes) -> list[Row]:
+    """The valid rows whose event holds that text, in order; none when the file is damaged where they may be."""
+    try:
+        rows: list[Row] = db.execute(f"{_COLUMNS} WHERE instr(event, ?) ORDER BY position", (text,)).fetchall()
+    except sqlite3.DatabaseError as error:
+        if is_damage(error):
+            return []
+        raise
+    return list(filter(_is_valid, rows))
+
+
 def last_position(db: sqlite3.Connection) -> int:
     """Of the last record; 0 if there is none."""
     return db.execute("SELECT coalesce(max(position), 0) FROM records").fetchone()[0]

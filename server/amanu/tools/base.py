@@ -87,6 +87,8 @@ class CallContext:
     accept_all: bool = True
     """For tools that make proposals: True when policy or the person allowed the whole call; False when the
     hunks were decided one by one (`run` then only reports)."""
+    by_person: bool = False
+    """Of a call that was allowed: the person said so, not a rule."""
     allowed: Allowed = list
     preview: Preview | None = None
     """What was decided about; there when the tool runs in a turn."""

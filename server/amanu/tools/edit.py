@@ -2,67 +2,113 @@
 
 import asyncio
 from abc import abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import ClassVar, TypeVar
 
+from pydantic import Field, GetJsonSchemaHandler
+from pydantic.json_schema import JsonSchemaValue
+from pydantic_core import CoreSchema
+
 from amanu.tools.base import CallContext, Outcome, Params, Preview, Subject, Tool, ToolError
-from amanu.tools.visible import visible
+from amanu.tools.visible import one_line, visible
+from amanu.workspace.aftermath import Aftermath
 from amanu.workspace.files import FileText
+from amanu.workspace.names import folded, folds, link, spelt
 from amanu.workspace.proposals import FileEdit, Proposals
 from amanu.workspace.workspace import Workspace
-from amanu_protocol.items import Effect, Proposal
+from amanu_protocol.items import Effect, Proposal, ProposedFile
 
 
-class PathParams(Params):
-    path: str
+class EditParams(Params):
+    explanation: str | None = Field(
+        default=None, description="One short sentence for the person who reviews the change: what it is for."
+    )
+
+    @classmethod
+    def __get_pydantic_json_schema__(cls, core: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+        """The path stays first and the reason last: clients draw an edit while the model is still writing it."""
+        found = handler(core)
+        properties = handler.resolve_ref_schema(found)["properties"]
+        properties["explanation"] = properties.pop("explanation")
+        return found
 
 
-P = TypeVar("P", bound=PathParams)
+P = TypeVar("P", bound=EditParams)
 _SMALL = 64 * 1024  # characters that are worked on in the event loop
 _DETAIL = 100_000  # characters of a diff in an approval; the proposal has it all
+_NAMED = 5  # files named in a title
+_MOST = 500  # files of one call
+
+Change = Callable[[FileText], str | None]
+"""The new text of a file, None to delete it. CPU-bound, without effect; may run in a thread. Raises `ToolError`, which
+may quote the file; the path to name it by is in `FileChange`."""
+
+
+@dataclass(frozen=True)
+class FileChange:
+    """What a call wants of one file, before that is looked at. Without `change` its text stays."""
+
+    path: str
+    change: Change | None = None
+    new_path: str | None = None
+    """The file goes there."""
+    there: bool | None = None
+    """True: the file must exist. False: it must not. None: the change decides."""
+    part: str = ""
+    """Which part of the call it is, for errors: "File 2 of 3". "" when it is all of it."""
+
+
+@dataclass
+class _Work:
+    """The changes of a call so far. Several parts may be about one file: each starts from what the last left."""
+
+    bases: dict[Path, FileText] = field(default_factory=dict[Path, FileText])
+    now: dict[Path, FileText | None] = field(default_factory=dict[Path, FileText | None])
+    """None: deleted."""
+    moves: dict[Path, Path] = field(default_factory=dict[Path, Path])
 
 
 class EditTool(Tool[P]):
-    """A tool that computes the new text of one file."""
+    """A tool that computes what becomes of one or several files. All of it is proposed, or nothing."""
 
     effect: ClassVar[Effect] = "write"
 
-    def __init__(self, workspace: Workspace, proposals: Proposals) -> None:
+    def __init__(self, workspace: Workspace, proposals: Proposals, aftermath: Aftermath | None = None) -> None:
         self._workspace = workspace
         self._proposals = proposals
+        self._aftermath = aftermath
 
     @abstractmethod
-    def change(self, params: P, base: FileText) -> str:
-        """The new text. CPU-bound, without effect; may run in a thread. Raises `ToolError`."""
+    def changes(self, params: P) -> Sequence[FileChange]:
+        """What the call wants, in order. No file is looked at yet. Raises `ToolError`."""
+
+    def shown(self, base: FileText) -> str:
+        """The path of that file, for the model."""
+        return self._workspace.shown(base.path)
 
     async def preview(self, params: P, call: CallContext) -> Preview:
-        path = self._workspace.resolve(params.path)
-        base = await self._proposals.text(call, path)
-        try:
-            small = len(base.text) < _SMALL
-            text = self.change(params, base) if small else await asyncio.to_thread(self.change, params, base)
-        except ToolError:
-            if call.allowed([Subject("read_file", "read", self._workspace.relative(path))]):
-                raise
-            raise ToolError(  # the reason would quote what the person has not let the model read
-                f"The edit does not fit {self._workspace.shown(path)}. Nothing was changed. Read the file first: that "
-                "needs the person's yes."
-            ) from None
-        proposal = await self._proposals.draft(call, [FileEdit(base, text)])
-        shown = self._workspace.relative(path)
-        new = not (base.exists or base.from_buffer)
+        wanted = await asyncio.to_thread(self.changes, params)  # a patch may be long
+        if len(wanted) > _MOST:
+            raise ToolError(f"These are {len(wanted)} files; one call changes at most {_MOST}. Nothing was changed.")
+        edits = await self._edits(wanted, call, explained(params.explanation))
+        proposal = await self._proposals.draft(call, edits)
         diff = await asyncio.to_thread(self._proposals.diff, proposal.proposal_id)
-        stat = "\n".join(
-            f"{self._workspace.shown(self._workspace.resolve(file.path))}  +{file.added} −{file.removed}"
-            for file in proposal.files
-        )
+        stat = "\n".join(self._stat(file) for file in proposal.files)
         if len(diff) > _DETAIL:
             diff = diff[:_DETAIL] + "\n[the diff goes on; see the proposal]\n"
+        why = f"The model says: {edits[0].explanation}\n\n" if edits[0].explanation else ""
+        paths = [path for edit in edits for path in (edit.base.path, edit.new_path) if path is not None]
+        subject, *also = [Subject(self.name, self.effect, self._workspace.relative(path)) for path in paths]
+        touched = frozenset(map(str, paths))
         return Preview(
-            title=f"{'Create' if new else 'Edit'} {shown}",
-            subject=Subject(self.name, self.effect, shown),
-            detail=visible(f"{stat}\n\n{diff}"),
-            reads=frozenset([str(path)]),
-            writes=frozenset([str(path)]),
+            title=self._title(edits),
+            subject=subject,
+            also=tuple(also),
+            detail=visible(f"{why}{stat}\n\n{diff}"),
+            reads=touched,
+            writes=touched,
             proposal_id=proposal.proposal_id,
         )
 
@@ -70,12 +116,34 @@ class EditTool(Tool[P]):
         proposal = self._proposals.of_call(call.call_id)
         assert proposal is not None, "run without preview"
         if call.accept_all:
-            await self._proposals.accept_all(proposal.proposal_id, call.call_id)
+            if self._aftermath is not None:
+                await self._aftermath.ready([Path(file.path) for file in proposal.files])
+            await self._proposals.accept_all(proposal.proposal_id, call.call_id, by_person=call.by_person)
         report = await self._proposals.outcome(call.call_id)
         proposal = self._proposals.get(proposal.proposal_id)
         states = {hunk.state for file in proposal.files for hunk in file.hunks}
         failed = states.isdisjoint({"applied", "pending", "accepted"})
-        return Outcome(report, _summary(proposal), refused=states == {"rejected"}, is_error=failed)
+        after = [Path(file.new_path or file.path) for file in proposal.files]
+        news = await self._news(after, call) if "applied" in states else ""
+        return Outcome(
+            "\n\n".join(filter(None, [report, news])),
+            self._summary(proposal, call),
+            refused=states == {"rejected"},
+            is_error=failed,
+        )
+
+    async def _news(self, paths: Sequence[Path], call: CallContext) -> str:
+        """What the edit did to the files' findings. Nothing of a file the model would have to ask for: they quote."""
+        if self._aftermath is None:
+            return ""
+        readable = [path for path in paths if call.allowed([self._reading(path)])]
+        try:
+            return await self._aftermath.news(readable)
+        except asyncio.CancelledError:  # the edit is made: that is what the model must hear, not that it was cut short
+            return ""
+
+    def _reading(self, path: Path) -> Subject:
+        return Subject("read_file", "read", self._workspace.relative(path))
 
     async def reject(self, params: P, call: CallContext, reason: str) -> str | None:
         proposal = self._proposals.of_call(call.call_id)
@@ -83,13 +151,169 @@ class EditTool(Tool[P]):
             await self._proposals.reject_all(proposal.proposal_id, reason or None, call.call_id)
         return None
 
+    # What the call wants, on what is there ------------------------------------------------------------
 
-def _summary(proposal: Proposal) -> str:
+    async def _edits(self, wanted: Sequence[FileChange], call: CallContext, explanation: str) -> list[FileEdit]:
+        """Every part is tried, so that the model hears of all that do not fit at once."""
+        work = _Work()
+        faults: list[str] = []
+        for each in wanted:
+            try:
+                await self._add(each, call, work)
+            except ToolError as error:
+                faults.append(f"{each.part}: {error}" if each.part else str(error))
+        if len(faults) == 1:
+            raise ToolError(faults[0] if "othing was changed" in faults[0] else f"{faults[0]} Nothing was changed.")
+        if faults:
+            raise ToolError("\n\n".join([f"{len(faults)} parts do not fit. Nothing was changed.", *faults]))
+        return [
+            FileEdit(base, None if now is None else now.text, work.moves.get(path), explanation)
+            for path, base in work.bases.items()
+            for now in [work.now[path]]
+        ]
+
+    async def _add(self, wanted: FileChange, call: CallContext, work: _Work) -> None:
+        path = self._workspace.resolve(wanted.path)
+        if path in self._workspace.roots:
+            raise ToolError(f"{wanted.path} is a folder, the workspace root. Name a file.")
+        if path not in work.bases:
+            base = await self._proposals.text(call, path)
+            await self._check_spelling(path, work)
+        elif path in work.moves or (last := work.now[path]) is None:
+            raise ToolError(f"An earlier part removes {self._workspace.shown(path)}; say all about a file in one part.")
+        else:
+            base = last
+        try:
+            new = await self._result(wanted, base)
+        except ToolError:
+            if call.allowed([self._reading(path)]):
+                raise
+            raise ToolError(  # the reason would quote what the person has not let the model read
+                f"The edit does not fit {self._workspace.shown(path)}. Nothing was changed. Read the file first: that "
+                "needs the person's yes."
+            ) from None
+        if new is None or wanted.new_path is not None:
+            await self._check_removal(wanted, base)
+            if path in work.bases:
+                raise ToolError(f"An earlier part edits {self.shown(base)}; say all about a file in one part.")
+        if wanted.new_path is not None:
+            work.moves[path] = await self._destination(path, wanted.new_path, work)
+        work.bases.setdefault(path, base)
+        work.now[path] = None if new is None else replace(base, text=new, exists=True)
+
+    async def _result(self, wanted: FileChange, base: FileText) -> str | None:
+        there = base.exists or base.from_buffer
+        if wanted.there and not there:
+            await self._workspace.read(base.path)  # says what is there instead
+            raise ToolError(f"There is no file {self.shown(base)} any more.")
+        if wanted.there is False and there:
+            raise ToolError(f"{self.shown(base)} exists already. Change it by an edit, or replace it by write_file.")
+        if wanted.change is None:
+            return base.text
+        return wanted.change(base) if len(base.text) < _SMALL else await asyncio.to_thread(wanted.change, base)
+
+    async def _check_spelling(self, path: Path, work: _Work) -> None:
+        """Two names of one file would be written one over the other."""
+        there = await asyncio.to_thread(spelt, self._workspace.guard, path)
+        if there not in (None, path):
+            raise ToolError(
+                f"The file is called {there.name} there, and this system takes {path.name} for the same. Use that name."
+            )
+        for other in (*work.bases, *work.moves.values()):
+            if folded(str(other)) == folded(str(path)) and await asyncio.to_thread(folds, path.parent):
+                raise ToolError(f"{path.name} and {other.name} are the same file on this system.")
+
+    async def _check_removal(self, wanted: FileChange, base: FileText) -> None:
+        shown = self.shown(base)
+        if base.unsaved:
+            raise ToolError(
+                f"{shown} has unsaved changes in the editor, so it is not removed. Ask the person to save or close it."
+            )
+        if await asyncio.to_thread(link, self._workspace.roots, wanted.path):
+            raise ToolError(
+                f"{wanted.path} is a symbolic link to {shown}. Name that file, or use a command for the link."
+            )
+
+    async def _destination(self, path: Path, wanted: str, work: _Work) -> Path:
+        """Where a file goes: a place that is free, or the same name in another case."""
+        new = self._workspace.resolve(self._beside(path, wanted))
+        shown = self._workspace.shown(new)
+        if new == path:
+            raise ToolError(f"{shown} is where the file is already.")
+        guard, roots = self._workspace.guard, self._workspace.roots
+        if await asyncio.to_thread(guard.real(new).is_dir):
+            whole = self._workspace.shown(new / path.name)
+            raise ToolError(f"{shown} is a folder. Give the whole new path, {whole} for example.")
+        there = await asyncio.to_thread(spelt, guard, new)
+        taken = there not in (None, path) or self._workspace.find(new) is not None
+        if taken or new in work.bases or new in work.moves.values():
+            raise ToolError(f"{shown} exists already; nothing is moved over it.")
+        if there is None and await asyncio.to_thread(link, roots, wanted):
+            raise ToolError(f"{wanted} is a symbolic link; nothing is moved over it.")
+        if there is None:
+            await self._workspace.look(new)  # refuses what cannot become a file
+        return new
+
+    def _beside(self, path: Path, wanted: str) -> str:
+        """Of several roots, a relative path that names none means the one the file is in."""
+        roots = self._workspace.roots
+        parts = Path(wanted).parts
+        if len(roots) == 1 or not parts or Path(wanted).is_absolute() or parts[0] in {root.name for root in roots}:
+            return wanted
+        return str(roots[self._workspace.guard.locate(path)[0]] / wanted)
+
+    # For the person -----------------------------------------------------------------------------------
+
+    def _title(self, edits: Sequence[FileEdit]) -> str:
+        relative = self._workspace.relative
+        verbs: set[str] = set()
+        names: list[str] = []
+        for edit in edits:
+            name = relative(edit.base.path)
+            if edit.new_path is not None:
+                verbs.add("Rename")
+                name = f"{name} to {relative(edit.new_path)}"
+            elif edit.text is None:
+                verbs.add("Delete")
+            else:
+                verbs.add("Edit" if edit.base.exists or edit.base.from_buffer else "Create")
+            names.append(name)
+        verb = verbs.pop() if len(verbs) == 1 else "Change"
+        if len(names) == 1:
+            return f"{verb} {names[0]}"
+        more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+        return f"{verb} {len(names)} files: {', '.join(names[:_NAMED])}{more}"
+
+    def _stat(self, file: ProposedFile) -> str:
+        if file.change == "rename":  # its one hunk is the whole file, changed or not
+            same = all(hunk.old_text == hunk.new_text for hunk in file.hunks)
+            return f"{self._name(file)}  renamed{'' if same else ' and changed'}"
+        what = {"create": "  new", "delete": "  deleted"}.get(file.change, "")
+        return f"{self._name(file)}  +{file.added} −{file.removed}{what}"
+
+    def _name(self, file: ProposedFile) -> str:
+        name = self._workspace.shown(Path(file.path))
+        return name if file.new_path is None else f"{name} → {self._workspace.shown(Path(file.new_path))}"
+
+    def _summary(self, proposal: Proposal, call: CallContext) -> str:
+        """What became of it, by file when there are several."""
+        mine = call.preview.writes if call.preview is not None else frozenset[str]()
+        files = [file for file in proposal.files if file.path in mine] or proposal.files
+        if len(files) == 1:
+            return f"Changes: {_counted(files[0])}"
+        return "\n".join(f"{self._name(file)}: {_counted(file)}" for file in files)
+
+
+def explained(text: str | None) -> str:
+    """What the model says a change is for, as one line of some length."""
+    return one_line(" ".join((text or "").split()))
+
+
+def _counted(file: ProposedFile) -> str:
     counts: dict[str, int] = {}
-    for file in proposal.files:
-        for hunk in file.hunks:
-            counts[hunk.state] = counts.get(hunk.state, 0) + 1
+    for hunk in file.hunks:
+        counts[hunk.state] = counts.get(hunk.state, 0) + 1
     words = {"pending": "open", "conflicted": "in conflict", "revertedByPerson": "taken back"}
-    parts = [f"{count} {words.get(state, state)}" for state, count in counts.items()]
-    unsaved = ", not saved" if any(file.unsaved for file in proposal.files) else ""
-    return f"Changes: {', '.join(parts)}{unsaved}"
+    return ", ".join(f"{count} {words.get(state, state)}" for state, count in counts.items()) + (
+        ", not saved" if file.unsaved else ""
+    )

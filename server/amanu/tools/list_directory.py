@@ -41,10 +41,17 @@ class ListDirectory(Tool[ListDirectoryParams]):
     async def run(self, params: ListDirectoryParams, call: CallContext) -> Outcome:
         path = self._workspace.resolve(params.path)
         call.hold_to(path)
-        entries = await asyncio.to_thread(self._entries, path)
-        for buffer in self._workspace.overlay.buffers():
-            if buffer.path.parent == path and buffer.path.name not in entries:
-                entries[buffer.path.name] = (False, f"{buffer.path.name} (not saved yet)")
+        unsaved = [file for file in await self._workspace.unsaved() if path in file.path.parents]
+        entries = await asyncio.to_thread(self._entries, path, any(not file.exists for file in unsaved))
+        for file in unsaved:
+            name, deeper = file.path.relative_to(path).parts[0], file.path.parent != path
+            folder, line = entries.get(name, (deeper, f"{name}/" if deeper else name))
+            if deeper:
+                entries.setdefault(name, (folder, f"{line} (not saved yet)"))
+            elif not file.exists:
+                entries[name] = (folder, f"{name} (not saved yet)")
+            else:
+                entries[name] = (folder, f"{line.removesuffix(')')}, unsaved in the editor)")
         patterns = [glob_pattern(each.rstrip("/")) for each in params.ignore]
         kept = [
             (not folder, name, line)
@@ -60,8 +67,8 @@ class ListDirectory(Tool[ListDirectoryParams]):
             shown[limit:] = [f"[{len(shown) - limit} more entries left out; use glob with a narrower pattern]"]
         return Outcome("\n".join(shown) + "\n", count)
 
-    def _entries(self, path: Path) -> dict[str, tuple[bool, str]]:
-        """Name → (is a folder, line to show)."""
+    def _entries(self, path: Path, only_in_editor: bool) -> dict[str, tuple[bool, str]]:
+        """Name → (is a folder, line to show). `only_in_editor`: the folder need not be on disk."""
         found: dict[str, tuple[bool, str]] = {}
         try:
             with self._workspace.guard.listing(path) as folder:
@@ -76,6 +83,8 @@ class ListDirectory(Tool[ListDirectoryParams]):
                     else:
                         found[entry.name] = (False, f"{name} (not a file)")
         except FileNotFoundError:
+            if only_in_editor:
+                return found
             raise ToolError(f"There is no folder {self._workspace.shown(path)}. Use glob to find it.") from None
         except NotADirectoryError:
             raise ToolError(f"{self._workspace.shown(path)} is a file. Use read_file to read it.") from None

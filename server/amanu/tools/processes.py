@@ -1,15 +1,27 @@
-"""A command's processes: found and ended, all of them, those that left their group included."""
+"""A command's processes: what they are given of the environment; found and ended, all of them, those that left their
+group included."""
 
 import asyncio
 import contextlib
 import os
+import re
 import signal
 import time
+from collections.abc import Collection, Mapping
 from pathlib import Path
 
 _GRACE = 1.0  # seconds between SIGTERM and SIGKILL
 _GIVE_UP = 3.0  # seconds of SIGKILL; then a process hangs in the kernel and nobody can end it
 _POLL = 0.02
+_SECRET = re.compile(r".*_API_KEY|.*_AUTH_TOKEN|AMANU_.*|BASH_ENV|ENV|BASH_FUNC_.*|SHELLOPTS|BASHOPTS|PS4", re.I)
+"""Keys of ours and of other model services; and what makes a shell run code of somebody else's."""
+
+
+def without_secrets(environment: Mapping[str, str], key_variables: Collection[str]) -> dict[str, str]:
+    """The environment as a child may have it. `key_variables` hold keys of the user's own endpoints."""
+    return {
+        name: value for name, value in environment.items() if not _SECRET.fullmatch(name) and name not in key_variables
+    }
 
 
 async def end_all(leader: int, mark: str) -> int:

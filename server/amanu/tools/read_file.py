@@ -44,6 +44,7 @@ class ReadFile(Tool[ReadFileParams]):
         path = self._workspace.resolve(params.path)
         call.hold_to(path)
         file = await self._workspace.read(path)
+        self._workspace.seen.show(file, call.call_id)
         lines = split_lines(file.text)
         start = (params.start_line or 1) - 1
         if start and start >= len(lines):

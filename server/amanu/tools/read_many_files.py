@@ -63,6 +63,7 @@ class ReadManyFiles(Tool[ReadManyFilesParams]):
             except ToolError as error:
                 parts.append(f"--- {name} ---\n[not read: {error}]\n")
                 continue
+            self._workspace.seen.show(file, call.call_id)
             _, text = shorten(split_lines(file.text), self._limits.line_characters)
             if len(text) > left:
                 text = text[:left] + f"\n[cut here; use read_file {name} for the rest]\n"

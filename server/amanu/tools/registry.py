@@ -4,7 +4,9 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 from amanu.config import Shell
+from amanu.tools.apply_patch import ApplyPatch
 from amanu.tools.base import Tool
+from amanu.tools.delete_file import DeleteFile
 from amanu.tools.edit_file import EditFile
 from amanu.tools.find_definition import FindDefinition, FindReferences
 from amanu.tools.finish_task import FinishTask
@@ -14,11 +16,13 @@ from amanu.tools.grep import Grep
 from amanu.tools.limits import Limits
 from amanu.tools.list_directory import ListDirectory
 from amanu.tools.list_symbols import ListSymbols
+from amanu.tools.move_file import MoveFile
 from amanu.tools.read_file import ReadFile
 from amanu.tools.read_many_files import ReadManyFiles
 from amanu.tools.read_output import GetKept, ReadOutput
 from amanu.tools.run_shell_command import PutBlob, RunShellCommand
 from amanu.tools.write_file import WriteFile
+from amanu.workspace.aftermath import Aftermath
 from amanu.workspace.proposals import Proposals
 from amanu.workspace.search import Search
 from amanu.workspace.workspace import Workspace
@@ -33,6 +37,7 @@ def make_tools(
     shell: Shell,
     key_variables: Collection[str] = (),
     *,
+    aftermath: Aftermath | None = None,
     headless: bool = False,
     until_done: bool = False,
 ) -> list[Tool[Any]]:
@@ -41,6 +46,7 @@ def make_tools(
     `environment` is the one commands start with (of the client, not of the daemon); `put_blob` keeps output that is too
     long to show, `get_kept` finds it again; `shell` are the user's limits for commands; `key_variables` hold keys that
     no command gets.
+    `aftermath` knows what edits do to the findings of the person's editor; None: there is none.
     `headless`: no editor will ever be there, so nothing asks one; else those tools are always there, whoever is
     attached, for the list must not change. `until_done`: a turn ends when the model says so with a tool."""
     limits = Limits(shell_inactivity=shell.inactivity_seconds, shell_total=shell.total_seconds)
@@ -59,8 +65,11 @@ def make_tools(
         Grep(workspace, search, limits),
         *(asking if not headless else ()),
         ReadOutput(get_kept, limits),
-        EditFile(workspace, proposals),
-        WriteFile(workspace, proposals),
+        EditFile(workspace, proposals, aftermath),
+        WriteFile(workspace, proposals, aftermath),
+        ApplyPatch(workspace, proposals, aftermath),
+        MoveFile(workspace, proposals, aftermath),
+        DeleteFile(workspace, proposals, aftermath),
         RunShellCommand(workspace, put_blob, environment, limits, key_variables),
         *((FinishTask(),) if until_done else ()),
     ]

@@ -3,13 +3,12 @@
 import asyncio
 import contextlib
 import os
-import re
 import secrets
 import shlex
 import shutil
 import signal
 import time
-from collections.abc import Awaitable, Callable, Collection, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,9 +17,10 @@ from pydantic import Field
 from amanu.tools.base import CallContext, Outcome, Params, Preview, Subject, Tool, ToolError
 from amanu.tools.limits import Limits
 from amanu.tools.output import Live, Output
-from amanu.tools.processes import end_all
+from amanu.tools.processes import end_all, without_secrets
 from amanu.tools.read_output import ID_LENGTH
-from amanu.tools.visible import visible
+from amanu.tools.visible import one_line, visible
+from amanu.workspace.files import FileText
 from amanu.workspace.proposals import unbroken
 from amanu.workspace.workspace import Workspace
 from amanu_protocol.items import BlobRef
@@ -30,9 +30,8 @@ PutBlob = Callable[[bytes], Awaitable[BlobRef]]
 _SHOW_EVERY = 0.1  # seconds between two pieces of live output
 _DRAIN = 0.3  # seconds for what is still in the pipe when the shell has ended
 _CHUNK = 1 << 16
+_NAMED = 20  # unsaved files
 _LONGEST = 64 * 1024  # characters of a command; nobody can judge a longer one
-_SECRET = re.compile(r".*_API_KEY|.*_AUTH_TOKEN|AMANU_.*|BASH_ENV|ENV|BASH_FUNC_.*|SHELLOPTS|BASHOPTS|PS4", re.I)
-"""Keys of ours and of other model services; and what makes a shell run code of somebody else's."""
 _SET = {
     "AMANU": "1",
     "PAGER": "cat",
@@ -129,6 +128,7 @@ class RunShellCommand(Tool[RunShellCommandParams]):
         call.hold_to(folder)
         total = min(params.timeout_s or self._limits.shell_total, 86_400)
         output = Output(self._limits.shell_kept)
+        unsaved = await self._workspace.unsaved()
         mark = f"AMANU_COMMAND={secrets.token_hex(8)}"
         with self._workspace.guard.folder(folder) as handle:
             process = await self._start(params.command, folder, handle, mark)
@@ -138,7 +138,7 @@ class RunShellCommand(Tool[RunShellCommandParams]):
         finally:
             ended.left = await unbroken(_end(process, mark))
         ended.code = process.returncode
-        return await self._outcome(output, ended)
+        return await self._outcome(output, ended, unsaved)
 
     async def _start(self, command: str, folder: Path, handle: int, mark: str) -> asyncio.subprocess.Process:
         there = f"/proc/self/fd/{handle}"  # the very folder that was checked, whatever its name leads to now
@@ -201,7 +201,7 @@ class RunShellCommand(Tool[RunShellCommandParams]):
             return f"It was ended after {size:,} bytes of output."
         return ""
 
-    async def _outcome(self, output: Output, ended: _Ended) -> Outcome:
+    async def _outcome(self, output: Output, ended: _Ended, unsaved: Sequence[FileText]) -> Outcome:
         blob = None
         if output.binary:
             text, person = (
@@ -220,32 +220,18 @@ class RunShellCommand(Tool[RunShellCommandParams]):
             notes.append(f'All of it: read_output(id="{blob.blob_id[:ID_LENGTH]}").')
         if ended.left and not ended.why:
             notes.append(f"{ended.left} processes it had left in the background were ended.")
-        unsaved = await self._unsaved()
         if unsaved:
-            notes.append(f"Unsaved in the editor, so the command saw older text: {', '.join(unsaved)}.")
+            named = ", ".join(one_line(self._workspace.shown(each.path)) for each in unsaved[:_NAMED])
+            more = f" and {len(unsaved) - _NAMED} more" if len(unsaved) > _NAMED else ""
+            notes.append(f"Unsaved in the editor, so the command saw older text: {named}{more}.")
         foot = "\n".join(notes)
         body = text.rstrip("\n") or "[no output]"
         shown = f"{person.rstrip()}\n{foot}".lstrip()
         return Outcome(f"{body}\n\n{foot}", shown, blob, is_error=bool(ended.why) or ended.code != 0)
 
-    async def _unsaved(self) -> list[str]:
-        names: list[str] = []
-        for buffer in self._workspace.overlay.buffers():
-            with contextlib.suppress(ToolError):
-                path = self._workspace.resolve(str(buffer.path))
-                now = await self._workspace.look(path)
-                if now is not None and now.unsaved:
-                    names.append(self._workspace.shown(path))
-        return sorted(names)
-
     def _child_environment(self, mark: str) -> dict[str, str]:
-        kept = {
-            name: value
-            for name, value in self._environment.items()
-            if not _SECRET.fullmatch(name) and name not in self._key_variables
-        }
         name, _, value = mark.partition("=")
-        return {**kept, **_SET, name: value}
+        return {**without_secrets(self._environment, self._key_variables), **_SET, name: value}
 
     def _bash(self) -> str:
         """Never one that the workspace brings along."""

@@ -1,13 +1,16 @@
 """Create a file or replace the whole of one."""
 
+from collections.abc import Sequence
+from functools import partial
+
 from pydantic import Field
 
-from amanu.tools.edit import EditTool, PathParams
+from amanu.tools.edit import EditParams, EditTool, FileChange
 from amanu.tools.omission import refuse_omission
 from amanu.workspace.files import FileText
 
 
-class WriteFileParams(PathParams):
+class WriteFileParams(EditParams):
     path: str = Field(description="Path of the file, relative to the workspace root. Missing folders are made.")
     content: str = Field(description="The whole content, nothing left out.")
 
@@ -20,8 +23,12 @@ class WriteFile(EditTool[WriteFileParams]):
     )
     params = WriteFileParams
 
-    def change(self, params: WriteFileParams, base: FileText) -> str:
-        refuse_omission(params.content, base.text)
-        if base.line_end == "\r\n" and "\r" not in params.content:
-            return params.content.replace("\n", "\r\n")
-        return params.content
+    def changes(self, params: WriteFileParams) -> Sequence[FileChange]:
+        return [FileChange(params.path, partial(_written, params.content))]
+
+
+def _written(content: str, base: FileText) -> str:
+    refuse_omission(content, base.text)
+    if base.line_end == "\r\n" and "\r" not in content:
+        return content.replace("\n", "\r\n")
+    return content

@@ -29,6 +29,14 @@ class Moved(Exception):
         self.path = path
 
 
+class NotWritten(ToolError):
+    """A file could not be written; the message says why."""
+
+    def __init__(self, path: Path, why: str) -> None:
+        super().__init__(why)
+        self.path = path
+
+
 @dataclass(frozen=True)
 class Stored:
     """Bytes of a file, and the permission bits it has."""
@@ -44,6 +52,10 @@ class Replacement:
     path: Path
     expected: str | None
     data: bytes | None
+    mode: int | None = None
+    """Permission bits of a new file; None: what the umask leaves."""
+    like: Path | None = None
+    """A new file gets owner, mode and extended attributes of that one."""
 
 
 def read(guard: Guard, path: Path) -> Stored | None:
@@ -65,17 +77,22 @@ def read(guard: Guard, path: Path) -> Stored | None:
 
 def replace(guard: Guard, replacements: Sequence[Replacement]) -> None:
     """Make all of them, or none: everything is written beside its target first, and what was already renamed
-    is put back when a later one fails. Raises `Moved` and `ToolError`."""
-    done: list[tuple[Replacement, bytes | None]] = []
+    is put back when a later one fails. Raises `Moved` and `NotWritten`."""
+    done: list[tuple[Replacement, Stored | None]] = []
     staged: list[_Staged] = []
+    at = Path()
     try:
         for each in replacements:
+            at = each.path
             staged.append(_stage(guard, each))
         for each in staged:
+            at = each.replacement.path
             done.append((each.replacement, _commit(each)))
-    except BaseException:
+    except BaseException as error:
         for made, before in reversed(done):
             _put_back(guard, made, before)
+        if isinstance(error, ToolError):
+            raise NotWritten(at, str(error)) from None
         raise
     finally:
         for each in staged:
@@ -136,7 +153,7 @@ def _stage(guard: Guard, replacement: Replacement) -> _Staged:
         staged = _Staged(replacement, stack, folder, _target(guard, replacement, stack))
         _check(staged)
         if replacement.data is not None:
-            _write_beside(staged, replacement.data)
+            _write_beside(guard, staged, replacement.data)
         return staged
     except FileNotFoundError:
         stack.close()
@@ -175,8 +192,9 @@ def _check(staged: _Staged) -> None:
         raise Moved(replacement.path)
 
 
-def _write_beside(staged: _Staged, data: bytes) -> None:
-    path = staged.replacement.path
+def _write_beside(guard: Guard, staged: _Staged, data: bytes) -> None:
+    replacement = staged.replacement
+    path = replacement.path
     name = f".{path.name[:100]}.{secrets.token_hex(6)}{_TEMPORARY}"
     status = None if staged.target is None else os.fstat(staged.target)
     if status is not None and not status.st_mode & 0o222:
@@ -189,6 +207,11 @@ def _write_beside(staged: _Staged, data: bytes) -> None:
         _write(handle, data)
         if status is not None:
             staged.in_place = status.st_nlink > 1 or not _like(handle, status, staged.target)
+        elif replacement.like is not None:
+            with guard.file(replacement.like) as source:
+                _like(handle, os.fstat(source), source)
+        elif replacement.mode is not None:
+            os.fchmod(handle, replacement.mode)
         os.fsync(handle)
     except BaseException:
         with contextlib.suppress(OSError):
@@ -216,14 +239,14 @@ def _like(handle: int, status: os.stat_result, source: int | None) -> bool:
     return True
 
 
-def _commit(staged: _Staged) -> bytes | None:
-    """Returns the bytes that were replaced."""
+def _commit(staged: _Staged) -> Stored | None:
+    """Returns what was replaced."""
     replacement, name = staged.replacement, staged.replacement.path.name
     try:
         before = None
         if staged.target is not None:
             os.lseek(staged.target, 0, os.SEEK_SET)
-            before = _all(staged.target)
+            before = Stored(_all(staged.target), stat.S_IMODE(os.fstat(staged.target).st_mode))
         _check(staged)
         if replacement.data is None:
             os.unlink(name, dir_fd=staged.folder)
@@ -262,18 +285,28 @@ def _write_in_place(staged: _Staged, data: bytes) -> None:
     try:
         if staged.target is None or os.fstat(handle).st_ino != os.fstat(staged.target).st_ino:
             raise Moved(staged.replacement.path)
-        _write(handle, data)
-        os.ftruncate(handle, len(data))
-        os.fsync(handle)
+        before = _all(handle)
+        os.lseek(handle, 0, os.SEEK_SET)
+        try:
+            _write(handle, data)
+            os.ftruncate(handle, len(data))
+            os.fsync(handle)
+        except OSError:
+            with contextlib.suppress(OSError):  # where that fails too, the pre-image has the old bytes
+                os.lseek(handle, 0, os.SEEK_SET)
+                _write(handle, before)
+                os.ftruncate(handle, len(before))
+            raise
     finally:
         os.close(handle)
 
 
-def _put_back(guard: Guard, made: Replacement, before: bytes | None) -> None:
+def _put_back(guard: Guard, made: Replacement, before: Stored | None) -> None:
     """Reverse one replacement; if somebody has written since, theirs stays."""
     now = None if made.data is None else sha256(made.data)
+    data, mode = (None, None) if before is None else (before.data, before.mode)
     with contextlib.suppress(Moved, ToolError, OSError):
-        staged = _stage(guard, Replacement(made.path, now, before))
+        staged = _stage(guard, Replacement(made.path, now, data, mode))
         try:
             _commit(staged)
         finally:

@@ -4,15 +4,19 @@ import itertools
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Literal
+from typing import Literal, get_args
 
 from amanu.workspace.files import FileText, sha256, split_lines
 from amanu.workspace.hunks import Change, changes, compose
-from amanu_protocol.items import Hunk, HunkState, Proposal, ProposedFile
+from amanu_protocol.items import Check, Hunk, HunkState, Proposal, ProposedFile
 from amanu_protocol.requests import TextEdit
 
 UNDECIDED: Collection[HunkState] = ("pending", "accepted")
-STATES: Sequence[HunkState] = ("pending", "accepted", "applied", "rejected", "conflicted", "revertedByPerson")
+STATES: Sequence[HunkState] = get_args(HunkState)
+BEFORE: Collection[HunkState] = ("applied", "undoing")
+"""What the file has while a decision is not carried out yet."""
+AFTER: Collection[HunkState] = ("applied", "accepted")
+"""What it has when it is."""
 TOUCHED = (
     "The file changed after this was proposed, in these lines or next to them. Read it again before proposing anew."
 )
@@ -51,6 +55,14 @@ class Footing:
     """Insertions whose neighbour lines are not known any more: they fit nowhere."""
 
 
+@dataclass(frozen=True)
+class Form:
+    """What there is of a file at a moment: where it is, and its text; None when it is not there."""
+
+    path: Path
+    text: str | None
+
+
 @dataclass
 class DraftFile:
     """The change to one file: `base` → `text`."""
@@ -58,6 +70,7 @@ class DraftFile:
     base: FileText
     text: str
     delete: bool = False
+    new_path: Path | None = None
     hunks: list[Hunk] = field(default_factory=list[Hunk])
     owners: dict[str, frozenset[str]] = field(default_factory=dict[str, frozenset[str]])
     """The calls that wanted a hunk; a hunk nobody is noted for belongs to all calls of the proposal."""
@@ -67,17 +80,35 @@ class DraftFile:
     """None when it is the base with what is applied, as it is as long as nothing was touched."""
     touched: Collection[str] = ()
     """Open hunks whose lines the person changed: they cannot be accepted until that is undone."""
+    explanations: dict[str, str] = field(default_factory=dict[str, str])
+    """By call."""
+    checks: list[Check] = field(default_factory=list[Check])
 
     @property
-    def change(self) -> Literal["edit", "create", "delete"]:
+    def change(self) -> Literal["edit", "create", "delete", "rename"]:
         if self.delete:
             return "delete"
+        if self.new_path is not None:
+            return "rename"
         return "edit" if self.base.exists or self.base.from_buffer else "create"
 
     @property
     def untouched(self) -> bool:
         """No hunk is decided yet."""
         return all(hunk.state == "pending" for hunk in self.hunks)
+
+    def form(self, states: Collection[HunkState]) -> Form:
+        """The file with the hunks in one of these states."""
+        whole = any(hunk.state in states for hunk in self.hunks)
+        match self.change:
+            case "create" if not whole:
+                return Form(self.base.path, None)
+            case "delete":
+                return Form(self.base.path, None if whole else self.base.text)
+            case "rename" if whole and self.new_path is not None:
+                return Form(self.new_path, self.having(*states))
+            case _:
+                return Form(self.base.path, self.having(*states))
 
     def having(self, *states: HunkState) -> str:
         """The base with the hunks in one of these states."""
@@ -95,7 +126,7 @@ class DraftFile:
             first = first_line(hunk)
             lines += base[at:first]
             at = first + hunk.old_lines
-            applied = hunk.state == "applied"
+            applied = hunk.state in BEFORE
             if applied or hunk.hunk_id in self.touched:
                 own = split_lines(hunk.new_text if applied else hunk.old_text)
             else:
@@ -105,8 +136,13 @@ class DraftFile:
         unsure = [hunk.hunk_id for hunk in self.hunks if hunk.hunk_id in self.touched and not hunk.old_text]
         return Footing([*lines, *base[at:]], spots, unsure)
 
-    def applied_now(self) -> None:
-        """Hunks were applied: they are part of the footing."""
+    def rebased(self, text: str, hunks: list[Hunk]) -> None:
+        """It starts from that text now, with these hunks of it."""
+        self.base, self.hunks, self.footing = self.base.as_base(text), hunks, None
+        self.text = self.having(*STATES)
+
+    def applied_now(self, undone: Collection[str] = ()) -> None:
+        """Hunks were applied, or `undone`: that is part of the footing."""
         known = self.footing
         if known is None:
             return
@@ -118,18 +154,23 @@ class DraftFile:
             lines += known.lines[at : spot.start]
             at = spot.end
             fresh = hunk.state == "applied" and spot.applied is None
-            own = split_lines(hunk.new_text) if fresh else known.lines[spot.start : spot.end]
-            spots[hunk.hunk_id] = Spot(len(lines), len(lines) + len(own), hunk if fresh else spot.applied)
+            back = hunk.hunk_id in undone
+            if fresh or back:
+                own = split_lines(hunk.new_text if fresh else hunk.old_text)
+            else:
+                own = list(known.lines[spot.start : spot.end])
+            applied = hunk if fresh else None if back else spot.applied
+            spots[hunk.hunk_id] = Spot(len(lines), len(lines) + len(own), applied)
             lines += own
         self.footing = Footing([*lines, *known.lines[at:]], spots, known.unsure)
 
     def edits(self) -> list[TextEdit]:
-        """The accepted hunks as edits of the text that has the applied ones."""
+        """What leads from the form before to the form after, as edits of the text."""
         lines = split_lines(self.base.text)
         edits: list[TextEdit] = []
         line, offset = 0, 0
         for hunk in self.hunks:
-            if hunk.state not in ("accepted", "applied"):
+            if hunk.state not in ("accepted", "applied", "undoing"):
                 continue
             start = first_line(hunk)
             offset += sum(map(len, lines[line:start]))
@@ -137,14 +178,26 @@ class DraftFile:
             if hunk.state == "applied":
                 offset += len(hunk.new_text)
                 continue
-            end = offset + len(hunk.old_text)
-            edits.append(TextEdit(start=offset, end=end, new_text=hunk.new_text))
-            offset = end
+            there, then = hunk.old_text, hunk.new_text
+            if hunk.state == "undoing":
+                there, then = then, there
+            edits.append(TextEdit(start=offset, end=offset + len(there), new_text=then))
+            offset += len(there)
         return edits
 
-    def propose(self, text: str | None, call_id: str, ids: Iterator[int], prefix: str) -> None:
-        """Let `call_id` change the proposed text (None: delete the file), computing hunks and owners anew.
+    def propose(
+        self,
+        text: str | None,
+        call_id: str,
+        ids: Iterator[int],
+        prefix: str,
+        new_path: Path | None = None,
+        explanation: str = "",
+    ) -> None:
+        """Let `call_id` change the proposed text (None: delete the file) and place, computing hunks and owners anew.
         A hunk that stays the same keeps its id. CPU-bound; for big files run it in a thread."""
+        self.new_path = new_path or self.new_path
+        self.explanations[call_id] = explanation
         new = "" if text is None else text
         before, after = split_lines(self.base.text), split_lines(new)
         first = self.text == self.base.text
@@ -173,9 +226,14 @@ class DraftFile:
                 edited_by_person=False,
             )
             self.hunks.append(hunk)
-            self.owners[hunk.hunk_id] = frozenset(
-                touch.call_id for touch in self.touches if whole or touch.meets(each.new, each.new_end)
-            )
+            touched = (touch.call_id for touch in self.touches if touch.meets(each.new, each.new_end))
+            # A move needs no line to be touched: who had any part in a whole file had a part in its one hunk.
+            self.owners[hunk.hunk_id] = frozenset(self.explanations if whole else touched)
+        self.hunks = [hunk.model_copy(update={"explanation": self._explanation(hunk)}) for hunk in self.hunks]
+
+    def _explanation(self, hunk: Hunk) -> str:
+        owners = self.owners.get(hunk.hunk_id, ())
+        return " ".join(dict.fromkeys(text for call, text in self.explanations.items() if call in owners and text))
 
     def put(self, hunk_id: str, **changed: object) -> None:
         """Change fields of a hunk; where lines come to stand in the proposed text is counted anew."""
@@ -188,6 +246,9 @@ class DraftFile:
         return ProposedFile(
             path=str(base.path),
             change=self.change,
+            new_path=None if self.new_path is None else str(self.new_path),
+            mode=base.mode,
+            checks=list(self.checks),
             base_sha256=base.sha256,
             base_version=base.version,
             base_text=base.text,
@@ -255,8 +316,17 @@ class Draft:
                 exists=file.change != "create",
                 from_buffer=file.base_version is not None,
                 version=file.base_version,
+                mode=file.mode,
             )
-            draft = DraftFile(base, "", file.change == "delete", list(file.hunks), unsaved=file.unsaved)
+            draft = DraftFile(
+                base,
+                "",
+                file.change == "delete",
+                None if file.new_path is None else Path(file.new_path),
+                list(file.hunks),
+                unsaved=file.unsaved,
+                checks=[each for each in file.checks if each.state == "done"],
+            )
             draft.text = draft.having(*STATES)
             lines = split_lines(base.text)
             draft.touched = {hunk.hunk_id for hunk in draft.hunks if hunk.state == "conflicted" and _gone(hunk, lines)}

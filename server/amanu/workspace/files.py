@@ -67,6 +67,13 @@ class FileText:
     def with_text(self, text: str) -> "FileText":
         return replace(self, text=text)
 
+    def as_base(self, text: str) -> "FileText":
+        """The same file with that text, and its hash. Raises `ToolError` like `encode`."""
+        if text == self.text:
+            return self
+        data = text.encode("utf-8", "surrogatepass") if self.from_buffer else self.encode(text)
+        return replace(self, text=text, sha256=sha256(data))
+
 
 def decode(data: bytes, path: Path) -> tuple[str, str]:
     """(text, encoding), such that `encode` gives back `data`. Raises `ToolError` for binary data."""

@@ -35,8 +35,8 @@ def changes(old: Sequence[str], new: Sequence[str]) -> list[Change]:
 
 def differences(old: Sequence[str], new: Sequence[str]) -> list[Change]:
     """`changes` that are parted by any equal line."""
-    start = _common(old, new)
-    end = _common(old[start:][::-1], new[start:][::-1])
+    start = common(old, new)
+    end = common(old[start:][::-1], new[start:][::-1])
     found = _differences(old[start : len(old) - end], new[start : len(new) - end])
     return [Change(each.old + start, each.old_end + start, each.new + start, each.new_end + start) for each in found]
 
@@ -159,7 +159,7 @@ def _grouped(found: Sequence[Change], gap: int) -> list[list[Change]]:
     return groups
 
 
-def _common(old: Sequence[str], new: Sequence[str]) -> int:
+def common(old: Sequence[str], new: Sequence[str]) -> int:
     """Number of equal lines at the beginning, by comparing slices, which costs a tenth of a loop."""
     low, high = 0, min(len(old), len(new))
     while low < high:

@@ -1,6 +1,6 @@
 """The workspace as the person sees it: text of open buffers, saved or not, over the disk; and who can be asked."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, Protocol
@@ -27,6 +27,8 @@ class Buffer:
     path: Path
     text: str
     version: int
+    typed: int = 0
+    """When it was changed since it was opened or saved: greater in the document that was last, 0 if it was not."""
 
 
 class Language(Protocol):
@@ -78,12 +80,23 @@ class Editor(Protocol):
         ...
 
 
-class Overlay:
-    """The open documents of every connected editor. One per daemon."""
+Heard = Callable[[], None]
+Stop = Callable[[], None]
 
-    def __init__(self) -> None:
+
+def _no_disk(path: Path, heard: Heard) -> Stop:
+    return lambda: None
+
+
+class Overlay:
+    """The open documents of every connected editor. One per daemon.
+
+    `care` hears of changes on disk (`Watching.care`)."""
+
+    def __init__(self, care: Callable[[Path, Heard], Stop] = _no_disk) -> None:
+        self._care = care
         self._editors: list[Editor] = []
-        self._watchers: dict[Path, list[Callable[[], None]]] = {}
+        self._watchers: dict[Path, list[Heard]] = {}
 
     def add(self, editor: Editor) -> None:
         self._editors.append(editor)
@@ -94,12 +107,14 @@ class Overlay:
             for buffer in editor.buffers():
                 self.changed(buffer.path)
 
-    def watch(self, path: Path, heard: Callable[[], None]) -> Callable[[], None]:
-        """`heard` is called whenever a document at that absolute path was opened, changed or closed, until what this
-        returns is called."""
+    def watch(self, path: Path, heard: Heard) -> Stop:
+        """`heard` is called whenever a document at that absolute path was opened, changed or closed, and when the file
+        on disk may have changed; until what this returns is called."""
         self._watchers.setdefault(path, []).append(heard)
+        forget = self._care(path, heard)
 
         def stop() -> None:
+            forget()
             watchers = self._watchers.get(path, [])
             if heard in watchers:
                 watchers.remove(heard)
@@ -114,17 +129,19 @@ class Overlay:
             heard()
 
     def buffer(self, path: Path) -> Buffer | None:
-        """The open document at that path; of several editors, the one that connected last."""
+        """The open document at that path; of several editors' the one `find` gives."""
         found = self.find(path)
         return None if found is None else found[1]
 
     def find(self, path: Path) -> tuple[Editor, Buffer] | None:
-        """The editor that has the path open, and its document."""
-        for editor in reversed(self._editors):
-            buffer = editor.buffer(path)
-            if buffer is not None:
-                return editor, buffer
-        return None
+        """The first of `documents`."""
+        return next(iter(self.documents(path)), None)
+
+    def documents(self, path: Path) -> list[tuple[Editor, Buffer]]:
+        """The editors that have the path open, and their documents: the one last typed in first, then those that
+        nobody typed in, of the editor that connected last first."""
+        opened = [(editor, buffer) for editor in reversed(self._editors) if (buffer := editor.buffer(path)) is not None]
+        return sorted(opened, key=lambda each: -each[1].typed)
 
     def languages(self, question: Question, paths: Iterable[Path]) -> list[Language]:
         """Who can be asked such a question about one of those absolute paths: editors that have it open first, then
@@ -137,11 +154,10 @@ class Overlay:
         ]
         return list(dict.fromkeys(language for _, language in sorted(able, key=lambda each: each[0])))
 
-    def buffers(self) -> Iterator[Buffer]:
-        """All open documents, each path once."""
-        seen: set[Path] = set()
-        for editor in reversed(self._editors):
-            for buffer in editor.buffers():
-                if buffer.path not in seen:
-                    seen.add(buffer.path)
-                    yield buffer
+    def buffers(self) -> list[Buffer]:
+        """All open documents, each path once: what `find` gives."""
+        return [self.documents(path)[0][1] for path in self.paths()]
+
+    def paths(self) -> list[Path]:
+        """Of all open documents, as their editors spell them, each once."""
+        return list(dict.fromkeys(buffer.path for editor in reversed(self._editors) for buffer in editor.buffers()))

@@ -1,38 +1,35 @@
-"""The proposals of one session: drafted by tools, decided by the person or a rule, applied at once.
+"""The proposals of one session: drafted by tools, decided by the person or a rule, applied at once, undone at will.
 
 Edits of one step to one file are computed in call order, each as if its predecessors were accepted, and shown as one
 proposal. Hunks stay open until decided, however long that takes; what is typed meanwhile moves them along
-(`reanchor.py`), and the file's text at that moment decides whether they still fit.
+(`following.py`), and the file's text at that moment decides whether they still fit. What a rule applied is reviewed
+afterwards: kept or undone. Both are states of the same hunks, and each can be turned into the other.
 """
 
 import asyncio
-import logging
 import secrets
-from collections.abc import Callable, Coroutine, Iterable, Sequence
+from collections.abc import Callable, Collection, Coroutine, Iterable, Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 from amanu.tools.base import CallContext, ToolError
-from amanu.workspace import disk
 from amanu.workspace.apply import SavePreimage, apply, lossy, settle
-from amanu.workspace.draft import UNDECIDED, Draft, DraftFile, nothing
+from amanu.workspace.draft import AFTER, STATES, Draft, DraftFile, nothing
 from amanu.workspace.files import FileText, line_end
+from amanu.workspace.following import SMALL, Following
 from amanu.workspace.hunks import unified
-from amanu.workspace.reanchor import reanchor
+from amanu.workspace.recovery import recover, torn
 from amanu.workspace.report import report
+from amanu.workspace.undo import Work, take_again, take_back
 from amanu.workspace.workspace import Workspace
 from amanu_protocol.errors import AmanuError
-from amanu_protocol.items import Hunk, Proposal
+from amanu_protocol.items import Check, Hunk, HunkState, Proposal
 from amanu_protocol.requests import HunkDecision
 
 T = TypeVar("T")
-_SMALL = 64 * 1024  # characters that are compared in the event loop: under 5 ms
-QUIET = 0.3
-"""Seconds without a change after which open hunks are moved to where the person's typing left their lines."""
-
-log = logging.getLogger(__name__)
+SHOWN: Sequence[HunkState] = ("pending", "accepted", "applied", "conflicted", "undoing")
+"""What a proposal still stands for."""
 
 
 @dataclass(frozen=True)
@@ -47,6 +44,15 @@ class FileEdit:
     """What it is for, in the model's words: for the person."""
 
 
+@dataclass(frozen=True)
+class Left:
+    """A hunk that was left as it is, and why."""
+
+    proposal_id: str
+    hunk_id: str
+    reason: str
+
+
 class Proposals:
     """`changed` hears of each new version of a proposal, in order; `save_preimage` is durable when it returns."""
 
@@ -55,13 +61,13 @@ class Proposals:
         self._changed = changed
         self._save_preimage = save_preimage
         self._drafts: dict[str, Draft] = {}
+        """Oldest first."""
         self._stored: dict[str, Proposal] = {}
         """Of a session that was opened again; they become drafts when somebody asks for them."""
         self._lock = asyncio.Lock()
-        self._watched: dict[tuple[str, Path], Callable[[], None]] = {}
-        """Open proposals and their files, with what ends watching them."""
-        self._due: dict[tuple[str, Path], asyncio.TimerHandle] = {}
-        self._moving: set[asyncio.Task[None]] = set()
+        self._following = Following(workspace, self._lock, self._find, self._publish)
+
+    # Drafting ---------------------------------------------------------------------------------------
 
     async def text(self, call: CallContext, path: Path) -> FileText:
         """What an edit of that call starts from: the file with the still undecided edits of earlier calls of the
@@ -90,46 +96,50 @@ class Proposals:
             self._drafts[draft.proposal_id] = draft
             return self._publish(draft)
 
-    def get(self, proposal_id: str) -> Proposal:
-        """As it is now. `AmanuError` proposalNotFound."""
-        return self._find(proposal_id).wire()
-
-    def of_call(self, call_id: str) -> Proposal | None:
-        """The proposal the call's edits are in."""
-        draft = self._of_call(call_id)
-        return None if draft is None else draft.wire()
+    # Deciding ---------------------------------------------------------------------------------------
 
     async def resolve(self, proposal_id: str, decisions: Sequence[HunkDecision]) -> Proposal:
-        """Take decisions on hunks and apply what is accepted, before returning. Whatever is not `accept` is a
-        refusal. A repeated decision changes nothing; a contradicting one is `proposalConflict`.
+        """Take decisions on hunks and apply what is accepted, before returning: all files or none. Whatever is no
+        known word is a refusal. A repeated decision changes nothing; a contradicting one is `proposalConflict`.
 
         Once it writes it is not cancelled: it ends, then the cancellation goes on."""
         async with self._lock:
             draft = self._find(proposal_id)
             accepted = {each.hunk_id for each in decisions if each.decision == "accept"}
-            await self._reanchor(draft, [file for file, hunk in draft.hunks() if hunk.hunk_id in accepted])
+            await self._following.catch_up(draft, [file for file, hunk in draft.hunks() if hunk.hunk_id in accepted])
             known = {hunk.hunk_id: (file, hunk) for file, hunk in draft.hunks()}
             for each in decisions:
                 _check_decision(known, each)
+            await self._turn(draft, take_back, {each.hunk_id for each in decisions if each.decision == "undo"})
+            await self._turn(draft, take_again, {each.hunk_id for each in decisions if each.decision == "redo"})
             for each in decisions:
-                file, hunk = known[each.hunk_id]
-                if each.decision != "accept":
-                    if hunk.state != "rejected":
+                file, hunk = next((f, h) for f, h in draft.hunks() if h.hunk_id == each.hunk_id)
+                match each.decision:
+                    case "undo" | "redo":
+                        pass
+                    case "keep":
+                        file.put(hunk.hunk_id, reviewed=True)
+                    case "accept" if hunk.state in ("pending", "conflicted"):
+                        _accept(draft, file, hunk, each.new_text)
+                    case "accept":
+                        file.put(hunk.hunk_id, reviewed=True)
+                    case _ if hunk.state != "rejected":
                         file.put(hunk.hunk_id, state="rejected", reason=each.reason)
-                elif hunk.state in ("pending", "conflicted"):
-                    _accept(draft, file, hunk, each.new_text)
+                    case _:
+                        pass
             return await unbroken(self._apply(draft))
 
-    async def accept_all(self, proposal_id: str, call_id: str | None = None) -> Proposal:
+    async def accept_all(self, proposal_id: str, call_id: str | None = None, *, by_person: bool = True) -> Proposal:
         """Accept and apply every undecided hunk. With `call_id`: only what that call wrote; a hunk that several
-        calls wrote waits until each of them was allowed."""
+        calls wrote waits until each of them was allowed. Not `by_person`: a rule did it, the person reviews it
+        afterwards."""
         async with self._lock:
             draft = self._find(proposal_id)
             draft.allowed |= set(draft.tool_call_ids if call_id is None else [call_id])
-            await self._reanchor(draft, [file for file, hunk in draft.hunks() if draft.waits(hunk)])
+            await self._following.catch_up(draft, [file for file, hunk in draft.hunks() if draft.waits(hunk)])
             for file, hunk in draft.hunks():
                 if draft.waits(hunk) and draft.owners(file, hunk) <= draft.allowed:
-                    _accept(draft, file, hunk, None)
+                    _accept(draft, file, hunk, None, reviewed=by_person)
             return await unbroken(self._apply(draft))
 
     async def reject_all(self, proposal_id: str, reason: str | None, call_id: str | None = None) -> Proposal:
@@ -141,10 +151,112 @@ class Proposals:
                     file.put(hunk.hunk_id, state="rejected", reason=reason)
             return self._publish(draft)
 
+    async def revise(self, proposal_id: str, hunk_id: str, text: str) -> Proposal:
+        """The person's own text for an open hunk; it stays open. `AmanuError` proposalConflict when it is not."""
+        async with self._lock:
+            draft = self._find(proposal_id)
+            file, hunk = next(((f, h) for f, h in draft.hunks() if h.hunk_id == hunk_id), (None, None))
+            if file is None or hunk is None or hunk.state not in ("pending", "conflicted"):
+                raise AmanuError("proposalConflict", "That change is not open any more. Look at it again.")
+            file.put(hunk_id, new_text=_ends(file, text), edited_by_person=True)
+            file.text = file.having(*STATES)
+            return self._publish(draft)
+
+    async def review_after(self, proposal_id: str) -> Proposal:
+        """Apply what is open; it is reviewed afterwards."""
+        return await self.accept_all(proposal_id, by_person=False)
+
+    async def review_before(self, proposal_id: str) -> Proposal:
+        """Take back what was applied and not yet kept; it is open again."""
+        async with self._lock:
+            draft = self._find(proposal_id)
+            ids = {hunk.hunk_id for _, hunk in draft.hunks() if hunk.state == "applied" and not hunk.reviewed}
+            await self._turn(draft, take_back, ids)
+            await unbroken(self._apply(draft))
+            for file, hunk in draft.hunks():
+                if hunk.hunk_id in ids and hunk.state == "revertedByPerson":
+                    file.put(hunk.hunk_id, state="pending")
+            return self._publish(draft)
+
+    async def undo(self, proposal_id: str, hunk_ids: Collection[str]) -> list[Left]:
+        """Take applied hunks back, all files or none; those that were left, with why."""
+        return await self._again(proposal_id, hunk_ids, take_back)
+
+    async def redo(self, proposal_id: str, hunk_ids: Collection[str]) -> list[Left]:
+        """Apply hunks that were taken back or rejected."""
+        return await self._again(proposal_id, hunk_ids, take_again)
+
+    # Looking ----------------------------------------------------------------------------------------
+
+    def get(self, proposal_id: str) -> Proposal:
+        """As it is now. `AmanuError` proposalNotFound."""
+        return self._find(proposal_id).wire()
+
+    def of_call(self, call_id: str) -> Proposal | None:
+        """The proposal the call's edits are in."""
+        draft = self._of_call(call_id)
+        return None if draft is None else draft.wire()
+
+    def files(self, proposal_id: str) -> Sequence[DraftFile]:
+        """Its files; not to be changed."""
+        return self._find(proposal_id).files
+
+    async def look(self, path: Path) -> FileText | None:
+        """The file as the person sees it; None when there is none, or none of text."""
+        try:
+            return await self._workspace.look(path)
+        except ToolError:
+            return None
+
+    def relative(self, path: Path) -> str:
+        return self._workspace.relative(path)
+
     def report(self, tool_call_id: str) -> str:
         """For the model: what of that call was applied, refused and why, changed by the person, is open."""
         draft = self._of_call(tool_call_id)
         return "" if draft is None else report(draft, tool_call_id, self._workspace.shown)
+
+    async def note_checks(
+        self, proposal_id: str, path: Path, about: Literal["proposed", "applied"], checks: Sequence[Check]
+    ) -> None:
+        """What checkers find of that file now, in the place of all that was noted about the same. The proposal's
+        version stays: whoever is deciding just now decides on what they saw."""
+        async with self._lock:
+            draft = self._find(proposal_id)
+            for file in draft.at(path):
+                noted = [*(each for each in file.checks if each.about != about), *checks]
+                if noted != file.checks:
+                    file.checks = noted
+                    self._changed(draft.wire())
+
+    async def outcome(self, tool_call_id: str) -> str:
+        """`report`, when what is being applied has been."""
+        async with self._lock:
+            return self.report(tool_call_id)
+
+    def diff(self, proposal_id: str) -> str:
+        """The proposed change as a unified diff, for people. What was rejected or taken back is left out."""
+        return "".join(
+            unified(self._workspace.relative(file.base.path), file.base.text, file.having(*SHOWN))
+            for file in self._find(proposal_id).files
+        )
+
+    # Life -------------------------------------------------------------------------------------------
+
+    async def restore(self, proposals: Iterable[Proposal]) -> None:
+        """Take over the proposals of a session that is opened again; what a crash interrupted comes to an end."""
+        self._stored = {proposal.proposal_id: proposal for proposal in proposals}
+        for proposal in list(self._stored.values()):
+            checking = any(check.state == "running" for file in proposal.files for check in file.checks)
+            if checking or any(hunk.state in ("accepted", "undoing") for file in proposal.files for hunk in file.hunks):
+                draft = self._find(proposal.proposal_id)
+                files = torn(draft)
+                draft.tried |= {hunk.hunk_id for file in files for hunk in file.hunks if hunk.state == "accepted"}
+                await asyncio.to_thread(recover, self._workspace, files)
+                self._publish(draft)
+        for proposal in self._stored.values():
+            if any(hunk.state in ("pending", "conflicted") for file in proposal.files for hunk in file.hunks):
+                self._following.watch(proposal)
 
     async def settled(self) -> None:
         """Return when nothing is being applied."""
@@ -153,64 +265,10 @@ class Proposals:
 
     async def close(self) -> None:
         """Move no hunks any more. Returns when nothing is being moved or applied."""
-        for stop in self._watched.values():
-            stop()
-        for due in self._due.values():
-            due.cancel()
-        self._watched.clear()
-        self._due.clear()
+        self._following.close()
         await self.settled()
 
-    async def outcome(self, tool_call_id: str) -> str:
-        """`report`, when what is being applied has been."""
-        async with self._lock:
-            return self.report(tool_call_id)
-
-    def diff(self, proposal_id: str) -> str:
-        """The proposed change as a unified diff, for people. What was rejected is left out."""
-        return "".join(
-            unified(
-                self._workspace.relative(file.base.path),
-                file.base.text,
-                file.having("pending", "accepted", "applied", "conflicted"),
-            )
-            for file in self._find(proposal_id).files
-        )
-
-    async def restore(self, proposals: Iterable[Proposal]) -> None:
-        """Take over the proposals of a session that is opened again. A hunk that was accepted but not known to be
-        applied when the daemon died: the file's present text tells which."""
-        self._stored = {proposal.proposal_id: proposal for proposal in proposals}
-        for proposal in self._stored.values():
-            self._watch(proposal)
-        for proposal in list(self._stored.values()):
-            torn = {hunk.hunk_id for file in proposal.files for hunk in file.hunks if hunk.state == "accepted"}
-            if torn:
-                draft = self._find(proposal.proposal_id)
-                draft.tried |= torn
-                await asyncio.to_thread(self._recover_torn, draft)
-                self._publish(draft)
-
-    def _recover_torn(self, draft: Draft) -> None:
-        for file in draft.files:
-            if any(hunk.state == "accepted" for hunk in file.hunks):
-                self._recover(file)
-
-    def _recover(self, file: DraftFile) -> None:
-        disk.sweep(self._workspace.guard, file.base.path)
-        try:
-            now = self._workspace.look_on_disk(file.base.path)
-        except ToolError as error:
-            settle(file, "conflicted", str(error))
-            return
-        there = now is not None
-        target = file.having("applied", "accepted")
-        if (there and now.text == target) or (file.delete and target == "" and not there):
-            settle(file, "applied")
-        elif (there and now.text == file.having("applied")) or (file.change == "create" and not there):
-            settle(file, "pending")
-        else:
-            settle(file, "conflicted", "The file changed while Amanu was not running.")
+    # ------------------------------------------------------------------------------------------------
 
     def _joinable(self, call: CallContext, paths: Sequence[Path]) -> Draft | None:
         """The proposal of an earlier call of the same step that has one of the files, nothing of it decided."""
@@ -225,7 +283,7 @@ class Proposals:
         shown = self._workspace.shown(edit.base.path)
         if edit.base.lossy:
             raise ToolError(lossy(self._workspace, edit.base))
-        if edit.text == edit.base.text and (edit.base.exists or edit.base.from_buffer):
+        if edit.text == edit.base.text and edit.new_path is None and (edit.base.exists or edit.base.from_buffer):
             raise ToolError(f"{shown} already has exactly this content; nothing to change.")
         for file in draft.files:
             if file.base.path == edit.base.path and file.text != edit.base.text:
@@ -238,106 +296,66 @@ class Proposals:
         if file is None:
             file = DraftFile(edit.base, edit.base.text)
             draft.files.append(file)
-        work = (edit.text, call_id, draft.ids, draft.proposal_id)
-        if len(file.base.text) + len(edit.text or "") < _SMALL:
+        work = (edit.text, call_id, draft.ids, draft.proposal_id, edit.new_path, edit.explanation)
+        if len(file.base.text) + len(edit.text or "") < SMALL:
             file.propose(*work)
         else:
             await asyncio.to_thread(file.propose, *work)
 
-    async def _apply(self, draft: Draft) -> Proposal:
-        files = [file for file in draft.files if any(hunk.state == "accepted" for hunk in file.hunks)]
-        if files:
-            draft.tried |= {hunk.hunk_id for _, hunk in draft.hunks() if hunk.state == "accepted"}
-            self._publish(draft)
-            try:
-                await self._reanchor_others(draft, files)
-                await apply(self._workspace, files, self._save_preimage, draft.turn_id)
-            except AmanuError as error:  # its pre-image could not be kept: the file is as it was
-                for file in files:
-                    settle(file, "conflicted", str(error))
-                raise
-            finally:
-                for file in files:  # only when something failed that we do not know of
-                    settle(file, "conflicted", "Applying it failed unexpectedly; check the file.")
-                    file.applied_now()
-                self._publish(draft)
-            await self._reanchor_others(draft, files, by_person=False)
-            return draft.wire()
-        return self._publish(draft)
+    async def _again(self, proposal_id: str, hunk_ids: Collection[str], work: Work) -> list[Left]:
+        async with self._lock:
+            draft = self._find(proposal_id)
+            wanted = [file for file, hunk in draft.hunks() if hunk.hunk_id in hunk_ids]
+            await self._following.catch_up(draft, [file for file in wanted if self._following.follows(draft, file)])
+            left = await self._turn(draft, work, hunk_ids)
+            await unbroken(self._apply(draft))
+            done: Collection[HunkState] = ("revertedByPerson",) if work is take_back else ("applied",)
+            for _, hunk in draft.hunks():
+                if hunk.hunk_id in hunk_ids and hunk.state not in done:
+                    left.setdefault(hunk.hunk_id, hunk.reason or "")
+            return [Left(proposal_id, hunk_id, reason) for hunk_id, reason in left.items()]
 
-    # The file changes meanwhile ---------------------------------------------------------------------
-
-    async def _reanchor(self, draft: Draft, files: Iterable[DraftFile], *, by_person: bool = True) -> None:
-        """Move the hunks of those files to the text as it is now, and publish that. The lock is held."""
-        moved = False
-        for file in {id(file): file for file in files}.values():
-            try:
-                now = await self._workspace.look(file.base.path)
-                if now is None:
-                    continue
-                if len(file.base.text) + len(now.text) < _SMALL:
-                    found = reanchor(file, now, by_person=by_person)
-                else:
-                    found = await asyncio.to_thread(reanchor, file, now, by_person=by_person)
-            except ToolError:  # what is there now is no text of ours; applying will say why
-                continue
-            if found is not None:
-                found.put(file)
-                draft.tried -= {hunk.hunk_id for hunk in file.hunks if hunk.state == "pending"}
-                moved = True
-        if moved:
-            self._publish(draft)
-
-    async def _reanchor_others(self, draft: Draft, files: Sequence[DraftFile], *, by_person: bool = True) -> None:
-        """Other open proposals for these files: what this one does to them is not the person's doing."""
-        paths = {file.base.path for file in files}
-        for proposal_id, path in tuple(self._watched):
-            if path in paths and proposal_id != draft.proposal_id:
-                other = self._find(proposal_id)
-                await self._reanchor(other, other.at(path), by_person=by_person)
-
-    def _watch(self, proposal: Proposal) -> None:
-        """Hear of changes of its files, as long as something of it is open there."""
-        for file in proposal.files:
-            key = (proposal.proposal_id, Path(file.path))
-            is_open = any(hunk.state in (*UNDECIDED, "conflicted") for hunk in file.hunks)
-            if is_open and file.change == "edit":
-                if key not in self._watched:
-                    self._watched[key] = self._workspace.overlay.watch(key[1], partial(self._heard, key))
-                    buffer = self._workspace.overlay.buffer(key[1])
-                    if buffer is not None and buffer.version != file.base_version:
-                        self._heard(key)
-            elif (stop := self._watched.pop(key, None)) is not None:
-                stop()
-                if (due := self._due.pop(key, None)) is not None:
-                    due.cancel()
-
-    def _heard(self, key: tuple[str, Path]) -> None:
-        if (due := self._due.pop(key, None)) is not None:
-            due.cancel()
-        self._due[key] = asyncio.get_running_loop().call_later(QUIET, self._move, key)
-
-    def _move(self, key: tuple[str, Path]) -> None:
-        del self._due[key]
-        task = asyncio.create_task(self._moved(key))
-        self._moving.add(task)
-        task.add_done_callback(self._moving.discard)
-
-    async def _moved(self, key: tuple[str, Path]) -> None:
+    async def _turn(self, draft: Draft, work: Work, hunk_ids: Collection[str]) -> dict[str, str]:
+        """Mark hunks to be taken back or applied again, where they are now; those that cannot be, with why. All of them
+        when a file cannot be looked at."""
+        wanted = [at for at, file in enumerate(draft.files) if any(hunk.hunk_id in hunk_ids for hunk in file.hunks)]
+        left: dict[str, str] = {}
         try:
-            async with self._lock:
-                if key in self._watched:
-                    draft = self._find(key[0])
-                    await self._reanchor(draft, draft.at(key[1]))
-        except Exception:
-            log.exception("hunks could not be moved")
+            now = {at: await self._workspace.look(draft.files[at].form(AFTER).path) for at in wanted}
+        except ToolError as error:
+            return {hunk.hunk_id: str(error) for _, hunk in draft.hunks() if hunk.hunk_id in hunk_ids}
+        for at in wanted:
+            turned = await asyncio.to_thread(work, draft.files[at], now[at], hunk_ids)
+            draft.files[at] = turned.file
+            left |= turned.left
+        return left
 
-    # ------------------------------------------------------------------------------------------------
+    async def _apply(self, draft: Draft) -> Proposal:
+        files = torn(draft)
+        if not files:
+            return self._publish(draft)
+        draft.tried |= {hunk.hunk_id for _, hunk in draft.hunks() if hunk.state == "accepted"}
+        undoing = {hunk.hunk_id for _, hunk in draft.hunks() if hunk.state == "undoing"}
+        self._publish(draft)
+        try:
+            await self._following.others(draft, files)
+            await apply(self._workspace, files, self._save_preimage, draft.turn_id)
+        except AmanuError as error:  # its pre-image could not be kept: the file is as it was
+            for file in files:
+                settle(file, done=False, reason=str(error))
+            raise
+        finally:
+            for file in files:  # only when something failed that we do not know of
+                settle(file, done=False, reason="Applying it failed unexpectedly; check the file.")
+                file.applied_now({hunk.hunk_id for hunk in file.hunks if hunk.state == "revertedByPerson"} & undoing)
+            self._publish(draft)
+        await self._following.others(draft, files, by_person=False)
+        return draft.wire()
 
     def _publish(self, draft: Draft) -> Proposal:
         draft.version += 1
         proposal = draft.wire()
-        self._watch(proposal)
+        self._following.watch(proposal)
         self._changed(proposal)
         return proposal
 
@@ -375,23 +393,35 @@ async def unbroken(work: Coroutine[Any, Any, T]) -> T:
     return task.result()
 
 
+_FITS: dict[str, Collection[HunkState]] = {
+    "accept": ("pending", "conflicted", "accepted", "applied"),
+    "keep": ("applied",),
+    "undo": ("applied", "revertedByPerson"),
+    "redo": ("revertedByPerson", "rejected", "applied"),
+}
+_REFUSAL: Collection[HunkState] = ("pending", "conflicted", "rejected")
+
+
 def _check_decision(known: dict[str, tuple[DraftFile, Hunk]], decision: HunkDecision) -> None:
     if decision.hunk_id not in known:
         raise AmanuError("proposalConflict", f"The proposal has no hunk {decision.hunk_id} any more. Look at it again.")
     state = known[decision.hunk_id][1].state
-    accepts = decision.decision == "accept"
-    settled = {"applied": "applied", "rejected": "rejected", "revertedByPerson": "taken back"}.get(state)
-    if settled and accepts != (state == "applied"):
-        raise AmanuError("proposalConflict", f"Hunk {decision.hunk_id} is already {settled}.")
+    if state not in _FITS.get(decision.decision, _REFUSAL):
+        word = {"revertedByPerson": "taken back", "pending": "open", "conflicted": "in conflict"}.get(state, state)
+        raise AmanuError("proposalConflict", f"Hunk {decision.hunk_id} is already {word}.")
 
 
-def _accept(draft: Draft, file: DraftFile, hunk: Hunk, own: str | None) -> None:
+def _accept(draft: Draft, file: DraftFile, hunk: Hunk, own: str | None, *, reviewed: bool = True) -> None:
     if hunk.hunk_id in file.touched:  # as what the person saw it is in conflict already, and stays so
         draft.tried.add(hunk.hunk_id)
         return
-    if own is not None and "\r" not in own and line_end(file.base.text) == "\r\n":
-        own = own.replace("\n", "\r\n")
+    own = None if own is None else _ends(file, own)
     if own is None or own == hunk.new_text:
-        file.put(hunk.hunk_id, state="accepted", reason=None)
+        file.put(hunk.hunk_id, state="accepted", reason=None, reviewed=reviewed)
     else:
-        file.put(hunk.hunk_id, state="accepted", reason=None, new_text=own, edited_by_person=True)
+        file.put(hunk.hunk_id, state="accepted", reason=None, reviewed=reviewed, new_text=own, edited_by_person=True)
+
+
+def _ends(file: DraftFile, own: str) -> str:
+    """The person's text with the line ends of the file."""
+    return own.replace("\n", "\r\n") if "\r" not in own and line_end(file.base.text) == "\r\n" else own

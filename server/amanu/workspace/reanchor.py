@@ -7,11 +7,11 @@ which of them the person added or removed, all places that are possible count as
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import pairwise
 
 from amanu.workspace.draft import STATES, TOUCHED, DraftFile, Footing, Spot, Touch, numbered, through
-from amanu.workspace.files import FileText, sha256, split_lines
+from amanu.workspace.files import FileText, split_lines
 from amanu.workspace.hunks import Change, changes, differences
 from amanu_protocol.items import Hunk
 
@@ -165,7 +165,14 @@ def _applied(
     start, end = regions[0]
     text = "".join(new[start:end])
     edited = as_applied.edited_by_person or (by_person and text != as_applied.new_text)
-    return (start, end), {"state": "applied", "reason": None, "new_text": text, "edited_by_person": edited}
+    was = as_applied.new_text if as_applied.applied_text is None else as_applied.applied_text
+    return (start, end), {
+        "state": "applied",
+        "reason": None,
+        "new_text": text,
+        "applied_text": None if text == was else was,
+        "edited_by_person": edited,
+    }
 
 
 def _checked(
@@ -178,7 +185,7 @@ def _checked(
 ) -> Moved | None:
     """None when the hunks do not stand in that base as they should: then nothing moves, and nothing is applied."""
     text = "".join(lines)
-    base = replace(now, text=text, sha256=_sha256(now, text))
+    base = now.as_base(text)
     moved = DraftFile(base, "", hunks=hunks)
     if split_lines(text) != lines or moved.having("applied") != now.text:
         return None
@@ -188,9 +195,3 @@ def _checked(
         step = changes(split_lines(file.text), split_lines(proposed))
         touches = [through(touch, step) for touch in touches]
     return Moved(base, proposed, hunks, touches, footing, touched)
-
-
-def _sha256(now: FileText, text: str) -> str:
-    if text == now.text:
-        return now.sha256
-    return sha256(text.encode("utf-8", "surrogatepass") if now.from_buffer else now.encode(text))

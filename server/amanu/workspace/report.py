@@ -15,18 +15,28 @@ def report(draft: Draft, call_id: str, shown: Callable[[Path], str]) -> str:
     for file in draft.files:
         hunks = [hunk for hunk in file.hunks if call_id in draft.owners(file, hunk)]
         if hunks:
-            parts.append(_file(draft, file, hunks, call_id, shown(file.base.path)))
+            path = shown(file.base.path)
+            new_path = None if file.new_path is None else shown(file.new_path)
+            parts.append(_file(draft, file, hunks, call_id, path, new_path))
     return "\n\n".join(parts)
 
 
-def _file(draft: Draft, file: DraftFile, hunks: list[Hunk], call_id: str, path: str) -> str:
+def _file(draft: Draft, file: DraftFile, hunks: list[Hunk], call_id: str, path: str, new_path: str | None) -> str:
     states = {hunk.state for hunk in hunks}
     plain = states == {"applied"} and not any(hunk.edited_by_person for hunk in hunks)
-    verb = {"create": "Created", "delete": "Deleted", "edit": "Applied to"}[file.change]
     if plain:
-        where = "" if file.change != "edit" else ": " + ", ".join(_place(file, hunk) for hunk in hunks)
-        lines = [f"{verb} {path}{where}."]
+        match file.change:
+            case "create":
+                lines = [f"Created {path}."]
+            case "delete":
+                lines = [f"Deleted {path}."]
+            case "rename":
+                changed = any(hunk.old_text != hunk.new_text for hunk in hunks)
+                lines = [f"Renamed {path} to {new_path}{' and changed it' if changed else ''}."]
+            case "edit":
+                lines = [f"Applied to {path}: {', '.join(_place(file, hunk) for hunk in hunks)}."]
     else:
+        path = path if new_path is None else f"{path} to {new_path}"
         count = sum(hunk.state == "applied" for hunk in hunks)
         lines = [f"{path}: {count} of {len(hunks)} changes applied."]
         for hunk in hunks:
@@ -66,6 +76,8 @@ def _hunk(draft: Draft, file: DraftFile, hunk: Hunk, call_id: str) -> list[str]:
 
 def _place(file: DraftFile, hunk: Hunk) -> str:
     """Where the hunk is, or would be, in the file as it is now."""
+    if file.change in ("delete", "rename"):
+        return "the deletion" if file.change == "delete" else "the rename"
     shift = 0
     for each in file.hunks:
         if each.hunk_id == hunk.hunk_id:

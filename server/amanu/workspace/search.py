@@ -11,7 +11,7 @@ import os
 import re
 import shutil
 import sys
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -26,7 +26,7 @@ TIME_LIMIT = 30.0
 _MAX_OUTPUT = 32 << 20  # bytes of output after which a search is stopped
 _PER_FILE = 1000  # matching lines of one file
 _COLUMNS = 2000  # characters shown of a line
-_BRANCHES = 200  # dirty buffers searched; nobody has more unsaved files
+_AT_ONCE = 4  # processes that search unsaved texts
 _SCAN = Path(__file__).with_name("scan.py")
 _LINE = re.compile(rb"^([^\0\n]*)\0(\d+)([:-])(.*)$|^--$", re.MULTILINE)
 _SAME_FILES = (
@@ -88,31 +88,42 @@ class Search:
         """Paths of all files that count below `folder`, relative to its root, sorted; those that only exist in an
         editor among them."""
         root, start = self._root(folder)
-        if self._ripgrep is None:
+        unsaved = await self._unsaved(folder)
+        if not await asyncio.to_thread(self._on_disk, folder, unsaved):
+            found: list[str] = []
+        elif self._ripgrep is None:
             found = await asyncio.to_thread(lambda: [_text(os.fsencode(name)) for name in self._walk(folder)])
         else:
             args = [self._ripgrep, *self._ignoring(root), "--files", "--null", "--no-messages", "./" + start]
             _, out, _ = await _run(args, root)
             found = [name.removeprefix("./") for name in _text(out).split("\0")[:-1]]
         known = set(found)
-        unsaved = await self._unsaved(folder)
         found += [name for name, text in unsaved.items() if name not in known and not text.exists]
         return await asyncio.to_thread(sorted, found)
 
     async def grep(self, query: Query, folder: Path, *, limit: int = 10_000) -> Found:
         """Matching lines below `folder`. Raises `ToolError` for an expression that is wrong or takes too long."""
         unsaved = await self._unsaved(folder)
-        texts = asyncio.gather(*(self._in_text(query, name, text) for name, text in unsaved.items()))
+        wanted = glob_pattern(query.include) if query.include else None
+        slots = asyncio.Semaphore(_AT_ONCE)
+        texts = [
+            asyncio.create_task(self._in_text(query, name, text, slots))
+            for name, text in unsaved.items()
+            if wanted is None or wanted.fullmatch(name)
+        ]
         try:
-            on_disk = await (self._ripgrep_disk(query, folder) if self._ripgrep else self._scan_disk(query, folder))
-            in_memory = await texts
+            on_disk = Found([], complete=True)
+            if await asyncio.to_thread(self._on_disk, folder, unsaved):
+                on_disk = await (self._ripgrep_disk(query, folder) if self._ripgrep else self._scan_disk(query, folder))
+            in_memory = await asyncio.gather(*texts)
         finally:
-            texts.cancel()
+            for task in texts:
+                task.cancel()
+            await asyncio.gather(*texts, return_exceptions=True)
         files = [file for file in on_disk.files if file.path not in unsaved]
-        files += [file for file in in_memory if file.lines]
-        if query.include:
-            wanted = glob_pattern(query.include)
+        if wanted is not None:
             files = [file for file in files if wanted.fullmatch(file.path)]
+        files += [file for file in in_memory if file.lines]
         return Found(sorted(files, key=lambda file: file.path), on_disk.complete)
 
     async def _ripgrep_disk(self, query: Query, folder: Path) -> Found:
@@ -140,38 +151,62 @@ class Search:
         results = await asyncio.gather(*runs)
         return await asyncio.to_thread(_parse, b"".join(_checked(*result) for result in results))
 
-    async def _in_text(self, query: Query, name: str, text: FileText) -> FoundFile:
-        data = text.text.encode("utf-8", "replace")
-        root = self._workspace.roots[self._workspace.guard.locate(text.path)[0]]
-        if self._ripgrep is None:
-            result = await _run(_scan_args(), root, _scan_input(query, data, text=True))
-        else:
-            result = await _run([self._ripgrep, "--no-config", *_options(query), "--", "-"], root, data)
-        found = _parse(_checked(*result)).files
+    async def _in_text(self, query: Query, name: str, text: FileText, slots: asyncio.Semaphore) -> FoundFile:
+        root, _ = self._root(text.path)
+        async with slots:
+            data = await asyncio.to_thread(text.text.encode, "utf-8", "replace")
+            if self._ripgrep is None:
+                result = await _run(_scan_args(), root, _scan_input(query, data, text=True))
+            else:
+                result = await _run([self._ripgrep, "--no-config", *_options(query), "--", "-"], root, data)
+            found = (await asyncio.to_thread(_parse, _checked(*result))).files
         return FoundFile(name, found[0].lines if found else [], unsaved=True)
 
     async def _unsaved(self, folder: Path) -> dict[str, FileText]:
-        """Open files below `folder` whose text is not the one on disk, by relative path."""
-        guard, found = self._workspace.guard, dict[str, FileText]()
-        root_at, start = guard.locate(folder)
-        for buffer in list(self._workspace.overlay.buffers())[:_BRANCHES]:
-            try:
-                path = guard.resolve(str(buffer.path))
-                at, relative = guard.locate(path)
-                inside = at == root_at and (start == Path() or start == relative or start in relative.parents)
-                text = await self._workspace.look(path) if inside else None
-            except ToolError:
-                continue
-            if text is None or not text.unsaved:
-                continue
-            if not await asyncio.to_thread(self._hidden, path):
+        """The files that count below `folder` (or that file), where an editor's text is not the one on disk, by
+        relative path."""
+        unsaved = await self._workspace.unsaved()
+        return await asyncio.to_thread(self._counting, folder, unsaved)
+
+    def _counting(self, folder: Path, unsaved: Sequence[FileText]) -> dict[str, FileText]:
+        found: dict[str, FileText] = {}
+        root_at, _ = self._workspace.guard.locate(folder)
+        for text in unsaved:
+            at, relative = self._workspace.guard.locate(text.path)
+            below = text.path == folder or folder in text.path.parents
+            if at == root_at and below and not self._hidden(text.path, folder):
                 found[relative.as_posix()] = text
         return found
 
-    def _hidden(self, path: Path) -> bool:
+    def _on_disk(self, folder: Path, unsaved: Collection[str]) -> bool:
+        """Whether there is anything to search on disk. `ToolError` when there is nothing in an editor either."""
+        try:
+            with self._workspace.guard.folder(folder.parent if self._root(folder)[1] else folder) as handle:
+                os.stat(folder.name if self._root(folder)[1] else ".", dir_fd=handle, follow_symlinks=False)
+            return True
+        except FileNotFoundError:
+            if unsaved:
+                return False
+            raise ToolError(f"There is no folder {self._workspace.shown(folder)}.") from None
+        except OSError as error:
+            raise ToolError(f"Could not search {self._workspace.shown(folder)}: {error.strerror}.") from None
+
+    def _hidden(self, path: Path, start: Path) -> bool:
+        """Whether a search that starts there passes the file over. Who names what is ignored wants to see it."""
+        if path == start:
+            return False
         at, relative = self._workspace.guard.locate(path)
+        _, named = self._workspace.guard.locate(start)
         with self._workspace.guard.listing(self._workspace.roots[at]) as root:
-            return ancestors_hide(root, relative.as_posix())
+            if not ancestors_hide(root, relative.as_posix()):
+                return False
+            if not (named.parts and ancestors_hide(root, named.as_posix(), is_folder=True)):
+                return True
+        try:
+            with self._workspace.guard.listing(start) as folder:
+                return ancestors_hide(folder, path.relative_to(start).as_posix())
+        except OSError:
+            return False  # a folder that is only in the editor so far
 
     def _root(self, folder: Path) -> tuple[Path, str]:
         at, relative = self._workspace.guard.locate(folder)

@@ -1,9 +1,10 @@
 """The roots of one session, seen through the open buffers: read a file as the person sees it, write it on disk."""
 
 import asyncio
+import contextlib
 import difflib
 import os
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
 from amanu.tools.base import ToolError
@@ -11,6 +12,7 @@ from amanu.workspace import disk
 from amanu.workspace.files import FileText, as_editors_show, decode, sha256, survives
 from amanu.workspace.guard import Guard
 from amanu.workspace.overlay import Buffer, Editor, Overlay
+from amanu.workspace.seen import Seen
 
 
 class Workspace:
@@ -24,6 +26,7 @@ class Workspace:
         self.roots = self.guard.roots
         self.overlay = overlay
         self.ripgrep = ripgrep
+        self.seen = Seen()
 
     def resolve(self, path: str) -> Path:
         """The absolute path meant, links followed. `ToolError` outside the roots."""
@@ -48,8 +51,12 @@ class Workspace:
 
     async def look(self, path: Path) -> FileText | None:
         """Like `read`, None when there is no such file, open or on disk."""
-        opened = self.find(path)
-        return await asyncio.to_thread(self._look, path, opened[1] if opened else None)
+        buffers = [buffer for _, buffer in self.overlay.documents(path)]
+        if buffers:
+            return await asyncio.to_thread(self._look, path, buffers)
+        other = await asyncio.to_thread(self._spelt, path, self.overlay.paths())
+        buffers = [] if other is None else [buffer for _, buffer in self.overlay.documents(other)]
+        return await asyncio.to_thread(self._look, path, buffers)
 
     async def stored(self, path: Path) -> bytes | None:
         """The bytes on disk, whatever an editor shows; None when there is no such file. `ToolError` like `read`, but
@@ -59,39 +66,61 @@ class Workspace:
 
     def look_on_disk(self, path: Path) -> FileText | None:
         """What is on disk, whatever an editor shows. Blocking."""
-        return self._look(path, None)
+        return self._look(path, [])
 
-    def find(self, path: Path) -> tuple[Editor, Buffer] | None:
-        """The editor that has the file open, under whichever name it knows it, and its document."""
-        found = self.overlay.find(path)
-        if found is not None:
-            return found
-        for buffer in self.overlay.buffers():
-            if self.guard.same(path, buffer.path):
-                return self.overlay.find(buffer.path)
-        return None
+    async def unsaved(self) -> list[FileText]:
+        """The files in the roots whose text in an editor is not the one on disk, those that only an editor has among
+        them; in path order."""
+        opened = {path: [buffer for _, buffer in self.overlay.documents(path)] for path in self.overlay.paths()}
+        return await asyncio.to_thread(self._unsaved, opened)
+
+    def find(self, path: Path, text: str | None = None) -> tuple[Editor, Buffer] | None:
+        """The editor that has the file open, under whichever name it knows it, and its document; of several the one
+        that shows that `text`, if one does."""
+        found = self.overlay.documents(path)
+        if not found and (other := self._spelt(path, self.overlay.paths())) is not None:
+            found = self.overlay.documents(other)
+        return next((each for each in found if each[1].text == text), found[0] if found else None)
 
     async def replace(self, replacements: Sequence[disk.Replacement]) -> None:
         """Replace files on disk, all or none; modes and owners are kept. Raises `disk.Moved` when one of them has
         not the expected bytes, `ToolError` when one cannot be written."""
         await asyncio.to_thread(disk.replace, self.guard, replacements)
 
-    def _look(self, path: Path, buffer: Buffer | None) -> FileText | None:
+    def _spelt(self, path: Path, opened: Sequence[Path]) -> Path | None:
+        """The one of those paths that is the file at the resolved `path` by another name. Blocking."""
+        return next((each for each in opened if self.guard.same(path, each)), None)
+
+    def _unsaved(self, opened: Mapping[Path, Sequence[Buffer]]) -> list[FileText]:
+        files: dict[Path, list[Buffer]] = {}
+        for path, buffers in opened.items():
+            with contextlib.suppress(ToolError):
+                files.setdefault(self.resolve(str(path)), []).extend(buffers)
+        found: list[FileText] = []
+        for path, buffers in sorted(files.items()):
+            with contextlib.suppress(ToolError):
+                file = self._look(path, buffers)
+                if file is not None and file.unsaved:
+                    found.append(file)
+        return found
+
+    def _look(self, path: Path, buffers: Sequence[Buffer]) -> FileText | None:
         stored = disk.read(self.guard, path)
         if stored is None:
-            if buffer is None:
-                return None
-            return _from_buffer(path, buffer, exists=False, unsaved=True)
-        if buffer is None:
+            return _from_buffer(path, _telling(buffers), exists=False, unsaved=True) if buffers else None
+        if not buffers:
             text, encoding = decode(stored.data, path)
             return FileText(path, text, sha256(stored.data), encoding, mode=stored.mode)
         try:
             text, encoding = decode(stored.data, path)
         except ToolError:  # binary on disk, text in the editor: it cannot go back unchanged
-            return _from_buffer(path, buffer, unsaved=True, lossy=True, mode=stored.mode)
+            return _from_buffer(path, _telling(buffers), unsaved=True, lossy=True, mode=stored.mode)
         if survives(text, encoding):
+            buffer = _telling(buffers, [text])
             return _from_buffer(path, buffer, encoding, unsaved=buffer.text != text, mode=stored.mode)
-        if buffer.text in as_editors_show(stored.data, text):
+        shown = as_editors_show(stored.data, text)
+        buffer = _telling(buffers, shown)
+        if buffer.text in shown:
             return FileText(path, text, sha256(stored.data), encoding, mode=stored.mode)
         return _from_buffer(path, buffer, encoding, unsaved=True, lossy=True, mode=stored.mode)
 
@@ -111,6 +140,16 @@ class Workspace:
             )
         hint = f" Did you mean {' or '.join(near)}?" if near else " Use glob or list_directory to find it."
         return f"There is no file {self.shown(path)}.{hint}"
+
+
+def _telling(buffers: Sequence[Buffer], saved: Collection[str] = ()) -> Buffer:
+    """The document that says what the file is, of those that several editors have of it: the last one somebody typed
+    in and did not save, else one that shows what is on disk (another may not have read it again yet), else the first.
+    `saved`: how editors may show what is on disk."""
+    typed = [each for each in buffers if each.typed and each.text not in saved]
+    if typed:
+        return max(typed, key=lambda each: each.typed)
+    return next((each for each in buffers if each.text in saved), buffers[0])
 
 
 def _from_buffer(

@@ -285,3 +285,114 @@ async def test_a_lost_connection_is_made_again(desk: Desk, tmp_path: Path) -> No
     await desk.sees("connected again")
     desk.types("go" + ENTER)
     await desk.sees("Answer.")
+
+
+def edit(old: str, new: str) -> dict[str, Any]:
+    return {"tool": "edit_file", "arguments": {"path": "a.txt", "old_text": old, "new_text": new}}
+
+
+FOUR = "one\ntwo\nthree\nfour\nfive\nsix\nseven\neight\nnine\n"
+
+
+async def edited(desk: Desk, tmp_path: Path) -> None:
+    """Two turns, a hunk each, applied by the mode's rule."""
+    (desk.root / "a.txt").write_text(FOUR)
+    desk.start(
+        model_id=script(
+            tmp_path,
+            {"calls": [edit("two\n", "TWO\n")]},
+            {"text": "First done."},
+            {
+                "calls": [
+                    edit("eight\n", "EIGHT\n"),
+                    {"tool": "write_file", "arguments": {"path": "b.txt", "content": "b\n"}},
+                ]
+            },
+            {"text": "Second done."},
+        ),
+        mode="acceptEdits",
+    )
+    await desk.sees("This folder is not trusted")
+    desk.types("y" + ENTER)
+    await desk.sees("trusted\n")
+    for said in ("first", "second"):
+        desk.types(said + ENTER)
+        await desk.sees(f"{said.title()} done.")
+    assert (desk.root / "a.txt").read_text() == FOUR.replace("two", "TWO").replace("eight", "EIGHT")
+
+
+async def test_undo_is_shown_first_and_can_be_undone(desk: Desk, tmp_path: Path) -> None:
+    await edited(desk, tmp_path)
+    both = (desk.root / "a.txt").read_text()
+    mine = both.replace("five", "mine")
+    (desk.root / "a.txt").write_text(mine)
+    desk.types("/undo" + ENTER)  # the last turn
+    await desk.sees("-EIGHT\n")
+    await desk.sees("b.txt: deleted: Amanu created it")
+    assert (desk.root / "a.txt").read_text() == mine
+    await asyncio.sleep(0.1)
+    desk.types("n" + ENTER)
+    await asyncio.sleep(0.1)
+    desk.types("/undo turn" + ENTER)
+    await desk.sees("+eight\n")
+    await asyncio.sleep(0.1)
+    assert (desk.root / "a.txt").read_text() == mine
+    desk.types("y" + ENTER)
+    await desk.sees("took back 2 hunks in 2 files")
+    assert (desk.root / "a.txt").read_text() == mine.replace("EIGHT", "eight")
+    assert not (desk.root / "b.txt").exists()
+    desk.types("/redo" + ENTER)
+    await desk.sees("redo: done")
+    assert (desk.root / "a.txt").read_text() == mine
+    desk.types("/undo file a.txt" + ENTER)
+    await desk.sees("a.txt: 2 hunks taken back")
+    await asyncio.sleep(0.1)
+    desk.types("y" + ENTER)
+    await desk.sees("took back 2 hunks in 1 file")
+    assert (desk.root / "a.txt").read_text() == FOUR.replace("five", "mine")
+    assert (desk.root / "b.txt").exists()
+    desk.types("/keep session" + ENTER)
+    await desk.sees("There is nothing to keep.")  # what was brought again is kept
+
+
+async def test_back_to_before_a_turn(desk: Desk, tmp_path: Path) -> None:
+    await edited(desk, tmp_path)
+    desk.types("/diff session" + ENTER)
+    await desk.sees("+TWO\n")
+    await desk.sees("create b.txt +1 −0")
+    desk.types("/checkpoints" + ENTER)
+    await desk.sees("1 ")
+    await desk.sees("second 2 files")
+    await desk.sees("first 1 file")
+    desk.types("/restore 9" + ENTER)
+    await desk.sees("with a number of /checkpoints")
+    desk.types("/restore 2 all" + ENTER)
+    await desk.sees("-TWO\n")
+    await desk.sees("a.txt: ")
+    await asyncio.sleep(0.1)
+    desk.types("y" + ENTER)
+    await desk.sees("goes on from before the last 2 turns")
+    await desk.sees("took back 3 hunks in 2 files")
+    assert (desk.root / "a.txt").read_text() == FOUR
+    await asyncio.sleep(0.3)
+    desk.types(" again" + ENTER)  # the prompt is there again, to be changed
+    await desk.sees("› first again")
+    await desk.sees("First done.")
+
+
+@pytest.mark.parametrize(
+    ("typed", "shown"),
+    [
+        ("/undo", "There is nothing to undo."),
+        ("/redo turn", "There is nothing to redo."),
+        ("/keep file a.txt", "There is nothing to keep in a.txt."),
+        ("/undo everything", "/undo [turn | session | file PATH]"),
+        ("/diff turn", "There is nothing to show."),
+        ("/checkpoints", "There is nothing to go back to"),
+        ("/restore 1", "with a number of /checkpoints"),
+    ],
+)
+async def test_without_edits_they_say_so(desk: Desk, tmp_path: Path, typed: str, shown: str) -> None:
+    await started(desk, tmp_path)
+    desk.types(typed + ENTER)
+    await desk.sees(shown)

@@ -4,9 +4,13 @@ import pytest
 
 from amanu.cli.diff import show_proposal
 from amanu.cli.paper import PlainPaper
-from amanu_protocol.items import Proposal
+from amanu.cli.render import Renderer
+from amanu_protocol.events import EventMessage, ProposalChanged
+from amanu_protocol.items import Check, Finding, Proposal
+from unit.cli.fake_daemon import state as session_state
 from unit.cli.stories import hunk, proposed
 
+WRONG = Finding(start_line=3, end_line=3, severity="error", message="Undefined name\nx", source="ruff", code="F821")
 CRLF = "one\r\ntwo\r\nthree\r\n"
 
 
@@ -82,3 +86,39 @@ def test_diff(proposal: Proposal, expected: str) -> None:
     out = io.StringIO()
     show_proposal(PlainPaper(out), proposal, ["/w"])
     assert out.getvalue() == expected
+
+
+@pytest.mark.parametrize(
+    ("check", "expected"),
+    [
+        (Check(checker="ruff", about="proposed", state="done"), "  ruff, a.txt: nothing new\n"),
+        (
+            Check(checker="ruff", about="proposed", state="done", added=[WRONG], fixed=2),
+            "  ruff, a.txt: adds 1 error, fixes 2\n    3: error: Undefined name x (ruff F821)\n",
+        ),
+        (
+            Check(checker="Code", about="applied", state="done", added=[WRONG] * 7),
+            "  Code, a.txt: adds 7 errors now that it is applied\n"
+            + "    3: error: Undefined name x (ruff F821)\n" * 5
+            + "    … and 2 more\n",
+        ),
+        (
+            Check(checker="pyright", about="proposed", state="failed", message="It ended\x1b[31m."),
+            "  pyright, a.txt: could not look at it. It ended.\n",
+        ),
+        (Check(checker="pyright", about="proposed", state="running"), ""),
+    ],
+)
+def test_a_verdict_comes_once_below_what_it_is_about(check: Check, expected: str) -> None:
+    out = io.StringIO()
+    renderer = Renderer(PlainPaper(out))
+    state = session_state(proposals=[proposed()])
+    event = ProposalChanged(proposal=proposed(checks=[check]))
+    message = EventMessage(session_id="s", epoch=1, seq=1, at=0, event=event)
+    renderer.show(message, state)
+    assert out.getvalue() == "", "nothing of a proposal that was not shown"
+    renderer.show_diff("p", state)
+    shown = out.getvalue()
+    renderer.show(message, state)
+    renderer.show(message, state)
+    assert out.getvalue() == shown + expected

@@ -196,7 +196,8 @@ async def test_many_files_are_capped(tmp_path: Path) -> None:
 def test_the_tools_and_their_schemas(desk: Desk) -> None:
     assert list(desk.tools) == [
         "read_file", "read_many_files", "list_directory", "glob", "grep", "get_diagnostics", "find_definition",
-        "find_references", "list_symbols", "read_output", "edit_file", "write_file", "run_shell_command",
+        "find_references", "list_symbols", "read_output", "edit_file", "write_file", "apply_patch", "move_file",
+        "delete_file", "run_shell_command",
     ]  # fmt: skip
     for tool in desk.tools.values():
         schema = tool.spec().parameters

@@ -61,7 +61,7 @@ def test_what_changed_is_not_overwritten(tmp_path: Path, when: str, monkeypatch:
     if when == "between":
         real = disk._commit  # pyright: ignore[reportPrivateUsage]
 
-        def late(staged: object) -> bytes | None:
+        def late(staged: object) -> object:
             path.write_bytes(b"theirs")
             return real(staged)  # pyright: ignore[reportArgumentType]
 

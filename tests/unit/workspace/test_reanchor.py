@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from amanu.workspace import proposals as module
+from amanu.workspace import following as module
 from amanu.workspace.draft import TOUCHED, Draft, DraftFile
 from amanu.workspace.files import FileText, sha256, split_lines
 from amanu.workspace.proposals import FileEdit
@@ -295,7 +295,14 @@ async def test_typing_moves_the_hunks_along(tmp_path: Path, quick: None) -> None
     done = await desk.proposals.resolve(first.proposal_id, take(first, "accept"))
     assert states(done) == ["applied", "revertedByPerson"]
     assert "took this change back" in desk.proposals.report(call)
-    assert desk.overlay._watchers == {}, "nothing is open"  # pyright: ignore[reportPrivateUsage]
+    desk.overlay.changed(desk.root / "f.txt")
+    type_in(desk, BASE)  # an applied hunk is followed too, and they take this one back
+    assert states(await last(desk, done.version + 1)) == ["revertedByPerson", "revertedByPerson"]
+    assert desk.overlay._watchers == {}, "nothing is open or applied"  # pyright: ignore[reportPrivateUsage]
+    type_in(desk, BASE.replace("line 3\n", ""))  # an applied hunk is followed too, and they take this one back
+    type_in(desk, BASE)
+    assert states(await last(desk, done.version + 1)) == ["revertedByPerson", "revertedByPerson"]
+    assert desk.overlay._watchers == {}, "nothing is open or applied"  # pyright: ignore[reportPrivateUsage]
 
 
 async def test_a_call_refused_or_allowed_whole_while_a_hunk_is_in_conflict(tmp_path: Path, quick: None) -> None:

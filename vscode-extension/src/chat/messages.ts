@@ -2,12 +2,14 @@ import type {
   ActiveEditor,
   AttachmentInput,
   Command,
+  EditScope,
   Event,
   HunkDecision,
   Item,
   Mode,
   ModelInfo,
   Scope,
+  SeenProposal,
   SessionState,
   SessionSummary,
 } from "../protocol";
@@ -37,6 +39,9 @@ export type Action =
   | "doctor"
   | "tour"
   | "start";
+
+/** What is wanted of a turn's edits; `restore`: go back to before it. */
+export type TurnWish = "review" | "undo" | "redo" | "restore";
 
 /** How a prompt is meant while a turn runs. */
 export type How = "send" | "steer" | "queue";
@@ -68,7 +73,8 @@ export type ToView =
       near: string | null;
       actions: Action[];
     }
-  | { type: "promptRefused"; text: string; attachments: AttachmentInput[] }
+  /** A prompt that was refused, or taken back: into the box again. */
+  | { type: "giveBack"; text: string; attachments: AttachmentInput[] }
   | { type: "rule"; rule: string; valid: boolean; explanation: string }
   | { type: "focus" }
   | { type: "draft"; text: string };
@@ -88,6 +94,15 @@ export type ToHost =
       reason: string | null;
     }
   | { type: "hunks"; proposalId: string; version: number; hunks: HunkDecision[] }
+  | {
+      type: "decide";
+      scope: EditScope;
+      decision: "accept" | "reject" | "keep" | "redo";
+      seen: SeenProposal[];
+    }
+  | { type: "undo"; scope: EditScope }
+  | { type: "setReview"; proposalId: string; version: number; review: "before" | "after" }
+  | { type: "turn"; what: TurnWish; turnId: string }
   | { type: "openDiff"; proposalId: string; path: string }
   | { type: "openFile"; path: string; line: number | null }
   | { type: "setMode"; mode: Mode }

@@ -5,9 +5,10 @@ import { type Daemon, roots } from "../client";
 import type { Context } from "../context";
 import { contains } from "../paths";
 import type { Desk } from "../desk";
+import type { Edits } from "../edits";
 import type { Event } from "../protocol";
 import { findFiles } from "./files";
-import type { Action, Hindrance, ToHost, ToView } from "./messages";
+import type { Action, Hindrance, ToHost, ToView, TurnWish } from "./messages";
 
 /** Milliseconds in which events are gathered for one message to the view. */
 const GATHER = 16;
@@ -21,7 +22,7 @@ const KEPT: ReadonlySet<ToView["type"]> = new Set([
   "showSessions",
   "showContext",
   "focus",
-  "promptRefused",
+  "giveBack",
 ]);
 /** Pictures a model can look at, and bytes of one that is read at most: the view makes it smaller. */
 const PICTURES: Record<string, string> = {
@@ -54,6 +55,14 @@ const COMMANDS: Record<Action, [command: string, ...rest: unknown[]]> = {
   start: ["amanu.start"],
 };
 
+/** What the view may want of a turn's edits. */
+const TURN: Record<TurnWish, string> = {
+  review: "amanu.reviewAll",
+  undo: "amanu.undoTurn",
+  redo: "amanu.redo",
+  restore: "amanu.restore",
+};
+
 /** The chat view's side in the extension: state and events go out, intents come in. */
 export class Panel implements vscode.WebviewViewProvider, vscode.Disposable {
   private view: vscode.WebviewView | undefined;
@@ -73,6 +82,7 @@ export class Panel implements vscode.WebviewViewProvider, vscode.Disposable {
     private readonly daemon: Daemon,
     private readonly context: Context,
     private readonly memory: vscode.Memento,
+    private readonly edits: Edits,
     private readonly openDiff: (proposalId: string, path: string) => Promise<void>,
   ) {
     this.subscriptions = [
@@ -165,7 +175,7 @@ export class Panel implements vscode.WebviewViewProvider, vscode.Disposable {
           this.context.flush();
           return await desk.prompt(message.text, message.attachments, message.how);
         } catch (error) {
-          this.post({ type: "promptRefused", text: message.text, attachments: message.attachments });
+          this.post({ type: "giveBack", text: message.text, attachments: message.attachments });
           throw error;
         }
       case "unqueue":
@@ -178,6 +188,16 @@ export class Panel implements vscode.WebviewViewProvider, vscode.Disposable {
       }
       case "hunks":
         return desk.resolveHunks(message, message.hunks);
+      case "decide": {
+        const { scope, decision, seen } = message;
+        return this.edits.decide(scope, decision, seen);
+      }
+      case "undo":
+        return this.edits.undo(message.scope);
+      case "setReview":
+        return this.edits.setReview(message, message.review);
+      case "turn":
+        return vscode.commands.executeCommand(TURN[message.what], message.turnId);
       case "openDiff":
         return this.openDiff(message.proposalId, message.path);
       case "openFile":

@@ -9,7 +9,7 @@ import type {
   UserMessage,
 } from "../../protocol";
 import { CitationsCard } from "./citations";
-import type { Desk } from "./desk";
+import { type Desk, hasCheckpoint } from "./desk";
 import { button, h, setText } from "./dom";
 import { Markdown } from "./markdown";
 import { NoticeCard } from "./notice";
@@ -47,7 +47,15 @@ class UserCard implements Card {
 
   update(item: Item): void {
     const message = item as UserMessage;
+    const { turnId } = message;
+    const restore = () => this.desk.post({ type: "turn", what: "restore", turnId });
     this.element.replaceChildren(
+      !message.steer && hasCheckpoint(this.desk.session.state, turnId)
+        ? button("⟲ Restore…", restore, {
+            class: "link restore",
+            title: "Go back to before this prompt: files, or files and conversation",
+          })
+        : "",
       h("div", { class: "text" }, message.text),
       ...message.attachments.map((each) => this.attachment(each)),
       ...(message.steer ? [h("div", { class: "aside" }, "said into the running turn")] : []),

@@ -28,6 +28,14 @@ export function proposalOf(desk: Desk, proposalId: string | null): Proposal | un
   return desk.session.state.proposals.find((each) => each.proposalId === proposalId);
 }
 
+/** Whether there is something to go back to: the turn proposed edits or ran commands. */
+export function hasCheckpoint({ items, proposals }: SessionState, turnId: string): boolean {
+  return (
+    proposals.some((proposal) => proposal.turnId === turnId) ||
+    items.some((item) => item.kind === "toolCall" && item.turnId === turnId && item.effect === "run")
+  );
+}
+
 /** The last thing said, when the daemon says it of the context. */
 export function lastNotice({ items }: SessionState): Notice | undefined {
   const last = items.at(-1);

@@ -1,3 +1,5 @@
+import { name, seen, title } from "../../changes";
+import { OPEN, waits } from "../../hunks";
 import type { Approval, Hunk, HunkState, Proposal, ProposedFile } from "../../protocol";
 import type { Desk } from "./desk";
 import { button, h } from "./dom";
@@ -29,31 +31,56 @@ export class HunksBox {
     this.shown = key;
     this.element.replaceChildren(
       ...(proposal ? proposal.files.map((file) => this.file(proposal, file, approval !== undefined)) : []),
+      ...(proposal ? this.whole(proposal) : []),
     );
   }
 
+  /** What can be said to the proposal as a whole beside its approval: keep, undo, or review it at another time. */
+  private whole(proposal: Proposal): HTMLElement[] {
+    const { proposalId, version, files } = proposal;
+    const found = files.flatMap((file) => file.hunks).map(waits);
+    const [open, review] = [found.includes("decision"), found.includes("review")];
+    const several = found.filter((each) => each === "review").length > 1;
+    const at = (review: "before" | "after") => () =>
+      this.desk.post({ type: "setReview", proposalId, version, review });
+    const keep = () =>
+      this.desk.post({ type: "decide", scope: { proposalId }, decision: "keep", seen: seen([proposal]) });
+    if (!open && !review) return [];
+    return [
+      h(
+        "div",
+        { class: "row whole" },
+        several && button("Keep all", keep, { class: "accept" }),
+        several && button("Undo all", () => this.desk.post({ type: "undo", scope: { proposalId } })),
+        open &&
+          button("Apply now, review after", at("after"), {
+            class: "link",
+            title: "Writes what is open; keep or undo it when you have looked",
+          }),
+        review &&
+          button("Take back, review before", at("before"), {
+            class: "link",
+            title: "Takes back what you have not kept, to be accepted or rejected",
+          }),
+      ),
+    ];
+  }
+
   private file(proposal: Proposal, file: ProposedFile, asked: boolean): HTMLElement {
-    const name = file.path.split(/[\\/]/).pop() ?? file.path;
-    const open = file.hunks.some((hunk) => hunk.state === "pending" || hunk.state === "conflicted");
-    const what = {
-      edit: "",
-      create: " (new file)",
-      delete: " (deleted)",
-      rename: ` → ${file.newPath?.split(/[\\/]/).pop() ?? ""}`,
-    }[file.change];
+    const open = file.hunks.some((hunk) => waits(hunk) !== undefined);
     return h(
       "details",
       { class: "file", open: asked || open },
       h(
         "summary",
         {},
-        h("span", { class: "path", title: file.path }, name + what),
+        h("span", { class: "path", title: file.path }, title(file)),
         h("span", { class: "stat" }, `+${file.added} −${file.removed}`),
         h("span", { class: "aside" }, decided(file)),
         button(
           "Show diff",
           () => this.desk.post({ type: "openDiff", proposalId: proposal.proposalId, path: file.path }),
-          { class: "link", "aria-label": `Show the diff of ${name}` },
+          { class: "link", "aria-label": `Show the diff of ${name(file.path)}` },
         ),
       ),
       ...file.hunks.map((hunk) => this.hunk(proposal, hunk)),
@@ -68,12 +95,19 @@ export class HunksBox {
         version: proposal.version,
         hunks: [{ hunkId: hunk.hunkId, decision }],
       });
+    const { proposalId } = proposal;
+    const scope = { proposalId, hunkIds: [hunk.hunkId] };
+    const later = (decision: "keep" | "redo") => () =>
+      this.desk.post({ type: "decide", scope, decision, seen: seen([proposal]) });
+    const undo = () => this.desk.post({ type: "undo", scope });
     const where = `line ${hunk.oldLines > 0 ? hunk.oldStart : hunk.newStart}`;
-    const open = hunk.state === "pending" || hunk.state === "conflicted";
+    const open = OPEN.has(hunk.state);
+    const review = waits(hunk) === "review";
     const state = STATES[hunk.state] + (hunk.editedByPerson ? ", with your changes" : "");
     return h(
       "div",
       { class: `hunk ${hunk.state}`, role: "group", "aria-label": `Change at ${where}` },
+      hunk.explanation !== "" && h("div", { class: "explanation" }, hunk.explanation),
       lines(hunk),
       h(
         "div",
@@ -82,6 +116,9 @@ export class HunksBox {
         open &&
           button(hunk.state === "conflicted" ? "Try again" : "Accept", decide("accept"), { class: "accept" }),
         open && button("Reject", decide("reject"), { class: "reject" }),
+        review && button("Keep", later("keep"), { class: "accept" }),
+        review && button("Undo", undo, { class: "reject" }),
+        hunk.state === "revertedByPerson" && button("Redo", later("redo"), { class: "link" }),
         state !== "" && h("span", { class: "aside" }, hunk.reason ? `${state}: ${hunk.reason}` : state),
       ),
     );

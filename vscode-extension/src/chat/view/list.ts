@@ -1,6 +1,8 @@
+import type { Item } from "../../protocol";
 import { makeCard, type Card } from "./cards";
 import type { Desk } from "./desk";
 import { button, h } from "./dom";
+import { TurnRow } from "./turn";
 
 /** Cards in the document at most, and by how many the window moves. A session may have thousands of items. */
 export const SHOWN = 120;
@@ -12,6 +14,8 @@ const NEAR = 48;
 export class List {
   readonly element = h("div", { class: "list", role: "feed", "aria-label": "Conversation", tabindex: "0" });
   private cards = new Map<string, Card>();
+  /** What stands below the last card of a turn, by turn. */
+  private rows = new Map<string, TurnRow>();
   /** The first item shown, while the person looks elsewhere than the end. */
   private firstId: string | undefined;
   private following = true;
@@ -33,6 +37,7 @@ export class List {
   reset(): void {
     for (const card of this.cards.values()) this.sizes.unobserve(card.element);
     this.cards.clear();
+    this.rows.clear();
     this.element.replaceChildren();
     this.following = true;
     this.firstId = undefined;
@@ -42,7 +47,9 @@ export class List {
 
   /** Draw what changed: `touched` are the items whose card may look different now. */
   update(touched: Set<string>): void {
-    this.element.classList.toggle("empty", this.desk.session.state.items.length === 0);
+    const { items, turn } = this.desk.session.state;
+    this.element.classList.toggle("empty", items.length === 0);
+    this.element.classList.toggle("running", turn !== null);
     if (this.following) {
       this.place(touched);
       this.toEnd();
@@ -83,7 +90,12 @@ export class List {
       card.element.remove();
       this.cards.delete(id);
     }
+    const ends = this.rowsAfter(wanted, items[first + SHOWN], touched);
     let place = this.element.firstElementChild;
+    const put = (element: HTMLElement) => {
+      if (element === place) place = place.nextElementSibling;
+      else this.element.insertBefore(element, place);
+    };
     for (const [at, item] of wanted.entries()) {
       let card = this.cards.get(item.itemId);
       const known = card !== undefined;
@@ -94,9 +106,34 @@ export class List {
       }
       if (!known || touched.has(item.itemId)) card.update(item);
       card.element.setAttribute("aria-posinset", String(first + at + 1));
-      if (card.element === place) place = place.nextElementSibling;
-      else this.element.insertBefore(card.element, place);
+      put(card.element);
+      const row = ends.get(item.itemId);
+      if (row !== undefined) put(row.element);
     }
+  }
+
+  /** The rows to be shown, up to date, each by the item it stands below: the last of its turn. Others leave. */
+  private rowsAfter(wanted: Item[], next: Item | undefined, touched: Set<string>): Map<string, TurnRow> {
+    const last = new Map<string, string>();
+    for (const { turnId, itemId } of wanted) if (turnId !== null) last.set(turnId, itemId);
+    if (next?.turnId) last.delete(next.turnId); // it ends below what is shown
+    const { session } = this.desk;
+    const turns = new Set([...touched].map((id) => session.item(id)?.turnId));
+    const ends = new Map<string, TurnRow>();
+    for (const [turnId, itemId] of last) {
+      const known = this.rows.get(turnId);
+      const row = known ?? new TurnRow(this.desk, turnId);
+      this.rows.set(turnId, row);
+      if (known === undefined || turns.has(turnId)) row.update();
+      if (row.shown) ends.set(itemId, row);
+      else row.element.remove();
+    }
+    for (const [turnId, row] of this.rows) {
+      if (last.has(turnId)) continue;
+      row.element.remove();
+      this.rows.delete(turnId);
+    }
+    return ends;
   }
 
   private first(): number {

@@ -1,5 +1,5 @@
 import { Folded } from "../../fold";
-import type { Event, SessionState } from "../../protocol";
+import type { Event, Item, SessionState } from "../../protocol";
 import type { Action, Hindrance, ToHost, ToView } from "../messages";
 import { announcement } from "./announce";
 import { Composer, type Kept } from "./composer";
@@ -160,7 +160,7 @@ class View implements Desk {
         ))
           if (message.source !== "") image.src = message.source;
         break;
-      case "promptRefused":
+      case "giveBack":
         this.composer.giveBack(message);
         break;
       case "rule":
@@ -221,14 +221,18 @@ class View implements Desk {
       case "approvalResolved":
         return [event.toolCallId];
       case "proposalChanged":
-        return event.proposal.toolCallIds;
+        return [...event.proposal.toolCallIds, ...this.ofTurn(event.proposal.turnId, "userMessage")];
       case "turnEnded":
-        return this.session.state.items.flatMap((item) =>
-          item.kind === "toolCall" && item.turnId === event.turnId ? [item.itemId] : [],
-        );
+        return [...this.ofTurn(event.turnId, "toolCall"), ...this.ofTurn(event.turnId, "userMessage")];
       default:
         return [];
     }
+  }
+
+  private ofTurn(turnId: string, kind: Item["kind"]): string[] {
+    return this.session.state.items.flatMap((item) =>
+      item.kind === kind && item.turnId === turnId ? [item.itemId] : [],
+    );
   }
 
   private around(): void {

@@ -1,0 +1,326 @@
+---What the person says about edits: accept and reject what is open, keep what a rule applied, take back what is
+---applied, and bring that again; by hunk, file, turn or session.
+
+local client = require("amanu.client")
+local context = require("amanu.context")
+local hunks = require("amanu.hunks")
+local methods = require("amanu.protocol").methods
+local say = require("amanu.say")
+local session = require("amanu.session")
+local visible = require("amanu.visible")
+
+local M = {}
+
+---@type table<string, amanu.Which> What a word is about.
+local ABOUT = {
+  accept = hunks.open,
+  reject = hunks.open,
+  keep = hunks.unreviewed,
+  undo = hunks.applied,
+  redo = hunks.undone,
+}
+
+M.SCOPES = { "hunk", "file", "turn", "session" }
+
+-- Of what ---------------------------------------------------------------------------------------------
+
+---@class amanu.Target
+---@field scope amanu.EditScope
+---@field name string For the person.
+---@field places amanu.Place[]
+
+---The file the person looks at, or looked at last; also in the diff view.
+---@return string? path
+---@return integer? window
+local function file()
+  local diff = require("amanu.diff").path(vim.api.nvim_get_current_buf())
+  if diff then
+    return diff, vim.api.nvim_get_current_win()
+  end
+  local window = context.file_window()
+  if window then
+    return require("amanu.apply").real(vim.api.nvim_buf_get_name(vim.api.nvim_win_get_buf(window))), window
+  end
+end
+
+---The hunk under the cursor of that file.
+---@param which amanu.Which
+---@return amanu.Place?
+local function hunk(which)
+  local _, window = file()
+  return window and vim.api.nvim_win_call(window, function()
+    return require("amanu.review").current(which)
+  end) or nil
+end
+
+---@param turn_id string
+---@return string
+local function prompt_of(turn_id)
+  for _, item in ipairs(session.state.items) do
+    if item.kind == "userMessage" and item.turnId == turn_id then
+      return "“" .. visible.line(item.text, 40) .. "”"
+    end
+  end
+  return "an earlier one"
+end
+
+---@param place amanu.Place
+---@return amanu.Target
+local function of_hunk(place)
+  return {
+    scope = { proposalId = place.proposal.proposalId, hunkIds = { place.hunk.hunkId } },
+    name = "the hunk at line " .. place.row + 1 .. " of " .. vim.fs.basename(place.path),
+    places = { place },
+  }
+end
+
+---What there is of it; says why when there is nothing.
+---@param verb string
+---@param word string Of `SCOPES`; "" is the hunk under the cursor, or the last turn.
+---@return amanu.Target?
+local function find(verb, word)
+  local which = ABOUT[verb]
+  local nothing = "nothing to " .. verb
+  if word == "hunk" or word == "" then
+    local place = hunk(which)
+    if place then
+      return of_hunk(place)
+    elseif word == "hunk" then
+      return say.now(nothing .. " under the cursor")
+    end
+  elseif word == "file" then
+    local path = file()
+    local places = path and hunks.all(path, which) or {}
+    if #places == 0 then
+      return say.now(nothing .. " in " .. (path and vim.fs.basename(path) or "no file"))
+    end
+    return { scope = { path = places[1].file.path }, name = vim.fs.basename(path), places = places }
+  elseif word ~= "turn" and word ~= "session" and word ~= "all" then
+    return say.now(("/%s %s: there are %s"):format(verb, word, table.concat(M.SCOPES, ", ")))
+  end
+  local places = hunks.all(nil, which)
+  if #places == 0 then
+    return say.now(nothing .. "")
+  elseif word == "session" or word == "all" then
+    return { scope = vim.empty_dict(), name = "the whole session", places = places }
+  end
+  local turn_id ---@type string
+  for _, proposal in ipairs(session.state.proposals) do
+    for _, place in ipairs(places) do
+      turn_id = place.proposal == proposal and proposal.turnId or turn_id
+    end
+  end
+  places = vim.tbl_filter(function(place)
+    return place.proposal.turnId == turn_id
+  end, places)
+  return { scope = { turnId = turn_id }, name = "the turn " .. prompt_of(turn_id), places = places }
+end
+
+---@param places amanu.Place[]
+---@return amanu.Proposal[]
+local function proposals(places)
+  local found = {}
+  for _, place in ipairs(places) do
+    if not vim.list_contains(found, place.proposal) then
+      table.insert(found, place.proposal)
+    end
+  end
+  return found
+end
+
+-- Asking ----------------------------------------------------------------------------------------------
+
+---Where and what the hunks are.
+---@param seen amanu.Proposal[]
+---@param ids table<string, boolean>
+---@return table<string, any>
+local function texts(seen, ids)
+  local found = {}
+  for _, proposal in ipairs(seen) do
+    for _, each in ipairs(proposal.files) do
+      for _, one in ipairs(each.hunks) do
+        if ids[one.hunkId] then
+          found[one.hunkId] = { each.path, one.oldText, one.newText }
+        end
+      end
+    end
+  end
+  return found
+end
+
+---@param seen amanu.Proposal[]
+---@param done fun(now: amanu.Proposal[])
+local function latest(seen, done)
+  local now = {}
+  local function next_one()
+    local proposal = seen[#now + 1]
+    if not proposal then
+      return done(now)
+    end
+    session.ask(methods.proposal_get, { proposalId = proposal.proposalId }, function(result)
+      table.insert(now, result.proposal)
+      next_one()
+    end)
+  end
+  next_one()
+end
+
+---Decide. When a proposal has another version by now, but those hunks are the same, perhaps at other lines, once more.
+---@param seen amanu.Proposal[] As the person saw them.
+---@param ids table<string, boolean> The hunks that are decided.
+---@param ask fun(seen: amanu.Proposal[], done: fun(result: table), failed: fun(why: string, kind?: string): boolean?)
+---@param done? fun()
+---@param again? boolean
+local function insist(seen, ids, ask, done, again)
+  client.flush() -- what was typed counts
+  ask(seen, function(result)
+    if result.status == "tooSoon" then
+      return say.now("too soon: it came up less than half a second ago. Look at it, and press again.")
+    end
+    for _, proposal in ipairs(result.proposals or { result.proposal }) do
+      for _, each in ipairs(proposal.files) do
+        for _, one in ipairs(each.hunks) do
+          if ids[one.hunkId] and one.state == "conflicted" then
+            say.now(("not applied to %s: %s"):format(vim.fs.basename(each.path), one.reason or ""), vim.log.levels.WARN)
+          end
+        end
+      end
+    end
+    if done then
+      done()
+    end
+  end, function(_, kind)
+    if kind ~= "proposalConflict" or again then
+      return false
+    end
+    latest(seen, function(now)
+      local will_do = vim.deep_equal(texts(seen, ids), texts(now, ids))
+      insist(will_do and now or seen, ids, ask, done, true)
+    end)
+    return true
+  end)
+end
+
+---Decide hunks of a proposal, with the person's own text or reason.
+---@param seen amanu.Proposal
+---@param decisions amanu.HunkDecision[]
+---@param done? fun()
+function M.hunks(seen, decisions, done)
+  local ids = {}
+  for _, each in ipairs(decisions) do
+    ids[each.hunkId] = true
+  end
+  insist({ seen }, ids, function(now, succeeded, failed)
+    local params = { proposalId = seen.proposalId, version = now[1].version, hunks = decisions }
+    session.ask(methods.proposal_resolve, params, succeeded, failed)
+  end, done)
+end
+
+---Change the text of an open hunk, without deciding it.
+---@param place amanu.Place
+---@param text string
+---@param done? fun()
+function M.revise(place, text, done)
+  insist({ place.proposal }, { [place.hunk.hunkId] = true }, function(now, succeeded, failed)
+    local params = { proposalId = now[1].proposalId, version = now[1].version, hunkId = place.hunk.hunkId, newText = text }
+    session.ask(methods.proposal_revise, params, succeeded, failed)
+  end, done)
+end
+
+---@param decision "accept"|"reject"|"keep"|"redo"
+---@param target amanu.Target
+local function decide(decision, target)
+  local ids = {}
+  for _, place in ipairs(target.places) do
+    ids[place.hunk.hunkId] = true
+  end
+  insist(proposals(target.places), ids, function(now, succeeded, failed)
+    local seen = vim.tbl_map(function(proposal)
+      return { proposalId = proposal.proposalId, version = proposal.version }
+    end, now)
+    session.ask(methods.proposal_decide, { scope = target.scope, decision = decision, seen = seen }, succeeded, failed)
+  end)
+end
+
+---@param files amanu.UndoneFile[]
+function M.say_undone(files)
+  local undone, changed, left, why = 0, 0, 0, nil
+  for _, each in ipairs(files) do
+    undone, left = undone + #each.undone, left + #each.left
+    changed = changed + (#each.undone > 0 and 1 or 0)
+    why = why or (each.left[1] and each.left[1].reason)
+  end
+  local text = ("took back %d hunk%s in %d file%s"):format(undone, undone == 1 and "" or "s", changed, changed == 1 and "" or "s")
+  if left > 0 then
+    return say.now(("%s; %d left: %s"):format(text, left, why), vim.log.levels.WARN)
+  end
+  say.now(text .. "; /redo brings it again")
+end
+
+---@param target amanu.Target
+local function undo(target)
+  client.flush()
+  session.ask(methods.proposal_undo, { scope = target.scope }, function(result)
+    M.say_undone(result.files)
+  end)
+end
+
+-- Verbs -----------------------------------------------------------------------------------------------
+
+---@param decision "accept"|"reject"|"keep"|"redo"
+---@param word string Of `SCOPES`, or "".
+function M.decide(decision, word)
+  local target = find(decision, word)
+  if target then
+    decide(decision, target)
+  end
+end
+
+---Show what would be taken back; then, on a yes, do it.
+---@param word string
+function M.undo(word)
+  local target = find("undo", word)
+  if not target then
+    return
+  end
+  client.flush()
+  session.ask(methods.proposal_undo, { scope = target.scope, dryRun = true }, function(result)
+    require("amanu.preview").undo("Take back " .. target.name .. "?", result.files, {}, {
+      { key = "y", what = "take it back", run = function() undo(target) end },
+    }) -- stylua: ignore
+  end)
+end
+
+---Take back that hunk: it is before the person's eyes.
+---@param place amanu.Place
+function M.undo_hunk(place)
+  undo(of_hunk(place))
+end
+
+---@param place amanu.Place
+---@param decision "accept"|"reject"|"keep"|"redo"
+function M.hunk(place, decision)
+  decide(decision, of_hunk(place))
+end
+
+---Yes to all of the file: accept what is open, keep what is applied.
+function M.accept_file()
+  local path = file()
+  if path and #hunks.all(path, hunks.open) > 0 then
+    M.decide("accept", "file")
+  else
+    M.decide("keep", "file")
+  end
+end
+
+---No to all of the file: reject what is open; without that, take back what is applied.
+function M.reject_file()
+  local path = file()
+  if path and #hunks.all(path, hunks.open) > 0 then
+    M.decide("reject", "file")
+  else
+    M.undo("file")
+  end
+end
+
+return M

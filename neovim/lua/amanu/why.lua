@@ -1,0 +1,93 @@
+---Why a hunk: what it is for, what checkers say of it, why it does not fit; beside the cursor.
+
+local hunks = require("amanu.hunks")
+local say = require("amanu.say")
+local visible = require("amanu.visible")
+
+local M = {}
+
+---@param check amanu.Check
+---@return string
+local function verdict(check)
+  if check.state == "running" then
+    return "looks …"
+  elseif check.state == "failed" then
+    return "could not look: " .. visible.line(check.message or "", 80)
+  end
+  local parts = {}
+  if #check.added > 0 then
+    table.insert(parts, ("adds %d finding%s"):format(#check.added, #check.added == 1 and "" or "s"))
+  end
+  if check.fixed > 0 then
+    table.insert(parts, "fixes " .. check.fixed)
+  end
+  return #parts > 0 and table.concat(parts, ", ") or "nothing new"
+end
+
+---What checkers say of a file's change, on one line; "" when none looked.
+---@param file amanu.ProposedFile
+---@param about "proposed"|"applied"
+---@return string
+function M.verdict(file, about)
+  local parts = {}
+  for _, check in ipairs(file.checks or {}) do
+    if check.about == about then
+      table.insert(parts, visible.line(check.checker, 20) .. " " .. verdict(check))
+    end
+  end
+  return table.concat(parts, " · ")
+end
+
+---@param place amanu.Place
+---@return string[]
+local function lines(place)
+  local hunk, file = place.hunk, place.file
+  local name = visible.line(vim.fn.fnamemodify(place.path, ":."))
+  local state = hunks.unreviewed(hunk) and "applied by a rule, to keep or undo" or hunk.state
+  local found = { ("%s · %s"):format(name, state) }
+  local function section(text)
+    if text and text ~= "" then
+      table.insert(found, "")
+      vim.list_extend(found, visible.lines(visible.text(text)))
+    end
+  end
+  section(hunk.explanation)
+  section(hunk.reason and hunk.state .. ": " .. hunk.reason)
+  section(hunk.editedByPerson and "You changed its text." or nil)
+  section(file.change == "rename" and "Renames the file to " .. (file.newPath or "") or nil)
+  table.insert(found, "")
+  for _, side in ipairs({ { "-", hunk.oldText }, { "+", hunk.newText } }) do
+    for _, line in ipairs(hunks.lines(side[2])) do
+      table.insert(found, side[1] .. visible.text(line))
+    end
+  end
+  for _, check in ipairs(file.checks or {}) do
+    section(("%s, of the %s text: %s"):format(check.checker, check.about, verdict(check)))
+    for _, each in ipairs(check.added) do
+      local mine = each.startLine < hunk.newStart + math.max(hunk.newLines, 1) and each.endLine >= hunk.newStart
+      local code = (each.code or "") ~= "" and " (" .. each.code .. ")" or ""
+      local line = ("%s line %d %s: %s%s"):format(mine and ">" or " ", each.startLine, each.severity, each.message, code)
+      table.insert(found, visible.line(line))
+    end
+  end
+  return found
+end
+
+---For the hunk under the cursor. Shown until the cursor moves; once more goes into it.
+function M.show()
+  local place = require("amanu.review").current(function(hunk)
+    return hunks.open(hunk) or hunks.applied(hunk)
+  end)
+  if not place then
+    return say.now("no hunk under the cursor")
+  end
+  vim.lsp.util.open_floating_preview(lines(place), "diff", {
+    border = "rounded",
+    focus_id = "amanu.why",
+    max_width = 100,
+    max_height = math.floor(vim.o.lines / 2),
+    wrap = true,
+  })
+end
+
+return M

@@ -1,0 +1,247 @@
+"""The daemon's own checkers: what a change would do to the findings of files, before it is in any of them.
+
+Language servers stay for a while after a check, for the next one is quicker then; few at a time, and no longer than
+somebody uses them.
+"""
+
+import asyncio
+import contextlib
+import time
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from amanu.checkers.language_server import Document, LanguageServer
+from amanu.checkers.linter import command_line, lint
+from amanu.checkers.process import CheckFailed, find, start
+from amanu.checkers.table import CHECKERS, Checker
+from amanu.config import Checks as Settings
+from amanu.workspace.findings import Difference, difference
+from amanu_protocol.items import Finding
+
+LIMIT = 15.0
+"""Seconds of one check, starting not counted: who reads a question has decided by then."""
+IDLE = 60.0
+"""Seconds a server stays without use."""
+MOST_SERVERS = 3
+AT_ONCE = 2
+MEMORY = 1 << 31
+"""Bytes; a server that takes more is ended after its check."""
+REST = 300.0
+"""Seconds in which one that failed is not tried again."""
+MAX_TEXT = 1_000_000
+"""Characters; type checkers take minutes for bigger ones, which no person wrote."""
+
+
+@dataclass(frozen=True)
+class Change:
+    """A file whose text would become another. `before` None: it would be created."""
+
+    path: Path
+    before: str | None
+    after: str
+
+
+@dataclass(frozen=True)
+class Ready:
+    """A checker that is there, for a folder and an environment."""
+
+    checker: Checker
+    command: tuple[str, ...]
+    root: Path
+    environment: Mapping[str, str]
+
+
+@dataclass
+class _Kept:
+    server: LanguageServer
+    lock: asyncio.Lock
+    used: float
+    going: asyncio.TimerHandle | None = None
+
+
+class Checkers:
+    """One per daemon. What it starts is the workspace's business too (settings, plugins): for trusted ones only."""
+
+    def __init__(self, settings: Settings, key_variables: Collection[str] = ()) -> None:
+        self._settings = settings
+        self._key_variables = key_variables
+        self._kept: dict[tuple[tuple[str, ...], Path], _Kept] = {}
+        self._failed: dict[tuple[tuple[str, ...], Path], float] = {}
+        self._turns = asyncio.Semaphore(AT_ONCE)
+        self._ending: set[asyncio.Task[None]] = set()
+
+    @property
+    def enabled(self) -> bool:
+        return self._settings.enabled
+
+    def ready(
+        self, paths: Sequence[Path], root: Path, roots: Sequence[Path], environment: Mapping[str, str]
+    ) -> list[Ready]:
+        """Those that know the language of one of the files, are installed and did not fail just now. Blocking."""
+        found: list[Ready] = []
+        for checker in CHECKERS:
+            own = self._settings.checkers.get(checker.name, True)
+            known = [path for path in paths if path.suffix.lower() in checker.languages]
+            if own is False or not known or not _has_beside(checker, known, root):
+                continue
+            for command in checker.commands if own is True else (own,):
+                program = find(command[0], environment, roots)
+                if program is None:
+                    continue
+                line = (program, *command[1:])
+                if self._failed.get((line, root), 0.0) <= time.monotonic():
+                    found.append(Ready(checker, line, root, {**environment, **checker.environment}))
+                break
+        return found
+
+    async def check(
+        self, ready: Ready, changes: Sequence[Change], others: Mapping[Path, str]
+    ) -> dict[Path, Difference]:
+        """What the changes, all of them, do to the findings of each of their files; `others` are unsaved texts that
+        stand. Raises `CheckFailed`. Cancelled, it leaves no process behind that is not `end`ed with the rest."""
+        fitting = [each for each in changes if each.path.suffix.lower() in ready.checker.languages]
+        too_big = [each for each in fitting if len(each.before or "") + len(each.after) > 2 * MAX_TEXT]
+        if too_big:
+            raise CheckFailed(f"{too_big[0].path.name} is too big to be checked.")
+        async with self._turns:
+            try:
+                if ready.checker.reads == "lsp":
+                    found = await self._by_server(ready, fitting, others)
+                else:
+                    found = await self._by_linter(ready, fitting)
+            except CheckFailed:
+                self._failed[ready.command, ready.root] = time.monotonic() + REST
+                raise
+        return await asyncio.to_thread(_differences, fitting, *found)
+
+    async def end(self, roots: Collection[Path] | None = None) -> None:
+        """End the servers of those folders, by default all. Returns when they are gone."""
+        for key in [key for key in self._kept if roots is None or key[1] in roots]:
+            self._drop(key)
+        while self._ending:
+            await asyncio.gather(*self._ending, return_exceptions=True)
+
+    # Language servers -------------------------------------------------------------------------------
+
+    async def _by_server(
+        self, ready: Ready, changes: Sequence[Change], others: Mapping[Path, str]
+    ) -> tuple[dict[Path, list[Finding]], dict[Path, list[Finding]]]:
+        languages = ready.checker.languages
+        changed = {each.path for each in changes}
+        beside = {
+            path: text for path, text in others.items() if path.suffix.lower() in languages and path not in changed
+        }
+
+        def documents(texts: Mapping[Path, str]) -> list[Document]:
+            return [Document(path, languages[path.suffix.lower()], text) for path, text in texts.items()]
+
+        old = {each.path: each.before for each in changes if each.before is not None}
+        new = {each.path: each.after for each in changes}
+        key, kept = await self._server(ready)
+        async with kept.lock:
+            kept.used = time.monotonic()
+            try:
+                async with asyncio.timeout(LIMIT):
+                    await kept.server.show(documents({**beside, **old}))
+                    before = await kept.server.findings(list(old))
+                    await kept.server.show(documents(new))
+                    after = await kept.server.findings(list(new))
+            except TimeoutError:
+                self._drop(key)
+                raise CheckFailed(f"No answer within {LIMIT:g} seconds.") from None
+            except CheckFailed:
+                self._drop(key)
+                raise
+            finally:
+                kept.server.hide()
+        if await asyncio.to_thread(lambda: kept.server.process.memory) > MEMORY:
+            self._drop(key)
+        else:
+            self._rest(key, kept)
+        return before, after
+
+    async def _server(self, ready: Ready) -> tuple[tuple[tuple[str, ...], Path], _Kept]:
+        key = (ready.command, ready.root)
+        kept = self._kept.get(key)
+        if kept is not None and not kept.server.lost:
+            if kept.going is not None:
+                kept.going.cancel()
+            return key, kept
+        if kept is not None:
+            self._drop(key)
+        idle = sorted((each.used, other) for other, each in self._kept.items() if not each.lock.locked())
+        for _, other in idle[: max(0, len(self._kept) - MOST_SERVERS + 1)]:
+            self._drop(other)
+        process = await start(ready.command, ready.root, ready.environment, self._key_variables)
+        server = LanguageServer(ready.checker, process, ready.root)
+        try:
+            await server.initialize()
+        except BaseException:
+            self._end(server)
+            raise
+        faster = self._kept.get(key)
+        if faster is not None:  # another check of the same folder started one meanwhile
+            self._end(server)
+            return key, faster
+        kept = self._kept[key] = _Kept(server, asyncio.Lock(), time.monotonic())
+        return key, kept
+
+    def _rest(self, key: tuple[tuple[str, ...], Path], kept: _Kept) -> None:
+        if kept.going is not None:
+            kept.going.cancel()
+        kept.going = asyncio.get_running_loop().call_later(IDLE, self._idle, key)
+
+    def _idle(self, key: tuple[tuple[str, ...], Path]) -> None:
+        kept = self._kept.get(key)
+        if kept is not None and not kept.lock.locked():
+            self._drop(key)
+
+    def _drop(self, key: tuple[tuple[str, ...], Path]) -> None:
+        kept = self._kept.pop(key, None)
+        if kept is not None:
+            if kept.going is not None:
+                kept.going.cancel()
+            self._end(kept.server)
+
+    def _end(self, server: LanguageServer) -> None:
+        task = asyncio.create_task(server.end())
+        self._ending.add(task)
+        task.add_done_callback(self._ending.discard)
+
+    # Linters ----------------------------------------------------------------------------------------
+
+    async def _by_linter(
+        self, ready: Ready, changes: Sequence[Change]
+    ) -> tuple[dict[Path, list[Finding]], dict[Path, list[Finding]]]:
+        try:
+            async with asyncio.timeout(LIMIT):
+                old = {each.path: await self._lint(ready, each.path, each.before) for each in changes if each.before}
+                return old, {each.path: await self._lint(ready, each.path, each.after) for each in changes}
+        except TimeoutError:
+            raise CheckFailed(f"No answer within {LIMIT:g} seconds.") from None
+
+    async def _lint(self, ready: Ready, path: Path, text: str) -> list[Finding]:
+        command = command_line(ready.checker.reads, ready.command, path)
+        process = await start(command, ready.root, ready.environment, self._key_variables)
+        try:
+            return await lint(ready.checker.reads, process, text)
+        finally:
+            with contextlib.suppress(OSError):
+                await asyncio.shield(process.end())
+
+
+def _has_beside(checker: Checker, paths: Sequence[Path], root: Path) -> bool:
+    folders = {folder for path in paths for folder in path.parents if folder == root or root in folder.parents}
+    return not checker.beside or any(
+        next(folder.glob(pattern), None) is not None for folder in folders for pattern in checker.beside
+    )
+
+
+def _differences(
+    changes: Sequence[Change], before: Mapping[Path, list[Finding]], after: Mapping[Path, list[Finding]]
+) -> dict[Path, Difference]:
+    return {
+        each.path: difference(each.before or "", before.get(each.path, []), each.after, after.get(each.path, []))
+        for each in changes
+    }

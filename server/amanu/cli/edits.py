@@ -1,0 +1,191 @@
+"""What a person at a terminal says about edits that are there: take them back, bring them again, keep them, look at
+them, go back to before a turn. What would happen is shown before it does."""
+
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Literal, get_args
+
+from amanu.cli.decide import TOO_SOON, Person
+from amanu.cli.diff import relative, show_diff
+from amanu.cli.paper import Paper
+from amanu.cli.render import plural
+from amanu.cli.text import one_line, visible
+from amanu.cli.view import SessionView
+from amanu_protocol import requests as r
+from amanu_protocol.errors import AmanuError
+from amanu_protocol.items import Hunk, Proposal, ProposedFile
+
+Scope = Literal["turn", "session", "file"]
+
+_ABOUT: dict[str, Callable[[Hunk], bool]] = {
+    "show": lambda hunk: hunk.state == "applied",
+    "undo": lambda hunk: hunk.state == "applied",
+    "redo": lambda hunk: hunk.state == "revertedByPerson",
+    "keep": lambda hunk: hunk.state == "applied" and not hunk.reviewed,
+}
+
+
+class Edits:
+    """The commands of the chat that are about one session's edits. Raise `AmanuError`."""
+
+    def __init__(self, view: SessionView, paper: Paper, person: Person) -> None:
+        self._view = view
+        self._paper = paper
+        self._person = person
+
+    async def undo(self, words: str) -> None:
+        """Show what would be taken back, and on a yes do it."""
+        scope, _ = self._find("undo", words)
+        dry = await self._undo(scope, dry_run=True)
+        self._show(dry.files, [])
+        if not any(file.undone for file in dry.files):
+            self._paper.line(("dim", "nothing can be taken back"))
+        elif await self._yes("Take it back? [y/N] › "):
+            self._say_undone((await self._undo(scope, dry_run=False)).files)
+
+    async def decide(self, decision: Literal["redo", "keep"], words: str) -> None:
+        scope, proposals = self._find(decision, words)
+        seen = [r.SeenProposal(proposal_id=each.proposal_id, version=each.version) for each in proposals]
+        params = r.ProposalDecideParams(session_id=self._view.session_id, scope=scope, decision=decision, seen=seen)
+        answer = await self._view.client.request("amanu/proposal/decide", params, r.ProposalDecideResult)
+        self._paper.line(("yellow", TOO_SOON) if answer.status == "tooSoon" else ("dim", f"{decision}: done"))
+
+    async def diff(self, words: str) -> None:
+        """What is applied of a turn, a file, or of all of it, as one diff."""
+        scope, _ = self._find("show", words)
+        params = r.ProposalDiffParams(session_id=self._view.session_id, scope=scope)
+        answer = await self._view.client.request("amanu/proposal/diff", params, r.ProposalDiffResult)
+        show_diff(self._paper, answer.diff)
+        for file in answer.files:
+            to = f" → {self._name(file.new_path)}" if file.new_path is not None else ""
+            self._paper.line(
+                ("", f"{file.change} {self._name(file.path)}{to} "),
+                ("green", f"+{file.added} "),
+                ("red", f"−{file.removed}"),
+            )
+
+    # Checkpoints ---------------------------------------------------------------------------------------
+
+    async def checkpoints(self) -> None:
+        found = await self._checkpoints()
+        for number, each in enumerate(found, 1):
+            when = time.strftime("%H:%M", time.localtime(each.at / 1000))
+            notes = [plural(len(each.files), "file")] if each.files else []
+            notes += [plural(len(each.commands), "command")] if each.commands else []
+            self._paper.line(
+                ("bold", f"{number:3} "), ("", f"{when} {one_line(each.text, 60)} "), ("dim", " · ".join(notes))
+            )
+        if not found:
+            self._paper.line(("dim", "There is nothing to go back to: no turn proposed edits or ran a command."))
+        else:
+            self._paper.line(
+                ("dim", "/restore NUMBER goes back to before that turn; /restore NUMBER all: the conversation too")
+            )
+
+    async def restore(self, words: str) -> str | None:
+        """Go back to before a turn. The prompt that began it, when it left the conversation."""
+        number, _, what = words.partition(" ")
+        found = await self._checkpoints()
+        if not number.isdecimal() or not 1 <= int(number) <= len(found) or what not in ("", "files", "all"):
+            raise AmanuError("invalidParams", "/restore NUMBER [files|all], with a number of /checkpoints.")
+        chosen = found[int(number) - 1]
+        params = r.CheckpointPreviewParams(session_id=self._view.session_id, turn_id=chosen.turn_id)
+        preview = await self._view.client.request("amanu/checkpoint/preview", params, r.CheckpointPreviewResult)
+        self._show(preview.files, preview.commands)
+        turns = f", and {plural(preview.turns, 'turn')} of the conversation" if what == "all" else ""
+        if not await self._yes(f"Take back what is above{turns}? [y/N] › "):
+            return None
+        wanted = r.CheckpointRestoreParams(
+            session_id=self._view.session_id, turn_id=chosen.turn_id, files=True, conversation=what == "all"
+        )
+        done = await self._view.client.request("amanu/checkpoint/restore", wanted, r.CheckpointRestoreResult)
+        self._say_undone(done.files)
+        return done.text
+
+    async def _checkpoints(self) -> list[r.Checkpoint]:
+        """Newest first."""
+        params = r.CheckpointListParams(session_id=self._view.session_id)
+        answer = await self._view.client.request("amanu/checkpoint/list", params, r.CheckpointListResult)
+        return answer.checkpoints[::-1]
+
+    # Of what -------------------------------------------------------------------------------------------
+
+    def _find(self, verb: str, words: str) -> tuple[r.EditScope, list[Proposal]]:
+        """`turn` (the last one there is something of; the default), `session`, `file PATH`. Raises `AmanuError` when
+        there is nothing."""
+        word, _, rest = (words or "turn").partition(" ")
+        if word not in get_args(Scope) or (word == "file") != bool(rest):
+            raise AmanuError("invalidParams", f"/{'diff' if verb == 'show' else verb} [turn | session | file PATH]")
+        about = _ABOUT[verb]
+        path = self._path(rest.strip()) if word == "file" else None
+
+        def wanted(file: ProposedFile) -> bool:
+            return path in (None, file.path, file.new_path) and any(map(about, file.hunks))
+
+        found = [each for each in self._view.state.proposals if any(map(wanted, each.files))]
+        if not found:
+            raise AmanuError("invalidParams", f"There is nothing to {verb}{' in ' + visible(rest) if rest else ''}.")
+        match word:
+            case "session":
+                return r.EditScope(), found
+            case "file":
+                known = next(file.path for file in found[-1].files if wanted(file))
+                return r.EditScope(path=known), found
+            case _:
+                turn_id = found[-1].turn_id
+                return r.EditScope(turn_id=turn_id), [each for each in found if each.turn_id == turn_id]
+
+    def _path(self, typed: str) -> str:
+        """As the person means it: of the workspace folders the first that has it."""
+        roots = [Path(root) for root in self._view.state.roots]
+        known = {
+            path
+            for proposal in self._view.state.proposals
+            for file in proposal.files
+            for path in (file.path, file.new_path)
+        }
+        return next((str(root / typed) for root in roots if str(root / typed) in known), str(roots[0] / typed))
+
+    # Small ---------------------------------------------------------------------------------------------
+
+    async def _undo(self, scope: r.EditScope, *, dry_run: bool) -> r.ProposalUndoResult:
+        params = r.ProposalUndoParams(session_id=self._view.session_id, scope=scope, dry_run=dry_run)
+        return await self._view.client.request("amanu/proposal/undo", params, r.ProposalUndoResult)
+
+    async def _yes(self, question: str) -> bool:
+        answer = await self._person.ask(question, valid=lambda: not self._view.client.lost.is_set())
+        return answer is not None and answer.lower() in ("y", "yes")
+
+    def _show(self, files: Sequence[r.UndoneFile], commands: Sequence[str]) -> None:
+        for file in files:
+            if file.diff:
+                show_diff(self._paper, file.diff)
+        for file in files:
+            to = f" to {self._name(file.new_path)}" if file.new_path is not None else ""
+            what = {
+                "edit": f"{plural(len(file.undone), 'hunk')} taken back",
+                "create": "there again",
+                "delete": "deleted: Amanu created it",
+                "rename": f"renamed{to}",
+                "none": "stays as it is",
+            }[file.action]
+            self._paper.line(("bold", self._name(file.path)), ("", f": {what}"))
+            for left in file.left:
+                self._paper.line(("yellow", f"  a hunk stays: {one_line(left.reason)}"))
+        if commands:
+            self._paper.line(("yellow", "Not covered is what these commands changed:"))
+        for command in commands:
+            self._paper.line(("yellow", f"  {one_line(command)}"))
+
+    def _say_undone(self, files: Sequence[r.UndoneFile]) -> None:
+        undone = sum(len(file.undone) for file in files)
+        changed = sum(bool(file.undone) for file in files)
+        self._paper.line(
+            ("dim", f"took back {plural(undone, 'hunk')} in {plural(changed, 'file')}; /redo brings it again")
+        )
+        for left in (each for file in files for each in file.left):
+            self._paper.line(("yellow", f"a hunk stays: {one_line(left.reason)}"))
+
+    def _name(self, path: str) -> str:
+        return relative(path, self._view.state.roots)

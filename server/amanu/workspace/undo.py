@@ -1,0 +1,132 @@
+"""Take applied hunks back, and apply them again: ours and only ours, whatever the person typed since.
+
+Where a hunk's lines are by now says `reanchor.py`. What the person changed in them is kept: the way back is merged with
+it, line by line, and where both meet the hunk stays as it is and says why. Everything here works on a copy and has no
+effect; what is marked `undoing` or `accepted` in it is then applied like any other decision.
+"""
+
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, field, replace
+
+from amanu.workspace.draft import DraftFile, first_line, numbered
+from amanu.workspace.files import FileText, split_lines
+from amanu.workspace.merge import merge
+from amanu.workspace.reanchor import reanchor
+from amanu_protocol.items import Hunk
+
+GONE = "The file is no longer there."
+MADE = "There is a file of that name again."
+CHANGED = "These lines were changed since."
+GROWN = "The file was changed since it was created."
+MOVED = "The file was changed so that nobody can say where these lines are."
+
+
+@dataclass
+class Turned:
+    """A copy of the file with its hunks marked, and those that were left as they are, with the reason."""
+
+    file: DraftFile
+    left: dict[str, str] = field(default_factory=dict[str, str])
+
+
+def take_back(file: DraftFile, now: FileText | None, hunk_ids: Collection[str]) -> Turned:
+    """Those of the hunks that are applied become `undoing`. `now` is what stands where the file is by our account.
+    CPU-bound; for big files run it in a thread."""
+    turned = _on(file, now)
+    for hunk in list(turned.file.hunks):
+        if hunk.hunk_id not in hunk_ids or hunk.state != "applied":
+            continue
+        why = turned.left.get("") or _take_back(turned.file, now, hunk)
+        if why:
+            turned.left[hunk.hunk_id] = why
+            turned.file.put(hunk.hunk_id, reason=why)
+    turned.left.pop("", None)
+    return turned
+
+
+def take_again(file: DraftFile, now: FileText | None, hunk_ids: Collection[str]) -> Turned:
+    """Those of the hunks that were taken back or rejected become `accepted`."""
+    turned = _on(file, now)
+    for hunk in list(turned.file.hunks):
+        if hunk.hunk_id not in hunk_ids or hunk.state not in ("revertedByPerson", "rejected"):
+            continue
+        why = turned.left.get("") or _take_again(turned.file, hunk)
+        if why:
+            turned.left[hunk.hunk_id] = why
+            turned.file.put(hunk.hunk_id, reason=why)
+    turned.left.pop("", None)
+    return turned
+
+
+def _on(file: DraftFile, now: FileText | None) -> Turned:
+    """The file moved to the text as it is now. `left` has a reason under "" when that cannot be."""
+    copy = replace(file, hunks=list(file.hunks))
+    if file.change != "edit":
+        return Turned(copy)
+    if now is None:
+        return Turned(copy, {"": GONE})
+    moved = reanchor(copy, now, by_person=False)
+    if moved is not None:
+        moved.put(copy)
+    return Turned(copy, {} if copy.having("applied") == now.text else {"": MOVED})
+
+
+def _take_back(file: DraftFile, now: FileText | None, hunk: Hunk) -> str:
+    match file.change:
+        case "create" if now is None:
+            file.put(hunk.hunk_id, state="revertedByPerson", reason=None)
+            return ""
+        case "create" if now is not None and now.text != hunk.new_text:
+            return GROWN
+        case "delete" if now is not None:
+            return MADE
+        case "rename":
+            if now is None:
+                return GONE
+            hunk = hunk.model_copy(update={"new_text": now.text, "applied_text": hunk.applied_text or hunk.new_text})
+        case _:
+            pass
+    if hunk.applied_text is not None:
+        if hunk.new_text == hunk.old_text and file.change == "edit":  # the person did it already
+            file.put(hunk.hunk_id, state="revertedByPerson", new_text=hunk.applied_text, applied_text=None, reason=None)
+            return ""
+        kept = merge(hunk.applied_text, hunk.old_text, hunk.new_text)
+        if kept is None:
+            return CHANGED
+        file.put(hunk.hunk_id, new_text=hunk.new_text, applied_text=None)
+        _rebase(file, hunk.hunk_id, kept)
+    file.put(hunk.hunk_id, state="undoing", reason=None)
+    return ""
+
+
+def _take_again(file: DraftFile, hunk: Hunk) -> str:
+    if file.change == "edit":
+        first = first_line(hunk)
+        there = "".join(split_lines(file.base.text)[first : first + hunk.old_lines])
+        text = merge(hunk.old_text, hunk.new_text, there)
+        if text is None:
+            return CHANGED
+        file.put(hunk.hunk_id, old_text=there, new_text=text)
+    file.put(hunk.hunk_id, state="accepted", reason=None, reviewed=True)
+    return ""
+
+
+def _rebase(file: DraftFile, hunk_id: str, old_text: str) -> None:
+    """That hunk starts from another text: what the person made of its lines belongs to the base."""
+    lines = split_lines(file.base.text)
+    hunks: list[Hunk] = []
+    shift = 0
+    for hunk in file.hunks:
+        start, count = first_line(hunk) + shift, hunk.old_lines
+        if hunk.hunk_id == hunk_id:
+            own = split_lines(old_text)
+            lines[start : start + count] = own
+            shift += len(own) - count
+            count = len(own)
+            hunk = hunk.model_copy(update={"old_text": old_text})
+        hunks.append(hunk.model_copy(update={"old_start": start + (count > 0), "old_lines": count}))
+    file.rebased("".join(lines), numbered(hunks))
+
+
+Work = Callable[[DraftFile, FileText | None, Collection[str]], Turned]
+"""`take_back` or `take_again`."""

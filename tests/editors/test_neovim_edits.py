@@ -1,0 +1,470 @@
+"""Edits in a real Neovim: review before and after they are applied, undo, comments, checkpoints. See test_neovim.py for
+the rest of the plugin."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from editors.neovim import Neovim
+from editors.test_neovim import ENDED, STATE, Start, edit, folder, home, start, write
+
+__all__ = ["folder", "home", "start"]  # fixtures: pytest finds them by name
+
+# How it is drawn, without a daemon --------------------------------------------------------------------------------
+
+SHOW = """
+local session = require("amanu.session")
+session.state = { sessionId = "s", items = {}, approvals = {}, queue = {}, proposals = { {
+  proposalId = "p", turnId = "t", toolCallIds = {}, version = 1, state = "pending", files = { ... },
+} } }
+require("amanu.review").refresh()
+"""
+DRAWN = """
+local found = {}
+local space = vim.api.nvim_get_namespaces()["amanu.hunks"]
+for _, mark in ipairs(vim.api.nvim_buf_get_extmarks(0, space, 0, -1, { details = true })) do
+  local row, more = mark[2] + 1, mark[4]
+  if more.line_hl_group then
+    table.insert(found, ("%d %s"):format(row, more.line_hl_group))
+  end
+  for _, chunk in ipairs(more.virt_text or {}) do
+    table.insert(found, ("%d > %s"):format(row, chunk[1]))
+  end
+  for _, line in ipairs(more.virt_lines or {}) do
+    table.insert(found, ("%d%s %s"):format(row, more.virt_lines_above and "^" or "v", line[1][1]))
+  end
+end
+return found
+"""
+
+
+def proposed(folder: Path, *hunks: dict[str, Any], **changes: Any) -> dict[str, Any]:
+    """One file of a proposal."""
+    return {
+        "path": str(folder / "notes.txt"),
+        "change": "edit",
+        "baseText": "one\ntwo\nthree\n",
+        "hunks": [{"state": "pending", "editedByPerson": False, "reviewed": False, **hunk} for hunk in hunks],
+        "added": 1,
+        "removed": 1,
+        "checks": [],
+        **changes,
+    }
+
+
+def hunk(start: int, old: str, new: str, hunk_id: str = "h1", **changes: Any) -> dict[str, Any]:
+    return {
+        "hunkId": hunk_id,
+        "oldStart": start,
+        "oldLines": old.count("\n"),
+        "newStart": start,
+        "newLines": new.count("\n"),
+        "oldText": old,
+        "newText": new,
+        **changes,
+    }
+
+
+KEYS = " · <Space>aa accept · <Space>ar reject · <Space>ae edit"
+AFTER = " · <Space>aa keep · <Space>ar undo · <Space>ao old text"
+FINDING = {"startLine": 2, "endLine": 2, "severity": "error", "message": "no"}
+WHOLE = "one\ntwo\nthree\n"
+DRAWINGS: dict[str, tuple[list[dict[str, Any]], dict[str, Any], list[str]]] = {
+    "an edit": (
+        [hunk(2, "two\n", "TWO\n", explanation="Louder.")],
+        {"checks": [{"checker": "ruff", "about": "proposed", "state": "done", "added": [FINDING], "fixed": 2}]},
+        ["2 AmanuRemoved", f"2v amanu 1/1{KEYS} · ruff adds 1 finding, fixes 2", "2v   Louder.", "2v + TWO"],
+    ),
+    "an insertion": ([hunk(1, "", "more\n")], {}, [f"1v amanu 1/1{KEYS}", "1v + more"]),
+    "before the first line": ([hunk(0, "", "more\n")], {}, [f"1^ amanu 1/1{KEYS}", "1^ + more"]),
+    "a conflict": (
+        [hunk(2, "zwei\n", "TWO\n", state="conflicted", reason="The file changed.")],
+        {},
+        ["2 AmanuRemoved", f"2v amanu 1/1{KEYS} · not applied: The file changed.", "2v + TWO"],
+    ),
+    "applied by a rule": (
+        [hunk(0, "", "one\n", state="applied"), hunk(2, "drei\n", "three\n", "h2", state="applied", reviewed=True)],
+        {"baseText": "two\ndrei\n"},
+        ["1 AmanuAdded", f"1 > amanu 1/1{AFTER}"],
+    ),
+    "lines that a rule took out": ([hunk(2, "gone\n", "", state="applied")], {}, [f"2 > amanu 1/1{AFTER}"]),
+    "a file that goes": (
+        [hunk(1, WHOLE, "")],
+        {"change": "delete"},
+        [f"1 > amanu 1/1 deletes this file{KEYS}", "1 AmanuRemoved", "2 AmanuRemoved", "3 AmanuRemoved"],
+    ),
+    "a file that moves": (
+        [hunk(1, WHOLE, "one\nTWO\nthree\n")],
+        {"change": "rename", "newPath": "/else/where.txt"},
+        [f"1 > amanu 1/1 renames this file to /else/where.txt{KEYS}", "2 AmanuRemoved", "2v + TWO"],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", DRAWINGS)
+def test_how_hunks_are_drawn(name: str, start: Start, folder: Path) -> None:
+    (folder / "notes.txt").write_text(WHOLE)
+    hunks, changes, expected = DRAWINGS[name]
+    vim = start("notes.txt")
+    vim.lua(SHOW, proposed(folder, *hunks, **changes))
+    assert sorted(vim.lua(DRAWN)) == sorted(expected)
+    assert vim.text() + "\n" == WHOLE
+
+
+def test_the_old_text_on_demand(start: Start, folder: Path) -> None:
+    (folder / "notes.txt").write_text(WHOLE)
+    vim = start("notes.txt")
+    vim.lua(SHOW, proposed(folder, hunk(2, "zwei\n", "two\n", state="applied"), baseText="one\nzwei\nthree\n"))
+    plain = vim.lua(DRAWN)
+    vim.keys("2G<Space>ao")
+    assert sorted(vim.lua(DRAWN)) == sorted([*plain, "2^ - zwei"])
+    vim.keys("<Space>ao")
+    assert vim.lua(DRAWN) == plain
+
+
+def test_the_reason_beside_the_cursor(start: Start, folder: Path) -> None:
+    (folder / "notes.txt").write_text(WHOLE)
+    checks = [{"checker": "ruff", "about": "proposed", "state": "done", "added": [FINDING], "fixed": 1}]
+    vim = start("notes.txt")
+    one = hunk(2, "two\n", "T\x1bWO\n", explanation="Louder.\nMuch.", state="conflicted", reason="It moved.")
+    vim.lua(SHOW, proposed(folder, one, checks=checks))
+    vim.keys("2G<Space>aw")
+    float_text = """
+    for _, window in ipairs(vim.api.nvim_list_wins()) do
+      if vim.api.nvim_win_get_config(window).relative ~= "" then
+        return vim.api.nvim_buf_get_lines(vim.api.nvim_win_get_buf(window), 0, -1, true)
+      end
+    end
+    """
+    assert vim.lua(float_text) == [
+        "notes.txt · conflicted",
+        "",
+        "Louder.",
+        "Much.",
+        "",
+        "conflicted: It moved.",
+        "",
+        "-two",
+        "+T<U+001B>WO",
+        "",
+        "ruff, of the proposed text: adds 1 finding, fixes 1",
+        "> line 2 error: no",
+    ]
+    assert vim.lua("return vim.fs.basename(vim.api.nvim_buf_get_name(0))") == "notes.txt"  # the focus stayed
+    vim.keys("<Space>aw")
+    assert vim.lua("return vim.api.nvim_win_get_config(0).relative") == "win"
+
+
+def test_next_and_previous_go_through_files(start: Start, folder: Path) -> None:
+    (folder / "notes.txt").write_text(WHOLE)
+    (folder / "other.txt").write_text(WHOLE)
+    vim = start("notes.txt")
+    first = proposed(folder, hunk(1, "one\n", "1\n"), hunk(3, "three\n", "3\n", "h2", state="applied"))
+    first["hunks"][1]["newText"] = "three\n"
+    second = proposed(folder, hunk(2, "two\n", "2\n", "h3"), path=str(folder / "other.txt"))
+    vim.lua(SHOW.replace("{ ... }", "..."), [first, second])
+    where = "return vim.fs.basename(vim.api.nvim_buf_get_name(0)) .. ':' .. vim.api.nvim_win_get_cursor(0)[1]"
+    seen: list[str] = []
+    vim.keys("2G")
+    for keys in ("]a", "]a", "]a", "[a", "[a", "[a", "]A", "]A"):
+        vim.keys(keys)
+        seen.append(vim.lua(where))
+    assert seen == [
+        *("notes.txt:3", "other.txt:2", "notes.txt:1"),
+        *("other.txt:2", "notes.txt:3", "notes.txt:1"),
+        *("other.txt:2", "notes.txt:1"),
+    ]
+
+
+# With the daemon ---------------------------------------------------------------------------------------------------
+
+LINES = [f"line {n}" for n in range(1, 31)]
+DONE = f"({ENDED}) == 'completed'"
+HUNKS = """
+local found = {}
+for _, proposal in ipairs(require("amanu.session").state.proposals) do
+  for _, file in ipairs(proposal.files) do
+    for _, hunk in ipairs(file.hunks) do
+      table.insert(found, hunk.state .. (hunk.state == "applied" and hunk.reviewed and "!" or ""))
+    end
+  end
+end
+return table.concat(found, " ")
+"""
+"""States of all hunks in order; `!`: applied, and the person said yes."""
+
+
+def states(vim: Neovim, expected: str) -> None:
+    vim.until(f"(function() {HUNKS} end)() == ...", expected)
+
+
+def changed(lines: list[str], **by_number: str) -> list[str]:
+    """Those lines, with `_7="x"` in the place of line 7."""
+    return [by_number.get(f"_{at}", line) for at, line in enumerate(lines, 1)]
+
+
+def said(vim: Neovim, text: str) -> None:
+    vim.until("table.concat(Said, '\\n'):find(..., 1, true)", text)
+
+
+def test_undo_takes_back_ours_and_only_ours(start: Start, folder: Path) -> None:
+    """A dirty buffer, an agent edit elsewhere in it, and the person types on: before, between and after."""
+    (folder / "notes.txt").write_text("\n".join(LINES) + "\n")
+    edits = [edit("notes.txt", f"line {n}\n", f"agent {n}\n") for n in (8, 16, 24)]
+    vim = start("notes.txt", steps=[{"calls": edits}, {"text": "Done."}], mode="acceptEdits")
+    vim.keys("2GA, mine<Esc>")
+    vim.keys(":Amanu go<CR>")
+    vim.until(DONE)
+    agents = changed(LINES, _2="line 2, mine", _8="agent 8", _16="agent 16", _24="agent 24")
+    vim.until_text("\n".join(agents))
+    states(vim, "applied applied applied")
+    vim.keys("12GA, meanwhile<Esc>Gotyped after<Esc>")
+    vim.keys("16GA?<Esc>")  # in a line of ours
+    vim.keys(":Amanu /undo turn<CR>")
+    vim.until("vim.api.nvim_win_get_config(0).relative ~= ''")
+    shown = vim.text()
+    assert shown.startswith("notes.txt: ") and "-agent 8" in shown and "mine" not in shown.split("@@")[0]
+    vim.keys("y")
+    mine = [*changed(LINES, _2="line 2, mine", _12="line 12, meanwhile"), "typed after"]
+    mine[15] = "agent 16?"  # what both changed stays, and is named
+    vim.until_text("\n".join(mine))
+    said(vim, "took back 2 hunks in 1 file; 1 left")
+    assert vim.lua("return vim.bo.modified") is True
+    assert (folder / "notes.txt").read_text() == "\n".join(LINES) + "\n", "not saved before, so not saved now"
+    vim.keys("u")  # taking back is one step of Neovim's own undo
+    again = changed(mine, _8="agent 8", _24="agent 24")
+    assert vim.text().splitlines() == again
+    vim.keys("<C-r>")
+    assert vim.text().splitlines() == mine
+    vim.keys(":Amanu /redo turn<CR>")
+    vim.until_text("\n".join(again))
+    vim.keys("uu")
+    assert vim.text().splitlines() == again
+    vim.keys("uuuu")
+    assert vim.text().splitlines()[1] == "line 2, mine"
+
+
+def test_review_after(start: Start, folder: Path) -> None:
+    """Applied by a rule: one is kept, one taken back by its key, the rest with the file; nothing asks, and nothing is
+    forgotten."""
+    (folder / "notes.txt").write_text("\n".join(LINES) + "\n")
+    new = changed(LINES, _4="agent 4", _12="agent 12", _20="agent 20")
+    vim = start(
+        "notes.txt",
+        steps=[{"calls": [write("notes.txt", "\n".join(new) + "\n")]}, {"text": "Done."}],
+        mode="acceptEdits",
+    )
+    vim.keys(":Amanu go<CR>")
+    vim.until(DONE)
+    vim.until_text("\n".join(new))
+    states(vim, "applied applied applied")
+    assert [each for each in vim.lua(DRAWN) if "AmanuAdded" in each] == [
+        "4 AmanuAdded",
+        "12 AmanuAdded",
+        "20 AmanuAdded",
+    ]
+    vim.keys("gg]a<Space>aa")
+    states(vim, "applied! applied applied")
+    vim.keys("]a<Space>ar")
+    states(vim, "applied! revertedByPerson applied")
+    vim.until_text("\n".join(changed(new, _12="line 12")))
+    vim.keys("12G<Space>aU")
+    states(vim, "applied! applied! applied")  # bringing it again is a yes
+    vim.until_text("\n".join(new))
+    vim.keys("4G<Space>au")  # also one that was kept, shown first
+    vim.until("vim.api.nvim_win_get_config(0).relative ~= ''")
+    vim.keys("q")
+    assert vim.text().splitlines() == new
+    vim.keys("<Space>aR")
+    vim.until("vim.api.nvim_win_get_config(0).relative ~= ''")
+    vim.keys("y")
+    vim.until_text("\n".join(LINES))
+    states(vim, "revertedByPerson revertedByPerson revertedByPerson")
+    assert (folder / "notes.txt").read_text() == "\n".join(LINES) + "\n"
+
+
+def test_the_list_of_hunks_keeps_up(start: Start, folder: Path) -> None:
+    for name in ("a.txt", "b.txt"):
+        (folder / name).write_text("\n".join(LINES) + "\n")
+    calls = [
+        write("a.txt", "\n".join(changed(LINES, _4="four", _12="twelve")) + "\n"),
+        write("b.txt", "\n".join(changed(LINES, _6="six")) + "\n"),
+    ]
+    vim = start("a.txt", steps=[{"calls": calls}, {"text": "Done."}])
+    vim.keys(":Amanu go<CR>")
+    vim.until(f"#({STATE} or {{ approvals = {{}} }}).approvals > 0")
+    vim.wait_for_answers()
+    vim.keys(":Amanu /hunks<CR>")
+    listed = (
+        "vim.iter(vim.fn.getqflist()):map(function(each) return vim.fs.basename(vim.api.nvim_buf_get_name(each.bufnr))"
+        " .. ':' .. each.lnum .. ' ' .. each.text end):totable()"
+    )
+    first = ["a.txt:4 +1 -1 four", "a.txt:12 +1 -1 twelve"]
+    assert vim.lua(f"return {listed}")[:2] == first
+    vim.keys("2G<CR>")
+    assert vim.lua("return vim.fs.basename(vim.api.nvim_buf_get_name(0))") == "a.txt"
+    assert vim.lua("return vim.api.nvim_win_get_cursor(0)[1]") == 12
+    vim.keys("gg]a<Space>aa")
+    vim.until(f"vim.iter({listed}):all(function(each) return each:find('a.txt:4', 1, true) == nil end)")
+    assert vim.lua("return vim.bo.buftype") == "", "the list takes no focus"
+
+
+def test_comments_reach_the_model(start: Start, folder: Path) -> None:
+    (folder / "notes.txt").write_text("\n".join(LINES) + "\n")
+    steps: list[dict[str, Any]] = [
+        {"expect": "why not nine?", "text": "Because."},
+        {"expect": "and these?", "calls": [edit("notes.txt", "line 20\n", "agent 20\n")]},
+        {"expect": "too loud", "text": "Softer."},
+    ]
+    vim = start("notes.txt", steps=steps)
+    vim.keys(":Amanu<CR>")
+    vim.until("require('amanu.client').version")
+    vim.keys("<Esc><C-w>h")
+    vim.answer("why not nine?")
+    vim.keys("8G<Space>ac")
+    marks = """
+    local space, found = vim.api.nvim_get_namespaces()["amanu.comments"], {}
+    for _, mark in ipairs(vim.api.nvim_buf_get_extmarks(0, space, 0, -1, { details = true })) do
+      if mark[4].virt_text then
+        table.insert(found, (mark[2] + 1) .. mark[4].virt_text[1][1])
+      end
+    end
+    return found
+    """
+    assert vim.lua(marks) == ["8 » why not nine?"]
+    vim.keys("ggOtyped above<Esc>")
+    vim.keys("9GSline 8<Esc>")
+    vim.keys(":Amanu look<CR>")
+    vim.until(DONE)
+    assert "┆ with notes.txt:9-9 “why not nine?”" in vim.chat(), "its lines moved along"
+    vim.until(f"#(function() {marks} end)() == 0")
+
+    vim.keys("3GVj:Amanu /comment and these?<CR>")
+    vim.lua("vim.cmd.stopinsert()")
+    assert vim.lua(marks) == ["3 » and these?"]
+    vim.answer("and these?", "Change", "and these? yes")
+    vim.keys(":Amanu /comments<CR>")
+    assert vim.lua(marks) == ["3 » and these? yes"]
+    vim.keys(":Amanu /send-comments<CR>")
+    vim.until(f"#{STATE}.approvals > 0")
+    assert "┆ with notes.txt:3-4 “and these? yes”" in vim.chat()
+    vim.answer("too loud")
+    vim.keys(":Amanu /diff<CR>")  # on the proposed side: of a text that is nowhere yet
+    vim.keys("<Space>ac")
+    assert vim.lua(marks) == ["21 » too loud"]
+    vim.wait_for_answers()
+    vim.keys(":Amanu /send-comments<CR>")  # into the turn that waits
+    vim.until(f"vim.iter({STATE}.items):any(function(item) return item.kind == 'userMessage' and item.steer end)")
+    assert "┆ with notes.txt:21-21 “too loud”" in vim.chat()
+
+
+def test_back_to_before_a_turn(start: Start, folder: Path) -> None:
+    (folder / "notes.txt").write_text("\n".join(LINES) + "\n")
+    run: dict[str, Any] = {"tool": "run_shell_command", "arguments": {"command": "echo kept > kept.txt"}}
+    steps: list[dict[str, Any]] = [
+        {"calls": [edit("notes.txt", "line 4\n", "agent 4\n")]},
+        {"text": "One."},
+        {"calls": [edit("notes.txt", "line 12\n", "agent 12\n"), write("new.txt", "new\n"), run]},
+        {"text": "Two."},
+        {"text": "Again."},
+    ]
+    vim = start("notes.txt", steps=steps, mode="acceptEdits")
+    say = "require('amanu').command({ args = ..., range = 0 })"
+    vim.lua(say, "first")
+    vim.until(DONE)
+    vim.lua(say, "second")
+    vim.wait_for_answers()
+    vim.answer("Yes, this once")
+    vim.keys(":Amanu /approve<CR>")
+    vim.until(f"{DONE} and {STATE}.items[#{STATE}.items].text == 'Two.'")
+    both = changed(LINES, _4="agent 4", _12="agent 12")
+    vim.until_text("\n".join(both))
+    assert (folder / "new.txt").read_text() == "new\n"
+    turns = """
+    local space, found = vim.api.nvim_get_namespaces()["amanu.turns"], {}
+    local chat = require("amanu.view").buffer
+    for _, mark in ipairs(vim.api.nvim_buf_get_extmarks(chat, space, 0, -1, { details = true })) do
+      table.insert(found, mark[4].virt_lines[1][1][1])
+    end
+    return found
+    """
+    assert vim.lua(turns) == [
+        "┆ 1 file +1 -1 · 1 to review: /hunks · /checkpoints",
+        "┆ 2 files +2 -1 · 2 to review: /hunks · :Amanu /undo turn",
+    ]
+    vim.keys("30GA, mine<Esc>")
+    vim.answer("first")
+    vim.keys(":Amanu /checkpoints<CR>")
+    vim.until("vim.api.nvim_win_get_config(0).relative ~= ''")
+    assert [label.split(" · ", 1)[1] for label in vim.lua("return Asked[#Asked].labels")] == [
+        "second · 2 files +2 -1 · 1 command",
+        "first · 1 file +1 -1",
+    ]
+    shown = vim.text()
+    assert "new.txt: deleted: Amanu created it" in shown and "echo kept" in shown
+    vim.keys("a")
+    left = changed(LINES, _30="line 30, mine")
+    vim.until_text("\n".join(left))
+    vim.until(f"#{STATE}.items == 0")
+    assert not (folder / "new.txt").exists()
+    assert (folder / "kept.txt").read_text() == "kept\n", "what a command made is not ours to take"
+    vim.until("vim.api.nvim_buf_get_lines(require('amanu.prompt').buffer, 0, -1, true)[1] == 'first'")
+
+
+def test_one_diff(start: Start, folder: Path) -> None:
+    (folder / "notes.txt").write_text("\n".join(LINES) + "\n")
+    steps: list[dict[str, Any]] = [
+        {"calls": [edit("notes.txt", "line 4\n", "agent 4\n")]},
+        {"text": "One."},
+        {"calls": [edit("notes.txt", "line 12\n", "agent 12\n")]},
+        {"text": "Two."},
+    ]
+    vim = start("notes.txt", steps=steps, mode="acceptEdits")
+    say = "require('amanu').command({ args = ..., range = 0 })"
+    vim.lua(say, "first")
+    vim.until(DONE)
+    vim.lua(say, "second")
+    vim.until(f"{DONE} and {STATE}.items[#{STATE}.items].text == 'Two.'")
+    for word, count in (("turn", 1), ("session", 2)):
+        vim.keys(f":Amanu /diff {word}<CR>")
+        vim.until("vim.bo.filetype == 'diff'")
+        shown = vim.text()
+        assert shown.startswith(f"edit notes.txt  +{count} -{count}\n\n--- ")
+        assert ("+agent 4" in shown, "+agent 12" in shown) == (word == "session", True)
+        vim.keys("q")
+        assert vim.lua("return #vim.api.nvim_list_tabpages()") == 1
+
+
+def test_a_hunk_is_changed_without_being_decided(start: Start, folder: Path) -> None:
+    (folder / "notes.txt").write_text("\n".join(LINES) + "\n")
+    vim = start("notes.txt", steps=[{"calls": [edit("notes.txt", "line 4\n", "agent 4\n")]}, {"text": "Done."}])
+    vim.keys(":Amanu go<CR>")
+    vim.until(f"#({STATE} or {{ approvals = {{}} }}).approvals > 0")
+    vim.wait_for_answers()
+    vim.lua("vim.cmd.wincmd('h') vim.cmd.stopinsert()")
+    vim.keys("4G<Space>ae")
+    vim.until("vim.api.nvim_buf_get_name(0):find('amanu://hunk')")
+    vim.keys("A, softly<C-s>")
+    vim.until("vim.fs.basename(vim.api.nvim_buf_get_name(0)) == 'notes.txt'")
+    states(vim, "pending")
+    vim.until(f"vim.iter((function() {DRAWN} end)()):any(function(each) return each == '4v + agent 4, softly' end)")
+    assert vim.text().splitlines() == LINES
+    vim.keys("4G<Space>aa")
+    vim.until_text("\n".join(changed(LINES, _4="agent 4, softly")))
+
+
+def test_a_created_file_that_is_looked_at_first(start: Start, folder: Path) -> None:
+    """Its empty buffer is no file yet, so nothing conflicts, and once it is accepted it is there."""
+    (folder / "notes.txt").write_text("one\n")
+    vim = start("notes.txt", steps=[{"calls": [write("new.txt", "a\nb\n")]}, {"text": "Done."}])
+    vim.keys(":Amanu go<CR>")
+    vim.until(f"#({STATE} or {{ approvals = {{}} }}).approvals > 0")
+    vim.lua("vim.cmd.wincmd('h') vim.cmd.stopinsert()")
+    vim.keys(":edit new.txt<CR>")
+    assert vim.lua(DRAWN) == ["1v amanu 1/1 creates this file" + KEYS, "1v + a", "1v + b"]
+    vim.wait_for_answers()
+    vim.keys("<Space>aa")
+    vim.until_text("a\nb")
+    assert (folder / "new.txt").read_text() == "a\nb\n"
+    assert vim.lua("return vim.bo.modified") is False

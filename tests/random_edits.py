@@ -1,0 +1,222 @@
+"""Any sequence of what model, person and crashes do to a file, against a reference that only knows lines.
+
+All lines differ, so where something stands is never in doubt: what an accepted hunk does, what an undone one does, and
+whose line it was can be said without any difference or merge. The promises (I1, I2, I4 of the faults, `SECURITY.md`):
+nothing changes but by a decision, a decision does exactly what it shows, and no line a person typed goes by undo.
+"""
+
+import asyncio
+import itertools
+import random
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from amanu.workspace.draft import Draft
+from amanu.workspace.proposals import FileEdit
+from amanu_protocol.errors import AmanuError
+from amanu_protocol.items import Hunk, Proposal
+from amanu_protocol.requests import HunkDecision
+from desk import Desk, hunks
+
+MOVES = 25
+NAME = "f.txt"
+
+
+class Game:
+    """One file, open in an editor or not."""
+
+    def __init__(self, folder: Path, seed: int) -> None:
+        self.random = random.Random(seed)
+        self._numbers = itertools.count(1)
+        text = "".join(f"b{n}\n" for n in range(1, self.random.randint(4, 14)))
+        self.desk = Desk(folder, {NAME: text})
+        self.path = self.desk.root / NAME
+        self.base = text.splitlines(keepends=True)
+        self.deleted: set[str] = set()
+        """Lines the person removed."""
+        self.approved: set[str] = set()
+        """Lines that went by a hunk the person or a rule accepted."""
+        self.known: dict[str, Proposal] = {}
+        self.step = 0
+        self.log: list[str] = []
+
+    @property
+    def text(self) -> str:
+        buffer = self.desk.editor.open.get(self.path)
+        return buffer.text if buffer else self.desk.on_disk(NAME).decode()
+
+    @property
+    def lines(self) -> list[str]:
+        return self.text.splitlines(keepends=True)
+
+    def fresh(self, author: str, count: int) -> list[str]:
+        return [f"{author}{next(self._numbers)}\n" for _ in range(count)]
+
+    def changed(self, lines: list[str], author: str) -> list[str]:
+        """Some lines replaced, inserted or removed, at one place or two."""
+        lines = list(lines)
+        for _ in range(self.random.choice([1, 1, 2])):
+            at = self.random.randint(0, len(lines))
+            gone = self.random.choice([0, 1, 1, 2])
+            put = self.fresh(author, self.random.choice([0, 1, 1, 2]) if gone else 1)
+            lines[at : at + gone] = put
+        return lines
+
+    def latest(self) -> list[Proposal]:
+        for proposal in self.desk.versions:
+            self.known[proposal.proposal_id] = proposal
+        return list(self.known.values())
+
+    def some(self, fits: Callable[[Hunk], bool]) -> tuple[Proposal, Hunk] | None:
+        found = [(each, hunk) for each in self.latest() for hunk in hunks(each) if fits(hunk)]
+        return self.random.choice(found) if found else None
+
+    # Moves ------------------------------------------------------------------------------------------
+
+    async def model_edits(self) -> None:
+        self.step += 1
+        call = self.desk.context(self.step)
+        base = await self.desk.proposals.text(call, self.path)
+        lines = self.changed(base.text.splitlines(keepends=True), "m")
+        if "".join(lines) == base.text:
+            return
+        before = self.text
+        proposal = await self.desk.proposals.draft(call, [FileEdit(base, "".join(lines))])
+        assert self.text == before, "a proposal changes nothing"
+        if self.random.random() < 0.4:
+            result = await self.desk.proposals.accept_all(proposal.proposal_id, by_person=False)
+            self.follow(before, [(h, True) for h in hunks(result) if h.state == "applied"])
+
+    async def person_types(self) -> None:
+        before = self.lines
+        after = self.changed(before, "p")
+        self.deleted |= set(before) - set(after)
+        self.write("".join(after))
+
+    def write(self, text: str) -> None:
+        if self.path in self.desk.editor.open:
+            self.desk.editor.put(self.path, text)
+        else:
+            self.desk.put(NAME, text)
+        self.desk.overlay.changed(self.path)
+
+    async def decide(self) -> None:
+        found = self.some(lambda hunk: hunk.state in ("pending", "conflicted"))
+        if found is None:
+            return
+        proposal, hunk = found
+        word = self.random.choice(["accept", "accept", "reject", "own"])
+        own = "".join(self.fresh("o", 1)) if word == "own" else None
+        decision = HunkDecision(
+            hunk_id=hunk.hunk_id, decision="accept" if own else word, new_text=own, reason="no" if not own else None
+        )
+        await self.carried_out(proposal.proposal_id, decision)
+
+    async def undo_or_redo(self) -> None:
+        word, state = self.random.choice([("undo", "applied"), ("redo", "revertedByPerson")])
+        found = self.some(lambda hunk: hunk.state == state)
+        if found is not None:
+            await self.carried_out(found[0].proposal_id, HunkDecision(hunk_id=found[1].hunk_id, decision=word))
+
+    async def carried_out(self, proposal_id: str, decision: HunkDecision) -> None:
+        before = self.text
+        was = next(h.state for h in hunks(self.desk.proposals.get(proposal_id)) if h.hunk_id == decision.hunk_id)
+        try:
+            result = await self.desk.proposals.resolve(proposal_id, [decision])
+        except AmanuError as error:  # it was seen in another state than it is in by now
+            assert error.kind == "proposalConflict"
+            assert self.text == before
+            return
+        hunk = next(each for each in hunks(result) if each.hunk_id == decision.hunk_id)
+        match decision.decision, was, hunk.state:
+            case ("accept" | "redo", _, "applied") if was != "applied" and self.text != before:
+                self.follow(before, [(hunk, True)])
+            case ("undo", "applied", "revertedByPerson") if self.text == before:
+                assert hunk.new_text not in before, "the person had taken it back themselves"
+            case ("undo", "applied", "revertedByPerson"):
+                self.follow(before, [(hunk, False)])
+            case _:
+                assert self.text == before, f"{decision.decision}: {was} → {hunk.state}, and the text changed"
+
+    def follow(self, before: str, done: Sequence[tuple[Hunk, bool]]) -> None:
+        """The text is what it was with these hunks put in (or taken out), and nothing else."""
+        text = before
+        for hunk, forth in done:
+            there, then = (hunk.old_text, hunk.new_text) if forth else (hunk.new_text, hunk.old_text)
+            if forth:
+                self.approved |= set(there.splitlines(keepends=True)) - set(then.splitlines(keepends=True))
+            if there:
+                assert text.count(there) == 1, f"{there!r} is not what stood there"
+                text = text.replace(there, then)
+            elif then:
+                assert self.text.count(then) == 1, "what was put in is not there once"
+        for hunk, forth in done:
+            there, then = (hunk.old_text, hunk.new_text) if forth else (hunk.new_text, hunk.old_text)
+            if not there and then:
+                at = self.text.index(then)
+                rest = self.text[:at] + self.text[at + len(then) :]
+                others = [(h, f) for h, f in done if h is not hunk and not (h.old_text if f else h.new_text)]
+                if not others:
+                    assert rest == text, "something else changed too"
+                return
+        assert self.text == text, "something else changed too"
+
+    async def save(self) -> None:
+        buffer = self.desk.editor.open.get(self.path)
+        if buffer is not None:
+            self.desk.put(NAME, buffer.text)
+
+    async def open_or_close(self) -> None:
+        await self.save()
+        if self.desk.editor.open.pop(self.path, None) is None:
+            self.desk.editor.put(self.path, self.desk.on_disk(NAME).decode())
+        self.desk.overlay.changed(self.path)
+
+    async def restart(self) -> None:
+        """The daemon dies between two moves; the editor and its text live on."""
+        proposals = self.latest()
+        await self.desk.proposals.close()
+        editor = self.desk.editor
+        self.desk = Desk(self.path.parent)
+        self.desk.overlay.remove(self.desk.editor)
+        self.desk.editor = editor
+        self.desk.overlay.add(editor)
+        for proposal in proposals:  # as they come back from the journal
+            assert Draft.load(proposal).wire().model_copy(update={"version": 0}) is not None
+        await self.desk.proposals.restore(proposals)
+
+    async def pause(self) -> None:
+        """Typing is followed when it has been quiet for a moment."""
+        await asyncio.sleep(0.004)
+
+    # ------------------------------------------------------------------------------------------------
+
+    async def play(self) -> None:
+        moves = [
+            *(self.model_edits, self.person_types, self.decide, self.undo_or_redo) * 3,
+            *(self.save, self.open_or_close, self.restart, self.pause, self.pause),
+        ]
+        for _ in range(MOVES):
+            move = self.random.choice(moves)
+            self.log.append(move.__name__)
+            before = self.lines
+            await move()
+            if move != self.person_types:
+                lost = {each for each in set(before) - set(self.lines) if each[0] == "p"} - self.approved
+                assert not lost, f"the person's {lost} went by {move.__name__}"
+                new = {each for each in set(self.lines) - set(before) if each[0] == "p"}
+                assert new <= self.approved, "what they had removed came back by itself"
+        await self.undo_all()
+        await self.desk.proposals.close()
+
+    async def undo_all(self) -> None:
+        left = 0
+        for proposal in reversed(self.latest()):
+            ids = [hunk.hunk_id for hunk in hunks(self.desk.proposals.get(proposal.proposal_id))]
+            left += len([e for e in await self.desk.proposals.undo(proposal.proposal_id, ids) if "changed" in e.reason])
+        there = set(self.lines)
+        if not left:
+            assert not {each for each in there if each[0] in "mo"}, "all is undone, and something of ours is left"
+        kept = [each for each in self.base if each not in self.deleted]
+        if not left and not self.deleted:
+            assert [each for each in self.lines if each in set(kept)] == kept

@@ -1,0 +1,304 @@
+"""Checkers as real processes: what they say of texts in no file, and what is left when they misbehave."""
+
+import asyncio
+import os
+import sys
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from amanu.checkers import checkers as pool
+from amanu.checkers import language_server
+from amanu.checkers.checkers import Change, Checkers, Ready
+from amanu.checkers.process import CheckFailed
+from amanu.checkers.table import CHECKERS
+from amanu.config import Checks
+from needs import needs
+
+TOY = Path(__file__).parents[2] / "editors" / "toy_server.py"
+ENVIRONMENT = {"PATH": os.environ["PATH"], "HOME": "/nonexistent"}
+
+
+def only(**commands: tuple[str, ...]) -> Checks:
+    """Settings with no checkers but these."""
+    return Checks(checkers={**{each.name: False for each in CHECKERS}, **commands})
+
+
+def toy(*how: str) -> Checks:
+    return only(pyright=(sys.executable, "-P", str(TOY), *how))
+
+
+@asynccontextmanager
+async def started(settings: Checks) -> AsyncGenerator[Checkers]:
+    held = Checkers(settings, {"OWN_KEY"})
+    try:
+        yield held
+    finally:
+        await held.end()
+
+
+def ready(held: Checkers, root: Path, name: str = "a.py", environment: Mapping[str, str] = ENVIRONMENT) -> list[Ready]:
+    return held.ready([root / name], root, [root], environment)
+
+
+async def verdict(
+    held: Checkers,
+    root: Path,
+    *texts: tuple[str, str | None, str],
+    others: Mapping[str, str] | None = None,
+    environment: Mapping[str, str] = ENVIRONMENT,
+) -> list[str]:
+    """What the only checker says: "name line: message" for what is new, "name -n" for what is gone."""
+    changes = [Change(root / name, before, after) for name, before, after in texts]
+    (only_one,) = held.ready([each.path for each in changes], root, [root], environment)
+    found = await held.check(only_one, changes, {root / name: text for name, text in (others or {}).items()})
+    said: list[str] = []
+    for path, now in found.items():
+        said += [f"{path.name} {each.start_line}: {each.message}" for each in now.added]
+        said += [f"{path.name} -{now.fixed}"] if now.fixed else []
+    return said
+
+
+@pytest.mark.parametrize("how", ["well", "halves", "older", "pull"])
+async def test_a_language_server(tmp_path: Path, how: str) -> None:
+    async with started(toy(how)) as held:
+        one = ("a.py", "wrong\nfine\n", "fine\nwrong\nwrong\n")
+        assert await verdict(held, tmp_path, one) == ["a.py 3: this is wrong"]
+        assert await verdict(held, tmp_path, ("a.py", "wrong\n", "fine\n")) == ["a.py -1"]
+        assert await verdict(held, tmp_path, ("a.py", "wrong\n", "new\nwrong\n")) == []
+        created = ("new.py", None, "wrong\n")
+        assert await verdict(held, tmp_path, created, ("b.py", "a\n", "b\n")) == ["new.py 1: this is wrong"]
+        assert len(held._kept) == 1, "one server for all"  # pyright: ignore[reportPrivateUsage]
+    assert list(tmp_path.iterdir()) == [], "nothing was written"
+
+
+@pytest.mark.parametrize(
+    ("how", "why"),
+    [
+        ("late 100", "did not start within"),
+        ("crash", "It ended with code 3: Error: it was too much for me."),
+        ("garbage", "not the language server protocol"),
+        ("flood", "more than anybody could read"),
+        ("silent", "No answer within"),
+        ("nonsense.py", "It ended with code 2"),
+        ("/nonexistent", ""),
+    ],
+)
+async def test_who_misbehaves_has_no_verdict(
+    tmp_path: Path, how: str, why: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if "late" in how:
+        monkeypatch.setattr(language_server, "START", 0.3)
+    if how == "silent":
+        monkeypatch.setattr(pool, "LIMIT", 2.0)
+    settings = toy(*how.split())
+    if how == "nonsense.py":
+        settings = only(pyright=(sys.executable, "-P", str(tmp_path / "not there")))
+    if how == "/nonexistent":
+        settings = only(pyright=("/nonexistent",))
+    async with started(settings) as held:
+        if why == "":
+            assert ready(held, tmp_path) == []
+            return
+        with pytest.raises(CheckFailed) as failed:
+            await verdict(held, tmp_path, ("a.py", "fine\n", "wrong\n"))
+        assert why in str(failed.value)
+        assert ready(held, tmp_path) == [], "it is left alone for a while"
+        assert held._kept == {}  # pyright: ignore[reportPrivateUsage]
+
+
+async def test_a_check_that_is_cancelled_leaves_a_server_that_still_works(tmp_path: Path) -> None:
+    async with started(toy("silent")) as held:
+        checking = asyncio.create_task(verdict(held, tmp_path, ("a.py", "fine\n", "wrong\n")))
+        async with asyncio.timeout(10):
+            while not held._kept:  # pyright: ignore[reportPrivateUsage]
+                await asyncio.sleep(0.01)
+        (kept,) = held._kept.values()  # pyright: ignore[reportPrivateUsage]
+        checking.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await checking
+        assert not kept.lock.locked() and not kept.server.lost
+
+
+async def test_two_checks_at_the_same_time_have_one_server(tmp_path: Path) -> None:
+    async with started(toy("well")) as held:
+        both = [verdict(held, tmp_path, (name, "fine\n", "wrong\n")) for name in ("a.py", "b.py")]
+        assert await asyncio.gather(*both) == [["a.py 1: this is wrong"], ["b.py 1: this is wrong"]]
+        assert len(held._kept) == 1  # pyright: ignore[reportPrivateUsage]
+
+
+async def test_others_see_texts_that_are_not_saved(tmp_path: Path) -> None:
+    """The toy finds words of every file it was shown; here it is enough that it was shown them, and closed them."""
+    log = tmp_path.parent / "log"
+    async with started(toy("strict", str(log))) as held:
+        await verdict(
+            held, tmp_path, ("a.py", "fine\n", "wrong\n"), others={"b.py": "unsaved\n", "c.txt": "x", "a.py": "no"}
+        )
+        await verdict(held, tmp_path, ("a.py", "fine\n", "wrong\n"))
+    lines = log.read_text().splitlines()
+    assert sorted(lines[:2]) == ["open a.py", "open b.py"] and "TWICE" not in log.read_text()
+
+
+async def test_servers_are_few_and_go_when_idle(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pool, "MOST_SERVERS", 2)
+    monkeypatch.setattr(language_server, "QUIET", 0.05)
+    async with started(toy("well")) as held:
+        roots = [tmp_path / name for name in "abc"]
+        for root in roots:
+            root.mkdir()
+            assert await verdict(held, root, ("a.py", "", "wrong\n")) == ["a.py 1: this is wrong"]
+        assert [root for _, root in held._kept] == roots[1:]  # pyright: ignore[reportPrivateUsage]
+        monkeypatch.setattr(pool, "IDLE", 0.0)
+        servers = [kept.server for kept in held._kept.values()]  # pyright: ignore[reportPrivateUsage]
+        for root in roots[1:]:
+            await verdict(held, root, ("a.py", "", "wrong\n"))
+        async with asyncio.timeout(10):
+            while held._kept or held._ending:  # pyright: ignore[reportPrivateUsage]
+                await asyncio.sleep(0.01)
+        assert all(server.process._process.returncode is not None for server in servers)  # pyright: ignore
+
+
+PROBE = """#!{python} -P
+import json, os, sys
+text = sys.stdin.read()
+found = [{{"line": n, "level": "error", "code": 1, "message": line}}
+    for n, line in enumerate(text.splitlines(), 1) if "wrong" in line]
+if "die" in text:
+    sys.exit("Error: no")
+if "environment" in text:
+    found = [{{"line": 1, "level": "error", "code": 1, "message": name}} for name in os.environ]
+print(json.dumps(found) if "garbage" not in text else "garbage")
+"""
+
+
+def program(folder: Path, name: str, text: str = PROBE) -> Path:
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / name
+    path.write_text(text.format(python=sys.executable))
+    path.chmod(0o755)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "said"),
+    [
+        ("wrong 1\n", "fine\nwrong 1\nwrong 2\n", ["a.sh 3: wrong 2"]),
+        (None, "wrong\n", ["a.sh 1: wrong"]),
+        ("wrong\n", "", ["a.sh -1"]),
+        ("", "garbage", "It ended with code 0."),
+        ("", "die", "It ended with code 1: Error: no."),
+    ],
+)
+async def test_a_linter(tmp_path: Path, before: str | None, after: str, said: list[str] | str) -> None:
+    path = program(tmp_path / "bin", "shellcheck")
+    async with started(only(shellcheck=(str(path),))) as held:
+        if isinstance(said, str):
+            with pytest.raises(CheckFailed) as failed:
+                await verdict(held, tmp_path, ("a.sh", before, after))
+            assert str(failed.value) == said
+        else:
+            assert await verdict(held, tmp_path, ("a.sh", before, after)) == said
+
+
+async def test_no_key_is_given_to_a_checker(tmp_path: Path) -> None:
+    path = program(tmp_path / "bin", "shellcheck")
+    environment = {**ENVIRONMENT, "ANTHROPIC_API_KEY": "k", "OWN_KEY": "k", "KEPT": "1"}
+    async with started(only(shellcheck=(str(path),))) as held:
+        said = await verdict(held, tmp_path, ("a.sh", "", "environment"), environment=environment)
+    names = {each.rpartition(" ")[2] for each in said}
+    assert "KEPT" in names and names.isdisjoint({"ANTHROPIC_API_KEY", "OWN_KEY"})
+
+
+@pytest.mark.parametrize(
+    ("there", "path", "found"),
+    [
+        (["bin/ruff"], ["bin"], "bin/ruff"),
+        (["one/ruff", "two/ruff"], ["one", "two"], "one/ruff"),
+        ([], ["bin"], None),
+        (["bin/other"], ["bin"], None),
+        # the workspace's own is the last choice
+        (["work/bin/ruff", "bin/ruff"], ["work/bin", "bin"], "bin/ruff"),
+        (["work/bin/ruff"], ["work/bin"], "work/bin/ruff"),
+        (["work/.venv/bin/ruff"], ["bin"], "work/.venv/bin/ruff"),
+        (["work/node_modules/.bin/ruff", "bin/ruff"], ["bin"], "bin/ruff"),
+        (["work/ruff"], [".", "work/sub"], None),
+        (["bin/ruff -> work/evil", "two/ruff", "work/evil"], ["bin", "two"], "two/ruff"),
+    ],
+)
+def test_where_programs_are_found(tmp_path: Path, there: list[str], path: list[str], found: str | None) -> None:
+    root = tmp_path / "work"
+    root.mkdir()
+    for each in there:
+        name, _, target = each.partition(" -> ")
+        if target:
+            (tmp_path / name).parent.mkdir(exist_ok=True)
+            (tmp_path / name).symlink_to(tmp_path / target)
+        else:
+            program((tmp_path / name).parent, Path(name).name)
+    environment = {"PATH": os.pathsep.join("." if each == "." else str(tmp_path / each) for each in path)}
+    off: dict[str, Any] = {each.name: False for each in CHECKERS if each.name != "ruff"}
+    held = Checkers(Checks(checkers=off))
+    commands = [each.command[0] for each in ready(held, root, environment=environment)]
+    assert commands == ([] if found is None else [str(tmp_path / found)])
+
+
+@pytest.mark.parametrize(
+    ("files", "name", "fits"),
+    [
+        (["eslint.config.js"], "a.ts", True),
+        ([".eslintrc.json"], "sub/a.js", True),
+        (["sub/eslint.config.mjs"], "sub/deep/a.js", True),
+        (["other/eslint.config.mjs"], "sub/a.js", False),
+        ([], "a.js", False),
+        (["eslint.config.js"], "a.py", False),
+    ],
+)
+def test_a_linter_without_settings_is_not_asked(tmp_path: Path, files: list[str], name: str, fits: bool) -> None:
+    for each in files:
+        (tmp_path / each).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / each).touch()
+    held = Checkers(only(eslint=(str(program(tmp_path / "bin", "eslint")),)))
+    assert bool(ready(held, tmp_path, name)) == fits
+
+
+async def test_a_big_text_is_not_checked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pool, "MAX_TEXT", 100)
+    async with started(toy("well")) as held:
+        with pytest.raises(CheckFailed, match="too big"):
+            await verdict(held, tmp_path, ("a.py", "", "x" * 300))
+
+
+# Real ones --------------------------------------------------------------------------------------------
+
+
+BEFORE = "import os\n\ncount: int = 'a'\nprint(os)\n"
+AFTER = "import os\nimport re\n\ncount: int = 'a'\nname: str = 3\nprint(sys)\n"
+
+
+async def test_ruff(tmp_path: Path) -> None:
+    async with started(only(ruff=(needs("ruff"), "server"))) as held:
+        said = await verdict(held, tmp_path, ("a.py", BEFORE, AFTER))
+        assert [each.partition(":")[0] for each in said] == ["a.py 6", "a.py 1", "a.py 2"]
+        assert "Undefined name `sys`" in said[0] and "`re` imported but unused" in said[2]
+        assert await verdict(held, tmp_path, ("a.py", AFTER, BEFORE)) == ["a.py -3"]
+    assert list(tmp_path.iterdir()) == [], "no cache was written"
+
+
+async def test_pyright(tmp_path: Path) -> None:
+    needs("node")
+    (tmp_path / "a.py").write_text(BEFORE)
+    environment = {**ENVIRONMENT, "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
+    async with started(only(pyright=(needs("pyright-langserver"), "--stdio"))) as held:
+        calling = ("b.py", None, "import a\n\na.name.upper()\na.nothing\n")
+        said = await verdict(held, tmp_path, ("a.py", BEFORE, AFTER), calling, environment=environment)
+        assert [each.partition(" is not")[0] for each in said if each.startswith("a.py")] == [
+            'a.py 5: Type "Literal[3]"',
+            'a.py 6: "sys"',
+        ]
+        assert [each for each in said if each.startswith("b.py")] == [
+            'b.py 4: "nothing" is not a known attribute of module "a"'
+        ], "it sees the other file as it is proposed"
+    assert [each.name for each in tmp_path.iterdir()] == ["a.py"]

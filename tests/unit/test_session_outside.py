@@ -1,0 +1,184 @@
+"""Files change outside of the session: open hunks follow, and the model hears what it should read again."""
+
+import asyncio
+import subprocess
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from amanu.agent import approval
+from amanu.lsp.buffers import Buffers
+from amanu.workspace import following, watching
+from amanu_protocol.items import HunkState
+from session_desk import TWELVE, TWO_HUNKS, call, desk, step
+
+CHANGED = "Changed since you read it, outside of your edits: "
+READ = step("", call("read_file", path="notes.txt"))
+
+
+@pytest.fixture(autouse=True)
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:  # pyright: ignore[reportUnusedFunction]
+    monkeypatch.setattr(approval, "GUARD_SECONDS", 0.0)
+    monkeypatch.setattr(following, "QUIET", 0.01)
+    monkeypatch.setattr(watching, "DELAY", 0.01)
+
+
+def by_rename(path: Path, text: str) -> None:
+    beside = path.with_name(".notes.txt.swp")
+    beside.write_text(text)
+    beside.replace(path)
+
+
+def anew(path: Path, text: str) -> None:
+    path.unlink()
+    path.write_text(text)
+
+
+@pytest.mark.parametrize("write", [Path.write_text, by_rename, anew])
+@pytest.mark.parametrize(
+    ("text", "states", "applied"),
+    [
+        ("zero\n" + TWELVE, ["pending", "pending"], "zero\n" + TWO_HUNKS),
+        (TWELVE.replace("line 2\n", "a line\n"), ["conflicted", "pending"], None),
+        (TWELVE.replace("line 6\n", "line six\n"), ["pending", "pending"], TWO_HUNKS.replace("line 6\n", "line six\n")),
+    ],
+)
+async def test_open_hunks_follow_what_happens_on_disk(
+    tmp_path: Path, write: Callable[[Path, str], object], text: str, states: list[HunkState], applied: str | None
+) -> None:
+    async with desk(tmp_path, step("", call("write_file", path="notes.txt", content=TWO_HUNKS)), step("Fine.")) as d:
+        await d.prompt("change it")
+        await d.until(lambda state: state.approvals)
+        write(d.file, text)
+        await d.until(lambda state: state.proposals[0].files[0].base_text == text)
+        assert [hunk.state for hunk in d.session.state.proposals[0].files[0].hunks] == states
+        if applied is not None:
+            await d.decide("accept", "accept")
+            await d.ended()
+            assert d.file.read_text() == applied
+        else:
+            await d.answer("reject")
+            await d.ended()
+
+
+async def test_a_branch_and_back(tmp_path: Path) -> None:
+    """Twenty files with open hunks, in folders that the other branch does not have."""
+
+    def git(*args: str) -> None:
+        settings = ("-c", "user.name=T", "-c", "user.email=t@example.org", "-c", "init.defaultBranch=main")
+        subprocess.run(["git", *settings, *args], cwd=root, check=True, capture_output=True)
+
+    root = tmp_path / "work"
+    names = [f"pkg{at % 4}/sub/f{at}.txt" for at in range(20)]
+    root.mkdir()
+    (root / "notes.txt").write_text(TWELVE)
+    git("init")
+    git("add", ".")
+    git("commit", "-m", "no packages")
+    git("checkout", "-b", "packages")
+    for name in names:
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text(TWELVE)
+    git("add", ".")
+    git("commit", "-m", "packages")
+    git("checkout", "-b", "longer")
+    for name in names:
+        (root / name).write_text("zero\n" + TWELVE)
+    git("commit", "-am", "longer")
+    git("checkout", "packages")
+    edits = [call("edit_file", path=name, old_text="line 11\n", new_text="line eleven\n") for name in names]
+    async with desk(tmp_path, step("", *edits), step("Fine.")) as d:
+
+        def bases(text: str) -> bool:
+            return {file.base_text for each in d.session.state.proposals for file in each.files} == {text}
+
+        await d.prompt("change them")
+        await d.until(lambda state: len(state.approvals) == 20)
+        git("checkout", "longer")
+        await d.until(lambda _: bases("zero\n" + TWELVE))
+        git("checkout", "main")
+        git("checkout", "packages")
+        await d.until(lambda _: bases(TWELVE))
+        assert {hunk.state for each in d.session.state.proposals for hunk in each.files[0].hunks} == {"pending"}
+        await d.session.cancel("turn-p1")
+
+
+@pytest.mark.parametrize("decided", [True, False])
+async def test_nothing_runs_on_when_nothing_is_open_any_more(tmp_path: Path, decided: bool) -> None:
+    def running() -> bool:
+        return any(thread.name == "amanu-watching" for thread in threading.enumerate())
+
+    async with desk(tmp_path, step("", call("write_file", path="notes.txt", content=TWO_HUNKS)), step("Fine.")) as d:
+        await d.prompt("change it")
+        await d.until(lambda state: state.approvals and running())
+        if decided:
+            await d.answer("reject")
+            await d.until(lambda state: not running())
+    assert not running()
+
+
+async def test_told_between_two_steps(tmp_path: Path) -> None:
+    command = "printf 'formatted\\n' > notes.txt"
+    steps = (
+        READ,
+        step("", call("run_shell_command", command=command)),
+        step("", call("glob", pattern="*"), expect=CHANGED + "notes.txt. Read again before you edit."),
+        step("Done."),
+    )
+    async with desk(tmp_path, *steps) as d:
+        d.session.allow(f"run_shell_command({command})")
+        await d.prompt("format it")
+        state = await d.ended()
+        assert d.told().count(CHANGED) == 1
+        notices = [item.text for item in state.items if item.kind == "notice" and item.code == "modelTold"]
+        assert notices == ["The model was told of files that changed since it read them: notes.txt."]
+
+
+async def test_told_with_the_next_prompt_also_of_what_is_typed(tmp_path: Path) -> None:
+    async with desk(tmp_path, READ, step("Read."), step("I see."), step("Well."), step("Gone.")) as d:
+        buffers = Buffers("Test", lambda *_: asyncio.sleep(0), "utf-16", tell=d.sessions.overlay.changed)
+        d.sessions.overlay.add(buffers)
+        told: list[str] = []
+        for at, text in enumerate([None, "typed\n", "typed\n", ""]):
+            if text:
+                buffers.opened(d.file.as_uri(), at, text)
+            elif text == "":
+                buffers.closed(d.file.as_uri())
+                d.file.unlink()
+            before = len(d.told())
+            await d.prompt("go on", f"p{at}")
+            await d.over(f"p{at}")
+            _, _, after = d.told()[before:].partition(CHANGED)
+            told.append(after.partition(". Read")[0])
+        assert told == ["", "notes.txt (unsaved in the editor)", "", "notes.txt (deleted)"]
+
+
+async def test_its_own_edits_are_no_news_however_late_they_are_accepted(tmp_path: Path) -> None:
+    steps = READ, step("", call("write_file", path="notes.txt", content=TWO_HUNKS)), step("Fine."), step("Bye.")
+    async with desk(tmp_path, *steps) as d:
+        await d.prompt("change it")
+        await d.until(lambda state: state.approvals)
+        await d.decide("accept")
+        await d.prompt("go on", "p2")  # the review is over; the other hunk stays open
+        await d.until(lambda state: state.last_turn and state.last_turn.turn_id == "turn-p2")
+        await d.decide("accept", "accept")
+        assert d.file.read_text() == TWO_HUNKS
+        await d.prompt("bye", "p3")
+        await d.over("p3")
+        assert CHANGED not in d.told()
+
+
+async def test_a_mention_is_read_too(tmp_path: Path) -> None:
+    async with desk(tmp_path, step("Read."), step("I see."), step("Yes.")) as d:
+        await d.prompt("look at @notes.txt")
+        await d.ended()
+        d.file.write_text("other\n")
+        await d.prompt("look at @notes.txt again", "p2")  # it is shown, so there is nothing to tell
+        await d.over("p2")
+        assert CHANGED not in d.told()
+        d.file.write_text("again\n")
+        await d.prompt("go on", "p3")
+        await d.over("p3")
+        assert CHANGED + "notes.txt." in d.told()

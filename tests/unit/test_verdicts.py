@@ -1,0 +1,190 @@
+"""What checkers say of a proposal comes to its question, which waits for none of them."""
+
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from amanu import verdicts
+from amanu.agent import approval
+from amanu_protocol.items import Check
+from amanu_protocol.requests import TrustSetParams
+from amanu_protocol.state import SessionState
+from session_desk import TWELVE, Desk, call, desk, step
+
+LINTER = """#!{python} -P
+import json, os, sys, time
+from pathlib import Path
+Path({canary!r}).open("a").write("ran\\n")
+text = sys.stdin.read()
+while not Path({gate!r}).exists():
+    time.sleep(0.01)
+print(json.dumps([{{"line": n, "level": "error", "code": 1, "message": line}}
+    for n, line in enumerate(text.splitlines(), 1) if "wrong" in line]))
+"""
+TEXT = "one\nwrong 1\nwrong 2\nfour\n"
+EDIT = call("write_file", path="a.sh", content="one\nright\nwrong 2\nwrong new\n")
+
+
+@pytest.fixture(autouse=True)
+def quickly(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setattr(approval, "GUARD_SECONDS", 0.0)
+    monkeypatch.setattr(verdicts, "PAUSE", 0.0)
+    yield
+
+
+class Linter:
+    """A `shellcheck` first on PATH: every line with `wrong` is an error. It answers when its gate is open."""
+
+    def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.canary, self.gate = folder / "canary", folder / "gate"
+        (folder / "bin").mkdir()
+        path = folder / "bin" / "shellcheck"
+        path.write_text(LINTER.format(python=sys.executable, canary=str(self.canary), gate=str(self.gate)))
+        path.chmod(0o755)
+        monkeypatch.setenv("PATH", f"{path.parent}{os.pathsep}/usr/bin{os.pathsep}/bin")
+
+    def open(self) -> None:
+        self.gate.touch()
+
+
+@pytest.fixture
+def linter(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Linter:
+    return Linter(tmp_path, monkeypatch)
+
+
+def prepare(d: Desk, *, trusted: bool = True) -> None:
+    (d.root / "a.sh").write_text(TEXT)
+    if trusted:
+        d.sessions.trust_set(TrustSetParams(root=str(d.root), trusted=True))
+
+
+def checks(state: SessionState) -> list[Check]:
+    return [check for proposal in state.proposals for file in proposal.files for check in file.checks]
+
+
+def said(state: SessionState) -> list[str]:
+    return [f"{each.checker} {each.state} +{len(each.added)} -{each.fixed}" for each in checks(state)]
+
+
+async def test_the_question_comes_first_then_the_verdict(
+    tmp_path: Path, linter: Linter, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(verdicts, "SHOWN", 0.0)
+    async with desk(tmp_path, step("", EDIT), step("Done.")) as d:
+        prepare(d)
+        await d.prompt("write")
+        state = await d.until(lambda state: state.approvals)
+        await d.until(checks)
+        assert said(state) == ["shellcheck running +0 -0"]
+        seen = state.proposals[0].version
+        linter.open()
+        await d.until(lambda state: said(state) == ["shellcheck done +1 -1"])
+        assert (checks(state)[0].added[0].message, checks(state)[0].added[0].start_line) == ("wrong new", 4)
+        assert state.proposals[0].version == seen, "whoever is deciding decides on what they saw"
+        assert await d.decide("accept", "accept") == "resolved"
+        await d.ended()
+        assert (d.root / "a.sh").read_text() == "one\nright\nwrong 2\nwrong new\n"
+        assert said(d.session.state) == ["shellcheck done +1 -1"]
+
+
+async def test_nobody_waits_for_a_verdict(tmp_path: Path, linter: Linter) -> None:
+    async with desk(tmp_path, step("", EDIT), step("Done.")) as d:
+        prepare(d)
+        await d.prompt("write")
+        await d.answer("allow")
+        await d.ended()
+        assert (d.root / "a.sh").read_text().endswith("wrong new\n")
+        await d.until(lambda state: "running" not in str(said(state)))
+
+
+@pytest.mark.parametrize(
+    ("how", "runs"), [("trusted", True), ("untrusted", False), ("nobody asked", False), ("off", False)]
+)
+async def test_what_may_run(tmp_path: Path, linter: Linter, how: str, runs: bool) -> None:
+    linter.open()
+    if how == "off":
+        config = Path(os.environ["AMANU_HOME"]) / "config"
+        config.mkdir(parents=True)
+        (config / "config.toml").write_text("[checks]\nenabled = false\n")
+    mode: Any = "acceptEdits" if how == "nobody asked" else "ask"
+    async with desk(tmp_path, step("", EDIT), step("Done."), mode=mode) as d:
+        prepare(d, trusted=how != "untrusted")
+        await d.prompt("write")
+        if how != "nobody asked":
+            await d.until(lambda state: state.approvals)
+            if runs:
+                await d.until(checks)
+            await d.answer("allow")
+        await d.ended()
+        await d.reopen()  # whatever was begun has ended
+        assert linter.canary.exists() == runs
+        assert bool(checks(d.session.state)) == runs
+
+
+async def test_an_executable_of_an_untrusted_workspace_is_never_started(tmp_path: Path, linter: Linter) -> None:
+    async with desk(tmp_path, step("", EDIT), step("Done.")) as d:
+        prepare(d, trusted=False)
+        own = d.root / "node_modules" / ".bin"
+        own.mkdir(parents=True)
+        (tmp_path / "bin" / "shellcheck").rename(own / "shellcheck")
+        await d.prompt("write")
+        await d.answer("allow")
+        await d.ended()
+        await d.reopen()  # whatever was begun has ended
+        assert not linter.canary.exists()
+
+
+async def test_trust_taken_back_ends_the_check(tmp_path: Path, linter: Linter, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(verdicts, "SHOWN", 0.0)
+    async with desk(tmp_path, step("", EDIT), step("Done.")) as d:
+        prepare(d)
+        await d.prompt("write")
+        await d.until(checks)
+        d.sessions.trust_set(TrustSetParams(root=str(d.root), trusted=False))
+        await d.until(lambda state: said(state) == [])
+        linter.open()
+        await d.answer("allow")
+        await d.ended()
+        assert checks(d.session.state) == []
+
+
+async def test_what_is_left_is_checked_anew(tmp_path: Path, linter: Linter) -> None:
+    """The person refuses the hunk that adds an error: the verdict is about the rest."""
+    linter.open()
+    text = TWELVE.replace("line 2\n", "wrong\n").replace("line 11\n", "wrong too\n")
+    edit = call("write_file", path="a.sh", content=text)
+    async with desk(tmp_path, step("", edit), step("Done.")) as d:
+        prepare(d)
+        (d.root / "a.sh").write_text(TWELVE)
+        await d.prompt("write")
+        await d.until(lambda state: said(state) == ["shellcheck done +2 -0"])
+        await d.decide("reject no")
+        await d.until(lambda state: said(state) == ["shellcheck done +1 -0"])
+        assert checks(d.session.state)[0].added[0].message == "wrong too"
+        await d.decide("", "accept")
+        await d.ended()
+
+
+async def test_a_failure_is_said(tmp_path: Path, linter: Linter) -> None:
+    (tmp_path / "bin" / "shellcheck").write_text("#!/bin/sh\necho 'Error: no luck' >&2\nexit 3\n")
+    async with desk(tmp_path, step("", EDIT), step("Done.")) as d:
+        prepare(d)
+        await d.prompt("write")
+        state = await d.until(lambda state: "failed" in str(said(state)))
+        assert checks(state)[0].message == "It ended with code 3: Error: no luck."
+        await d.answer("allow")
+        await d.ended()
+
+
+async def test_a_check_ends_with_its_daemon(tmp_path: Path, linter: Linter, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(verdicts, "SHOWN", 0.0)
+    async with desk(tmp_path, step("", EDIT), step("Done.")) as d:
+        prepare(d)
+        await d.prompt("write")
+        await d.until(checks)
+        await d.reopen()
+        assert "running" not in str(said(d.session.state))

@@ -1,0 +1,266 @@
+"""Several edits of a file in one call, deleting, moving, and what all tools that edit have in common."""
+
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from amanu.tools.base import CallContext, ToolError
+from amanu.tools.move_file import MoveFile
+from amanu.workspace import names
+from amanu.workspace.names import folded, own_name
+from amanu.workspace.overlay import Overlay
+from amanu.workspace.proposals import Proposals
+from amanu.workspace.workspace import Workspace
+from desk import Desk, hunks
+
+FILES = {"a.py": "one\ntwo\nthree\n", "src/b.py": "four\n", "crlf": "one\r\ntwo\r\n", "empty": ""}
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> Desk:
+    return Desk(tmp_path, FILES)
+
+
+def edits(*pairs: tuple[str, str], **more: Any) -> dict[str, Any]:
+    return {"path": "a.py", "edits": [{"old_text": old, "new_text": new} for old, new in pairs], **more}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        (edits(("one", "1"), ("three", "3")), "1\ntwo\n3\n"),
+        (edits(("one", "x"), ("x\ntwo", "y")), "y\nthree\n"),  # each on the result of the one before
+        (edits(("one\n", ""), ("two\n", "two\none\n")), "two\none\nthree\n"),
+        ({**edits(("two", "2")), "old_text": "", "new_text": ""}, "one\n2\nthree\n"),  # every field filled
+        ({**edits(("two", "2")), "old_text": None, "new_text": None, "explanation": None}, "one\n2\nthree\n"),
+        ({"path": "a.py", "old_text": "two", "new_text": "2", "edits": []}, "one\n2\nthree\n"),
+        ({"path": "a.py", "edits": [{"old_text": "e", "new_text": "E", "replace_all": True}]}, "onE\ntwo\nthrEE\n"),
+        ({**edits(("two", "2\n2"), ("one\n2", "1\n2")), "path": "crlf"}, "one\r\n2\r\n2\r\n".replace("one", "1")),
+        ({**edits(("", "x\ny\n"), ("y", "z")), "path": "new"}, "x\nz\n"),
+    ],
+)
+async def test_several_edits(desk: Desk, arguments: Mapping[str, Any], expected: str) -> None:
+    await desk.run("edit_file", arguments)
+    assert desk.on_disk(arguments["path"]).decode() == expected
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (edits(("one", "1"), ("nine", "9")), ["Edit 2 of 2", "not in a.py"]),
+        (edits(("one\ntwo", "1\n2"), ("two\nthree", "2\n3")), ["Edit 2 of 2", "overlaps edit 1"]),
+        (edits(("one", "1"), ("two", "2"), ("one\n", "x")), ["Edit 3 of 3", "overlaps edit 1"]),
+        (edits(("three", "two"), ("two", "2")), ["Edit 2 of 2", "2 times"]),
+        (edits(("one", "1"), ("", "x")), ["Edit 2 of 2", "not empty"]),
+        (edits(("one", "1"), ("two", "two")), ["Edit 2 of 2", "the same"]),
+        (edits(("one", "1"), old_text="two", new_text="2"), ["not both"]),
+        ({"path": "a.py"}, ["old_text is missing"]),
+        ({"path": "a.py", "edits": []}, ["old_text is missing"]),
+        ({"path": "a.py", "old_text": "one"}, ["new_text is missing"]),
+        ({"path": "gone", "edits": [{"old_text": "x", "new_text": "y"}, {"old_text": "y", "new_text": "z"}]},
+         ["Edit 1 of 2", "There is no file gone"]),
+    ],
+)  # fmt: skip
+async def test_edits_of_which_one_does_not_fit(desk: Desk, arguments: Mapping[str, Any], told: list[str]) -> None:
+    with pytest.raises(ToolError) as caught:
+        await desk.run("edit_file", arguments)
+    assert all(each in str(caught.value) for each in (*told, "othing w"))
+    assert (desk.on_disk("a.py"), desk.versions) == (FILES["a.py"].encode(), [])
+
+
+async def test_deleting(desk: Desk) -> None:
+    call = desk.context()
+    call.preview = await desk.preview("delete_file", {"path": "src/b.py"}, call=call)
+    assert call.preview.title == "Delete src/b.py" and "src/b.py  +0 −1  deleted" in call.preview.detail
+    assert desk.on_disk("src/b.py") == b"four\n"
+    outcome = await desk.tools["delete_file"].run(None, call)
+    assert (outcome.for_model, outcome.for_person) == ("Deleted src/b.py.", "Changes: 1 applied")
+    assert not (desk.root / "src" / "b.py").exists() and (desk.root / "src").is_dir()
+    assert desk.preimages == [(desk.root / "src" / "b.py", b"four\n", 0o644)]
+
+
+async def test_moving(desk: Desk) -> None:
+    call = desk.context()
+    call.preview = await desk.preview("move_file", {"path": "src/b.py", "new_path": "lib/deep/c.py"}, call=call)
+    assert call.preview.title == "Rename src/b.py to lib/deep/c.py"
+    assert "src/b.py → lib/deep/c.py  renamed\n" in call.preview.detail
+    assert [each.text for each in (call.preview.subject, *call.preview.also)] == ["src/b.py", "lib/deep/c.py"]
+    assert call.preview.writes == {str(desk.root / "src" / "b.py"), str(desk.root / "lib" / "deep" / "c.py")}
+    assert desk.on_disk("src/b.py") == b"four\n"
+    outcome = await desk.tools["move_file"].run(None, call)
+    assert outcome.for_model == "Renamed src/b.py to lib/deep/c.py."
+    assert desk.on_disk("lib/deep/c.py") == b"four\n" and not (desk.root / "src" / "b.py").exists()
+
+
+async def test_a_patch_moves_and_changes(desk: Desk) -> None:
+    patch = "*** Update File: a.py\n*** Move to: src/a.py\n-two\n+zwei\n"
+    outcome = await desk.run("apply_patch", {"patch": patch})
+    assert "Renamed a.py to src/a.py" in outcome.for_model
+    assert desk.on_disk("src/a.py") == b"one\nzwei\nthree\n" and not (desk.root / "a.py").exists()
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments", "told"),
+    [
+        ("delete_file", {"path": "gone.py"}, "There is no file gone.py"),
+        ("delete_file", {"path": "B.py"}, "There is no file B.py"),
+        ("delete_file", {"path": "src"}, "is a folder"),
+        ("delete_file", {"path": "."}, "folder"),
+        ("delete_file", {"path": "/etc/hostname"}, "outside the workspace"),
+        ("delete_file", {"path": "typed.py"}, "unsaved changes in the editor"),
+        ("delete_file", {"path": "fresh.py"}, "unsaved changes in the editor"),
+        ("delete_file", {"path": "link.py"}, "is a symbolic link to a.py"),
+        ("move_file", {"path": "gone.py", "new_path": "x"}, "There is no file gone.py"),
+        ("move_file", {"path": "src", "new_path": "lib"}, "is a folder"),
+        ("move_file", {"path": "a.py", "new_path": "src"}, "src is a folder. Give the whole new path, src/a.py"),
+        ("move_file", {"path": "a.py", "new_path": "."}, "folder"),
+        ("move_file", {"path": "a.py", "new_path": "src/b.py"}, "src/b.py exists already"),
+        ("move_file", {"path": "a.py", "new_path": "fresh.py"}, "fresh.py exists already"),
+        ("move_file", {"path": "a.py", "new_path": "a.py"}, "where the file is already"),
+        ("move_file", {"path": "a.py", "new_path": "./src/../a.py"}, "where the file is already"),
+        ("move_file", {"path": "a.py", "new_path": "../x"}, "outside the workspace"),
+        ("move_file", {"path": "a.py", "new_path": ""}, "path is empty"),
+        ("move_file", {"path": "a.py", "new_path": "crlf/x"}, "not a folder"),
+        ("move_file", {"path": "a.py", "new_path": "dangling"}, "symbolic link"),
+        ("move_file", {"path": "a.py", "new_path": "pipe"}, "exists already"),
+        ("move_file", {"path": "link.py", "new_path": "x"}, "is a symbolic link to a.py"),
+        ("move_file", {"path": "typed.py", "new_path": "x"}, "unsaved changes in the editor"),
+    ],
+)
+async def test_what_is_not_removed(desk: Desk, tool: str, arguments: Mapping[str, Any], told: str) -> None:
+    desk.put("typed.py", "saved\n")
+    desk.editor.put(desk.root / "typed.py", "typed\n")
+    desk.editor.put(desk.root / "fresh.py", "fresh\n")
+    (desk.root / "link.py").symlink_to("a.py")
+    (desk.root / "dangling").symlink_to("nowhere")
+    os.mkfifo(desk.root / "pipe")
+    before = sorted(desk.root.rglob("*"))
+    with pytest.raises(ToolError) as caught:
+        await desk.run(tool, arguments)
+    assert told in str(caught.value)
+    assert (sorted(desk.root.rglob("*")), desk.versions) == (before, [])
+    assert desk.on_disk("a.py") == FILES["a.py"].encode()
+
+
+@pytest.mark.parametrize(
+    ("path", "new_path", "expected"),
+    [
+        ("one/a", "b", "one/b"),
+        ("two/a2", "b", "two/b"),  # where the file is
+        ("two/a2", "one/b", "one/b"),  # across roots
+        ("one/a", "{root}/two/b", "two/b"),
+    ],
+)
+async def test_of_several_roots(tmp_path: Path, path: str, new_path: str, expected: str) -> None:
+    for name in ("one/a", "two/a2"):
+        (tmp_path / name).parent.mkdir()
+        (tmp_path / name).write_text("x\n")
+    workspace = Workspace([tmp_path / "one", tmp_path / "two"], Overlay())
+
+    async def save(*_: object) -> None: ...
+
+    tool = MoveFile(workspace, Proposals(workspace, lambda _: None, save))
+    params = tool.params(path=path, new_path=new_path.format(root=tmp_path))
+    preview = await tool.preview(params, CallContext("c", "t", 1))
+    assert preview.writes == {str(tmp_path / path), str(tmp_path / expected)}
+
+
+@pytest.mark.parametrize(
+    ("name", "listed", "expected"),
+    [
+        ("a.py", ["a.py"], "a.py"),
+        ("A.py", ["a.py"], "a.py"),
+        ("A.py", ["a.py", "A.py"], "A.py"),
+        ("STRASSE", ["straße"], "straße"),
+        ("caf\u00e9", ["cafe\u0301"], "cafe\u0301"),
+        ("a.py", ["b.py"], "a.py"),
+    ],
+)
+def test_the_name_a_folder_has(name: str, listed: list[str], expected: str) -> None:
+    assert own_name(name, listed) == expected
+    assert folded(expected) == folded(name)
+
+
+async def test_where_the_system_folds_case(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As on macOS and Windows: the folder finds `a.py` under any case."""
+
+    def spelt(_: object, path: Path) -> Path | None:
+        there = [entry.name for entry in path.parent.iterdir()] if path.parent.is_dir() else []
+        name = own_name(path.name, there)
+        return path.with_name(name) if name in there else None
+
+    monkeypatch.setattr("amanu.tools.edit.spelt", spelt)
+    monkeypatch.setattr("amanu.tools.edit.folds", lambda _: True)  # pyright: ignore[reportUnknownLambdaType]
+    with pytest.raises(ToolError, match=r"called a\.py there.*Use that name"):
+        await desk.preview("write_file", {"path": "A.py", "content": "x"})
+    with pytest.raises(ToolError, match=r"src/b\.py exists already|exists already"):
+        await desk.preview("move_file", {"path": "a.py", "new_path": "src/B.py"})
+    with pytest.raises(ToolError, match="the same file on this system"):
+        await desk.preview("apply_patch", {"patch": "*** Add File: n.py\n+x\n*** Add File: N.py\n+y\n"})
+    preview = await desk.preview("move_file", {"path": "a.py", "new_path": "A.py"})
+    assert preview.title == "Rename a.py to A.py"
+
+
+async def test_names_that_differ_in_case_are_two_files_elsewhere(desk: Desk) -> None:
+    if names.folds(desk.root):
+        pytest.skip("this file system folds case")
+    await desk.run("apply_patch", {"patch": "*** Add File: A.py\n+x\n*** Add File: n\n+1\n*** Add File: N\n+2\n"})
+    assert [desk.on_disk(name) for name in ("a.py", "A.py", "n", "N")] == [b"one\ntwo\nthree\n", b"x\n", b"1\n", b"2\n"]
+
+
+EDITING = {
+    "edit_file": {"path": "a.py", "old_text": "two", "new_text": "2"},
+    "write_file": {"path": "a.py", "content": "2\n"},
+    "apply_patch": {"patch": "*** Update File: a.py\n-two\n+2"},
+    "move_file": {"path": "a.py", "new_path": "b.py"},
+    "delete_file": {"path": "a.py"},
+}
+
+
+@pytest.mark.parametrize("tools", [("edit_file", "move_file"), ("move_file", "edit_file")])
+async def test_a_file_moves_only_when_the_move_was_allowed(desk: Desk, tools: tuple[str, str]) -> None:
+    """Both calls are of one step and so in one proposal; the edit is allowed by a rule, the move is asked about."""
+    calls = {tool: desk.context() for tool in tools}
+    for tool in tools:
+        await desk.preview(tool, EDITING[tool], call=calls[tool])
+    await desk.tools["edit_file"].run(None, calls["edit_file"])
+    assert desk.on_disk("a.py") == FILES["a.py"].encode()
+    await desk.tools["move_file"].run(None, calls["move_file"])
+    assert desk.on_disk("b.py") == b"one\n2\nthree\n"
+
+
+@pytest.mark.parametrize("tool", EDITING)
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ("  Two things,\n\tbriefly. ", "Two things, briefly."),
+        ("x" * 1000, "x" * 199 + "…"),
+        ("a\u202eb\x00", "a<U+202E>b<U+0000>"),
+    ],
+)
+async def test_what_an_edit_is_for(desk: Desk, tool: str, given: str | None, said: str) -> None:
+    preview = await desk.preview(tool, {**EDITING[tool], "explanation": given})
+    assert {hunk.explanation for hunk in hunks(desk.versions[-1])} == {said}
+    assert preview.detail.startswith(f"The model says: {said}\n")
+
+
+@pytest.mark.parametrize("tool", EDITING)
+def test_the_path_is_first_and_the_reason_last(desk: Desk, tool: str) -> None:
+    """Drafts are drawn while a call is written: its path must be known before its text."""
+    schema = desk.tools[tool].spec().parameters
+    fields = list(schema["properties"])
+    assert fields[0] == ("patch" if tool == "apply_patch" else "path") and fields[-1] == "explanation"
+    assert "explanation" not in schema["required"]
+    assert json.dumps(schema) == json.dumps(desk.tools[tool].spec().parameters)
+
+
+@pytest.mark.parametrize("given", [{}, {"explanation": None}, {"explanation": ""}, {"explanation": " \n"}])
+@pytest.mark.parametrize("tool", EDITING)
+async def test_a_call_need_not_say_what_it_is_for(desk: Desk, tool: str, given: dict[str, Any]) -> None:
+    preview = await desk.preview(tool, {**EDITING[tool], **given})
+    assert {hunk.explanation for hunk in hunks(desk.versions[-1])} == {""}
+    assert "The model says" not in preview.detail

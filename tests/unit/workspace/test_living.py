@@ -1,0 +1,27 @@
+"""A sample of the games of `random_edits.py`; `make soak` plays on."""
+
+import tempfile
+from pathlib import Path
+
+import pytest
+
+from amanu.workspace import following
+from random_edits import Game
+
+GAMES = 80
+
+
+@pytest.fixture(autouse=True)
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:  # pyright: ignore[reportUnusedFunction]
+    monkeypatch.setattr(following, "QUIET", 0.001)
+
+
+@pytest.mark.parametrize("part", range(4))
+async def test_any_sequence_keeps_the_promises(part: int) -> None:
+    for seed in range(part * GAMES // 4, (part + 1) * GAMES // 4):
+        with tempfile.TemporaryDirectory() as folder:
+            game = Game(Path(folder), seed)
+            try:
+                await game.play()
+            except BaseException as error:
+                raise AssertionError(f"seed {seed}: {game.log}\n{error}") from error

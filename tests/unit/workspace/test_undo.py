@@ -1,0 +1,215 @@
+"""Applied hunks are taken back, and applied again: ours and only ours, in any order, byte for byte."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from amanu.workspace.merge import merge
+from amanu.workspace.proposals import FileEdit
+from amanu_protocol.items import Proposal
+from amanu_protocol.requests import HunkDecision
+from desk import Desk, hunks, states
+
+BASE = "".join(f"line {n}\n" for n in range(1, 13))
+
+
+@pytest.mark.parametrize(
+    ("base", "ours", "theirs", "merged"),
+    [
+        ("abc", "abc", "abc", "abc"),
+        ("abc", "Abc", "abC", "AbC"),
+        ("abc", "Abc", "aBc", "ABc"),
+        ("abc", "Abc", "Xbc", None),
+        ("abc", "xabc", "abcy", "xabcy"),
+        ("abc", "axbc", "aybc", None),
+        ("abc", "axbc", "axbc", "axbc"),
+        ("abc", "bc", "aBc", "Bc"),
+        ("abc", "", "aBc", None),
+        ("", "x", "", "x"),
+        ("", "x", "y", None),
+        ("abcd", "AbcD", "aXYcd", "AXYcD"),
+        ("abcd", "ad", "axbcd", "axd"),
+    ],
+)
+def test_merge(base: str, ours: str, theirs: str, merged: str | None) -> None:
+    def lines(text: str | None) -> str | None:
+        return None if text is None else "".join(f"{each}\n" for each in text)
+
+    assert merge(lines(base) or "", lines(ours) or "", lines(theirs) or "") == lines(merged)
+
+
+async def applied(desk: Desk, text: str | None, name: str = "f.txt", new: str | None = None) -> Proposal:
+    call = desk.context(step=len(desk.versions) + 1)
+    base = await desk.proposals.text(call, desk.root / name)
+    proposal = await desk.proposals.draft(call, [FileEdit(base, text, None if new is None else desk.root / new)])
+    return await desk.proposals.accept_all(proposal.proposal_id)
+
+
+def change(text: str, **lines: str) -> str:
+    """`line 3` of the text is `line3="…"` then."""
+    for key, value in lines.items():
+        text = text.replace(f"line {key.removeprefix('line')}\n", value)
+    return text
+
+
+ONE = change(BASE, line3="drei\n", line9="neun\n")
+
+
+@pytest.mark.parametrize(
+    ("undone", "typed", "expected", "left"),
+    [
+        ([0, 1], ONE, BASE, 0),
+        ([0], ONE, change(BASE, line9="neun\n"), 0),
+        ([1], "mine\n" + ONE + "end\n", "mine\n" + change(BASE, line3="drei\n") + "end\n", 0),
+        ([0, 1], ONE.replace("line 6\n", "six\n"), BASE.replace("line 6\n", "six\n"), 0),
+        ([0, 1], ONE.replace("drei\n", "drei, by me\n"), change(BASE, line3="drei, by me\n"), 1),
+        ([0], BASE, BASE, 0),
+        ([0, 1], change(BASE, line9="neun\n"), BASE, 0),
+    ],
+    ids=["all", "one", "around", "between", "their line stays", "done already", "one done already"],
+)
+@pytest.mark.parametrize("where", ["disk", "editor", "after a restart"])
+async def test_hunks_go_back(
+    tmp_path: Path, undone: Sequence[int], typed: str, expected: str, left: int, where: str
+) -> None:
+    desk = Desk(tmp_path, {"f.txt": BASE})
+    if where == "editor":
+        desk.editor.put(desk.root / "f.txt", BASE)
+    proposal = await applied(desk, ONE)
+    ids = [hunk.hunk_id for hunk in hunks(proposal)]
+    if where == "editor":
+        desk.editor.put(desk.root / "f.txt", typed)
+    else:
+        desk.put("f.txt", typed)
+    if where == "after a restart":
+        desk = Desk(tmp_path)
+        await desk.proposals.restore([proposal])
+    kept = await desk.proposals.undo(proposal.proposal_id, [ids[at] for at in undone])
+    now = desk.editor.open[desk.root / "f.txt"].text if where == "editor" else desk.on_disk("f.txt").decode()
+    assert now == expected and len(kept) == left and all(each.reason for each in kept)
+    again = await desk.proposals.redo(proposal.proposal_id, [ids[at] for at in undone])
+    now = desk.editor.open[desk.root / "f.txt"].text if where == "editor" else desk.on_disk("f.txt").decode()
+    if typed.replace("drei", "line 3") != typed or "by me" not in typed:
+        assert [each for each in again if each.hunk_id not in {k.hunk_id for k in kept}] == []
+        assert ("drei" in now or 0 not in undone) and ("neun" in now or 1 not in undone)
+
+
+async def test_any_order(tmp_path: Path) -> None:
+    """Three proposals for one file; each can go and come back at any time."""
+    texts = [change(BASE, line2="two\n")]
+    texts.append(change(texts[-1], line6="six\nand more\n"))
+    texts.append(change(texts[-1], line10=""))
+    for order in ([0, 1, 2], [2, 1, 0], [1, 0, 2], [0, 2, 1]):
+        desk = Desk(tmp_path, {"f.txt": BASE})
+        made = [await applied(desk, text) for text in texts]
+        for at in order:
+            assert await desk.proposals.undo(made[at].proposal_id, [hunks(made[at])[0].hunk_id]) == []
+        assert desk.on_disk("f.txt").decode() == BASE
+        for at in order:
+            assert await desk.proposals.redo(made[at].proposal_id, [hunks(made[at])[0].hunk_id]) == []
+        assert desk.on_disk("f.txt").decode() == texts[-1]
+
+
+async def test_lines_a_later_proposal_changed_stay(tmp_path: Path) -> None:
+    desk = Desk(tmp_path, {"f.txt": BASE})
+    first = await applied(desk, change(BASE, line3="drei\n"))
+    second = await applied(desk, change(BASE, line3="trois\n"))
+    left = await desk.proposals.undo(first.proposal_id, [hunks(first)[0].hunk_id])
+    assert len(left) == 1 and desk.on_disk("f.txt").decode() == change(BASE, line3="trois\n")
+    assert states(desk.proposals.get(first.proposal_id)) == ["applied"]
+    assert await desk.proposals.undo(second.proposal_id, [hunks(second)[0].hunk_id]) == []
+    assert await desk.proposals.undo(first.proposal_id, [hunks(first)[0].hunk_id]) == []
+    assert desk.on_disk("f.txt").decode() == BASE
+
+
+@pytest.mark.parametrize(
+    ("kind", "meddle", "works"),
+    [
+        ("create", None, True),
+        ("create", "more", False),
+        ("delete", None, True),
+        ("delete", "again", False),
+        ("rename", None, True),
+        ("rename", "edited", True),
+        ("rename", "taken", False),
+    ],
+)
+async def test_whole_files(tmp_path: Path, kind: str, meddle: str | None, works: bool) -> None:
+    desk = Desk(tmp_path, {"f.sh": BASE})
+    (tmp_path / "f.sh").chmod(0o750)
+    match kind:
+        case "create":
+            proposal, there = await applied(desk, "new\n", "new.txt"), "new.txt"
+        case "delete":
+            proposal, there = await applied(desk, None, "f.sh"), "f.sh"
+        case _:
+            proposal, there = await applied(desk, BASE, "f.sh", "a/g.sh"), "a/g.sh"
+            assert desk.on_disk("a/g.sh").decode() == BASE and not (tmp_path / "f.sh").exists()
+            assert (tmp_path / "a/g.sh").stat().st_mode & 0o777 == 0o750
+    assert proposal.files[0].change == kind and states(proposal) == ["applied"]
+    match meddle:
+        case "more" | "again":
+            desk.put(there, "theirs\n")
+        case "edited":
+            desk.put(there, change(BASE, line5="five\n"))
+        case "taken":
+            desk.put("f.sh", "theirs\n")
+        case _:
+            pass
+    left = await desk.proposals.undo(proposal.proposal_id, [hunks(proposal)[0].hunk_id])
+    assert (left == []) == works
+    if not works:
+        assert states(desk.proposals.get(proposal.proposal_id)) == ["applied"]
+    elif kind == "create":
+        assert not (tmp_path / "new.txt").exists()
+    else:
+        expected = change(BASE, line5="five\n") if meddle == "edited" else BASE
+        assert desk.on_disk("f.sh").decode() == expected and not (tmp_path / "a/g.sh").exists()
+        assert (tmp_path / "f.sh").stat().st_mode & 0o777 == 0o750
+        assert await desk.proposals.redo(proposal.proposal_id, [hunks(proposal)[0].hunk_id]) == []
+        assert (tmp_path / "f.sh").exists() == (kind == "create")
+
+
+async def test_reviewed_after_and_before(tmp_path: Path) -> None:
+    desk = Desk(tmp_path, {"f.txt": BASE})
+    call = desk.context()
+    base = await desk.proposals.text(call, desk.root / "f.txt")
+    proposal = await desk.proposals.draft(call, [FileEdit(base, ONE, explanation="German")])
+    assert [hunk.explanation for hunk in hunks(proposal)] == ["German", "German"]
+    proposal = await desk.proposals.review_after(proposal.proposal_id)
+    assert states(proposal) == ["applied", "applied"] and not any(hunk.reviewed for hunk in hunks(proposal))
+    ids = [hunk.hunk_id for hunk in hunks(proposal)]
+    proposal = await desk.proposals.resolve(proposal.proposal_id, [HunkDecision(hunk_id=ids[0], decision="keep")])
+    proposal = await desk.proposals.review_before(proposal.proposal_id)
+    assert states(proposal) == ["applied", "pending"]
+    assert desk.on_disk("f.txt").decode() == change(BASE, line3="drei\n")
+    proposal = await desk.proposals.revise(proposal.proposal_id, ids[1], "neuf\n")
+    proposal = await desk.proposals.resolve(proposal.proposal_id, [HunkDecision(hunk_id=ids[1], decision="accept")])
+    assert desk.on_disk("f.txt").decode() == change(BASE, line3="drei\n", line9="neuf\n")
+    assert [(hunk.reviewed, hunk.edited_by_person) for hunk in hunks(proposal)] == [(True, False), (True, True)]
+    words = [("undo", "revertedByPerson"), ("redo", "applied"), ("undo", "revertedByPerson")]
+    for word, state in words:
+        decision = HunkDecision(hunk_id=ids[0], decision=word)
+        proposal = await desk.proposals.resolve(proposal.proposal_id, [decision])
+        assert states(proposal) == [state, "applied"]
+    assert desk.on_disk("f.txt").decode() == change(BASE, line9="neuf\n")
+
+
+async def test_all_files_or_none(tmp_path: Path) -> None:
+    """One of three cannot be written: the two others are as they were, on disk and in their editor."""
+    desk = Desk(tmp_path, {name: BASE for name in ("a", "b", "c")})
+    desk.editor.put(desk.root / "b", BASE)
+    call = desk.context()
+    edits = [FileEdit(await desk.proposals.text(call, desk.root / name), ONE) for name in ("a", "b", "c")]
+    proposal = await desk.proposals.draft(call, edits)
+    (tmp_path / "c").chmod(0o444)
+    proposal = await desk.proposals.accept_all(proposal.proposal_id)
+    assert states(proposal) == ["conflicted"] * 6 and "read-only" in (hunks(proposal)[4].reason or "")
+    assert {desk.on_disk(name) for name in ("a", "b", "c")} == {BASE.encode()}
+    assert desk.editor.open[desk.root / "b"].text == BASE
+    (tmp_path / "c").chmod(0o644)
+    proposal = await desk.proposals.accept_all(proposal.proposal_id)
+    again = [HunkDecision(hunk_id=hunk.hunk_id, decision="accept") for hunk in hunks(proposal)]
+    proposal = await desk.proposals.resolve(proposal.proposal_id, again)
+    assert states(proposal) == ["applied"] * 6 and desk.editor.open[desk.root / "b"].text == ONE

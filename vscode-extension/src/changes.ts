@@ -1,0 +1,145 @@
+import { DONE, OPEN, waits } from "./hunks";
+import type { EditScope, Hunk, Proposal, ProposedFile, SeenProposal, UndoneFile } from "./protocol";
+
+/** A file of a proposal. */
+export interface Target {
+  proposal: Proposal;
+  file: ProposedFile;
+}
+
+/** All that waits in one file, in whichever proposals. */
+export interface Row {
+  /** Where the file is now. */
+  path: string;
+  targets: Target[];
+  /** Hunks that wait for a decision, that a rule applied and nobody looked at, and that do not fit any more. */
+  open: number;
+  review: number;
+  conflicts: number;
+  added: number;
+  removed: number;
+}
+
+/** What is to be said of a turn's edits. */
+export interface TurnEdits {
+  files: number;
+  /** Lines, of what is applied or may yet be. */
+  added: number;
+  removed: number;
+  open: number;
+  review: number;
+  applied: number;
+  undone: number;
+}
+
+export function targets(proposals: Proposal[]): Target[] {
+  return proposals.flatMap((proposal) => proposal.files.map((file) => ({ proposal, file })));
+}
+
+/** Those with something that waits. */
+export function waiting(proposals: Proposal[]): Target[] {
+  return targets(proposals).filter(({ file }) => file.hunks.some((hunk) => waits(hunk) !== undefined));
+}
+
+/** Where the file is now: a rename may have been applied. */
+export function whereabouts({ change, path, newPath, hunks }: ProposedFile): string {
+  const moved = change === "rename" && hunks.some((hunk) => DONE.has(hunk.state));
+  return moved ? (newPath ?? path) : path;
+}
+
+/** A file's name, and what becomes of the file. */
+export function title(file: ProposedFile): string {
+  const what = {
+    edit: "",
+    create: " (new file)",
+    delete: " (deleted)",
+    rename: ` → ${name(file.newPath ?? "")}`,
+  }[file.change];
+  return name(file.path) + what;
+}
+
+export function name(path: string): string {
+  return path.split(/[\\/]/).pop() ?? path;
+}
+
+/** The files with something that waits, in the order in which they were first touched. */
+export function rows(proposals: Proposal[]): Row[] {
+  const found = new Map<string, Target[]>();
+  for (const target of waiting(proposals)) {
+    const path = whereabouts(target.file);
+    found.set(path, [...(found.get(path) ?? []), target]);
+  }
+  return [...found].map(([path, group]) => {
+    const hunks = group.flatMap(({ file }) => file.hunks).filter((hunk) => waits(hunk) !== undefined);
+    return {
+      path,
+      targets: group,
+      open: hunks.filter((hunk) => OPEN.has(hunk.state)).length,
+      review: hunks.filter((hunk) => waits(hunk) === "review").length,
+      conflicts: hunks.filter((hunk) => hunk.state === "conflicted").length,
+      ...lines(hunks),
+    };
+  });
+}
+
+/** What a turn's edits came to; undefined when it made none. */
+export function turnEdits(proposals: Proposal[], turnId: string): TurnEdits | undefined {
+  const found = targets(proposals.filter((proposal) => proposal.turnId === turnId));
+  if (found.length === 0) return undefined;
+  const hunks = found.flatMap(({ file }) => file.hunks);
+  const count = (test: (hunk: Hunk) => boolean) => hunks.filter(test).length;
+  return {
+    files: new Set(found.map(({ file }) => file.path)).size,
+    ...lines(hunks.filter(({ state }) => state !== "rejected" && state !== "revertedByPerson")),
+    open: count((hunk) => OPEN.has(hunk.state)),
+    review: count((hunk) => waits(hunk) === "review"),
+    applied: count((hunk) => hunk.state === "applied"),
+    undone: count((hunk) => hunk.state === "revertedByPerson"),
+  };
+}
+
+/** The versions the person sees: what is decided counts for these alone. */
+export function seen(proposals: Pick<Proposal, "proposalId" | "version">[]): SeenProposal[] {
+  return proposals.map(({ proposalId, version }) => ({ proposalId, version }));
+}
+
+/** The proposals an `EditScope` is about. */
+export function within(proposals: Proposal[], { proposalId, turnId, path }: EditScope): Proposal[] {
+  return proposals.filter(
+    (each) =>
+      (!proposalId || each.proposalId === proposalId) &&
+      (!turnId || each.turnId === turnId) &&
+      (!path || each.files.some((file) => file.path === path || file.newPath === path)),
+  );
+}
+
+/** The turn of the latest proposal with such a hunk. */
+export function lastTurn(proposals: Proposal[], test: (hunk: Hunk) => boolean): string | undefined {
+  return proposals.findLast(({ files }) => files.some((file) => file.hunks.some(test)))?.turnId;
+}
+
+/** What undoing does to a file, in words. */
+export function undoing({ action, newPath, undone, left }: UndoneFile): string {
+  const words = {
+    edit: `takes back ${plural(undone.length, "change")}`,
+    create: "brings it back",
+    delete: "removes it: Amanu made it",
+    rename: `gives it back its name, ${name(newPath ?? "")}`,
+    none: "stays as it is",
+  }[action];
+  const why = [...new Set(left.map(({ reason }) => reason))].join(" ");
+  return left.length === 0
+    ? words
+    : `${words} · ${plural(left.length, "change")} cannot be taken back: ${why}`;
+}
+
+export function plural(count: number, word: string): string {
+  return `${count} ${word}${count === 1 ? "" : "s"}`;
+}
+
+function lines(hunks: Hunk[]): { added: number; removed: number } {
+  return {
+    added: hunks.reduce((sum, hunk) => sum + hunk.newLines, 0),
+    removed: hunks.reduce((sum, hunk) => sum + hunk.oldLines, 0),
+  };
+}

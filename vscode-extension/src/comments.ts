@@ -1,0 +1,143 @@
+import * as vscode from "vscode";
+import type { Desk } from "./desk";
+import { split } from "./hunks";
+import { PROPOSED, type Proposals } from "./proposals";
+import type { CommentAttachmentInput } from "./protocol";
+
+/** What is said when nothing but comments goes along. */
+const SAID = "See my comments on these lines.";
+
+/** What the person says about lines: gathered in threads beside them, and sent to the model together. */
+export class Comments implements vscode.Disposable {
+  private readonly controller = vscode.comments.createCommentController("amanu", "Comments for Amanu");
+  private readonly threads = new Set<vscode.CommentThread>();
+  private readonly subscriptions: vscode.Disposable[];
+
+  constructor(
+    private readonly desk: Desk,
+    proposals: Proposals,
+    /** The prompt goes out with what the editor shows. */
+    private readonly flush: () => void,
+  ) {
+    this.controller.options = { prompt: "Comment for Amanu…", placeHolder: "What should be different here?" };
+    this.controller.commentingRangeProvider = {
+      // in files the gutter is full enough: there a command does it
+      provideCommentingRanges: ({ uri, lineCount }) =>
+        uri.scheme === PROPOSED ? [new vscode.Range(0, 0, Math.max(0, lineCount - 1), 0)] : [],
+    };
+    const on = (name: string, work: (given: never) => Promise<unknown>) =>
+      vscode.commands.registerCommand(name, (given: never) => desk.attempt(() => work(given)));
+    this.subscriptions = [
+      this.controller,
+      on("amanu.comment", () => this.ask()),
+      on("amanu.addComment", async (reply: vscode.CommentReply) => this.add(reply.thread, reply.text)),
+      on("amanu.sendComment", async (reply: vscode.CommentReply) => {
+        this.add(reply.thread, reply.text);
+        await this.send();
+      }),
+      on("amanu.sendComments", () => this.send()),
+      on("amanu.dropComment", async (thread: vscode.CommentThread) => this.drop(thread)),
+      desk.onReset(() => {
+        // another session's proposals are gone, and with them the lines
+        for (const thread of this.threads)
+          if (thread.uri.scheme === PROPOSED && proposals.target(thread.uri) === undefined) this.drop(thread);
+      }),
+    ];
+  }
+
+  dispose(): void {
+    for (const each of this.subscriptions) each.dispose();
+  }
+
+  /** A comment on the selection, or on the line of the cursor, in any file. */
+  private async ask(): Promise<void> {
+    const editor = vscode.window.activeTextEditor;
+    const schemes = ["file", PROPOSED];
+    if (editor === undefined || !schemes.includes(editor.document.uri.scheme))
+      return this.desk.tell({ level: "info", text: "There is no file to comment on." });
+    const { start, end } = lines(editor.selection);
+    const where = start === end ? `line ${start + 1}` : `lines ${start + 1}–${end + 1}`;
+    const text = await vscode.window.showInputBox({
+      title: `Comment on ${where}`,
+      prompt: "Gathered until you send them: Amanu: Send Comments.",
+    });
+    if (!text?.trim()) return;
+    const range = new vscode.Range(start, 0, end, 0);
+    this.add(this.controller.createCommentThread(editor.document.uri, range, []), text);
+  }
+
+  private add(thread: vscode.CommentThread, text: string): void {
+    const comment: vscode.Comment = {
+      body: text,
+      mode: vscode.CommentMode.Preview,
+      author: { name: "You" },
+      label: "not sent yet",
+    };
+    thread.comments = [...thread.comments, comment];
+    thread.label = "For Amanu";
+    // an unresolved one makes VS Code open its Comments panel (package.json, `comments.openView`)
+    thread.state = vscode.CommentThreadState.Resolved;
+    thread.collapsibleState = vscode.CommentThreadCollapsibleState.Collapsed; // the lines below are read next
+    this.threads.add(thread);
+    this.tell();
+  }
+
+  private drop(thread: vscode.CommentThread): void {
+    this.threads.delete(thread);
+    thread.dispose();
+    this.tell();
+  }
+
+  /** All of them with one prompt: into the running turn, if one runs. They stay when they are not taken. */
+  private async send(): Promise<void> {
+    const threads = [...this.threads];
+    if (threads.length === 0)
+      return this.desk.tell({ level: "info", text: "There are no comments to send." });
+    const attachments: CommentAttachmentInput[] = [];
+    for (const thread of threads) {
+      const document = await vscode.workspace.openTextDocument(thread.uri);
+      const said = thread.comments.map(({ body }) => (typeof body === "string" ? body : body.value));
+      attachments.push(attachment(thread.uri, thread.range, document.getText(), said.join("\n")));
+    }
+    this.flush();
+    await this.desk.prompt(SAID, attachments, this.desk.state.turn === null ? "send" : "steer");
+    for (const thread of threads) this.drop(thread);
+  }
+
+  private tell(): void {
+    void vscode.commands.executeCommand("setContext", "amanu.comments", this.threads.size > 0);
+  }
+}
+
+/** A comment as the daemon wants it. Without a range it is about the whole text. */
+export function attachment(
+  uri: Pick<vscode.Uri, "scheme" | "path" | "query">,
+  range: LineRange | undefined,
+  text: string,
+  comment: string,
+): CommentAttachmentInput {
+  const all = split(text);
+  // a thread's range names its lines, whatever the characters are
+  const start = range?.start.line ?? 0;
+  const end = range?.end.line ?? Math.max(0, all.length - 1);
+  return {
+    kind: "comment",
+    path: uri.path,
+    startLine: start + 1,
+    endLine: end + 1,
+    text: all.slice(start, end + 1).join(""),
+    comment,
+    proposalId: uri.scheme === PROPOSED ? uri.query : null,
+  };
+}
+
+interface LineRange {
+  start: { line: number; character: number };
+  end: { line: number; character: number };
+}
+
+/** First and last line, from 0. A selection of whole lines ends at the start of the one after them. */
+function lines({ start, end }: LineRange): { start: number; end: number } {
+  const whole = end.line > start.line && end.character === 0;
+  return { start: start.line, end: whole ? end.line - 1 : end.line };
+}

@@ -1,0 +1,203 @@
+import * as vscode from "vscode";
+import { name, plural, seen, undoing, within } from "./changes";
+import type { Daemon } from "./client";
+import type { Desk } from "./desk";
+import type {
+  AttachmentInput,
+  Checkpoint,
+  EditScope,
+  Proposal,
+  ProposalDecideParams,
+  UndoneFile,
+} from "./protocol";
+
+/** A way on, first in a list of what would happen. */
+interface Choice<T> extends vscode.QuickPickItem {
+  value: T;
+}
+
+/** What the person wants of edits that are more than one open hunk: keep, undo, redo, go back. */
+export class Edits {
+  constructor(
+    private readonly desk: Desk,
+    private readonly daemon: Daemon,
+    private readonly giveBack: (text: string, attachments: AttachmentInput[]) => void,
+  ) {}
+
+  /** Decide all that the scope names, of the proposals as they were seen. */
+  async decide(
+    scope: EditScope,
+    decision: ProposalDecideParams["decision"],
+    proposals: Pick<Proposal, "proposalId" | "version">[] = within(this.desk.state.proposals, scope),
+  ): Promise<void> {
+    if (proposals.length === 0) return this.nothing();
+    const result = await this.daemon.request("amanu/proposal/decide", {
+      sessionId: this.desk.state.sessionId,
+      scope,
+      decision,
+      seen: seen(proposals),
+    });
+    if (result.status === "tooSoon") this.desk.tooSoon(result.proposals[0]?.toolCallIds.at(-1) ?? "");
+  }
+
+  /** Take back what is applied; where that is more than a hunk or two, the person sees first what would happen. */
+  async undo(scope: EditScope, ask = ""): Promise<void> {
+    const { sessionId } = this.desk.state;
+    const request = (dryRun: boolean) =>
+      this.daemon.request("amanu/proposal/undo", { sessionId, scope, dryRun });
+    if (ask !== "") {
+      const { files } = await request(true);
+      const count = files.reduce((sum, file) => sum + file.undone.length, 0);
+      if (count === 0) return this.cannot(files);
+      const label = `$(discard) ${ask}: ${plural(count, "change")} in ${plural(files.length, "file")}`;
+      const detail = "What you typed stays. It can be redone.";
+      if (!(await preview("What would be taken back", [{ label, detail, value: true }], files, []))) return;
+    }
+    const { files } = await request(false);
+    this.cannot(files);
+  }
+
+  /** The person's own text for an open hunk, without deciding it. */
+  async revise(
+    { proposalId, version }: Pick<Proposal, "proposalId" | "version">,
+    hunkId: string,
+    newText: string,
+  ): Promise<Proposal> {
+    const { sessionId } = this.desk.state;
+    const params = { sessionId, proposalId, version, hunkId, newText };
+    return (await this.daemon.request("amanu/proposal/revise", params)).proposal;
+  }
+
+  /** Apply now and review after, or take back and review before. */
+  async setReview(
+    { proposalId, version }: Pick<Proposal, "proposalId" | "version">,
+    review: "before" | "after",
+  ): Promise<void> {
+    const { sessionId } = this.desk.state;
+    await this.daemon.request("amanu/proposal/setReview", { sessionId, proposalId, version, review });
+  }
+
+  /** Go back to before a turn; which one, the person chooses when it is not said. */
+  async restore(turnId?: string): Promise<void> {
+    const { sessionId } = this.desk.state;
+    const chosen = turnId ?? (await this.choose());
+    if (chosen === undefined) return;
+    const { files, commands, turns } = await this.daemon.request("amanu/checkpoint/preview", {
+      sessionId,
+      turnId: chosen,
+    });
+    const what = files.length === 0 ? "No file changes" : plural(files.length, "file");
+    const choices: Choice<{ files: boolean; conversation: boolean }>[] = [
+      ...(files.length === 0
+        ? []
+        : [
+            {
+              label: `$(discard) Restore ${plural(files.length, "file")}, keep the conversation`,
+              value: { files: true, conversation: false },
+            },
+          ]),
+      {
+        label: "$(history) Restore files and conversation",
+        detail: `${what}; ${plural(turns, "turn")} ${turns === 1 ? "leaves" : "leave"} the conversation, the prompt comes back into the box.`,
+        value: { files: true, conversation: true },
+      },
+    ];
+    const how = await preview("Go back to before this prompt", choices, files, commands);
+    if (how === undefined) return;
+    const result = await this.daemon.request("amanu/checkpoint/restore", {
+      sessionId,
+      turnId: chosen,
+      ...how,
+    });
+    if (result.text !== null) {
+      const lost = result.attachments.some((each) => each.kind === "image");
+      const rest = result.attachments.filter((each) => each.kind !== "image");
+      this.giveBack(result.text, rest);
+      if (lost) this.desk.tell({ level: "info", text: "Pictures have to be attached again." });
+    }
+    this.cannot(result.files);
+  }
+
+  private async choose(): Promise<string | undefined> {
+    const { sessionId } = this.desk.state;
+    const { checkpoints } =
+      sessionId === ""
+        ? { checkpoints: [] }
+        : await this.daemon.request("amanu/checkpoint/list", { sessionId });
+    if (checkpoints.length === 0) {
+      this.desk.tell({
+        level: "info",
+        text: "There is nothing to go back to: no turn has changed anything.",
+      });
+      return undefined;
+    }
+    const items = checkpoints.toReversed().map((each) => ({ ...told(each), turnId: each.turnId }));
+    return (await vscode.window.showQuickPick(items, { title: "Go back to before" }))?.turnId;
+  }
+
+  private cannot(files: UndoneFile[]): void {
+    const left = files.flatMap((file) => file.left.map(({ reason }) => ({ file, reason })));
+    const [first] = left;
+    if (first === undefined) return;
+    const more = left.length > 1 ? ` (and ${left.length - 1} more)` : "";
+    this.desk.tell({
+      level: "warning",
+      text: `Not taken back in ${name(first.file.path)}: ${first.reason}${more}`,
+    });
+  }
+
+  private nothing(): void {
+    this.desk.tell({ level: "info", text: "There is nothing of that kind." });
+  }
+}
+
+function told({ text, at, files, commands }: Checkpoint): vscode.QuickPickItem {
+  const sum = (key: "added" | "removed") => files.reduce((total, file) => total + file[key], 0);
+  const edits =
+    files.length === 0 ? [] : [`${plural(files.length, "file")}, +${sum("added")} −${sum("removed")}`];
+  const ran = commands.length === 0 ? [] : [plural(commands.length, "command")];
+  return {
+    label: oneLine(text),
+    description: new Date(at).toLocaleTimeString(),
+    detail: [...edits, ...ran].join(" · "),
+  };
+}
+
+/** A list of what would happen, with the ways on above it; undefined when the person leaves. */
+export function preview<T>(
+  title: string,
+  choices: Choice<T>[],
+  files: UndoneFile[],
+  commands: string[],
+): Promise<T | undefined> {
+  const separator = (label: string) => ({ label, kind: vscode.QuickPickItemKind.Separator });
+  const pick = vscode.window.createQuickPick<vscode.QuickPickItem>();
+  pick.title = title;
+  pick.placeholder = "Enter does it, Escape leaves everything as it is";
+  pick.ignoreFocusOut = true;
+  pick.items = [
+    ...choices,
+    ...(files.length > 0 ? [separator("files")] : []),
+    ...files.map((file) => ({ label: `$(file) ${name(file.path)}`, description: undoing(file) })),
+    ...(commands.length > 0 ? [separator("commands ran since: what they changed stays")] : []),
+    ...commands.map((command) => ({ label: `$(terminal) ${oneLine(command)}` })),
+  ];
+  return new Promise((resolve) => {
+    pick.onDidAccept(() => {
+      const chosen = choices.find((choice) => choice === pick.selectedItems[0]);
+      if (chosen === undefined) return; // the rest is there to be read
+      resolve(chosen.value);
+      pick.hide();
+    });
+    pick.onDidHide(() => {
+      resolve(undefined);
+      pick.dispose();
+    });
+    pick.show();
+  });
+}
+
+/** In one line, and no icon where the text only looks like one. */
+function oneLine(text: string): string {
+  return text.replaceAll(/\s+/g, " ").slice(0, 120).replaceAll("$(", "\\$(");
+}

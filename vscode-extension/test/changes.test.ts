@@ -1,0 +1,239 @@
+import { expect, test } from "vitest";
+import { lastTurn, rows, title, turnEdits, undoing, whereabouts, within } from "../src/changes";
+import { attachment } from "../src/comments";
+import { locate, original, waits } from "../src/hunks";
+import type { Check, Hunk, HunkState, Proposal, UndoneFile, UserMessage } from "../src/protocol";
+import { summary } from "../src/scm";
+import { reasons, verdict } from "../src/why";
+import { file, hunk, proposal } from "./edits";
+import { state } from "./states";
+
+const BASE = "one\ntwo\nthree\nfour\nfive\nsix\n";
+
+function two(at: HunkState, reviewed = false): Hunk {
+  return hunk("a", 2, "two\n", "zwei\nund mehr\n", at, reviewed);
+}
+function five(at: HunkState, reviewed = false): Hunk {
+  return hunk("b", 5, "five\n", "fünf\n", at, reviewed);
+}
+
+test.each<[HunkState, boolean, ReturnType<typeof waits>]>([
+  ["pending", false, "decision"],
+  ["conflicted", false, "decision"],
+  ["accepted", false, undefined],
+  ["applied", false, "review"],
+  ["applied", true, undefined],
+  ["undoing", false, undefined],
+  ["rejected", false, undefined],
+  ["revertedByPerson", false, undefined],
+])("%s, reviewed %s, waits for %s", (at, reviewed, expected) => {
+  expect(waits(two(at, reviewed))).toBe(expected);
+});
+
+const NOW = BASE.replace("two\n", "zwei\nund mehr\n");
+test.each<[string, string, Hunk[], [string, number, number][]]>([
+  [
+    "an applied one by its new lines, an open one by its old",
+    NOW,
+    [two("applied"), five("pending")],
+    [
+      ["a", 1, 2],
+      ["b", 5, 1],
+    ],
+  ],
+  [
+    "lines typed above",
+    `x\n${NOW}`,
+    [two("applied"), five("pending")],
+    [
+      ["a", 2, 2],
+      ["b", 6, 1],
+    ],
+  ],
+  ["what is kept waits for nothing", NOW, [two("applied", true), five("pending")], [["b", 5, 1]]],
+  [
+    "an applied one that was edited since",
+    NOW.replace("zwei", "2"),
+    [two("applied"), five("pending")],
+    [["b", 5, 1]],
+  ],
+])("where hunks stand: %s", (_, text, hunks, expected) => {
+  const found = locate(text, BASE, hunks).map(({ hunk: { hunkId }, start, lines }) => [hunkId, start, lines]);
+  expect(found).toEqual(expected);
+});
+
+const review = (each: Hunk) => waits(each) === "review";
+const BOTH = NOW.replace("five", "fünf");
+test.each<[string, string, { base: string; hunks: Hunk[] }[], string]>([
+  ["one proposal", NOW, [{ base: BASE, hunks: [two("applied"), five("pending")] }], BASE],
+  ["what is kept stays", BOTH, [{ base: BASE, hunks: [two("applied", true), five("applied")] }], NOW],
+  [
+    "two proposals for one file",
+    BOTH,
+    [
+      { base: BASE.replace("five", "fünf"), hunks: [two("applied")] },
+      { base: NOW, hunks: [hunk("c", 6, "five\n", "fünf\n", "applied")] },
+    ],
+    BASE,
+  ],
+  [
+    "a later one on the lines of an earlier",
+    BASE.replace("two", "2"),
+    [
+      { base: BASE, hunks: [hunk("a", 2, "two\n", "2\n", "applied")] },
+      { base: BASE.replace("two", "zwei"), hunks: [hunk("c", 2, "zwei\n", "2\n", "applied")] },
+    ],
+    BASE,
+  ],
+  ["nothing of ours", BASE, [{ base: BASE, hunks: [two("revertedByPerson"), five("rejected")] }], BASE],
+])("the text without what a rule applied: %s", (_, text, parts, expected) => {
+  expect(original(text, parts, review)).toBe(expected);
+});
+
+const P: Proposal[] = [
+  proposal("p", "t1", [
+    file("/w/a.py", BASE, [two("applied", true), five("pending")]),
+    file("/w/b.py", BASE, [two("applied")]),
+    file("/w/done.py", BASE, [two("rejected"), five("applied", true)]),
+  ]),
+  proposal("q", "t2", [file("/w/a.py", BASE, [five("conflicted")])]),
+];
+
+test("the list of what waits: a row for each file, whichever proposals it is in", () => {
+  expect(rows(P).map((row) => [row.path, row.targets.length, summary(row)])).toEqual([
+    ["/w/a.py", 2, "+2 −2, 1 to decide, 1 conflict"],
+    ["/w/b.py", 1, "+2 −1, 1 to keep or undo"],
+  ]);
+  expect(rows([])).toEqual([]);
+});
+
+test("what a turn's edits came to", () => {
+  const [open, review, applied, undone] = [1, 1, 3, 0];
+  expect(turnEdits(P, "t1")).toEqual({ files: 3, added: 6, removed: 4, open, review, applied, undone });
+  expect(turnEdits(P, "nowhere")).toBeUndefined();
+  const gone = [proposal("p", "t", [file("/w/a", BASE, [two("revertedByPerson"), five("rejected")])])];
+  expect(turnEdits(gone, "t")).toMatchObject({ added: 0, removed: 0, applied: 0, undone: 1 });
+});
+
+test("the turn that is undone by itself is the last that has something to undo", () => {
+  expect(lastTurn(P, (each) => each.state === "applied")).toBe("t1");
+  expect(lastTurn(P, (each) => each.state === "revertedByPerson")).toBeUndefined();
+});
+
+test.each([
+  [{}, ["p", "q"]],
+  [{ turnId: "t2" }, ["q"]],
+  [{ path: "/w/b.py" }, ["p"]],
+  [{ proposalId: "q", path: "/w/b.py" }, []],
+])("the proposals of the scope %j", (scope, expected) => {
+  expect(within(P, scope).map((each) => each.proposalId)).toEqual(expected);
+});
+
+test("a renamed file is where the rename brought it, once that is applied", () => {
+  const rename = (at: HunkState) =>
+    file("/w/old.py", BASE, [hunk("r", 1, BASE, BASE, at)], { change: "rename", newPath: "/w/new.py" });
+  expect(whereabouts(rename("pending"))).toBe("/w/old.py");
+  expect(whereabouts(rename("applied"))).toBe("/w/new.py");
+  expect(whereabouts(rename("revertedByPerson"))).toBe("/w/old.py");
+  expect(title(rename("pending"))).toBe("old.py → new.py");
+});
+
+const undone: UndoneFile = {
+  path: "/w/a.py",
+  newPath: null,
+  action: "edit",
+  diff: "",
+  undone: [{ proposalId: "p", hunkId: "a" }],
+  left: [],
+};
+test.each<[Partial<UndoneFile>, string]>([
+  [{}, "takes back 1 change"],
+  [{ action: "delete" }, "removes it: Amanu made it"],
+  [{ action: "rename", newPath: "/w/old.py" }, "gives it back its name, old.py"],
+  [
+    { left: [{ proposalId: "p", hunkId: "b", reason: "You changed these lines." }] },
+    "takes back 1 change · 1 change cannot be taken back: You changed these lines.",
+  ],
+])("what undoing does: %j", (given, words) => {
+  expect(undoing({ ...undone, ...given })).toBe(words);
+});
+
+const finding = (severity: "error" | "warning", startLine: number) => ({
+  startLine,
+  endLine: startLine,
+  severity,
+  message: "no\nsuch name",
+  source: "",
+  code: "",
+});
+const check: Check = {
+  checker: "pyright",
+  about: "proposed",
+  state: "done",
+  added: [],
+  fixed: 0,
+  message: null,
+};
+test.each<[Partial<Check>, string[]]>([
+  [{}, ["pyright: nothing new"]],
+  [{ state: "running" }, ["pyright looks at it…"]],
+  [{ state: "failed", message: "not installed" }, ["pyright: not installed"]],
+  [
+    { added: [finding("error", 3), finding("error", 99), finding("warning", 99)], fixed: 2 },
+    ["pyright: adds 2 errors, adds 1 warning, fixes 2", "  line 3: no such name"],
+  ],
+  [{ about: "applied", added: [finding("error", 99)] }, ["pyright: added 1 error"]],
+])("what a checker says: %j", (given, lines) => {
+  expect(verdict({ ...check, ...given }, 2, 4)).toEqual(lines);
+});
+
+test("why a change is there", () => {
+  const given = { ...two("applied"), explanation: "Two is **German** now.", editedByPerson: true };
+  const changed = proposal("p", "t1", [file("/w/a.py", BASE, [given], { checks: [check] })]);
+  const [at] = changed.files;
+  const said: UserMessage = {
+    kind: "userMessage",
+    itemId: "u",
+    turnId: "t1",
+    text: "In\nGerman",
+    attachments: [],
+    steer: false,
+  };
+  const place = { hunk: given, start: 1, lines: 2 };
+  expect(at && reasons(state({ items: [said] }), { proposal: changed, file: at }, place)).toEqual([
+    "Amanu: applied by a rule, waits for your review, with your changes",
+    "Two is **German** now.",
+    "pyright: nothing new",
+    "Asked for: “In German”",
+  ]);
+});
+
+const range = (start: number, end: number) => ({
+  start: { line: start, character: 0 },
+  end: { line: end, character: 0 },
+});
+test.each([
+  [
+    "lines of a file",
+    { scheme: "file", path: "/w/a.py", query: "" },
+    range(1, 2),
+    [2, 3, "two\nthree\n", null],
+  ],
+  [
+    "of a proposal",
+    { scheme: "amanu-proposal", path: "/w/a.py", query: "p" },
+    range(5, 5),
+    [6, 6, "six\n", "p"],
+  ],
+  ["the whole", { scheme: "file", path: "/w/a.py", query: "" }, undefined, [1, 6, BASE, null]],
+] as const)("a comment on %s", (_, uri, at, [startLine, endLine, text, proposalId]) => {
+  expect(attachment(uri, at, BASE, "Why?")).toEqual({
+    kind: "comment",
+    path: "/w/a.py",
+    startLine,
+    endLine,
+    text,
+    comment: "Why?",
+    proposalId,
+  });
+});

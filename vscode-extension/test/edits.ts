@@ -1,0 +1,57 @@
+import { split } from "../src/hunks";
+import type { Hunk, HunkState, Proposal, ProposedFile } from "../src/protocol";
+
+/** A hunk that replaces old lines, which begin at that line of the base. */
+export function hunk(
+  hunkId: string,
+  oldStart: number,
+  oldText: string,
+  newText: string,
+  state: HunkState = "pending",
+  reviewed = false,
+): Hunk {
+  return {
+    hunkId,
+    oldStart,
+    oldLines: split(oldText).length,
+    newStart: 0,
+    newLines: split(newText).length,
+    oldText,
+    newText,
+    state,
+    editedByPerson: false,
+    reason: null,
+    appliedText: null,
+    reviewed,
+    explanation: "",
+  };
+}
+
+export function file(
+  path: string,
+  baseText: string,
+  hunks: Hunk[],
+  more: Partial<ProposedFile> = {},
+): ProposedFile {
+  return {
+    path,
+    change: "edit",
+    newPath: null,
+    mode: null,
+    baseSha256: "",
+    baseVersion: null,
+    baseText,
+    hunks,
+    added: 0,
+    removed: 0,
+    encoding: "utf-8",
+    finalNewline: true,
+    unsaved: false,
+    checks: [],
+    ...more,
+  };
+}
+
+export function proposal(proposalId: string, turnId: string, files: ProposedFile[]): Proposal {
+  return { proposalId, turnId, toolCallIds: [`call-${proposalId}`], version: 1, state: "pending", files };
+}

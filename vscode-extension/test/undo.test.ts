@@ -1,0 +1,112 @@
+import { beforeEach, expect, test } from "vitest";
+import type { Daemon } from "../src/client";
+import type { Desk, Told } from "../src/desk";
+import { Edits } from "../src/edits";
+import type { UndoneFile } from "../src/protocol";
+import { file, hunk, proposal } from "./edits";
+import { state } from "./states";
+import { picks } from "./vscode";
+
+const FILE: UndoneFile = {
+  path: "/w/a.py",
+  newPath: null,
+  action: "edit",
+  diff: "",
+  undone: [{ proposalId: "p", hunkId: "a" }],
+  left: [],
+};
+const LEFT = {
+  ...FILE,
+  undone: [],
+  left: [{ proposalId: "p", hunkId: "b", reason: "You changed these lines." }],
+};
+
+beforeEach(() => picks.splice(0));
+
+/** The person's side, with a daemon that answers so. */
+function at(answers: Record<string, unknown>) {
+  const asked: [string, Record<string, unknown>][] = [];
+  const told: string[] = [];
+  const back: [string, number][] = [];
+  const proposals = [proposal("p", "t", [file("/w/a.py", "x\n", [hunk("a", 1, "x\n", "y\n", "applied")])])];
+  const desk = {
+    state: state({ proposals }),
+    tell: ({ text }: Told) => told.push(text),
+    tooSoon: () => told.push("too soon"),
+  };
+  const daemon = {
+    request: async (method: string, { sessionId: _, ...params }: Record<string, unknown>) => {
+      asked.push([method, params]);
+      return answers[method.replace("amanu/", "")];
+    },
+  };
+  const edits = new Edits(desk as unknown as Desk, daemon as unknown as Daemon, (text, attachments) =>
+    back.push([text, attachments.length]),
+  );
+  return { edits, asked, told, back };
+}
+
+test("a hunk is undone at once, and what could not be is said", async () => {
+  const { edits, asked, told } = at({ "proposal/undo": { files: [LEFT] } });
+  const scope = { proposalId: "p", hunkIds: ["b"] };
+  await edits.undo(scope);
+  expect(asked).toEqual([["amanu/proposal/undo", { scope, dryRun: false }]]);
+  expect(told).toEqual(["Not taken back in a.py: You changed these lines."]);
+});
+
+test.each([
+  ["Enter", 0, [true, false]],
+  ["a row that is only there to be read, then Escape", 2, [true]],
+  ["Escape", undefined, [true]],
+])("a turn is undone after a look at the list: %s", async (_, row, dryRuns) => {
+  const { edits, asked } = at({ "proposal/undo": { files: [FILE] } });
+  const done = edits.undo({ turnId: "t" }, "Undo this turn");
+  await expect.poll(() => picks.length).toBe(1);
+  expect(picks[0]?.items.map(({ label }) => label)).toEqual([
+    "$(discard) Undo this turn: 1 change in 1 file",
+    "files",
+    "$(file) a.py",
+  ]);
+  if (row !== undefined) picks[0]?.choose(row);
+  picks[0]?.hide();
+  await done;
+  expect(asked.map(([, params]) => params.dryRun)).toEqual(dryRuns);
+});
+
+test("nothing is asked when nothing can be taken back", async () => {
+  const { edits, told } = at({ "proposal/undo": { files: [LEFT] } });
+  await edits.undo({ turnId: "t" }, "Undo this turn");
+  expect(picks).toEqual([]);
+  expect(told).toHaveLength(1);
+});
+
+test.each([
+  ["files alone", 0, { files: true, conversation: false }, null, []],
+  ["the conversation too", 1, { files: true, conversation: true }, "do it", [["do it", 1]]],
+] as const)("going back: %s", async (_, row, how, text, given) => {
+  const picture = { kind: "image", name: "p", mediaType: "image/png", data: null, blob: null };
+  const attachments = [{ kind: "file", path: "/w/a.py", startLine: null, endLine: null }, picture];
+  const { edits, asked, told, back } = at({
+    "checkpoint/preview": { files: [FILE], commands: ["make $(x)"], turns: 2 },
+    "checkpoint/restore": { files: [FILE], text, attachments: text === null ? [] : attachments },
+  });
+  const done = edits.restore("t");
+  await expect.poll(() => picks.length).toBe(1);
+  expect(picks[0]?.items.at(-1)?.label).toBe("$(terminal) make \\$(x)");
+  picks[0]?.choose(row);
+  await done;
+  expect(asked[1]).toEqual(["amanu/checkpoint/restore", { turnId: "t", ...how }]);
+  expect(back).toEqual(given);
+  expect(told).toEqual(text === null ? [] : ["Pictures have to be attached again."]);
+});
+
+test("what is decided counts for the versions that were seen", async () => {
+  const { edits, asked, told } = at({
+    "proposal/decide": { status: "tooSoon", proposals: [] },
+  });
+  await edits.decide({ turnId: "t" }, "keep");
+  await edits.decide({ turnId: "elsewhere" }, "keep");
+  const seen = [{ proposalId: "p", version: 1 }];
+  expect(asked).toEqual([["amanu/proposal/decide", { scope: { turnId: "t" }, decision: "keep", seen }]]);
+  expect(told).toEqual(["too soon", "There is nothing of that kind."]);
+});
