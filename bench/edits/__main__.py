@@ -23,8 +23,8 @@ Generated. Can an edit be placed when the search text is not quite what the file
 not there? {edits} edits of {files} files of the packages this repository depends on, as installed ({languages}):
 names changed, arguments added, literals, lines inserted, deleted, replaced, moved, wrapped. Of each edit, search
 text, new text or file are changed in every way below that applies to it; what is right is known, for the change is
-ours. In the first table the edit is right when the file is, to the byte, what it would have been; in the second, when
-it is refused.
+ours. Every second search text is without its last line end. In the first table the edit is right when the file is, to
+the byte, what it would have been; in the second, when it is refused.
 
 *But for blanks*: right but for blanks at line ends or the final line end. *Wrong place*: lines outside the place
 changed, or a text that is not there, or there twice, was replaced all the same. *Wrong text*: the right place, but
@@ -42,7 +42,7 @@ HONEST = """\
   table). An earlier ladder that took those was right eight times in ten, and about once in four thousand refusals in a
   wrong place, which only other seeds showed. A refusal shows the nearest text and what differs: it costs one more call.
 - The ladder was made with seed 5. Others (11 to 18) found six kinds of wrong place or text, which were mended; then
-  16, 17, 18 and three that had never been tried (21, 22, 23) had none. `--seed` takes another.
+  16, 17, 18 and six that had never been tried (21 to 23, 31 to 33) had none in the wrong place. `--seed` takes another.
 - Where the file was made to hold what the search text has not (tabs, typographic quotes), it was made so by us."""
 
 

@@ -38,6 +38,7 @@ def check(text: str, old: str, new: str, expected: str, how: str | None = None, 
         ("a\nb", "b", "b\n", "a\nb\n"),
         ("a\nb\n", "b\n", "b", "a\nb"),
         ("a\r\nb", "b", "b\n", "a\r\nb\r\n"),
+        ("a\nb\n", "b", "b\r\nc", "a\nb\nc\n"),
         ("a\r\nb\r\n", "b\n", "b", "a\r\nb"),
         # a line that begins behind its indentation
         ("    a = 1\n", "a = 1", "a = 2", "    a = 2\n"),
