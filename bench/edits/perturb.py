@@ -179,7 +179,10 @@ def blanks_for_tabs(rng: random.Random, edit: Edit) -> Trial | None:
 
 def half_the_indentation(rng: random.Random, edit: Edit) -> Trial | None:
     step = unit(edit.lines)
-    return _lines(edit, lambda line: _leading(line, step, "  ")) if step == "    " else None
+    indents = set(_indents([*edit.old, *edit.new]))
+    if step != "    " or len({_leading(indent, step, "  ") for indent in indents}) < len(indents):
+        return None  # of two depths it makes one: nobody could tell them apart
+    return _lines(edit, lambda line: _leading(line, step, "  "))
 
 
 def first_line_bare(rng: random.Random, edit: Edit) -> Trial | None:

@@ -4,6 +4,7 @@ import random
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from typing import Literal
 
 from bench.edits.corpus import Edit
@@ -15,8 +16,9 @@ Verdict = Literal["right", "but for blanks", "refused", "wrong text", "wrong pla
 
 
 def judge(matcher: Matcher, trial: Trial) -> Verdict:
-    """*But for blanks*: right, but for blanks at line ends or the final line end. *Wrong place*: something outside the place is not as it was, or there was no place at all. *Wrong text*: the
-    place is right, what it says afterwards is not (indentation, line ends, lost lines)."""
+    """*But for blanks*: right, but for blanks at line ends or the final line end. *Wrong place*: something outside the
+    place is not as it was, or there was no place at all. *Wrong text*: the place is right, what it says afterwards is
+    not (indentation, line ends, lost lines)."""
     edited = matcher(trial.text, trial.old, trial.new)
     if edited is None:
         return "refused"
@@ -41,8 +43,16 @@ def trials(edits: Sequence[Edit], seed: int = 7) -> Iterator[tuple[str, Edit, Tr
     for name, perturb in {**FOUND, **REFUSED}.items():
         for number, edit in enumerate(edits):
             trial = perturb(random.Random(f"{seed} {name} {number}"), edit)
+            if trial is not None and number % 2:
+                trial = _without_last_line_end(trial)
             if trial is not None and not (trial.expected is not None and _elsewhere(trial)):
                 yield name, edit, trial
+
+
+def _without_last_line_end(trial: Trial) -> Trial:
+    """Some models write it and some do not, and some ladders mind."""
+    old, new = trial.old.removesuffix("\n").removesuffix("\r"), trial.new.removesuffix("\n").removesuffix("\r")
+    return replace(trial, old=old, new=new) if old != trial.old and new != trial.new else trial
 
 
 def _elsewhere(trial: Trial) -> bool:

@@ -67,6 +67,8 @@ def replace_text(text: str, old: str, new: str, *, replace_all: bool, path: str)
     several = "\n" in old.rstrip("\n") or "\n" in new.rstrip("\n")
     odd = several and any(bare(text[text.rfind("\n", 0, at) + 1 : at]) for at in found)
     if found and "\r" not in text and not odd:
+        if "\n" in text:
+            new = new.replace("\r\n", "\n")  # the file's line ends, as on every other rung
         count = text.count(old)
         edited = text.replace(old, new)
         behind = found[0] + len(new) if count == 1 else len(edited)

@@ -38,11 +38,13 @@ def check(text: str, old: str, new: str, expected: str, how: str | None = None, 
         ("a\nb", "b", "b\n", "a\nb\n"),
         ("a\nb\n", "b\n", "b", "a\nb"),
         ("a\r\nb", "b", "b\n", "a\r\nb\r\n"),
+        ("a\nb\n", "b", "b\r\nc", "a\nb\nc\n"),
         ("a\r\nb\r\n", "b\n", "b", "a\r\nb"),
         # a line that begins behind its indentation
         ("    a = 1\n", "a = 1", "a = 2", "    a = 2\n"),
         ("    a = 1\n", "a = 1", "a = 2\n    b = 3", "    a = 2\n    b = 3\n"),
-        ("    a = 1\n", "a = 1", "if x:\n    a = 2", "    if x:\n    a = 2\n"),
+        ("    a = 1\n", "a = 1", "if x:\n        a = 2", "    if x:\n        a = 2\n"),
+        ("    a = 1\n", "a = 1", "if x:\n    a = 2", "how deep the other lines of new_text go is not certain"),
         ("    a = 1\n", "a = 1", "a = 2\nb = 3", "how deep the other lines of new_text go is not certain"),
         # refusals
         ("x x", "x", "y", "2 times (at lines 1, 1)"),
@@ -102,14 +104,14 @@ def test_blanks_at_line_ends(text: str, old: str, new: str, expected: str) -> No
         # only old_text is wrong
         (PY, "if x:\n    return 1\n", "    if y:\n        return 0\n", PY.replace("if x", "if y").replace("1", "0")),
         # tabs and spaces, and levels of another width, as the file has them
-        ("a:\n\tb:\n\t\tc\n", "a:\n    b:\n        c\n", "a:\n    b:\n        c\n        d\n", "a:\n\tb:\n\t\tc\n\t\td\n"),
+        ("a:\n\tb:\n\t\tc\n", "a:\n    b:\n        c\n", "a:\n    b:\n        d\n", "a:\n\tb:\n\t\td\n"),
         ("a:\n  b:\n    c\n", "a:\n\tb:\n\t\tc\n", "a:\n\tb:\n\t\tc\n\t\t\td\n", "a:\n  b:\n    c\n      d\n"),
         (PY, "def f():\n  if x:\n    return 1\n", "def f():\n  if x:\n    return 3\n", PY.replace("1", "3")),
         # a blank line needs no indentation
         ("  a = 1\n\n  b = 2\n", "a = 1\n\nb = 2\n", "a = 1\n\nb = 3\n", "  a = 1\n\n  b = 3\n"),
         # refusals
         ("    x\n", "      x \n", "y\n", "is not in f"),  # a short line is at another depth another line
-        ("if a:\n  b()\n   c()\n", "if a:\n    b()\n    c()\n", "x\n", "Line 2 of old_text differs: the file indents it"),
+        ("if a:\n  b()\n   c()\n", "if a:\n    b()\n    c()\n", "x\n", "Line 2 of old_text differs: the file"),
         ("  a:\n    b()\n", "\t\ta:\n\t\t\tb()\n", "\t\ta:\n\t\t\t\tc()\n", "is not in f"),
     ],
 )  # fmt: skip
@@ -214,11 +216,13 @@ DRIFT = (
     [
         # a slip of the pen, in a line that stays
         (("balance = source.balance()", "balance = source.balnace()"), ("deposit(a", "deposit(2 * a"), True),
-        # a line left out, one too many, two that changed places
-        (("    balance = source.balance()\n", ""), ("deposit(a", "deposit(2 * a"), True),
-        (("    check_the", "    log(amount)\n    check_the"), ("deposit(a", "deposit(2 * a"), True),
+        # blank lines, two lines that changed places
+        (("    source.withdraw", "\n    source.withdraw"), ("source, target", "source, goal"), True),
         (("    source.withdraw(amount)\n    target.deposit(amount)\n",
           "    target.deposit(amount)\n    source.withdraw(amount)\n"), ("source, target", "source, goal"), True),
+        # a line left out, one too many: so a text differs from its twin
+        (("    balance = source.balance()\n", ""), ("deposit(a", "deposit(2 * a"), False),
+        (("    check_the", "    log(amount)\n    check_the"), ("deposit(a", "deposit(2 * a"), False),
         # the edit touches it
         (("balance = source.balance()", "balance = source.balnace()"), ("balance = s", "money = s"), False),
         (("    balance = source.balance()\n", ""), ("amount):\n", "amount):\n    new_line()\n"), False),

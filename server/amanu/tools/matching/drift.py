@@ -1,10 +1,13 @@
-"""Rung 10: most lines are there to the letter, a few are not: a slip of the pen, a line left out, one too many, two
-that changed places.
+"""Rung 10: most lines are there to the letter, a few are not: a slip of the pen, blank lines, two lines that changed
+places.
 
 Proof, all of it: at least `_LINES` different lines and `_CHARACTERS` characters of `old` are there, in order, to the
 letter (blanks at line ends aside), and most of it; no other place has half as much; what differs is a slip inside a
-longer word the file does not know (never a digit, never a whole name: that is another text, not a slip), one line
-that `old` has not or has too much, or blank lines; and the edit does not touch it (`merge` refuses).
+longer word the file does not know (never a digit, never a whole name: that is another text, not a slip), one line that
+stands elsewhere between the same lines, or blank lines; and the edit does not touch it (`merge` refuses).
+
+A line left out, or one too many, is refused: so one text differs from its twin, and where the text itself is gone the
+twin is all there is.
 """
 
 import re
@@ -22,7 +25,6 @@ _RIVAL = 0.5
 """What another place may have of what the best has."""
 _COMMON = 20  # places of a line above which it tells nothing
 _LONGEST = 400  # lines of `old` that are compared
-_ODD = 1  # lines that only `old`, or only the file, has, when twice `_LINES` lines are there
 _SLIPS = 2  # lines with a slip of the pen
 _WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+|[^\W\d_]+|[^\w\s]|_|\s+")
 
@@ -49,7 +51,7 @@ def drifted(source: Source, old: Sequence[str], new: Sequence[str]) -> Place | N
     weight = sum(len(asked[row].strip()) for row in held)
     if len(said) < _LINES or weight < _CHARACTERS or weight < _SHARE * sum(len(line.strip()) for line in asked):
         return None
-    slips = _aligned(source, asked, there, at, odd=_ODD if len(said) >= 2 * _LINES else 0)
+    slips = _aligned(source, asked, there, at)
     if slips is None:
         return None
     places = [where for where in at if where is not None]
@@ -82,11 +84,12 @@ def _best(source: Source, old: Sequence[str]) -> int | None:
 
 
 def _aligned(
-    source: Source, asked: Sequence[str], there: Sequence[str], at: list[tuple[int, int] | None], odd: int
+    source: Source, asked: Sequence[str], there: Sequence[str], at: list[tuple[int, int] | None]
 ) -> set[int] | None:
     """Fill in what the lines between those held stand for; the lines that slipped. None: too much differs."""
     slips: set[int] = set()
-    odd_old = odd_there = 0
+    odd_old: list[str] = []
+    odd_there: list[str] = []
     row = 0
     while row < len(at):
         if at[row] is not None:
@@ -113,12 +116,12 @@ def _aligned(
                 return None
             for by in range(row, end):
                 at[by] = (begin, begin)
-            odd_old += sum(bool(asked[by]) for by in range(row, end))
+            odd_old += filter(None, asked[row:end])
         row = end
     held = [where for where in at if where is not None]
     for one, other in pairwise(held):
-        odd_there += sum(bool(line) for line in there[one[1] : other[0]])
-    return slips if max(odd_old, odd_there) <= odd and len(slips) <= _SLIPS else None
+        odd_there += filter(None, there[one[1] : other[0]])
+    return slips if odd_old == odd_there and len(odd_old) <= 1 and len(slips) <= _SLIPS else None
 
 
 def _slip(source: Source, asked: str, there: str) -> bool:

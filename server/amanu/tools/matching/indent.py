@@ -3,7 +3,7 @@
 Proof: the words of every line are equal (`equal`), and one rule turns the indentation of each line of `old` into
 that of its line in the file: a blank string put before all of them or taken away, or one unit of indentation for
 another (tabs for spaces, 2 for 4), the file's own. Rules that fit alike must give the same text. A single short line
-is no proof.
+is no proof; nor is a place at another depth, where a good part of `old` is elsewhere at its own.
 """
 
 from collections import Counter
@@ -16,6 +16,7 @@ Rule = Callable[[str], str | None]
 """Indentation as it was asked for → as the file has it; None: it has no such."""
 _ENOUGH = 12  # characters of a single line that are worth a search at another indentation
 _COMPARED = 20  # lines compared in all, for each line of the file and of `old`: what bounds the work
+_RIVAL = 0.3  # share of `old` that is at its own depth elsewhere, and makes the place doubtful
 _SPACES = (2, 4, 8, 3)
 
 
@@ -35,8 +36,30 @@ def indented(
         if _cost(there, old, equal) <= len(old):
             continue
         place = _fitted(source, start, there, old, new)
-        if place is not None:
-            yield place
+        if place is None:
+            continue
+        shifted = any(one.rstrip() != other.rstrip() for one, other in zip(place.old, old, strict=True))
+        if shifted and not apart and (rival := _rival(source, start, old)) is not None:
+            raise Unproven(
+                f"line {start + 1} says it at another depth, line {rival + 1} something like it at this one", start
+            )
+        yield place
+
+
+def _rival(source: Source, start: int, old: Sequence[str]) -> int | None:
+    """Another place that has a good part of the lines of `old` as deep as `old` has them."""
+    where: dict[str, list[int]] = {line.rstrip(): [] for line in old if line.strip()}
+    for at, line in enumerate(source.lines):
+        if (key := line.rstrip()) in where:
+            where[key].append(at)
+    votes: Counter[int] = Counter()
+    for row, line in enumerate(old):
+        for at in where.get(line.rstrip(), ())[:_COMPARED]:
+            for by in (-1, 0, 1):  # a line more or less
+                votes[at - row + by] += len(line.strip())
+    enough = _RIVAL * sum(len(line.strip()) for line in old)
+    rivals = (at for at, weight in votes.items() if weight >= enough and abs(at - start) >= len(old))
+    return next((max(0, at) for at in rivals), None)
 
 
 def _cost(there: Sequence[str], old: Sequence[str], equal: Fold) -> int:

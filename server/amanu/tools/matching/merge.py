@@ -31,7 +31,7 @@ def put(there: Sequence[str], place: Place, usual_end: str) -> list[str]:
             write(there[done : at[i2 - 1][1]])
             done = max(done, at[i2 - 1][1])
             continue
-        _refuse_doubt(place, at, i1, i2, j2 - j1, done, len(there))
+        _refuse_doubt(place, at, i1, i2, done, len(there))
         now: Sequence[str] = ()
         if i1 < i2:
             write(there[done : at[i1][0]])
@@ -55,9 +55,7 @@ def _as_the_file_says(there: Sequence[str], place: Place, at: Sequence[tuple[int
     return said
 
 
-def _refuse_doubt(
-    place: Place, at: Sequence[tuple[int, int]], i1: int, i2: int, count: int, done: int, size: int
-) -> None:
+def _refuse_doubt(place: Place, at: Sequence[tuple[int, int]], i1: int, i2: int, done: int, size: int) -> None:
     """Refuse a change of lines [i1, i2) of `old` that touches what drifted."""
     lines = at[i1:i2]
     before = at[i1][0] if i1 < len(at) else size
@@ -67,7 +65,7 @@ def _refuse_doubt(
     beside = before != done or after != last or (i1 > 0 and at[i1 - 1][0] == at[i1 - 1][1])
     beside = beside or (i2 < len(at) and at[i2][0] == at[i2][1])
     missing = any(one == other for one, other in lines)
-    if gaps or missing or (beside and count != i2 - i1) or any(line in place.drifted for line in range(i1, i2)):
+    if gaps or missing or beside or any(line in place.drifted for line in range(i1, i2)):
         raise Unproven("the edit changes lines where the file says something else than old_text", place.start + before)
 
 

@@ -8,6 +8,7 @@ from amanu.tools.matching.source import NAMED, Source, indent_of
 _SHOWN = 12  # lines of the nearest text
 _WIDTH = 200  # characters of a line that are shown
 _VOTERS = 200  # lines of `old` that are looked for
+_ASTRAY = 3  # lines by which a line left out or too many moves the vote
 _VOTES = 50  # places of a line that are looked at
 _LINES = 50_000  # lines looked at for one alike
 
@@ -93,7 +94,10 @@ def nearest(source: Source, wanted: Sequence[str]) -> int | None:
         for at in where.get(key, ())[:_VOTES]:
             votes[max(0, at - row)] = votes.get(max(0, at - row), 0) + len(key)
     if votes:
-        return max(votes, key=lambda at: (votes[at], -at))
+        best = max(votes, key=lambda at: (votes[at], -at))
+        first = next((row for row, line in enumerate(wanted) if line.strip()), 0)
+        begins = (at - first for at in where.get(wanted[first].strip(), ())[:_VOTES])
+        return next((at for at in begins if at >= 0 and abs(at - best) <= _ASTRAY), best)
     from rapidfuzz import fuzz, process
 
     row, asked = max(enumerate(line.strip() for line in wanted), key=lambda each: len(each[1]), default=(0, ""))

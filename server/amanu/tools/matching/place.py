@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from amanu.tools.matching.source import Source, end_of
+from amanu.tools.matching.source import Source, end_of, indent_of
 from amanu.workspace.files import split_lines
 
 
@@ -44,13 +44,25 @@ def bare(prefix: str) -> bool:
     return bool(prefix) and not prefix.strip()
 
 
+_OPENERS = (":", "{", "(", "[", ",", "=>", "then", "do")
+_LEVELS = ("\t", "  ", "    ", "        ")
+
+
 def _deepened(new: str, old: str, prefix: str, start: int) -> str:
     """`new` as it is where one line of `old` begins behind its indentation and the other lines of `new` are as deep as
-    the file has it. Else nobody knows how deep they should be."""
-    _, *rest = _lines(new) or [""]
-    if len(_lines(old)) == 1 and not all(line.startswith(prefix) for line in rest if line.strip()):
+    the file has it; behind a line that opens a block, one level deeper. Else nobody knows how deep they should be: as
+    the file has it, or counted from where `old` begins."""
+    first, *rest = _lines(new) or [""]
+    indents = [indent_of(line) for line in rest if line.strip()]
+    if len(_lines(old)) > 1 or not indents:
+        return new
+    deep = not indent_of(first) and all(indent.startswith(prefix) for indent in indents)
+    if deep and first.rstrip().endswith(_OPENERS):
+        level = indents[0].removeprefix(prefix)
+        deep = level in _LEVELS and len(prefix) % len(level) == 0
+    if not deep:
         raise Unproven(
-            "begins behind the indentation of its line, so how deep the other lines of new_text go is not certain",
+            "it begins behind the indentation of its line, so how deep the other lines of new_text go is not certain",
             start,
         )
     return new
