@@ -51,14 +51,16 @@ class Stripper:
 
     def feed(self, text: str) -> str:
         text = self._held + text
-        text = _SEQUENCE.sub("", text)
         cut = len(text)
-        if (unfinished := _unfinished_at(text)) is not None and cut - unfinished <= _HELD:
-            cut = unfinished
-        if text[:cut].endswith("\r"):  # what follows, once the sequence is gone, may be the rest of a line end
-            cut -= 1
-        self._held = text[cut:]
-        return visible(text[:cut])
+        # Before the last whole sequence nothing waits: what that parts does not come together when it is gone.
+        whole = max((found.end() for found in _SEQUENCE.finditer(text)), default=0)
+        unfinished = _unfinished_at(text[whole:])
+        if unfinished is not None and cut - whole - unfinished <= _HELD:
+            cut = whole + unfinished
+        shown, self._held = _SEQUENCE.sub("", text[:cut]), text[cut:]
+        if shown.endswith("\r"):  # what follows, once the sequence is gone, may be the rest of a line end
+            shown, self._held = shown[:-1], "\r" + self._held
+        return visible(shown)
 
     def end(self) -> str:
         rest, self._held = self._held, ""

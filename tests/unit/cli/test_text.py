@@ -46,6 +46,7 @@ ALPHABET = st.text(alphabet="ab\x1b[]\\;08m\x07\r\n\x9b\x9dP\u202e", max_size=60
 @given(ALPHABET, st.lists(st.integers(0, 60)))
 @example("000000000\x9d\x1b\\", [11])
 @example("\r\x9bP\n", [2])
+@example("00\x9b\x9bPP", [5])
 def test_pieces_come_out_as_the_whole(text: str, cuts: list[int]) -> None:
     edges = [0, *sorted(min(cut, len(text)) for cut in cuts), len(text)]
     stripper = Stripper()
