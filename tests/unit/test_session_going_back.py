@@ -174,3 +174,15 @@ async def test_not_while_a_turn_runs(tmp_path: Path) -> None:
             await d.session.checkpoints.restore(params)
         assert caught.value.kind == "turnInProgress"
         await d.session.cancel(turn_id or "")
+
+
+async def test_edits_of_one_step_are_one_proposal_also_when_nobody_is_asked(tmp_path: Path) -> None:
+    edits = [call("edit_file", path="notes.txt", old_text=f"line {n}\n", new_text=f"row {n}\n") for n in (2, 6, 10)]
+    between = call("run_shell_command", command="true")
+    async with desk(tmp_path, step("Go.", *edits, between, edits[0]), step("Done."), mode="acceptEdits") as d:
+        await d.prompt("go")
+        await d.answer("allow")
+        await d.over("p1")
+        first, *_ = d.session.state.proposals
+        assert [hunk.state for hunk in first.files[0].hunks] == ["applied"] * 3
+        assert "row 2" in d.file.read_text() and "row 10" in d.file.read_text()

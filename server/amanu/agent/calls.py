@@ -187,6 +187,17 @@ class Calls:
                 await other.previewed.wait()
                 if _same_path(slot, other) and not _same_proposal(slot, other):
                     await other.finished.wait()
+        if slot.effect == "write":
+            await self._all_proposed(slot)
+
+    async def _all_proposed(self, slot: Slot) -> None:
+        """Edits of one step are one proposal whichever comes first: none is applied before those behind it, up to the
+        next command, have joined."""
+        for later in self._slots[self._slots.index(slot) + 1 :]:
+            if later.effect == "run":  # it waits for this one
+                return
+            if later.effect == "write":
+                await later.previewed.wait()
 
     def _previewed(self, slot: Slot, preview: Preview) -> None:
         slot.preview = preview
