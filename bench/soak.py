@@ -171,15 +171,24 @@ async def crashes(seconds: float) -> Figures:
     random.Random(0).shuffle(todo)
     outcomes: Counter[str] = Counter()
     begun = time.monotonic()
-    for broken in todo:
-        try:
-            stands = await asyncio.to_thread(crash.survive, broken)
-        except AssertionError as error:
-            raise Failed(str(error)) from error
-        outcomes[f"{'killed' if broken.how == 'kill' else 'refused'}, files as {stands}"] += 1
-        if time.monotonic() - begun > seconds:
-            break
-    return {"breaks": f"{outcomes.total():,} of {len(todo):,}"} | {key: f"{n:,}" for key, n in outcomes.most_common()}
+
+    broke: list[str] = []
+
+    async def work() -> None:
+        while todo and not broke and time.monotonic() - begun < seconds:
+            broken = todo.pop()
+            try:
+                stands = await asyncio.to_thread(crash.survive, broken)
+            except AssertionError as error:
+                broke.append(str(error))
+                return
+            outcomes[f"{'killed' if broken.how == 'kill' else 'refused'}, files as {stands}"] += 1
+
+    count = len(todo)
+    await asyncio.gather(*(work() for _ in range(os.cpu_count() or 1)))
+    if broke:
+        raise Failed("; ".join(broke))
+    return {"breaks": f"{outcomes.total():,} of {count:,}"} | {key: f"{n:,}" for key, n in outcomes.most_common()}
 
 
 SWEEPS: dict[str, Sweep] = {

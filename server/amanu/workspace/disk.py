@@ -139,8 +139,9 @@ class _Staged:
 
     def drop(self) -> None:
         if self.temporary is not None:
-            with contextlib.suppress(OSError):
-                os.unlink(self.temporary, dir_fd=self.folder)
+            for _ in range(2):  # the first time may have failed just now, on the way here
+                with contextlib.suppress(OSError):
+                    os.unlink(self.temporary, dir_fd=self.folder)
             self.temporary = None
         self.stack.close()
 
