@@ -132,7 +132,7 @@ class Game:
             case ("accept" | "redo", _, "applied") if was != "applied" and self.text != before:
                 self.follow(before, [(hunk, True)])
             case ("undo", "applied", "revertedByPerson") if self.text == before:
-                assert hunk.new_text not in before, "the person had taken it back themselves"
+                assert not hunk.new_text or hunk.new_text not in before, "the person had taken it back themselves"
             case ("undo", "applied", "revertedByPerson"):
                 self.follow(before, [(hunk, False)])
             case _:

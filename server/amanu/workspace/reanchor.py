@@ -162,10 +162,12 @@ def _applied(
         undone = _found(hunk.old_text, regions, new)
         if undone is not None:
             return undone, {"state": "revertedByPerson", "reason": None}
-    start, end = regions[0]
+    was = as_applied.new_text if as_applied.applied_text is None else as_applied.applied_text
+    # What another proposal had taken out is put back when that one is undone.
+    back = None if by_person else _found(was, regions, new)
+    start, end = regions[0] if back is None else back
     text = "".join(new[start:end])
     edited = as_applied.edited_by_person or (by_person and text != as_applied.new_text)
-    was = as_applied.new_text if as_applied.applied_text is None else as_applied.applied_text
     return (start, end), {
         "state": "applied",
         "reason": None,

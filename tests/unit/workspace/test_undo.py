@@ -213,3 +213,20 @@ async def test_all_files_or_none(tmp_path: Path) -> None:
     again = [HunkDecision(hunk_id=hunk.hunk_id, decision="accept") for hunk in hunks(proposal)]
     proposal = await desk.proposals.resolve(proposal.proposal_id, again)
     assert states(proposal) == ["applied"] * 6 and desk.editor.open[desk.root / "b"].text == ONE
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        (change(BASE, line3="line 3\nnew\n"), BASE),
+        (change(BASE, line3="drei\n"), change(BASE, line3="")),
+        (change(BASE, line3="drei\nvier\n"), change(BASE, line3="drei\n")),
+    ],
+    ids=["put in, taken out", "changed, taken out", "half of it taken out"],
+)
+async def test_what_a_later_edit_took_out_is_undone_too(tmp_path: Path, first: str, second: str) -> None:
+    desk = Desk(tmp_path, {"f.txt": BASE})
+    made = [await applied(desk, first), await applied(desk, second)]
+    for each in reversed(made):
+        assert not await desk.proposals.undo(each.proposal_id, [hunk.hunk_id for hunk in hunks(each)])
+    assert desk.on_disk("f.txt").decode() == BASE
