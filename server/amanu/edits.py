@@ -130,6 +130,12 @@ class Edits:
             found = list(ways.values())
         return await asyncio.to_thread(lambda: [self._undone(way) for way in found])
 
+    async def reject_open(self, turn_ids: Collection[str], reason: str) -> None:
+        """Reject whatever these turns left undecided."""
+        for turn_id in turn_ids:
+            for proposal_id in self.wanted(r.EditScope(turn_id=turn_id), ("pending", "conflicted")):
+                await self._proposals.reject_all(proposal_id, reason)
+
     async def diff(self, params: r.ProposalDiffParams) -> r.ProposalDiffResult:
         """What is applied of the scope: from the files as they would be without it to the files as they are. A hunk
         that cannot be told from what came later is a change of its own."""

@@ -91,8 +91,9 @@ class Following:
                 before = _substance(file)
                 found.put(file)
                 draft.tried -= {hunk.hunk_id for hunk in file.hunks if hunk.state == "pending"}
-                # Where applied hunks are now is found again from any earlier text: only what became of them is told.
-                told = told or not _settled(file) or _substance(file) != before
+                # Where applied hunks are now is found again from any earlier text, best from the one they landed in:
+                # only what the person made of them is told.
+                told = told or not _settled(file) or (by_person and _substance(file) != before)
         if told:
             self._publish(draft)
 

@@ -348,6 +348,7 @@ class Proposals:
             for file in files:  # only when something failed that we do not know of
                 settle(file, done=False, reason="Applying it failed unexpectedly; check the file.")
                 file.applied_now({hunk.hunk_id for hunk in file.hunks if hunk.state == "revertedByPerson"} & undoing)
+                file.land()
             self._publish(draft)
         await self._following.others(draft, files, by_person=False)
         return draft.wire()

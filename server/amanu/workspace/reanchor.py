@@ -53,7 +53,11 @@ class _Edit(Change):
 def reanchor(file: DraftFile, now: FileText, *, by_person: bool = True) -> Moved | None:
     """`file` on the text `now`, or None: it is there already, or cannot be. CPU-bound and without effect; for big
     files run it in a thread. What is not done `by_person` was done by another proposal, and is not told as theirs."""
-    if file.change != "edit" or now.lossy or now.encoding != file.base.encoding or now.text == file.having("applied"):
+    if file.change != "edit" or now.lossy or now.encoding != file.base.encoding:
+        return None
+    if (back := _landed(file, now)) is not None:
+        return back
+    if now.text == file.having("applied"):
         return None
     footing, touched_before = file.stand(), file.touched
     lines = split_lines(now.text)
@@ -89,6 +93,31 @@ def reanchor(file: DraftFile, now: FileText, *, by_person: bool = True) -> Moved
     base += lines[at:]
     keeps = by_person and (touched or not clean)
     return _checked(file, now, base, numbered(hunks), footing if keeps else None, frozenset(touched))
+
+
+def _landed(file: DraftFile, now: FileText) -> Moved | None:
+    """`file` as it landed, where nothing that is different now comes near any hunk."""
+    landed = file.landed
+    if landed is None or landed.base is file.base or any(hunk.state in ("pending", "accepted", "conflicted") for hunk in file.hunks):
+        return None
+    if [(each.hunk_id, each.state) for each in landed.hunks] != [(each.hunk_id, each.state) for each in file.hunks]:
+        return None
+    before = DraftFile(landed.base, "", hunks=list(landed.hunks))
+    footing, lines = before.stand(), split_lines(now.text)
+    edits = _edits(footing.lines, lines)
+    if any(each.meets(spot) for each in edits for spot in footing.spots.values()):
+        return None
+    base, at = list[str](), 0
+    hunks: list[Hunk] = []
+    for was, hunk in zip(landed.hunks, file.hunks, strict=True):
+        start, end = _regions(edits, footing.spots[hunk.hunk_id], at)[0]
+        base += lines[at:start]
+        first, at = len(base), end
+        base += split_lines(was.old_text) if was.state == "applied" else lines[start:end]
+        place = {"old_start": first + (len(base) > first), "old_lines": len(base) - first}
+        hunks.append(was.model_copy(update={**place, "reviewed": hunk.reviewed, "reason": hunk.reason}))
+    base += lines[at:]
+    return _checked(file, now, base, numbered(hunks), None, frozenset())
 
 
 def _edits(old: Sequence[str], new: Sequence[str]) -> list[_Edit]:
