@@ -16,7 +16,7 @@ from amanu.workspace.draft import AFTER, DraftFile, Form
 from amanu.workspace.files import FileText
 from amanu.workspace.hunks import unified
 from amanu.workspace.proposals import Proposals
-from amanu.workspace.undo import take_back
+from amanu.workspace.undo import turn
 from amanu_protocol import requests as r
 from amanu_protocol.errors import AmanuError
 from amanu_protocol.items import Hunk, HunkState, Proposal
@@ -209,7 +209,7 @@ class Edits:
                 continue
             path = file.form(AFTER).path
             now = shown[path] if path in shown else await self._proposals.look(path)
-            turned = await asyncio.to_thread(take_back, file, now, hunk_ids)
+            turned = await asyncio.to_thread(turn, file, now, hunk_ids)
             before = Form(path, None if now is None else now.text)
             moved = any(hunk.state == "undoing" for hunk in turned.file.hunks)
             after = turned.file.form(AFTER) if moved else before

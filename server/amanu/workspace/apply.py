@@ -135,7 +135,7 @@ async def _plan(workspace: Workspace, file: DraftFile) -> _Plan | None:
         if now.unsaved and (moves or after.text is None):
             verb = "moved" if moves else "deleted"
             raise ToolError(f"The file has unsaved changes in the editor; it was not {verb}.")
-        now.encode(after.text or "")
+    (now or file.base).encode(after.text or "")
     return _Plan(file, now, before, after)
 
 

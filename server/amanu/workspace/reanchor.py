@@ -98,7 +98,11 @@ def reanchor(file: DraftFile, now: FileText, *, by_person: bool = True) -> Moved
 def _landed(file: DraftFile, now: FileText) -> Moved | None:
     """`file` as it landed, where nothing that is different now comes near any hunk."""
     landed = file.landed
-    if landed is None or landed.base is file.base or any(hunk.state in ("pending", "accepted", "conflicted") for hunk in file.hunks):
+    if (
+        landed is None
+        or landed.base is file.base
+        or any(hunk.state in ("pending", "accepted", "conflicted") for hunk in file.hunks)
+    ):
         return None
     if [(each.hunk_id, each.state) for each in landed.hunks] != [(each.hunk_id, each.state) for each in file.hunks]:
         return None
