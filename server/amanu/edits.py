@@ -184,7 +184,7 @@ class Edits:
 
     async def _present(self, file: DraftFile) -> Form:
         """Where the file is by our account, and what it says."""
-        path = file.form(AFTER).path
+        path = file.place(AFTER)
         found = await self._proposals.look(path)
         return Form(path, None if found is None else found.text)
 
@@ -207,12 +207,12 @@ class Edits:
         for file in self._proposals.files(proposal_id):
             if not _has(file, hunk_ids):
                 continue
-            path = file.form(AFTER).path
+            path = file.place(AFTER)
             now = shown[path] if path in shown else await self._proposals.look(path)
             turned = await asyncio.to_thread(turn, file, now, hunk_ids)
             before = Form(path, None if now is None else now.text)
             moved = any(hunk.state == "undoing" for hunk in turned.file.hunks)
-            after = turned.file.form(AFTER) if moved else before
+            after = await asyncio.to_thread(turned.file.form, AFTER) if moved else before
             if after.path != path:
                 shown[path] = None
             text = (now or file.base).with_text(after.text) if after.text is not None else None

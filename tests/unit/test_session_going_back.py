@@ -231,7 +231,10 @@ async def test_an_edit_that_is_open_again_is_told(tmp_path: Path) -> None:
 async def test_a_prompt_waits_for_a_restore_or_forbids_it(tmp_path: Path) -> None:
     async with desk(tmp_path, *STEPS, step("Another way."), mode="acceptEdits") as d:
         await two_turns(d)
-        restored, _ = await asyncio.gather(restore(d, "turn-p2"), d.prompt("go on", "p3"), return_exceptions=True)
+        going_back = asyncio.create_task(restore(d, "turn-p2"))
+        await asyncio.sleep(0)
+        await d.prompt("go on", "p3")
+        restored: Any = (await asyncio.gather(going_back, return_exceptions=True))[0]
         await d.over("p3")
         if isinstance(restored, AmanuError):
             assert restored.kind == "turnInProgress" and on_disk(d) == SECOND

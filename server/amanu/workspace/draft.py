@@ -120,6 +120,11 @@ class DraftFile:
             case _:
                 return Form(self.base.path, self.having(*states))
 
+    def place(self, states: Collection[HunkState]) -> Path:
+        """`form(states).path`, without its text."""
+        moved = self.new_path is not None and any(hunk.state in states for hunk in self.hunks)
+        return self.new_path if moved and self.new_path is not None and not self.delete else self.base.path
+
     def having(self, *states: HunkState) -> str:
         """The base with the hunks in one of these states."""
         used = [(first_line(hunk), hunk.old_lines, hunk.new_text) for hunk in self.hunks if hunk.state in states]

@@ -144,7 +144,7 @@ class Proposals:
             if file.delete:
                 raise _deletion()
             file.put(hunk_id, new_text=_ends(file, text), edited_by_person=True)
-            file.text = file.having(*STATES)
+            file.text = await asyncio.to_thread(file.having, *STATES)
             return self._publish(draft)
 
     async def review_after(self, proposal_id: str) -> Proposal:
@@ -334,7 +334,7 @@ class Proposals:
         hunk_ids = {*back, *again}
         wanted = [at for at, file in enumerate(draft.files) if any(hunk.hunk_id in hunk_ids for hunk in file.hunks)]
         try:
-            now = {at: await self._workspace.look(draft.files[at].form(AFTER).path) for at in wanted}
+            now = {at: await self._workspace.look(draft.files[at].place(AFTER)) for at in wanted}
         except ToolError as error:
             return {hunk.hunk_id: str(error) for _, hunk in draft.hunks() if hunk.hunk_id in hunk_ids}
         turned = {at: await asyncio.to_thread(turn, draft.files[at], now[at], back, again) for at in wanted}
@@ -361,7 +361,8 @@ class Proposals:
         finally:
             for file in files:  # only when something failed that we do not know of
                 settle(file, done=False, reason="Applying it failed unexpectedly; check the file.")
-                file.applied_now({hunk.hunk_id for hunk in file.hunks if hunk.state == "revertedByPerson"} & undoing)
+                undone = {hunk.hunk_id for hunk in file.hunks if hunk.state == "revertedByPerson"} & undoing
+                await asyncio.to_thread(file.applied_now, undone)
                 file.land()
             self._publish(draft)
         await self._following.others(draft, files, by_person=False)
