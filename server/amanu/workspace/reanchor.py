@@ -62,6 +62,8 @@ def reanchor(file: DraftFile, now: FileText, *, by_person: bool = True) -> Moved
     footing, touched_before = file.stand(), file.touched
     lines = split_lines(now.text)
     edits = list(_settled(_edits(footing.lines, lines), file.hunks, footing, lines))
+    # One change can only slide; how several are told apart is in doubt where another reading says otherwise.
+    others = _backwards(footing.lines, lines) if len(edits) > 1 else edits
     base, at = list[str](), 0
     hunks: list[Hunk] = []
     touched: set[str] = set()
@@ -75,7 +77,8 @@ def reanchor(file: DraftFile, now: FileText, *, by_person: bool = True) -> Moved
             (start, end), moved = _applied(hunk, spot.applied, regions, lines, by_person)
             clean = clean and moved["state"] == "applied" and moved["new_text"] == spot.applied.new_text
         elif hunk.state in ("pending", "conflicted"):
-            meets = hunk.hunk_id in footing.unsure or any(each.meets(spot) for each in edits)
+            meets = hunk.hunk_id in footing.unsure or any(each.meets(spot) for each in (*edits, *others))
+            meets = meets or _regions(others, spot, 0)[0] != _regions(edits, spot, 0)[0]
             late = _found(hunk.new_text, regions, lines)
             if not meets and "".join(lines[start:end]) == hunk.old_text:
                 moved = {"state": "pending", "reason": None}
@@ -124,8 +127,18 @@ def _landed(file: DraftFile, now: FileText) -> Moved | None:
     return _checked(file, now, base, numbered(hunks), None, frozenset())
 
 
-def _edits(old: Sequence[str], new: Sequence[str]) -> list[_Edit]:
-    found = differences(old, new)
+def _backwards(old: Sequence[str], new: Sequence[str]) -> list[_Edit]:
+    """`_edits` found from the end: of many equal lines others may be the ones that stayed."""
+    count, new_count = len(old), len(new)
+    found = [
+        Change(count - each.old_end, count - each.old, new_count - each.new_end, new_count - each.new)
+        for each in reversed(differences(old[::-1], new[::-1]))
+    ]
+    return _edits(old, new, found)
+
+
+def _edits(old: Sequence[str], new: Sequence[str], found: Sequence[Change] | None = None) -> list[_Edit]:
+    found = differences(old, new) if found is None else found
     stops = [Change(0, 0, 0, 0), *found, Change(len(old), len(old), len(new), len(new))]
     edits: list[_Edit] = []
     for (before, each), (_, after) in zip(pairwise(stops), pairwise(stops[1:]), strict=False):

@@ -566,3 +566,18 @@ async def test_typing_in_a_big_file_is_told_only_when_it_moves_a_change(
     await reopened.proposals.restore([latest])
     await reopened.proposals.accept_all(proposal.proposal_id)
     assert desk.editor.open[path].text == "the top\n" + INSERTED
+
+
+@pytest.mark.parametrize(
+    ("base", "at", "new", "now"),
+    [("babaa", 1, "", "aababa"), ("bbabbaaab", 2, "", "bbababaab")],
+)
+def test_of_equal_lines_none_is_chosen(base: str, at: int, new: str, now: str) -> None:
+    """Read from the beginning or from the end, the difference says of other lines that they stayed."""
+
+    def lines(text: str) -> str:
+        return "".join(f"{each}\n" for each in text)
+
+    file = drafted(lines(base), lines(base[:at] + new + base[at + 1 :]))
+    move(file, lines(now))
+    assert states_of(file) == [C]
