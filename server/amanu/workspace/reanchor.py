@@ -53,12 +53,10 @@ class _Edit(Change):
 def reanchor(file: DraftFile, now: FileText, *, by_person: bool = True) -> Moved | None:
     """`file` on the text `now`, or None: it is there already, or cannot be. CPU-bound and without effect; for big
     files run it in a thread. What is not done `by_person` was done by another proposal, and is not told as theirs."""
-    if file.change != "edit" or now.lossy or now.encoding != file.base.encoding:
+    if file.change != "edit" or now.lossy or now.encoding != file.base.encoding or now.text == file.having("applied"):
         return None
     if (back := _landed(file, now)) is not None:
         return back
-    if now.text == file.having("applied"):
-        return None
     footing, touched_before = file.stand(), file.touched
     lines = split_lines(now.text)
     edits = list(_settled(_edits(footing.lines, lines), file.hunks, footing, lines))
