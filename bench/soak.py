@@ -149,14 +149,15 @@ async def nasty(seconds: float) -> Figures:
 
 async def edits(seconds: float) -> Figures:
     """Random moves of model, person and crashes around one file, against a reference that only knows lines."""
-    game = _test("random_edits.py").Game
+    games = _test("random_edits.py")
     following.QUIET = 0.001
     begun = time.monotonic()
     count = 0
     while count == 0 or time.monotonic() - begun < seconds:
         with tempfile.TemporaryDirectory() as folder:
             try:
-                await game(Path(folder), 10_000 + count).play()
+                await games.Game(Path(folder), 10_000 + count).play()
+                await games.stack(Path(folder), 10_000 + count)
             except AssertionError as error:
                 raise Failed(f"game {10_000 + count}: {error}") from error
         count += 1

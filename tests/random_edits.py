@@ -19,6 +19,7 @@ from amanu_protocol.requests import HunkDecision
 from desk import Desk, hunks
 
 MOVES = 25
+STACKED = 5
 NAME = "f.txt"
 
 
@@ -132,7 +133,7 @@ class Game:
             case ("accept" | "redo", _, "applied") if was != "applied" and self.text != before:
                 self.follow(before, [(hunk, True)])
             case ("undo", "applied", "revertedByPerson") if self.text == before:
-                assert hunk.new_text not in before, "the person had taken it back themselves"
+                assert not hunk.new_text or hunk.new_text not in before, "the person had taken it back themselves"
             case ("undo", "applied", "revertedByPerson"):
                 self.follow(before, [(hunk, False)])
             case _:
@@ -220,3 +221,43 @@ class Game:
         kept = [each for each in self.base if each not in self.deleted]
         if not left and not self.deleted:
             assert [each for each in self.lines if each in set(kept)] == kept
+
+
+async def stack(folder: Path, seed: int) -> None:
+    """What the model did in a row is taken back in a row, to the byte: whatever it took out, put in or changed again,
+    however alike the lines are. The person wrote above or below meanwhile, or nothing; the daemon lived on, or not."""
+    chance = random.Random(seed)
+    numbers = itertools.count(1)
+    alike = chance.random() < 0.5
+
+    def fresh(count: int) -> list[str]:
+        return [f"{chance.choice('abc') if alike else next(numbers)}\n" for _ in range(count)]
+
+    lines = ["top\n", "brim\n", *fresh(chance.randint(2, 8)), "foot\n", "ground\n"]
+    desk = Desk(folder, {NAME: "".join(lines)})
+    texts, made = [lines], list[Proposal]()
+    for step in range(STACKED):
+        call = desk.context(step + 1)
+        base = await desk.proposals.text(call, desk.root / NAME)
+        after = texts[-1].copy()
+        for _ in range(chance.choice([1, 1, 2])):
+            at = chance.randint(2, len(after) - 2)
+            gone = min(chance.choice([0, 1, 2]), len(after) - 2 - at)
+            after[at : at + gone] = fresh(chance.choice([0, 1, 2]) if gone else 1)
+        if after != texts[-1]:
+            proposal = await desk.proposals.draft(call, [FileEdit(base, "".join(after))])
+            made.append(await desk.proposals.accept_all(proposal.proposal_id))
+            texts.append(after)
+    above, below = chance.choice([("", ""), ("mine\n", ""), ("", "mine\n")])
+    desk.put(NAME, above + "".join(texts[-1]) + below)
+    if chance.random() < 0.3:
+        versions = {each.proposal_id: each for each in desk.versions}
+        await desk.proposals.close()
+        desk = Desk(folder)
+        await desk.proposals.restore(versions.values())
+    for proposal, text in zip(reversed(made), reversed(texts[:-1]), strict=True):
+        left = await desk.proposals.undo(proposal.proposal_id, [hunk.hunk_id for hunk in hunks(proposal)])
+        assert not left, left
+        now = desk.on_disk(NAME).decode()
+        assert now == above + "".join(text) + below, f"{''.join(text).split()} is now {now.split()}"
+    await desk.proposals.close()

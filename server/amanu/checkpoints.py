@@ -5,6 +5,7 @@ not made by an edit, no git is asked, and what commands did is named and stays.
 """
 
 from collections.abc import Awaitable, Callable, Iterable, Sequence
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 
 from pydantic import ValidationError
@@ -20,6 +21,9 @@ from amanu_protocol.state import SessionState
 
 Rewind = Callable[[int, str, Sequence[str]], Awaitable[None]]
 """Takes everything from that record on out of the conversation: (its position, the item it begins with, turns)."""
+Idle = Callable[[], AbstractAsyncContextManager[None]]
+"""No turn runs in it, and none begins. Raises `AmanuError` turnInProgress, sessionReadOnly, sessionClosed."""
+REWOUND = "The conversation went back to before this was proposed."
 
 
 @dataclass
@@ -43,13 +47,13 @@ class Checkpoints:
         journal: Journal,
         edits: Edits,
         state: SessionState,
-        check: Callable[[], None],
+        idle: Idle,
         rewind: Rewind,
     ) -> None:
         self._journal = journal
         self._edits = edits
         self._state = state
-        self._check = check
+        self._idle = idle
         self._rewind = rewind
 
     async def list(self) -> r.CheckpointListResult:
@@ -64,16 +68,16 @@ class Checkpoints:
         return r.CheckpointPreviewResult(files=files, commands=commands, turns=len(turns))
 
     async def restore(self, params: r.CheckpointRestoreParams) -> r.CheckpointRestoreResult:
-        """Raises `AmanuError`: turnInProgress, itemNotFound, storageError."""
-        self._check()
-        if self._state.turn is not None:
-            raise AmanuError("turnInProgress", "A turn is running.", hint="Stop it first.")
-        turns = await self._since(params.turn_id)
-        files = await self._edits.take_back(self._wanted(turns), dry_run=False) if params.files else []
-        if not params.conversation:
-            return r.CheckpointRestoreResult(files=files)
-        first = turns[0]
-        await self._rewind(first.position, first.prompt_id, [turn.turn_id for turn in turns])
+        """With the conversation goes what is still open of those turns: nobody could say any more what it was for.
+        Raises `AmanuError`: turnInProgress, itemNotFound, storageError."""
+        async with self._idle():
+            turns = await self._since(params.turn_id)
+            files = await self._edits.take_back(self._wanted(turns), dry_run=False) if params.files else []
+            if not params.conversation:
+                return r.CheckpointRestoreResult(files=files)
+            first, turn_ids = turns[0], [turn.turn_id for turn in turns]
+            await self._edits.reject_open(turn_ids, REWOUND)
+            await self._rewind(first.position, first.prompt_id, turn_ids)
         said = first.said
         return r.CheckpointRestoreResult(
             files=files, text=said.text if said else None, attachments=said.attachments if said else []

@@ -16,7 +16,7 @@ from amanu.workspace.draft import AFTER, DraftFile, Form
 from amanu.workspace.files import FileText
 from amanu.workspace.hunks import unified
 from amanu.workspace.proposals import Proposals
-from amanu.workspace.undo import take_back
+from amanu.workspace.undo import turn
 from amanu_protocol import requests as r
 from amanu_protocol.errors import AmanuError
 from amanu_protocol.items import Hunk, HunkState, Proposal
@@ -130,6 +130,12 @@ class Edits:
             found = list(ways.values())
         return await asyncio.to_thread(lambda: [self._undone(way) for way in found])
 
+    async def reject_open(self, turn_ids: Collection[str], reason: str) -> None:
+        """Reject whatever these turns left undecided."""
+        for turn_id in turn_ids:
+            for proposal_id in self.wanted(r.EditScope(turn_id=turn_id), ("pending", "conflicted")):
+                await self._proposals.reject_all(proposal_id, reason)
+
     async def diff(self, params: r.ProposalDiffParams) -> r.ProposalDiffResult:
         """What is applied of the scope: from the files as they would be without it to the files as they are. A hunk
         that cannot be told from what came later is a change of its own."""
@@ -178,7 +184,7 @@ class Edits:
 
     async def _present(self, file: DraftFile) -> Form:
         """Where the file is by our account, and what it says."""
-        path = file.form(AFTER).path
+        path = file.place(AFTER)
         found = await self._proposals.look(path)
         return Form(path, None if found is None else found.text)
 
@@ -201,12 +207,12 @@ class Edits:
         for file in self._proposals.files(proposal_id):
             if not _has(file, hunk_ids):
                 continue
-            path = file.form(AFTER).path
+            path = file.place(AFTER)
             now = shown[path] if path in shown else await self._proposals.look(path)
-            turned = await asyncio.to_thread(take_back, file, now, hunk_ids)
+            turned = await asyncio.to_thread(turn, file, now, hunk_ids)
             before = Form(path, None if now is None else now.text)
             moved = any(hunk.state == "undoing" for hunk in turned.file.hunks)
-            after = turned.file.form(AFTER) if moved else before
+            after = await asyncio.to_thread(turned.file.form, AFTER) if moved else before
             if after.path != path:
                 shown[path] = None
             text = (now or file.base).with_text(after.text) if after.text is not None else None

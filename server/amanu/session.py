@@ -4,7 +4,7 @@ import asyncio
 import contextlib
 import logging
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -129,7 +129,7 @@ class Session:
             self.emit,
         )
         self.edits = Edits(self._proposals, self._approvals, self.state, self.emit, self._must_be_writable)
-        self.checkpoints = Checkpoints(journal, self.edits, self.state, self._must_be_writable, self._rewind)
+        self.checkpoints = Checkpoints(journal, self.edits, self.state, self._idle, self._rewind)
         self._known = Known()
         self._closing = restored.closing
         self._ending: asyncio.Task[None] | None = None
@@ -326,18 +326,24 @@ class Session:
         self._line.record(path, self._environment)
         await self.emit.durable()
 
-    async def _rewind(self, position: int, item_id: str, turn_ids: Sequence[str]) -> None:
+    @contextlib.asynccontextmanager
+    async def _idle(self) -> AsyncGenerator[None]:
         async with self._starting:
+            self._must_be_writable()
             if self._running:
-                raise AmanuError("turnInProgress", "A turn has just begun.", hint="Stop it first.")
-            left = None
-            if self.state.item(item_id) is None:
-                left = await self._earlier.page(self.state, self._journal, item_id, SHOWN_ITEMS)
-            event = SessionRewound(item_id=item_id, turn_ids=list(turn_ids), items=left[0] if left else [])
-            self.emit(event, entry=Rewound(position=position))
-            spans = rewound(await self._journal.holding(REWINDS))
-            self._conversation.become(await self._journal.read_through(lambda records: conversation(records, spans)))
-            self._inbox.forget(turn_ids)
+                raise AmanuError("turnInProgress", "A turn is running.", hint="Stop it first.")
+            yield
+
+    async def _rewind(self, position: int, item_id: str, turn_ids: Sequence[str]) -> None:
+        """In `_idle`."""
+        left = None
+        if self.state.item(item_id) is None:
+            left = await self._earlier.page(self.state, self._journal, item_id, SHOWN_ITEMS)
+        event = SessionRewound(item_id=item_id, turn_ids=list(turn_ids), items=left[0] if left else [])
+        self.emit(event, entry=Rewound(position=position))
+        spans = rewound(await self._journal.holding(REWINDS))
+        self._conversation.become(await self._journal.read_through(lambda records: conversation(records, spans)))
+        self._inbox.forget(turn_ids)
         await self.emit.durable()
 
     def replay(self, player: Player) -> None:

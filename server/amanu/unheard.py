@@ -16,6 +16,8 @@ class Unheard:
         self._ids: dict[str, None] = {}
         self._heard: dict[str, object] = {}
         """What the model was told last, by proposal: one that only moved to other lines is no news."""
+        self._gone: set[str] = set()
+        """Those of turns that were taken out of the conversation."""
 
     def proposals(self) -> list[str]:
         return list(self._ids)
@@ -23,13 +25,13 @@ class Unheard:
     def see(self, state: SessionState, event: Event) -> None:
         """An event was folded into `state`."""
         match event:
-            case ProposalChanged(proposal=proposal):
+            case ProposalChanged(proposal=proposal) if proposal.proposal_id not in self._gone:
                 # While a call goes on, its result will tell.
                 if all(_ended(state, call_id) for call_id in proposal.tool_call_ids):
-                    if not _decided(proposal) or self._heard.get(proposal.proposal_id) == _outcome(proposal):
-                        self._ids.pop(proposal.proposal_id, None)
-                    else:
+                    if self._is_news(proposal):
                         self._ids[proposal.proposal_id] = None
+                    else:
+                        self._ids.pop(proposal.proposal_id, None)
             case ItemCompleted(item=ToolCall(proposal_id=str(proposal_id)) as call):
                 proposal = _proposal(state, proposal_id)
                 if proposal is not None and _silent(call, proposal):
@@ -46,9 +48,16 @@ class Unheard:
             case SessionRewound(turn_ids=turn_ids):
                 for proposal in state.proposals:
                     if proposal.turn_id in turn_ids:  # the model never heard of it
+                        self._gone.add(proposal.proposal_id)
                         self._ids.pop(proposal.proposal_id, None)
             case _:
                 pass
+
+    def _is_news(self, proposal: Proposal) -> bool:
+        """What was told is not so any more, be it that a change is open again; or nothing was told of a decision."""
+        if proposal.proposal_id in self._heard:
+            return self._heard[proposal.proposal_id] != _outcome(proposal)
+        return _decided(proposal)
 
 
 def _silent(call: ToolCall, proposal: Proposal) -> bool:

@@ -1,5 +1,6 @@
 """Decide and undo by file, turn and session; checkpoints: list, preview, restore files, the conversation with them."""
 
+import asyncio
 from pathlib import Path
 from typing import Any
 
@@ -186,3 +187,69 @@ async def test_edits_of_one_step_are_one_proposal_also_when_nobody_is_asked(tmp_
         first, *_ = d.session.state.proposals
         assert [hunk.state for hunk in first.files[0].hunks] == ["applied"] * 3
         assert "row 2" in d.file.read_text() and "row 10" in d.file.read_text()
+
+
+def restore(d: Desk, turn_id: str) -> Any:
+    params = r.CheckpointRestoreParams(session_id="s", turn_id=turn_id, conversation=True)
+    return d.session.checkpoints.restore(params)
+
+
+@pytest.mark.parametrize("reopened", [False, True])
+async def test_what_is_open_goes_with_the_conversation(tmp_path: Path, reopened: bool) -> None:
+    steps = step("", write("notes.txt", TWO_HUNKS)), step("As you say.")
+    async with desk(tmp_path, *steps) as d:
+        turn_id = await d.prompt("change it") or ""
+        await d.until(lambda state: state.approvals)
+        await d.decide("accept")
+        await d.session.steer(
+            r.PromptSteerParams(session_id="s", prompt_id="s1", turn_id=turn_id, text="leave the rest"), d.client
+        )
+        await d.over("p1")
+        await restore(d, turn_id)
+        hunks = d.session.state.proposals[0].files[0].hunks
+        assert on_disk(d) == BEFORE and d.session.state.proposals[0].state == "settled"
+        assert [each.state for each in hunks] == ["revertedByPerson", "rejected"]
+        assert "went back" in (hunks[1].reason or "")
+        if reopened:
+            await d.reopen()
+        assert await decide(d, "redo") == "resolved"
+        assert on_disk(d) == {"notes.txt": TWO}
+        turn_id = await d.prompt("do it otherwise", "p2") or ""
+        await d.until(lambda state: state.approvals)  # it tries the same again
+        assert "earlier edits" not in d.told(), "of edits the model never made"
+        await d.session.cancel(turn_id)
+
+
+async def test_an_edit_that_is_open_again_is_told(tmp_path: Path) -> None:
+    async with desk(tmp_path, *STEPS[:2], step("I see."), step("And on."), mode="acceptEdits") as d:
+        await d.prompt("do one", "p1")
+        await d.over("p1")
+        assert await decide(d, "keep", path=str(d.file)) == "resolved"
+        await d.prompt("go on", "p2")
+        await d.over("p2")
+        assert "earlier edits" not in d.told(), "to keep an edit says nothing new"
+        other = d.session.state.proposals[1]
+        await d.session.edits.set_review(
+            r.ProposalSetReviewParams(
+                session_id="s", proposal_id=other.proposal_id, version=other.version, review="before"
+            )
+        )
+        assert on_disk(d) == {"notes.txt": TWO}
+        await d.prompt("go on", "p3")
+        await d.over("p3")
+        assert d.told().count("The person has not decided") == 1
+
+
+async def test_a_prompt_waits_for_a_restore_or_forbids_it(tmp_path: Path) -> None:
+    async with desk(tmp_path, *STEPS, step("Another way."), mode="acceptEdits") as d:
+        await two_turns(d)
+        going_back = asyncio.create_task(restore(d, "turn-p2"))
+        await asyncio.sleep(0)
+        await d.prompt("go on", "p3")
+        restored: Any = (await asyncio.gather(going_back, return_exceptions=True))[0]
+        await d.over("p3")
+        if isinstance(restored, AmanuError):
+            assert restored.kind == "turnInProgress" and on_disk(d) == SECOND
+        else:
+            assert restored.text == "do two\nplease" and len(restored.files) == 2
+            assert "do two" not in d.told() and "go on" in d.told()

@@ -5,6 +5,7 @@ written, none of them changes: its hunks say why, the others that they waited fo
 is tried twice.
 """
 
+import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -51,7 +52,7 @@ async def apply(workspace: Workspace, files: Sequence[DraftFile], save: SavePrei
     try:
         plans = await _plans(workspace, files)
         for plan in plans:
-            before = None if plan.now is None else plan.now.encode(plan.now.text)
+            before = None if plan.now is None else await asyncio.to_thread(plan.now.encode, plan.now.text)
             await save(turn_id, plan.before.path, before, None if plan.now is None else plan.now.mode)
         for plan in plans:
             if _by_editor(plan):
@@ -61,7 +62,7 @@ async def apply(workspace: Workspace, files: Sequence[DraftFile], save: SavePrei
     except _Refused as refused:
         for plan in reversed(in_editor):
             await _reverse(workspace, plan)
-        shown = workspace.shown(refused.file.form(BEFORE).path)
+        shown = workspace.shown(refused.file.place(BEFORE))
         for file in files:
             own = file is refused.file
             settle(file, done=False, reason=str(refused) if own else f"Not done alone: {shown} failed. {refused}")
@@ -116,7 +117,7 @@ async def _plans(workspace: Workspace, files: Sequence[DraftFile]) -> list[_Plan
 async def _plan(workspace: Workspace, file: DraftFile) -> _Plan | None:
     """None when the file is already as it shall be: a crash came after the write, or somebody did the same. Raises
     `ToolError` when it is neither that nor what the change was computed from."""
-    before, after = file.form(BEFORE), file.form(AFTER)
+    before, after = await asyncio.to_thread(lambda: (file.form(BEFORE), file.form(AFTER)))
     now = await workspace.look(before.path)
     moves = after.path != before.path
     there = await workspace.look(after.path) if moves else now
@@ -135,7 +136,7 @@ async def _plan(workspace: Workspace, file: DraftFile) -> _Plan | None:
         if now.unsaved and (moves or after.text is None):
             verb = "moved" if moves else "deleted"
             raise ToolError(f"The file has unsaved changes in the editor; it was not {verb}.")
-        now.encode(after.text or "")
+    await asyncio.to_thread((now or file.base).encode, after.text or "")
     return _Plan(file, now, before, after)
 
 
@@ -155,8 +156,9 @@ def _by_editor(plan: _Plan) -> bool:
 
 
 async def _write(workspace: Workspace, plans: Sequence[_Plan]) -> None:
+    todo = await asyncio.to_thread(lambda: [each for plan in plans for each in _replacements(plan)])
     try:
-        await workspace.replace([each for plan in plans for each in _replacements(plan)])
+        await workspace.replace(todo)
     except (disk.Moved, disk.NotWritten) as error:
         at = next(each for each in plans if error.path in (each.before.path, each.after.path))
         raise _Refused(at.file, MOVED if isinstance(error, disk.Moved) else str(error)) from None
@@ -185,7 +187,7 @@ async def _edit(workspace: Workspace, plan: _Plan) -> None:
     if found is None:  # closed just now: what it held is on disk, or was dropped
         raise _Refused(plan.file, CLOSED)
     editor, buffer = found
-    edits = plan.file.edits()
+    edits = await asyncio.to_thread(plan.file.edits)
     result = await editor.apply(buffer.path, plan.now.sha256, edits, plan.after.text, save=not plan.now.unsaved)
     if result.status == "success":
         plan.file.unsaved = not result.saved

@@ -56,6 +56,15 @@ class Footing:
 
 
 @dataclass(frozen=True)
+class Landed:
+    """Base and hunks of a file when something of it was last applied or undone. Once all that came later is undone,
+    that is how it stands again; what was moved there and back may have lost its place among equal neighbours."""
+
+    base: FileText
+    hunks: Sequence[Hunk]
+
+
+@dataclass(frozen=True)
 class Form:
     """What there is of a file at a moment: where it is, and its text; None when it is not there."""
 
@@ -78,6 +87,7 @@ class DraftFile:
     unsaved: bool = False
     footing: Footing | None = None
     """None when it is the base with what is applied, as it is as long as nothing was touched."""
+    landed: Landed | None = None
     touched: Collection[str] = ()
     """Open hunks whose lines the person changed: they cannot be accepted until that is undone."""
     explanations: dict[str, str] = field(default_factory=dict[str, str])
@@ -110,6 +120,11 @@ class DraftFile:
             case _:
                 return Form(self.base.path, self.having(*states))
 
+    def place(self, states: Collection[HunkState]) -> Path:
+        """`form(states).path`, without its text."""
+        moved = self.new_path is not None and any(hunk.state in states for hunk in self.hunks)
+        return self.new_path if moved and self.new_path is not None and not self.delete else self.base.path
+
     def having(self, *states: HunkState) -> str:
         """The base with the hunks in one of these states."""
         used = [(first_line(hunk), hunk.old_lines, hunk.new_text) for hunk in self.hunks if hunk.state in states]
@@ -140,6 +155,10 @@ class DraftFile:
         """It starts from that text now, with these hunks of it."""
         self.base, self.hunks, self.footing = self.base.as_base(text), hunks, None
         self.text = self.having(*STATES)
+
+    def land(self) -> None:
+        """It was applied, or undone, as it is now."""
+        self.landed = Landed(self.base, tuple(self.hunks))
 
     def applied_now(self, undone: Collection[str] = ()) -> None:
         """Hunks were applied, or `undone`: that is part of the footing."""
@@ -328,6 +347,7 @@ class Draft:
                 checks=[each for each in file.checks if each.state == "done"],
             )
             draft.text = draft.having(*STATES)
+            draft.land()
             lines = split_lines(base.text)
             draft.touched = {hunk.hunk_id for hunk in draft.hunks if hunk.state == "conflicted" and _gone(hunk, lines)}
             files.append(draft)

@@ -91,8 +91,10 @@ class Following:
                 before = _substance(file)
                 found.put(file)
                 draft.tried -= {hunk.hunk_id for hunk in file.hunks if hunk.state == "pending"}
-                # Where applied hunks are now is found again from any earlier text: only what became of them is told.
-                told = told or not _settled(file) or _substance(file) != before
+                # Where applied hunks are now is found again from any earlier text, best from the one they landed in:
+                # only what the person made of them is told.
+                is_open, small = not _settled(file), len(file.base.text) < SMALL
+                told = told or (is_open and small) or ((is_open or by_person) and _substance(file) != before)
         if told:
             self._publish(draft)
 
@@ -146,4 +148,7 @@ def _settled(file: DraftFile) -> bool:
 
 
 def _substance(file: DraftFile) -> object:
-    return [(hunk.hunk_id, hunk.state, hunk.new_text) for hunk in file.hunks]
+    """What must be told: of open hunks also where they are. The text around them need not: a version holds the whole
+    of it, and of a big file that would be on record after every pause in typing."""
+    settled = _settled(file)
+    return [(hunk.hunk_id, hunk.state, hunk.new_text, settled or hunk.old_start) for hunk in file.hunks]

@@ -21,7 +21,7 @@ from amanu.workspace.following import SMALL, Following
 from amanu.workspace.hunks import unified
 from amanu.workspace.recovery import recover, torn
 from amanu.workspace.report import report
-from amanu.workspace.undo import Work, take_again, take_back
+from amanu.workspace.undo import turn
 from amanu.workspace.workspace import Workspace
 from amanu_protocol.errors import AmanuError
 from amanu_protocol.items import Check, Hunk, HunkState, Proposal
@@ -110,24 +110,7 @@ class Proposals:
             known = {hunk.hunk_id: (file, hunk) for file, hunk in draft.hunks()}
             for each in decisions:
                 _check_decision(known, each)
-            await self._turn(draft, take_back, {each.hunk_id for each in decisions if each.decision == "undo"})
-            await self._turn(draft, take_again, {each.hunk_id for each in decisions if each.decision == "redo"})
-            for each in decisions:
-                file, hunk = next((f, h) for f, h in draft.hunks() if h.hunk_id == each.hunk_id)
-                match each.decision:
-                    case "undo" | "redo":
-                        pass
-                    case "keep":
-                        file.put(hunk.hunk_id, reviewed=True)
-                    case "accept" if hunk.state in ("pending", "conflicted"):
-                        _accept(draft, file, hunk, each.new_text)
-                    case "accept":
-                        file.put(hunk.hunk_id, reviewed=True)
-                    case _ if hunk.state != "rejected":
-                        file.put(hunk.hunk_id, state="rejected", reason=each.reason)
-                    case _:
-                        pass
-            return await unbroken(self._apply(draft))
+            return await unbroken(self._carry_out(draft, decisions))
 
     async def accept_all(self, proposal_id: str, call_id: str | None = None, *, by_person: bool = True) -> Proposal:
         """Accept and apply every undecided hunk. With `call_id`: only what that call wrote; a hunk that several
@@ -158,8 +141,10 @@ class Proposals:
             file, hunk = next(((f, h) for f, h in draft.hunks() if h.hunk_id == hunk_id), (None, None))
             if file is None or hunk is None or hunk.state not in ("pending", "conflicted"):
                 raise AmanuError("proposalConflict", "That change is not open any more. Look at it again.")
+            if file.delete:
+                raise _deletion()
             file.put(hunk_id, new_text=_ends(file, text), edited_by_person=True)
-            file.text = file.having(*STATES)
+            file.text = await asyncio.to_thread(file.having, *STATES)
             return self._publish(draft)
 
     async def review_after(self, proposal_id: str) -> Proposal:
@@ -171,8 +156,7 @@ class Proposals:
         async with self._lock:
             draft = self._find(proposal_id)
             ids = {hunk.hunk_id for _, hunk in draft.hunks() if hunk.state == "applied" and not hunk.reviewed}
-            await self._turn(draft, take_back, ids)
-            await unbroken(self._apply(draft))
+            await unbroken(self._turn_and_apply(draft, back=ids))
             for file, hunk in draft.hunks():
                 if hunk.hunk_id in ids and hunk.state == "revertedByPerson":
                     file.put(hunk.hunk_id, state="pending")
@@ -180,11 +164,11 @@ class Proposals:
 
     async def undo(self, proposal_id: str, hunk_ids: Collection[str]) -> list[Left]:
         """Take applied hunks back, all files or none; those that were left, with why."""
-        return await self._again(proposal_id, hunk_ids, take_back)
+        return await self._again(proposal_id, hunk_ids, back=True)
 
     async def redo(self, proposal_id: str, hunk_ids: Collection[str]) -> list[Left]:
         """Apply hunks that were taken back or rejected."""
-        return await self._again(proposal_id, hunk_ids, take_again)
+        return await self._again(proposal_id, hunk_ids, back=False)
 
     # Looking ----------------------------------------------------------------------------------------
 
@@ -302,32 +286,62 @@ class Proposals:
         else:
             await asyncio.to_thread(file.propose, *work)
 
-    async def _again(self, proposal_id: str, hunk_ids: Collection[str], work: Work) -> list[Left]:
+    async def _again(self, proposal_id: str, hunk_ids: Collection[str], *, back: bool) -> list[Left]:
         async with self._lock:
             draft = self._find(proposal_id)
             wanted = [file for file, hunk in draft.hunks() if hunk.hunk_id in hunk_ids]
             await self._following.catch_up(draft, [file for file in wanted if self._following.follows(draft, file)])
-            left = await self._turn(draft, work, hunk_ids)
-            await unbroken(self._apply(draft))
-            done: Collection[HunkState] = ("revertedByPerson",) if work is take_back else ("applied",)
+            turned = self._turn_and_apply(draft, hunk_ids) if back else self._turn_and_apply(draft, again=hunk_ids)
+            left = await unbroken(turned)
+            done: Collection[HunkState] = ("revertedByPerson",) if back else ("applied",)
             for _, hunk in draft.hunks():
                 if hunk.hunk_id in hunk_ids and hunk.state not in done:
                     left.setdefault(hunk.hunk_id, hunk.reason or "")
             return [Left(proposal_id, hunk_id, reason) for hunk_id, reason in left.items()]
 
-    async def _turn(self, draft: Draft, work: Work, hunk_ids: Collection[str]) -> dict[str, str]:
+    async def _carry_out(self, draft: Draft, decisions: Sequence[HunkDecision]) -> Proposal:
+        """What was found to be fit to be decided so."""
+        back = {each.hunk_id for each in decisions if each.decision == "undo"}
+        await self._turn(draft, back, {each.hunk_id for each in decisions if each.decision == "redo"} - back)
+        for each in decisions:
+            file, hunk = next((f, h) for f, h in draft.hunks() if h.hunk_id == each.hunk_id)
+            match each.decision:
+                case "undo" | "redo":
+                    pass
+                case "keep":
+                    file.put(hunk.hunk_id, reviewed=True)
+                case "accept" if hunk.state in ("pending", "conflicted"):
+                    _accept(draft, file, hunk, each.new_text)
+                case "accept":
+                    file.put(hunk.hunk_id, reviewed=True)
+                case _ if hunk.state != "rejected":
+                    file.put(hunk.hunk_id, state="rejected", reason=each.reason)
+                case _:
+                    pass
+        return await self._apply(draft)
+
+    async def _turn_and_apply(
+        self, draft: Draft, back: Collection[str] = (), again: Collection[str] = ()
+    ) -> dict[str, str]:
+        """Not to be cancelled in between: what is marked but not applied would be applied with the next decision."""
+        left = await self._turn(draft, back, again)
+        await self._apply(draft)
+        return left
+
+    async def _turn(self, draft: Draft, back: Collection[str], again: Collection[str]) -> dict[str, str]:
         """Mark hunks to be taken back or applied again, where they are now; those that cannot be, with why. All of them
         when a file cannot be looked at."""
+        hunk_ids = {*back, *again}
         wanted = [at for at, file in enumerate(draft.files) if any(hunk.hunk_id in hunk_ids for hunk in file.hunks)]
-        left: dict[str, str] = {}
         try:
-            now = {at: await self._workspace.look(draft.files[at].form(AFTER).path) for at in wanted}
+            now = {at: await self._workspace.look(draft.files[at].place(AFTER)) for at in wanted}
         except ToolError as error:
             return {hunk.hunk_id: str(error) for _, hunk in draft.hunks() if hunk.hunk_id in hunk_ids}
-        for at in wanted:
-            turned = await asyncio.to_thread(work, draft.files[at], now[at], hunk_ids)
-            draft.files[at] = turned.file
-            left |= turned.left
+        turned = {at: await asyncio.to_thread(turn, draft.files[at], now[at], back, again) for at in wanted}
+        left: dict[str, str] = {}
+        for at, each in turned.items():
+            draft.files[at] = each.file
+            left |= each.left
         return left
 
     async def _apply(self, draft: Draft) -> Proposal:
@@ -347,7 +361,9 @@ class Proposals:
         finally:
             for file in files:  # only when something failed that we do not know of
                 settle(file, done=False, reason="Applying it failed unexpectedly; check the file.")
-                file.applied_now({hunk.hunk_id for hunk in file.hunks if hunk.state == "revertedByPerson"} & undoing)
+                undone = {hunk.hunk_id for hunk in file.hunks if hunk.state == "revertedByPerson"} & undoing
+                await asyncio.to_thread(file.applied_now, undone)
+                file.land()
             self._publish(draft)
         await self._following.others(draft, files, by_person=False)
         return draft.wire()
@@ -409,6 +425,12 @@ def _check_decision(known: dict[str, tuple[DraftFile, Hunk]], decision: HunkDeci
     if state not in _FITS.get(decision.decision, _REFUSAL):
         word = {"revertedByPerson": "taken back", "pending": "open", "conflicted": "in conflict"}.get(state, state)
         raise AmanuError("proposalConflict", f"Hunk {decision.hunk_id} is already {word}.")
+    if decision.decision == "accept" and decision.new_text and known[decision.hunk_id][0].delete:
+        raise _deletion()
+
+
+def _deletion() -> AmanuError:
+    return AmanuError("invalidParams", "This change deletes the file: it has no text to edit. Accept it, or reject it.")
 
 
 def _accept(draft: Draft, file: DraftFile, hunk: Hunk, own: str | None, *, reviewed: bool = True) -> None:

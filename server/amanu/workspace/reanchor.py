@@ -55,9 +55,13 @@ def reanchor(file: DraftFile, now: FileText, *, by_person: bool = True) -> Moved
     files run it in a thread. What is not done `by_person` was done by another proposal, and is not told as theirs."""
     if file.change != "edit" or now.lossy or now.encoding != file.base.encoding or now.text == file.having("applied"):
         return None
+    if (back := _landed(file, now)) is not None:
+        return back
     footing, touched_before = file.stand(), file.touched
     lines = split_lines(now.text)
     edits = list(_settled(_edits(footing.lines, lines), file.hunks, footing, lines))
+    # One change can only slide; how several are told apart is in doubt where another reading says otherwise.
+    others = _backwards(footing.lines, lines) if len(edits) > 1 else edits
     base, at = list[str](), 0
     hunks: list[Hunk] = []
     touched: set[str] = set()
@@ -71,7 +75,8 @@ def reanchor(file: DraftFile, now: FileText, *, by_person: bool = True) -> Moved
             (start, end), moved = _applied(hunk, spot.applied, regions, lines, by_person)
             clean = clean and moved["state"] == "applied" and moved["new_text"] == spot.applied.new_text
         elif hunk.state in ("pending", "conflicted"):
-            meets = hunk.hunk_id in footing.unsure or any(each.meets(spot) for each in edits)
+            meets = hunk.hunk_id in footing.unsure or any(each.meets(spot) for each in (*edits, *others))
+            meets = meets or _regions(others, spot, 0)[0] != _regions(edits, spot, 0)[0]
             late = _found(hunk.new_text, regions, lines)
             if not meets and "".join(lines[start:end]) == hunk.old_text:
                 moved = {"state": "pending", "reason": None}
@@ -91,8 +96,47 @@ def reanchor(file: DraftFile, now: FileText, *, by_person: bool = True) -> Moved
     return _checked(file, now, base, numbered(hunks), footing if keeps else None, frozenset(touched))
 
 
-def _edits(old: Sequence[str], new: Sequence[str]) -> list[_Edit]:
-    found = differences(old, new)
+def _landed(file: DraftFile, now: FileText) -> Moved | None:
+    """`file` as it landed, where nothing that is different now comes near any hunk."""
+    landed = file.landed
+    if (
+        landed is None
+        or landed.base is file.base
+        or any(hunk.state in ("pending", "accepted", "conflicted") for hunk in file.hunks)
+    ):
+        return None
+    if [(each.hunk_id, each.state) for each in landed.hunks] != [(each.hunk_id, each.state) for each in file.hunks]:
+        return None
+    before = DraftFile(landed.base, "", hunks=list(landed.hunks))
+    footing, lines = before.stand(), split_lines(now.text)
+    edits = _edits(footing.lines, lines)
+    if any(each.meets(spot) for each in edits for spot in footing.spots.values()):
+        return None
+    base, at = list[str](), 0
+    hunks: list[Hunk] = []
+    for was, hunk in zip(landed.hunks, file.hunks, strict=True):
+        start, end = _regions(edits, footing.spots[hunk.hunk_id], at)[0]
+        base += lines[at:start]
+        first, at = len(base), end
+        base += split_lines(was.old_text) if was.state == "applied" else lines[start:end]
+        place = {"old_start": first + (len(base) > first), "old_lines": len(base) - first}
+        hunks.append(was.model_copy(update={**place, "reviewed": hunk.reviewed, "reason": hunk.reason}))
+    base += lines[at:]
+    return _checked(file, now, base, numbered(hunks), None, frozenset())
+
+
+def _backwards(old: Sequence[str], new: Sequence[str]) -> list[_Edit]:
+    """`_edits` found from the end: of many equal lines others may be the ones that stayed."""
+    count, new_count = len(old), len(new)
+    found = [
+        Change(count - each.old_end, count - each.old, new_count - each.new_end, new_count - each.new)
+        for each in reversed(differences(old[::-1], new[::-1]))
+    ]
+    return _edits(old, new, found)
+
+
+def _edits(old: Sequence[str], new: Sequence[str], found: Sequence[Change] | None = None) -> list[_Edit]:
+    found = differences(old, new) if found is None else found
     stops = [Change(0, 0, 0, 0), *found, Change(len(old), len(old), len(new), len(new))]
     edits: list[_Edit] = []
     for (before, each), (_, after) in zip(pairwise(stops), pairwise(stops[1:]), strict=False):
@@ -162,10 +206,12 @@ def _applied(
         undone = _found(hunk.old_text, regions, new)
         if undone is not None:
             return undone, {"state": "revertedByPerson", "reason": None}
-    start, end = regions[0]
+    was = as_applied.new_text if as_applied.applied_text is None else as_applied.applied_text
+    # What another proposal had taken out is put back when that one is undone.
+    back = None if by_person else _found(was, regions, new)
+    start, end = regions[0] if back is None else back
     text = "".join(new[start:end])
     edited = as_applied.edited_by_person or (by_person and text != as_applied.new_text)
-    was = as_applied.new_text if as_applied.applied_text is None else as_applied.applied_text
     return (start, end), {
         "state": "applied",
         "reason": None,

@@ -5,7 +5,7 @@ it, line by line, and where both meet the hunk stays as it is and says why. Ever
 effect; what is marked `undoing` or `accepted` in it is then applied like any other decision.
 """
 
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 from dataclasses import dataclass, field, replace
 
 from amanu.workspace.draft import DraftFile, first_line, numbered
@@ -29,32 +29,23 @@ class Turned:
     left: dict[str, str] = field(default_factory=dict[str, str])
 
 
-def take_back(file: DraftFile, now: FileText | None, hunk_ids: Collection[str]) -> Turned:
-    """Those of the hunks that are applied become `undoing`. `now` is what stands where the file is by our account.
-    CPU-bound; for big files run it in a thread."""
+def turn(file: DraftFile, now: FileText | None, back: Collection[str] = (), again: Collection[str] = ()) -> Turned:
+    """Those of the hunks `back` that are applied become `undoing`, those of `again` that were taken back or rejected
+    become `accepted`. `now` is what stands where the file is by our account. CPU-bound; for big files run it in a
+    thread."""
     turned = _on(file, now)
-    for hunk in list(turned.file.hunks):
-        if hunk.hunk_id not in hunk_ids or hunk.state != "applied":
+    lost = turned.left.pop("", None)
+    for hunk_id in [hunk.hunk_id for hunk in turned.file.hunks]:
+        hunk = next(each for each in turned.file.hunks if each.hunk_id == hunk_id)  # another may have moved it
+        if hunk_id in back and hunk.state == "applied":
+            why = lost or _take_back(turned.file, now, hunk)
+        elif hunk_id in again and hunk.state in ("revertedByPerson", "rejected"):
+            why = lost or _take_again(turned.file, hunk)
+        else:
             continue
-        why = turned.left.get("") or _take_back(turned.file, now, hunk)
         if why:
-            turned.left[hunk.hunk_id] = why
-            turned.file.put(hunk.hunk_id, reason=why)
-    turned.left.pop("", None)
-    return turned
-
-
-def take_again(file: DraftFile, now: FileText | None, hunk_ids: Collection[str]) -> Turned:
-    """Those of the hunks that were taken back or rejected become `accepted`."""
-    turned = _on(file, now)
-    for hunk in list(turned.file.hunks):
-        if hunk.hunk_id not in hunk_ids or hunk.state not in ("revertedByPerson", "rejected"):
-            continue
-        why = turned.left.get("") or _take_again(turned.file, hunk)
-        if why:
-            turned.left[hunk.hunk_id] = why
-            turned.file.put(hunk.hunk_id, reason=why)
-    turned.left.pop("", None)
+            turned.left[hunk_id] = why
+            turned.file.put(hunk_id, reason=why)
     return turned
 
 
@@ -126,7 +117,3 @@ def _rebase(file: DraftFile, hunk_id: str, old_text: str) -> None:
             hunk = hunk.model_copy(update={"old_text": old_text})
         hunks.append(hunk.model_copy(update={"old_start": start + (count > 0), "old_lines": count}))
     file.rebased("".join(lines), numbered(hunks))
-
-
-Work = Callable[[DraftFile, FileText | None, Collection[str]], Turned]
-"""`take_back` or `take_again`."""

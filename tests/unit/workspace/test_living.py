@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from amanu.workspace import following
-from random_edits import Game
+from random_edits import Game, stack
 
 GAMES = 80
 
@@ -25,3 +25,13 @@ async def test_any_sequence_keeps_the_promises(part: int) -> None:
                 await game.play()
             except BaseException as error:
                 raise AssertionError(f"seed {seed}: {game.log}\n{error}") from error
+
+
+@pytest.mark.parametrize("part", range(2))
+async def test_a_stack_is_unwound_to_the_byte(part: int) -> None:
+    for seed in range(part, GAMES // 2, 2):
+        with tempfile.TemporaryDirectory() as folder:
+            try:
+                await stack(Path(folder), seed)
+            except AssertionError as error:
+                raise AssertionError(f"seed {seed}: {error}") from error

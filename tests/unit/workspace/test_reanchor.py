@@ -541,3 +541,43 @@ def test_it_holds_together_whatever_the_lines_are(
     if (back := reanchor(file, text_of(before))) is not None and file.footing is not None:
         back.put(file)
         assert file.hunks == hunks_before and file.having("applied") == before
+
+
+async def test_typing_in_a_big_file_is_told_only_when_it_moves_a_change(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "QUIET", 0.001)
+    monkeypatch.setattr(module, "SMALL", 50)
+    desk = Desk(tmp_path, {"f.txt": BASE})
+    path = desk.root / "f.txt"
+    desk.editor.put(path, BASE)
+    call = desk.context()
+    proposal = await desk.proposals.draft(call, [FileEdit(await desk.proposals.text(call, path), INSERTED)])
+    for text, told in ((BASE + "end\n", 1), (BASE + "the end\n", 1), ("top\n" + BASE, 2), ("the top\n" + BASE, 2)):
+        desk.editor.put(path, text)
+        desk.overlay.changed(path)
+        await asyncio.sleep(0.05)
+        assert len(desk.versions) == told
+    latest = desk.versions[-1]
+    assert hunks(latest)[0].old_start == 7 and latest.files[0].base_text == "top\n" + BASE
+    await desk.proposals.close()
+    reopened = Desk(tmp_path)
+    reopened.overlay.add(desk.editor)
+    await reopened.proposals.restore([latest])
+    await reopened.proposals.accept_all(proposal.proposal_id)
+    assert desk.editor.open[path].text == "the top\n" + INSERTED
+
+
+@pytest.mark.parametrize(
+    ("base", "at", "new", "now"),
+    [("babaa", 1, "", "aababa"), ("bbabbaaab", 2, "", "bbababaab")],
+)
+def test_of_equal_lines_none_is_chosen(base: str, at: int, new: str, now: str) -> None:
+    """Read from the beginning or from the end, the difference says of other lines that they stayed."""
+
+    def lines(text: str) -> str:
+        return "".join(f"{each}\n" for each in text)
+
+    file = drafted(lines(base), lines(base[:at] + new + base[at + 1 :]))
+    move(file, lines(now))
+    assert states_of(file) == [C]

@@ -1,5 +1,6 @@
 """Applied hunks are taken back, and applied again: ours and only ours, in any order, byte for byte."""
 
+import asyncio
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -7,6 +8,7 @@ import pytest
 
 from amanu.workspace.merge import merge
 from amanu.workspace.proposals import FileEdit
+from amanu_protocol.errors import AmanuError
 from amanu_protocol.items import Proposal
 from amanu_protocol.requests import HunkDecision
 from desk import Desk, hunks, states
@@ -213,3 +215,82 @@ async def test_all_files_or_none(tmp_path: Path) -> None:
     again = [HunkDecision(hunk_id=hunk.hunk_id, decision="accept") for hunk in hunks(proposal)]
     proposal = await desk.proposals.resolve(proposal.proposal_id, again)
     assert states(proposal) == ["applied"] * 6 and desk.editor.open[desk.root / "b"].text == ONE
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        (change(BASE, line3="line 3\nnew\n"), BASE),
+        (change(BASE, line3="drei\n"), change(BASE, line3="")),
+        (change(BASE, line3="drei\nvier\n"), change(BASE, line3="drei\n")),
+    ],
+    ids=["put in, taken out", "changed, taken out", "half of it taken out"],
+)
+async def test_what_a_later_edit_took_out_is_undone_too(tmp_path: Path, first: str, second: str) -> None:
+    desk = Desk(tmp_path, {"f.txt": BASE})
+    made = [await applied(desk, first), await applied(desk, second)]
+    for each in reversed(made):
+        assert not await desk.proposals.undo(each.proposal_id, [hunk.hunk_id for hunk in hunks(each)])
+    assert desk.on_disk("f.txt").decode() == BASE
+
+
+async def test_a_cancelled_decision_is_carried_out_or_not_begun(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    desk = Desk(tmp_path, {"f.txt": BASE, "g.txt": BASE})
+    call = desk.context()
+    new = change(BASE, line2="zwei\n", line11="elf\n")
+    edits = [FileEdit(await desk.proposals.text(call, desk.root / name), new) for name in ("f.txt", "g.txt")]
+    proposal = await desk.proposals.draft(call, edits)
+    await desk.proposals.accept_all(proposal.proposal_id)
+    first, second, third, fourth = (hunk.hunk_id for hunk in hunks(proposal))
+    await desk.proposals.undo(proposal.proposal_id, [second])
+    reached, go_on, look = asyncio.Event(), asyncio.Event(), desk.workspace.look
+
+    async def slow(path: Path) -> object:
+        if path.name == "g.txt":
+            reached.set()
+            await go_on.wait()
+        return await look(path)
+
+    monkeypatch.setattr(desk.workspace, "look", slow)
+    words = {first: "undo", second: "redo", third: "undo"}
+    decisions = [HunkDecision(hunk_id=hunk_id, decision=word) for hunk_id, word in words.items()]
+    task = asyncio.create_task(desk.proposals.resolve(proposal.proposal_id, decisions))
+    await reached.wait()
+    task.cancel()
+    go_on.set()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    text, then = desk.on_disk("f.txt"), states(desk.proposals.get(proposal.proposal_id))
+    assert then == ["revertedByPerson", "applied", "revertedByPerson", "applied"]
+    assert text.decode() == change(BASE, line11="elf\n")
+    await desk.proposals.resolve(proposal.proposal_id, [HunkDecision(hunk_id=fourth, decision="keep")])
+    assert (desk.on_disk("f.txt"), states(desk.proposals.get(proposal.proposal_id))) == (text, then)
+
+
+@pytest.mark.parametrize("way", ["revise", "accept"])
+async def test_a_deletion_has_no_text_of_the_persons(tmp_path: Path, way: str) -> None:
+    desk = Desk(tmp_path, {"f.txt": BASE})
+    call = desk.context()
+    proposal = await desk.proposals.draft(call, [FileEdit(await desk.proposals.text(call, desk.root / "f.txt"), None)])
+    hunk = hunks(proposal)[0]
+    decision = HunkDecision(hunk_id=hunk.hunk_id, decision="accept", new_text="keep this\n")
+    with pytest.raises(AmanuError, match="deletes the file"):
+        if way == "revise":
+            await desk.proposals.revise(proposal.proposal_id, hunk.hunk_id, "keep this\n")
+        else:
+            await desk.proposals.resolve(proposal.proposal_id, [decision])
+    assert desk.on_disk("f.txt").decode() == BASE
+    assert states(desk.proposals.get(proposal.proposal_id)) == ["pending"]
+
+
+async def test_text_that_no_file_can_hold_is_refused(tmp_path: Path) -> None:
+    desk = Desk(tmp_path)
+    call = desk.context()
+    base = await desk.proposals.text(call, desk.root / "new.txt")
+    proposal = await desk.proposals.draft(call, [FileEdit(base, "text\n")])
+    decision = HunkDecision(hunk_id=hunks(proposal)[0].hunk_id, decision="accept", new_text="half \ud800\n")
+    result = await desk.proposals.resolve(proposal.proposal_id, [decision])
+    assert states(result) == ["conflicted"] and "cannot hold the character" in (hunks(result)[0].reason or "")
+    assert not (desk.root / "new.txt").exists()
