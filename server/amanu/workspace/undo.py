@@ -5,7 +5,7 @@ it, line by line, and where both meet the hunk stays as it is and says why. Ever
 effect; what is marked `undoing` or `accepted` in it is then applied like any other decision.
 """
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field, replace
 
 from amanu.workspace.draft import DraftFile, first_line, numbered
@@ -47,10 +47,11 @@ def take_back(file: DraftFile, now: FileText | None, hunk_ids: Collection[str]) 
 def take_again(file: DraftFile, now: FileText | None, hunk_ids: Collection[str]) -> Turned:
     """Those of the hunks that were taken back or rejected become `accepted`."""
     turned = _on(file, now)
+    base = split_lines(turned.file.base.text)
     for hunk in list(turned.file.hunks):
         if hunk.hunk_id not in hunk_ids or hunk.state not in ("revertedByPerson", "rejected"):
             continue
-        why = turned.left.get("") or _take_again(turned.file, hunk)
+        why = turned.left.get("") or _take_again(turned.file, base, hunk)
         if why:
             turned.left[hunk.hunk_id] = why
             turned.file.put(hunk.hunk_id, reason=why)
@@ -99,14 +100,15 @@ def _take_back(file: DraftFile, now: FileText | None, hunk: Hunk) -> str:
     return ""
 
 
-def _take_again(file: DraftFile, hunk: Hunk) -> str:
+def _take_again(file: DraftFile, base: Sequence[str], hunk: Hunk) -> str:
     if file.change == "edit":
         first = first_line(hunk)
-        there = "".join(split_lines(file.base.text)[first : first + hunk.old_lines])
+        there = "".join(base[first : first + hunk.old_lines])
         text = merge(hunk.old_text, hunk.new_text, there)
         if text is None:
             return CHANGED
-        file.put(hunk.hunk_id, old_text=there, new_text=text)
+        if there != hunk.old_text:
+            file.put(hunk.hunk_id, old_text=there, new_text=text)
     file.put(hunk.hunk_id, state="accepted", reason=None, reviewed=True)
     return ""
 
