@@ -156,19 +156,20 @@ class Edits:
 
     # ------------------------------------------------------------------------------------------------
 
-    def wanted(self, scope: r.EditScope, states: Collection[HunkState]) -> dict[str, list[str]]:
+    def wanted(self, scope: r.EditScope, states: Collection[HunkState]) -> dict[str, Collection[str]]:
         """The scope's hunks in one of these states, by proposal, oldest first."""
-        wanted: dict[str, list[str]] = {}
+        wanted: dict[str, Collection[str]] = {}
+        named = None if scope.hunk_ids is None else frozenset(scope.hunk_ids)
         for proposal in self._state.proposals:
             if scope.proposal_id not in (None, proposal.proposal_id) or scope.turn_id not in (None, proposal.turn_id):
                 continue
-            found = [
+            found = dict.fromkeys(  # in order, and quick to look in: there may be thousands
                 hunk.hunk_id
                 for file in proposal.files
                 if scope.path in (None, file.path, file.new_path)
                 for hunk in file.hunks
-                if hunk.state in states and (scope.hunk_ids is None or hunk.hunk_id in scope.hunk_ids)
-            ]
+                if hunk.state in states and (named is None or hunk.hunk_id in named)
+            )
             if found:
                 wanted[proposal.proposal_id] = found
         return wanted

@@ -19,6 +19,10 @@ GUARD_SECONDS = 0.5
 accidental approvals)."""
 
 
+_NAMED = 5  # rules named to somebody who was not asked
+_STRICT = ("deny", "ask", "allow")
+
+
 @dataclass
 class Pending:
     """A question waiting for the person."""
@@ -77,15 +81,20 @@ class Approvals:
         )
 
     def verdict(self, subjects: Sequence[Subject]) -> Verdict:
-        """The strictest verdict on any of them."""
+        """The strictest verdict on any of them: of two that ask, the one no rule can answer."""
         rules = self.rules()
         verdicts = [decide(rules, subject) for subject in subjects]
-        return min(verdicts, key=lambda verdict: ("deny", "ask", "allow").index(verdict.decision))
+        return min(verdicts, key=lambda verdict: (_STRICT.index(verdict.decision), verdict.rememberable))
 
     def allowed(self, subjects: Iterable[Subject]) -> list[Subject]:
         """Those that are allowed without a question."""
         rules = self.rules()
         return [subject for subject in subjects if decide(rules, subject).decision == "allow"]
+
+    def denied(self, subjects: Iterable[Subject]) -> list[Subject]:
+        """Those that a rule denies."""
+        rules = self.rules()
+        return [subject for subject in subjects if decide(rules, subject).decision == "deny"]
 
     async def decide(self, call_id: str, preview: Preview, asking: Callable[[], None]) -> Decision:
         """Settle one call: by rule where one matches, else by asking (`asking` is called just before). Waits as
@@ -137,7 +146,7 @@ class Approvals:
             detail=visible(preview.detail),
             effect=preview.subject.effect,
             rule=verdict.rule,
-            scopes=offers(preview.subject, verdict),
+            scopes=offers((preview.subject, *preview.also), verdict),
             proposal_id=preview.proposal_id,
             asked_at=int(time.time() * 1000),
         )
@@ -156,9 +165,11 @@ class Approvals:
         """Nobody is there to ask: no, and what would have permitted it. Nothing does where a must-ask decided."""
         reason, allow = "Nobody is there to ask.", None
         if verdict.rememberable:
-            first = next(each for each in (preview.subject, *preview.also) if not self.allowed([each]))
-            allow = suggested_rule(first)
-            reason += f" It would have been permitted by --allow {_quote(allow)}."
+            asked = [each for each in (preview.subject, *preview.also) if not self.allowed([each])]
+            wanted = list(dict.fromkeys(map(suggested_rule, asked)))
+            allow = wanted[0]
+            options = " ".join(f"--allow {_quote(each)}" for each in wanted[:_NAMED])
+            reason += f" It would have been permitted by {options}{' …' if len(wanted) > _NAMED else ''}."
         else:
             reason += f" This is always asked, whatever is allowed, because of a rule: {verdict.rule}."
         return Decision(outcome="denied", by="rule", rule=verdict.rule, reason=reason, permitted_by=allow)

@@ -106,6 +106,7 @@ class Calls:
                 step=self._step,
                 output=lambda text: self._emit.delta(slot.call.call_id, text),
                 allowed=self._approvals.allowed,
+                denied=self._approvals.denied,
             )
             await self._may_preview(slot, earlier)
             preview = await tool.preview(params, context)

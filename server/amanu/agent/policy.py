@@ -113,9 +113,13 @@ def decide(rules: Iterable[Rule], subject: Subject) -> Verdict:
     return Verdict("ask", NOTHING_MATCHED)
 
 
-def offers(subject: Subject, verdict: Verdict) -> list[ScopeOffer]:
-    """The ways to answer an approval, each with the rule it would save."""
+def offers(subjects: Sequence[Subject], verdict: Verdict) -> list[ScopeOffer]:
+    """The ways to answer an approval, each with the rule it would save. A rule is for one thing: what is about several
+    is answered once."""
     once = ScopeOffer(scope="once", rule="")
+    subject = subjects[0]
+    if any(each != subject for each in subjects):
+        return [once]
     hidden = "\n" in subject.text or visible(subject.text) != subject.text
     if not verdict.rememberable or hidden or not subject.text:  # what is not seen is not agreed to for good
         return [once]

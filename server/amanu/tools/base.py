@@ -90,6 +90,8 @@ class CallContext:
     by_person: bool = False
     """Of a call that was allowed: the person said so, not a rule."""
     allowed: Allowed = list
+    denied: Allowed = field(default=lambda subjects: [])
+    """Those of the subjects that policy denies, whoever asks."""
     preview: Preview | None = None
     """What was decided about; there when the tool runs in a turn."""
 

@@ -57,6 +57,8 @@ class FileChange:
     """The file goes there."""
     there: bool | None = None
     """True: the file must exist. False: it must not. None: the change decides."""
+    blind: bool = False
+    """Whether it fits does not depend on what the file says, so it cannot be used to find that out."""
     part: str = ""
     """Which part of the call it is, for errors: "File 2 of 3". "" when it is all of it."""
 
@@ -113,6 +115,8 @@ class EditTool(Tool[P]):
         why = f"The model says: {edits[0].explanation}\n\n" if edits[0].explanation else ""
         paths = [path for edit in edits for path in (edit.base.path, edit.new_path) if path is not None]
         subject, *also = [Subject(self.name, self.effect, self._workspace.relative(path)) for path in paths]
+        # Under another name it would be read where no rule about this one applies.
+        also += [self._reading(edit.base.path) for edit in edits if edit.new_path is not None]
         touched = frozenset(map(str, paths))
         return Preview(
             title=self._title(edits),
@@ -195,6 +199,11 @@ class EditTool(Tool[P]):
             raise ToolError(f"An earlier part removes {self._workspace.shown(path)}; say all about a file in one part.")
         else:
             base = last
+        if not wanted.blind and (base.exists or base.from_buffer) and call.denied([self._reading(path)]):
+            raise ToolError(
+                f"A rule denies reading {self._workspace.shown(path)}, so no part of it is edited, nor is it moved; "
+                "that would tell what it says."
+            )
         try:
             new = await self._result(wanted, base)
         except ToolError:

@@ -93,6 +93,10 @@ class DraftFile:
     explanations: dict[str, str] = field(default_factory=dict[str, str])
     """By call."""
     checks: list[Check] = field(default_factory=list[Check])
+    _places: tuple[list[Hunk], dict[str, int]] = field(
+        default_factory=lambda: (list[Hunk](), dict[str, int]()), init=False, repr=False, compare=False
+    )
+    """Where each hunk is in a list of hunks, for as long as that is the list."""
 
     @property
     def change(self) -> Literal["edit", "create", "delete", "rename"]:
@@ -254,11 +258,24 @@ class DraftFile:
         owners = self.owners.get(hunk.hunk_id, ())
         return " ".join(dict.fromkeys(text for call, text in self.explanations.items() if call in owners and text))
 
+    def hunk(self, hunk_id: str) -> Hunk:
+        """The hunk of that id, which is there."""
+        return self.hunks[self._at(hunk_id)]
+
     def put(self, hunk_id: str, **changed: object) -> None:
-        """Change fields of a hunk; where lines come to stand in the proposed text is counted anew."""
-        self.hunks = numbered(
-            hunk.model_copy(update=changed) if hunk.hunk_id == hunk_id else hunk for hunk in self.hunks
-        )
+        """Change fields of a hunk; where lines come to stand in the proposed text is counted anew. A file may have
+        thousands of hunks, each put several times."""
+        at = self._at(hunk_id)
+        hunks = list(self.hunks)
+        hunks[at] = hunks[at].model_copy(update=changed)
+        if "new_text" in changed:
+            hunks = numbered(hunks)
+        self.hunks, self._places = hunks, (hunks, self._places[1])
+
+    def _at(self, hunk_id: str) -> int:
+        if self._places[0] is not self.hunks:
+            self._places = self.hunks, {hunk.hunk_id: at for at, hunk in enumerate(self.hunks)}
+        return self._places[1][hunk_id]
 
     def wire(self) -> ProposedFile:
         base = self.base

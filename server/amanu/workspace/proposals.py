@@ -303,8 +303,10 @@ class Proposals:
         """What was found to be fit to be decided so."""
         back = {each.hunk_id for each in decisions if each.decision == "undo"}
         await self._turn(draft, back, {each.hunk_id for each in decisions if each.decision == "redo"} - back)
+        files = {hunk.hunk_id: file for file, hunk in draft.hunks()}
         for each in decisions:
-            file, hunk = next((f, h) for f, h in draft.hunks() if h.hunk_id == each.hunk_id)
+            file = files[each.hunk_id]
+            hunk = file.hunk(each.hunk_id)
             match each.decision:
                 case "undo" | "redo":
                     pass

@@ -23,6 +23,7 @@ def report(draft: Draft, call_id: str, shown: Callable[[Path], str]) -> str:
 
 def _file(draft: Draft, file: DraftFile, hunks: list[Hunk], call_id: str, path: str, new_path: str | None) -> str:
     states = {hunk.state for hunk in hunks}
+    places = _places(file)
     plain = states == {"applied"} and not any(hunk.edited_by_person for hunk in hunks)
     if plain:
         match file.change:
@@ -34,13 +35,13 @@ def _file(draft: Draft, file: DraftFile, hunks: list[Hunk], call_id: str, path: 
                 changed = any(hunk.old_text != hunk.new_text for hunk in hunks)
                 lines = [f"Renamed {path} to {new_path}{' and changed it' if changed else ''}."]
             case "edit":
-                lines = [f"Applied to {path}: {', '.join(_place(file, hunk) for hunk in hunks)}."]
+                lines = [f"Applied to {path}: {', '.join(places[hunk.hunk_id] for hunk in hunks)}."]
     else:
         path = path if new_path is None else f"{path} to {new_path}"
         count = sum(hunk.state == "applied" for hunk in hunks)
         lines = [f"{path}: {count} of {len(hunks)} changes applied."]
         for hunk in hunks:
-            lines += _hunk(draft, file, hunk, call_id)
+            lines += _hunk(draft, file, hunk, call_id, places[hunk.hunk_id])
     if "applied" in states and file.unsaved:
         lines.append(
             "The change is in the editor but not saved: commands will not see it until the person saves the file."
@@ -48,8 +49,7 @@ def _file(draft: Draft, file: DraftFile, hunks: list[Hunk], call_id: str, path: 
     return "\n".join(lines)
 
 
-def _hunk(draft: Draft, file: DraftFile, hunk: Hunk, call_id: str) -> list[str]:
-    place = _place(file, hunk)
+def _hunk(draft: Draft, file: DraftFile, hunk: Hunk, call_id: str, place: str) -> list[str]:
     because = f": {hunk.reason}" if hunk.reason else "."
     match hunk.state:
         case "applied" if hunk.edited_by_person and not hunk.new_text and hunk.old_text:
@@ -74,17 +74,20 @@ def _hunk(draft: Draft, file: DraftFile, hunk: Hunk, call_id: str) -> list[str]:
             return [f"- {place}: open, not applied. The person has not decided; it may still be accepted later."]
 
 
-def _place(file: DraftFile, hunk: Hunk) -> str:
-    """Where the hunk is, or would be, in the file as it is now."""
+def _places(file: DraftFile) -> dict[str, str]:
+    """By hunk: where it is, or would be, in the file as it is now."""
+    places: dict[str, str] = {}
+    shift = 0
+    for hunk in file.hunks:
+        places[hunk.hunk_id] = _place(file, hunk, first_line(hunk) + shift + 1)
+        if hunk.state == "applied":
+            shift += hunk.new_lines - hunk.old_lines
+    return places
+
+
+def _place(file: DraftFile, hunk: Hunk, start: int) -> str:
     if file.change in ("delete", "rename"):
         return "the deletion" if file.change == "delete" else "the rename"
-    shift = 0
-    for each in file.hunks:
-        if each.hunk_id == hunk.hunk_id:
-            break
-        if each.state == "applied":
-            shift += each.new_lines - each.old_lines
-    start = first_line(hunk) + shift + 1
     count = hunk.new_lines if hunk.state == "applied" else hunk.old_lines
     if count == 0:
         return f"after line {start - 1}" if hunk.state != "applied" else f"lines removed after line {start - 1}"

@@ -5,7 +5,7 @@ it, line by line, and where both meet the hunk stays as it is and says why. Ever
 effect; what is marked `undoing` or `accepted` in it is then applied like any other decision.
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 
 from amanu.workspace.draft import DraftFile, first_line, numbered
@@ -35,12 +35,16 @@ def turn(file: DraftFile, now: FileText | None, back: Collection[str] = (), agai
     thread."""
     turned = _on(file, now)
     lost = turned.left.pop("", None)
+    base, lines = turned.file.base, split_lines(turned.file.base.text)
     for hunk_id in [hunk.hunk_id for hunk in turned.file.hunks]:
-        hunk = next(each for each in turned.file.hunks if each.hunk_id == hunk_id)  # another may have moved it
+        hunk = turned.file.hunk(hunk_id)  # another may have moved it
+        if base is not turned.file.base:
+            base = turned.file.base
+            lines = split_lines(base.text)
         if hunk_id in back and hunk.state == "applied":
             why = lost or _take_back(turned.file, now, hunk)
         elif hunk_id in again and hunk.state in ("revertedByPerson", "rejected"):
-            why = lost or _take_again(turned.file, hunk)
+            why = lost or _take_again(turned.file, lines, hunk)
         else:
             continue
         if why:
@@ -90,14 +94,15 @@ def _take_back(file: DraftFile, now: FileText | None, hunk: Hunk) -> str:
     return ""
 
 
-def _take_again(file: DraftFile, hunk: Hunk) -> str:
+def _take_again(file: DraftFile, base: Sequence[str], hunk: Hunk) -> str:
     if file.change == "edit":
         first = first_line(hunk)
-        there = "".join(split_lines(file.base.text)[first : first + hunk.old_lines])
+        there = "".join(base[first : first + hunk.old_lines])
         text = merge(hunk.old_text, hunk.new_text, there)
         if text is None:
             return CHANGED
-        file.put(hunk.hunk_id, old_text=there, new_text=text)
+        if there != hunk.old_text:
+            file.put(hunk.hunk_id, old_text=there, new_text=text)
     file.put(hunk.hunk_id, state="accepted", reason=None, reviewed=True)
     return ""
 

@@ -101,14 +101,14 @@ def test_the_suggested_rule_covers_the_call_and_no_neighbour(subject: Subject) -
 
 def test_what_must_be_asked_can_only_be_answered_once() -> None:
     verdict = decide(rules("mustAsk @write"), EDIT)
-    assert [offer.scope for offer in offers(EDIT, verdict)] == ["once"]
-    assert len(offers(EDIT, decide([], EDIT))) == 5
+    assert [offer.scope for offer in offers([EDIT], verdict)] == ["once"]
+    assert len(offers([EDIT], decide([], EDIT))) == 5
 
 
 @pytest.mark.parametrize("text", ["ls\nrm x", "ls \u200b", "ls \u202e x", "ls\u3164", "l\x1bs", "ls\ufe0f", ""])
 def test_what_is_not_seen_is_not_allowed_for_good(text: str) -> None:
     subject = Subject("run_shell_command", "run", text)
-    assert [offer.scope for offer in offers(subject, decide([], subject))] == ["once"]
+    assert [offer.scope for offer in offers([subject], decide([], subject))] == ["once"]
 
 
 @pytest.mark.parametrize("text", ["", "edit file", "@all", "edit_file(", "edit_file()", "a(b) c", "deny: x"])

@@ -193,6 +193,14 @@ def test_characters_that_are_only_shown_cannot_be_edited() -> None:
         decide(text.replace("+c", "+d"), one)
 
 
+def test_a_line_that_stays_never_gets_the_signs_it_is_shown_with() -> None:
+    one = proposal("a\u200b\nb\n", "c\nd\n")
+    text = patch.of_proposal(one, ROOT)
+    assert "-a<U+200B>\n" in text and decide(text, one) == [("accept", None)]
+    with pytest.raises(Unfit, match="only shown"):
+        decide(text.replace("-a", " a"), one)
+
+
 # The transcript -------------------------------------------------------------------------------------
 
 

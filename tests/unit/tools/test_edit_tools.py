@@ -88,7 +88,11 @@ async def test_moving(desk: Desk) -> None:
     call.preview = await desk.preview("move_file", {"path": "src/b.py", "new_path": "lib/deep/c.py"}, call=call)
     assert call.preview.title == "Rename src/b.py to lib/deep/c.py"
     assert "src/b.py → lib/deep/c.py  renamed\n" in call.preview.detail
-    assert [each.text for each in (call.preview.subject, *call.preview.also)] == ["src/b.py", "lib/deep/c.py"]
+    assert [(each.effect, each.text) for each in (call.preview.subject, *call.preview.also)] == [
+        ("write", "src/b.py"),
+        ("write", "lib/deep/c.py"),
+        ("read", "src/b.py"),
+    ]
     assert call.preview.writes == {str(desk.root / "src" / "b.py"), str(desk.root / "lib" / "deep" / "c.py")}
     assert desk.on_disk("src/b.py") == b"four\n"
     outcome = await desk.tools["move_file"].run(None, call)

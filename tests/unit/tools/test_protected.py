@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from amanu.agent.policy import BUILT_IN, MODES, Rule, decide
-from amanu.tools.base import CallContext, ToolError
+from amanu.tools.base import CallContext, Preview, ToolError
 from desk import Desk
 
 SECRET = "KEY=s3cr3t e e"
@@ -23,6 +23,7 @@ def desk(root: Path) -> Desk:
 def watched(held: Desk) -> CallContext:
     call = held.context()
     call.allowed = lambda subjects: [each for each in subjects if decide(RULES, each).decision == "allow"]
+    call.denied = lambda subjects: [each for each in subjects if decide(RULES, each).decision == "deny"]
     return call
 
 
@@ -52,7 +53,7 @@ async def test_what_grep_leaves_out_cannot_be_found_out_by_guessing(tmp_path: Pa
     assert (right.for_model, right.for_person) == ("Nothing matches KEY=s.", "no matches")
 
 
-@pytest.mark.parametrize("path", [".env", "ok.txt", "sub/.ENV.local", "keys/k.txt"])
+@pytest.mark.parametrize("path", [".env", "ok.txt", "sub/.ENV.local"])
 @pytest.mark.parametrize("old_text", ["KEY=s3cr3x", "e", "nothing like it"])
 async def test_an_edit_that_does_not_fit_quotes_nothing(tmp_path: Path, path: str, old_text: str) -> None:
     held = desk(tmp_path)
@@ -63,6 +64,82 @@ async def test_an_edit_that_does_not_fit_quotes_nothing(tmp_path: Path, path: st
     with pytest.raises(ToolError) as caught:
         await held.preview("edit_file", {**arguments, "path": "a.py"}, call=watched(held))
     assert "a.py" in str(caught.value) and "yes" not in str(caught.value)
+
+
+def patch(text: str) -> dict[str, Any]:
+    return {"patch": f"*** Begin Patch\n{text}*** End Patch\n"}
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments"),
+    [
+        ("edit_file", {"path": "keys/k.txt", "old_text": "KEY=s3", "new_text": "KEY=s4"}),
+        ("edit_file", {"path": "keys/k.txt", "old_text": "KEY=x", "new_text": "KEY=s4"}),
+        ("move_file", {"path": "keys/k.txt", "new_path": "seen.txt"}),
+        ("apply_patch", patch(f"*** Update File: keys/k.txt\n-{SECRET}\n+KEY=\n")),
+        ("apply_patch", patch("*** Update File: keys/k.txt\n-KEY=x\n+KEY=\n")),
+        ("apply_patch", patch(f"*** Update File: keys/k.txt\n*** Move to: a.txt\n-{SECRET}\n+KEY=\n")),
+    ],
+)
+async def test_what_may_not_be_read_is_not_found_out_by_edits_that_fit(
+    tmp_path: Path, tool: str, arguments: dict[str, Any]
+) -> None:
+    held = desk(tmp_path)
+    with pytest.raises(ToolError, match="A rule denies reading") as caught:
+        await held.preview(tool, arguments, call=watched(held))
+    assert "s3cr3t" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments"),
+    [
+        ("write_file", {"path": "keys/k.txt", "content": "new\n"}),
+        ("delete_file", {"path": "keys/k.txt"}),
+    ],
+)
+async def test_what_tells_nothing_of_a_file_needs_no_right_to_read_it(
+    tmp_path: Path, tool: str, arguments: dict[str, Any]
+) -> None:
+    held = desk(tmp_path)
+    call = watched(held)
+    found = await held.preview(tool, arguments, call=call)
+    assert decisions(found) == {"allow"}
+
+
+def decisions(found: Preview) -> set[str]:
+    return {decide(RULES, each).decision for each in (found.subject, *found.also)}
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments", "expected"),
+    [
+        ("move_file", {"path": "a.py", "new_path": "b.py"}, {"allow"}),
+        ("move_file", {"path": "a.py", "new_path": ".git/hooks/pre-commit"}, {"allow", "ask"}),
+        ("move_file", {"path": "a.py", "new_path": "sub/../.VSCODE/tasks.json"}, {"allow", "ask"}),
+        ("move_file", {"path": "a.py", "new_path": "tools/x"}, {"allow", "ask"}),  # a link to .idea
+        ("move_file", {"path": ".env", "new_path": "env.txt"}, {"allow", "ask"}),
+        ("move_file", {"path": "secret/s.txt", "new_path": "b.txt"}, {"allow", "ask"}),
+        ("delete_file", {"path": "sub/.ENV.local"}, {"ask"}),
+        ("apply_patch", patch("*** Add File: b.py\n+x\n*** Add File: sub/agents.md\n+x\n"), {"allow", "ask"}),
+        (
+            "apply_patch",
+            patch(f"*** Update File: a.py\n*** Move to: .mcp.json\n-# {SECRET}\n+x\n"),
+            {"allow", "ask"},
+        ),
+        ("apply_patch", patch("*** Add File: b.py\n+x\n*** Delete File: ok.py\n"), {"allow"}),
+    ],
+)
+async def test_where_a_file_goes_and_where_it_comes_from_are_both_decided_on(
+    tmp_path: Path, tool: str, arguments: dict[str, Any], expected: set[str]
+) -> None:
+    held = desk(tmp_path)
+    held.put("ok.py", "x\n")
+    held.put("secret/s.txt", "x\n")
+    held.put(".idea/workspace.xml", "x\n")
+    (tmp_path / "tools").symlink_to(".idea")
+    rules = (*RULES, Rule("mustAsk", "@read(secret/**)", "test"))
+    found = await held.preview(tool, arguments, call=watched(held))
+    assert {decide(rules, each).decision for each in (found.subject, *found.also)} == expected
 
 
 @pytest.mark.parametrize(

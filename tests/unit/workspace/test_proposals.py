@@ -1,6 +1,7 @@
 """The way of an edit: proposed, decided hunk by hunk, applied to exactly the text it was computed from, reported."""
 
 import asyncio
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
@@ -9,11 +10,13 @@ from hypothesis import strategies as st
 
 from amanu.tools.base import ToolError
 from amanu.workspace import apply as applying
+from amanu.workspace import draft as drafting
 from amanu.workspace import proposals as proposing
+from amanu.workspace import undo as undoing
 from amanu.workspace.files import decode, split_lines
 from amanu.workspace.proposals import FileEdit, Proposals
 from amanu_protocol.errors import AmanuError
-from amanu_protocol.items import Proposal
+from amanu_protocol.items import Hunk, Proposal
 from amanu_protocol.requests import EditorApplyResult, HunkDecision
 from desk import Desk, hunks, states
 
@@ -382,3 +385,31 @@ def _offsets(text: str) -> list[int]:
     for line in split_lines(text):
         offsets.append(offsets[-1] + len(line))
     return offsets
+
+
+async def test_deciding_costs_what_the_hunks_are_not_their_square(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Three thousand hunks once held the daemon for two minutes: all were numbered anew after each was decided."""
+    counted = 0
+    numbered = drafting.numbered
+
+    def counting(found: Iterable[Hunk]) -> list[Hunk]:
+        nonlocal counted
+        counted += 1
+        return numbered(found)
+
+    monkeypatch.setattr(drafting, "numbered", counting)
+    monkeypatch.setattr(undoing, "numbered", counting)
+    before = "".join(f"line {each}\nsame\n" for each in range(100))
+    desk = Desk(tmp_path, {"f.txt": before})
+    _, proposal = await propose(desk, before.replace("line", "LINE"))
+    ids = [hunk.hunk_id for hunk in hunks(proposal)]
+    assert len(ids) == 100
+    proposal = await desk.proposals.resolve(proposal.proposal_id, take(proposal, *["accept"] * 100))
+    assert desk.on_disk("f.txt") == before.replace("line", "LINE").encode()
+    assert await desk.proposals.undo(proposal.proposal_id, ids) == []
+    assert desk.on_disk("f.txt") == before.encode()
+    assert await desk.proposals.redo(proposal.proposal_id, ids) == []
+    assert set(states(desk.proposals.get(proposal.proposal_id))) == {"applied"}
+    assert counted < 10

@@ -50,8 +50,9 @@ class _Shown:
 
     @property
     def faithful(self) -> bool:
-        """The new lines are shown as they are."""
-        return self.new == [line.rstrip("\r\n") for line in split_lines(self.hunk.new_text)]
+        """Its lines are shown as they are, those that go too: a person may let them stay."""
+        texts = (self.old, self.hunk.old_text), (self.new, self.hunk.new_text)
+        return all(shown == [line.rstrip("\r\n") for line in split_lines(text)] for shown, text in texts)
 
 
 def of_proposal(proposal: Proposal, root: Path) -> str:
