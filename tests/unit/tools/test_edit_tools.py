@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from amanu.tools.base import CallContext, ToolError
+from amanu.tools.base import CallContext, Outcome, ToolError
 from amanu.tools.move_file import MoveFile
 from amanu.workspace import names
 from amanu.workspace.names import folded, own_name
@@ -319,6 +319,7 @@ async def test_edits_of_one_step_build_on_each_other(
 ) -> None:
     desk = Desk(tmp_path, {"a.py": "one\ntwo\nthree\n"})
     contexts = [desk.context() for _ in calls]
+    last: Outcome | None = None
     for (name, arguments), context in zip(calls, contexts, strict=True):
         context.preview = await desk.preview(name, arguments, call=context)
     assert desk.on_disk("a.py") == b"one\ntwo\nthree\n"
@@ -328,7 +329,7 @@ async def test_edits_of_one_step_build_on_each_other(
     else:
         for name, context in runs[:: -1 if allowed == "backwards" else 1]:
             last = await desk.tools[name].run(None, context)
-        assert not last.is_error and "Nothing is left" not in last.for_model
+        assert last is not None and not last.is_error and "Nothing is left" not in last.for_model
     assert {path.name: path.read_text() for path in desk.root.iterdir()} == expected
     await desk.proposals.undo(desk.versions[-1].proposal_id, [hunk.hunk_id for hunk in hunks(desk.versions[-1])])
     assert {path.name: path.read_text() for path in desk.root.iterdir()} == {"a.py": "one\ntwo\nthree\n"}
