@@ -396,7 +396,7 @@ class Session:
         await self._pictures.load()
         window = info.context_window
         recalled = await self._turns.memory.recall(window) if focus is None else Recalled(None, None)
-        outdated = await self._turns.outdated.news() if focus is None else None
+        outdated = await self._turns.news() if focus is None else None
         self._must_be_writable()
         turn_id = _turn_id(prompt.prompt_id)
         if recalled.system is not None:

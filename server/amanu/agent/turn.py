@@ -98,7 +98,7 @@ class Turn:
     """Asked after each step with calls, with the absolute paths they were about: the project memory of those."""
     outdated: Callable[[], Awaitable[tuple[str, str] | None]] = _none
     """Asked after each step with calls: what the model, and what the person hears of files that changed since the model
-    read them."""
+    read them, and of findings that came later than its edits."""
     utility: tuple[Model, ModelInfo] | None = None
     """For questions aside; None: the turn's own model."""
     effort: Effort = "medium"
