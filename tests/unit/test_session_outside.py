@@ -63,6 +63,31 @@ async def test_open_hunks_follow_what_happens_on_disk(
             await d.ended()
 
 
+async def test_the_disk_is_listened_to_only_while_something_is_open(tmp_path: Path) -> None:
+    """An editor that stays open for days must not keep the machine awake for edits that were applied long ago."""
+
+    def listens() -> bool:
+        return any(thread.name == "amanu-watching" for thread in threading.enumerate())
+
+    async def until(wanted: bool) -> None:
+        async with asyncio.timeout(5):
+            while listens() != wanted:
+                await asyncio.sleep(0.01)
+
+    async with desk(tmp_path, step("", call("write_file", path="notes.txt", content=TWO_HUNKS)), step("Fine.")) as d:
+        await d.prompt("change it")
+        await d.until(lambda state: state.approvals)
+        await until(True)
+        await d.decide("accept", "reject no")
+        await d.ended()
+        await until(False)
+        proposal = d.session.state.proposals[0]
+        d.file.write_text("zero\n" + d.file.read_text())
+        changed = [hunk.hunk_id for hunk in proposal.files[0].hunks if hunk.state == "applied"]
+        await d.session._proposals.undo(proposal.proposal_id, changed)  # pyright: ignore[reportPrivateUsage]
+        assert d.file.read_text() == "zero\n" + TWELVE
+
+
 async def test_a_branch_and_back(tmp_path: Path) -> None:
     """Twenty files with open hunks, in folders that the other branch does not have."""
 
