@@ -95,6 +95,8 @@ class Session:
         self._line = SessionLine(services.mask, self.state, self._tell)
         roots = [Path(root) for root in self.state.roots]
         self._workspace = Workspace(roots, services.overlay)
+        for result in self._conversation.results():
+            self._workspace.seen.restore(result.knows)
         self._proposals = Proposals(self._workspace, self._proposal_changed, journal.save_preimage)
         note = self._proposals.note_checks
         self._aftermath = Aftermath(self._workspace, note, services.settings.checks.wait_seconds)

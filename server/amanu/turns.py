@@ -97,6 +97,7 @@ class Turns:
             memory=system.memory,
             touched=self.memory.touched,
             outdated=self.news,
+            knows=self._workspace.seen.take_fresh,
             tools=self._tools,
             specs=self._specs,
             conversation=self._conversation,

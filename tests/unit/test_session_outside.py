@@ -5,6 +5,7 @@ import subprocess
 import threading
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -61,6 +62,33 @@ async def test_open_hunks_follow_what_happens_on_disk(
         else:
             await d.answer("reject")
             await d.ended()
+
+
+@pytest.mark.parametrize(
+    ("calls", "change", "told"),
+    [
+        ([call("read_file", path="notes.txt")], "other\n", True),
+        ([call("read_file", path="notes.txt")], TWELVE, False),
+        ([call("edit_file", path="notes.txt", old_text="line 2\n", new_text="line two\n")], TWELVE, True),
+        ([call("edit_file", path="notes.txt", old_text="line 2\n", new_text="line two\n")],
+         TWELVE.replace("line 2\n", "line two\n"), False),
+        ([call("list_directory", path=".")], "other\n", False),
+    ],
+)  # fmt: skip
+async def test_what_the_model_read_is_known_after_a_restart(
+    tmp_path: Path, calls: list[dict[str, Any]], change: str, told: bool
+) -> None:
+    async with desk(tmp_path, step("", *calls), step("One."), step("Two."), step("Three."), mode="acceptEdits") as d:
+        await d.prompt("go", "p1")
+        await d.over("p1")
+        await d.reopen()
+        d.file.write_text(change)
+        await d.prompt("on", "p2")
+        await d.over("p2")
+        assert d.told().count(f"{CHANGED}notes.txt.") == told
+        await d.reopen()
+        await d.prompt("and on", "p3")
+        await d.over("p3")
 
 
 async def test_the_disk_is_listened_to_only_while_something_is_open(tmp_path: Path) -> None:
