@@ -65,9 +65,10 @@ vsix: setup $(EXTENSION)  ## the VS Code extension as a package, dist/amanu.vsix
 	@$(BIN)/python vscode-extension/bundle.py vscode-extension/dist/daemon
 	@cd vscode-extension && $(NPM) run --silent package
 
-generate: setup  ## write what is derived: from protocol/amanu_protocol, and the tables of docs/models.md
+generate: setup  ## write what is derived: from protocol/amanu_protocol, the tables of docs/models.md, docs/config.md
 	@$(BIN)/python protocol/generate.py
 	@PYTHONPATH=tests $(BIN)/python -m wire.matrix
+	@PYTHONPATH=tests $(BIN)/python -m settings_page
 
 format: setup
 	@$(BIN)/ruff format . && $(BIN)/ruff check --fix .

@@ -118,7 +118,7 @@ class Desk:
         """Preview and run, as when policy allows it."""
         tool, call = self.tools[name], call or self.context()
         params = tool.params.model_validate(arguments)
-        await tool.preview(params, call)
+        call.preview = await tool.preview(params, call)
         return await tool.run(params, call)
 
     def _changed(self, proposal: Proposal) -> None:

@@ -313,7 +313,7 @@ class Player:
         assert not running
 
     def _prompts_once(self, conversation: Conversation) -> None:
-        said = [message.text for message in conversation if message.role == "user"]
+        said = [message.text.split("\n\n<files_changed>")[0] for message in conversation if message.role == "user"]
         said += [note for message in conversation if message.role == "results" for note in message.notes]
         count = Counter(said)
         for prompt_id, text in self.safe.items():

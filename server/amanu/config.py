@@ -25,6 +25,7 @@ class Limits(Section):
     """What ends a turn with an offer to go on."""
 
     steps: int = Field(default=100, ge=1)
+    """Replies of the model in one turn."""
     seconds: float = Field(default=3600, gt=0)
     """Of wall time, waiting for the person not counted."""
     cost_usd: float | None = Field(default=None, gt=0)
@@ -59,10 +60,11 @@ class Routing(Section):
     easy: ModelId | None = None
     """With `hard`: a classifier chooses between the two for each prompt."""
     hard: ModelId | None = None
+    """With `easy`."""
     fallback: tuple[ModelId, ...] = ()
     """Tried in this order when the chosen model is overloaded or its quota is used up."""
     utility: ModelId | None = None
-    """For summaries and judgements; None: the turn's own model."""
+    """For summaries and judgements; without it the turn's own model."""
 
     @model_validator(mode="after")
     def _both(self) -> "Routing":
@@ -77,24 +79,32 @@ class Routing(Section):
 
 
 class RuleTexts(Section):
-    """Policy rules as text, see `agent/policy.py`."""
+    """Policy rules as text, `tool(text)` as approvals show them. Deny goes before must-ask, that before allow."""
 
     allow: tuple[str, ...] = ()
+    """Done without a question."""
     deny: tuple[str, ...] = ()
+    """Never done."""
     must_ask: tuple[str, ...] = ()
+    """Asked about, whatever else allows it."""
 
 
 class Endpoint(Section):
     """An OpenAI-compatible service of the user's own."""
 
     base_url: str
+    """Such as `http://localhost:8000/v1`."""
     key_variable: str | None = None
-    """Environment variable that holds its key; None if it needs none."""
+    """Environment variable that holds its key, if it needs one."""
 
 
 class Shell(Section):
+    """How long a command of the model's may run."""
+
     inactivity_seconds: float = Field(default=300, gt=0)
+    """Without any output."""
     total_seconds: float = Field(default=1800, gt=0)
+    """In all."""
 
 
 class Checks(Section):
@@ -123,9 +133,11 @@ class Settings(Section):
     """All settings. Field names are the keys of `config.toml`."""
 
     model: str | None = None
-    """`vendor:model` used when a session names none; None takes the first vendor that has a key."""
+    """`vendor:model` used when a session names none; without it the first vendor that has a key."""
     mode: Mode = "ask"
+    """Of new sessions."""
     effort: Literal["minimal", "low", "medium", "high"] = "medium"
+    """How much models think."""
     limits: Limits = Limits()
     loops: bool = True
     """Watch for a model that goes in circles: it is told once, the second time the turn ends."""
@@ -144,6 +156,7 @@ class Settings(Section):
     idle_seconds: float = Field(default=600, gt=0)
     """The daemon leaves after that long without clients and turns."""
     log_level: str = Field(default="info", pattern="^(debug|info|warning|error)$")
+    """`debug`, `info`, `warning` or `error`."""
 
     @property
     def key_variables(self) -> frozenset[str]:

@@ -45,6 +45,9 @@ class Result(Part):
     tool: str
     text: str
     is_error: bool = False
+    knows: dict[str, tuple[str | None, str]] = {}
+    """What the model came to know of files since the result before, so that the next daemon can tell when they are
+    others: by absolute path the digest of the text (None: no file), and the call that showed it or ""."""
 
 
 class Native(Part):
@@ -279,6 +282,12 @@ class Conversation:
         one."""
         for message in self._messages if self._has_pictures else ():
             yield from _pictures(message)
+
+    def results(self) -> Iterator[Result]:
+        """Of all calls, in order."""
+        for message in self._messages:
+            if isinstance(message, Results):
+                yield from message.results
 
     def check(self) -> None:
         """Raise `BrokenConversation` unless the last messages may be sent. Looks only at the end: everything

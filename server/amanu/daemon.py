@@ -32,8 +32,10 @@ if TYPE_CHECKING:
     from amanu.sessions import Sessions
 
 HELLO_SECONDS = 10.0
+RECOVERY_SECONDS = 5.0
+"""After the start, when those that connect first have their sessions."""
 SETTLED_SECONDS = 30.0
-"""After the start: what is in no hurry begins."""
+"""After that: what is in no hurry begins."""
 DAY_SECONDS = 24 * 3600.0
 
 log = logging.getLogger("amanu.daemon")  # run as `-m`, its name is `__main__`
@@ -124,7 +126,12 @@ class Daemon:
         return 0
 
     async def _forget(self) -> None:
-        """Once a day what is too old goes."""
+        """What a killed daemon left half done comes to its end; then, once a day, what is too old goes."""
+        await asyncio.sleep(RECOVERY_SECONDS)
+        try:
+            await self._sessions.recover()
+        except Exception:
+            log.exception("what the last daemon left could not be looked through")
         await asyncio.sleep(SETTLED_SECONDS)
         while True:
             try:

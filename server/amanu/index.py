@@ -84,6 +84,11 @@ class Index:
         rows = await self._run(lambda db: db.execute(_LIST, asked).fetchall())
         return [self._as_it_is(SessionSummary.model_validate_json(row[0])) for row in rows]
 
+    async def left(self) -> "list[str]":
+        """Sessions that somebody has open, or died with: who puts one away gives its lease back."""
+        ids = "SELECT session_id FROM sessions"
+        return await self._run(lambda db: [row[0] for row in db.execute(ids) if lease.left(self.folder(row[0]))])
+
     async def delete(self, session_id: str) -> None:
         """Remove a session and all that was kept of it, for good. Unknown ids are fine.
 

@@ -76,6 +76,7 @@ class Outdated:
         if now == shown.digest or self._seen.files.get(path) is not shown:
             return None
         shown.digest = now
+        self._seen.fresh[path] = None
         return what
 
     def _forget(self, *, all_that_no_result_holds: bool = False) -> None:

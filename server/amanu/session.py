@@ -95,6 +95,8 @@ class Session:
         self._line = SessionLine(services.mask, self.state, self._tell)
         roots = [Path(root) for root in self.state.roots]
         self._workspace = Workspace(roots, services.overlay)
+        for result in self._conversation.results():
+            self._workspace.seen.restore(result.knows)
         self._proposals = Proposals(self._workspace, self._proposal_changed, journal.save_preimage)
         note = self._proposals.note_checks
         self._aftermath = Aftermath(self._workspace, note, services.settings.checks.wait_seconds)
@@ -402,7 +404,7 @@ class Session:
         await self._pictures.load()
         window = info.context_window
         recalled = await self._turns.memory.recall(window) if focus is None else Recalled(None, None)
-        outdated = await self._turns.outdated.news() if focus is None else None
+        outdated = await self._turns.news() if focus is None else None
         self._must_be_writable()
         turn_id = _turn_id(prompt.prompt_id)
         if recalled.system is not None:

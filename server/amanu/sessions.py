@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import logging
 import os
 import shutil
 import time
@@ -46,6 +47,8 @@ from amanu_protocol.requests import (
 )
 
 _ALL = 1_000_000
+
+log = logging.getLogger(__name__)
 
 
 class Sessions:
@@ -171,6 +174,15 @@ class Sessions:
         async with self._lock:
             await self._delete(session_id)
 
+    async def recover(self) -> None:
+        """Bring to an end what a killed daemon left half done: edits that reached some of their files, temporary files.
+        Only in sessions that were not put away and that nobody has opened since; they are put away again."""
+        index = await self._index()
+        for session_id in await index.left():
+            async with self._lock:
+                if session_id not in self._open:
+                    await self._recover(session_id, index.folder(session_id))
+
     async def forget(self) -> None:
         """Remove what the settings say is too old (`[history]`). Sessions that are open stay as they are; one that
         somebody wants to open meanwhile waits for no more than one other."""
@@ -261,6 +273,18 @@ class Sessions:
         await (await self._index()).delete(session_id)
         await asyncio.to_thread(shutil.rmtree, self.documents / f"s-{session_id}", ignore_errors=True)
         self._tell(session_id)
+
+    async def _recover(self, session_id: str, folder: Path) -> None:
+        try:
+            journal = await Journal.open(folder)
+        except AmanuError as error:  # another Amanu has it, most of the time
+            log.info("%s is not looked after: %s", session_id, error)
+            return
+        try:
+            await self._load(session_id, journal)
+            await self._open.pop(session_id).close(anyway=True)
+        except Exception:
+            log.exception("%s could not be looked after", session_id)
 
     def _default_model(self, client: Client) -> str | None:
         return self._services.settings.model or self.registry.default(client.environment)

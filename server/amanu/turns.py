@@ -1,6 +1,7 @@
 """Makes the turns of one session: what they all work with."""
 
 from collections.abc import Mapping
+from pathlib import Path
 
 from amanu.agent import spending
 from amanu.agent.allowance import Allowance
@@ -19,6 +20,7 @@ from amanu.memory_files import MemoryFiles
 from amanu.models.families import family
 from amanu.outdated import Outdated
 from amanu.services import Services
+from amanu.tools.base import Subject
 from amanu.tools.finish_task import FinishTask
 from amanu.tools.read_output import ID_LENGTH
 from amanu.tools.registry import make_tools
@@ -54,6 +56,8 @@ class Turns:
         self._inbox = inbox
         self._state = state
         self._emit = emit
+        self._workspace = workspace
+        self._aftermath = aftermath
         settings = services.settings
         tools = make_tools(
             workspace,
@@ -73,7 +77,7 @@ class Turns:
         self.context = Context(conversation, settings.context, self._keep_output, writers)
         memory_files = MemoryFiles(workspace, services.memory, approvals.allowed)
         self.memory = ProjectMemory(memory_files, conversation, lambda: state.trusted)
-        self.outdated = Outdated(workspace, conversation)
+        self._outdated = Outdated(workspace, conversation)
         self.choosing = Choosing(settings, services.registry, services.availability, state)
         self._allowance = Allowance(settings.limits.cost_usd, settings.limits.session_cost_usd, state)
 
@@ -92,7 +96,8 @@ class Turns:
             system_for=lambda info: self._system(info).text,
             memory=system.memory,
             touched=self.memory.touched,
-            outdated=self.outdated.news,
+            outdated=self.news,
+            knows=self._workspace.seen.take_fresh,
             tools=self._tools,
             specs=self._specs,
             conversation=self._conversation,
@@ -111,6 +116,15 @@ class Turns:
             waited_before=self._approvals.waited,
             finishing=FinishTask.name if self._services.until_done else None,
         )
+
+    async def news(self) -> tuple[str, str] | None:
+        """What the model must hear of the files, and what the person is told of that: which it read are others now, and
+        what its edits did to findings that came too late for their results."""
+        found = [each for each in (await self._outdated.news(), await self._aftermath.late(self._readable)) if each]
+        return ("\n\n".join(each[0] for each in found), "\n".join(each[1] for each in found)) if found else None
+
+    def _readable(self, path: Path) -> bool:
+        return bool(self._approvals.allowed([Subject("read_file", "read", self._workspace.relative(path))]))
 
     async def _keep_output(self, text: str) -> str:
         """Keep what a tool returned where `read_output` finds it; "" when the disk does not take it."""

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+import settings_page
 from amanu_protocol.errors import ErrorKind
 from amanu_protocol.methods import METHODS
 from amanu_protocol.state import SessionState
@@ -33,6 +34,15 @@ def generate(root: Path, *arguments: str) -> "subprocess.CompletedProcess[str]":
 def test_nothing_is_stale() -> None:
     done = generate(ROOT, "--check")
     assert (done.stdout, done.stderr, done.returncode) == ("", "", 0), "run: make generate"
+
+
+def test_the_page_of_settings_says_what_there_is() -> None:
+    """`settings_page.py` writes it."""
+    said = settings_page.PAGE.read_text("utf-8")
+    assert said == settings_page.page(), "run: make generate"
+    rows = [line.split(" | ") for line in said.splitlines() if line.startswith("| `")]
+    assert len(rows) > 30 and all(row[-1].strip(" |") for row in rows), "each setting says what it does"
+    assert "pydantic" not in said and "None" not in said
 
 
 def test_what_is_stale_is_named_and_written_again(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ import subprocess
 import threading
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -61,6 +62,58 @@ async def test_open_hunks_follow_what_happens_on_disk(
         else:
             await d.answer("reject")
             await d.ended()
+
+
+@pytest.mark.parametrize(
+    ("calls", "change", "told"),
+    [
+        ([call("read_file", path="notes.txt")], "other\n", True),
+        ([call("read_file", path="notes.txt")], TWELVE, False),
+        ([call("edit_file", path="notes.txt", old_text="line 2\n", new_text="line two\n")], TWELVE, True),
+        ([call("edit_file", path="notes.txt", old_text="line 2\n", new_text="line two\n")],
+         TWELVE.replace("line 2\n", "line two\n"), False),
+        ([call("list_directory", path=".")], "other\n", False),
+    ],
+)  # fmt: skip
+async def test_what_the_model_read_is_known_after_a_restart(
+    tmp_path: Path, calls: list[dict[str, Any]], change: str, told: bool
+) -> None:
+    async with desk(tmp_path, step("", *calls), step("One."), step("Two."), step("Three."), mode="acceptEdits") as d:
+        await d.prompt("go", "p1")
+        await d.over("p1")
+        await d.reopen()
+        d.file.write_text(change)
+        await d.prompt("on", "p2")
+        await d.over("p2")
+        assert d.told().count(f"{CHANGED}notes.txt.") == told
+        await d.reopen()
+        await d.prompt("and on", "p3")
+        await d.over("p3")
+
+
+async def test_the_disk_is_listened_to_only_while_something_is_open(tmp_path: Path) -> None:
+    """An editor that stays open for days must not keep the machine awake for edits that were applied long ago."""
+
+    def listens() -> bool:
+        return any(thread.name == "amanu-watching" for thread in threading.enumerate())
+
+    async def until(wanted: bool) -> None:
+        async with asyncio.timeout(5):
+            while listens() != wanted:
+                await asyncio.sleep(0.01)
+
+    async with desk(tmp_path, step("", call("write_file", path="notes.txt", content=TWO_HUNKS)), step("Fine.")) as d:
+        await d.prompt("change it")
+        await d.until(lambda state: state.approvals)
+        await until(True)
+        await d.decide("accept", "reject no")
+        await d.ended()
+        await until(False)
+        proposal = d.session.state.proposals[0]
+        d.file.write_text("zero\n" + d.file.read_text())
+        changed = [hunk.hunk_id for hunk in proposal.files[0].hunks if hunk.state == "applied"]
+        await d.session._proposals.undo(proposal.proposal_id, changed)  # pyright: ignore[reportPrivateUsage]
+        assert d.file.read_text() == "zero\n" + TWELVE
 
 
 async def test_a_branch_and_back(tmp_path: Path) -> None:

@@ -59,7 +59,10 @@ class Calls:
         approvals: Approvals,
         emit: Emit,
         fitting: Callable[[str], Awaitable[str]],
+        knows: Callable[[], dict[str, tuple[str | None, str]]] = dict,
     ) -> None:
+        self._knows = knows
+        """What the model came to know of files, see `Result.knows`."""
         self._fitting = fitting
         """A result as the model gets it, when it is too big for its window."""
         self._turn_id = turn_id
@@ -227,6 +230,8 @@ class Calls:
         result: Result,
         error: str | None = None,
     ) -> None:
+        if knows := self._knows():
+            result = result.model_copy(update={"knows": knows})
         slot.result = result
         slot.item = slot.item.model_copy(update={"state": state, "error": error})
         self._emit(ItemCompleted(item=slot.item), entry=result)

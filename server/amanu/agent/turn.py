@@ -98,7 +98,9 @@ class Turn:
     """Asked after each step with calls, with the absolute paths they were about: the project memory of those."""
     outdated: Callable[[], Awaitable[tuple[str, str] | None]] = _none
     """Asked after each step with calls: what the model, and what the person hears of files that changed since the model
-    read them."""
+    read them, and of findings that came later than its edits."""
+    knows: Callable[[], dict[str, tuple[str | None, str]]] = dict
+    """Asked with each result, see `Result.knows`."""
     utility: tuple[Model, ModelInfo] | None = None
     """For questions aside; None: the turn's own model."""
     effort: Effort = "medium"
@@ -356,6 +358,7 @@ async def _run_calls(turn: Turn, step: int, reply: Assistant, *, refusal: str | 
         approvals=turn.approvals,
         emit=turn.emit,
         fitting=turn.context.fitting,
+        knows=turn.knows,
     )
     try:
         if refusal is not None:

@@ -7,6 +7,7 @@ from typing import cast
 from amanu.cli.paper import Paper, Span, Style
 from amanu.cli.text import one_line, visible
 from amanu.workspace import findings
+from amanu.workspace.hunks import unified
 from amanu_protocol.items import Check, Hunk, Proposal, ProposedFile
 
 CONTEXT_LINES = 3
@@ -48,10 +49,15 @@ def show_check(paper: Paper, file: ProposedFile, check: Check, roots: Sequence[s
 
 
 def show_file_header(paper: Paper, file: ProposedFile, roots: Sequence[str]) -> None:
+    name = relative(file.path, roots)
+    if file.change == "rename" and file.new_path is not None:  # its one hunk is the whole file, changed or not
+        same = all(hunk.old_text == hunk.new_text for hunk in file.hunks)
+        renamed = ("bold", f"── rename {name} → {relative(file.new_path, roots)}")
+        paper.line(renamed, ("dim", "" if same else " (and edit)"))
+        return
     word = {"create": "new file", "delete": "deletes", "edit": "edit", "rename": "renames"}[file.change]
-    to = f"→ {relative(file.new_path, roots)} " if file.new_path is not None else ""
     spans: list[Span] = [
-        ("bold", f"── {relative(file.path, roots)} {to}"),
+        ("bold", f"── {name} "),
         ("dim", f"({word}) "),
         ("green", f"+{file.added} "),
         ("red", f"−{file.removed}"),
@@ -70,6 +76,11 @@ def show_hunk(paper: Paper, file: ProposedFile, hunk: Hunk, *, number: str = "",
 def hunk_lines(file: ProposedFile, hunk: Hunk, number: str = "", reason: str | None = None) -> Iterator[Span]:
     """Styled lines: a header, then context, removed and added lines, control characters visible."""
     base_text = file.base_text or ""
+    notes = [number, _STATE.get(hunk.state, ""), "your text" if hunk.edited_by_person else ""]
+    notes += [one_line(reason, 60)] if reason else []
+    if file.change == "rename":
+        yield from _renamed(hunk, list(filter(None, notes)))
+        return
     base = _lines(base_text)
     old, new = _first(hunk.old_start, hunk.old_lines), _first(hunk.new_start, hunk.new_lines)
     before = base[max(0, old - CONTEXT_LINES) : old]
@@ -77,8 +88,6 @@ def hunk_lines(file: ProposedFile, hunk: Hunk, number: str = "", reason: str | N
     around = len(before) + len(after)  # the header counts what is shown, context too, as everywhere else
     old_range = _range(old - len(before), hunk.old_lines + around)
     head = f"@@ -{old_range} +{_range(new - len(before), hunk.new_lines + around)} @@"
-    notes = [number, _STATE.get(hunk.state, ""), "your text" if hunk.edited_by_person else ""]
-    notes += [one_line(reason, 60)] if reason else []
     yield "cyan", " · ".join([head, *(note for note in notes if note)])
     windows = _only_crlf(base_text) and _only_crlf(hunk.new_text)
     for sign, lines, style in (
@@ -89,6 +98,15 @@ def hunk_lines(file: ProposedFile, hunk: Hunk, number: str = "", reason: str | N
     ):
         for line in lines:
             yield cast("Style", style), sign + visible(line.removesuffix("\r") if windows else line)
+
+
+def _renamed(hunk: Hunk, notes: Sequence[str]) -> Iterator[Span]:
+    """Of the whole file only what changes."""
+    if notes:
+        yield "cyan", " · ".join(notes)
+    for line in unified("", hunk.old_text, hunk.new_text).split("\n")[2:-1]:
+        style: dict[str, Style] = {"+": "green", "-": "red", "@": "cyan"}
+        yield style.get(line[0], "dim"), visible(line)
 
 
 def show_diff(paper: Paper, diff: str) -> None:

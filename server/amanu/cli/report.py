@@ -137,6 +137,7 @@ class Report:
             {
                 "path": file.path,
                 "change": file.change,
+                "newPath": file.new_path,
                 "added": file.added,
                 "removed": file.removed,
                 "unsaved": file.unsaved,

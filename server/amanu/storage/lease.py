@@ -41,6 +41,7 @@ def take(folder: Path) -> Lease:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         os.ftruncate(descriptor, 0)
         os.pwrite(descriptor, f"{os.getpid()} {_boot_id()}\n".encode(), 0)
+        os.fsync(descriptor)  # `left` is to be true after a power failure, too
     except BlockingIOError:
         os.close(descriptor)
         pid = _written(path)[0]
@@ -54,6 +55,14 @@ def take(folder: Path) -> Lease:
         os.close(descriptor)
         raise
     return Lease(descriptor)
+
+
+def left(folder: Path) -> bool:
+    """Whether somebody has it, or died with it: who gives it back leaves the file empty. Never takes the lock."""
+    try:
+        return (folder / NAME).stat().st_size > 0
+    except OSError:
+        return False
 
 
 def holder(folder: Path) -> int | None:

@@ -10,6 +10,7 @@ from amanu.tools.base import CallDraft, ToolError
 from amanu.tools.delete_file import deleted
 from amanu.tools.draft_preview import PatchDraft, patch_title
 from amanu.tools.edit import EditParams, EditTool, FileChange
+from amanu.tools.match import Matched
 from amanu.tools.omission import refuse_omission
 from amanu.tools.patch import parse
 from amanu.tools.patch_lines import FilePatch
@@ -52,19 +53,20 @@ class ApplyPatch(EditTool[ApplyPatchParams]):
                 partial(self._changed, each),
                 each.new_path,
                 there=each.kind != "add",
+                way="delete" if each.kind == "delete" else "edit",
                 part=f"File {number} of {len(files)} ({each.path})" if len(files) > 1 else "",
             )
             for number, each in enumerate(files, 1)
         ]
 
-    def _changed(self, file: FilePatch, base: FileText) -> str | None:
+    def _changed(self, file: FilePatch, base: FileText) -> str | Matched | None:
         if file.kind == "add":
             return added(file.hunks)
         new = "\n".join(text for hunk in file.hunks for mark, text in hunk.lines if mark == "+")
         refuse_omission(new, base.text)
-        text = patched(base.text, file.hunks, self.shown(base))
+        found = patched(base.text, file.hunks, self.shown(base))
         if file.kind == "update":
-            return text
-        if file.hunks and text:
+            return found
+        if file.hunks and found.text:
             raise ToolError(f"The patch deletes {self.shown(base)}, but not all of its lines. Write '*** Delete File'.")
         return deleted(base)

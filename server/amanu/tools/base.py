@@ -58,6 +58,8 @@ class Preview:
     """The edits are a proposal, decided hunk by hunk."""
     also: tuple[Subject, ...] = ()
     """What else the call touches: policy must allow each of them too (several files read at once)."""
+    note: str = ""
+    """For the model, with the result: how the call was understood."""
 
 
 @dataclass(frozen=True)

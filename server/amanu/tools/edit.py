@@ -1,11 +1,12 @@
 """What the tools that change files share: a proposal in `preview`, its application and an exact report in `run`."""
 
 import asyncio
+import shlex
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar, Literal, TypeVar
 
 from pydantic import Field, GetJsonSchemaHandler
 from pydantic.json_schema import JsonSchemaValue
@@ -13,9 +14,11 @@ from pydantic_core import CoreSchema
 
 from amanu.tools.base import CallContext, CallDraft, Outcome, Params, Preview, Subject, Tool, ToolError
 from amanu.tools.draft_preview import EditDraft
+from amanu.tools.match import Matched
 from amanu.tools.visible import one_line, visible
 from amanu.workspace.aftermath import Aftermath
-from amanu.workspace.files import FileText
+from amanu.workspace.draft import DraftFile
+from amanu.workspace.files import Binary, FileText
 from amanu.workspace.names import folded, folds, link, spelt
 from amanu.workspace.proposals import FileEdit, Proposals
 from amanu.workspace.workspace import Workspace
@@ -42,9 +45,13 @@ _DETAIL = 100_000  # characters of a diff in an approval; the proposal has it al
 _NAMED = 5  # files named in a title
 _MOST = 500  # files of one call
 
-Change = Callable[[FileText], str | None]
+
+Change = Callable[[FileText], str | Matched | None]
 """The new text of a file, None to delete it. CPU-bound, without effect; may run in a thread. Raises `ToolError`, which
 may quote the file; the path to name it by is in `FileChange`."""
+Way = Literal["edit", "write", "delete", "move"]
+"""What a call does to a file: change some of its text (and move it, perhaps), say the whole of it, remove it, or move
+it as it is."""
 
 
 @dataclass(frozen=True)
@@ -61,6 +68,7 @@ class FileChange:
     """Whether it fits does not depend on what the file says, so it cannot be used to find that out."""
     part: str = ""
     """Which part of the call it is, for errors: "File 2 of 3". "" when it is all of it."""
+    way: Way = "edit"
 
 
 @dataclass
@@ -71,6 +79,8 @@ class _Work:
     now: dict[Path, FileText | None] = field(default_factory=dict[Path, FileText | None])
     """None: deleted."""
     moves: dict[Path, Path] = field(default_factory=dict[Path, Path])
+    forgiven: dict[Path, dict[str, None]] = field(default_factory=dict[Path, dict[str, None]])
+    """In what the model's text differed from the file's."""
 
 
 class EditTool(Tool[P]):
@@ -106,7 +116,7 @@ class EditTool(Tool[P]):
         wanted = await asyncio.to_thread(self.changes, params)  # a patch may be long
         if len(wanted) > _MOST:
             raise ToolError(f"These are {len(wanted)} files; one call changes at most {_MOST}. Nothing was changed.")
-        edits = await self._edits(wanted, call, explained(params.explanation))
+        edits, forgiven = await self._edits(wanted, call, explained(params.explanation))
         proposal = await self._proposals.draft(call, edits)
         diff = await asyncio.to_thread(self._proposals.diff, proposal.proposal_id)
         stat = "\n".join(self._stat(file) for file in proposal.files)
@@ -122,10 +132,11 @@ class EditTool(Tool[P]):
             title=self._title(edits),
             subject=subject,
             also=tuple(also),
-            detail=visible(f"{why}{stat}\n\n{diff}"),
+            detail=visible("\n\n".join(filter(None, [f"{why}{stat}", forgiven, diff]))),
             reads=touched,
             writes=touched,
             proposal_id=proposal.proposal_id,
+            note=forgiven,
         )
 
     async def run(self, params: P, call: CallContext) -> Outcome:
@@ -137,12 +148,14 @@ class EditTool(Tool[P]):
             await self._proposals.accept_all(proposal.proposal_id, call.call_id, by_person=call.by_person)
         report = await self._proposals.outcome(call.call_id)
         proposal = self._proposals.get(proposal.proposal_id)
+        if not report:
+            report = "Nothing is left to change: the edits of this step take each other back."
         states = {hunk.state for file in proposal.files for hunk in file.hunks}
         failed = states.isdisjoint({"applied", "pending", "accepted"})
         after = [Path(file.new_path or file.path) for file in proposal.files]
         news = await self._news(after, call) if "applied" in states else ""
         return Outcome(
-            "\n\n".join(filter(None, [report, news])),
+            "\n\n".join(filter(None, [report, call.preview and call.preview.note, news])),
             self._summary(proposal, call),
             refused=states == {"rejected"},
             is_error=failed,
@@ -169,8 +182,11 @@ class EditTool(Tool[P]):
 
     # What the call wants, on what is there ------------------------------------------------------------
 
-    async def _edits(self, wanted: Sequence[FileChange], call: CallContext, explanation: str) -> list[FileEdit]:
-        """Every part is tried, so that the model hears of all that do not fit at once."""
+    async def _edits(
+        self, wanted: Sequence[FileChange], call: CallContext, explanation: str
+    ) -> tuple[list[FileEdit], str]:
+        """With what the matcher forgave. Every part is tried, so that the model hears of all that do not fit at
+        once."""
         work = _Work()
         faults: list[str] = []
         for each in wanted:
@@ -182,21 +198,27 @@ class EditTool(Tool[P]):
             raise ToolError(faults[0] if "othing was changed" in faults[0] else f"{faults[0]} Nothing was changed.")
         if faults:
             raise ToolError("\n\n".join([f"{len(faults)} parts do not fit. Nothing was changed.", *faults]))
-        return [
+        edits = [
             FileEdit(base, None if now is None else now.text, work.moves.get(path), explanation)
             for path, base in work.bases.items()
             for now in [work.now[path]]
         ]
+        return edits, self._forgiven(work)
 
     async def _add(self, wanted: FileChange, call: CallContext, work: _Work) -> None:
         path = self._workspace.resolve(wanted.path)
         if path in self._workspace.roots:
             raise ToolError(f"{wanted.path} is a folder, the workspace root. Name a file.")
+        pending = self._proposals.pending(call, path)
+        if pending is not None:
+            self._check_pending(wanted, path, pending)
+        if path in work.moves.values():
+            raise ToolError(f"An earlier part moves a file to {self._workspace.shown(path)}; {_IN_ONE}")
         if path not in work.bases:
-            base = await self._proposals.text(call, path)
+            base = await self._base(wanted, call, path)
             await self._check_spelling(path, work)
         elif path in work.moves or (last := work.now[path]) is None:
-            raise ToolError(f"An earlier part removes {self._workspace.shown(path)}; say all about a file in one part.")
+            raise ToolError(f"An earlier part removes {self._workspace.shown(path)}; {_IN_ONE}")
         else:
             base = last
         if not wanted.blind and (base.exists or base.from_buffer) and call.denied([self._reading(path)]):
@@ -205,9 +227,10 @@ class EditTool(Tool[P]):
                 "that would tell what it says."
             )
         try:
-            new = await self._result(wanted, base)
+            new, forgiven = await self._result(wanted, base)
         except ToolError:
-            if call.allowed([self._reading(path)]):
+            read = {path, path if pending is None else pending.base.path}
+            if len(call.allowed(map(self._reading, read))) == len(read):
                 raise
             raise ToolError(  # the reason would quote what the person has not let the model read
                 f"The edit does not fit {self._workspace.shown(path)}. Nothing was changed. Read the file first: that "
@@ -216,13 +239,44 @@ class EditTool(Tool[P]):
         if new is None or wanted.new_path is not None:
             await self._check_removal(wanted, base)
             if path in work.bases:
-                raise ToolError(f"An earlier part edits {self.shown(base)}; say all about a file in one part.")
+                raise ToolError(f"An earlier part edits {self.shown(base)}; {_IN_ONE}")
         if wanted.new_path is not None:
-            work.moves[path] = await self._destination(path, wanted.new_path, work)
+            work.moves[path] = await self._destination(path, wanted.new_path, work, call)
+        work.forgiven.setdefault(path, {}).update(dict.fromkeys(forgiven))
         work.bases.setdefault(path, base)
         work.now[path] = None if new is None else replace(base, text=new, exists=True)
 
-    async def _result(self, wanted: FileChange, base: FileText) -> str | None:
+    async def _base(self, wanted: FileChange, call: CallContext, path: Path) -> FileText:
+        try:
+            return await self._proposals.text(call, path)
+        except Binary:
+            if wanted.way == "edit" and wanted.new_path is None:
+                raise
+            raise _no_text(wanted) from None
+
+    def _check_pending(self, wanted: FileChange, path: Path, pending: DraftFile) -> None:
+        """What an earlier call of the step wants of the file, and this one of what comes of it: some of it cannot be
+        told as one change."""
+        shown, old = self._workspace.shown(path), self._workspace.shown(pending.base.path)
+        removes = wanted.way == "delete" or wanted.new_path is not None
+        if pending.change == "create" and removes:
+            verb = "delete" if wanted.way == "delete" else "move"
+            raise ToolError(f"{shown} is not there yet: this step creates it. To {verb} it, call again in a next step.")
+        if pending.delete and wanted.there:
+            raise ToolError(f"{shown} is not there any more: an earlier call of this step deletes it.")
+        if pending.new_path is None or pending.delete:
+            return
+        new = self._workspace.shown(pending.new_path)
+        if path == pending.base.path and (removes or wanted.way == "write" or wanted.there is False):
+            raise ToolError(
+                f"{shown} moves to {new} in this same step. Name {new} if you mean that file; for another one at "
+                f"{shown} call again in a next step."
+            )
+        if wanted.way == "delete":
+            raise ToolError(f"{shown} is where this same step moves {old}. To delete it, call again in a next step.")
+
+    async def _result(self, wanted: FileChange, base: FileText) -> tuple[str | None, Sequence[str]]:
+        """The text, and what was forgiven."""
         there = base.exists or base.from_buffer
         if wanted.there and not there:
             await self._workspace.read(base.path)  # says what is there instead
@@ -230,8 +284,9 @@ class EditTool(Tool[P]):
         if wanted.there is False and there:
             raise ToolError(f"{self.shown(base)} exists already. Change it by an edit, or replace it by write_file.")
         if wanted.change is None:
-            return base.text
-        return wanted.change(base) if len(base.text) < _SMALL else await asyncio.to_thread(wanted.change, base)
+            return base.text, ()
+        new = wanted.change(base) if len(base.text) < _SMALL else await asyncio.to_thread(wanted.change, base)
+        return (new.text, new.forgiven) if isinstance(new, Matched) else (new, ())
 
     async def _check_spelling(self, path: Path, work: _Work) -> None:
         """Two names of one file would be written one over the other."""
@@ -255,7 +310,7 @@ class EditTool(Tool[P]):
                 f"{wanted.path} is a symbolic link to {shown}. Name that file, or use a command for the link."
             )
 
-    async def _destination(self, path: Path, wanted: str, work: _Work) -> Path:
+    async def _destination(self, path: Path, wanted: str, work: _Work, call: CallContext) -> Path:
         """Where a file goes: a place that is free, or the same name in another case."""
         new = self._workspace.resolve(self._beside(path, wanted))
         shown = self._workspace.shown(new)
@@ -265,9 +320,12 @@ class EditTool(Tool[P]):
         if await asyncio.to_thread(guard.real(new).is_dir):
             whole = self._workspace.shown(new / path.name)
             raise ToolError(f"{shown} is a folder. Give the whole new path, {whole} for example.")
+        pending = self._proposals.pending(call, new)
+        if new in work.now or (pending is not None and pending.base.path != path):
+            raise ToolError(f"{shown} is changed in this same step. To move a file there, call again in a next step.")
         there = await asyncio.to_thread(spelt, guard, new)
         taken = there not in (None, path) or self._workspace.find(new) is not None
-        if taken or new in work.bases or new in work.moves.values():
+        if taken or new in work.moves.values():
             raise ToolError(f"{shown} exists already; nothing is moved over it.")
         if there is None and await asyncio.to_thread(link, roots, wanted):
             raise ToolError(f"{wanted} is a symbolic link; nothing is moved over it.")
@@ -282,6 +340,16 @@ class EditTool(Tool[P]):
         if len(roots) == 1 or not parts or Path(wanted).is_absolute() or parts[0] in {root.name for root in roots}:
             return wanted
         return str(roots[self._workspace.guard.locate(path)[0]] / wanted)
+
+    def _forgiven(self, work: _Work) -> str:
+        """For model and person: which texts were found although they were not in the file as they were written."""
+        lines = [
+            f"{self._workspace.shown(path)}: the text to replace was not there exactly; it was matched with other "
+            f"{', '.join(_OTHER.get(how, how) for how in forgiven)}."
+            for path, forgiven in work.forgiven.items()
+            if forgiven
+        ]
+        return "\n".join(lines)
 
     # For the person -----------------------------------------------------------------------------------
 
@@ -323,6 +391,24 @@ class EditTool(Tool[P]):
         if len(files) == 1:
             return f"Changes: {_counted(files[0])}"
         return "\n".join(f"{self._name(file)}: {_counted(file)}" for file in files)
+
+
+_IN_ONE = "say all about a file in one part, or call again in a next step."
+_OTHER = {"blank lines around it": "blank lines around", "small differences": "words or signs in places"}
+"""What was forgiven, where the name of it does not go with "matched with other …"."""
+
+
+def _no_text(wanted: FileChange) -> Binary:
+    """A proposal holds text: what becomes of anything else is a command's business."""
+    name = shlex.quote(wanted.path)
+    if wanted.new_path is None:
+        verb, command = "deleted", f"rm -- {name}"
+    else:
+        verb, command = "moved", f"mv -- {name} {shlex.quote(wanted.new_path)}"
+    return Binary(
+        f"{wanted.path} is a binary file, and only text files are {verb} by this tool. Use run_shell_command, "
+        f"for example: {command} (with git in front of it for a file that git keeps). The person cannot undo that here."
+    )
 
 
 def explained(text: str | None) -> str:

@@ -8,7 +8,7 @@ from pydantic import Field
 
 from amanu.tools.base import Params, ToolError
 from amanu.tools.edit import EditParams, EditTool, FileChange
-from amanu.tools.match import replace_text
+from amanu.tools.match import Edited, Matched, replace_text
 from amanu.tools.omission import refuse_omission
 from amanu.workspace.files import FileText
 
@@ -50,18 +50,21 @@ class EditFile(EditTool[EditFileParams]):
     def changes(self, params: EditFileParams) -> Sequence[FileChange]:
         return [FileChange(params.path, partial(self._edited, _wanted(params)))]
 
-    def _edited(self, edits: Sequence[TextEdit], base: FileText) -> str:
+    def _edited(self, edits: Sequence[TextEdit], base: FileText) -> Matched:
         texts = [base.text]
+        forgiven: list[str] = []
         for edit in edits:
             try:
-                texts.append(self._replaced(edit, texts[-1], base))
+                found = self._replaced(edit, texts[-1], base)
             except ToolError as error:
                 if len(edits) == 1:
                     raise
                 raise ToolError(f"Edit {len(texts)} of {len(edits)}: {_overlap(edit, texts) or error}") from None
-        return texts[-1]
+            texts.append(found.text)
+            forgiven += [found.how] if found.how else []
+        return Matched(texts[-1], forgiven)
 
-    def _replaced(self, edit: TextEdit, text: str, base: FileText) -> str:
+    def _replaced(self, edit: TextEdit, text: str, base: FileText) -> Edited:
         old, new, shown = edit.old_text, edit.new_text, self.shown(base)
         if old == new:
             raise ToolError("old_text and new_text are the same; nothing would change.")
@@ -72,10 +75,10 @@ class EditFile(EditTool[EditFileParams]):
                     f"old_text is empty, but {shown} exists and is not empty. Name the text to replace, or use "
                     "write_file to replace the whole file."
                 )
-            return new
+            return Edited(new, 1, "")
         if not (base.exists or base.from_buffer or text):
             raise ToolError(f"There is no file {shown}. Use write_file to create it.")
-        return replace_text(text, old, new, replace_all=edit.replace_all, path=shown).text
+        return replace_text(text, old, new, replace_all=edit.replace_all, path=shown)
 
 
 def _wanted(params: EditFileParams) -> list[TextEdit]:

@@ -41,6 +41,14 @@ class Edited:
 
 
 @dataclass(frozen=True)
+class Matched:
+    """What several edits made of a text, and what was forgiven of them (`Edited.how`)."""
+
+    text: str
+    forgiven: Sequence[str] = ()
+
+
+@dataclass(frozen=True)
 class _Asked:
     source: Source
     old: str

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from amanu.tools.base import ToolError
-from amanu.tools.match import replace_hunk
+from amanu.tools.match import Matched, replace_hunk
 from amanu.tools.patch_lines import PatchHunk
 from amanu.workspace.files import split_lines
 from amanu.workspace.hunks import common
@@ -24,9 +24,11 @@ class _Placed:
     end: int
     number: int
     lines: Sequence[str]
+    how: str
+    """What the matcher forgave."""
 
 
-def patched(text: str, hunks: Sequence[PatchHunk], path: str) -> str:
+def patched(text: str, hunks: Sequence[PatchHunk], path: str) -> Matched:
     """The text with all hunks applied. Each is about the text as it was, not as the hunk before left it; what the
     hunks do not change keeps every byte. CPU-bound. Raises `ToolError` that names every hunk that does not fit."""
     lines = split_lines(text)
@@ -55,7 +57,7 @@ def patched(text: str, hunks: Sequence[PatchHunk], path: str) -> str:
         out += lines[at : each.start]
         out += each.lines
         at = each.end
-    return "".join([*out, *lines[at:]])
+    return Matched("".join([*out, *lines[at:]]), [each.how for each in placed if each.how])
 
 
 def added(hunks: Sequence[PatchHunk]) -> str:
@@ -77,14 +79,14 @@ def _placed(text: str, lines: Sequence[str], hunk: PatchHunk, after: int, path: 
     fault: ToolError | None = None
     for heading, below in _ways(lines, hunk, after):
         try:
-            edited = replace_hunk(text, old, new, after=below, heading=heading, at_end=hunk.at_end, path=path).text
+            edited = replace_hunk(text, old, new, after=below, heading=heading, at_end=hunk.at_end, path=path)
         except ToolError as error:
             fault = fault or error
             continue
-        now = split_lines(edited)
+        now = split_lines(edited.text)
         start = common(lines, now)
         behind = common(lines[start:][::-1], now[start:][::-1])
-        return _Placed(start, len(lines) - behind, number, now[start : len(now) - behind])
+        return _Placed(start, len(lines) - behind, number, now[start : len(now) - behind], edited.how)
     assert fault is not None, "there is always a way to try"
     raise fault
 

@@ -16,7 +16,7 @@ from amanu.workspace.draft import BEFORE
 from amanu.workspace.findings import Difference, difference, line
 from amanu.workspace.overlay import Language
 from amanu.workspace.workspace import Workspace
-from amanu_protocol.items import Check, Finding, HunkState, Proposal
+from amanu_protocol.items import Check, Finding, HunkState, Proposal, ProposedFile
 from amanu_protocol.requests import EditorDiagnosticsParams
 
 PAUSE = 0.25
@@ -83,7 +83,7 @@ class Aftermath:
             was = self._applied.setdefault(key, applied)
             self._applied[key] = applied
             if applied != was:
-                self._start(proposal.proposal_id, path)
+                self._start(proposal.proposal_id, path, _place(file, was), _place(file, applied))
             elif states & _OPEN:
                 self._look(path, file.base_sha256)
 
@@ -110,6 +110,24 @@ class Aftermath:
                 watch.told = True
                 told.append(_told(self._workspace.shown(path), watch.difference))
         return "\n\n".join(told)
+
+    async def late(self, readable: Callable[[Path], bool]) -> tuple[str, str] | None:
+        """What became known after `news` had to be given, in the files that may be quoted: for the model, and what the
+        person is told of that. Each once; nothing of a file that is another by now."""
+        told: list[str] = []
+        names: list[str] = []
+        for path, watch in list(self._watches.items()):
+            if not watch.difference or watch.told or watch.after is None:
+                continue
+            watch.told = True
+            if not readable(path) or await self._text(path) != watch.after.text:
+                continue
+            names.append(self._workspace.shown(path))
+            told.append(_told(names[-1], watch.difference))
+        if not told:
+            return None
+        shown = f"The model was told of findings that came later than its edits: {', '.join(names)}."
+        return "\n\n".join(told), shown
 
     async def close(self) -> None:
         """Ask nobody any more."""
@@ -139,10 +157,17 @@ class Aftermath:
         except ToolError:
             return None
 
-    def _start(self, proposal_id: str, path: Path) -> None:
-        """The file was changed. What an earlier edit of it did may be not known yet: then that is compared with,
-        too."""
-        earlier, looked = self._watches.pop(path, None), self._before.pop(path, None)
+    async def _text(self, path: Path) -> str | None:
+        try:
+            file = await self._workspace.look(path)
+        except ToolError:
+            return None
+        return None if file is None else file.text
+
+    def _start(self, proposal_id: str, path: Path, was_at: Path, is_at: Path) -> None:
+        """The file that the proposal knows as `path` was changed, and moved perhaps. What an earlier edit of it did may
+        be not known yet: then that is compared with, too."""
+        earlier, looked = self._watches.pop(was_at, None), self._before.pop(was_at, None)
         before: _Seen | None = None
         if looked is not None:
             before = looked[1].result() if looked[1].done() and not looked[1].cancelled() else None
@@ -152,12 +177,12 @@ class Aftermath:
         if earlier is not None and earlier.task is not None:
             earlier.task.cancel()
         if before is not None:
-            watch = self._watches[path] = _Watch(before)
-            watch.task = asyncio.create_task(self._follow(watch, proposal_id, path))
+            watch = self._watches[is_at] = _Watch(before)
+            watch.task = asyncio.create_task(self._follow(watch, proposal_id, path, is_at))
 
-    async def _follow(self, watch: _Watch, proposal_id: str, path: Path) -> None:
+    async def _follow(self, watch: _Watch, proposal_id: str, noted_at: Path, path: Path) -> None:
         try:
-            await self._ask_until_over(watch, proposal_id, path)
+            await self._ask_until_over(watch, proposal_id, noted_at, path)
         except ToolError:
             pass  # the file is gone, or no text any more
         except Exception:
@@ -167,7 +192,7 @@ class Aftermath:
             if self._watches.get(path) is watch and not watch.difference:
                 del self._watches[path]
 
-    async def _ask_until_over(self, watch: _Watch, proposal_id: str, path: Path) -> None:
+    async def _ask_until_over(self, watch: _Watch, proposal_id: str, noted_at: Path, path: Path) -> None:
         loop = asyncio.get_running_loop()
         began = since = loop.time()
         last: _Seen | None = None
@@ -191,7 +216,7 @@ class Aftermath:
                 watch.answered.set()
                 if now != noted:
                     noted = now
-                    await self._note(proposal_id, path, "applied", [self._check(path, now)])
+                    await self._note(proposal_id, noted_at, "applied", [self._check(path, now)])
                 if not is_open:
                     return
             await asyncio.sleep(PAUSE)
@@ -221,6 +246,12 @@ class Aftermath:
 
 
 _OPEN: frozenset[HunkState] = frozenset(("pending", "accepted", "conflicted", "undoing"))
+
+
+def _place(file: ProposedFile, applied: Sequence[str]) -> Path:
+    """Where the file is with these hunks applied."""
+    moved = file.change == "rename" and applied and file.new_path is not None
+    return Path(file.new_path if moved and file.new_path is not None else file.path)
 
 
 def _told(path: str, now: Difference) -> str:

@@ -111,6 +111,16 @@ class DraftFile:
         """No hunk is decided yet."""
         return all(hunk.state == "pending" for hunk in self.hunks)
 
+    def named(self, path: Path) -> bool:
+        """It is, or comes to be, at that path."""
+        return path in (self.base.path, self.new_path)
+
+    def proposed(self, path: Path) -> FileText:
+        """The file as it is proposed, under one of its names."""
+        if self.delete:
+            return replace(self.base, path=path, text="", exists=False, from_buffer=False)
+        return replace(self.base, path=path, text=self.text, exists=True)
+
     def form(self, states: Collection[HunkState]) -> Form:
         """The file with the hunks in one of these states."""
         whole = any(hunk.state in states for hunk in self.hunks)

@@ -26,6 +26,12 @@ _BOMS: tuple[tuple[bytes, str, str], ...] = (  # UTF-32 first: its little-endian
     (codecs.BOM_UTF16_LE, "utf-16-le-bom", "utf-16-le"),
     (codecs.BOM_UTF16_BE, "utf-16-be-bom", "utf-16-be"),
 )
+
+
+class Binary(ToolError):
+    """The file is no text."""
+
+
 _SNIFFED = 8192  # bytes looked at for a NUL; git's heuristic for "binary" looks at 8,000
 
 
@@ -88,11 +94,11 @@ def decode(data: bytes, path: Path) -> tuple[str, str]:
             break
     if b"\0" in data[:_SNIFFED]:
         if (kind := media_type(data)) is not None:
-            raise ToolError(
+            raise Binary(
                 f"{path.name} is a binary file, a picture ({kind}, {len(data):,} bytes); tools read text only. "
                 "The person can show it to you with an @mention."
             )
-        raise ToolError(f"{path.name} is a binary file ({len(data):,} bytes); it cannot be read as text.")
+        raise Binary(f"{path.name} is a binary file ({len(data):,} bytes); it cannot be read as text.")
     try:
         return data.decode("utf-8"), "utf-8"
     except UnicodeDecodeError:

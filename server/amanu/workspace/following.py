@@ -6,6 +6,7 @@ Heard of by `Overlay.watch`, looked at when it has been quiet for a moment.
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
@@ -28,6 +29,13 @@ log = logging.getLogger(__name__)
 _Key = tuple[str, Path]
 
 
+@dataclass(frozen=True)
+class _Watched:
+    stop: Callable[[], None]
+    disk: bool
+    """Of the file on disk is heard, too."""
+
+
 class Following:
     """`lock` is that of the proposals, `find` gives one, `publish` tells a new version of it."""
 
@@ -42,28 +50,35 @@ class Following:
         self._lock = lock
         self._find = find
         self._publish = publish
-        self._watched: dict[_Key, Callable[[], None]] = {}
+        self._watched: dict[_Key, _Watched] = {}
         """Proposals and their files, oldest first, with what ends watching them."""
         self._due: dict[_Key, asyncio.TimerHandle] = {}
         self._moving: set[asyncio.Task[None]] = set()
 
     def watch(self, proposal: Proposal) -> None:
-        """Hear of changes of its files, as long as something of it is open or applied there."""
+        """Hear of changes of its files, as long as something of it is open or applied there. The disk is listened to
+        only where something is open: it costs a waking daemon, and where applied hunks went to is found again when
+        they are undone."""
         for file in proposal.files:
             key = (proposal.proposal_id, Path(file.path))
             states = {hunk.state for hunk in file.hunks}
             if file.change != "edit" or states.isdisjoint(_FOLLOWED):
                 self._leave(key)
-            elif key not in self._watched:
-                self._watched[key] = self._workspace.overlay.watch(key[1], partial(self._heard, key))
+                continue
+            disk = not states.isdisjoint((*UNDECIDED, "conflicted"))
+            if (watched := self._watched.get(key)) is not None and watched.disk != disk:
+                watched.stop()
+                self._watched[key] = self._listen(key, disk)
+            elif watched is None:
+                self._watched[key] = self._listen(key, disk)
                 buffer = self._workspace.overlay.buffer(key[1])
                 if buffer is not None and buffer.version != file.base_version:
                     self._heard(key)
                 self._thin(key[1])
 
     def close(self) -> None:
-        for stop in self._watched.values():
-            stop()
+        for watched in self._watched.values():
+            watched.stop()
         for due in self._due.values():
             due.cancel()
         self._watched.clear()
@@ -106,9 +121,12 @@ class Following:
                 other = self._find(proposal_id)
                 await self.catch_up(other, other.at(path), by_person=by_person)
 
+    def _listen(self, key: _Key, disk: bool) -> "_Watched":
+        return _Watched(self._workspace.overlay.watch(key[1], partial(self._heard, key), disk=disk), disk)
+
     def _leave(self, key: _Key) -> None:
-        if (stop := self._watched.pop(key, None)) is not None:
-            stop()
+        if (watched := self._watched.pop(key, None)) is not None:
+            watched.stop()
         if (due := self._due.pop(key, None)) is not None:
             due.cancel()
 

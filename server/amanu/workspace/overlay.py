@@ -88,6 +88,9 @@ def _no_disk(path: Path, heard: Heard) -> Stop:
     return lambda: None
 
 
+def _nothing() -> None: ...
+
+
 class Overlay:
     """The open documents of every connected editor. One per daemon.
 
@@ -107,11 +110,11 @@ class Overlay:
             for buffer in editor.buffers():
                 self.changed(buffer.path)
 
-    def watch(self, path: Path, heard: Heard) -> Stop:
-        """`heard` is called whenever a document at that absolute path was opened, changed or closed, and when the file
-        on disk may have changed; until what this returns is called."""
+    def watch(self, path: Path, heard: Heard, *, disk: bool = True) -> Stop:
+        """`heard` is called whenever a document at that absolute path was opened, changed or closed, and (`disk`) when
+        the file on disk may have changed; until what this returns is called."""
         self._watchers.setdefault(path, []).append(heard)
-        forget = self._care(path, heard)
+        forget = self._care(path, heard) if disk else _nothing
 
         def stop() -> None:
             forget()

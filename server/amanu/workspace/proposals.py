@@ -72,11 +72,16 @@ class Proposals:
     async def text(self, call: CallContext, path: Path) -> FileText:
         """What an edit of that call starts from: the file with the still undecided edits of earlier calls of the
         same step, else as the person sees it. A file that is not there is an empty one with `exists` False."""
-        draft = self._joinable(call, [path])
-        if draft is not None:
-            file = next(each for each in draft.files if each.base.path == path)
-            return file.base.with_text(file.text)
+        file = self.pending(call, path)
+        if file is not None:
+            return file.proposed(path)
         return await self._workspace.look(path) or nothing(path)
+
+    def pending(self, call: CallContext, path: Path) -> DraftFile | None:
+        """What earlier calls of the same step want of the file at that path, or of the one they move there; not to be
+        changed. None when they want nothing, or some of it is decided."""
+        draft = self._joinable(call, [path])
+        return None if draft is None else next(file for file in draft.files if file.named(path))
 
     async def draft(self, call: CallContext, edits: Sequence[FileEdit]) -> Proposal:
         """Propose the edits of a call. They join the undecided proposal of the same step that has one of the files.
@@ -220,10 +225,7 @@ class Proposals:
 
     def diff(self, proposal_id: str) -> str:
         """The proposed change as a unified diff, for people. What was rejected or taken back is left out."""
-        return "".join(
-            unified(self._workspace.relative(file.base.path), file.base.text, file.having(*SHOWN))
-            for file in self._find(proposal_id).files
-        )
+        return "".join(map(self._diff, self._find(proposal_id).files))
 
     # Life -------------------------------------------------------------------------------------------
 
@@ -254,12 +256,19 @@ class Proposals:
 
     # ------------------------------------------------------------------------------------------------
 
+    def _diff(self, file: DraftFile) -> str:
+        path = self._workspace.relative(file.base.path)
+        if file.new_path is None or file.form(SHOWN).path == file.base.path:
+            return unified(path, file.base.text, file.having(*SHOWN))
+        new = self._workspace.relative(file.new_path)
+        return f"rename {path} → {new}\n{unified(new, file.base.text, file.having(*SHOWN))}"
+
     def _joinable(self, call: CallContext, paths: Sequence[Path]) -> Draft | None:
         """The proposal of an earlier call of the same step that has one of the files, nothing of it decided."""
         for draft in reversed(self._drafts.values()):
             if (draft.turn_id, draft.step) != (call.turn_id, call.step):
                 continue
-            if any(file.base.path in paths and file.untouched and file.hunks for file in draft.files):
+            if any(any(map(file.named, paths)) and file.untouched and file.hunks for file in draft.files):
                 return draft
         return None
 
@@ -270,13 +279,13 @@ class Proposals:
         if edit.text == edit.base.text and edit.new_path is None and (edit.base.exists or edit.base.from_buffer):
             raise ToolError(f"{shown} already has exactly this content; nothing to change.")
         for file in draft.files:
-            if file.base.path == edit.base.path and file.text != edit.base.text:
+            if file.named(edit.base.path) and file.text != edit.base.text:
                 raise ToolError(f"{shown} changed at the same moment. Read it and try again.")
         if edit.text is not None:
             edit.base.encode(edit.text)
 
     async def _propose(self, draft: Draft, edit: FileEdit, call_id: str) -> None:
-        file = next((each for each in draft.files if each.base.path == edit.base.path), None)
+        file = next((each for each in draft.files if each.named(edit.base.path)), None)
         if file is None:
             file = DraftFile(edit.base, edit.base.text)
             draft.files.append(file)

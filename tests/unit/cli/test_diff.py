@@ -57,6 +57,32 @@ CRLF = "one\r\ntwo\r\nthree\r\n"
             "── a.txt (deletes) +1 −1\n@@ -1,1 +0,0 @@ · rejected\n-one\n",
         ),
         (
+            proposed(
+                hunk(old_start=1, old_lines=2, old_text="a\nb\n", new_start=1, new_lines=2, new_text="a\nb\n"),
+                change="rename",
+                new_path="/w/b\n.txt",
+                base_text="a\nb\n",
+            ),
+            "── rename a.txt → b␊.txt\n",
+        ),
+        (
+            proposed(
+                hunk(
+                    old_start=1,
+                    old_lines=2,
+                    old_text="a\nb\n",
+                    new_start=1,
+                    new_lines=2,
+                    new_text="a\nc\x1b\n",
+                    state="applied",
+                ),
+                change="rename",
+                new_path="/w/b.txt",
+                base_text="a\nb\n",
+            ),
+            "── rename a.txt → b.txt (and edit)\napplied\n@@ -1,2 +1,2 @@\n a\n-b\n+c␛\n",
+        ),
+        (
             proposed(*(hunk(n, state="rejected", reason=why) for n, why in enumerate("aab"))),
             "── a.txt (edit) +1 −1\n"
             "@@ -1,3 +1,3 @@ · rejected · a\n one\n-two\n+zwei\n three\n"

@@ -44,7 +44,7 @@ TEXT = "def a():\n    x = 1\n    return x\n\n\ndef b():\n    x = 1\n    return x
 )  # fmt: skip
 def test_hunks(text: str, body: str, expected: str) -> None:
     [file] = parse(f"*** Update File: a\n{body}\n")
-    assert patched(text, file.hunks, "a") == expected
+    assert patched(text, file.hunks, "a").text == expected
 
 
 @pytest.mark.parametrize(

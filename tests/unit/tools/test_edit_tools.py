@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from amanu.tools.base import CallContext, ToolError
+from amanu.tools.base import CallContext, Outcome, ToolError
 from amanu.tools.move_file import MoveFile
 from amanu.workspace import names
 from amanu.workspace.names import folded, own_name
@@ -268,3 +268,187 @@ async def test_a_call_need_not_say_what_it_is_for(desk: Desk, tool: str, given: 
     preview = await desk.preview(tool, {**EDITING[tool], **given})
     assert {hunk.explanation for hunk in hunks(desk.versions[-1])} == {""}
     assert "The model says" not in preview.detail
+
+
+def move(path: str, new_path: str) -> tuple[str, dict[str, Any]]:
+    return "move_file", {"path": path, "new_path": new_path}
+
+
+def edit(path: str, old: str, new: str) -> tuple[str, dict[str, Any]]:
+    return "edit_file", {"path": path, "old_text": old, "new_text": new}
+
+
+def write(path: str, content: str) -> tuple[str, dict[str, Any]]:
+    return "write_file", {"path": path, "content": content}
+
+
+def delete(path: str) -> tuple[str, dict[str, Any]]:
+    return "delete_file", {"path": path}
+
+
+def patch(*lines: str) -> tuple[str, dict[str, Any]]:
+    return "apply_patch", {"patch": "\n".join(lines)}
+
+
+@pytest.mark.parametrize("allowed", ["in order", "backwards", "at once"])
+@pytest.mark.parametrize(
+    ("calls", "expected"),
+    [
+        ([move("a.py", "b.py"), edit("b.py", "two", "2")], {"b.py": "one\n2\nthree\n"}),
+        ([move("a.py", "b.py"), edit("a.py", "two", "2")], {"b.py": "one\n2\nthree\n"}),
+        ([move("a.py", "b.py"), edit("b.py", "two", "2"), edit("b.py", "2", "3")], {"b.py": "one\n3\nthree\n"}),
+        ([move("a.py", "b.py"), patch("*** Update File: b.py", "-two", "+2")], {"b.py": "one\n2\nthree\n"}),
+        ([move("a.py", "b.py"), write("b.py", "new\n")], {"b.py": "new\n"}),
+        ([move("a.py", "b.py"), move("b.py", "c.py")], {"c.py": "one\ntwo\nthree\n"}),
+        ([patch("*** Update File: a.py", "*** Move to: b.py", "-two", "+2"), edit("b.py", "2", "3")],
+         {"b.py": "one\n3\nthree\n"}),
+        ([edit("a.py", "two", "2"), move("a.py", "b.py")], {"b.py": "one\n2\nthree\n"}),
+        ([edit("a.py", "two", "2"), delete("a.py")], {}),
+        ([edit("a.py", "two", "2"), write("a.py", "new\n")], {"a.py": "new\n"}),
+        ([write("a.py", "new\n"), edit("a.py", "new", "old")], {"a.py": "old\n"}),
+        ([delete("a.py"), write("a.py", "one\nnew\n")], {"a.py": "one\nnew\n"}),
+        ([delete("a.py"), patch("*** Add File: a.py", "+new")], {"a.py": "new\n"}),
+        ([delete("a.py"), write("a.py", "new\n"), edit("a.py", "new", "old")], {"a.py": "old\n"}),
+        ([delete("a.py"), write("a.py", "new\n"), delete("a.py")], {}),
+        ([write("n.py", "new\n"), edit("n.py", "new", "old")], {"a.py": "one\ntwo\nthree\n", "n.py": "old\n"}),
+        ([write("n.py", "new\n"), write("n.py", "old\n")], {"a.py": "one\ntwo\nthree\n", "n.py": "old\n"}),
+        ([write("n.py", "new\n"), patch("*** Update File: n.py", "-new", "+old")],
+         {"a.py": "one\ntwo\nthree\n", "n.py": "old\n"}),
+        ([patch("*** Add File: n.py", "+new", "*** Update File: n.py", "-new", "+old")],
+         {"a.py": "one\ntwo\nthree\n", "n.py": "old\n"}),
+    ],
+)  # fmt: skip
+async def test_edits_of_one_step_build_on_each_other(
+    tmp_path: Path, calls: list[tuple[str, dict[str, Any]]], expected: dict[str, str], allowed: str
+) -> None:
+    desk = Desk(tmp_path, {"a.py": "one\ntwo\nthree\n"})
+    contexts = [desk.context() for _ in calls]
+    last: Outcome | None = None
+    for (name, arguments), context in zip(calls, contexts, strict=True):
+        context.preview = await desk.preview(name, arguments, call=context)
+    assert desk.on_disk("a.py") == b"one\ntwo\nthree\n"
+    runs = [(name, context) for (name, _), context in zip(calls, contexts, strict=True)]
+    if allowed == "at once":
+        await desk.proposals.accept_all(desk.versions[-1].proposal_id)
+    else:
+        for name, context in runs[:: -1 if allowed == "backwards" else 1]:
+            last = await desk.tools[name].run(None, context)
+        assert last is not None and not last.is_error and "Nothing is left" not in last.for_model
+    assert {path.name: path.read_text() for path in desk.root.iterdir()} == expected
+    await desk.proposals.undo(desk.versions[-1].proposal_id, [hunk.hunk_id for hunk in hunks(desk.versions[-1])])
+    assert {path.name: path.read_text() for path in desk.root.iterdir()} == {"a.py": "one\ntwo\nthree\n"}
+
+
+@pytest.mark.parametrize(
+    ("calls", "told"),
+    [
+        ([write("n.py", "x\n"), delete("n.py")], "n.py is not there yet: this step creates it. To delete it"),
+        ([write("n.py", "x\n"), move("n.py", "m.py")], "n.py is not there yet: this step creates it. To move it"),
+        ([write("n.py", "x\n"), patch("*** Update File: n.py", "*** Move to: m.py", "-x", "+y")], "is not there yet"),
+        ([write("n.py", "x\n"), patch("*** Add File: n.py", "+y")], "n.py exists already"),
+        ([write("n.py", "x\n"), move("a.py", "n.py")], "n.py is changed in this same step"),
+        ([delete("a.py"), edit("a.py", "two", "2")], "There is no file a.py"),
+        ([delete("a.py"), patch("*** Update File: a.py", "-two", "+2")], "of this step deletes it"),
+        ([delete("a.py"), delete("a.py")], "of this step deletes it"),
+        ([delete("a.py"), move("a.py", "b.py")], "of this step deletes it"),
+        ([delete("a.py"), move("src/b.py", "a.py")], "a.py is changed in this same step"),
+        ([move("a.py", "b.py"), delete("a.py")], "a.py moves to b.py in this same step. Name b.py if"),
+        ([move("a.py", "b.py"), delete("b.py")], "b.py is where this same step moves a.py"),
+        ([move("a.py", "b.py"), move("a.py", "c.py")], "a.py moves to b.py in this same step"),
+        ([move("a.py", "b.py"), write("a.py", "x\n")], "a.py moves to b.py in this same step"),
+        ([move("a.py", "b.py"), patch("*** Add File: a.py", "+x")], "a.py moves to b.py in this same step"),
+        ([move("a.py", "b.py"), patch("*** Add File: b.py", "+x")], "b.py exists already"),
+        ([move("a.py", "b.py"), move("src/b.py", "b.py")], "b.py is changed in this same step"),
+        ([move("a.py", "b.py"), move("src/b.py", "a.py")], "a.py is changed in this same step"),
+        ([move("a.py", "b.py"), move("b.py", "a.py")], "a.py is changed in this same step"),
+        ([move("a.py", "b.py"), edit("b.py", "nine", "9")], "not in b.py"),
+        ([patch("*** Update File: a.py", "*** Move to: b.py", "*** Update File: b.py", "-two", "+2")],
+         "An earlier part moves a file to b.py; say all about a file in one part"),
+        ([patch("*** Delete File: a.py", "*** Add File: a.py", "+x")], "An earlier part removes a.py; say all"),
+        ([patch("*** Add File: n.py", "+x", "*** Delete File: n.py")], "An earlier part edits n.py; say all"),
+        ([patch("*** Update File: a.py", "-two", "+2", "*** Delete File: a.py")], "An earlier part edits a.py"),
+        ([patch("*** Update File: a.py", "*** Move to: b.py", "*** Add File: a.py", "+x")], "An earlier part removes"),
+        ([patch("*** Delete File: src/b.py", "*** Update File: a.py", "*** Move to: src/b.py")],
+         "src/b.py is changed in this same step"),
+    ],
+)  # fmt: skip
+async def test_what_one_step_cannot_do_together(desk: Desk, calls: list[tuple[str, dict[str, Any]]], told: str) -> None:
+    for name, arguments in calls[:-1]:
+        await desk.preview(name, arguments)
+    proposed = list(desk.versions)
+    with pytest.raises(ToolError) as caught:
+        await desk.preview(*calls[-1])
+    assert told in str(caught.value) and "othing was changed" in str(caught.value)
+    assert desk.versions == proposed
+
+
+async def test_a_step_that_takes_itself_back(desk: Desk) -> None:
+    await desk.preview("delete_file", {"path": "a.py"})
+    outcome = await desk.run("write_file", {"path": "a.py", "content": FILES["a.py"]})
+    assert "take each other back" in outcome.for_model and desk.on_disk("a.py").decode() == FILES["a.py"]
+
+
+async def test_a_moved_file_is_not_quoted_where_its_old_name_may_not_be_read(desk: Desk) -> None:
+    desk.put(".env", "TOKEN=secret\n")
+    await desk.preview("move_file", {"path": ".env", "new_path": "plain.txt"})
+    call = desk.context()
+    call.allowed = lambda subjects: [each for each in subjects if each.text != ".env"]
+    with pytest.raises(ToolError) as caught:
+        await desk.preview("edit_file", {"path": "plain.txt", "old_text": "TOKEN=", "new_text": "TOKEN="}, call=call)
+    assert "secret" not in str(caught.value) and "Read the file first" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments", "told"),
+    [
+        ("delete_file", {"path": "a b.bin"}, "only text files are deleted by this tool. Use run_shell_command, for "
+         "example: rm -- 'a b.bin'"),
+        ("move_file", {"path": "a b.bin", "new_path": "c.bin"}, "mv -- 'a b.bin' c.bin"),
+        ("apply_patch", {"patch": "*** Delete File: a b.bin"}, "rm -- 'a b.bin'"),
+        ("apply_patch", {"patch": "*** Update File: a b.bin\n*** Move to: c.bin"}, "mv -- 'a b.bin' c.bin"),
+        ("edit_file", {"path": "a b.bin", "old_text": "x", "new_text": "y"}, "is a binary file"),
+        ("write_file", {"path": "a b.bin", "content": "y"}, "is a binary file"),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("data", [b"x\0y", b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0"])
+async def test_files_that_are_no_text(
+    desk: Desk, tool: str, arguments: Mapping[str, Any], told: str, data: bytes
+) -> None:
+    desk.put("a b.bin", data)
+    with pytest.raises(ToolError) as caught:
+        await desk.run(tool, arguments)
+    assert told in str(caught.value) and "othing was changed" in str(caught.value)
+    assert (desk.on_disk("a b.bin"), desk.versions) == (data, [])
+
+
+NEAR = {
+    "exact": ("    two\n", ""),
+    "indentation": ("\ttwo\n\tthree\n", "matched with other indentation."),
+    "blanks at line ends": ("    two \n    three\n", "matched with other blanks at line ends."),
+}
+
+
+@pytest.mark.parametrize(("old", "told"), NEAR.values(), ids=NEAR)
+@pytest.mark.parametrize("tool", ["edit_file", "edits", "apply_patch"])
+async def test_what_was_forgiven_is_told(desk: Desk, tool: str, old: str, told: str) -> None:
+    desk.put("a.py", "one\n    two\n    three\nfour\n")
+    new = old.replace("two", "2")
+    if tool == "apply_patch":
+        lines = [f"-{line}" for line in old.splitlines()] + [f"+{line}" for line in new.splitlines()]
+        arguments: dict[str, Any] = {"patch": "\n".join(["*** Update File: a.py", *lines])}
+    else:
+        arguments = edits((old, new)) if tool == "edits" else {"path": "a.py", "old_text": old, "new_text": new}
+    call = desk.context()
+    outcome = await desk.run("edit_file" if tool == "edits" else tool, arguments, call=call)
+    assert call.preview is not None
+    for text in (outcome.for_model, call.preview.detail):
+        assert ("matched with" in text) == bool(told) and told in text
+
+
+async def test_an_approval_says_where_a_file_goes(desk: Desk) -> None:
+    patch = "*** Update File: a.py\n*** Move to: src/a.py\n-two\n+zwei\n"
+    preview = await desk.preview("apply_patch", {"patch": patch})
+    assert "\nrename a.py → src/a.py\n--- a/src/a.py\n+++ b/src/a.py\n@@" in preview.detail
+    assert (await desk.preview("move_file", {"path": "src/b.py", "new_path": "c.py"})).detail.endswith(
+        "rename src/b.py → c.py\n"
+    )

@@ -33,8 +33,9 @@ class Linting:
         return question == "diagnostics"
 
     async def diagnostics(self, params: r.EditorDiagnosticsParams) -> r.EditorDiagnosticsResult:
-        buffer = self.editor.buffer(self.path)
-        self.seen.append(buffer.text if buffer is not None else self.path.read_text())
+        path = Path(params.paths[0])
+        buffer = self.editor.buffer(path)
+        self.seen.append(buffer.text if buffer is not None else path.read_text())
         if self.hold is not None:
             await self.hold.wait()
         behind = len(set(self.seen)) > 1 and self.seen.count(self.seen[-1]) <= self.lag
@@ -44,7 +45,7 @@ class Linting:
             for at, line in enumerate(text.splitlines(), 1)
             if "wrong" in line
         ]
-        file = r.FileFindings(path=str(self.path), findings=found)
+        file = r.FileFindings(path=str(path), findings=found)
         return r.EditorDiagnosticsResult.model_validate(
             {"status": self.status, "files": [file] if found else []}, by_name=True
         )
@@ -165,7 +166,10 @@ async def test_an_editor_that_never_answers_delays_no_edit(tmp_path: Path, monke
     await held.aftermath.close()
 
 
-async def test_what_comes_too_late_for_the_model_is_for_the_person(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("meanwhile", "told"), [("nothing", True), ("the person types", False), ("it may not be quoted", False)]
+)
+async def test_what_comes_too_late_for_the_result_is_told_later(tmp_path: Path, meanwhile: str, told: bool) -> None:
     held, language = desk(tmp_path)
     tool, context = held.tools["edit_file"], call(held)
     held.aftermath._wait = 0.05  # pyright: ignore[reportPrivateUsage]
@@ -178,6 +182,40 @@ async def test_what_comes_too_late_for_the_model_is_for_the_person(tmp_path: Pat
     language.hold.set()
     await until(lambda: checks(held))
     assert [each.message for each in checks(held)[0].added] == ["wrong 3"]
+    if meanwhile == "the person types":
+        held.editor.put(held.root / "a.txt", "other\n")
+    news = await held.aftermath.late(lambda _: meanwhile != "it may not be quoted")
+    assert news == (
+        (
+            "New findings in a.txt after this change (line: severity: message):\n- 3: error: wrong 3 (toy)",
+            "The model was told of findings that came later than its edits: a.txt.",
+        )
+        if told
+        else None
+    )
+    assert await held.aftermath.late(lambda _: True) is None
+    await held.aftermath.close()
+
+
+async def test_what_the_result_told_is_not_told_later(tmp_path: Path) -> None:
+    held, _ = desk(tmp_path)
+    assert "wrong 3" in (await edit(held, "three", "wrong 3")).for_model
+    assert await held.aftermath.late(lambda _: True) is None
+    await held.aftermath.close()
+
+
+@pytest.mark.parametrize("opened", [True, False])
+async def test_a_file_that_moved_is_looked_at_where_it_went(tmp_path: Path, opened: bool) -> None:
+    held, _ = desk(tmp_path, opened=opened)
+    patch = "*** Update File: a.txt\n*** Move to: b.txt\n-three\n+wrong 3\n"
+    outcome = await held.run("apply_patch", {"patch": patch}, call=call(held))
+    assert "New findings in b.txt" in outcome.for_model and "3: error: wrong 3" in outcome.for_model
+    assert [each.message for each in checks(held)[0].added] == ["wrong 3"]
+    proposal = held.versions[-1]
+    held.editor.open.clear()
+    await held.proposals.undo(proposal.proposal_id, [proposal.files[0].hunks[0].hunk_id])
+    await until(lambda: checks(held)[0].fixed)
+    assert (checks(held)[0].added, checks(held)[0].fixed) == ([], 1)
     await held.aftermath.close()
 
 

@@ -1,0 +1,82 @@
+"""A killed daemon leaves an edit half done, and nobody opens its session again: the next daemon ends it."""
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from amanu.home import find_home
+from amanu.sessions import open_sessions
+from amanu.storage import lease
+from session_desk import TWELVE, desk
+
+WORKER = """
+import asyncio, os, signal, sys
+from pathlib import Path
+from amanu.workspace import disk
+from session_desk import call, desk, step
+
+commit, count = disk._commit, 0
+
+def commit_or_die(staged):
+    global count
+    count += 1
+    if count == int(sys.argv[2]):
+        os.kill(os.getpid(), signal.SIGKILL)
+    return commit(staged)
+
+disk._commit = commit_or_die
+PATCH = "*** Update File: notes.txt\\n-line 2\\n+line two\\n*** Add File: new.txt\\n+new\\n"
+PATCH += "*** Add File: newer.txt\\n+newer"
+
+async def main():
+    async with desk(Path(sys.argv[1]), step("", call("apply_patch", patch=PATCH)), mode="acceptEdits") as d:
+        await d.prompt("go")
+        await d.ended()
+
+asyncio.run(main())
+"""
+AFTER = {"notes.txt": TWELVE.replace("line 2\n", "line two\n"), "new.txt": "new\n", "newer.txt": "newer\n"}
+
+
+@pytest.mark.parametrize(("dies_at", "expected"), [(1, {"notes.txt": TWELVE}), (2, AFTER), (3, AFTER)])
+async def test_an_edit_of_a_session_nobody_opens_again(tmp_path: Path, dies_at: int, expected: dict[str, str]) -> None:
+    command = [sys.executable, "-c", WORKER, str(tmp_path), str(dies_at)]
+    tests = str(Path(__file__).parents[1])
+    died = subprocess.run(command, env={**os.environ, "PYTHONPATH": tests}, check=False)
+    assert died.returncode == -signal.SIGKILL
+    work = tmp_path / "work"
+    assert len(list(work.iterdir())) > len(expected) or dies_at > 1, "temporary files are there"
+    folder = find_home().sessions / "s"
+    assert lease.left(folder)
+    sessions = open_sessions()
+    try:
+        await sessions.recover()
+        assert {path.name: path.read_text() for path in work.iterdir()} == expected
+        assert not lease.left(folder) and sessions.opened("s") is None
+        state = (await sessions.get("s")).state
+        assert state.turn is None
+        hunks = {hunk.state for proposal in state.proposals for file in proposal.files for hunk in file.hunks}
+        assert hunks == {"pending" if dies_at == 1 else "applied"}
+    finally:
+        await sessions.shutdown()
+
+
+async def test_what_is_open_or_was_put_away_is_left_alone(tmp_path: Path) -> None:
+    async with desk(tmp_path) as d:
+        before = d.session.emit.seq
+        await d.sessions.recover()
+        assert d.sessions.opened("s") is d.session and d.session.emit.seq == before
+        other = open_sessions()  # another daemon: it may not have the lease
+        try:
+            await other.recover()
+            assert other.opened("s") is None and lease.left(find_home().sessions / "s")
+        finally:
+            await other.shutdown()
+        await d.sessions.close("s")
+        assert not lease.left(find_home().sessions / "s")
+        d.session = await d.sessions.get("s")
+        d.client.state = d.session.attach(d.client, None, None).state
