@@ -92,7 +92,7 @@ export class Proposals implements vscode.FileSystemProvider, vscode.TextDocument
    * Yes or no to hunks that wait: accept or reject what is open (accepted with what the person made of it in the diff),
    * keep or undo what a rule applied.
    */
-  async settle(target: Target, hunkIds: string[], yes: boolean): Promise<void> {
+  async settle(target: Target, hunkIds: string[], yes: boolean, reason: string | null = null): Promise<void> {
     await this.take(target);
     const own = this.own.get(proposedUri(target).toString());
     const chosen = target.file.hunks.filter((hunk) => hunkIds.includes(hunk.hunkId));
@@ -101,7 +101,7 @@ export class Proposals implements vscode.FileSystemProvider, vscode.TextDocument
     const hunks = ids("decision").map((hunkId): HunkDecision =>
       yes
         ? { hunkId, decision: "accept", newText: own?.get(hunkId) ?? null }
-        : { hunkId, decision: "reject" },
+        : { hunkId, decision: "reject", reason },
     );
     if (hunks.length > 0) await this.desk.resolveHunks(target.proposal, hunks);
     const { proposalId } = target.proposal;
