@@ -72,6 +72,7 @@ class Checkpoints:
         files = await self._edits.take_back(self._wanted(turns), dry_run=False) if params.files else []
         if not params.conversation:
             return r.CheckpointRestoreResult(files=files)
+        await self._edits.reject_open([turn.turn_id for turn in turns])
         first = turns[0]
         await self._rewind(first.position, first.prompt_id, [turn.turn_id for turn in turns])
         said = first.said

@@ -130,6 +130,14 @@ class Edits:
             found = list(ways.values())
         return await asyncio.to_thread(lambda: [self._undone(way) for way in found])
 
+    async def reject_open(self, turn_ids: Collection[str]) -> None:
+        """Reject what is still open of turns that leave the conversation: nothing there says any more what it is."""
+        for proposal in list(self._state.proposals):
+            if proposal.turn_id in turn_ids and any(
+                hunk.state in ("pending", "conflicted") for hunk in _hunks(proposal)
+            ):
+                await self._proposals.reject_all(proposal.proposal_id, "gone back to before it was proposed")
+
     async def diff(self, params: r.ProposalDiffParams) -> r.ProposalDiffResult:
         """What is applied of the scope: from the files as they would be without it to the files as they are. A hunk
         that cannot be told from what came later is a change of its own."""

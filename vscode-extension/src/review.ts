@@ -15,6 +15,9 @@ const WORDS = {
   review: ["Keep", "Undo"],
 } as const;
 
+/** What a change of a whole file is called. */
+const WHOLE = { edit: "", create: " the new file", delete: " the deletion", rename: " the rename" } as const;
+
 /** Review in editors: lenses, hovers and decorations for what waits, in the diff and in the file itself. */
 export class Review implements vscode.CodeLensProvider, vscode.HoverProvider, vscode.Disposable {
   private readonly lenses = new vscode.EventEmitter<void>();
@@ -96,9 +99,10 @@ export class Review implements vscode.CodeLensProvider, vscode.HoverProvider, vs
         const line = Math.min(start, last);
         const [yes, no] =
           WORDS[waits(hunk) === "review" ? "review" : hunk.state === "conflicted" ? "conflicted" : "open"];
+        const what = WHOLE[target.file.change];
         return [
-          lens(line, `$(check) ${yes}`, "amanu.acceptHunk", hunk.hunkId),
-          lens(line, `$(${no === "Undo" ? "discard" : "x"}) ${no}`, "amanu.rejectHunk", hunk.hunkId),
+          lens(line, `$(check) ${yes}${what}`, "amanu.acceptHunk", hunk.hunkId),
+          lens(line, `$(${no === "Undo" ? "discard" : "x"}) ${no}${what}`, "amanu.rejectHunk", hunk.hunkId),
           ...(proposed
             ? []
             : [lens(line, `Amanu: −${hunk.oldLines} +${hunk.newLines}, show diff`, "amanu.openDiff")]),
@@ -207,25 +211,21 @@ export class Review implements vscode.CodeLensProvider, vscode.HoverProvider, vs
   /** Yes or no to all that waits in these files, or to what waits for one thing. */
   private async settle(chosen: Target[], yes: boolean, only?: "decision"): Promise<void> {
     if (chosen.length === 0) return this.openDiff();
-    for (const target of chosen) {
-      const hunks = target.file.hunks.filter((hunk) => (only ? waits(hunk) === only : waits(hunk)));
-      const ids = hunks.map((hunk) => hunk.hunkId);
-      await this.proposals.settle(target, ids, yes);
-    }
+    await this.proposals.settle(chosen, (hunk) => only === undefined || waits(hunk) === only, yes);
   }
 
   private async decideHunk(yes: boolean, proposalId?: string, path?: string, hunkId?: string): Promise<void> {
     const known = this.proposals.waiting.find(
       ({ proposal, file }) => proposal.proposalId === proposalId && file.path === path,
     );
-    if (known !== undefined && hunkId !== undefined) return this.proposals.settle(known, [hunkId], yes);
+    if (known !== undefined && hunkId !== undefined) return this.settleHunk(known, hunkId, yes);
     // by keyboard: what the cursor is in. What the person does not look at is shown first
     const editor = vscode.window.activeTextEditor;
     const found = editor ? this.at(editor.document) : [];
     if (editor === undefined || found.length === 0) return this.openDiff();
     for (const { target, places } of found) {
       const here = places.find((place) => covers(place, editor.selection.active.line));
-      if (here !== undefined) return this.proposals.settle(target, [here.hunk.hunkId], yes);
+      if (here !== undefined) return this.settleHunk(target, here.hunk.hunkId, yes);
     }
     return this.go(1);
   }
@@ -246,7 +246,7 @@ export class Review implements vscode.CodeLensProvider, vscode.HoverProvider, vs
           proposal.proposalId === target.proposal.proposalId && file.path === target.file.path,
       );
       if (now === undefined) return this.nothing();
-      return this.proposals.settle(now, [here.hunk.hunkId], false, reason.trim() || null);
+      return this.settleHunk(now, here.hunk.hunkId, false, reason.trim() || null);
     }
     if (found.some(({ places }) => places.length > 0)) return this.go(1);
     return this.openDiff();
@@ -261,6 +261,15 @@ export class Review implements vscode.CodeLensProvider, vscode.HoverProvider, vs
     const target = here.find(fits) ?? this.proposals.waiting.find(fits);
     if (target === undefined) this.nothing();
     else await this.edits.setReview(target.proposal, review);
+  }
+
+  private settleHunk(
+    target: Target,
+    hunkId: string,
+    yes: boolean,
+    reason: string | null = null,
+  ): Promise<void> {
+    return this.proposals.settle([target], (hunk) => hunk.hunkId === hunkId, yes, reason);
   }
 
   /** Take back the change at the cursor, also one the person said yes to. */

@@ -1,5 +1,5 @@
 import * as vscode from "vscode";
-import { plural } from "./changes";
+import { plural, rows } from "./changes";
 import type { Daemon } from "./client";
 import type { Desk } from "./desk";
 
@@ -36,6 +36,7 @@ export class Status implements vscode.Disposable {
   private draw(): void {
     const { connection } = this.daemon;
     const waiting = this.desk.state.approvals.length;
+    const review = rows(this.desk.state.proposals).reduce((sum, row) => sum + row.open + row.review, 0);
     const [text, tooltip, command] =
       connection.status === "missing" || connection.status === "lost"
         ? ["$(warning) Amanu", connection.message, "amanu.focus"]
@@ -51,7 +52,13 @@ export class Status implements vscode.Disposable {
                 ]
               : this.desk.state.turn !== null
                 ? ["$(sync~spin) Amanu", "A turn runs", "amanu.focus"]
-                : ["$(check) Amanu", "Amanu is ready", "amanu.focus"];
+                : review > 0
+                  ? [
+                      `$(check) Amanu: ${review} to review`,
+                      `Amanu is ready. ${plural(review, "change")} ${review === 1 ? "waits" : "wait"} for your review`,
+                      "amanu.reviewAll",
+                    ]
+                  : ["$(check) Amanu", "Amanu is ready", "amanu.focus"];
     this.context("amanu.session", this.desk.state.sessionId !== "");
     this.context("amanu.running", this.desk.state.turn !== null);
     this.context("amanu.waiting", waiting > 0);

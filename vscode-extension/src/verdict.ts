@@ -16,7 +16,10 @@ export function verdict(check: Check, from: number, to: number): string[] {
   const here = check.added.filter(({ startLine, endLine }) => startLine <= to && endLine >= from);
   return [
     `${check.checker}: ${parts.join(", ")}`,
-    ...here.map(({ startLine, message }) => `  line ${startLine}: ${oneLine(message, 200)}`),
+    ...here.map(
+      ({ startLine, message }) =>
+        `  line ${startLine}: ${oneLine(message.replace(/\n\s*help:[^]*$/, ""), 200)}`,
+    ),
   ];
 }
 
