@@ -174,3 +174,19 @@ async def test_not_while_a_turn_runs(tmp_path: Path) -> None:
             await d.session.checkpoints.restore(params)
         assert caught.value.kind == "turnInProgress"
         await d.session.cancel(turn_id or "")
+
+
+async def test_what_was_open_leaves_with_its_turn(tmp_path: Path) -> None:
+    async with desk(tmp_path, *STEPS, mode="acceptEdits") as d:
+        await two_turns(d)
+        last = d.session.state.proposals[-1]
+        before = r.ProposalSetReviewParams(
+            session_id="s", proposal_id=last.proposal_id, version=last.version, review="before"
+        )
+        await d.session.edits.set_review(before)
+        params = r.CheckpointRestoreParams(session_id="s", turn_id="turn-p2", conversation=True)
+        await d.session.checkpoints.restore(params)
+        states = [
+            h.state for p in d.session.state.proposals if p.turn_id == "turn-p2" for f in p.files for h in f.hunks
+        ]
+        assert set(states) == {"rejected", "revertedByPerson"}
