@@ -138,8 +138,9 @@ export function plural(count: number, word: string): string {
 }
 
 function lines(hunks: Hunk[]): { added: number; removed: number } {
+  const other = hunks.filter(({ oldText, newText }) => oldText !== newText); // of a mere rename no line changes
   return {
-    added: hunks.reduce((sum, hunk) => sum + hunk.newLines, 0),
-    removed: hunks.reduce((sum, hunk) => sum + hunk.oldLines, 0),
+    added: other.reduce((sum, hunk) => sum + hunk.newLines, 0),
+    removed: other.reduce((sum, hunk) => sum + hunk.oldLines, 0),
   };
 }

@@ -4,6 +4,17 @@ import { split } from "./hunks";
 import { PROPOSED, type Proposals } from "./proposals";
 import type { CommentAttachmentInput } from "./protocol";
 
+/** Where those not sent yet are kept: a window that is loaded again must not lose them. */
+const KEPT = "amanu.comments";
+
+/** A thread as it is kept: lines from 0. */
+interface Kept {
+  uri: string;
+  start: number;
+  end: number;
+  said: string[];
+}
+
 /** What is said when nothing but comments goes along. */
 const SAID = "See my comments on these lines.";
 
@@ -17,6 +28,7 @@ export class Comments implements vscode.Disposable {
     private readonly desk: Desk,
     proposals: Proposals,
     /** The prompt goes out with what the editor shows. */
+    private readonly memory: vscode.Memento,
     private readonly flush: () => void,
   ) {
     this.controller.options = { prompt: "Comment for Amanu…", placeHolder: "What should be different here?" };
@@ -27,6 +39,7 @@ export class Comments implements vscode.Disposable {
     };
     const on = (name: string, work: (given: never) => Promise<unknown>) =>
       vscode.commands.registerCommand(name, (given: never) => desk.attempt(() => work(given)));
+    let attached = false;
     this.subscriptions = [
       this.controller,
       on("amanu.comment", () => this.ask()),
@@ -38,11 +51,18 @@ export class Comments implements vscode.Disposable {
       on("amanu.sendComments", () => this.send()),
       on("amanu.dropComment", async (thread: vscode.CommentThread) => this.drop(thread)),
       desk.onReset(() => {
+        attached ||= desk.state.sessionId !== "";
+        if (!attached) return; // those kept from before a reload wait for their session
         // another session's proposals are gone, and with them the lines
         for (const thread of this.threads)
           if (thread.uri.scheme === PROPOSED && proposals.target(thread.uri) === undefined) this.drop(thread);
       }),
     ];
+    for (const { uri, start, end, said } of memory.get<Kept[]>(KEPT, [])) {
+      const range = new vscode.Range(start, 0, end, 0);
+      const thread = this.controller.createCommentThread(vscode.Uri.parse(uri), range, []);
+      for (const text of said) this.add(thread, text);
+    }
   }
 
   dispose(): void {
@@ -96,8 +116,8 @@ export class Comments implements vscode.Disposable {
     const attachments: CommentAttachmentInput[] = [];
     for (const thread of threads) {
       const document = await vscode.workspace.openTextDocument(thread.uri);
-      const said = thread.comments.map(({ body }) => (typeof body === "string" ? body : body.value));
-      attachments.push(attachment(thread.uri, thread.range, document.getText(), said.join("\n")));
+      const said = texts(thread).join("\n");
+      attachments.push(attachment(thread.uri, thread.range, document.getText(), said));
     }
     this.flush();
     await this.desk.prompt(SAID, attachments, this.desk.state.turn === null ? "send" : "steer");
@@ -106,7 +126,16 @@ export class Comments implements vscode.Disposable {
 
   private tell(): void {
     void vscode.commands.executeCommand("setContext", "amanu.comments", this.threads.size > 0);
+    const kept = [...this.threads].map((thread): Kept => {
+      const [start, end] = [thread.range?.start.line ?? 0, thread.range?.end.line ?? 0];
+      return { uri: thread.uri.toString(), start, end, said: texts(thread) };
+    });
+    void this.memory.update(KEPT, kept);
   }
+}
+
+function texts({ comments }: vscode.CommentThread): string[] {
+  return comments.map(({ body }) => (typeof body === "string" ? body : body.value));
 }
 
 /** A comment as the daemon wants it. Without a range it is about the whole text. */

@@ -57,7 +57,7 @@ export function activate(context: vscode.ExtensionContext): void {
     desk,
     review,
     new Changes(desk, proposals),
-    new Comments(desk, proposals, () => looking.flush()),
+    new Comments(desk, proposals, context.workspaceState, () => looking.flush()),
     panel,
     looking,
     doctor,

@@ -13,6 +13,9 @@ export const BASE = "amanu-base";
 /** The file's text without what a rule applied and nobody looked at, and without all that is applied. */
 export type Baseline = "unreviewed" | "session";
 
+/** The editor of all that is applied in a session. */
+const CHANGED = "What Amanu changed";
+
 /** Before the text, so that VS Code reads UTF-8 whatever `files.encoding` says. */
 const BOM = Buffer.from([0xef, 0xbb, 0xbf]);
 
@@ -45,6 +48,8 @@ export class Proposals implements vscode.FileSystemProvider, vscode.TextDocument
   private times = new Map<string, number>();
   /** Where renamed files were when we last heard of them, by proposal and path. */
   private readonly renamed = new Map<string, string>();
+  /** Files that were deleted or taken back, as those. */
+  private readonly gone = new Set<string>();
 
   constructor(
     private readonly desk: Desk,
@@ -90,25 +95,50 @@ export class Proposals implements vscode.FileSystemProvider, vscode.TextDocument
 
   /**
    * Yes or no to hunks that wait: accept or reject what is open (accepted with what the person made of it in the diff),
-   * keep or undo what a rule applied.
+   * keep or undo what a rule applied. Of one proposal at once, whatever files they are in: a decision makes a new
+   * version of it.
    */
-  async settle(target: Target, hunkIds: string[], yes: boolean): Promise<void> {
-    await this.take(target);
-    const own = this.own.get(proposedUri(target).toString());
-    const chosen = target.file.hunks.filter((hunk) => hunkIds.includes(hunk.hunkId));
-    const ids = (what: "decision" | "review") =>
-      chosen.filter((hunk) => waits(hunk) === what).map((hunk) => hunk.hunkId);
-    const hunks = ids("decision").map((hunkId): HunkDecision =>
-      yes
-        ? { hunkId, decision: "accept", newText: own?.get(hunkId) ?? null }
-        : { hunkId, decision: "reject" },
-    );
-    if (hunks.length > 0) await this.desk.resolveHunks(target.proposal, hunks);
-    const { proposalId } = target.proposal;
-    const scope = { proposalId, hunkIds: ids("review") };
-    if (scope.hunkIds.length === 0) return;
-    const now = this.desk.state.proposals.find((each) => each.proposalId === proposalId) ?? target.proposal;
-    if (yes) await this.edits.decide(scope, "keep", hunks.length > 0 ? [now] : [target.proposal]);
+  async settle(
+    chosen: Target[],
+    wanted: (hunk: Hunk) => boolean,
+    yes: boolean,
+    reason: string | null = null,
+  ): Promise<void> {
+    for (const target of chosen) await this.take(target);
+    for (const proposalId of new Set(chosen.map(({ proposal }) => proposal.proposalId))) {
+      const own = chosen.filter(({ proposal }) => proposal.proposalId === proposalId);
+      await this.settleOne(own, wanted, yes, reason);
+    }
+  }
+
+  private async settleOne(
+    chosen: Target[],
+    wanted: (hunk: Hunk) => boolean,
+    yes: boolean,
+    reason: string | null,
+  ): Promise<void> {
+    const [first] = chosen;
+    if (first === undefined) return;
+    const { proposal } = first;
+    const hunks = chosen.flatMap((target): HunkDecision[] => {
+      const own = this.own.get(proposedUri(target).toString());
+      const open = target.file.hunks.filter((hunk) => waits(hunk) === "decision" && wanted(hunk));
+      return open.map(({ hunkId }) =>
+        yes
+          ? { hunkId, decision: "accept", newText: own?.get(hunkId) ?? null }
+          : { hunkId, decision: "reject", reason },
+      );
+    });
+    if (hunks.length > 0) await this.desk.resolveHunks(proposal, hunks);
+    const { proposalId } = proposal;
+    const hunkIds = chosen
+      .flatMap(({ file }) => file.hunks)
+      .filter((hunk) => waits(hunk) === "review" && wanted(hunk))
+      .map((hunk) => hunk.hunkId);
+    if (hunkIds.length === 0) return;
+    const scope = { proposalId, hunkIds };
+    const now = this.desk.state.proposals.find((each) => each.proposalId === proposalId) ?? proposal;
+    if (yes) await this.edits.decide(scope, "keep", hunks.length > 0 ? [now] : [proposal]);
     else await this.edits.undo(scope);
   }
 
@@ -145,7 +175,7 @@ export class Proposals implements vscode.FileSystemProvider, vscode.TextDocument
     ]);
     if (all.length === 0)
       this.desk.tell({ level: "info", text: "Amanu has changed nothing in this session." });
-    else await vscode.commands.executeCommand("vscode.changes", "What Amanu changed", all);
+    else await vscode.commands.executeCommand("vscode.changes", CHANGED, all);
   }
 
   /** The session's proposals changed: documents are read again, and diffs with nothing left to decide are closed. */
@@ -158,7 +188,9 @@ export class Proposals implements vscode.FileSystemProvider, vscode.TextDocument
       this.moved.fire(uri.with({ scheme: BASE }));
       const now = whereabouts(file);
       for (const baseline of ["unreviewed", "session"] as const) this.moved.fire(baselineUri(now, baseline));
-      if (file.change === "rename") this.follow(`${proposal.proposalId} ${file.path}`, file.path, now);
+      const key = `${proposal.proposalId} ${file.path}`;
+      if (file.change === "rename") this.follow(key, file.path, now);
+      else this.leave(key, file);
       if (file.hunks.every((hunk) => !OPEN.has(hunk.state))) void closeDiff(uri);
     }
   }
@@ -265,6 +297,15 @@ export class Proposals implements vscode.FileSystemProvider, vscode.TextDocument
     if (was !== now) void reopen(vscode.Uri.file(was), vscode.Uri.file(now));
   }
 
+  /** A file that is gone is left: its document would stay open, and pass for text of the person's. */
+  private leave(key: string, file: ProposedFile): void {
+    const gone = isGone(file);
+    const was = this.gone.has(key);
+    if (gone) this.gone.add(key);
+    else this.gone.delete(key);
+    if (gone && !was) void closeGone(vscode.Uri.file(file.path));
+  }
+
   /** The texts that were read. */
   private learn(target: Target, edited: string): Map<string, string> {
     const key = proposedUri(target).toString();
@@ -326,6 +367,26 @@ async function reopen(from: vscode.Uri, to: vscode.Uri): Promise<void> {
       if (tab.isActive) await vscode.window.showTextDocument(to, options);
       await vscode.window.tabGroups.close(tab, true);
     }
+  await closeGone(from);
+}
+
+/** A deletion that was applied, a new file that was taken back. */
+function isGone({ change, hunks }: ProposedFile): boolean {
+  const state = { delete: "applied", create: "revertedByPerson", edit: undefined, rename: undefined }[change];
+  return state !== undefined && hunks.some((hunk) => hunk.state === state);
+}
+
+/** Close what shows a file that is not there any more, as VS Code does when one deletes it in its Explorer. */
+async function closeGone(uri: vscode.Uri): Promise<void> {
+  const shows = ({ input, label }: vscode.Tab) =>
+    input instanceof vscode.TabInputText
+      ? input.uri.toString() === uri.toString()
+      : input instanceof vscode.TabInputTextDiff
+        ? input.modified.toString() === uri.toString()
+        : label.startsWith(CHANGED); // VS Code does not say what an editor of several files shows
+  const tabs = vscode.window.tabGroups.all.flatMap((group) => group.tabs);
+  const found = tabs.filter((tab) => shows(tab) && !tab.isDirty);
+  if (found.length > 0) await vscode.window.tabGroups.close(found, true);
 }
 
 async function closeDiff(uri: vscode.Uri): Promise<void> {

@@ -2,7 +2,7 @@ import * as vscode from "vscode";
 import { lastTurn, name, type Row, type Target, targets, whereabouts } from "./changes";
 import type { Desk } from "./desk";
 import type { Edits } from "./edits";
-import { locate, type Place, waits } from "./hunks";
+import { DONE, locate, OPEN, type Place, waits } from "./hunks";
 import type { Hunk } from "./protocol";
 import { BASE, PROPOSED, type Proposals } from "./proposals";
 import { isRow } from "./scm";
@@ -14,6 +14,9 @@ const WORDS = {
   conflicted: ["Try again", "Reject"],
   review: ["Keep", "Undo"],
 } as const;
+
+/** What a change of a whole file is called. */
+const WHOLE = { edit: "", create: " the new file", delete: " the deletion", rename: " the rename" } as const;
 
 /** Review in editors: lenses, hovers and decorations for what waits, in the diff and in the file itself. */
 export class Review implements vscode.CodeLensProvider, vscode.HoverProvider, vscode.Disposable {
@@ -83,26 +86,37 @@ export class Review implements vscode.CodeLensProvider, vscode.HoverProvider, vs
           command,
           arguments: [proposalId, target.file.path, ...rest],
         });
+      const proposed = document.uri.scheme === PROPOSED;
       const last = Math.max(0, document.lineCount - 1);
-      const perHunk = places.flatMap(({ hunk, start }) => {
+      // what is decided already looks like the rest in the diff
+      const decided = proposed
+        ? this.proposals
+            .places(document)
+            .filter(({ hunk, lines }) => DONE.has(hunk.state) && waits(hunk) === undefined && lines > 0)
+            .map(({ start }) => lens(Math.min(start, last), "$(pass) applied", ""))
+        : [];
+      const perHunk = places.flatMap(({ hunk, start }, at) => {
         const line = Math.min(start, last);
         const [yes, no] =
           WORDS[waits(hunk) === "review" ? "review" : hunk.state === "conflicted" ? "conflicted" : "open"];
+        const what = WHOLE[target.file.change];
         return [
-          lens(line, `$(check) ${yes}`, "amanu.acceptHunk", hunk.hunkId),
-          lens(line, `$(${no === "Undo" ? "discard" : "x"}) ${no}`, "amanu.rejectHunk", hunk.hunkId),
-          ...(document.uri.scheme === PROPOSED
+          lens(line, `$(check) ${yes}${what}`, "amanu.acceptHunk", hunk.hunkId),
+          lens(line, `$(${no === "Undo" ? "discard" : "x"}) ${no}${what}`, "amanu.rejectHunk", hunk.hunkId),
+          ...(proposed
             ? []
             : [lens(line, `Amanu: −${hunk.oldLines} +${hunk.newLines}, show diff`, "amanu.openDiff")]),
+          ...(places.length < 2 ? [] : [lens(line, `${at + 1} of ${places.length}`, "amanu.nextHunk")]),
         ];
       });
-      if (places.length < 2) return perHunk;
+      if (places.length < 2) return [...perHunk, ...decided];
       const open = places.filter(({ hunk }) => waits(hunk) === "decision").length;
       const [yes, no] = WORDS[open > 0 ? "open" : "review"];
       return [
         lens(0, `$(check-all) ${yes} all ${places.length}`, "amanu.acceptFile"),
         lens(0, `$(${open > 0 ? "close-all" : "discard"}) ${no} all`, "amanu.rejectFile"),
         ...perHunk,
+        ...decided,
       ];
     });
   }
@@ -153,6 +167,9 @@ export class Review implements vscode.CodeLensProvider, vscode.HoverProvider, vs
       on("amanu.rejectHunk", (proposal, path, hunk) =>
         this.decideHunk(false, id(proposal), id(path), id(hunk)),
       ),
+      on("amanu.rejectBecause", () => this.rejectBecause()),
+      on("amanu.reviewAfter", () => this.setReview("after")),
+      on("amanu.reviewBefore", () => this.setReview("before")),
       on("amanu.keepHunk", (proposal, path, hunk) => this.decideHunk(true, id(proposal), id(path), id(hunk))),
       on("amanu.undoHunk", () => this.undoHunk()),
       on("amanu.acceptFile", settle(true)),
@@ -194,27 +211,65 @@ export class Review implements vscode.CodeLensProvider, vscode.HoverProvider, vs
   /** Yes or no to all that waits in these files, or to what waits for one thing. */
   private async settle(chosen: Target[], yes: boolean, only?: "decision"): Promise<void> {
     if (chosen.length === 0) return this.openDiff();
-    for (const target of chosen) {
-      const hunks = target.file.hunks.filter((hunk) => (only ? waits(hunk) === only : waits(hunk)));
-      const ids = hunks.map((hunk) => hunk.hunkId);
-      await this.proposals.settle(target, ids, yes);
-    }
+    await this.proposals.settle(chosen, (hunk) => only === undefined || waits(hunk) === only, yes);
   }
 
   private async decideHunk(yes: boolean, proposalId?: string, path?: string, hunkId?: string): Promise<void> {
     const known = this.proposals.waiting.find(
       ({ proposal, file }) => proposal.proposalId === proposalId && file.path === path,
     );
-    if (known !== undefined && hunkId !== undefined) return this.proposals.settle(known, [hunkId], yes);
+    if (known !== undefined && hunkId !== undefined) return this.settleHunk(known, hunkId, yes);
     // by keyboard: what the cursor is in. What the person does not look at is shown first
     const editor = vscode.window.activeTextEditor;
     const found = editor ? this.at(editor.document) : [];
     if (editor === undefined || found.length === 0) return this.openDiff();
     for (const { target, places } of found) {
       const here = places.find((place) => covers(place, editor.selection.active.line));
-      if (here !== undefined) return this.proposals.settle(target, [here.hunk.hunkId], yes);
+      if (here !== undefined) return this.settleHunk(target, here.hunk.hunkId, yes);
     }
     return this.go(1);
+  }
+
+  /** No to the open change at the cursor, and why: the model hears it. */
+  private async rejectBecause(): Promise<void> {
+    const editor = vscode.window.activeTextEditor;
+    const found = editor ? this.at(editor.document, (hunk) => OPEN.has(hunk.state)) : [];
+    for (const { target, places } of found) {
+      const here = places.find((place) => covers(place, editor?.selection.active.line ?? 0));
+      if (here === undefined) continue;
+      const title = `Reject the change of ${name(target.file.path)}`;
+      const reason = await vscode.window.showInputBox({ title, prompt: "Why? The model is told." });
+      if (reason === undefined) return;
+      // meanwhile it may have moved
+      const now = this.proposals.waiting.find(
+        ({ proposal, file }) =>
+          proposal.proposalId === target.proposal.proposalId && file.path === target.file.path,
+      );
+      if (now === undefined) return this.nothing();
+      return this.settleHunk(now, here.hunk.hunkId, false, reason.trim() || null);
+    }
+    if (found.some(({ places }) => places.length > 0)) return this.go(1);
+    return this.openDiff();
+  }
+
+  /** Review what the file before the person shows, else the first that waits, at another time. */
+  private async setReview(review: "before" | "after"): Promise<void> {
+    const what = review === "after" ? "decision" : "review";
+    const fits = ({ file }: Target) => file.hunks.some((hunk) => waits(hunk) === what);
+    const editor = vscode.window.activeTextEditor;
+    const here = editor ? this.at(editor.document).map(({ target }) => target) : [];
+    const target = here.find(fits) ?? this.proposals.waiting.find(fits);
+    if (target === undefined) this.nothing();
+    else await this.edits.setReview(target.proposal, review);
+  }
+
+  private settleHunk(
+    target: Target,
+    hunkId: string,
+    yes: boolean,
+    reason: string | null = null,
+  ): Promise<void> {
+    return this.proposals.settle([target], (hunk) => hunk.hunkId === hunkId, yes, reason);
   }
 
   /** Take back the change at the cursor, also one the person said yes to. */
@@ -327,6 +382,8 @@ export class Review implements vscode.CodeLensProvider, vscode.HoverProvider, vs
     const hunks = targets(this.desk.state.proposals).flatMap(({ file }) => file.hunks);
     const contexts = {
       "amanu.pending": hunks.some((hunk) => waits(hunk) !== undefined),
+      "amanu.open": hunks.some((hunk) => waits(hunk) === "decision"),
+      "amanu.review": hunks.some((hunk) => waits(hunk) === "review"),
       "amanu.undoable": hunks.some((hunk) => hunk.state === "applied"),
       "amanu.redoable": hunks.some((hunk) => hunk.state === "revertedByPerson"),
     };
@@ -373,7 +430,8 @@ export class Review implements vscode.CodeLensProvider, vscode.HoverProvider, vs
 const SHORT = 120;
 
 /** The proposed text in one line; of a line that stays much the same, from where it differs. */
-function inShort({ oldText, newText }: Hunk): string {
+function inShort({ oldText, newText, state }: Hunk): string {
+  if (state === "conflicted") return "→ in conflict with what was changed here since: nothing is overwritten";
   const lines = linesOf(newText);
   const old = linesOf(oldText);
   if (lines.length === 0) return "→ removed";

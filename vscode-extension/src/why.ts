@@ -1,10 +1,8 @@
 import * as vscode from "vscode";
 import type { Target } from "./changes";
 import { type Place, waits } from "./hunks";
-import type { Check, Finding, Hunk, SessionState } from "./protocol";
-
-/** Characters of a prompt that name a turn. */
-const PROMPT = 60;
+import type { Hunk, SessionState } from "./protocol";
+import { oneLine, verdict } from "./verdict";
 
 /** What a change is for, what checkers say of it, and where it comes from, for a hover: text and a diff, no links. */
 export function why(
@@ -54,30 +52,6 @@ function standing(hunk: Hunk): string {
   return words + mine;
 }
 
-/** What a checker says of the whole change, and its findings in these lines. */
-export function verdict(check: Check, from: number, to: number): string[] {
-  if (check.state === "running") return [`${check.checker} looks at it…`];
-  if (check.state === "failed") return [`${check.checker}: ${check.message ?? "could not look at it"}`];
-  const tense = check.about === "proposed" ? ["adds", "fixes"] : ["added", "fixed"];
-  const parts = [
-    ...count(check.added).map((each) => `${tense[0]} ${each}`),
-    ...(check.fixed > 0 ? [`${tense[1]} ${check.fixed}`] : []),
-  ];
-  if (parts.length === 0) return [`${check.checker}: nothing new`];
-  const here = check.added.filter(({ startLine, endLine }) => startLine <= to && endLine >= from);
-  return [
-    `${check.checker}: ${parts.join(", ")}`,
-    ...here.map(({ startLine, message }) => `  line ${startLine}: ${oneLine(message, 200)}`),
-  ];
-}
-
-function count(added: Finding[]): string[] {
-  return (["error", "warning", "information", "hint"] as const).flatMap((severity) => {
-    const found = added.filter((each) => each.severity === severity).length;
-    return found === 0 ? [] : [`${found} ${severity}${found > 1 && severity !== "information" ? "s" : ""}`];
-  });
-}
-
 function signed(sign: string, lines: string): string {
   if (lines === "") return "";
   return lines
@@ -85,9 +59,4 @@ function signed(sign: string, lines: string): string {
     .split(/\r?\n/)
     .map((line) => `${sign}${line}\n`)
     .join("");
-}
-
-function oneLine(text: string, most = PROMPT): string {
-  const line = text.replaceAll(/\s+/g, " ").trim();
-  return line.length > most ? `${line.slice(0, most)}…` : line;
 }

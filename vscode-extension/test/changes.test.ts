@@ -4,7 +4,8 @@ import { attachment } from "../src/comments";
 import { locate, original, waits } from "../src/hunks";
 import type { Check, Hunk, HunkState, Proposal, UndoneFile, UserMessage } from "../src/protocol";
 import { summary } from "../src/scm";
-import { reasons, verdict } from "../src/why";
+import { verdict } from "../src/verdict";
+import { reasons } from "../src/why";
 import { file, hunk, proposal } from "./edits";
 import { state } from "./states";
 

@@ -44,6 +44,8 @@ class _Document:
     version: int
     text: Text
     typed: int = 0
+    there: bool = False
+    """There was a file of that name when it was opened or saved."""
     expected: dict[str, asyncio.Event] = field(default_factory=dict[str, asyncio.Event])
     """Texts somebody waits to see."""
 
@@ -93,6 +95,7 @@ class Buffers:
             version,
             Text(text, self._encoding, breaks_for(self.name, text)),
         )
+        document.there = document.real.exists()
         self._by_uri[uri] = document
         self._by_path[document.real] = document
         self._by_path[document.path] = document
@@ -119,6 +122,7 @@ class Buffers:
         """didSave. What is on disk is read when it matters."""
         if (document := self._by_uri.get(uri)) is not None:
             document.typed = 0
+            document.there = document.real.exists()
 
     def closed(self, uri: str) -> None:
         """didClose."""
@@ -137,7 +141,7 @@ class Buffers:
 
     def buffer(self, path: Path) -> Buffer | None:
         document = self._by_path.get(path)
-        return None if document is None else _buffer(document)
+        return None if document is None or _is_left(document) else _buffer(document)
 
     def uri(self, path: Path) -> str:
         """How the client names that file, or would."""
@@ -145,7 +149,7 @@ class Buffers:
         return path.as_uri() if document is None else document.uri
 
     def buffers(self) -> Iterable[Buffer]:
-        return [_buffer(document) for document in self._by_uri.values()]
+        return [_buffer(document) for document in self._by_uri.values() if not _is_left(document)]
 
     async def apply(
         self, path: Path, expected_sha256: str, edits: Sequence[TextEdit], new_text: str, save: bool
@@ -290,3 +294,9 @@ def _not_seen(who: str, document: _Document) -> EditorApplyResult:
 
 def _buffer(document: _Document) -> Buffer:
     return Buffer(document.path, document.text.text, document.version, document.typed)
+
+
+def _is_left(document: _Document) -> bool:
+    """What an editor still holds of a file that was deleted or moved, nothing typed into it since it was read or saved:
+    VS Code keeps such a document for minutes after its tab is closed. It is nobody's unsaved text."""
+    return document.typed == 0 and document.there and not document.path.exists()

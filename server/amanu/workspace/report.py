@@ -50,7 +50,7 @@ def _file(draft: Draft, file: DraftFile, hunks: list[Hunk], call_id: str, path: 
 
 
 def _hunk(draft: Draft, file: DraftFile, hunk: Hunk, call_id: str, place: str) -> list[str]:
-    because = f": {hunk.reason}" if hunk.reason else "."
+    because = f": {_sentence(hunk.reason)}" if hunk.reason else "."
     match hunk.state:
         case "applied" if hunk.edited_by_person and not hunk.new_text and hunk.old_text:
             return [f"- {place}: applied, but the person changed your text. Nothing is left of it."]
@@ -92,3 +92,7 @@ def _place(file: DraftFile, hunk: Hunk, start: int) -> str:
     if count == 0:
         return f"after line {start - 1}" if hunk.state != "applied" else f"lines removed after line {start - 1}"
     return f"line {start}" if count == 1 else f"lines {start}–{start + count - 1}"
+
+
+def _sentence(reason: str) -> str:
+    return reason if reason.endswith((".", "!", "?")) else f"{reason}."

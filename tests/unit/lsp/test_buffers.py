@@ -190,3 +190,17 @@ def test_who_watches_a_path_is_told(tmp_path: Path) -> None:
         each()
     overlay.changed(real.resolve())
     assert heard == ["real"] * 5
+
+
+def test_a_document_left_of_a_file_that_is_gone_is_no_unsaved_text(tmp_path: Path) -> None:
+    file, fresh = tmp_path / "file", tmp_path / "fresh"
+    file.write_text("x")
+    buffers = Buffers("Test", FakeEditor(fail).ask, "utf-16")
+    for path in (file, fresh):
+        buffers.opened(path.as_uri(), 1, "x")
+    file.unlink()
+    assert buffers.buffer(file) is None
+    assert [each.path for each in buffers.buffers()] == [fresh]  # never was a file: the person's
+    buffers.changed(file.as_uri(), 2, ["typed"])
+    found = buffers.buffer(file)
+    assert found is not None and found.text == "typed"

@@ -25,9 +25,10 @@ export class ApprovalBox {
     const inPart = decidedInPart(proposal);
     if (finish) finish.hidden = !inPart;
     if (approval?.proposalId) {
-      const rest = inPart ? "the rest" : "all";
-      this.label("allow", `Accept ${rest}`);
-      this.label("reject", `Reject ${rest}`);
+      const several = (proposal?.files.flatMap(({ hunks }) => hunks).length ?? 0) !== 1;
+      const rest = inPart ? " the rest" : several ? " all" : "";
+      this.label("allow", `Accept${rest}`);
+      this.label("reject", `Reject${rest}`);
     }
   }
 

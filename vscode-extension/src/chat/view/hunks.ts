@@ -1,11 +1,18 @@
-import { name, seen, title } from "../../changes";
+import { diffArrays } from "diff";
+import { name, plural, seen, title } from "../../changes";
 import { OPEN, waits } from "../../hunks";
 import type { Approval, Hunk, HunkState, Proposal, ProposedFile } from "../../protocol";
+import { verdict } from "../../verdict";
 import type { Desk } from "./desk";
 import { button, h } from "./dom";
 
 /** Lines of one hunk shown in the chat; the diff editor shows the rest. */
 const LINES = 30;
+/** Changed lines up to which a hunk is shown line by line, and unchanged ones shown on each side of a change. */
+const EDITS = 400;
+const AROUND = 2;
+/** Findings of a checker shown in the chat; the hover of a change has those of its lines. */
+const FINDINGS = 5;
 
 const STATES: Record<HunkState, string> = {
   pending: "",
@@ -21,18 +28,38 @@ const STATES: Record<HunkState, string> = {
 export class HunksBox {
   readonly element = h("div", { class: "hunks", hidden: true });
   private shown = "";
+  /** What checkers say, by file: it comes while the question stands, and must not draw anew what the person is at. */
+  private readonly checks = new Map<string, HTMLElement>();
 
   constructor(private readonly desk: Desk) {}
 
   update(proposal: Proposal | undefined, approval: Approval | undefined): void {
     this.element.hidden = proposal === undefined;
     const key = proposal ? `${proposal.proposalId} ${proposal.version} ${approval !== undefined}` : "";
-    if (key === this.shown) return;
+    if (key === this.shown) return this.look(proposal);
     this.shown = key;
+    const at = this.element.contains(document.activeElement)
+      ? document.activeElement?.closest<HTMLElement>("[data-hunk]")?.dataset.hunk
+      : undefined;
+    this.checks.clear();
     this.element.replaceChildren(
       ...(proposal ? proposal.files.map((file) => this.file(proposal, file, approval !== undefined)) : []),
       ...(proposal ? this.whole(proposal) : []),
     );
+    this.look(proposal);
+    // who decides by keyboard goes on from there
+    if (at !== undefined) this.element.querySelector<HTMLElement>(`[data-hunk="${at}"]`)?.focus();
+  }
+
+  private look(proposal: Proposal | undefined): void {
+    for (const file of proposal?.files ?? []) {
+      const box = this.checks.get(file.path);
+      const said = checked(file).join("\n");
+      if (box === undefined || box.textContent === said) continue;
+      box.textContent = said;
+      box.hidden = said === "";
+      box.classList.toggle("worse", worse(file));
+    }
   }
 
   /** What can be said to the proposal as a whole beside its approval: keep, undo, or review it at another time. */
@@ -68,6 +95,11 @@ export class HunksBox {
 
   private file(proposal: Proposal, file: ProposedFile, asked: boolean): HTMLElement {
     const open = file.hunks.some((hunk) => waits(hunk) !== undefined);
+    const checks = h("div", { class: "checks", role: "status", hidden: true });
+    this.checks.set(file.path, checks);
+    const [first, ...others] = [...new Set(file.hunks.map((hunk) => hunk.explanation))];
+    const common = others.length === 0 ? (first ?? "") : ""; // said once where it is said of all
+    const only = asked && proposal.files.length === 1 && file.hunks.length === 1;
     return h(
       "details",
       { class: "file", open: asked || open },
@@ -75,7 +107,7 @@ export class HunksBox {
         "summary",
         {},
         h("span", { class: "path", title: file.path }, title(file)),
-        h("span", { class: "stat" }, `+${file.added} −${file.removed}`),
+        h("span", { class: "stat" }, stat([file])),
         h("span", { class: "aside" }, decided(file)),
         button(
           "Show diff",
@@ -83,11 +115,14 @@ export class HunksBox {
           { class: "link", "aria-label": `Show the diff of ${name(file.path)}` },
         ),
       ),
-      ...file.hunks.map((hunk) => this.hunk(proposal, hunk)),
+      common !== "" && h("div", { class: "explanation" }, common),
+      checks,
+      ...file.hunks.map((hunk) => this.hunk(proposal, hunk, hunk.explanation !== common, only)),
     );
   }
 
-  private hunk(proposal: Proposal, hunk: Hunk): HTMLElement {
+  /** `only`: the question about the whole is the one about it. */
+  private hunk(proposal: Proposal, hunk: Hunk, explained: boolean, only: boolean): HTMLElement {
     const decide = (decision: "accept" | "reject") => () =>
       this.desk.post({
         type: "hunks",
@@ -101,13 +136,19 @@ export class HunksBox {
       this.desk.post({ type: "decide", scope, decision, seen: seen([proposal]) });
     const undo = () => this.desk.post({ type: "undo", scope });
     const where = `line ${hunk.oldLines > 0 ? hunk.oldStart : hunk.newStart}`;
-    const open = OPEN.has(hunk.state);
+    const open = OPEN.has(hunk.state) && !(only && hunk.state === "pending");
     const review = waits(hunk) === "review";
     const state = STATES[hunk.state] + (hunk.editedByPerson ? ", with your changes" : "");
     return h(
       "div",
-      { class: `hunk ${hunk.state}`, role: "group", "aria-label": `Change at ${where}` },
-      hunk.explanation !== "" && h("div", { class: "explanation" }, hunk.explanation),
+      {
+        class: `hunk ${hunk.state}`,
+        role: "group",
+        tabindex: "-1",
+        "data-hunk": hunk.hunkId,
+        "aria-label": `Change at ${where}`,
+      },
+      explained && hunk.explanation !== "" && h("div", { class: "explanation" }, hunk.explanation),
       lines(hunk),
       h(
         "div",
@@ -134,17 +175,67 @@ export function decided(file: ProposedFile): string {
   return [...words, ...(file.unsaved ? ["not saved yet"] : [])].join(", ");
 }
 
+/** Lines added and removed; a mere rename changes none. */
+export function stat(files: ProposedFile[]): string {
+  const other = files.filter(({ change, hunks }) => change !== "rename" || hunks.some(differs));
+  const sum = (key: "added" | "removed") => other.reduce((total, file) => total + file[key], 0);
+  return other.length === 0 ? "" : `+${sum("added")} −${sum("removed")}`;
+}
+
+function differs({ oldText, newText }: Hunk): boolean {
+  return oldText !== newText;
+}
+
+/** What checkers say of a file: in one line, then what they found. Of a proposed text as long as it is open. */
+function checked({ hunks, checks }: ProposedFile): string[] {
+  const open = hunks.some((hunk) => OPEN.has(hunk.state));
+  const told = checks
+    .filter(({ about }) => about === "applied" || open)
+    .map((check) => verdict(check, 1, Infinity));
+  const found = told.flatMap(([, ...rest]) => rest);
+  const rest = found.length - FINDINGS;
+  return [
+    ...(told.length > 0 ? [told.map(([head]) => head).join(" · ")] : []),
+    ...found.slice(0, FINDINGS),
+    ...(rest > 0 ? [`  and ${rest} more`] : []),
+  ];
+}
+
+function worse({ checks }: ProposedFile): boolean {
+  return checks.some(({ added }) => added.some(({ severity }) => severity === "error"));
+}
+
 function lines(hunk: Hunk): HTMLElement {
   const block = h("pre", { tabindex: "0", "aria-label": "The change" });
-  const all = [
-    ...split(hunk.oldText).map((line) => ["removed", "−", line] as const),
-    ...split(hunk.newText).map((line) => ["added", "+", line] as const),
-  ];
+  const all = rows(hunk);
   for (const [kind, sign, line] of all.slice(0, LINES))
     block.append(h("span", { class: kind }, `${sign} ${line}\n`));
+  if (all.length === 0) block.append(h("span", { class: "more" }, "  The text stays as it is."));
   if (all.length > LINES)
-    block.append(h("span", { class: "more" }, `  … ${all.length - LINES} more lines in the diff`));
+    block.append(h("span", { class: "more" }, `  … ${plural(all.length - LINES, "more line")} in the diff`));
   return block;
+}
+
+type Line = [kind: string, sign: string, line: string];
+
+/** A hunk line by line; where it is much, all that goes before all that comes. */
+function rows({ oldText, newText }: Hunk): Line[] {
+  const [old, now] = [split(oldText), split(newText)];
+  const line =
+    (kind: string, sign: string) =>
+    (text: string): Line => [kind, sign, text];
+  const found = diffArrays(old, now, { maxEditLength: EDITS });
+  if (found === undefined) return [...old.map(line("removed", "−")), ...now.map(line("added", "+"))];
+  if (found.every((part) => !part.added && !part.removed)) return [];
+  return found.flatMap((part, at) => {
+    if (part.removed) return part.value.map(line("removed", "−"));
+    if (part.added) return part.value.map(line("added", "+"));
+    const [before, after] = [at > 0 ? AROUND : 0, at < found.length - 1 ? AROUND : 0];
+    const same = part.value.map(line("same", " "));
+    const skipped = same.length - before - after;
+    if (skipped <= 1) return same;
+    return [...same.slice(0, before), line("more", " ")("⋯"), ...same.slice(same.length - after)];
+  });
 }
 
 function split(text: string): string[] {

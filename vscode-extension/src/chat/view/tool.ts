@@ -4,7 +4,7 @@ import type { Card } from "./cards";
 import { type Desk, approvalOf, deciding, proposalOf } from "./desk";
 import { button, growText, h, setText } from "./dom";
 import { DraftBox } from "./draft";
-import { HunksBox } from "./hunks";
+import { HunksBox, stat } from "./hunks";
 
 const STATES: Record<ToolCallState, [mark: string, words: string]> = {
   validating: ["◌", "being prepared"],
@@ -67,7 +67,7 @@ export class ToolCard implements Card {
     this.element.setAttribute("aria-label", `${call.title}: ${words}`);
     setText(this.mark, mark);
     setText(this.title, call.title);
-    setText(this.stat, proposal ? stat(proposal) : "");
+    setText(this.stat, proposal ? stat(proposal.files) : "");
     setText(this.state, words);
     setText(this.arguments, argumentsText(call));
     this.draft.update(drafted ? call.output : "");
@@ -101,12 +101,6 @@ export class ToolCard implements Card {
     if (decided !== "") remarks.push(h("div", { class: "aside" }, decided));
     return remarks;
   }
-}
-
-/** Lines added and removed over all files. */
-export function stat(proposal: Proposal): string {
-  const sum = (key: "added" | "removed") => proposal.files.reduce((total, file) => total + file[key], 0);
-  return `+${sum("added")} −${sum("removed")}`;
 }
 
 /** Who or what decided; "" when there is nothing a person would want to know. */

@@ -1,0 +1,36 @@
+import type { Check, Finding } from "./protocol";
+
+/** Characters of a prompt that name a turn. */
+const PROMPT = 60;
+
+/** What a checker says of the whole change, and its findings in these lines. */
+export function verdict(check: Check, from: number, to: number): string[] {
+  if (check.state === "running") return [`${check.checker} looks at it…`];
+  if (check.state === "failed") return [`${check.checker}: ${check.message ?? "could not look at it"}`];
+  const tense = check.about === "proposed" ? ["adds", "fixes"] : ["added", "fixed"];
+  const parts = [
+    ...count(check.added).map((each) => `${tense[0]} ${each}`),
+    ...(check.fixed > 0 ? [`${tense[1]} ${check.fixed}`] : []),
+  ];
+  if (parts.length === 0) return [`${check.checker}: nothing new`];
+  const here = check.added.filter(({ startLine, endLine }) => startLine <= to && endLine >= from);
+  return [
+    `${check.checker}: ${parts.join(", ")}`,
+    ...here.map(
+      ({ startLine, message }) =>
+        `  line ${startLine}: ${oneLine(message.replace(/\n\s*help:[^]*$/, ""), 200)}`,
+    ),
+  ];
+}
+
+function count(added: Finding[]): string[] {
+  return (["error", "warning", "information", "hint"] as const).flatMap((severity) => {
+    const found = added.filter((each) => each.severity === severity).length;
+    return found === 0 ? [] : [`${found} ${severity}${found > 1 && severity !== "information" ? "s" : ""}`];
+  });
+}
+
+export function oneLine(text: string, most = PROMPT): string {
+  const line = text.replaceAll(/\s+/g, " ").trim();
+  return line.length > most ? `${line.slice(0, most)}…` : line;
+}
