@@ -7,6 +7,7 @@ from typing import cast
 from amanu.cli.paper import Paper, Span, Style
 from amanu.cli.text import one_line, visible
 from amanu.workspace import findings
+from amanu.workspace.hunks import Change, changes
 from amanu_protocol.items import Check, Hunk, Proposal, ProposedFile
 
 CONTEXT_LINES = 3
@@ -77,16 +78,18 @@ def hunk_lines(file: ProposedFile, hunk: Hunk, number: str = "", reason: str | N
     around = len(before) + len(after)  # the header counts what is shown, context too, as everywhere else
     old_range = _range(old - len(before), hunk.old_lines + around)
     head = f"@@ -{old_range} +{_range(new - len(before), hunk.new_lines + around)} @@"
+    if file.change == "rename":
+        head = "@@ moves, not changed @@" if hunk.old_text == hunk.new_text else "@@ moves, and changes @@"
     notes = [number, _STATE.get(hunk.state, ""), "your text" if hunk.edited_by_person else ""]
     notes += [one_line(reason, 60)] if reason else []
     yield "cyan", " · ".join([head, *(note for note in notes if note)])
     windows = _only_crlf(base_text) and _only_crlf(hunk.new_text)
-    for sign, lines, style in (
-        (" ", before, "dim"),
-        ("-", _lines(hunk.old_text), "red"),
-        ("+", _lines(hunk.new_text), "green"),
-        (" ", after, "dim"),
-    ):
+    parts: list[tuple[str, list[str], Style]] = [(" ", before, "dim")]
+    old_lines, new_lines = _lines(hunk.old_text), _lines(hunk.new_text)
+    whole = [Change(0, len(old_lines), 0, len(new_lines))]
+    for each in changes(old_lines, new_lines) if file.change == "rename" else whole:  # of a move what differs
+        parts += [("-", old_lines[each.old : each.old_end], "red"), ("+", new_lines[each.new : each.new_end], "green")]
+    for sign, lines, style in [*parts, (" ", after, "dim")]:
         for line in lines:
             yield cast("Style", style), sign + visible(line.removesuffix("\r") if windows else line)
 
