@@ -27,9 +27,18 @@ def show_proposal(paper: Paper, proposal: Proposal, roots: Sequence[str], told: 
     """All files, all hunks, nothing left out; but a reason only once. `told` is one the person has read already."""
     for file in proposal.files:
         show_file_header(paper, file, roots)
-        for hunk in file.hunks:
-            show_hunk(paper, file, hunk, reason="" if hunk.reason == told else hunk.reason)
-            told = hunk.reason or told
+        told = show_hunks(paper, file, file.hunks, told)
+
+
+def show_hunks(paper: Paper, file: ProposedFile, hunks: Sequence[Hunk], told: str | None = None) -> str | None:
+    """Hunks of one file; what they are for, and why they are as they are, only where it is another than before. `told`
+    is a reason the person has read already; so is what is returned."""
+    explained = ""
+    for hunk in hunks:
+        again = hunk.explanation == explained
+        show_hunk(paper, file, hunk, reason="" if hunk.reason == told else hunk.reason, explained=not again)
+        explained, told = hunk.explanation, hunk.reason or told
+    return told
 
 
 def show_check(paper: Paper, file: ProposedFile, check: Check, roots: Sequence[str]) -> None:
@@ -62,8 +71,13 @@ def show_file_header(paper: Paper, file: ProposedFile, roots: Sequence[str]) -> 
     paper.line(*spans)
 
 
-def show_hunk(paper: Paper, file: ProposedFile, hunk: Hunk, *, number: str = "", reason: str | None = None) -> None:
-    """One hunk with its surroundings. `number` ("2 of 3") and `reason` go into its header."""
+def show_hunk(
+    paper: Paper, file: ProposedFile, hunk: Hunk, *, number: str = "", reason: str | None = None, explained: bool = True
+) -> None:
+    """One hunk with its surroundings, and, if `explained`, what it is for. `number` ("2 of 3") and `reason` go into its
+    header."""
+    if explained and hunk.explanation:
+        paper.line(("", f"  {one_line(hunk.explanation, 300)}"))
     for style, text in hunk_lines(file, hunk, number, reason):
         paper.line((style, text))
 
