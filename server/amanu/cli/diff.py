@@ -2,7 +2,6 @@
 
 import os
 from collections.abc import Iterator, Sequence
-from typing import cast
 
 from amanu.cli.paper import Paper, Span, Style
 from amanu.cli.text import one_line, visible
@@ -102,10 +101,12 @@ def hunk_lines(file: ProposedFile, hunk: Hunk, number: str = "", reason: str | N
     old_lines, new_lines = _lines(hunk.old_text), _lines(hunk.new_text)
     whole = [Change(0, len(old_lines), 0, len(new_lines))]
     for each in changes(old_lines, new_lines) if file.change == "rename" else whole:  # of a move what differs
-        parts += [("-", old_lines[each.old : each.old_end], "red"), ("+", new_lines[each.new : each.new_end], "green")]
-    for sign, lines, style in [*parts, (" ", after, "dim")]:
+        parts.append(("-", old_lines[each.old : each.old_end], "red"))
+        parts.append(("+", new_lines[each.new : each.new_end], "green"))
+    parts.append((" ", after, "dim"))
+    for sign, lines, style in parts:
         for line in lines:
-            yield cast("Style", style), sign + visible(line.removesuffix("\r") if windows else line)
+            yield style, sign + visible(line.removesuffix("\r") if windows else line)
 
 
 def show_diff(paper: Paper, diff: str) -> None:

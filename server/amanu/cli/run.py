@@ -7,7 +7,7 @@ import json
 import os
 import signal
 import sys
-from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Collection, Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -269,7 +269,7 @@ def _must_be_auto(options: Options, mode: Mode) -> None:
 
 
 @contextmanager
-def _stopped_by_signals(front: "Front") -> Iterator[None]:
+def _stopped_by_signals(front: "Front") -> Generator[None]:
     """Ctrl-C and SIGTERM set `front.stop`; a second Ctrl-C does not wait."""
     loop = asyncio.get_running_loop()
     interrupted = 0

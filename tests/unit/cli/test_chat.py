@@ -357,7 +357,11 @@ async def test_undo_is_shown_first_and_can_be_undone(desk: Desk, tmp_path: Path)
 
 async def test_what_a_review_left_open_can_still_be_decided(desk: Desk, tmp_path: Path) -> None:
     (desk.root / "a.txt").write_text(FOUR)
-    louder = {"path": "a.txt", "content": FOUR.replace("two", "TWO").replace("eight", "EIGHT"), "explanation": "Louder."}
+    louder = {
+        "path": "a.txt",
+        "content": FOUR.replace("two", "TWO").replace("eight", "EIGHT"),
+        "explanation": "Louder.",
+    }
     desk.start(model_id=script(tmp_path, {"calls": [{"tool": "write_file", "arguments": louder}]}, {"text": "Done."}))
     await desk.sees("This folder is not trusted")
     desk.types("y" + ENTER)
