@@ -1,6 +1,7 @@
 """`amanu …`: which part of Amanu to start. Each command's module is imported only when it is the one asked for."""
 
 import importlib
+import os
 import sys
 
 from amanu.home import hide_memory
@@ -35,6 +36,9 @@ def main() -> int:
     hide_memory()
     try:
         return importlib.import_module(COMMANDS[argv[0]][0]).main(argv[1:])
+    except BrokenPipeError:  # the reader left, as `head` does; nothing more can be flushed to it, also not at exit
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
     except PermissionError as error:  # of our own folders
         print(f"amanu: {error}", file=sys.stderr)
         return 1

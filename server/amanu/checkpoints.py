@@ -103,11 +103,14 @@ class Checkpoints:
             for file in proposal.files if proposal.turn_id == turn.turn_id else ():
                 states = [hunk.state for hunk in file.hunks]
                 applied = [hunk for hunk in file.hunks if hunk.state == "applied"]
+                added, removed = sum(hunk.new_lines for hunk in applied), sum(hunk.old_lines for hunk in applied)
+                if applied and file.change == "rename":  # its one hunk is the whole file
+                    added, removed = file.added, file.removed
                 known = files.get(file.path)
                 files[file.path] = r.CheckpointFile(
                     path=file.path,
-                    added=sum(hunk.new_lines for hunk in applied) + (known.added if known else 0),
-                    removed=sum(hunk.old_lines for hunk in applied) + (known.removed if known else 0),
+                    added=added + (known.added if known else 0),
+                    removed=removed + (known.removed if known else 0),
                     applied=len(applied) + (known.applied if known else 0),
                     undone=states.count("revertedByPerson") + (known.undone if known else 0),
                     open=states.count("pending") + states.count("conflicted") + (known.open if known else 0),

@@ -588,7 +588,7 @@ def test_hunks_move_along_with_what_a_person_types(start: Start, folder: Path) -
         (9, "+ line seven"),
         (13, "+ line eleven"),
     ]
-    assert not any("another by now" in text or "not applied" in text for _, text in drawn)
+    assert not any("another by now" in text or "in conflict" in text for _, text in drawn)
     vim.keys("gg]a]a<Space>aa")
     accepted = ["line seven" if line == "line 7" else line for line in typed]
     vim.until_text("\n".join(accepted))
@@ -601,9 +601,9 @@ def test_hunks_move_along_with_what_a_person_types(start: Start, folder: Path) -
 
     vim.keys("2GA, mine<Esc>")  # in the lines of a hunk
     vim.until(f"{STATE}.proposals[1].files[1].hunks[1].state == 'conflicted'")
-    assert any("not applied: The file changed" in text for _, text in vim.lua(MARKS))
+    assert any("in conflict: The file changed" in text for _, text in vim.lua(MARKS))
     vim.keys("gg]a<Space>aa")
-    vim.until("vim.iter(Said):any(function(each) return each:find('in these lines') ~= nil end)")
+    vim.until("vim.iter(Said):any(function(each) return each:find('not applied to') ~= nil end)")
     assert vim.text().splitlines()[1] == "line 2, mine"
     vim.keys("u")
     vim.until(f"{STATE}.proposals[1].files[1].hunks[1].state == 'pending'")

@@ -67,6 +67,8 @@ def hunk(start: int, old: str, new: str, hunk_id: str = "h1", **changes: Any) ->
 
 
 KEYS = " · <Space>aa accept · <Space>ar reject · <Space>ae edit"
+SHORT = " <Space>aa <Space>ar <Space>ae"
+"""Where there is no room for more behind the first line."""
 AFTER = " · <Space>aa keep · <Space>ar undo · <Space>ao old text"
 FINDING = {"startLine": 2, "endLine": 2, "severity": "error", "message": "no"}
 WHOLE = "one\ntwo\nthree\n"
@@ -74,14 +76,14 @@ DRAWINGS: dict[str, tuple[list[dict[str, Any]], dict[str, Any], list[str]]] = {
     "an edit": (
         [hunk(2, "two\n", "TWO\n", explanation="Louder.")],
         {"checks": [{"checker": "ruff", "about": "proposed", "state": "done", "added": [FINDING], "fixed": 2}]},
-        ["2 AmanuRemoved", f"2v amanu 1/1{KEYS} · ruff adds 1 finding, fixes 2", "2v   Louder.", "2v + TWO"],
+        ["2 AmanuRemoved", f"2v amanu 1/1{KEYS}", "2v ruff adds 1 finding, fixes 2", "2v   Louder.", "2v + TWO"],
     ),
     "an insertion": ([hunk(1, "", "more\n")], {}, [f"1v amanu 1/1{KEYS}", "1v + more"]),
     "before the first line": ([hunk(0, "", "more\n")], {}, [f"1^ amanu 1/1{KEYS}", "1^ + more"]),
     "a conflict": (
         [hunk(2, "zwei\n", "TWO\n", state="conflicted", reason="The file changed.")],
         {},
-        ["2 AmanuRemoved", f"2v amanu 1/1{KEYS} · not applied: The file changed.", "2v + TWO"],
+        ["2 AmanuRemoved", f"2v amanu 1/1{KEYS}", "2v in conflict: The file changed.", "2v + TWO"],
     ),
     "applied by a rule": (
         [hunk(0, "", "one\n", state="applied"), hunk(2, "drei\n", "three\n", "h2", state="applied", reviewed=True)],
@@ -92,12 +94,12 @@ DRAWINGS: dict[str, tuple[list[dict[str, Any]], dict[str, Any], list[str]]] = {
     "a file that goes": (
         [hunk(1, WHOLE, "")],
         {"change": "delete"},
-        [f"1 > amanu 1/1 deletes this file{KEYS}", "1 AmanuRemoved", "2 AmanuRemoved", "3 AmanuRemoved"],
+        [f"1 > amanu 1/1 deletes this file{SHORT}", "1 AmanuRemoved", "2 AmanuRemoved", "3 AmanuRemoved"],
     ),
     "a file that moves": (
         [hunk(1, WHOLE, "one\nTWO\nthree\n")],
         {"change": "rename", "newPath": "/else/where.txt"},
-        [f"1 > amanu 1/1 renames this file to /else/where.txt{KEYS}", "2 AmanuRemoved", "2v + TWO"],
+        [f"1 > amanu 1/1 renames this file to /else/where.txt{SHORT}", "2 AmanuRemoved", "2v + TWO"],
     ),
 }
 
@@ -385,13 +387,17 @@ def test_back_to_before_a_turn(start: Start, folder: Path) -> None:
     local space, found = vim.api.nvim_get_namespaces()["amanu.turns"], {}
     local chat = require("amanu.view").buffer
     for _, mark in ipairs(vim.api.nvim_buf_get_extmarks(chat, space, 0, -1, { details = true })) do
-      table.insert(found, mark[4].virt_lines[1][1][1])
+      for _, line in ipairs(mark[4].virt_lines) do
+        if line[1][1] ~= "" then
+          table.insert(found, line[1][1])
+        end
+      end
     end
     return found
     """
-    assert vim.lua(turns) == [
-        "┆ 1 file +1 -1 · 1 to review: /hunks · /checkpoints",
-        "┆ 2 files +2 -1 · 2 to review: /hunks · :Amanu /undo turn",
+    assert " · ".join(line.removeprefix("┆ ") for line in vim.lua(turns)).split(" · 2 files") == [
+        "1 file +1 -1 · 1 to review: /hunks · /checkpoints",
+        " +2 -1 · 2 to review: /hunks · :Amanu /undo turn",
     ]
     vim.keys("30GA, mine<Esc>")
     vim.answer("first")
@@ -462,9 +468,91 @@ def test_a_created_file_that_is_looked_at_first(start: Start, folder: Path) -> N
     vim.until(f"#({STATE} or {{ approvals = {{}} }}).approvals > 0")
     vim.lua("vim.cmd.wincmd('h') vim.cmd.stopinsert()")
     vim.keys(":edit new.txt<CR>")
-    assert vim.lua(DRAWN) == ["1v amanu 1/1 creates this file" + KEYS, "1v + a", "1v + b"]
+    hint = ["1v amanu 1/1 creates this file", "1v <Space>aa accept · <Space>ar reject", "1v <Space>ae edit"]
+    assert vim.lua(DRAWN) == [*hint, "1v + a", "1v + b"], "on as many lines as the window needs"
     vim.wait_for_answers()
     vim.keys("<Space>aa")
     vim.until_text("a\nb")
     assert (folder / "new.txt").read_text() == "a\nb\n"
     assert vim.lua("return vim.bo.modified") is False
+
+
+def test_windows_follow_files_that_move_and_go(start: Start, folder: Path) -> None:
+    """A file is renamed, another deleted, both before the person's eyes; then both are taken back."""
+    for name in ("old.txt", "gone.txt"):
+        (folder / name).write_text(WHOLE)
+    calls: list[dict[str, Any]] = [
+        {"tool": "move_file", "arguments": {"path": "old.txt", "new_path": "sub/new.txt"}},
+        {"tool": "delete_file", "arguments": {"path": "gone.txt"}},
+    ]
+    vim = start("old.txt", steps=[{"calls": calls}, {"text": "Done."}])
+    vim.keys(":Amanu go<CR>")
+    vim.until(f"#({STATE} or {{ approvals = {{}} }}).approvals > 1")
+    vim.wait_for_answers()
+    assert "┆ rename old.txt → sub/new.txt  +0 -0" in vim.chat()
+    shown = "vim.fn.bufname() .. ':' .. vim.fn.line('.') .. (vim.fn.filereadable(vim.fn.bufname()) == 1 and '' or '!')"
+    vim.lua("vim.cmd.wincmd('h') vim.cmd.stopinsert()")
+    vim.keys("2G<Space>aa")
+    vim.until(f"{shown} == 'sub/new.txt:2'")
+    assert vim.lua("return vim.fn.bufexists('old.txt')") == 0, "`:w` would bring it back"
+    vim.keys(":edit gone.txt<CR><Space>aa")
+    vim.until(f"{shown} == 'gone.txt:1!'")
+    vim.until(DONE)
+    assert vim.lua(DRAWN) == ["1 > amanu: this file is deleted · <Space>au brings it back"]
+    assert "E211" not in vim.lua("return vim.fn.execute('messages')")
+    vim.keys("<Space>au")
+    vim.until("vim.api.nvim_win_get_config(0).relative ~= ''")
+    vim.keys("y")
+    vim.until(f"{shown} == 'gone.txt:1'")
+    assert vim.text() + "\n" == WHOLE
+    vim.keys(":buffer sub/new.txt<CR>")
+    vim.keys(":Amanu /undo turn<CR>")
+    vim.until("vim.api.nvim_win_get_config(0).relative ~= ''")
+    vim.keys("y")
+    vim.until(f"{shown} == 'old.txt:2'")
+
+
+def test_before_turned_into_after_and_back(start: Start, folder: Path) -> None:
+    """Also lines behind the last one: they stay where they are, however often they are drawn."""
+    (folder / "notes.txt").write_text(WHOLE)
+    new = "one\nTWO\nthree\nfour\n"
+    vim = start("notes.txt", steps=[{"calls": [write("notes.txt", new)]}, {"text": "Done."}])
+    vim.keys(":Amanu go<CR>")
+    vim.until(f"#({STATE} or {{ approvals = {{}} }}).approvals > 0")
+    vim.wait_for_answers()
+    vim.lua("vim.cmd.wincmd('h') vim.cmd.stopinsert()")
+    drawn = vim.lua(DRAWN)
+    assert drawn[-1] == "3v + four"
+    vim.lua("require('amanu.review').refresh()")
+    assert vim.lua(DRAWN) == drawn
+    vim.keys("G:Amanu /accept<CR>")
+    states(vim, "pending applied!")
+    vim.keys("gg:Amanu /accept<CR>")
+    said(vim, "nothing to accept under the cursor; /accept turn is for all")
+    vim.keys(":Amanu /review after<CR>")
+    vim.until_text(new.strip())
+    states(vim, "applied applied!")
+    vim.keys(":Amanu /review before<CR>")
+    vim.until_text("one\ntwo\nthree\nfour")
+    states(vim, "pending applied!")
+    vim.keys(":Amanu /review before<CR>")
+    said(vim, "nothing applied waits for you")
+
+
+def test_what_is_wide_is_shown_whole(start: Start, folder: Path) -> None:
+    (folder / "notes.txt").write_text(WHOLE)
+    vim = start("notes.txt")
+    vim.lua("vim.o.columns = 42")
+    why = "Because it is so, and for no other reason."
+    vim.lua(SHOW, proposed(folder, hunk(2, "two\n", "\tlong " + "宽" * 20 + "\n", explanation=why)))
+    assert vim.lua(DRAWN)[1:] == [
+        "2v amanu 1/1 · <Space>aa accept",
+        "2v <Space>ar reject · <Space>ae edit",
+        "2v   Because it is so, and for no other",
+        "2v   reason.",
+        "2v +         long " + "宽" * 12,
+        "2v   " + "宽" * 8,
+    ]
+    vim.lua("vim.o.columns = 120")
+    vim.lua("vim.cmd('vsplit | only')")  # drawn anew where the windows change
+    vim.until(f"#(function() {DRAWN} end)() == 4")

@@ -91,6 +91,33 @@ local function break_undo(buffer)
   end)
 end
 
+local asked = 0
+---@type table<integer, integer> Buffers changed for what was asked, and their `changedtick` after that.
+local changed = {}
+
+---What the daemon changes from now on, until what is returned is called, is one undo step in each buffer: the person
+---asked for it as one, though it may be of several proposals.
+---@return fun()
+function M.together()
+  asked = asked + 1
+  changed = asked == 1 and {} or changed
+  return function()
+    asked = asked - 1
+  end
+end
+
+---Begin an undo step, or go on with that of `together`.
+---@param buffer integer
+local function begin_undo(buffer)
+  if asked > 0 and changed[buffer] == vim.api.nvim_buf_get_changedtick(buffer) then
+    vim.api.nvim_buf_call(buffer, function()
+      pcall(vim.cmd.undojoin)
+    end)
+  else
+    break_undo(buffer)
+  end
+end
+
 ---Replace the lines in which old and new text differ, edit by edit from the last, so that cursor, marks and folds
 ---elsewhere stay.
 ---@param buffer integer
@@ -208,7 +235,7 @@ local function apply(params, told)
   end
   local unsaved = params.save and not_as_on_disk(buffer, before) or nil
   local eol = vim.bo[buffer].eol
-  break_undo(buffer)
+  begin_undo(buffer)
   local ok, why = pcall(change, buffer, before, edits, line_end)
   if not ok or M.text(buffer) ~= after then -- what small steps cannot say: all lines
     ok, why = pcall(set_all, buffer, after, line_end)
@@ -227,6 +254,7 @@ local function apply(params, told)
   if params.save and not unsaved then
     unsaved = save(buffer)
   end
+  changed[buffer] = vim.api.nvim_buf_get_changedtick(buffer)
   return {
     status = "success",
     sha256 = vim.fn.sha256(now),

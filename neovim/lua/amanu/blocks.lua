@@ -2,6 +2,7 @@
 ---`▸` a thought, `●` a tool call, `│` what is folded away below them, `┆` what is not.
 
 local config = require("amanu.config")
+local hunks = require("amanu.hunks")
 local visible = require("amanu.visible")
 
 local M = {}
@@ -79,18 +80,24 @@ local function add_diff(lines, sign, proposal)
   local count = 0
   for _, file in ipairs(proposal.files) do
     local name = visible.line(vim.fn.fnamemodify(file.path, ":."))
+    if file.newPath then
+      name = name .. " → " .. visible.line(vim.fn.fnamemodify(file.newPath, ":."))
+    end
     table.insert(lines, ("%s %s %s  +%d -%d"):format(sign, file.change, name, file.added, file.removed))
     for _, hunk in ipairs(file.hunks) do
       local note = hunk.state .. (hunk.editedByPerson and ", as you changed it" or "")
       if hunk.reason then
         note = note .. ": " .. visible.line(hunk.reason)
       end
-      table.insert(lines, ("%s @@ line %d @@ %s"):format(sign, hunk.oldStart, note))
-      for _, side in ipairs({ { "-", hunk.oldText }, { "+", hunk.newText } }) do
-        for _, line in ipairs(visible.lines(visible.text(side[2]))) do
-          count = count + 1
-          if count <= DIFF_LINES then
-            table.insert(lines, ("%s %s%s"):format(sign, side[1], line))
+      local where = file.change == "edit" and ("line %d"):format(hunk.oldLines > 0 and hunk.oldStart or hunk.oldStart + 1) or "file"
+      table.insert(lines, ("%s @@ %s @@ %s"):format(sign, where, note))
+      for _, piece in ipairs(hunks.pieces(file, hunk)) do
+        for _, side in ipairs({ { "-", piece.old }, { "+", piece.new } }) do
+          for _, line in ipairs(side[2]) do
+            count = count + 1
+            if count <= DIFF_LINES then
+              table.insert(lines, ("%s %s%s"):format(sign, side[1], visible.text(line)))
+            end
           end
         end
       end

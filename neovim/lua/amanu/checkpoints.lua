@@ -37,7 +37,7 @@ end
 ---@param conversation boolean
 local function restore(checkpoint, files, conversation)
   local params = { turnId = checkpoint.turnId, files = files, conversation = conversation }
-  session.ask(methods.checkpoint_restore, params, function(result)
+  require("amanu.decide").as_one(methods.checkpoint_restore, params, function(result)
     if files then
       require("amanu.decide").say_undone(result.files)
     end

@@ -88,6 +88,9 @@ local function is_blank(buffer, path)
   return not vim.bo[buffer].modified and #lines == 1 and lines[1] == "" and not vim.uv.fs_stat(path)
 end
 
+---@type table<integer, boolean> Buffers that show what was in a file before we deleted it.
+local gone = {}
+
 ---@param buffer integer
 local function attach(buffer)
   local client = M.get()
@@ -98,7 +101,8 @@ local function attach(buffer)
   local real = apply.real(name)
   for _, root in ipairs(M.roots) do
     if M.inside(real, root) then
-      if is_blank(buffer, name) then
+      gone[buffer] = gone[buffer] and not vim.bo[buffer].modified and not vim.uv.fs_stat(name) or nil
+      if gone[buffer] or is_blank(buffer, name) then
         vim.api.nvim_create_autocmd({ "TextChanged", "TextChangedI", "BufModifiedSet" }, {
           group = vim.api.nvim_create_augroup("amanu.blank." .. buffer, {}),
           buffer = buffer,
@@ -125,6 +129,16 @@ function M.add_root(root)
   end
   vim.tbl_map(attach, vim.api.nvim_list_bufs())
   M.on_shown()
+end
+
+---The buffer's file was deleted: what it shows is in no file any more, until the person types or writes it.
+---@param buffer integer
+function M.forget(buffer)
+  if M.id and not gone[buffer] and vim.lsp.buf_is_attached(buffer, M.id) then
+    gone[buffer] = true
+    vim.lsp.buf_detach_client(buffer, M.id)
+    attach(buffer)
+  end
 end
 
 ---Close and open the document again, where the server cannot have heard of a change.

@@ -45,6 +45,9 @@ M.all = {
   ["/reject"] = decision("reject", "reject what is open"),
   ["/keep"] = decision("keep", "keep what a rule applied"),
   ["/redo"] = decision("redo", "bring back what was taken back"),
+  ["/review"] = { what = "before: accept, then it is applied; after: applied, then keep or undo", words = { "before", "after" }, run = function(rest)
+    require("amanu.decide").review(rest)
+  end },
   ["/undo"] = { what = "take back what was applied: hunk, file, turn, session; shown first", words = SCOPES, run = function(rest)
     require("amanu.decide").undo(rest)
   end },

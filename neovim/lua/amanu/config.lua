@@ -1,7 +1,7 @@
 ---Settings of the plugin: what `setup` may be given, with defaults.
 
 ---@class amanu.Keys
----@field next string|false Next hunk. In buffers with open hunks only, like the others; false: no key.
+---@field next string|false Next hunk. In files of the workspace, like the others; false: no key.
 ---@field previous string|false
 ---@field next_file string|false Next file with something to review.
 ---@field previous_file string|false
@@ -14,9 +14,9 @@
 ---@field redo string|false
 ---@field old string|false Show what applied hunks replaced.
 ---@field why string|false The hunk and its reason, beside the cursor.
----@field comment string|false Comment on the line or selection. In all files of the workspace.
+---@field comment string|false Comment on the line or selection.
 ---@field diff string|false
----@field approve string|false Answer the waiting question. In the chat, and in buffers with open hunks.
+---@field approve string|false Answer the waiting question. In chat and prompt, too.
 
 ---@class amanu.Config
 ---@field cmd? string[] The daemon, e.g. { "/path/to/amanu", "serve" }, absolute. Else `amanu` on PATH.

@@ -76,7 +76,8 @@ end
 
 ---What there is of it; says why when there is nothing.
 ---@param verb string
----@param word string Of `SCOPES`; "" is the hunk under the cursor, or the last turn.
+---@param word string Of `SCOPES`; "" is the hunk under the cursor, or, for what is shown first or can be shown no more,
+---the last turn.
 ---@return amanu.Target?
 local function find(verb, word)
   local which = ABOUT[verb]
@@ -87,6 +88,8 @@ local function find(verb, word)
       return of_hunk(place)
     elseif word == "hunk" then
       return say.now(nothing .. " under the cursor")
+    elseif (verb == "accept" or verb == "reject" or verb == "keep") and #hunks.all(nil, which) > 0 then
+      return say.now(("%s under the cursor; /%s turn is for all"):format(nothing, verb)) -- not by a line too far
     end
   elseif word == "file" then
     local path = file()
@@ -100,7 +103,7 @@ local function find(verb, word)
   end
   local places = hunks.all(nil, which)
   if #places == 0 then
-    return say.now(nothing .. "")
+    return say.now(nothing)
   elseif word == "session" or word == "all" then
     return { scope = vim.empty_dict(), name = "the whole session", places = places }
   end
@@ -129,6 +132,22 @@ local function proposals(places)
 end
 
 -- Asking ----------------------------------------------------------------------------------------------
+
+---Ask for something that is one undo step in each buffer.
+---@param method string
+---@param params table
+---@param done fun(result: table)
+---@param failed? fun(why: string, kind?: string): boolean?
+function M.as_one(method, params, done, failed)
+  local over = require("amanu.apply").together()
+  session.ask(method, params, function(result)
+    over()
+    done(result)
+  end, function(why, kind)
+    over()
+    return failed and failed(why, kind)
+  end)
+end
 
 ---Where and what the hunks are.
 ---@param seen amanu.Proposal[]
@@ -181,7 +200,7 @@ local function insist(seen, ids, ask, done, again)
       for _, each in ipairs(proposal.files) do
         for _, one in ipairs(each.hunks) do
           if ids[one.hunkId] and one.state == "conflicted" then
-            say.now(("not applied to %s: %s"):format(vim.fs.basename(each.path), one.reason or ""), vim.log.levels.WARN)
+            say.aside(("not applied to %s: %s"):format(vim.fs.basename(each.path), one.reason or ""), vim.log.levels.WARN)
           end
         end
       end
@@ -238,7 +257,7 @@ local function decide(decision, target)
     local seen = vim.tbl_map(function(proposal)
       return { proposalId = proposal.proposalId, version = proposal.version }
     end, now)
-    session.ask(methods.proposal_decide, { scope = target.scope, decision = decision, seen = seen }, succeeded, failed)
+    M.as_one(methods.proposal_decide, { scope = target.scope, decision = decision, seen = seen }, succeeded, failed)
   end)
 end
 
@@ -260,7 +279,7 @@ end
 ---@param target amanu.Target
 local function undo(target)
   client.flush()
-  session.ask(methods.proposal_undo, { scope = target.scope }, function(result)
+  M.as_one(methods.proposal_undo, { scope = target.scope }, function(result)
     M.say_undone(result.files)
   end)
 end
@@ -289,6 +308,35 @@ function M.undo(word)
       { key = "y", what = "take it back", run = function() undo(target) end },
     }) -- stylua: ignore
   end)
+end
+
+---Whether to say yes before or after: `after` applies what is open, to be kept or undone; `before` takes back what
+---was applied and not kept yet, to be accepted or rejected.
+---@param word string
+function M.review(word)
+  if word ~= "before" and word ~= "after" then
+    return say.now("/review before: nothing is written until you accept it · /review after: applied now, then keep or undo")
+  end
+  local places = hunks.all(nil, word == "after" and hunks.open or hunks.unreviewed)
+  if #places == 0 then
+    return say.now(word == "after" and "nothing waits to be applied" or "nothing applied waits for you")
+  end
+  local waiting = proposals(places)
+  local function next_one()
+    local proposal = table.remove(waiting, 1)
+    if not proposal then
+      return
+    end
+    local ids = {}
+    for _, place in ipairs(places) do
+      ids[place.hunk.hunkId] = place.proposal == proposal or nil
+    end
+    insist({ proposal }, ids, function(now, succeeded, failed)
+      local params = { proposalId = now[1].proposalId, version = now[1].version, review = word }
+      session.ask(methods.proposal_set_review, params, succeeded, failed)
+    end, next_one)
+  end
+  next_one()
 end
 
 ---Take back that hunk: it is before the person's eyes.

@@ -111,10 +111,16 @@ local function show(proposal, file)
   end
 end
 
----Show a proposal: that one, or the last with something open, or the last.
+---Show a proposal: that one, or the one for the file before the person, or the last with something open, or the last.
 ---@param proposal_id? string
 ---@param path? string Of its file.
 function M.open(proposal_id, path)
+  local name = vim.bo.buftype == "" and vim.api.nvim_buf_get_name(0) or ""
+  local here = not proposal_id and name ~= "" and require("amanu.review").current()
+    or hunks.all(require("amanu.apply").real(name))[1]
+  if not proposal_id and name ~= "" and here then
+    proposal_id, path = here.proposal.proposalId, here.file.path
+  end
   local found
   for _, proposal in ipairs(session.state and session.state.proposals or {}) do
     if proposal.proposalId == proposal_id then

@@ -53,7 +53,7 @@ function M.open(open)
   end, { buffer = buffer, desc = "Amanu: change what is proposed" })
   local height = math.min(math.max(#lines + 1, 3), math.floor(vim.o.lines / 2))
   local window = vim.api.nvim_open_win(buffer, true, { split = "below", win = 0, height = height })
-  vim.wo[window][0].winbar = " :w accepts it like this · <C-s> only changes the proposal · :q leaves it · empty: the lines go"
+  vim.wo[window][0].winbar = " :w accepts it like this · <C-s> only changes the proposal · :q leaves it%< · empty: the lines go"
 end
 
 return M

@@ -129,18 +129,42 @@ function M.all(path, which)
   return found
 end
 
+---A hunk as the pieces that are shown: of a whole file that moves, only what differs.
+---@param file amanu.ProposedFile
+---@param hunk amanu.Hunk
+---@return { first: integer, old: string[], new: string[] }[] `first`: lines of the hunk before it.
+function M.pieces(file, hunk)
+  local old, new = M.lines(hunk.oldText), M.lines(hunk.newText)
+  if file.change ~= "rename" then
+    return { { first = 0, old = old, new = new } }
+  end
+  local found = {}
+  local diff = (vim.text and vim.text.diff or vim.diff) ---@diagnostic disable-line: deprecated
+  for _, each in ipairs(diff(hunk.oldText, hunk.newText, { result_type = "indices" }) --[[@as integer[][] ]]) do
+    table.insert(found, {
+      first = each[2] > 0 and each[1] - 1 or each[1],
+      old = vim.list_slice(old, each[1], each[1] + each[2] - 1),
+      new = vim.list_slice(new, each[3], each[3] + each[4] - 1),
+    })
+  end
+  return found
+end
+
 ---What it is, in a few words: "+2 -1 why".
 ---@param place amanu.Place
 ---@return string
 function M.title(place)
   local hunk, file = place.hunk, place.file
   local words = ("+%d -%d"):format(#M.lines(hunk.newText), #M.lines(hunk.oldText))
-  if file.change ~= "edit" then
+  if file.change == "rename" then
+    local to = visible.line(vim.fn.fnamemodify(file.newPath or "", ":."), 60)
+    words = file.added + file.removed > 0 and ("rename to %s +%d -%d"):format(to, file.added, file.removed) or "rename to " .. to
+  elseif file.change ~= "edit" then
     words = ("%s %s"):format(file.change, words)
   end
-  local first = M.lines(hunk.newText)[1] or M.lines(hunk.oldText)[1] or ""
+  local first = file.change ~= "rename" and (M.lines(hunk.newText)[1] or M.lines(hunk.oldText)[1]) or ""
   local explanation = hunk.explanation or ""
-  return words .. " " .. visible.line(vim.trim(explanation ~= "" and explanation or first), 80)
+  return vim.trim(words .. " " .. visible.line(vim.trim(explanation ~= "" and explanation or first), 80))
 end
 
 ---The file's text with those hunks, as lines.

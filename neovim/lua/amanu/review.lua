@@ -55,21 +55,25 @@ end
 
 -- Drawing ---------------------------------------------------------------------------------------------
 
+local LONGEST = 4000 -- bytes of a line that are drawn
+
 ---Keys that do something with the hunk, and what.
 ---@param names string[][] Of `keys`, with the word that is shown.
+---@param short? boolean Without the words.
 ---@return string
-local function keys_help(names)
+local function keys_help(names, short)
   local text = ""
   for _, each in ipairs(names) do
     local key = config.key(each[1])
-    text = text .. (key ~= "" and (" · %s %s"):format(key, each[2]) or "")
+    text = text .. (key ~= "" and (short and " %s" or " · %s %s"):format(key, each[2]) or "")
   end
   return text
 end
 
 ---@param place amanu.Place
 ---@param found boolean
-local function hint(place, found)
+---@param short? boolean
+local function hint(place, found, short)
   local hunk, file = place.hunk, place.file
   local text = ("amanu %d/%d"):format(place.number, place.count)
   if file.change == "rename" then
@@ -78,37 +82,16 @@ local function hint(place, found)
     text = text .. (" %ss this file"):format(file.change)
   end
   if hunks.unreviewed(hunk) then
-    return text .. keys_help({ { "accept", "keep" }, { "reject", "undo" }, { "old", "old text" } })
+    return text .. keys_help({ { "accept", "keep" }, { "reject", "undo" }, { "old", "old text" } }, short)
   end
-  text = text .. keys_help({ { "accept", "accept" }, { "reject", "reject" }, { "edit", "edit" } })
+  text = text .. keys_help({ { "accept", "accept" }, { "reject", "reject" }, { "edit", "edit" } }, short)
   if hunk.state == "conflicted" then
-    text = text .. " · not applied: " .. visible.line(hunk.reason or "", 80)
+    text = text .. " · in conflict: " .. visible.line(hunk.reason or "", 80)
   elseif not found then
     text = text .. " · the text here is another by now"
   end
   local verdict = require("amanu.why").verdict(file, "proposed")
   return text .. (verdict ~= "" and " · " .. verdict or "")
-end
-
----A hunk as the pieces that are drawn: of a whole file that moves, only what differs.
----@param place amanu.Place
----@return { first: integer, count: integer, new: string[] }[]
-local function pieces(place)
-  local hunk = place.hunk
-  local new = hunks.lines(hunk.newText)
-  if place.file.change ~= "rename" then
-    return { { first = 0, count = hunk.oldLines, new = new } }
-  end
-  local found = {}
-  local diff = (vim.text and vim.text.diff or vim.diff) ---@diagnostic disable-line: deprecated
-  for _, each in ipairs(diff(hunk.oldText, hunk.newText, { result_type = "indices" }) --[[@as integer[][] ]]) do
-    table.insert(found, {
-      first = each[2] > 0 and each[1] - 1 or each[1],
-      count = each[2],
-      new = vim.list_slice(new, each[3], each[3] + each[4] - 1),
-    })
-  end
-  return found
 end
 
 ---@param buffer integer
@@ -117,10 +100,41 @@ end
 ---@param group string
 ---@return table[] virtual lines
 local function virtual(buffer, sign, lines, group)
-  local tab = (" "):rep(vim.bo[buffer].tabstop)
+  local tab, width, found = (" "):rep(vim.bo[buffer].tabstop), visible.room(buffer) - 2, {}
+  for _, line in ipairs(lines) do
+    local text = visible.text(#line > LONGEST and line:sub(1, LONGEST) .. " …" or line):gsub("\t", tab)
+    local pieces = { text }
+    if vim.fn.strdisplaywidth(text) > width then
+      pieces = visible.broken(vim.fn.split(text, "\\zs"), "", width)
+    end
+    for at, piece in ipairs(pieces) do
+      table.insert(found, { { (at == 1 and sign or " ") .. " " .. piece, group } })
+    end
+  end
+  return found
+end
+
+---@param lines string[]
+---@return table[] virtual lines
+local function hints(lines)
   return vim.tbl_map(function(line)
-    return { { sign .. " " .. visible.text(line):gsub("\t", tab), group } }
+    return { { line, "AmanuHint" } }
   end, lines)
+end
+
+---Behind a line: in short where there is no room for more.
+---@param buffer integer
+---@param row integer
+---@param place amanu.Place
+---@param found boolean
+---@return table[] virtual text
+local function behind(buffer, row, place, found)
+  local line = vim.api.nvim_buf_get_lines(buffer, row, row + 1, false)[1] or ""
+  local text = hint(place, found)
+  if #line < LONGEST and vim.fn.strdisplaywidth(line .. " " .. text) > visible.room(buffer) then
+    text = hint(place, found, true)
+  end
+  return { { text, "AmanuHint" } }
 end
 
 ---@param buffer integer
@@ -148,25 +162,26 @@ end
 ---@param found boolean
 local function draw_open(buffer, place, row, found)
   local empty = vim.api.nvim_buf_line_count(buffer) == 1 and vim.api.nvim_buf_get_lines(buffer, 0, 1, true)[1] == ""
-  local lines = { { { hint(place, found), "AmanuHint" } } }
-  local explanation = place.hunk.explanation or ""
-  if explanation ~= "" then
-    table.insert(lines, { { "  " .. visible.line(explanation, 120), "AmanuHint" } })
+  local width = visible.room(buffer)
+  local lines = hints(visible.broken(vim.split(hint(place, found), " · ", { plain = true }), " · ", width))
+  local explanation = visible.line(place.hunk.explanation or "", 120)
+  for _, line in ipairs(explanation ~= "" and visible.broken(vim.split(explanation, " "), " ", width - 2) or {}) do
+    vim.list_extend(lines, hints({ "  " .. line }))
   end
   if place.file.change == "rename" or place.file.change == "delete" then -- of all lines: said where it begins
-    put(buffer, 0, { virt_text = { { hint(place, found), "AmanuHint" } }, sign_text = "!", sign_hl_group = "AmanuSign" })
+    put(buffer, 0, { virt_text = behind(buffer, 0, place, found), sign_text = "!", sign_hl_group = "AmanuSign" })
     lines = {}
   end
-  for _, piece in ipairs(pieces(place)) do
+  for _, piece in ipairs(hunks.pieces(place.file, place.hunk)) do
     local first = row + piece.first
-    local last = math.min(first + piece.count, vim.api.nvim_buf_line_count(buffer))
+    local last = math.min(first + #piece.old, vim.api.nvim_buf_line_count(buffer))
     mark_lines(buffer, first, last, "-", "AmanuRemoved")
     vim.list_extend(lines, virtual(buffer, "+", piece.new, "AmanuAdded"))
     if #lines > 0 then
       put(buffer, last - 1, {
         virt_lines = lines,
         virt_lines_above = last == 0 and not empty,
-        sign_text = piece.count == 0 and "+" or nil,
+        sign_text = #piece.old == 0 and "+" or nil,
         sign_hl_group = "AmanuSign",
       })
     end
@@ -180,7 +195,7 @@ end
 local function draw_applied(buffer, place, row)
   local count = #hunks.lines(place.hunk.newText)
   mark_lines(buffer, row, row + count, "+", "AmanuAdded")
-  put(buffer, row, { virt_text = { { hint(place, true), "AmanuHint" } } })
+  put(buffer, row, { virt_text = behind(buffer, row, place, true) })
   if count == 0 then
     put(buffer, row, { sign_text = row == 0 and "‾" or "_", sign_hl_group = "AmanuSign" })
   end
@@ -204,9 +219,9 @@ local function mark(buffer, place, moved, drawn)
   else
     draw_open(buffer, place, row, found)
   end
-  local count = vim.api.nvim_buf_line_count(buffer)
+  local count = vim.api.nvim_buf_line_count(buffer) -- a mark may be there, too: lines that come behind all others
   local last = row + (hunks.applied(place.hunk) and #hunks.lines(place.hunk.newText) or place.hunk.oldLines)
-  local over = vim.api.nvim_buf_set_extmark(buffer, SPACE, math.min(row, count - 1), 0, {
+  local over = vim.api.nvim_buf_set_extmark(buffer, SPACE, math.min(row, count), 0, {
     end_row = math.min(last, count),
     end_col = 0,
     strict = false,
@@ -259,22 +274,57 @@ function M.draw(buffer)
     M.keys(buffer)
     make_room(buffer)
   end
+  for _, place in ipairs(of_buffer(buffer, hunks.applied)) do
+    if place.file.change == "delete" and not vim.uv.fs_stat(place.path) then
+      local undo = config.key("undo")
+      local text = "amanu: this file is deleted" .. (undo ~= "" and " · " .. undo .. " brings it back" or "")
+      put(buffer, 0, { virt_text = { { text, "AmanuHint" } }, sign_text = "!", sign_hl_group = "AmanuSign" })
+    end
+  end
 end
 
 ---A file was shown to the daemon.
 ---@param buffer integer
 function M.begin(buffer)
-  M.keys(buffer, { "approve", "comment" })
+  M.keys(buffer)
   M.draw(buffer)
 end
 
----The daemon may have written the file itself.
+---The file has moved: its windows go along. The buffer of the place it left would bring it back with the next `:w`.
+---@param buffer integer
+---@param path string
+---@return integer buffer
+local function follow(buffer, path)
+  local other = apply.find(path) or vim.fn.bufadd(vim.fn.fnamemodify(path, ":."))
+  vim.bo[other].buflisted = true
+  for _, window in ipairs(vim.fn.win_findbuf(buffer)) do
+    vim.api.nvim_win_call(window, function()
+      local view = vim.fn.winsaveview()
+      vim.cmd("silent keepalt buffer " .. other)
+      vim.fn.winrestview(view)
+    end)
+  end
+  pcall(vim.api.nvim_buf_delete, buffer, {})
+  return other
+end
+
+---The daemon may have written, moved or deleted the file itself.
 ---@param buffer integer
 ---@param file amanu.ProposedFile
+---@return integer buffer The one that shows the file now.
 local function read_again(buffer, file)
-  local calm = not vim.bo[buffer].modified and vim.o.autoread and vim.api.nvim_get_mode().mode:find("^n")
+  local calm = not vim.bo[buffer].modified and vim.api.nvim_get_mode().mode:find("^n")
   if not calm then
-    return
+    return buffer
+  end
+  local here = hunks.path(file)
+  local there = here == file.path and file.newPath or file.path
+  if file.change == "rename" and vim.uv.fs_stat(here) and not vim.uv.fs_stat(there) then
+    return apply.find(there) == buffer and follow(buffer, here) or buffer
+  elseif file.change == "delete" and hunks.applied(file.hunks[1]) and not vim.uv.fs_stat(file.path) then
+    require("amanu.client").forget(buffer)
+  elseif not vim.o.autoread then
+    return buffer
   elseif file.change == "create" and vim.fn.getbufline(buffer, 1, 2)[1] == "" and vim.uv.fs_stat(file.path) then
     vim.api.nvim_buf_call(buffer, function()
       vim.cmd("silent! edit!") -- a file that came into being is not read by itself
@@ -282,8 +332,11 @@ local function read_again(buffer, file)
   elseif vim.iter(file.hunks):any(function(hunk)
     return hunks.applied(hunk) or hunks.undone(hunk)
   end) then
-    vim.cmd.checktime({ args = { tostring(buffer) }, mods = { silent = true } })
+    if vim.uv.fs_stat(vim.api.nvim_buf_get_name(buffer)) then
+      vim.cmd.checktime({ args = { tostring(buffer) }, mods = { silent = true } })
+    end
   end
+  return buffer
 end
 
 ---After a change of proposals: all loaded files, or those of one proposal.
@@ -294,18 +347,29 @@ function M.refresh(proposal)
     for _, path in ipairs({ file.path, file.newPath }) do
       local buffer = apply.find(path)
       if buffer then
-        table.insert(buffers, buffer)
-        read_again(buffer, file)
+        table.insert(buffers, read_again(buffer, file))
       end
     end
   end
   if not proposal then
     buffers = vim.tbl_filter(vim.api.nvim_buf_is_loaded, vim.api.nvim_list_bufs())
   end
-  vim.tbl_map(M.draw, buffers)
+  vim.tbl_map(M.draw, vim.tbl_filter(vim.api.nvim_buf_is_loaded, buffers))
   require("amanu.diff").refresh()
   require("amanu.quickfix").refresh()
 end
+
+vim.api.nvim_create_autocmd("WinResized", {
+  group = vim.api.nvim_create_augroup("amanu.review", {}),
+  callback = function()
+    for _, window in ipairs(vim.v.event.windows) do
+      local buffer = vim.api.nvim_win_is_valid(window) and vim.api.nvim_win_get_buf(window)
+      if marks[buffer] then
+        M.draw(buffer)
+      end
+    end
+  end,
+})
 
 ---Show, or no longer, what the applied hunks of this buffer replaced.
 function M.old()
@@ -335,7 +399,10 @@ end
 ---@return integer
 function M.line(place)
   local buffer = apply.find(place.path)
-  return (buffer and where(buffer, place) or place.row) + 1
+  if not buffer then
+    return place.row + 1
+  end
+  return math.min(where(buffer, place) + 1, vim.api.nvim_buf_line_count(buffer))
 end
 
 ---The hunk under the cursor.
@@ -372,7 +439,7 @@ local function go_to(place)
     vim.api.nvim_set_current_win(window)
   end
   vim.cmd("normal! m'")
-  local ok, why = pcall(vim.cmd.buffer, buffer or vim.fn.bufadd(place.path))
+  local ok, why = pcall(vim.cmd.buffer, buffer or vim.fn.bufadd(vim.fn.fnamemodify(place.path, ":.")))
   if not ok then
     return say.error(tostring(why))
   end
@@ -414,9 +481,12 @@ end
 function M.jump(step)
   local buffer = vim.api.nvim_get_current_buf()
   local diff = require("amanu.diff").rows(buffer)
-  local rows = diff or vim.tbl_map(function(drawn)
+  local last = vim.api.nvim_buf_line_count(buffer) - 1
+  local rows = vim.tbl_map(function(row)
+    return math.min(row, last)
+  end, diff or vim.tbl_map(function(drawn)
     return (span(buffer, drawn))
-  end, marks[buffer] or {})
+  end, marks[buffer] or {}))
   table.sort(rows)
   local line = vim.api.nvim_win_get_cursor(0)[1] - 1
   local target
@@ -434,7 +504,7 @@ function M.jump(step)
     return say.now("nothing to review")
   end
   vim.cmd("normal! m'")
-  vim.api.nvim_win_set_cursor(0, { math.min(target + 1, vim.api.nvim_buf_line_count(buffer)), 0 })
+  vim.api.nvim_win_set_cursor(0, { target + 1, 0 })
 end
 
 -- Deciding --------------------------------------------------------------------------------------------
@@ -505,14 +575,13 @@ local function actions()
   } -- stylua: ignore
 end
 
----Give the buffer our keys. They stay: a key that is gone when the person presses it would do something else, to
----their text.
+---Give the buffer our keys, whether it has hunks or not, and for good: a key that is not there when the person presses
+---it would do something else, to their text.
 ---@param buffer integer
----@param only? string[] Just those.
-function M.keys(buffer, only)
+function M.keys(buffer)
   for _, action in ipairs(actions()) do
     local key = config.now.keys[action.name]
-    if key and (not only or vim.list_contains(only, action.name)) then
+    if key then
       local modes = action.name == "comment" and { "n", "x" } or "n"
       vim.keymap.set(modes, key, action.run, { buffer = buffer, desc = "Amanu: " .. action.what })
     end

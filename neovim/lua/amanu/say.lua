@@ -16,10 +16,12 @@ function M.error(text)
   M.now(text, vim.log.levels.ERROR)
 end
 
----Something that happened by itself: one line that fits, so that no key press goes into a "Press ENTER".
+---Something that happened by itself, or is told in full elsewhere: one line that fits, so that no key press goes into a
+---"Press ENTER".
 ---@param text string
-function M.aside(text)
-  vim.notify("Amanu: " .. visible.line(text, math.max(20, vim.o.columns - 20)), vim.log.levels.INFO)
+---@param level? integer
+function M.aside(text, level)
+  vim.notify("Amanu: " .. visible.line(text, math.max(20, vim.o.columns - 20)), level or vim.log.levels.INFO)
 end
 
 return M

@@ -226,10 +226,10 @@ end
 
 local TURNS = vim.api.nvim_create_namespace("amanu.turns")
 
----What a turn did to files, in one line; nil when nothing.
+---What a turn did to files, in a few words each; nil when nothing.
 ---@param proposals amanu.Proposal[]
 ---@param last boolean No later turn did something: the commands are about this one.
----@return string?
+---@return string[]?
 local function did(proposals, last)
   local files, added, removed, count, review, undone = {}, 0, 0, 0, 0, 0
   for _, proposal in ipairs(proposals) do
@@ -238,7 +238,9 @@ local function did(proposals, last)
         if hunks.applied(hunk) then
           count = count + (files[file.path] and 0 or 1)
           files[file.path] = true
-          added, removed = added + #hunks.lines(hunk.newText), removed + #hunks.lines(hunk.oldText)
+          for _, piece in ipairs(hunks.pieces(file, hunk)) do
+            added, removed = added + #piece.new, removed + #piece.old
+          end
         end
         review = review + (hunks.to_review(hunk) and 1 or 0)
         undone = undone + (hunks.undone(hunk) and 1 or 0)
@@ -261,7 +263,7 @@ local function did(proposals, last)
   if count > 0 then
     table.insert(parts, last and ":Amanu /undo turn" or "/checkpoints")
   end
-  return table.concat(parts, " · ")
+  return parts
 end
 
 ---Below each turn that ended: what it did to files.
@@ -283,9 +285,12 @@ local function turns()
     local turn_id = item and item.turnId
     local done = turn_id and of[turn_id]
     if done and not (state.turn and state.turn.turnId == turn_id) then
-      local line = did(done, turn_id == last)
-      if line then
-        local text = { { { "┆ " .. line, "Comment" } }, { { "", "Comment" } } }
+      local words = did(done, turn_id == last)
+      if words then
+        local text = vim.tbl_map(function(line)
+          return { { "┆ " .. line, "Comment" } }
+        end, visible.broken(words, " · ", visible.room(M.buffer) - 2))
+        table.insert(text, { { "", "Comment" } })
         vim.api.nvim_buf_set_extmark(M.buffer, TURNS, below - 1, 0, { virt_lines = text })
       end
     end

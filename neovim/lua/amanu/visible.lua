@@ -69,4 +69,35 @@ function M.lines(text)
   return vim.split((text:gsub("\n$", "")), "\n", { plain = true })
 end
 
+---Columns there are for text, where it is shown: virtual lines do not break by themselves, and what nobody saw nobody
+---can accept.
+---@param buffer integer
+---@return integer
+function M.room(buffer)
+  local least = vim.o.columns
+  for _, window in ipairs(vim.fn.win_findbuf(buffer)) do
+    local signs = 2 -- the column may come only with what is drawn now
+    local width = vim.api.nvim_win_get_width(window) - math.max(vim.fn.getwininfo(window)[1].textoff, signs)
+    least = math.min(least, width)
+  end
+  return math.max(least, 20)
+end
+
+---@param parts string[]
+---@param between string What stands between two of them on a line.
+---@param width integer
+---@return string[]
+function M.broken(parts, between, width)
+  local lines = {}
+  for _, part in ipairs(parts) do
+    local longer = #lines > 0 and lines[#lines] .. between .. part
+    if longer and vim.fn.strdisplaywidth(longer) <= width then
+      lines[#lines] = longer
+    else
+      table.insert(lines, part)
+    end
+  end
+  return lines
+end
+
 return M

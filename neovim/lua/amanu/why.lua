@@ -54,11 +54,13 @@ local function lines(place)
   section(hunk.explanation)
   section(hunk.reason and hunk.state .. ": " .. hunk.reason)
   section(hunk.editedByPerson and "You changed its text." or nil)
-  section(file.change == "rename" and "Renames the file to " .. (file.newPath or "") or nil)
+  section(file.change == "rename" and "Renames the file to " .. vim.fn.fnamemodify(file.newPath or "", ":.") or nil)
   table.insert(found, "")
-  for _, side in ipairs({ { "-", hunk.oldText }, { "+", hunk.newText } }) do
-    for _, line in ipairs(hunks.lines(side[2])) do
-      table.insert(found, side[1] .. visible.text(line))
+  for _, piece in ipairs(hunks.pieces(file, hunk)) do
+    for _, side in ipairs({ { "-", piece.old }, { "+", piece.new } }) do
+      for _, line in ipairs(side[2]) do
+        table.insert(found, side[1] .. visible.text(line))
+      end
     end
   end
   for _, check in ipairs(file.checks or {}) do

@@ -43,6 +43,8 @@ COMMANDS = {
     "/queue": "say something after the running turn (plain text goes into it)",
     "/unqueue": "take the queued prompts back",
     "/diff": "the proposals of this session; /diff turn, /diff session: what is applied, as one diff",
+    "/accept": "accept what a review left open: turn (the last), session, file PATH; shown first",
+    "/reject": "reject it",
     "/undo": "take back what was applied: turn (the last), session, file PATH; shown first",
     "/redo": "bring back what was taken back: turn, session, file PATH",
     "/keep": "keep what a rule applied: turn, session, file PATH",
@@ -283,6 +285,10 @@ class Chat:
             case "/diff":
                 for proposal in self._view.state.proposals:
                     show_proposal(self._paper, proposal, self._view.state.roots)
+            case "/accept":
+                await self._edits.decide("accept", rest)
+            case "/reject":
+                await self._edits.decide("reject", rest)
             case "/undo":
                 await self._edits.undo(rest)
             case "/redo":

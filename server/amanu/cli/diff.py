@@ -2,7 +2,6 @@
 
 import os
 from collections.abc import Iterator, Sequence
-from typing import cast
 
 from amanu.cli.paper import Paper, Span, Style
 from amanu.cli.text import one_line, visible
@@ -27,9 +26,18 @@ def show_proposal(paper: Paper, proposal: Proposal, roots: Sequence[str], told: 
     """All files, all hunks, nothing left out; but a reason only once. `told` is one the person has read already."""
     for file in proposal.files:
         show_file_header(paper, file, roots)
-        for hunk in file.hunks:
-            show_hunk(paper, file, hunk, reason="" if hunk.reason == told else hunk.reason)
-            told = hunk.reason or told
+        told = show_hunks(paper, file, file.hunks, told)
+
+
+def show_hunks(paper: Paper, file: ProposedFile, hunks: Sequence[Hunk], told: str | None = None) -> str | None:
+    """Hunks of one file; what they are for, and why they are as they are, only where it is another than before. `told`
+    is a reason the person has read already; so is what is returned."""
+    explained = ""
+    for hunk in hunks:
+        again = hunk.explanation == explained
+        show_hunk(paper, file, hunk, reason="" if hunk.reason == told else hunk.reason, explained=not again)
+        explained, told = hunk.explanation, hunk.reason or told
+    return told
 
 
 def show_check(paper: Paper, file: ProposedFile, check: Check, roots: Sequence[str]) -> None:
@@ -67,8 +75,13 @@ def show_file_header(paper: Paper, file: ProposedFile, roots: Sequence[str]) -> 
     paper.line(*spans)
 
 
-def show_hunk(paper: Paper, file: ProposedFile, hunk: Hunk, *, number: str = "", reason: str | None = None) -> None:
-    """One hunk with its surroundings. `number` ("2 of 3") and `reason` go into its header."""
+def show_hunk(
+    paper: Paper, file: ProposedFile, hunk: Hunk, *, number: str = "", reason: str | None = None, explained: bool = True
+) -> None:
+    """One hunk with its surroundings, and, if `explained`, what it is for. `number` ("2 of 3") and `reason` go into its
+    header."""
+    if explained and hunk.explanation:
+        paper.line(("", f"  {one_line(hunk.explanation, 300)}"))
     for style, text in hunk_lines(file, hunk, number, reason):
         paper.line((style, text))
 
@@ -90,14 +103,15 @@ def hunk_lines(file: ProposedFile, hunk: Hunk, number: str = "", reason: str | N
     head = f"@@ -{old_range} +{_range(new - len(before), hunk.new_lines + around)} @@"
     yield "cyan", " · ".join([head, *(note for note in notes if note)])
     windows = _only_crlf(base_text) and _only_crlf(hunk.new_text)
-    for sign, lines, style in (
+    parts: list[tuple[str, list[str], Style]] = [
         (" ", before, "dim"),
         ("-", _lines(hunk.old_text), "red"),
         ("+", _lines(hunk.new_text), "green"),
         (" ", after, "dim"),
-    ):
+    ]
+    for sign, lines, style in parts:
         for line in lines:
-            yield cast("Style", style), sign + visible(line.removesuffix("\r") if windows else line)
+            yield style, sign + visible(line.removesuffix("\r") if windows else line)
 
 
 def _renamed(hunk: Hunk, notes: Sequence[str]) -> Iterator[Span]:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Literal, get_args
 
 from amanu.cli.decide import TOO_SOON, Person
-from amanu.cli.diff import relative, show_diff
+from amanu.cli.diff import relative, show_diff, show_file_header, show_hunks
 from amanu.cli.paper import Paper
 from amanu.cli.render import plural
 from amanu.cli.text import one_line, visible
@@ -19,6 +19,8 @@ from amanu_protocol.items import Hunk, Proposal, ProposedFile
 Scope = Literal["turn", "session", "file"]
 
 _ABOUT: dict[str, Callable[[Hunk], bool]] = {
+    "accept": lambda hunk: hunk.state in ("pending", "conflicted"),
+    "reject": lambda hunk: hunk.state in ("pending", "conflicted"),
     "show": lambda hunk: hunk.state == "applied",
     "undo": lambda hunk: hunk.state == "applied",
     "redo": lambda hunk: hunk.state == "revertedByPerson",
@@ -44,8 +46,13 @@ class Edits:
         elif await self._yes("Take it back? [y/N] › "):
             self._say_undone((await self._undo(scope, dry_run=False)).files)
 
-    async def decide(self, decision: Literal["redo", "keep"], words: str) -> None:
+    async def decide(self, decision: Literal["accept", "reject", "redo", "keep"], words: str) -> None:
+        """What a review left open is shown again before it is accepted or rejected."""
         scope, proposals = self._find(decision, words)
+        if decision in ("accept", "reject"):
+            self._show_open(proposals, scope.path)
+            if not await self._yes(f"{decision.capitalize()} what is above? [y/N] › "):
+                return
         seen = [r.SeenProposal(proposal_id=each.proposal_id, version=each.version) for each in proposals]
         params = r.ProposalDecideParams(session_id=self._view.session_id, scope=scope, decision=decision, seen=seen)
         answer = await self._view.client.request("amanu/proposal/decide", params, r.ProposalDecideResult)
@@ -146,6 +153,13 @@ class Edits:
             for path in (file.path, file.new_path)
         }
         return next((str(root / typed) for root in roots if str(root / typed) in known), str(roots[0] / typed))
+
+    def _show_open(self, proposals: Sequence[Proposal], path: str | None) -> None:
+        for file in (file for each in proposals for file in each.files if path in (None, file.path)):
+            hunks = [hunk for hunk in file.hunks if _ABOUT["accept"](hunk)]
+            if hunks:
+                show_file_header(self._paper, file, self._view.state.roots)
+                show_hunks(self._paper, file, hunks)
 
     # Small ---------------------------------------------------------------------------------------------
 

@@ -7,7 +7,8 @@ import json
 import os
 import signal
 import sys
-from collections.abc import Awaitable, Callable, Collection, Mapping
+from collections.abc import Awaitable, Callable, Collection, Generator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TextIO, get_args
@@ -204,11 +205,12 @@ async def _turn(options: Options, output: Format, report: Report, out: TextIO, e
         if live is not None:
             live.start()
         params = PromptSendParams(session_id=state.session_id, prompt_id=mint(), text=options.prompt)
-        started = await session.prompt(params, front)
-        turn_id = started.turn_id
-        if turn_id is None:  # only when a crash left a queue behind: it goes first
-            raise AmanuError("turnInProgress", "The session is still busy with an earlier prompt.")
-        code = await _until_ended(front, report, options.seconds, lambda: session.cancel(turn_id))
+        with _stopped_by_signals(front):  # before the prompt: what it prints may be answered by a signal at once
+            started = await session.prompt(params, front)
+            turn_id = started.turn_id
+            if turn_id is None:  # only when a crash left a queue behind: it goes first
+                raise AmanuError("turnInProgress", "The session is still busy with an earlier prompt.")
+            code = await _until_ended(front, report, options.seconds, lambda: session.cancel(turn_id))
         if live is not None:
             await live.stop()
         if replay is not None:
@@ -266,11 +268,9 @@ def _must_be_auto(options: Options, mode: Mode) -> None:
         )
 
 
-async def _until_ended(
-    front: "Front", report: Report, seconds: float | None, cancel: Callable[[], Awaitable[object]]
-) -> int:
-    """Wait for the end of the turn. Ctrl-C, SIGTERM, a reader that left and the time limit stop it in an orderly
-    way; a second Ctrl-C does not wait."""
+@contextmanager
+def _stopped_by_signals(front: "Front") -> Generator[None]:
+    """Ctrl-C and SIGTERM set `front.stop`; a second Ctrl-C does not wait."""
     loop = asyncio.get_running_loop()
     interrupted = 0
 
@@ -283,6 +283,17 @@ async def _until_ended(
 
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, interrupt)
+    try:
+        yield
+    finally:
+        for number in (signal.SIGINT, signal.SIGTERM):
+            loop.remove_signal_handler(number)
+
+
+async def _until_ended(
+    front: "Front", report: Report, seconds: float | None, cancel: Callable[[], Awaitable[object]]
+) -> int:
+    """Wait for the end of the turn. A signal, a reader that left and the time limit stop it in an orderly way."""
     ended = asyncio.create_task(front.ended.wait())
     stop = asyncio.create_task(front.stop.wait())
     try:
@@ -297,8 +308,6 @@ async def _until_ended(
     finally:
         for task in (ended, stop):
             task.cancel()
-        for number in (signal.SIGINT, signal.SIGTERM):
-            loop.remove_signal_handler(number)
 
 
 class Front:

@@ -12,13 +12,12 @@ from pathlib import Path
 
 from amanu.tools.base import ToolError
 from amanu.workspace import disk
-from amanu.workspace.draft import AFTER, BEFORE, DraftFile, Form
+from amanu.workspace.draft import AFTER, BEFORE, MOVED, DraftFile, Form
 from amanu.workspace.files import FileText, sha256, survives
 from amanu.workspace.workspace import Workspace
 from amanu_protocol.items import HunkState
 from amanu_protocol.requests import TextEdit
 
-MOVED = "The file changed after this was proposed. Read it again before proposing anew."
 CLOSED = "The file was closed in the editor at that moment. Try again."
 
 SavePreimage = Callable[[str, Path, bytes | None, int | None], Awaitable[None]]
@@ -122,8 +121,10 @@ async def _plan(workspace: Workspace, file: DraftFile) -> _Plan | None:
     moves = after.path != before.path
     there = await workspace.look(after.path) if moves else now
     if _text(there) == after.text and not (moves and now is not None):
-        file.unsaved = there is not None and there.unsaved
-        return None
+        if there is None or there.exists or before.text is not None:
+            file.unsaved = there is not None and there.unsaved
+            return None
+        now = None  # an editor shows it, but it is on no disk, as of a file that was deleted and is wanted again
     if (now is None) != (before.text is None):
         raise ToolError("The file is no longer there." if now is None else "A file of that name was made meanwhile.")
     if moves and there is not None:

@@ -17,9 +17,8 @@ BEFORE: Collection[HunkState] = ("applied", "undoing")
 """What the file has while a decision is not carried out yet."""
 AFTER: Collection[HunkState] = ("applied", "accepted")
 """What it has when it is."""
-TOUCHED = (
-    "The file changed after this was proposed, in these lines or next to them. Read it again before proposing anew."
-)
+MOVED = "The file changed after this was proposed."
+TOUCHED = "The file changed after this was proposed, in these lines or next to them."
 
 
 @dataclass(frozen=True)
@@ -97,6 +96,8 @@ class DraftFile:
         default_factory=lambda: (list[Hunk](), dict[str, int]()), init=False, repr=False, compare=False
     )
     """Where each hunk is in a list of hunks, for as long as that is the list."""
+    moved: tuple[int, int] = (0, 0)
+    """Lines added and removed of a file that is renamed, whose one hunk is all of it."""
 
     @property
     def change(self) -> Literal["edit", "create", "delete", "rename"]:
@@ -241,7 +242,9 @@ class DraftFile:
         self.footing = None
         known = {(first_line(hunk), hunk.old_text, hunk.new_text): hunk for hunk in self.hunks}
         whole = self.change != "edit"  # a file is created or deleted as one
-        found = [Change(0, len(before), 0, len(after))] if whole else step if first else changes(before, after)
+        lines = step if first else changes(before, after)
+        self.moved = sum(each.new_end - each.new for each in lines), sum(each.old_end - each.old for each in lines)
+        found = [Change(0, len(before), 0, len(after))] if whole else lines
         self.hunks = []
         self.owners = {}
         for each in found:
@@ -289,6 +292,9 @@ class DraftFile:
 
     def wire(self) -> ProposedFile:
         base = self.base
+        added, removed = sum(hunk.new_lines for hunk in self.hunks), sum(hunk.old_lines for hunk in self.hunks)
+        if self.change == "rename":
+            added, removed = self.moved
         return ProposedFile(
             path=str(base.path),
             change=self.change,
@@ -299,8 +305,8 @@ class DraftFile:
             base_version=base.version,
             base_text=base.text,
             hunks=list(self.hunks),
-            added=sum(hunk.new_lines for hunk in self.hunks),
-            removed=sum(hunk.old_lines for hunk in self.hunks),
+            added=added,
+            removed=removed,
             encoding=base.encoding,
             final_newline=self.text.endswith(("\n", "\r")),
             unsaved=self.unsaved,

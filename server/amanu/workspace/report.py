@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from pathlib import Path
 
-from amanu.workspace.draft import Draft, DraftFile, first_line
+from amanu.workspace.draft import MOVED, TOUCHED, Draft, DraftFile, first_line
 from amanu_protocol.items import Hunk
 
 _SHOWN = 4000  # characters of the person's own text that are repeated to the model
@@ -64,7 +64,8 @@ def _hunk(draft: Draft, file: DraftFile, hunk: Hunk, call_id: str, place: str) -
         case "rejected":
             return [f"- {place}: rejected by the person{because} It is not in the file."]
         case "conflicted":
-            return [f"- {place}: not applied{because}"]
+            advice = " Read it again before proposing anew." if hunk.reason in (MOVED, TOUCHED) else ""
+            return [f"- {place}: not applied{because}{advice}"]
         case "revertedByPerson":
             return [f"- {place}: the person took this change back."]
         case _:

@@ -73,8 +73,8 @@ def _take_back(file: DraftFile, now: FileText | None, hunk: Hunk) -> str:
             return ""
         case "create" if now is not None and now.text != hunk.new_text:
             return GROWN
-        case "delete" if now is not None:
-            return MADE
+        case "delete" if now is not None and (now.exists or now.text != hunk.old_text):
+            return MADE  # an editor that still shows what is gone is none
         case "rename":
             if now is None:
                 return GONE

@@ -355,6 +355,38 @@ async def test_undo_is_shown_first_and_can_be_undone(desk: Desk, tmp_path: Path)
     await desk.sees("There is nothing to keep.")  # what was brought again is kept
 
 
+async def test_what_a_review_left_open_can_still_be_decided(desk: Desk, tmp_path: Path) -> None:
+    (desk.root / "a.txt").write_text(FOUR)
+    louder = {
+        "path": "a.txt",
+        "content": FOUR.replace("two", "TWO").replace("eight", "EIGHT"),
+        "explanation": "Louder.",
+    }
+    desk.start(model_id=script(tmp_path, {"calls": [{"tool": "write_file", "arguments": louder}]}, {"text": "Done."}))
+    await desk.sees("This folder is not trusted")
+    desk.types("y" + ENTER)
+    await desk.sees("trusted\n")
+    desk.types("go" + ENTER)
+    await desk.sees("  Louder.\n@@")  # what it is for
+    await desk.sees("asked because")  # the choices are a prompt, which is not on this paper
+    await asyncio.sleep(GUARD_SECONDS)
+    desk.types("f" + ENTER)
+    await desk.sees("Done.")
+    desk.types("/accept" + ENTER)
+    await desk.sees("+TWO\n")
+    await desk.sees("+EIGHT\n")
+    await asyncio.sleep(0.1)
+    desk.types("n" + ENTER)
+    await asyncio.sleep(0.1)
+    assert (desk.root / "a.txt").read_text() == FOUR
+    desk.types("/accept" + ENTER)
+    await desk.sees("+EIGHT\n")
+    await asyncio.sleep(0.1)
+    desk.types("y" + ENTER)
+    await desk.sees("accept: done")
+    assert (desk.root / "a.txt").read_text() == louder["content"]
+
+
 async def test_back_to_before_a_turn(desk: Desk, tmp_path: Path) -> None:
     await edited(desk, tmp_path)
     desk.types("/diff session" + ENTER)

@@ -132,6 +132,8 @@ async def test_lines_a_later_proposal_changed_stay(tmp_path: Path) -> None:
         ("create", "more", False),
         ("delete", None, True),
         ("delete", "again", False),
+        ("delete", "still open", True),
+        ("delete", "typed in", False),
         ("rename", None, True),
         ("rename", "edited", True),
         ("rename", "taken", False),
@@ -153,6 +155,10 @@ async def test_whole_files(tmp_path: Path, kind: str, meddle: str | None, works:
     match meddle:
         case "more" | "again":
             desk.put(there, "theirs\n")
+        case "still open":  # the editor shows what is on no disk any more
+            desk.editor.put(desk.root / there, BASE)
+        case "typed in":
+            desk.editor.put(desk.root / there, BASE + "mine\n")
         case "edited":
             desk.put(there, change(BASE, line5="five\n"))
         case "taken":
@@ -169,6 +175,7 @@ async def test_whole_files(tmp_path: Path, kind: str, meddle: str | None, works:
         expected = change(BASE, line5="five\n") if meddle == "edited" else BASE
         assert desk.on_disk("f.sh").decode() == expected and not (tmp_path / "a/g.sh").exists()
         assert (tmp_path / "f.sh").stat().st_mode & 0o777 == 0o750
+        desk.editor.open.clear()
         assert await desk.proposals.redo(proposal.proposal_id, [hunks(proposal)[0].hunk_id]) == []
         assert (tmp_path / "f.sh").exists() == (kind == "create")
 
