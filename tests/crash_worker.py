@@ -58,7 +58,7 @@ async def propose(proposals: Proposals, folder: Path) -> Proposal:
 
     edits = [await edit("a.txt", CHANGED), await edit("linked.txt", CHANGED), await edit("new.txt", "new\n")]
     edits.append(await edit("moved.txt", "moved\n", "folder/moved.txt"))
-    return await proposals.draft(call, edits)
+    return await proposals.propose(call, edits)
 
 
 async def main(folder: Path, word: str) -> None:

@@ -11,7 +11,7 @@ import random
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from amanu.workspace.draft import Draft
+from amanu.workspace.live import LiveProposal
 from amanu.workspace.proposals import FileEdit
 from amanu_protocol.errors import AmanuError
 from amanu_protocol.items import Hunk, Proposal
@@ -82,7 +82,7 @@ class Game:
         if "".join(lines) == base.text:
             return
         before = self.text
-        proposal = await self.desk.proposals.draft(call, [FileEdit(base, "".join(lines))])
+        proposal = await self.desk.proposals.propose(call, [FileEdit(base, "".join(lines))])
         assert self.text == before, "a proposal changes nothing"
         if self.random.random() < 0.4:
             result = await self.desk.proposals.accept_all(proposal.proposal_id, by_person=False)
@@ -183,7 +183,7 @@ class Game:
         self.desk.editor = editor
         self.desk.overlay.add(editor)
         for proposal in proposals:  # as they come back from the journal
-            assert Draft.load(proposal).wire().model_copy(update={"version": 0}) is not None
+            assert LiveProposal.load(proposal).wire().model_copy(update={"version": 0}) is not None
         await self.desk.proposals.restore(proposals)
 
     async def pause(self) -> None:
@@ -245,7 +245,7 @@ async def stack(folder: Path, seed: int) -> None:
             gone = min(chance.choice([0, 1, 2]), len(after) - 2 - at)
             after[at : at + gone] = fresh(chance.choice([0, 1, 2]) if gone else 1)
         if after != texts[-1]:
-            proposal = await desk.proposals.draft(call, [FileEdit(base, "".join(after))])
+            proposal = await desk.proposals.propose(call, [FileEdit(base, "".join(after))])
             made.append(await desk.proposals.accept_all(proposal.proposal_id))
             texts.append(after)
     above, below = chance.choice([("", ""), ("mine\n", ""), ("", "mine\n")])

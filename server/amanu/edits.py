@@ -12,9 +12,9 @@ from typing import Literal
 
 from amanu.agent.approval import Approvals
 from amanu.agent.emit import Emit
-from amanu.workspace.draft import AFTER, DraftFile, Form
 from amanu.workspace.files import FileText
 from amanu.workspace.hunks import unified
+from amanu.workspace.live import AFTER, Form, LiveFile
 from amanu.workspace.proposals import Proposals
 from amanu.workspace.undo import turn
 from amanu_protocol import requests as r
@@ -183,7 +183,7 @@ class Edits:
                 after = await self._present(file)
                 _note(ways, proposal_id, file, before[file.base.path], after, hunk_ids, left)
 
-    async def _present(self, file: DraftFile) -> Form:
+    async def _present(self, file: LiveFile) -> Form:
         """Where the file is by our account, and what it says."""
         path = file.place(AFTER)
         found = await self._proposals.look(path)
@@ -273,14 +273,14 @@ def _hunks(proposal: Proposal) -> Iterable[Hunk]:
     return (hunk for file in proposal.files for hunk in file.hunks)
 
 
-def _has(file: DraftFile, hunk_ids: Collection[str]) -> bool:
+def _has(file: LiveFile, hunk_ids: Collection[str]) -> bool:
     return any(hunk.hunk_id in hunk_ids for hunk in file.hunks)
 
 
 def _note(
     ways: dict[Path, _Way],
     proposal_id: str,
-    file: DraftFile,
+    file: LiveFile,
     before: Form,
     after: Form,
     hunk_ids: Collection[str],

@@ -14,10 +14,10 @@ from amanu.checkers.checkers import Change, Checkers, Ready
 from amanu.checkers.process import CheckFailed
 from amanu.tools.base import ToolError
 from amanu.workspace.aftermath import Note
-from amanu.workspace.draft import first_line
 from amanu.workspace.files import split_lines
 from amanu.workspace.findings import Difference
 from amanu.workspace.hunks import compose
+from amanu.workspace.live import first_line
 from amanu.workspace.workspace import Workspace
 from amanu_protocol.errors import AmanuError
 from amanu_protocol.items import Check, HunkState, Proposal, ProposedFile

@@ -17,8 +17,8 @@ from amanu.tools.draft_preview import EditDraft
 from amanu.tools.match import Matched
 from amanu.tools.visible import one_line, visible
 from amanu.workspace.aftermath import Aftermath
-from amanu.workspace.draft import DraftFile
 from amanu.workspace.files import Binary, FileText
+from amanu.workspace.live import LiveFile
 from amanu.workspace.names import folded, folds, link, spelt
 from amanu.workspace.proposals import FileEdit, Proposals
 from amanu.workspace.workspace import Workspace
@@ -117,7 +117,7 @@ class EditTool(Tool[P]):
         if len(wanted) > _MOST:
             raise ToolError(f"These are {len(wanted)} files; one call changes at most {_MOST}. Nothing was changed.")
         edits, forgiven = await self._edits(wanted, call, explained(params.explanation))
-        proposal = await self._proposals.draft(call, edits)
+        proposal = await self._proposals.propose(call, edits)
         diff = await asyncio.to_thread(self._proposals.diff, proposal.proposal_id)
         stat = "\n".join(self._stat(file) for file in proposal.files)
         if len(diff) > _DETAIL:
@@ -254,7 +254,7 @@ class EditTool(Tool[P]):
                 raise
             raise _no_text(wanted) from None
 
-    def _check_pending(self, wanted: FileChange, path: Path, pending: DraftFile) -> None:
+    def _check_pending(self, wanted: FileChange, path: Path, pending: LiveFile) -> None:
         """What an earlier call of the step wants of the file, and this one of what comes of it: some of it cannot be
         told as one change."""
         shown, old = self._workspace.shown(path), self._workspace.shown(pending.base.path)

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any, Literal
 
 from amanu.tools.base import ToolError
-from amanu.workspace.draft import BEFORE
 from amanu.workspace.findings import Difference, difference, line
+from amanu.workspace.live import BEFORE
 from amanu.workspace.overlay import Language
 from amanu.workspace.workspace import Workspace
 from amanu_protocol.items import Check, Finding, HunkState, Proposal, ProposedFile

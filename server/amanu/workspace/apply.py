@@ -12,8 +12,8 @@ from pathlib import Path
 
 from amanu.tools.base import ToolError
 from amanu.workspace import disk
-from amanu.workspace.draft import AFTER, BEFORE, MOVED, DraftFile, Form
 from amanu.workspace.files import FileText, sha256, survives
+from amanu.workspace.live import AFTER, BEFORE, MOVED, Form, LiveFile
 from amanu.workspace.workspace import Workspace
 from amanu_protocol.items import HunkState
 from amanu_protocol.requests import TextEdit
@@ -28,7 +28,7 @@ SavePreimage = Callable[[str, Path, bytes | None, int | None], Awaitable[None]]
 class _Plan:
     """What is to be done to one file, found right by looking at what it says now."""
 
-    file: DraftFile
+    file: LiveFile
     now: FileText | None
     before: Form
     after: Form
@@ -37,12 +37,12 @@ class _Plan:
 class _Refused(Exception):
     """That file cannot be changed, for this reason."""
 
-    def __init__(self, file: DraftFile, why: str) -> None:
+    def __init__(self, file: LiveFile, why: str) -> None:
         super().__init__(why)
         self.file = file
 
 
-async def apply(workspace: Workspace, files: Sequence[DraftFile], save: SavePreimage, turn_id: str) -> None:
+async def apply(workspace: Workspace, files: Sequence[LiveFile], save: SavePreimage, turn_id: str) -> None:
     """Bring accepted hunks to these files and take back those that are `undoing`; all are settled when this returns.
 
     Editors come first: once a file on disk is changed, only the disk is left, and what a crash interrupts can be
@@ -78,7 +78,7 @@ def _seen(workspace: Workspace, plan: _Plan) -> None:
         workspace.seen.edited(plan.after.path, None, plan.after.text)
 
 
-def settle(file: DraftFile, *, done: bool, reason: str | None = None) -> None:
+def settle(file: LiveFile, *, done: bool, reason: str | None = None) -> None:
     """Everything that was to be done to the file is done, or is not, for that reason."""
     states: dict[HunkState, HunkState] = (
         {"accepted": "applied", "undoing": "revertedByPerson"}
@@ -98,7 +98,7 @@ def lossy(workspace: Workspace, now: FileText) -> str:
     )
 
 
-async def _plans(workspace: Workspace, files: Sequence[DraftFile]) -> list[_Plan]:
+async def _plans(workspace: Workspace, files: Sequence[LiveFile]) -> list[_Plan]:
     """Of the files that are not yet as they shall be. Raises `_Refused`."""
     plans: list[_Plan] = []
     for file in files:
@@ -113,7 +113,7 @@ async def _plans(workspace: Workspace, files: Sequence[DraftFile]) -> list[_Plan
     return plans
 
 
-async def _plan(workspace: Workspace, file: DraftFile) -> _Plan | None:
+async def _plan(workspace: Workspace, file: LiveFile) -> _Plan | None:
     """None when the file is already as it shall be: a crash came after the write, or somebody did the same. Raises
     `ToolError` when it is neither that nor what the change was computed from."""
     before, after = await asyncio.to_thread(lambda: (file.form(BEFORE), file.form(AFTER)))
@@ -145,7 +145,7 @@ def _text(now: FileText | None) -> str | None:
     return None if now is None else now.text
 
 
-def _other_bytes(now: FileText, file: DraftFile) -> bool:
+def _other_bytes(now: FileText, file: LiveFile) -> bool:
     """The same text, but in other bytes than those the change was computed from."""
     return not file.base.from_buffer and now.encoding != file.base.encoding
 

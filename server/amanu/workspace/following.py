@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 
 from amanu.tools.base import ToolError
-from amanu.workspace.draft import UNDECIDED, Draft, DraftFile
+from amanu.workspace.live import UNDECIDED, LiveFile, LiveProposal
 from amanu.workspace.reanchor import reanchor
 from amanu.workspace.workspace import Workspace
 from amanu_protocol.items import HunkState, Proposal
@@ -43,8 +43,8 @@ class Following:
         self,
         workspace: Workspace,
         lock: asyncio.Lock,
-        find: Callable[[str], Draft],
-        publish: Callable[[Draft], object],
+        find: Callable[[str], LiveProposal],
+        publish: Callable[[LiveProposal], object],
     ) -> None:
         self._workspace = workspace
         self._lock = lock
@@ -84,11 +84,11 @@ class Following:
         self._watched.clear()
         self._due.clear()
 
-    def follows(self, draft: Draft, file: DraftFile) -> bool:
+    def follows(self, live: LiveProposal, file: LiveFile) -> bool:
         """Whether what became of that file is known up to the last quiet moment: what is new there the person did."""
-        return (draft.proposal_id, file.base.path) in self._watched
+        return (live.proposal_id, file.base.path) in self._watched
 
-    async def catch_up(self, draft: Draft, files: Iterable[DraftFile], *, by_person: bool = True) -> None:
+    async def catch_up(self, live: LiveProposal, files: Iterable[LiveFile], *, by_person: bool = True) -> None:
         """Move the hunks of those files to the text as it is now, and publish that. The lock is held."""
         told = False
         for file in {id(file): file for file in files}.values():
@@ -105,19 +105,19 @@ class Following:
             if found is not None:
                 before = _substance(file)
                 found.put(file)
-                draft.tried -= {hunk.hunk_id for hunk in file.hunks if hunk.state == "pending"}
+                live.tried -= {hunk.hunk_id for hunk in file.hunks if hunk.state == "pending"}
                 # Where applied hunks are now is found again from any earlier text, best from the one they landed in:
                 # only what the person made of them is told.
                 is_open, small = not _settled(file), len(file.base.text) < SMALL
                 told = told or (is_open and small) or ((is_open or by_person) and _substance(file) != before)
         if told:
-            self._publish(draft)
+            self._publish(live)
 
-    async def others(self, draft: Draft, files: Sequence[DraftFile], *, by_person: bool = True) -> None:
+    async def others(self, live: LiveProposal, files: Sequence[LiveFile], *, by_person: bool = True) -> None:
         """Other proposals for these files: what this one does to them is not the person's doing."""
         paths = {file.base.path for file in files}
         for proposal_id, path in tuple(self._watched):
-            if path in paths and proposal_id != draft.proposal_id:
+            if path in paths and proposal_id != live.proposal_id:
                 other = self._find(proposal_id)
                 await self.catch_up(other, other.at(path), by_person=by_person)
 
@@ -151,8 +151,8 @@ class Following:
     async def _follow(self, key: _Key) -> None:
         async with self._lock:
             if key in self._watched:
-                draft = self._find(key[0])
-                await self.catch_up(draft, draft.at(key[1]))
+                live = self._find(key[0])
+                await self.catch_up(live, live.at(key[1]))
 
     async def _moved(self, work: Awaitable[None]) -> None:
         try:
@@ -161,11 +161,11 @@ class Following:
             log.exception("hunks could not be moved")
 
 
-def _settled(file: DraftFile) -> bool:
+def _settled(file: LiveFile) -> bool:
     return not any(hunk.state in (*UNDECIDED, "conflicted") for hunk in file.hunks)
 
 
-def _substance(file: DraftFile) -> object:
+def _substance(file: LiveFile) -> object:
     """What must be told: of open hunks also where they are. The text around them need not: a version holds the whole
     of it, and of a big file that would be on record after every pause in typing."""
     settled = _settled(file)

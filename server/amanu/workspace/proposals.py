@@ -1,4 +1,4 @@
-"""The proposals of one session: drafted by tools, decided by the person or a rule, applied at once, undone at will.
+"""The proposals of one session: made by tools, decided by the person or a rule, applied at once, undone at will.
 
 Edits of one step to one file are computed in call order, each as if its predecessors were accepted, and shown as one
 proposal. Hunks stay open until decided, however long that takes; what is typed meanwhile moves them along
@@ -15,10 +15,10 @@ from typing import Any, Literal, TypeVar
 
 from amanu.tools.base import CallContext, ToolError
 from amanu.workspace.apply import SavePreimage, apply, lossy, settle
-from amanu.workspace.draft import AFTER, STATES, Draft, DraftFile, nothing
 from amanu.workspace.files import FileText, line_end
 from amanu.workspace.following import SMALL, Following
 from amanu.workspace.hunks import unified
+from amanu.workspace.live import AFTER, STATES, LiveFile, LiveProposal, nothing
 from amanu.workspace.recovery import recover, torn
 from amanu.workspace.report import report
 from amanu.workspace.undo import turn
@@ -60,14 +60,14 @@ class Proposals:
         self._workspace = workspace
         self._changed = changed
         self._save_preimage = save_preimage
-        self._drafts: dict[str, Draft] = {}
+        self._live: dict[str, LiveProposal] = {}
         """Oldest first."""
         self._stored: dict[str, Proposal] = {}
-        """Of a session that was opened again; they become drafts when somebody asks for them."""
+        """Of a session that was opened again; they become live proposals when somebody asks for them."""
         self._lock = asyncio.Lock()
         self._following = Following(workspace, self._lock, self._find, self._publish)
 
-    # Drafting ---------------------------------------------------------------------------------------
+    # Proposing --------------------------------------------------------------------------------------
 
     async def text(self, call: CallContext, path: Path) -> FileText:
         """What an edit of that call starts from: the file with the still undecided edits of earlier calls of the
@@ -77,29 +77,29 @@ class Proposals:
             return file.proposed(path)
         return await self._workspace.look(path) or nothing(path)
 
-    def pending(self, call: CallContext, path: Path) -> DraftFile | None:
+    def pending(self, call: CallContext, path: Path) -> LiveFile | None:
         """What earlier calls of the same step want of the file at that path, or of the one they move there; not to be
         changed. None when they want nothing, or some of it is decided."""
-        draft = self._joinable(call, [path])
-        return None if draft is None else next(file for file in draft.files if file.named(path))
+        live = self._joinable(call, [path])
+        return None if live is None else next(file for file in live.files if file.named(path))
 
-    async def draft(self, call: CallContext, edits: Sequence[FileEdit]) -> Proposal:
+    async def propose(self, call: CallContext, edits: Sequence[FileEdit]) -> Proposal:
         """Propose the edits of a call. They join the undecided proposal of the same step that has one of the files.
 
         Raises `ToolError` when nothing would change or the text moved since `text` gave it."""
         async with self._lock:
-            draft = self._joinable(call, [edit.base.path for edit in edits])
-            if draft is None:
+            live = self._joinable(call, [edit.base.path for edit in edits])
+            if live is None:
                 proposal_id = f"p-{secrets.token_hex(6)}"
-                draft = Draft(proposal_id, call.turn_id, call.step, [], [])
+                live = LiveProposal(proposal_id, call.turn_id, call.step, [], [])
             for edit in edits:
-                self._check(draft, edit)
+                self._check(live, edit)
             for edit in edits:
-                await self._propose(draft, edit, call.call_id)
-            if call.call_id not in draft.tool_call_ids:
-                draft.tool_call_ids.append(call.call_id)
-            self._drafts[draft.proposal_id] = draft
-            return self._publish(draft)
+                await self._propose(live, edit, call.call_id)
+            if call.call_id not in live.tool_call_ids:
+                live.tool_call_ids.append(call.call_id)
+            self._live[live.proposal_id] = live
+            return self._publish(live)
 
     # Deciding ---------------------------------------------------------------------------------------
 
@@ -109,48 +109,48 @@ class Proposals:
 
         Once it writes it is not cancelled: it ends, then the cancellation goes on."""
         async with self._lock:
-            draft = self._find(proposal_id)
+            live = self._find(proposal_id)
             accepted = {each.hunk_id for each in decisions if each.decision == "accept"}
-            await self._following.catch_up(draft, [file for file, hunk in draft.hunks() if hunk.hunk_id in accepted])
-            known = {hunk.hunk_id: (file, hunk) for file, hunk in draft.hunks()}
+            await self._following.catch_up(live, [file for file, hunk in live.hunks() if hunk.hunk_id in accepted])
+            known = {hunk.hunk_id: (file, hunk) for file, hunk in live.hunks()}
             for each in decisions:
                 _check_decision(known, each)
-            return await unbroken(self._carry_out(draft, decisions))
+            return await unbroken(self._carry_out(live, decisions))
 
     async def accept_all(self, proposal_id: str, call_id: str | None = None, *, by_person: bool = True) -> Proposal:
         """Accept and apply every undecided hunk. With `call_id`: only what that call wrote; a hunk that several
         calls wrote waits until each of them was allowed. Not `by_person`: a rule did it, the person reviews it
         afterwards."""
         async with self._lock:
-            draft = self._find(proposal_id)
-            draft.allowed |= set(draft.tool_call_ids if call_id is None else [call_id])
-            await self._following.catch_up(draft, [file for file, hunk in draft.hunks() if draft.waits(hunk)])
-            for file, hunk in draft.hunks():
-                if draft.waits(hunk) and draft.owners(file, hunk) <= draft.allowed:
-                    _accept(draft, file, hunk, None, reviewed=by_person)
-            return await unbroken(self._apply(draft))
+            live = self._find(proposal_id)
+            live.allowed |= set(live.tool_call_ids if call_id is None else [call_id])
+            await self._following.catch_up(live, [file for file, hunk in live.hunks() if live.waits(hunk)])
+            for file, hunk in live.hunks():
+                if live.waits(hunk) and live.owners(file, hunk) <= live.allowed:
+                    _accept(live, file, hunk, None, reviewed=by_person)
+            return await unbroken(self._apply(live))
 
     async def reject_all(self, proposal_id: str, reason: str | None, call_id: str | None = None) -> Proposal:
         """Reject every undecided hunk. With `call_id`: every one that call had a part in."""
         async with self._lock:
-            draft = self._find(proposal_id)
-            for file, hunk in draft.hunks():
-                if draft.waits(hunk) and (call_id is None or call_id in draft.owners(file, hunk)):
+            live = self._find(proposal_id)
+            for file, hunk in live.hunks():
+                if live.waits(hunk) and (call_id is None or call_id in live.owners(file, hunk)):
                     file.put(hunk.hunk_id, state="rejected", reason=reason)
-            return self._publish(draft)
+            return self._publish(live)
 
     async def revise(self, proposal_id: str, hunk_id: str, text: str) -> Proposal:
         """The person's own text for an open hunk; it stays open. `AmanuError` proposalConflict when it is not."""
         async with self._lock:
-            draft = self._find(proposal_id)
-            file, hunk = next(((f, h) for f, h in draft.hunks() if h.hunk_id == hunk_id), (None, None))
+            live = self._find(proposal_id)
+            file, hunk = next(((f, h) for f, h in live.hunks() if h.hunk_id == hunk_id), (None, None))
             if file is None or hunk is None or hunk.state not in ("pending", "conflicted"):
                 raise AmanuError("proposalConflict", "That change is not open any more. Look at it again.")
             if file.delete:
                 raise _deletion()
             file.put(hunk_id, new_text=_ends(file, text), edited_by_person=True)
             file.text = await asyncio.to_thread(file.having, *STATES)
-            return self._publish(draft)
+            return self._publish(live)
 
     async def review_after(self, proposal_id: str) -> Proposal:
         """Apply what is open; it is reviewed afterwards."""
@@ -159,13 +159,13 @@ class Proposals:
     async def review_before(self, proposal_id: str) -> Proposal:
         """Take back what was applied and not yet kept; it is open again."""
         async with self._lock:
-            draft = self._find(proposal_id)
-            ids = {hunk.hunk_id for _, hunk in draft.hunks() if hunk.state == "applied" and not hunk.reviewed}
-            await unbroken(self._turn_and_apply(draft, back=ids))
-            for file, hunk in draft.hunks():
+            live = self._find(proposal_id)
+            ids = {hunk.hunk_id for _, hunk in live.hunks() if hunk.state == "applied" and not hunk.reviewed}
+            await unbroken(self._turn_and_apply(live, back=ids))
+            for file, hunk in live.hunks():
                 if hunk.hunk_id in ids and hunk.state == "revertedByPerson":
                     file.put(hunk.hunk_id, state="pending")
-            return self._publish(draft)
+            return self._publish(live)
 
     async def undo(self, proposal_id: str, hunk_ids: Collection[str]) -> list[Left]:
         """Take applied hunks back, all files or none; those that were left, with why."""
@@ -183,10 +183,10 @@ class Proposals:
 
     def of_call(self, call_id: str) -> Proposal | None:
         """The proposal the call's edits are in."""
-        draft = self._of_call(call_id)
-        return None if draft is None else draft.wire()
+        live = self._of_call(call_id)
+        return None if live is None else live.wire()
 
-    def files(self, proposal_id: str) -> Sequence[DraftFile]:
+    def files(self, proposal_id: str) -> Sequence[LiveFile]:
         """Its files; not to be changed."""
         return self._find(proposal_id).files
 
@@ -202,8 +202,8 @@ class Proposals:
 
     def report(self, tool_call_id: str) -> str:
         """For the model: what of that call was applied, refused and why, changed by the person, is open."""
-        draft = self._of_call(tool_call_id)
-        return "" if draft is None else report(draft, tool_call_id, self._workspace.shown)
+        live = self._of_call(tool_call_id)
+        return "" if live is None else report(live, tool_call_id, self._workspace.shown)
 
     async def note_checks(
         self, proposal_id: str, path: Path, about: Literal["proposed", "applied"], checks: Sequence[Check]
@@ -211,12 +211,12 @@ class Proposals:
         """What checkers find of that file now, in the place of all that was noted about the same. The proposal's
         version stays: whoever is deciding just now decides on what they saw."""
         async with self._lock:
-            draft = self._find(proposal_id)
-            for file in draft.at(path):
+            live = self._find(proposal_id)
+            for file in live.at(path):
                 noted = [*(each for each in file.checks if each.about != about), *checks]
                 if noted != file.checks:
                     file.checks = noted
-                    self._changed(draft.wire())
+                    self._changed(live.wire())
 
     async def outcome(self, tool_call_id: str) -> str:
         """`report`, when what is being applied has been."""
@@ -235,11 +235,11 @@ class Proposals:
         for proposal in list(self._stored.values()):
             checking = any(check.state == "running" for file in proposal.files for check in file.checks)
             if checking or any(hunk.state in ("accepted", "undoing") for file in proposal.files for hunk in file.hunks):
-                draft = self._find(proposal.proposal_id)
-                files = torn(draft)
-                draft.tried |= {hunk.hunk_id for file in files for hunk in file.hunks if hunk.state == "accepted"}
+                live = self._find(proposal.proposal_id)
+                files = torn(live)
+                live.tried |= {hunk.hunk_id for file in files for hunk in file.hunks if hunk.state == "accepted"}
                 await asyncio.to_thread(recover, self._workspace, files)
-                self._publish(draft)
+                self._publish(live)
         for proposal in self._stored.values():
             if any(hunk.state in ("pending", "conflicted") for file in proposal.files for hunk in file.hunks):
                 self._following.watch(proposal)
@@ -256,40 +256,40 @@ class Proposals:
 
     # ------------------------------------------------------------------------------------------------
 
-    def _diff(self, file: DraftFile) -> str:
+    def _diff(self, file: LiveFile) -> str:
         path = self._workspace.relative(file.base.path)
         if file.new_path is None or file.form(SHOWN).path == file.base.path:
             return unified(path, file.base.text, file.having(*SHOWN))
         new = self._workspace.relative(file.new_path)
         return f"rename {path} → {new}\n{unified(new, file.base.text, file.having(*SHOWN))}"
 
-    def _joinable(self, call: CallContext, paths: Sequence[Path]) -> Draft | None:
+    def _joinable(self, call: CallContext, paths: Sequence[Path]) -> LiveProposal | None:
         """The proposal of an earlier call of the same step that has one of the files, nothing of it decided."""
-        for draft in reversed(self._drafts.values()):
-            if (draft.turn_id, draft.step) != (call.turn_id, call.step):
+        for live in reversed(self._live.values()):
+            if (live.turn_id, live.step) != (call.turn_id, call.step):
                 continue
-            if any(any(map(file.named, paths)) and file.untouched and file.hunks for file in draft.files):
-                return draft
+            if any(any(map(file.named, paths)) and file.untouched and file.hunks for file in live.files):
+                return live
         return None
 
-    def _check(self, draft: Draft, edit: FileEdit) -> None:
+    def _check(self, live: LiveProposal, edit: FileEdit) -> None:
         shown = self._workspace.shown(edit.base.path)
         if edit.base.lossy:
             raise ToolError(lossy(self._workspace, edit.base))
         if edit.text == edit.base.text and edit.new_path is None and (edit.base.exists or edit.base.from_buffer):
             raise ToolError(f"{shown} already has exactly this content; nothing to change.")
-        for file in draft.files:
+        for file in live.files:
             if file.named(edit.base.path) and file.text != edit.base.text:
                 raise ToolError(f"{shown} changed at the same moment. Read it and try again.")
         if edit.text is not None:
             edit.base.encode(edit.text)
 
-    async def _propose(self, draft: Draft, edit: FileEdit, call_id: str) -> None:
-        file = next((each for each in draft.files if each.named(edit.base.path)), None)
+    async def _propose(self, live: LiveProposal, edit: FileEdit, call_id: str) -> None:
+        file = next((each for each in live.files if each.named(edit.base.path)), None)
         if file is None:
-            file = DraftFile(edit.base, edit.base.text)
-            draft.files.append(file)
-        work = (edit.text, call_id, draft.ids, draft.proposal_id, edit.new_path, edit.explanation)
+            file = LiveFile(edit.base, edit.base.text)
+            live.files.append(file)
+        work = (edit.text, call_id, live.ids, live.proposal_id, edit.new_path, edit.explanation)
         if len(file.base.text) + len(edit.text or "") < SMALL:
             file.propose(*work)
         else:
@@ -297,22 +297,22 @@ class Proposals:
 
     async def _again(self, proposal_id: str, hunk_ids: Collection[str], *, back: bool) -> list[Left]:
         async with self._lock:
-            draft = self._find(proposal_id)
-            wanted = [file for file, hunk in draft.hunks() if hunk.hunk_id in hunk_ids]
-            await self._following.catch_up(draft, [file for file in wanted if self._following.follows(draft, file)])
-            turned = self._turn_and_apply(draft, hunk_ids) if back else self._turn_and_apply(draft, again=hunk_ids)
+            live = self._find(proposal_id)
+            wanted = [file for file, hunk in live.hunks() if hunk.hunk_id in hunk_ids]
+            await self._following.catch_up(live, [file for file in wanted if self._following.follows(live, file)])
+            turned = self._turn_and_apply(live, hunk_ids) if back else self._turn_and_apply(live, again=hunk_ids)
             left = await unbroken(turned)
             done: Collection[HunkState] = ("revertedByPerson",) if back else ("applied",)
-            for _, hunk in draft.hunks():
+            for _, hunk in live.hunks():
                 if hunk.hunk_id in hunk_ids and hunk.state not in done:
                     left.setdefault(hunk.hunk_id, hunk.reason or "")
             return [Left(proposal_id, hunk_id, reason) for hunk_id, reason in left.items()]
 
-    async def _carry_out(self, draft: Draft, decisions: Sequence[HunkDecision]) -> Proposal:
+    async def _carry_out(self, live: LiveProposal, decisions: Sequence[HunkDecision]) -> Proposal:
         """What was found to be fit to be decided so."""
         back = {each.hunk_id for each in decisions if each.decision == "undo"}
-        await self._turn(draft, back, {each.hunk_id for each in decisions if each.decision == "redo"} - back)
-        files = {hunk.hunk_id: file for file, hunk in draft.hunks()}
+        await self._turn(live, back, {each.hunk_id for each in decisions if each.decision == "redo"} - back)
+        files = {hunk.hunk_id: file for file, hunk in live.hunks()}
         for each in decisions:
             file = files[each.hunk_id]
             hunk = file.hunk(each.hunk_id)
@@ -322,49 +322,49 @@ class Proposals:
                 case "keep":
                     file.put(hunk.hunk_id, reviewed=True)
                 case "accept" if hunk.state in ("pending", "conflicted"):
-                    _accept(draft, file, hunk, each.new_text)
+                    _accept(live, file, hunk, each.new_text)
                 case "accept":
                     file.put(hunk.hunk_id, reviewed=True)
                 case _ if hunk.state != "rejected":
                     file.put(hunk.hunk_id, state="rejected", reason=each.reason)
                 case _:
                     pass
-        return await self._apply(draft)
+        return await self._apply(live)
 
     async def _turn_and_apply(
-        self, draft: Draft, back: Collection[str] = (), again: Collection[str] = ()
+        self, live: LiveProposal, back: Collection[str] = (), again: Collection[str] = ()
     ) -> dict[str, str]:
         """Not to be cancelled in between: what is marked but not applied would be applied with the next decision."""
-        left = await self._turn(draft, back, again)
-        await self._apply(draft)
+        left = await self._turn(live, back, again)
+        await self._apply(live)
         return left
 
-    async def _turn(self, draft: Draft, back: Collection[str], again: Collection[str]) -> dict[str, str]:
+    async def _turn(self, live: LiveProposal, back: Collection[str], again: Collection[str]) -> dict[str, str]:
         """Mark hunks to be taken back or applied again, where they are now; those that cannot be, with why. All of them
         when a file cannot be looked at."""
         hunk_ids = {*back, *again}
-        wanted = [at for at, file in enumerate(draft.files) if any(hunk.hunk_id in hunk_ids for hunk in file.hunks)]
+        wanted = [at for at, file in enumerate(live.files) if any(hunk.hunk_id in hunk_ids for hunk in file.hunks)]
         try:
-            now = {at: await self._workspace.look(draft.files[at].place(AFTER)) for at in wanted}
+            now = {at: await self._workspace.look(live.files[at].place(AFTER)) for at in wanted}
         except ToolError as error:
-            return {hunk.hunk_id: str(error) for _, hunk in draft.hunks() if hunk.hunk_id in hunk_ids}
-        turned = {at: await asyncio.to_thread(turn, draft.files[at], now[at], back, again) for at in wanted}
+            return {hunk.hunk_id: str(error) for _, hunk in live.hunks() if hunk.hunk_id in hunk_ids}
+        turned = {at: await asyncio.to_thread(turn, live.files[at], now[at], back, again) for at in wanted}
         left: dict[str, str] = {}
         for at, each in turned.items():
-            draft.files[at] = each.file
+            live.files[at] = each.file
             left |= each.left
         return left
 
-    async def _apply(self, draft: Draft) -> Proposal:
-        files = torn(draft)
+    async def _apply(self, live: LiveProposal) -> Proposal:
+        files = torn(live)
         if not files:
-            return self._publish(draft)
-        draft.tried |= {hunk.hunk_id for _, hunk in draft.hunks() if hunk.state == "accepted"}
-        undoing = {hunk.hunk_id for _, hunk in draft.hunks() if hunk.state == "undoing"}
-        self._publish(draft)
+            return self._publish(live)
+        live.tried |= {hunk.hunk_id for _, hunk in live.hunks() if hunk.state == "accepted"}
+        undoing = {hunk.hunk_id for _, hunk in live.hunks() if hunk.state == "undoing"}
+        self._publish(live)
         try:
-            await self._following.others(draft, files)
-            await apply(self._workspace, files, self._save_preimage, draft.turn_id)
+            await self._following.others(live, files)
+            await apply(self._workspace, files, self._save_preimage, live.turn_id)
         except AmanuError as error:  # its pre-image could not be kept: the file is as it was
             for file in files:
                 settle(file, done=False, reason=str(error))
@@ -375,29 +375,29 @@ class Proposals:
                 undone = {hunk.hunk_id for hunk in file.hunks if hunk.state == "revertedByPerson"} & undoing
                 await asyncio.to_thread(file.applied_now, undone)
                 file.land()
-            self._publish(draft)
-        await self._following.others(draft, files, by_person=False)
-        return draft.wire()
+            self._publish(live)
+        await self._following.others(live, files, by_person=False)
+        return live.wire()
 
-    def _publish(self, draft: Draft) -> Proposal:
-        draft.version += 1
-        proposal = draft.wire()
+    def _publish(self, live: LiveProposal) -> Proposal:
+        live.version += 1
+        proposal = live.wire()
         self._following.watch(proposal)
         self._changed(proposal)
         return proposal
 
-    def _find(self, proposal_id: str) -> Draft:
-        draft = self._drafts.get(proposal_id)
-        if draft is None and proposal_id in self._stored:
-            draft = self._drafts[proposal_id] = Draft.load(self._stored.pop(proposal_id))
-        if draft is None:
+    def _find(self, proposal_id: str) -> LiveProposal:
+        live = self._live.get(proposal_id)
+        if live is None and proposal_id in self._stored:
+            live = self._live[proposal_id] = LiveProposal.load(self._stored.pop(proposal_id))
+        if live is None:
             raise AmanuError("proposalNotFound", f"There is no proposal {proposal_id} in this session.")
-        return draft
+        return live
 
-    def _of_call(self, call_id: str) -> Draft | None:
-        for draft in reversed(self._drafts.values()):
-            if call_id in draft.tool_call_ids:
-                return draft
+    def _of_call(self, call_id: str) -> LiveProposal | None:
+        for live in reversed(self._live.values()):
+            if call_id in live.tool_call_ids:
+                return live
         return None
 
 
@@ -429,7 +429,7 @@ _FITS: dict[str, Collection[HunkState]] = {
 _REFUSAL: Collection[HunkState] = ("pending", "conflicted", "rejected")
 
 
-def _check_decision(known: dict[str, tuple[DraftFile, Hunk]], decision: HunkDecision) -> None:
+def _check_decision(known: dict[str, tuple[LiveFile, Hunk]], decision: HunkDecision) -> None:
     if decision.hunk_id not in known:
         raise AmanuError("proposalConflict", f"The proposal has no hunk {decision.hunk_id} any more. Look at it again.")
     state = known[decision.hunk_id][1].state
@@ -444,9 +444,9 @@ def _deletion() -> AmanuError:
     return AmanuError("invalidParams", "This change deletes the file: it has no text to edit. Accept it, or reject it.")
 
 
-def _accept(draft: Draft, file: DraftFile, hunk: Hunk, own: str | None, *, reviewed: bool = True) -> None:
+def _accept(live: LiveProposal, file: LiveFile, hunk: Hunk, own: str | None, *, reviewed: bool = True) -> None:
     if hunk.hunk_id in file.touched:  # as what the person saw it is in conflict already, and stays so
-        draft.tried.add(hunk.hunk_id)
+        live.tried.add(hunk.hunk_id)
         return
     own = None if own is None else _ends(file, own)
     if own is None or own == hunk.new_text:
@@ -455,6 +455,6 @@ def _accept(draft: Draft, file: DraftFile, hunk: Hunk, own: str | None, *, revie
         file.put(hunk.hunk_id, state="accepted", reason=None, reviewed=reviewed, new_text=own, edited_by_person=True)
 
 
-def _ends(file: DraftFile, own: str) -> str:
+def _ends(file: LiveFile, own: str) -> str:
     """The person's text with the line ends of the file."""
     return own.replace("\n", "\r\n") if "\r" not in own and line_end(file.base.text) == "\r\n" else own

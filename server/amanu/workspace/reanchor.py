@@ -10,15 +10,15 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from amanu.workspace.draft import STATES, TOUCHED, DraftFile, Footing, Spot, Touch, numbered, through
 from amanu.workspace.files import FileText, split_lines
 from amanu.workspace.hunks import Change, changes, differences
+from amanu.workspace.live import STATES, TOUCHED, Footing, LiveFile, Spot, Touch, numbered, through
 from amanu_protocol.items import Hunk
 
 
 @dataclass(frozen=True)
 class Moved:
-    """What becomes of a `DraftFile`."""
+    """What becomes of a `LiveFile`."""
 
     base: FileText
     text: str
@@ -27,7 +27,7 @@ class Moved:
     footing: Footing | None
     touched: frozenset[str]
 
-    def put(self, file: DraftFile) -> None:
+    def put(self, file: LiveFile) -> None:
         file.base, file.text, file.hunks, file.touches = self.base, self.text, self.hunks, self.touches
         file.footing, file.touched = self.footing, self.touched
         file.applied_now()
@@ -50,7 +50,7 @@ class _Edit(Change):
         return self.low <= spot.end and self.high >= spot.start
 
 
-def reanchor(file: DraftFile, now: FileText, *, by_person: bool = True) -> Moved | None:
+def reanchor(file: LiveFile, now: FileText, *, by_person: bool = True) -> Moved | None:
     """`file` on the text `now`, or None: it is there already, or cannot be. CPU-bound and without effect; for big
     files run it in a thread. What is not done `by_person` was done by another proposal, and is not told as theirs."""
     if file.change != "edit" or now.lossy or now.encoding != file.base.encoding or now.text == file.having("applied"):
@@ -96,7 +96,7 @@ def reanchor(file: DraftFile, now: FileText, *, by_person: bool = True) -> Moved
     return _checked(file, now, base, numbered(hunks), footing if keeps else None, frozenset(touched))
 
 
-def _landed(file: DraftFile, now: FileText) -> Moved | None:
+def _landed(file: LiveFile, now: FileText) -> Moved | None:
     """`file` as it landed, where nothing that is different now comes near any hunk."""
     landed = file.landed
     if (
@@ -107,7 +107,7 @@ def _landed(file: DraftFile, now: FileText) -> Moved | None:
         return None
     if [(each.hunk_id, each.state) for each in landed.hunks] != [(each.hunk_id, each.state) for each in file.hunks]:
         return None
-    before = DraftFile(landed.base, "", hunks=list(landed.hunks))
+    before = LiveFile(landed.base, "", hunks=list(landed.hunks))
     footing, lines = before.stand(), split_lines(now.text)
     edits = _edits(footing.lines, lines)
     if any(each.meets(spot) for each in edits for spot in footing.spots.values()):
@@ -222,7 +222,7 @@ def _applied(
 
 
 def _checked(
-    file: DraftFile,
+    file: LiveFile,
     now: FileText,
     lines: list[str],
     hunks: list[Hunk],
@@ -232,7 +232,7 @@ def _checked(
     """None when the hunks do not stand in that base as they should: then nothing moves, and nothing is applied."""
     text = "".join(lines)
     base = now.as_base(text)
-    moved = DraftFile(base, "", hunks=hunks)
+    moved = LiveFile(base, "", hunks=hunks)
     if split_lines(text) != lines or moved.having("applied") != now.text:
         return None
     proposed = moved.having(*STATES)

@@ -11,8 +11,8 @@ from typing import Literal
 from amanu.tools.base import ToolError
 from amanu.workspace import disk
 from amanu.workspace.apply import settle
-from amanu.workspace.draft import AFTER, BEFORE, Draft, DraftFile, Form
 from amanu.workspace.files import sha256
+from amanu.workspace.live import AFTER, BEFORE, Form, LiveFile, LiveProposal
 from amanu.workspace.workspace import Workspace
 
 LOST = "The file changed while Amanu was not running."
@@ -21,12 +21,12 @@ STOPPED = "Amanu was stopped while the editor applied it; it may be there. Try a
 _Standing = Literal["before", "after", "between", "other"]
 
 
-def torn(draft: Draft) -> list[DraftFile]:
+def torn(live: LiveProposal) -> list[LiveFile]:
     """The files something was being done to."""
-    return [file for file in draft.files if any(hunk.state in ("accepted", "undoing") for hunk in file.hunks)]
+    return [file for file in live.files if any(hunk.state in ("accepted", "undoing") for hunk in file.hunks)]
 
 
-def recover(workspace: Workspace, files: Iterable[DraftFile]) -> None:
+def recover(workspace: Workspace, files: Iterable[LiveFile]) -> None:
     """Settle every hunk of these files of one decision by what is on disk."""
     standing = {id(file): _standing(workspace, file) for file in files}
     begun = any(each in ("after", "between") for each in standing.values())
@@ -46,7 +46,7 @@ def recover(workspace: Workspace, files: Iterable[DraftFile]) -> None:
                     file.put(hunk.hunk_id, state="pending" if hunk.state == "accepted" else "applied", reason=None)
 
 
-def _standing(workspace: Workspace, file: DraftFile) -> _Standing:
+def _standing(workspace: Workspace, file: LiveFile) -> _Standing:
     before, after = file.form(BEFORE), file.form(AFTER)
     for path in {before.path, after.path}:
         disk.sweep(workspace.guard, path)
@@ -62,7 +62,7 @@ def _standing(workspace: Workspace, file: DraftFile) -> _Standing:
         return "other"
 
 
-def _is(workspace: Workspace, file: DraftFile, form: Form) -> bool:
+def _is(workspace: Workspace, file: LiveFile, form: Form) -> bool:
     stored = disk.read(workspace.guard, form.path)
     if stored is None or form.text is None:
         return (stored is None) == (form.text is None)
@@ -73,7 +73,7 @@ def _missing(workspace: Workspace, form: Form) -> bool:
     return disk.read(workspace.guard, form.path) is None
 
 
-def _half(workspace: Workspace, file: DraftFile, before: Form, after: Form) -> bool:
+def _half(workspace: Workspace, file: LiveFile, before: Form, after: Form) -> bool:
     """A file that is written in place, because it has several names, was left with the beginning of the one and the
     end of the other."""
     stored = disk.read(workspace.guard, after.path)
@@ -85,7 +85,7 @@ def _half(workspace: Workspace, file: DraftFile, before: Form, after: Form) -> b
     return data[at:] == old[at:]
 
 
-def _finish(workspace: Workspace, file: DraftFile) -> _Standing:
+def _finish(workspace: Workspace, file: LiveFile) -> _Standing:
     before, after = file.form(BEFORE), file.form(AFTER)
     data = None if after.text is None else file.base.encode(after.text)
     try:
@@ -103,6 +103,6 @@ def _finish(workspace: Workspace, file: DraftFile) -> _Standing:
     return "after"
 
 
-def _open(workspace: Workspace, file: DraftFile) -> bool:
+def _open(workspace: Workspace, file: LiveFile) -> bool:
     """An editor has it: it is not written behind its back."""
     return workspace.find(file.base.path) is not None

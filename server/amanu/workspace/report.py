@@ -3,25 +3,25 @@
 from collections.abc import Callable
 from pathlib import Path
 
-from amanu.workspace.draft import MOVED, TOUCHED, Draft, DraftFile, first_line
+from amanu.workspace.live import MOVED, TOUCHED, LiveFile, LiveProposal, first_line
 from amanu_protocol.items import Hunk
 
 _SHOWN = 4000  # characters of the person's own text that are repeated to the model
 
 
-def report(draft: Draft, call_id: str, shown: Callable[[Path], str]) -> str:
+def report(live: LiveProposal, call_id: str, shown: Callable[[Path], str]) -> str:
     """One paragraph per file that the call wrote; line numbers are those of the file as it is now."""
     parts: list[str] = []
-    for file in draft.files:
-        hunks = [hunk for hunk in file.hunks if call_id in draft.owners(file, hunk)]
+    for file in live.files:
+        hunks = [hunk for hunk in file.hunks if call_id in live.owners(file, hunk)]
         if hunks:
             path = shown(file.base.path)
             new_path = None if file.new_path is None else shown(file.new_path)
-            parts.append(_file(draft, file, hunks, call_id, path, new_path))
+            parts.append(_file(live, file, hunks, call_id, path, new_path))
     return "\n\n".join(parts)
 
 
-def _file(draft: Draft, file: DraftFile, hunks: list[Hunk], call_id: str, path: str, new_path: str | None) -> str:
+def _file(live: LiveProposal, file: LiveFile, hunks: list[Hunk], call_id: str, path: str, new_path: str | None) -> str:
     states = {hunk.state for hunk in hunks}
     places = _places(file)
     plain = states == {"applied"} and not any(hunk.edited_by_person for hunk in hunks)
@@ -41,7 +41,7 @@ def _file(draft: Draft, file: DraftFile, hunks: list[Hunk], call_id: str, path: 
         count = sum(hunk.state == "applied" for hunk in hunks)
         lines = [f"{path}: {count} of {len(hunks)} changes applied."]
         for hunk in hunks:
-            lines += _hunk(draft, file, hunk, call_id, places[hunk.hunk_id])
+            lines += _hunk(live, file, hunk, call_id, places[hunk.hunk_id])
     if "applied" in states and file.unsaved:
         lines.append(
             "The change is in the editor but not saved: commands will not see it until the person saves the file."
@@ -49,7 +49,7 @@ def _file(draft: Draft, file: DraftFile, hunks: list[Hunk], call_id: str, path: 
     return "\n".join(lines)
 
 
-def _hunk(draft: Draft, file: DraftFile, hunk: Hunk, call_id: str, place: str) -> list[str]:
+def _hunk(live: LiveProposal, file: LiveFile, hunk: Hunk, call_id: str, place: str) -> list[str]:
     because = f": {_sentence(hunk.reason)}" if hunk.reason else "."
     match hunk.state:
         case "applied" if hunk.edited_by_person and not hunk.new_text and hunk.old_text:
@@ -69,13 +69,13 @@ def _hunk(draft: Draft, file: DraftFile, hunk: Hunk, call_id: str, place: str) -
         case "revertedByPerson":
             return [f"- {place}: the person took this change back."]
         case _:
-            others = draft.owners(file, hunk) - {call_id}
-            if others and call_id in draft.allowed:
+            others = live.owners(file, hunk) - {call_id}
+            if others and call_id in live.allowed:
                 return [f"- {place}: not applied yet; another edit of this step changes the same lines and waits."]
             return [f"- {place}: open, not applied. The person has not decided; it may still be accepted later."]
 
 
-def _places(file: DraftFile) -> dict[str, str]:
+def _places(file: LiveFile) -> dict[str, str]:
     """By hunk: where it is, or would be, in the file as it is now."""
     places: dict[str, str] = {}
     shift = 0
@@ -86,7 +86,7 @@ def _places(file: DraftFile) -> dict[str, str]:
     return places
 
 
-def _place(file: DraftFile, hunk: Hunk, start: int) -> str:
+def _place(file: LiveFile, hunk: Hunk, start: int) -> str:
     if file.change in ("delete", "rename"):
         return "the deletion" if file.change == "delete" else "the rename"
     count = hunk.new_lines if hunk.state == "applied" else hunk.old_lines

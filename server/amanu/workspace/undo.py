@@ -8,8 +8,8 @@ effect; what is marked `undoing` or `accepted` in it is then applied like any ot
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 
-from amanu.workspace.draft import DraftFile, first_line, numbered
 from amanu.workspace.files import FileText, split_lines
+from amanu.workspace.live import LiveFile, first_line, numbered
 from amanu.workspace.merge import merge
 from amanu.workspace.reanchor import reanchor
 from amanu_protocol.items import Hunk
@@ -25,11 +25,11 @@ MOVED = "The file was changed so that nobody can say where these lines are."
 class Turned:
     """A copy of the file with its hunks marked, and those that were left as they are, with the reason."""
 
-    file: DraftFile
+    file: LiveFile
     left: dict[str, str] = field(default_factory=dict[str, str])
 
 
-def turn(file: DraftFile, now: FileText | None, back: Collection[str] = (), again: Collection[str] = ()) -> Turned:
+def turn(file: LiveFile, now: FileText | None, back: Collection[str] = (), again: Collection[str] = ()) -> Turned:
     """Those of the hunks `back` that are applied become `undoing`, those of `again` that were taken back or rejected
     become `accepted`. `now` is what stands where the file is by our account. CPU-bound; for big files run it in a
     thread."""
@@ -53,7 +53,7 @@ def turn(file: DraftFile, now: FileText | None, back: Collection[str] = (), agai
     return turned
 
 
-def _on(file: DraftFile, now: FileText | None) -> Turned:
+def _on(file: LiveFile, now: FileText | None) -> Turned:
     """The file moved to the text as it is now. `left` has a reason under "" when that cannot be."""
     copy = replace(file, hunks=list(file.hunks))
     if file.change != "edit":
@@ -66,7 +66,7 @@ def _on(file: DraftFile, now: FileText | None) -> Turned:
     return Turned(copy, {} if copy.having("applied") == now.text else {"": MOVED})
 
 
-def _take_back(file: DraftFile, now: FileText | None, hunk: Hunk) -> str:
+def _take_back(file: LiveFile, now: FileText | None, hunk: Hunk) -> str:
     match file.change:
         case "create" if now is None:
             file.put(hunk.hunk_id, state="revertedByPerson", reason=None)
@@ -94,7 +94,7 @@ def _take_back(file: DraftFile, now: FileText | None, hunk: Hunk) -> str:
     return ""
 
 
-def _take_again(file: DraftFile, base: Sequence[str], hunk: Hunk) -> str:
+def _take_again(file: LiveFile, base: Sequence[str], hunk: Hunk) -> str:
     if file.change == "edit":
         first = first_line(hunk)
         there = "".join(base[first : first + hunk.old_lines])
@@ -107,7 +107,7 @@ def _take_again(file: DraftFile, base: Sequence[str], hunk: Hunk) -> str:
     return ""
 
 
-def _rebase(file: DraftFile, hunk_id: str, old_text: str) -> None:
+def _rebase(file: LiveFile, hunk_id: str, old_text: str) -> None:
     """That hunk starts from another text: what the person made of its lines belongs to the base."""
     lines = split_lines(file.base.text)
     hunks: list[Hunk] = []

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from amanu.tools.base import ToolError
 from amanu.workspace import apply as applying
-from amanu.workspace import draft as drafting
+from amanu.workspace import live as living
 from amanu.workspace import proposals as proposing
 from amanu.workspace import undo as undoing
 from amanu.workspace.files import decode, split_lines
@@ -28,7 +28,7 @@ async def propose(desk: Desk, text: str | None = EDITED, name: str = "f.txt", st
     """(call id, proposal)"""
     call = desk.context(step)
     base = await desk.proposals.text(call, desk.root / name)
-    return call.call_id, await desk.proposals.draft(call, [FileEdit(base, text)])
+    return call.call_id, await desk.proposals.propose(call, [FileEdit(base, text)])
 
 
 def take(proposal: Proposal, *decisions: str | None, **more: str) -> list[HunkDecision]:
@@ -392,14 +392,14 @@ async def test_deciding_costs_what_the_hunks_are_not_their_square(
 ) -> None:
     """Three thousand hunks once held the daemon for two minutes: all were numbered anew after each was decided."""
     counted = 0
-    numbered = drafting.numbered
+    numbered = living.numbered
 
     def counting(found: Iterable[Hunk]) -> list[Hunk]:
         nonlocal counted
         counted += 1
         return numbered(found)
 
-    monkeypatch.setattr(drafting, "numbered", counting)
+    monkeypatch.setattr(living, "numbered", counting)
     monkeypatch.setattr(undoing, "numbered", counting)
     before = "".join(f"line {each}\nsame\n" for each in range(100))
     desk = Desk(tmp_path, {"f.txt": before})

@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from amanu.workspace import following as module
-from amanu.workspace.draft import TOUCHED, Draft, DraftFile
 from amanu.workspace.files import FileText, sha256, split_lines
+from amanu.workspace.live import TOUCHED, LiveFile, LiveProposal
 from amanu.workspace.proposals import FileEdit
 from amanu.workspace.reanchor import reanchor
 from amanu_protocol.errors import AmanuError
@@ -30,23 +30,23 @@ def text_of(text: str, **more: object) -> FileText:
     return FileText(PATH, text, sha256(text.encode()), **more)  # pyright: ignore[reportArgumentType]
 
 
-def drafted(base: str, new: str, *decided: HunkState) -> DraftFile:
-    file = DraftFile(text_of(base), base)
+def drafted(base: str, new: str, *decided: HunkState) -> LiveFile:
+    file = LiveFile(text_of(base), base)
     file.propose(new, "c1", itertools.count(1), "p")
     for hunk, state in zip(list(file.hunks), decided, strict=False):
         file.put(hunk.hunk_id, state=state)
     return file
 
 
-def places(file: DraftFile) -> list[tuple[int, int]]:
+def places(file: LiveFile) -> list[tuple[int, int]]:
     return [(hunk.old_start, hunk.old_lines) for hunk in file.hunks]
 
 
-def states_of(file: DraftFile) -> list[HunkState]:
+def states_of(file: LiveFile) -> list[HunkState]:
     return [hunk.state for hunk in file.hunks]
 
 
-def move(file: DraftFile, now: str, *, by_person: bool = True) -> None:
+def move(file: LiveFile, now: str, *, by_person: bool = True) -> None:
     found = reanchor(file, text_of(now), by_person=by_person)
     assert found is not None
     found.put(file)
@@ -174,10 +174,10 @@ def test_what_cannot_be_moved() -> None:
     assert reanchor(file, text_of("x" + BASE, lossy=True)) is None
     assert reanchor(file, text_of("x" + BASE, encoding="latin-1")) is None
     assert reanchor(drafted(BASE, ""), text_of("x" + BASE)) is not None
-    file = DraftFile(text_of(BASE), BASE)
+    file = LiveFile(text_of(BASE), BASE)
     file.propose(None, "c1", itertools.count(1), "p")
     assert reanchor(file, text_of("x" + BASE)) is None
-    file = DraftFile(text_of("", exists=False), "")
+    file = LiveFile(text_of("", exists=False), "")
     file.propose("new\n", "c1", itertools.count(1), "p")
     assert reanchor(file, text_of("theirs\n")) is None
 
@@ -208,7 +208,7 @@ def test_after_a_restart(proposed: str) -> None:
     typed = BASE.replace("line 3\n", "typed\n").replace("line 7\n", "")
     move(file, typed)
     assert set(states_of(file)) == {C}
-    loaded = Draft.load(Draft("p", "t", 1, ["c1"], [file]).wire()).files[0]
+    loaded = LiveProposal.load(LiveProposal("p", "t", 1, ["c1"], [file]).wire()).files[0]
     assert loaded.touched == {each.hunk_id for each in loaded.hunks if each.old_text != "line 8\n"}
     move(loaded, typed + "more\n")
     assert states_of(loaded)[0] == C
@@ -222,7 +222,7 @@ def test_after_a_restart(proposed: str) -> None:
 async def propose(desk: Desk, new: str, name: str = "f.txt", step: int = 1) -> tuple[str, Proposal]:
     call = desk.context(step)
     base = await desk.proposals.text(call, desk.root / name)
-    return call.call_id, await desk.proposals.draft(call, [FileEdit(base, new)])
+    return call.call_id, await desk.proposals.propose(call, [FileEdit(base, new)])
 
 
 def take(proposal: Proposal, *decisions: str | None) -> list[HunkDecision]:
@@ -505,7 +505,7 @@ def _untouched(hunk: Hunk, base: Sequence[str], now: Sequence[str]) -> bool:
 def _consistent(proposal: Proposal, text: str) -> bool:
     """The base with what is applied is the text, and open hunks stand where they say."""
     file = proposal.files[0]
-    draft = Draft.load(proposal).files[0]
+    draft = LiveProposal.load(proposal).files[0]
     lines = split_lines(file.base_text or "")
     for hunk in file.hunks:
         if hunk.state == "pending":
@@ -552,7 +552,7 @@ async def test_typing_in_a_big_file_is_told_only_when_it_moves_a_change(
     path = desk.root / "f.txt"
     desk.editor.put(path, BASE)
     call = desk.context()
-    proposal = await desk.proposals.draft(call, [FileEdit(await desk.proposals.text(call, path), INSERTED)])
+    proposal = await desk.proposals.propose(call, [FileEdit(await desk.proposals.text(call, path), INSERTED)])
     for text, told in ((BASE + "end\n", 1), (BASE + "the end\n", 1), ("top\n" + BASE, 2), ("the top\n" + BASE, 2)):
         desk.editor.put(path, text)
         desk.overlay.changed(path)

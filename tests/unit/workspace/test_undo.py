@@ -44,7 +44,7 @@ def test_merge(base: str, ours: str, theirs: str, merged: str | None) -> None:
 async def applied(desk: Desk, text: str | None, name: str = "f.txt", new: str | None = None) -> Proposal:
     call = desk.context(step=len(desk.versions) + 1)
     base = await desk.proposals.text(call, desk.root / name)
-    proposal = await desk.proposals.draft(call, [FileEdit(base, text, None if new is None else desk.root / new)])
+    proposal = await desk.proposals.propose(call, [FileEdit(base, text, None if new is None else desk.root / new)])
     return await desk.proposals.accept_all(proposal.proposal_id)
 
 
@@ -184,7 +184,7 @@ async def test_reviewed_after_and_before(tmp_path: Path) -> None:
     desk = Desk(tmp_path, {"f.txt": BASE})
     call = desk.context()
     base = await desk.proposals.text(call, desk.root / "f.txt")
-    proposal = await desk.proposals.draft(call, [FileEdit(base, ONE, explanation="German")])
+    proposal = await desk.proposals.propose(call, [FileEdit(base, ONE, explanation="German")])
     assert [hunk.explanation for hunk in hunks(proposal)] == ["German", "German"]
     proposal = await desk.proposals.review_after(proposal.proposal_id)
     assert states(proposal) == ["applied", "applied"] and not any(hunk.reviewed for hunk in hunks(proposal))
@@ -211,7 +211,7 @@ async def test_all_files_or_none(tmp_path: Path) -> None:
     desk.editor.put(desk.root / "b", BASE)
     call = desk.context()
     edits = [FileEdit(await desk.proposals.text(call, desk.root / name), ONE) for name in ("a", "b", "c")]
-    proposal = await desk.proposals.draft(call, edits)
+    proposal = await desk.proposals.propose(call, edits)
     (tmp_path / "c").chmod(0o444)
     proposal = await desk.proposals.accept_all(proposal.proposal_id)
     assert states(proposal) == ["conflicted"] * 6 and "read-only" in (hunks(proposal)[4].reason or "")
@@ -248,7 +248,7 @@ async def test_a_cancelled_decision_is_carried_out_or_not_begun(
     call = desk.context()
     new = change(BASE, line2="zwei\n", line11="elf\n")
     edits = [FileEdit(await desk.proposals.text(call, desk.root / name), new) for name in ("f.txt", "g.txt")]
-    proposal = await desk.proposals.draft(call, edits)
+    proposal = await desk.proposals.propose(call, edits)
     await desk.proposals.accept_all(proposal.proposal_id)
     first, second, third, fourth = (hunk.hunk_id for hunk in hunks(proposal))
     await desk.proposals.undo(proposal.proposal_id, [second])
@@ -280,7 +280,9 @@ async def test_a_cancelled_decision_is_carried_out_or_not_begun(
 async def test_a_deletion_has_no_text_of_the_persons(tmp_path: Path, way: str) -> None:
     desk = Desk(tmp_path, {"f.txt": BASE})
     call = desk.context()
-    proposal = await desk.proposals.draft(call, [FileEdit(await desk.proposals.text(call, desk.root / "f.txt"), None)])
+    proposal = await desk.proposals.propose(
+        call, [FileEdit(await desk.proposals.text(call, desk.root / "f.txt"), None)]
+    )
     hunk = hunks(proposal)[0]
     decision = HunkDecision(hunk_id=hunk.hunk_id, decision="accept", new_text="keep this\n")
     with pytest.raises(AmanuError, match="deletes the file"):
@@ -296,7 +298,7 @@ async def test_text_that_no_file_can_hold_is_refused(tmp_path: Path) -> None:
     desk = Desk(tmp_path)
     call = desk.context()
     base = await desk.proposals.text(call, desk.root / "new.txt")
-    proposal = await desk.proposals.draft(call, [FileEdit(base, "text\n")])
+    proposal = await desk.proposals.propose(call, [FileEdit(base, "text\n")])
     decision = HunkDecision(hunk_id=hunks(proposal)[0].hunk_id, decision="accept", new_text="half \ud800\n")
     result = await desk.proposals.resolve(proposal.proposal_id, [decision])
     assert states(result) == ["conflicted"] and "cannot hold the character" in (hunks(result)[0].reason or "")

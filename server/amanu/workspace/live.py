@@ -72,7 +72,7 @@ class Form:
 
 
 @dataclass
-class DraftFile:
+class LiveFile:
     """The change to one file: `base` → `text`."""
 
     base: FileText
@@ -314,14 +314,14 @@ class DraftFile:
 
 
 @dataclass
-class Draft:
+class LiveProposal:
     """A proposal of one session while it lives."""
 
     proposal_id: str
     turn_id: str
     step: int
     tool_call_ids: list[str]
-    files: list[DraftFile]
+    files: list[LiveFile]
     version: int = 0
     allowed: set[str] = field(default_factory=set[str])
     """Calls that were allowed whole."""
@@ -329,15 +329,15 @@ class Draft:
     """Hunks that were accepted and are in conflict: they wait for nobody."""
     ids: Iterator[int] = field(default_factory=lambda: itertools.count(1))
 
-    def hunks(self) -> Iterator[tuple[DraftFile, Hunk]]:
+    def hunks(self) -> Iterator[tuple[LiveFile, Hunk]]:
         for file in self.files:
             for hunk in list(file.hunks):
                 yield file, hunk
 
-    def at(self, path: Path) -> list[DraftFile]:
+    def at(self, path: Path) -> list[LiveFile]:
         return [file for file in self.files if file.base.path == path]
 
-    def owners(self, file: DraftFile, hunk: Hunk) -> frozenset[str]:
+    def owners(self, file: LiveFile, hunk: Hunk) -> frozenset[str]:
         return file.owners.get(hunk.hunk_id) or frozenset(self.tool_call_ids)
 
     def waits(self, hunk: Hunk) -> bool:
@@ -356,9 +356,9 @@ class Draft:
         )
 
     @classmethod
-    def load(cls, proposal: Proposal) -> "Draft":
+    def load(cls, proposal: Proposal) -> "LiveProposal":
         """As it was when its last event was written. Which call wanted which hunk is no longer known."""
-        files: list[DraftFile] = []
+        files: list[LiveFile] = []
         for file in proposal.files:
             base = FileText(
                 Path(file.path),
@@ -370,7 +370,7 @@ class Draft:
                 version=file.base_version,
                 mode=file.mode,
             )
-            draft = DraftFile(
+            live = LiveFile(
                 base,
                 "",
                 file.change == "delete",
@@ -379,11 +379,11 @@ class Draft:
                 unsaved=file.unsaved,
                 checks=[each for each in file.checks if each.state == "done"],
             )
-            draft.text = draft.having(*STATES)
-            draft.land()
+            live.text = live.having(*STATES)
+            live.land()
             lines = split_lines(base.text)
-            draft.touched = {hunk.hunk_id for hunk in draft.hunks if hunk.state == "conflicted" and _gone(hunk, lines)}
-            files.append(draft)
+            live.touched = {hunk.hunk_id for hunk in live.hunks if hunk.state == "conflicted" and _gone(hunk, lines)}
+            files.append(live)
         calls = list(proposal.tool_call_ids)
         tried = {hunk.hunk_id for file in files for hunk in file.hunks if hunk.state == "conflicted"}
         return cls(proposal.proposal_id, proposal.turn_id, -1, calls, files, proposal.version, tried=tried)
