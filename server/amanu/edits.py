@@ -193,24 +193,27 @@ class Edits:
         """What `_take_back` of all of them would do."""
         ways: dict[Path, _Way] = {}
         shown: dict[Path, FileText | None] = {}
+        gone = {hunk_id for hunk_ids in wanted.values() for hunk_id in hunk_ids}
         for proposal_id in reversed(list(wanted)):
-            await self._rehearse(proposal_id, wanted[proposal_id], shown, ways)
+            await self._rehearse(proposal_id, wanted[proposal_id], gone, shown, ways)
         return list(ways.values())
 
     async def _rehearse(
         self,
         proposal_id: str,
         hunk_ids: Collection[str],
+        gone: Collection[str],
         shown: dict[Path, FileText | None],
         ways: dict[Path, _Way],
     ) -> None:
-        """What `_take_back` would do, with files as `shown` by the steps before."""
+        """What `_take_back` would do, with files as `shown` by the steps before; by then all of `gone` is undone."""
         for file in self._proposals.files(proposal_id):
             if not _has(file, hunk_ids):
                 continue
             path = file.place(AFTER)
             now = shown[path] if path in shown else await self._proposals.look(path)
-            turned = await asyncio.to_thread(turn, file, now, hunk_ids)
+            taken = self._proposals.taken(file.base.path, gone)
+            turned = await asyncio.to_thread(turn, file, now, hunk_ids, (), taken)
             before = Form(path, None if now is None else now.text)
             moved = any(hunk.state == "undoing" for hunk in turned.file.hunks)
             after = await asyncio.to_thread(turned.file.form, AFTER) if moved else before

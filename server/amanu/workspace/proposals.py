@@ -21,7 +21,7 @@ from amanu.workspace.hunks import unified
 from amanu.workspace.live import AFTER, STATES, LiveFile, LiveProposal, nothing
 from amanu.workspace.recovery import recover, torn
 from amanu.workspace.report import report
-from amanu.workspace.undo import turn
+from amanu.workspace.undo import Turned, turn
 from amanu.workspace.workspace import Workspace
 from amanu_protocol.errors import AmanuError
 from amanu_protocol.items import Check, Hunk, HunkState, Proposal
@@ -190,6 +190,17 @@ class Proposals:
         """Its files; not to be changed."""
         return self._find(proposal_id).files
 
+    def taken(self, path: Path, but: Collection[str]) -> list[str]:
+        """What applied hunks took out of the file at that path; not those named."""
+        stored = (file.hunks for each in self._stored.values() for file in each.files if Path(file.path) == path)
+        alive = (file.hunks for each in self._live.values() for file in each.at(path))
+        return [
+            hunk.old_text
+            for hunks in (*stored, *alive)
+            for hunk in hunks
+            if hunk.state == "applied" and hunk.old_text and hunk.hunk_id not in but
+        ]
+
     async def look(self, path: Path) -> FileText | None:
         """The file as the person sees it; None when there is none, or none of text."""
         try:
@@ -348,7 +359,10 @@ class Proposals:
             now = {at: await self._workspace.look(live.files[at].place(AFTER)) for at in wanted}
         except ToolError as error:
             return {hunk.hunk_id: str(error) for _, hunk in live.hunks() if hunk.hunk_id in hunk_ids}
-        turned = {at: await asyncio.to_thread(turn, live.files[at], now[at], back, again) for at in wanted}
+        turned: dict[int, Turned] = {}
+        for at in wanted:
+            taken = self.taken(live.files[at].base.path, hunk_ids)
+            turned[at] = await asyncio.to_thread(turn, live.files[at], now[at], back, again, taken)
         left: dict[str, str] = {}
         for at, each in turned.items():
             live.files[at] = each.file

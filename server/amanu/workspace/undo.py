@@ -17,6 +17,7 @@ from amanu_protocol.items import Hunk
 GONE = "The file is no longer there."
 MADE = "There is a file of that name again."
 CHANGED = "These lines were changed since."
+LATER = "A later edit took these lines out. Take that one back first."
 GROWN = "The file was changed since it was created."
 MOVED = "The file was changed so that nobody can say where these lines are."
 
@@ -29,10 +30,16 @@ class Turned:
     left: dict[str, str] = field(default_factory=dict[str, str])
 
 
-def turn(file: LiveFile, now: FileText | None, back: Collection[str] = (), again: Collection[str] = ()) -> Turned:
+def turn(
+    file: LiveFile,
+    now: FileText | None,
+    back: Collection[str] = (),
+    again: Collection[str] = (),
+    taken: Collection[str] = (),
+) -> Turned:
     """Those of the hunks `back` that are applied become `undoing`, those of `again` that were taken back or rejected
-    become `accepted`. `now` is what stands where the file is by our account. CPU-bound; for big files run it in a
-    thread."""
+    become `accepted`. `now` is what stands where the file is by our account, `taken` what other applied hunks took out
+    of it. CPU-bound; for big files run it in a thread."""
     turned = _on(file, now)
     lost = turned.left.pop("", None)
     base, lines = turned.file.base, split_lines(turned.file.base.text)
@@ -42,7 +49,7 @@ def turn(file: LiveFile, now: FileText | None, back: Collection[str] = (), again
             base = turned.file.base
             lines = split_lines(base.text)
         if hunk_id in back and hunk.state == "applied":
-            why = lost or _take_back(turned.file, now, hunk)
+            why = lost or _take_back(turned.file, now, hunk, taken)
         elif hunk_id in again and hunk.state in ("revertedByPerson", "rejected"):
             why = lost or _take_again(turned.file, lines, hunk)
         else:
@@ -66,9 +73,11 @@ def _on(file: LiveFile, now: FileText | None) -> Turned:
     return Turned(copy, {} if copy.having("applied") == now.text else {"": MOVED})
 
 
-def _take_back(file: LiveFile, now: FileText | None, hunk: Hunk) -> str:
+def _take_back(file: LiveFile, now: FileText | None, hunk: Hunk, taken: Collection[str]) -> str:
     match file.change:
         case "create" if now is None:
+            if hunk.new_text and hunk.new_text in taken:
+                return LATER
             file.put(hunk.hunk_id, state="revertedByPerson", reason=None)
             return ""
         case "create" if now is not None and now.text != hunk.new_text:
@@ -83,6 +92,8 @@ def _take_back(file: LiveFile, now: FileText | None, hunk: Hunk) -> str:
             pass
     if hunk.applied_text is not None:
         if hunk.new_text == hunk.old_text and file.change == "edit":  # the person did it already
+            if hunk.applied_text and any(hunk.applied_text in text for text in taken):
+                return LATER
             file.put(hunk.hunk_id, state="revertedByPerson", new_text=hunk.applied_text, applied_text=None, reason=None)
             return ""
         kept = merge(hunk.applied_text, hunk.old_text, hunk.new_text)

@@ -125,6 +125,17 @@ async def test_lines_a_later_proposal_changed_stay(tmp_path: Path) -> None:
     assert desk.on_disk("f.txt").decode() == BASE
 
 
+async def test_what_a_later_proposal_took_out_is_not_undone_by_itself(tmp_path: Path) -> None:
+    desk = Desk(tmp_path, {"f.txt": BASE})
+    first = await applied(desk, BASE.replace("line 5\n", "line 5\nput in\n"))
+    second = await applied(desk, BASE)
+    left = await desk.proposals.undo(first.proposal_id, [hunks(first)[0].hunk_id])
+    assert [each.reason for each in left] == ["A later edit took these lines out. Take that one back first."]
+    assert await desk.proposals.undo(second.proposal_id, [hunks(second)[0].hunk_id]) == []
+    assert await desk.proposals.undo(first.proposal_id, [hunks(first)[0].hunk_id]) == []
+    assert desk.on_disk("f.txt").decode() == BASE
+
+
 @pytest.mark.parametrize(
     ("kind", "meddle", "works"),
     [
