@@ -75,7 +75,13 @@ class Ledger:
         return Say(text=say, calls=[ToolUse("read_file", arguments)], usage=usage)
 
 
-@pytest.mark.parametrize("theme", ["Default Dark Modern", "Default Light Modern"])
+THEMES = (
+    ["Default Dark Modern", "Default Light Modern"] if os.environ.get("AMANU_SCREENSHOTS") else ["Default Dark Modern"]
+)
+"""The second one is for the pictures alone."""
+
+
+@pytest.mark.parametrize("theme", THEMES)
 async def test_a_small_window(theme: str, tmp_path: Path) -> None:
     shot = f"context-{theme.split()[1].lower()}"
     workspace = tmp_path / "work"

@@ -23,7 +23,7 @@ async def test_an_edit_is_seen_while_it_is_written(tmp_path: Path) -> None:
     file.write_text(OLD)
     edit = ToolUse("edit_file", {"path": "code.py", "old_text": OLD, "new_text": NEW})
     async with (
-        service("anthropic", [Say(text="I rename them.", calls=[edit], delay=1.0)]) as (_, environment),
+        service("anthropic", [Say(text="I rename them.", calls=[edit], delay=0.3)]) as (_, environment),
         workbench(tmp_path, environment) as page,
     ):
         chat = await open_chat(page)
