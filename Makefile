@@ -27,6 +27,7 @@ demo: setup  ## the main job on a small sample project, with a scripted model an
 test: setup .tools/ripgrep/.installed $(EXTENSION)  ## all tests; what is skipped is listed
 	@cd vscode-extension && $(NPM) test --silent
 	@.ci/strace
+	@.ci/emacs/install
 	@AMANU_TEST_RIPGREP=$(RIPGREP) $(BIN)/python -m pytest -n 2 --dist worksteal -q -rfEs \
 	  --ignore-glob='tests/editors/test_vscode*.py'
 	@$(MAKE) --no-print-directory test-vscode
