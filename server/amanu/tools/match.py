@@ -8,7 +8,7 @@ Two ways in, for tools that compute new text of a file (CPU-bound; both raise `T
 
 A rung says in its docstring (`matching/`) what it must prove. It is tried only when all stricter ones found nothing;
 two places are a refusal that names them, never a choice. What is put there is the *change* from `old` to `new`
-(`matching/merge.py`), so that what a rung forgave stays as the file has it. All work is linear in the file.
+(`matching/put.py`), so that what a rung forgave stays as the file has it. All work is linear in the file.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -22,9 +22,9 @@ from amanu.tools.matching import folds, readings
 from amanu.tools.matching.drift import drifted
 from amanu.tools.matching.elision import elided
 from amanu.tools.matching.indent import indented
-from amanu.tools.matching.merge import put
 from amanu.tools.matching.nearest import ambiguous, nowhere, unproven
 from amanu.tools.matching.place import Place, Unproven, bare
+from amanu.tools.matching.put import put
 from amanu.tools.matching.source import NAMED, Fold, Source, indent_of
 from amanu.workspace.files import split_lines
 

@@ -4,7 +4,7 @@ places.
 Proof, all of it: at least `_LINES` different lines and `_CHARACTERS` characters of `old` are there, in order, to the
 letter (blanks at line ends aside), and most of it; no other place has half as much; what differs is a slip inside a
 longer word the file does not know (never a digit, never a whole name: that is another text, not a slip), one line that
-stands elsewhere between the same lines, or blank lines; and the edit does not touch it (`merge` refuses).
+stands elsewhere between the same lines, or blank lines; and the edit does not touch it (`put` refuses).
 
 A line left out, or one too many, is refused: so one text differs from its twin, and where the text itself is gone the
 twin is all there is.

@@ -19,7 +19,7 @@ class Unproven(Exception):
 @dataclass(frozen=True)
 class Place:
     """Lines [start, end) of the file. `old` and `new` are whole lines in the file's own way of writing: indentation
-    and escapes are already the file's; what is still different is left to `merge`."""
+    and escapes are already the file's; what is still different is left to `put`."""
 
     start: int
     end: int

@@ -6,6 +6,7 @@ from itertools import pairwise
 
 from amanu.tools.matching.place import Place, Unproven
 from amanu.tools.matching.source import body_of, end_of
+from amanu.workspace.hunks import common
 
 _TOO_LONG = 6000  # characters or lines that both changed, in one piece: more is not aligned, for it costs their product
 Block = tuple[bool, int, int, int, int]
@@ -121,8 +122,9 @@ def merged(old: str, there: str, new: str, line: int) -> str:
         return there
     if old == there:
         return new
-    lead = min(_shared(old, there), _shared(old, new))
-    tail = min(_shared_end(old, there, lead), _shared_end(old, new, lead))
+    lead = min(common(old, there), common(old, new))
+    back = old[lead:][::-1]
+    tail = min(common(back, there[lead:][::-1]), common(back, new[lead:][::-1]))
     o, f, n = (each[lead : len(each) - tail] for each in (old, there, new))
     if max(len(o), len(f), len(n)) > _TOO_LONG:
         raise Unproven("the line differs in too long a stretch", line)
@@ -157,8 +159,8 @@ def _blocks(one: Sequence[str], other: Sequence[str]) -> list[Block]:
     above which that is taken as one piece."""
     from rapidfuzz.distance import Indel
 
-    lead = _shared(one, other)
-    tail = _shared_end(one, other, lead)
+    lead = common(one, other)
+    tail = common(one[lead:][::-1], other[lead:][::-1])
     a, b = len(one) - tail, len(other) - tail
     blocks: list[Block] = [(True, 0, lead, 0, lead)] if lead else []
     if (a - lead) * (b - lead) > _TOO_LONG**2 or a == lead or b == lead:
@@ -175,29 +177,6 @@ def _blocks(one: Sequence[str], other: Sequence[str]) -> list[Block]:
     if tail:
         blocks.append((True, a, len(one), b, len(other)))
     return blocks
-
-
-def _shared(one: Sequence[str], other: Sequence[str]) -> int:
-    """Length of the common beginning; slices are compared, not characters."""
-    low, high = 0, min(len(one), len(other))
-    while low < high:
-        middle = (low + high + 1) // 2
-        if one[low:middle] == other[low:middle]:
-            low = middle
-        else:
-            high = middle - 1
-    return low
-
-
-def _shared_end(one: Sequence[str], other: Sequence[str], lead: int) -> int:
-    low, high = 0, min(len(one), len(other)) - lead
-    while low < high:
-        middle = (low + high + 1) // 2
-        if one[len(one) - middle : len(one) - low] == other[len(other) - middle : len(other) - low]:
-            low = middle
-        else:
-            high = middle - 1
-    return low
 
 
 def _plain(lines: Sequence[str]) -> list[str]:
