@@ -27,6 +27,7 @@ demo: setup  ## the main job on a small sample project, with a scripted model an
 test: setup .tools/ripgrep/.installed $(EXTENSION)  ## all tests; what is skipped is listed
 	@cd vscode-extension && $(NPM) test --silent
 	@.ci/strace
+	@.ci/bubblewrap
 	@.ci/emacs/install
 	@AMANU_TEST_RIPGREP=$(RIPGREP) $(BIN)/python -m pytest -n 2 --dist worksteal -q -rfEs \
 	  --ignore-glob='tests/editors/test_vscode*.py'
@@ -35,7 +36,8 @@ test: setup .tools/ripgrep/.installed $(EXTENSION)  ## all tests; what is skippe
 test-vscode: vsix .tools/vscode/.installed .tools/wheelhouse/.installed  ## of these, the ones in a real VS Code
 	@.ci/vscode/chromium
 	@AMANU_VSCODE="$(CURDIR)/.tools/vscode" AMANU_WHEELHOUSE="$(CURDIR)/.tools/wheelhouse" \
-	  PYTHONPATH="$(CURDIR)/.tools/playwright" $(BIN)/python -m pytest -q -rfEs tests/editors/test_vscode*.py
+	  PYTHONPATH="$(CURDIR)/.tools/playwright" $(BIN)/python -m pytest -n 2 --dist worksteal -q -rfEs \
+	  tests/editors/test_vscode*.py
 
 test-neovim-versions: setup  ## the Neovim tests with 0.10, 0.11 and 0.12; a version that cannot be had is skipped
 	@.ci/neovim/test
@@ -53,6 +55,8 @@ check: setup .tools/typescript/.installed $(EXTENSION)  ## formatting, lints, ty
 bench: setup .tools/typescript/.installed $(EXTENSION)  ## speed, as ratios within one run; how well loops are seen and edits placed
 	@$(BIN)/python -m bench.loops
 	@$(BIN)/python -m bench.edits
+	@$(BIN)/python -m bench.consent
+	@$(BIN)/python -m bench.sandbox || echo "bench: a goal is missed, see bench/sandbox.md"
 	@if [ -f bench/__main__.py ]; then $(BIN)/python -m bench; else echo "bench: nothing to measure yet"; fi
 
 bench-faces: vsix .tools/vscode/.installed  ## what drawing costs in the editors, for short sessions and long ones

@@ -24,6 +24,7 @@ from amanu.workspace import following
 from bench.cases.steps import reads
 from bench.results import Results
 from bench.run import Failed, Run
+from bench.soundness import sweep as soundness_sweep
 from bench.stage import Stage
 from bench.subjects import amanu
 from bench.subjects.environment import ROOT
@@ -33,25 +34,34 @@ Sweep = Callable[[float], Coroutine[Any, Any, Figures]]
 
 OUTPUT = Path(__file__).with_name("results.md")
 HEADING = "\n## Soak\n"
+PATIENCE = 50.0
+"""Milliseconds in which 99 of 100 requests of somebody else are answered (issue 6, part 10)."""
+FRAMES = 500
+"""Of one connection, before the next."""
+STALE = 200
+"""Times that each way is tried in which what was approved can become something else."""
 GROWTH = 1.25
 """A process that takes more than that times what it took after its first turns grows without end."""
 
 
 async def turns(seconds: float) -> Figures:
-    """Turns of twenty read steps through one daemon, a new session every tenth: memory, threads and open files must
-    stay flat."""
+    """Turns of twenty read steps through one daemon, a new session every tenth, as who leaves one for another: memory,
+    threads and open files must stay flat."""
     async with Stage() as stage:
         subject = next(each for each in amanu.subjects() if each.wire == "anthropic")
         run = Run(stage, [subject], Results())
         session = await run.start(subject, run.workspace)
         try:
-            tree = session.agent.tree
+            agent = session.agent
+            assert isinstance(agent, amanu.AmanuAgent)
+            tree = agent.tree
             begun = time.monotonic()
             first: tuple[float, int, int] | None = None
             count = 0
             while first is None or time.monotonic() - begun < seconds:
                 if count % 10 == 0:
-                    session.id = await session.agent.open(session.folder)
+                    await agent.close(session.id)
+                    session.id = await agent.open(session.folder)
                 await session.say(reads(session, 20))
                 await run.seen()
                 count += 1
@@ -147,6 +157,42 @@ async def nasty(seconds: float) -> Figures:
     }
 
 
+async def peers(seconds: float) -> Figures:
+    """Clients, providers, commands and checkers that stand still or flood, and how soon a request of somebody else is
+    answered meanwhile: p99 under 50 ms, of what the same takes with nobody else there."""
+    frozen = _test("frozen.py")
+    each = seconds / (len(frozen.FREEZES) + 1)
+    figures: Figures = {}
+    slow: list[str] = []
+    with tempfile.TemporaryDirectory() as folder:
+        async for name, took in frozen.measure(list(frozen.FREEZES), each, Path(folder)):
+            took.sort()
+            p99 = took[int(len(took) * 0.99)] * 1000
+            figures[name] = f"p99 {p99:.1f} ms, most {took[-1] * 1000:.0f} ms of {len(took):,}"
+            if p99 >= PATIENCE:
+                slow.append(f"{name} ({p99:.0f} ms)")
+    if slow:
+        raise Failed(f"somebody else waited: {', '.join(slow)}; {figures}")
+    return figures
+
+
+async def frames(seconds: float) -> Figures:
+    """Frames no client should send, at random, to a real session: each request is answered once, soon, and never by a
+    fault of ours."""
+    odd = _test("odd_frames.py")
+    begun = time.monotonic()
+    seed = good = 0
+    while seed == 0 or time.monotonic() - begun < seconds:
+        for capabilities in odd.CLIENTS:
+            try:
+                async with odd.played(capabilities) as (client, place):
+                    good += await odd.suffer(client, 10_000 + seed, place, FRAMES)
+            except AssertionError as error:
+                raise Failed(f"seed {10_000 + seed}: {error}") from error
+        seed += 1
+    return {"frames": f"{2 * FRAMES * seed:,}", "answered with a result": f"{good:,}"}
+
+
 async def edits(seconds: float) -> Figures:
     """Random moves of model, person and crashes around one file, against a reference that only knows lines."""
     games = _test("random_edits.py")
@@ -162,6 +208,49 @@ async def edits(seconds: float) -> Figures:
                 raise Failed(f"game {10_000 + count}: {error}") from error
         count += 1
     return {"games without a broken promise": f"{count:,}"}
+
+
+async def stale(seconds: float) -> Figures:
+    """What was approved is changed in every way before it runs, 200 times each, and swapped by a thread while it
+    starts, in each tier: nothing stale runs. Fewer times when the seconds are over; the figures say how many."""
+    plays = _test("stale.py")
+    approval.GUARD_SECONDS = 0.0  # it is known what is asked
+    begun = time.monotonic()
+    ends: Counter[str] = Counter()
+    figures: Figures = {}
+
+    async def play(what: Callable[..., Coroutine[Any, Any, Counter[str]]], *arguments: Any) -> Counter[str]:
+        with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryDirectory() as home:
+            os.environ["AMANU_HOME"] = home
+            try:
+                return await what(Path(folder).resolve(), *arguments)
+            except (AssertionError, TimeoutError) as error:
+                raise Failed(f"{what.__name__}{arguments}: {type(error).__name__} {error}") from error
+
+    for tier in ("bubblewrap", "landlock", "none"):
+        for name in plays.SWAPS:
+            raced: Counter[str] = Counter()
+            while raced.total() < STALE and (not raced or time.monotonic() - begun < seconds / 2):
+                raced += await play(plays.race, name, tier, 10)
+            unsaid, said = raced["stale, unsaid"], raced["stale, said"]
+            if tier == "bubblewrap" and name == "written" and unsaid + said:
+                raise Failed(f"{name}, {tier}: {dict(raced)}")
+            figures[f"race {name}, {tier}"] = ", ".join(f"{end} {count}" for end, count in sorted(raced.items()))
+    rounds = 0
+    while rounds < STALE and (rounds == 0 or time.monotonic() - begun < seconds):
+        for name in plays.MUTATORS:
+            ends += await play(plays.mutate, [name], 4)
+        for name in plays.ANSWERS:
+            ends += await play(plays.answer, [name], 4)
+        for name in plays.EDITS:
+            ends += await play(plays.edit, name, 4)
+        ends += await play(plays.repeat, 4)
+        rounds += 4
+    figures["mutators"] = (
+        f"{len(plays.MUTATORS)} of commands, {len(plays.EDITS)} of edits and {len(plays.ANSWERS)} answers, "
+        f"{rounds} times each"
+    )
+    return figures | {end: f"{count:,}" for end, count in sorted(ends.items())}
 
 
 async def crashes(seconds: float) -> Figures:
@@ -192,14 +281,52 @@ async def crashes(seconds: float) -> Figures:
     return {"breaks": f"{outcomes.total():,} of {count:,}"} | {key: f"{n:,}" for key, n in outcomes.most_common()}
 
 
+async def lines(seconds: float) -> Figures:
+    """Command lines changed at random: reading them never fails, takes no 100 ms, and never ends the process."""
+    sweep = _test("changed_lines.py")
+    begun = time.monotonic()
+    count = 0
+
+    async def work(part: int) -> None:
+        nonlocal count
+        seed = 10_000 + part
+        while count == 0 or time.monotonic() - begun < seconds:
+            await asyncio.to_thread(sweep.survive, seed, 20_000)
+            seed += 100
+            count += 20_000
+
+    try:
+        await asyncio.gather(*(work(part) for part in range(os.cpu_count() or 1)))
+    except AssertionError as error:
+        raise Failed(str(error)) from error
+    return {"lines read": f"{count:,}"}
+
+
+async def soundness(seconds: float) -> Figures:
+    """Generated command lines judged to have no effect, really run, with files, network and processes compared before
+    and after: none may have one. Needs `bwrap`."""
+    found = await soundness_sweep.run(
+        soundness_sweep.SOAKED, seed=time.time_ns() % 1_000_000, seconds=seconds, workers=2 * (os.cpu_count() or 1)
+    )
+    OUTPUT.with_name("soundness").joinpath("results.md").write_text(found.page(), encoding="utf-8")
+    if found.effects:
+        raise Failed(f"{len(found.effects)} effects: " + "; ".join(str(each) for each in found.effects[:20]))
+    return found.figures()
+
+
 SWEEPS: dict[str, Sweep] = {
     "turns": turns,
     "kills": kills,
     "sessions": sessions,
     "cuts": cuts,
     "nasty": nasty,
+    "frames": frames,
+    "peers": peers,
     "edits": edits,
+    "stale": stale,
     "crashes": crashes,
+    "lines": lines,
+    "soundness": soundness,
 }
 
 

@@ -1,8 +1,11 @@
 """What holds for every test: no network beyond loopback, no key, a home of its own."""
 
+import gc
+import logging
 import os
 import re
 import socket
+import sys
 from collections.abc import Iterator
 from typing import Any, cast
 
@@ -11,6 +14,10 @@ import pytest
 _KEYS = ("API_KEY", "AUTH_TOKEN", "ACCESS_TOKEN", "CREDENTIALS", "_BASE_URL")
 _HOMES = ("CONFIG", "DATA", "STATE", "CACHE", "RUNTIME")
 _LOOPBACK = re.compile(r"127(\.\d+){3}|::1|::ffff:127(\.\d+){3}|localhost|0\.0\.0\.0|::|")
+
+# Pytest keeps each test file as it compiled it, whatever PYTHONDONTWRITEBYTECODE says: to compile all of them takes ten
+# seconds of the processor, in each run and each worker.
+sys.dont_write_bytecode = False
 
 _connect = socket.socket.connect
 _connect_ex = socket.socket.connect_ex
@@ -27,6 +34,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         if item.get_closest_marker("behaviour") is not None and isinstance(item, pytest.Function):
             column = cast(Any, item.callspec.params["vendor"]).column
             item.user_properties.append(("behaviour", (item.originalname, column)))
+
+
+def pytest_collection_finish() -> None:
+    """What was imported and collected stays until the end: no collector of a test looks through it again."""
+    gc.freeze()
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
@@ -54,6 +66,21 @@ def _own_home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Monk
         if name.upper().endswith(_KEYS) or name.upper().endswith("_PROXY"):
             monkeypatch.delenv(name)
     yield
+
+
+@pytest.fixture(autouse=True)
+def _logging_as_it_was() -> Iterator[None]:  # pyright: ignore[reportUnusedFunction]
+    """What a test makes of logging (`amanu.logs`) ends with it."""
+    loggers = {name: logging.getLogger(name) for name in ("", "amanu", "pygls", "watchfiles")}
+    levels = {name: logger.level for name, logger in loggers.items()}
+    handlers = loggers[""].handlers[:]
+    yield
+    for handler in set(loggers[""].handlers) - set(handlers):
+        handler.close()
+    loggers[""].handlers[:] = handlers
+    for name, logger in loggers.items():
+        logger.setLevel(levels[name])
+    logging.captureWarnings(False)
 
 
 @pytest.fixture(autouse=True)

@@ -18,6 +18,7 @@ from amanu.agent import spending
 from amanu.agent.allowance import Allowance
 from amanu.agent.approval import Approvals
 from amanu.agent.context import Context
+from amanu.agent.policy import Circumstances
 from amanu.agent.turn import Turn, run_turn
 from amanu.config import Context as ContextSettings
 from amanu.conversation import Assistant, Conversation, User
@@ -223,7 +224,7 @@ def _turn(way: Way, model: Model, emitted: Emitted, conversation: Conversation) 
         conversation=conversation,
         context=Context(conversation, ContextSettings(), _kept, []),
         allowance=Allowance(None, None, emitted.state),
-        approvals=Approvals(emitted, lambda: "ask", lambda: (), lambda scope, rule: None, headless=True),
+        approvals=Approvals(emitted, Circumstances, lambda: (), lambda scope, rule: None, headless=True),
         emit=emitted,
         take_notes=lambda: [],
         usage=spending.NOTHING,

@@ -81,7 +81,8 @@ class Desk:
         self.preimages: list[tuple[Path, bytes | None, int | None]] = []
         self.blobs: list[bytes] = []
         self.live: list[str] = []
-        self.proposals = Proposals(self.workspace, self._changed, self._save)
+        # Calls are run here one after the other: one that waited for those it shares a hunk with would wait in vain.
+        self.proposals = Proposals(self.workspace, self._changed, self._save, together=0)
         self.aftermath = Aftermath(self.workspace, self.proposals.note_checks, wait=3)
         made = make_tools(
             self.workspace,

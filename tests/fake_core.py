@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from pathlib import Path
 from typing import Any
 
 from amanu.stream import Client
@@ -140,6 +141,7 @@ class FakeSession:
 class FakeSessions:
     def __init__(self) -> None:
         self.overlay = Overlay()
+        self.documents = Path("/nowhere")
         self.warmed: list[str] = []
         self.sessions: dict[str, FakeSession] = {}
         self.clients: list[Client] = []
@@ -225,7 +227,13 @@ class FakeSessions:
 
     def auth_set(self, params: r.AuthSetParams) -> None: ...
 
+    def trust_get(self, params: r.TrustGetParams, client: object) -> r.TrustGetResult:
+        return r.TrustGetResult(state="untrusted", enables=[], digest="")
+
     def trust_set(self, params: r.TrustSetParams) -> None: ...
 
-    def rule_preview(self, rule: str) -> r.RulePreviewResult:
-        return r.RulePreviewResult(valid=True, explanation=rule)
+    async def audit_query(self, params: r.AuditQueryParams) -> r.AuditQueryResult:
+        return r.AuditQueryResult(entries=[], intact=True, message="Nothing happened yet.")
+
+    def rule_preview(self, params: r.RulePreviewParams) -> r.RulePreviewResult:
+        return r.RulePreviewResult(valid=True, explanation=params.rule)

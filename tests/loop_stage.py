@@ -11,6 +11,7 @@ from amanu.agent.allowance import Allowance
 from amanu.agent.approval import Approvals
 from amanu.agent.context import Context
 from amanu.agent.loops import Loops
+from amanu.agent.policy import Circumstances
 from amanu.agent.turn import Turn
 from amanu.config import Context as ContextSettings
 from amanu.conversation import Assistant, Call, Conversation, Entry, Results, Text, Thinking, User
@@ -129,6 +130,9 @@ class Emitted:
     def delta(self, item_id: str, text: str) -> None:
         self(ItemDelta(item_id=item_id, text=text))
 
+    def plain(self, text: str) -> str:
+        return text
+
     async def durable(self) -> None:
         self.durable_after.append(len(self.events))
 
@@ -217,7 +221,7 @@ class Stage:
         self.model = PlayedModel(self.replies)
         self.conversation = Conversation([User(text=self.prompt)])
         self.approvals = Approvals(
-            self.emitted, lambda: self.mode, lambda: (), lambda scope, rule: None, headless=self.headless
+            self.emitted, lambda: Circumstances(self.mode), lambda: (), lambda scope, rule: None, headless=self.headless
         )
         self.emitted.watch = self._answer
         tools: list[Tool[Any]] = [kind(self.recorder) for kind in (Read, Write, Run, Crash)]
@@ -245,13 +249,17 @@ class Stage:
 
     def _answer(self, event: Event) -> None:
         if isinstance(event, ApprovalRequested):
-            call_id = event.approval.tool_call_id
+            call_id, digest = event.approval.tool_call_id, event.approval.digest
             if call_id in self.answers:
                 word, _, reason = self.answers[call_id].partition(":")
                 asyncio.get_running_loop().call_soon(
                     lambda: self.approvals.resolve(
                         ApprovalResolveParams(
-                            session_id="s", tool_call_id=call_id, decision=word, reason=reason or None
+                            session_id="s",
+                            tool_call_id=call_id,
+                            decision=word,
+                            reason=reason or None,
+                            digest=digest,
                         ),
                         "test",
                     )

@@ -194,7 +194,9 @@ class Player:
                     self._allow(proposal)
             if question.proposal_id is None:
                 self.commands[question.title.rsplit("echo ", 1)[1].split()[0]] += 1
-        params = ApprovalResolveParams(session_id="s", tool_call_id=question.tool_call_id, decision=decision)
+        params = ApprovalResolveParams(
+            session_id="s", tool_call_id=question.tool_call_id, decision=decision, digest=question.digest
+        )
         await self.session.resolve_approval(params, self.chance.choice(self.watchers))
 
     async def decide(self) -> None:

@@ -6,6 +6,10 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from amanu import __version__
+from amanu.home import Home
+from amanu.sockets import opening, read_token, socket_path
+
 SECONDS = 10.0
 """For an answer that must come; a machine under load is slow."""
 
@@ -36,6 +40,15 @@ class RawClient:
         assert process.stdout is not None and process.stdin is not None
         client = cls(process.stdout, process.stdin)
         client.process = process
+        return client
+
+    @classmethod
+    async def greet(cls, home: Home, version: str = __version__, **environment: str) -> "RawClient":
+        """To the daemon itself, as a relay does it."""
+        reader, writer = await asyncio.open_unix_connection(socket_path(home), limit=2**26)
+        client = cls(reader, writer)
+        writer.write(hello(read_token(home), version=version, environment=environment))
+        assert json.loads(await reader.readline())["accepted"] is True
         return client
 
     def send(self, message: Any) -> None:
@@ -115,6 +128,10 @@ class RawClient:
             if self.process.returncode is None:
                 self.process.kill()
             await self.process.communicate()
+
+
+def hello(token: str, **said: Any) -> bytes:
+    return opening(token) + json.dumps(said).encode()[1:] + b"\n"
 
 
 def python(script: str, *arguments: str) -> list[str]:

@@ -12,7 +12,9 @@ from amanu_protocol.state import SessionState, fold
 class Client:
     """Implements `stream.Client`."""
 
-    def __init__(self, environment: Mapping[str, str], name: str = "one", trusted_roots: tuple[str, ...] = ()) -> None:
+    def __init__(
+        self, environment: Mapping[str, str], name: str = "one", trusted_roots: tuple[str, ...] | None = None
+    ) -> None:
         self.name = name
         self.environment = dict(environment)
         self.trusted_roots = trusted_roots

@@ -18,6 +18,7 @@ from amanu_protocol.requests import (
     PromptSendParams,
     ProposalResolveParams,
     SessionCreateParams,
+    TrustSetParams,
 )
 from amanu_protocol.state import SessionState
 from session_client import Client, until
@@ -59,9 +60,9 @@ class Desk:
 
     async def answer(self, decision: str, client: Client | None = None, **more: Any) -> str:
         state = await self.until(lambda state: state.approvals)
-        params = ApprovalResolveParams(
-            session_id="s", tool_call_id=state.approvals[0].tool_call_id, decision=decision, **more
-        )
+        asked = state.approvals[0]
+        seen: dict[str, Any] = {"digest": asked.digest, **more}
+        params = ApprovalResolveParams(session_id="s", tool_call_id=asked.tool_call_id, decision=decision, **seen)
         return (await self.session.resolve_approval(params, client or self.client)).status
 
     async def decide(self, *decisions: str) -> str:
@@ -84,6 +85,10 @@ class Desk:
         assert state.last_turn is not None
         assert state.last_turn.reason == reason
         return state
+
+    async def trust(self, trusted: bool = True) -> None:
+        """The person decides about the folder, as it is now."""
+        await self.sessions.trust_set(TrustSetParams(root=str(self.root), trusted=trusted))
 
     async def reopen(self) -> None:
         """The session is put away and opened again, as by the next daemon."""

@@ -74,7 +74,7 @@ class AmanuAgent(Agent):
         self._turns: dict[str, Turn] = {}
         self._ids: dict[str, str] = {}
         self._answers: set[str] = set()
-        self._asked_call: dict[str, str] = {}
+        self._asked: dict[str, dict[str, Any]] = {}
 
     async def start(self, command: Sequence[str], environment: Mapping[str, str], place: Place) -> "AmanuAgent":
         self._workspace = place.workspace
@@ -124,10 +124,9 @@ class AmanuAgent(Agent):
         await self._rpc.call("amanu/turn/cancel", {"sessionId": session, "turnId": self._ids[session]})
 
     def approve(self, session: str) -> None:
-        call = self._asked_call.pop(session)
-        self._rpc.call(
-            "amanu/approval/resolve", {"sessionId": session, "toolCallId": call, "decision": "allow", "scope": "once"}
-        )
+        asked = self._asked.pop(session)
+        answer = {"decision": "allow", "scope": "once", "digest": asked["digest"], "toolCallId": asked["toolCallId"]}
+        self._rpc.call("amanu/approval/resolve", {"sessionId": session, **answer})
 
     async def stop(self) -> None:
         self._rpc.close()
@@ -150,7 +149,7 @@ class AmanuAgent(Agent):
             case "turnStarted":
                 self._ids[session] = event["turnId"]
             case "approvalRequested":
-                self._asked_call[session] = event["approval"]["toolCallId"]
+                self._asked[session] = event["approval"]
                 turn.ask()
             case "turnEnded":
                 turn.end(f"{event['reason']} {event['message']}".strip())

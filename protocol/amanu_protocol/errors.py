@@ -12,6 +12,7 @@ INVALID_PARAMS = -32602
 ErrorKind = Literal[
     "sessionNotFound",
     "sessionReadOnly",
+    "tooManySessions",
     "turnInProgress",
     "staleTurn",
     "approvalNotFound",
@@ -25,6 +26,7 @@ ErrorKind = Literal[
     "overloaded",
     "contextTooLong",
     "unsupportedVersion",
+    "trustChanged",
     "permissionDenied",
     "providerError",
     "storageError",

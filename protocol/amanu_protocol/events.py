@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from amanu_protocol.base import Wire
-from amanu_protocol.items import Approval, Decision, Item, Mode, Proposal, QueuedPrompt, Retry, Spent, Usage
+from amanu_protocol.items import Approval, Decision, Item, Mode, Proposal, QueuedPrompt, Retry, Spent, Usage, Walls
 
 EndReason = Literal[
     "completed",
@@ -31,6 +31,8 @@ class SessionChanged(Wire):
     mode: Mode | None = None
     model_id: str | None = None
     trusted: bool | None = None
+    trust_changed: bool | None = None
+    walls: Walls | None = None
     closed: bool | None = None
 
 

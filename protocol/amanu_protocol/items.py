@@ -85,10 +85,38 @@ Attachment = Annotated[
 
 
 class ScopeOffer(Wire):
-    """One way to answer an approval: the scope, and the text of the rule it would save ("" for once)."""
+    """One way to answer an approval: the scope, and the text of the rules it would save, one a line ("" for once)."""
 
     scope: Scope
     rule: str
+    explanation: str = ""
+    """A sentence saying what that allows from then on."""
+
+
+Grant = Literal["network", "unsandboxed"]
+"""What a person may add to a yes, for this one call: the network · no sandbox at all."""
+
+
+class Walls(Wire):
+    """What holds a command: the sandbox it runs in, or would."""
+
+    tier: Literal["bubblewrap", "landlock", "seatbelt", "none"]
+    """`none`: it runs with the person's own rights."""
+    writes: Literal["nothing", "workspace", "everything"]
+    network: bool
+    summary: str
+    """A sentence for the person."""
+
+
+class CommandPart(Wire):
+    """One command of a command line, and what is thought of it."""
+
+    text: str
+    """Control characters made visible."""
+    decision: Literal["allow", "ask", "deny"]
+    rule: str
+    why: str
+    """A sentence for the person."""
 
 
 class Approval(Wire):
@@ -105,6 +133,17 @@ class Approval(Wire):
     proposal_id: str | None = None
     asked_at: int
     """Milliseconds since the epoch. Answers within half a second of it are not taken."""
+    digest: str = ""
+    """Of all that is asked about: a yes is for exactly this, and names it. Changes with what it is about; then the
+    question is asked again."""
+    parts: list[CommandPart] = []
+    """Of a command line: each command in it, also those behind wrappers and in substitutions."""
+    walls: Walls | None = None
+    """Of a command: what will hold it."""
+    grants: list[Grant] = []
+    """What the person may add to a yes."""
+    wants: list[Grant] = []
+    """Of those, what it will hardly work without."""
 
 
 class Decision(Wire):
@@ -118,6 +157,8 @@ class Decision(Wire):
     scope: Scope | None = None
     reason: str | None = None
     """What the person said when rejecting; it goes to the model."""
+    grants: list[Grant] = []
+    """What the person added to a yes."""
     permitted_by: str | None = None
     """Denied because nobody could be asked: the rule that would have allowed it."""
 
@@ -179,6 +220,8 @@ class ToolCall(Wire):
     proposal_id: str | None = None
     decision: Decision | None = None
     error: str | None = None
+    walls: Walls | None = None
+    """Of a command that ran: what held it."""
 
 
 class PlanEntry(Wire):
@@ -282,12 +325,13 @@ class Hunk(Wire):
     state: HunkState
     edited_by_person: bool
     reason: str | None = None
-    """Why it was rejected (the person's words), conflicted, or could not be undone (ours)."""
+    """Why it was rejected (the person's words, or the rule), conflicted, found taken back in the file, or could not be
+    undone (ours)."""
     applied_text: str | None = None
-    """What was applied, where the person has changed it since: `newText` is what they made of it."""
+    """What was applied, where the file says something else by now: `newText` is what became of it."""
     reviewed: bool = False
     """Of an applied hunk: the person said yes to it, before it was applied or after. Where not, a rule applied it, and
-    it waits to be kept or undone."""
+    it waits to be kept or undone. Of a rejected one: the person said no, not a rule."""
     explanation: str = ""
     """What it is for, in the model's words."""
 

@@ -2,11 +2,11 @@
 
 from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import Field, JsonValue
 
 from amanu_protocol.base import Wire
 from amanu_protocol.events import EventMessage
-from amanu_protocol.items import Attachment, Finding, Item, Mode, ModelInfo, Proposal, Scope
+from amanu_protocol.items import Attachment, Finding, Grant, Item, Mode, ModelInfo, Proposal, Scope
 from amanu_protocol.state import SessionState
 
 Id = Annotated[str, Field(min_length=1, max_length=128, pattern=r"^[A-Za-z0-9._:-]+$")]
@@ -27,8 +27,9 @@ class ClientCapabilities(Wire):
     """Versions of this protocol it speaks."""
     editor: list[Literal["apply", "diagnostics", "definition", "references", "symbols"]] = []
     """The `amanu/editor/*` requests it answers."""
-    trusted_roots: list[str] = []
-    """Workspace folders (absolute paths) the person has declared trusted. Absent means untrusted."""
+    trusted_roots: list[str] | None = None
+    """Workspace folders (absolute paths) the person has declared trusted in this editor; others are not. Absent or
+    null: the editor has no say, and what the person told Amanu counts."""
     ripgrep: str | None = None
     """Path of a ripgrep the editor ships."""
 
@@ -190,12 +191,17 @@ class ApprovalResolveParams(Wire):
     rule: str | None = None
     """The person's edited text of the rule to save; None takes the one offered for the scope."""
     reason: str | None = None
+    digest: str | None = None
+    """With `allow`: that of the approval the person saw."""
+    grants: list[Grant] = []
+    """What the person adds to a yes, of what was offered."""
 
 
 class ApprovalResolveResult(Wire):
-    """`tooSoon`: within half a second of the question; it still stands."""
+    """`tooSoon`: within half a second of the question; `stale`: a yes to something else than is asked by now, or to
+    nothing in particular. Either way the question still stands."""
 
-    status: Literal["resolved", "alreadyResolved", "tooSoon"]
+    status: Literal["resolved", "alreadyResolved", "tooSoon", "stale"]
     outcome: Literal["allowed", "reviewed", "rejected", "denied", "cancelled"] | None = None
     client: str | None = None
     """Who decided."""
@@ -491,13 +497,46 @@ class AuthSetParams(Wire):
     """None forgets it."""
 
 
+class TrustGetParams(Wire):
+    root: str
+
+
+class Enabled(Wire):
+    """Something in a folder that trust lets Amanu read as instructions, or interpret."""
+
+    path: str
+    """Relative to the root."""
+    what: Literal["memory", "rules", "command", "checker"]
+    """Project memory · the workspace's own rules · a slash command · settings of checkers."""
+    state: Literal["same", "new", "changed", "gone"]
+    """Against what the person trusted; `new` where nothing was trusted yet."""
+    diff: str = ""
+    """Unified, of `new` (cut at 200 lines), `changed` and `gone`."""
+
+
+class TrustGetResult(Wire):
+    """`changed`: the person trusted the folder, but what it enables is not what it was: not trusted until they look."""
+
+    state: Literal["untrusted", "trusted", "changed"]
+    enables: list[Enabled]
+    digest: str
+    """Of all that; a yes names it."""
+
+
 class TrustSetParams(Wire):
     root: str
     trusted: bool
+    digest: str | None = None
+    """Of what the person was shown (`amanu/trust/get`); None: whatever is there now."""
 
 
 class RulePreviewParams(Wire):
     rule: str
+    """One or several, one a line."""
+    session_id: Id | None = None
+    """Of the session whose earlier questions it is tried on."""
+    tool_call_id: str | None = None
+    """Of the question it is meant to answer."""
 
 
 class RulePreviewResult(Wire):
@@ -505,6 +544,54 @@ class RulePreviewResult(Wire):
 
     valid: bool
     explanation: str
+    covers: bool | None = None
+    """It answers the question named; None: none was."""
+    covered: list[str] = []
+    """Titles of earlier questions in these folders it would have answered, latest first, 20 at most."""
+    covered_count: int = 0
+
+
+# audit ------------------------------------------------------------------------------------------------
+
+
+AuditKind = Literal[
+    "asked", "decided", "started", "ended", "changing", "changed", "trust", "rule", "mode", "sandbox", "log"
+]
+"""`changing` is on record before a file changes, `changed` says what came of it. `log` is about the log itself: a file
+of it begins, a crash broke off a line, entries are gone or were removed."""
+
+
+class AuditQueryParams(Wire):
+    session_id: Id
+    tool_call_id: str | None = None
+    """Only what is about that call."""
+    before: int | None = None
+    """Only entries before that one."""
+    limit: int = Field(default=100, ge=1, le=1000)
+
+
+class AuditEntry(Wire):
+    """One entry of the audit log. Each holds the hash of the one before."""
+
+    number: int
+    at: int
+    """Milliseconds since the epoch."""
+    kind: AuditKind
+    session_id: str | None = None
+    tool_call_id: str | None = None
+    text: str
+    """A sentence for the person."""
+    data: dict[str, JsonValue] = {}
+    hash: str
+
+
+class AuditQueryResult(Wire):
+    entries: list[AuditEntry]
+    """Latest last."""
+    intact: bool
+    """The chain holds from the first entry to the last."""
+    message: str
+    """A sentence: how many entries, or where the chain is broken."""
 
 
 # event, editor ----------------------------------------------------------------------------------------

@@ -41,6 +41,7 @@ from amanu_protocol.items import (
     Thought,
     ToolCall,
     Usage,
+    Walls,
 )
 
 
@@ -66,6 +67,10 @@ class SessionState(Wire):
     mode: Mode
     model_id: str
     trusted: bool
+    trust_changed: bool = False
+    """The folders were trusted, but what they enable has changed since: `amanu/trust/get` says what."""
+    walls: Walls | None = None
+    """What holds commands, once that was tried out."""
     read_only: bool
     """Another daemon holds the session's lease; it can be looked at, not driven."""
     closed: bool = False
@@ -235,5 +240,9 @@ def _change_session(state: SessionState, event: SessionChanged) -> None:
         state.model_id = event.model_id
     if event.trusted is not None:
         state.trusted = event.trusted
+    if event.trust_changed is not None:
+        state.trust_changed = event.trust_changed
+    if event.walls is not None:
+        state.walls = event.walls
     if event.closed is not None:
         state.closed = event.closed

@@ -1,9 +1,10 @@
 """Keys of model services: from the client's environment, else from `auth.json` in the user's configuration folder.
 
 `auth.json` is `{"keys": {vendor: key}}`, mode 0600 in a folder of mode 0700. Keys leave this module only towards
-the service they are for; `mask` takes them out of any text that goes elsewhere.
+the service they are for; `secrets.Secrets` takes them out of any text that goes elsewhere.
 """
 
+import contextlib
 import json
 import os
 import re
@@ -13,6 +14,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, cast
 
+from amanu.secrets import Secrets
 from amanu_protocol.errors import AmanuError
 from amanu_protocol.requests import AuthStatus
 
@@ -25,32 +27,15 @@ VARIABLES: Mapping[str, tuple[str, ...]] = {
 }
 """Vendor → environment variables that hold its key, the first one set wins."""
 
-_START = r"(?:(?<![A-Za-z0-9_])|(?<=\\[nrtbf]))"
-"""Of a word, also after an escape in JSON text."""
-_KEY_SHAPED = re.compile(
-    rf"{_START}(?:"
-    r"sk-[A-Za-z0-9_-]{16,}"  # OpenAI, Anthropic, OpenRouter
-    r"|AIza[A-Za-z0-9_-]{30,}|AQ\.[A-Za-z0-9_-]{20,}"  # Google
-    r"|gh[pousr]_[A-Za-z0-9]{30,}|github_pat_[A-Za-z0-9_]{30,}"
-    r"|xox[abprs]-[A-Za-z0-9-]{10,}"  # Slack
-    r"|AKIA[A-Z0-9]{16}\b"  # AWS
-    r")"
-    # No quote and no backslash in what follows: JSON text stays JSON.
-    r"|(?<=[?&]key=)[^&\s\"'\\]+|(?<=[?&]api_key=)[^&\s\"'\\]+"
-    r"|(?<=://)[^\s/:@\"'\\]+:[^\s/@\"'\\]+(?=@)"  # a password in an address
-    r"|(?i:(?<=bearer )[A-Za-z0-9._~+/=-]{12,}|(?<=x-api-key: )[^\s\"'\\]+|(?<=x-goog-api-key: )[^\s\"'\\]+)"
-)
-MASK = "[key]"
-
 
 class Auth:
-    """The user's keys. `path` is the file `auth.json`; it is read anew whenever it changed on disk."""
+    """The user's keys. `path` is the file `auth.json`; it is read anew whenever it changed on disk. `secrets` learns
+    every key that passes through here."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, secrets: Secrets | None = None) -> None:
         self._path = path
+        self._secrets = secrets or Secrets()
         self._variables = dict(VARIABLES)
-        self._seen: set[str] = set()
-        """Every key that passed through here: what `mask` takes out."""
         self._read_at: tuple[int, int, int] | None = None
         self._kept: dict[str, str] = {}
 
@@ -62,7 +47,7 @@ class Auth:
         variable = self.variable(vendor, environment)
         key = environment[variable].strip() if variable is not None else self._keys().get(vendor)
         if key:
-            self._seen.add(key)
+            self._secrets.learn([key])
         return key
 
     def variable(self, vendor: str, environment: Mapping[str, str]) -> str | None:
@@ -109,16 +94,18 @@ class Auth:
             if not re.fullmatch(r"[a-z0-9][a-z0-9-]*", vendor):
                 raise AmanuError("invalidParams", f"{vendor!r} is not the name of a vendor.", path="vendor")
             keys[vendor] = key
-            self._seen.add(key)
+            self._secrets.learn([key])
         write_private(self._path, {"keys": keys})
         self._read_at = None
 
-    def mask(self, text: str) -> str:
-        """`text` without any key that passed through here and without what looks like one."""
-        for key in sorted(self._seen, key=len, reverse=True):
-            if len(key) >= 8:
-                text = text.replace(key, MASK)
-        return _KEY_SHAPED.sub(MASK, text)
+    def learn(self, environment: Mapping[str, str]) -> None:
+        """Hide from now on the keys the file holds, and those of that environment: of models' services, of the user's
+        own endpoints, and what else is a secret by its name. An `auth.json` that cannot be read is no matter here."""
+        with contextlib.suppress(AmanuError):
+            self._keys()
+        names = {name for names in self._variables.values() for name in names}
+        self._secrets.learn(environment[name] for name in names & environment.keys())
+        self._secrets.learn_environment(environment)
 
     def _keys(self) -> dict[str, str]:
         try:
@@ -136,7 +123,7 @@ class Auth:
                 )
             keys = read_private(self._path).get("keys", {})
             self._kept = {str(vendor): str(key) for vendor, key in keys.items()}
-            self._seen.update(self._kept.values())
+            self._secrets.learn(self._kept.values())
             self._read_at = at
         return self._kept
 

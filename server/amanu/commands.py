@@ -1,8 +1,9 @@
 """Commands of one's own: Markdown files whose text is said when a prompt begins with `/name`.
 
     <config>/commands/name.md            the user's
-    <root>/.amanu/commands/name.md       a workspace's, read only once it is trusted; through the path
-                                         guard, and only what is read without a question
+    <root>/.amanu/commands/name.md       a workspace's, read only once it is trusted, and as it was then;
+                                         through the path guard, and only what is read without a
+                                         question
 
 A file may begin with lines `description: …` and `argument-hint: …` between two lines `---`. `$ARGUMENTS` in the rest is
 what follows the name; without it the arguments are put after the text. `/compact` is the daemon's own.
@@ -14,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from amanu.tools.base import Allowed, Subject, ToolError
+from amanu.tools.base import Allowed, Covers, Subject, ToolError
 from amanu.workspace import disk
 from amanu.workspace.workspace import Workspace
 from amanu_protocol.requests import Command
@@ -47,9 +48,9 @@ class Source:
     """The bytes of a file in it, None when it cannot or must not be read. Blocks."""
 
 
-def sources(user: Path, workspace: Workspace | None, allowed: Allowed) -> list[Source]:
+def sources(user: Path, workspace: Workspace | None, allowed: Allowed, covers: Covers) -> list[Source]:
     """The user's folder before those of a trusted workspace, which cannot take its names. `allowed` says what is read
-    without a question."""
+    without a question; of that only what `covers` counts."""
     roots = workspace.roots if workspace is not None else ()
 
     def read(path: Path) -> bytes | None:
@@ -61,7 +62,7 @@ def sources(user: Path, workspace: Workspace | None, allowed: Allowed) -> list[S
             stored = disk.read(workspace.guard, inside)
         except ToolError:
             return None
-        return stored.data if stored is not None else None
+        return stored.data if stored is not None and covers(inside, stored.data) else None
 
     return [Source(user, "user"), *(Source(root / ".amanu" / "commands", "workspace", read) for root in roots)]
 

@@ -5,6 +5,7 @@ the workspace is trusted, and then only for the fields in `WORKSPACE_MAY_SET`: i
 widen it, and never name a model, an endpoint or a key.
 """
 
+import os
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
@@ -13,6 +14,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from amanu.home import Home
+from amanu.rules import RuleTable
 from amanu_protocol.errors import AmanuError
 from amanu_protocol.items import Mode
 
@@ -32,6 +34,10 @@ class Limits(Section):
     """Of one turn."""
     session_cost_usd: float | None = Field(default=None, gt=0)
     """Of the whole session; when it is reached the turn stops and asks. Each prompt after that allows as much again."""
+    unasked_commands: int = Field(default=200, ge=0)
+    """Commands with an effect that rules may allow in one turn; the next one is asked about."""
+    unasked_seconds: float = Field(default=1800, ge=0)
+    """That such commands may take together in one turn."""
 
 
 class Context(Section):
@@ -99,12 +105,29 @@ class Endpoint(Section):
 
 
 class Shell(Section):
-    """How long a command of the model's may run."""
+    """Commands of the model's: how long they may run, and what they get to know."""
 
     inactivity_seconds: float = Field(default=300, gt=0)
     """Without any output."""
     total_seconds: float = Field(default=1800, gt=0)
     """In all."""
+    pass_environment: tuple[str, ...] = ()
+    """Variables with secrets that commands get all the same, such as `GITHUB_TOKEN`. By default none does whose name or
+    value looks like one (`*_TOKEN`, `*_SECRET`, `*_KEY`, `*_PASSWORD`, `AWS_*` …); keys of models' services never."""
+
+
+class Sandbox(Section):
+    """Walls around commands. No workspace and no model can set these."""
+
+    write: tuple[str, ...] = ()
+    """Further folders that commands may write, such as `~/.cache/pip`; `~` is the home folder."""
+    read: tuple[str, ...] = ()
+    """Further files and folders of the home folder that commands may read; of it they see installed tools only."""
+    hide: tuple[str, ...] = ()
+    """Further files and folders that commands may not even read."""
+    without: Literal["ask", "accept"] = "ask"
+    """Where no sandbox works: `ask` about every command that has an effect, whatever rules allow it; `accept`: rules
+    count as if there were one."""
 
 
 class Checks(Section):
@@ -127,6 +150,8 @@ class History(Section):
     """Of them in all; the oldest go first. 0: any number."""
     keep_sessions_days: int = Field(default=0, ge=0)
     """Of whole sessions, after something last happened in them; 0: for ever."""
+    keep_audit_mb: int = Field(default=200, ge=0)
+    """Of the audit log, which is one for all sessions; the oldest go first. 0: any number."""
 
 
 class Settings(Section):
@@ -144,6 +169,8 @@ class Settings(Section):
     context: Context = Context()
     routing: Routing = Routing()
     rules: RuleTexts = RuleTexts()
+    rule: tuple[RuleTable, ...] = ()
+    """Rules with conditions, each a `[[rule]]`."""
     base_urls: dict[str, str] = {}
     """Vendor → base URL."""
     endpoints: dict[str, Endpoint] = {}
@@ -151,10 +178,14 @@ class Settings(Section):
     vision: tuple[str, ...] = ()
     """Models that see pictures, `vendor:model`, where that is not known: of local servers, endpoints, OpenRouter."""
     shell: Shell = Shell()
+    sandbox: Sandbox = Sandbox()
     checks: Checks = Checks()
     history: History = History()
     idle_seconds: float = Field(default=600, gt=0)
     """The daemon leaves after that long without clients and turns."""
+    max_sessions: int = Field(default=100, ge=1)
+    """Sessions that are open at once. One more puts away the one nobody looks at, that does nothing and was used
+    longest ago; where there is none it is refused."""
     log_level: str = Field(default="info", pattern="^(debug|info|warning|error)$")
     """`debug`, `info`, `warning` or `error`."""
 
@@ -165,6 +196,10 @@ class Settings(Section):
 
 
 WORKSPACE_MAY_SET = {"rules": {"deny", "must_ask"}}
+"""And `[[rule]]` with the decision deny or mustAsk."""
+
+
+_MAX_WORKSPACE_RULES = 100_000  # bytes; as much of it as `trust.py` looks at
 
 
 def load_settings(home: Home, environ: Mapping[str, str]) -> Settings:
@@ -177,11 +212,18 @@ def load_settings(home: Home, environ: Mapping[str, str]) -> Settings:
     return _validate(tree, str(home.config / "config.toml"))
 
 
-def workspace_rules(root: Path) -> RuleTexts:
+def workspace_rules(root: Path) -> tuple[RuleTexts, tuple[RuleTable, ...]]:
     """What a trusted workspace's own file adds: deny and must-ask rules. Anything else in it is refused."""
     path = root / ".amanu" / "config.toml"
+    real = Path(os.path.realpath(path))
+    if real.parent.parent != Path(os.path.realpath(root)):  # a link: what it names is not the workspace's to show us
+        return RuleTexts(), ()
+    if real.is_file() and real.stat().st_size > _MAX_WORKSPACE_RULES:
+        raise AmanuError("invalidParams", f"{path} is too big for rules; it may have {_MAX_WORKSPACE_RULES:,} bytes.")
     tree = _read(path)
     for key, value in tree.items():
+        if key == "rule":
+            continue
         allowed = WORKSPACE_MAY_SET.get(key)
         if allowed is None or not isinstance(value, dict) or not set(value) <= allowed:  # pyright: ignore[reportUnknownArgumentType]
             raise AmanuError(
@@ -189,7 +231,10 @@ def workspace_rules(root: Path) -> RuleTexts:
                 f"{path} may only hold [rules] deny and must_ask; it sets {key!r}.",
                 path=key,
             )
-    return _validate(tree, str(path)).rules
+    settings = _validate(tree, str(path))
+    if any(each.decision == "allow" for each in settings.rule):
+        raise AmanuError("invalidParams", f"{path} may only deny and ask; it holds a rule that allows.", path="rule")
+    return settings.rules, settings.rule
 
 
 def _read(path: Path) -> dict[str, Any]:

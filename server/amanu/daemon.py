@@ -10,7 +10,9 @@ Not on Windows, which has no unix sockets with peer credentials: there `--alone`
 import argparse
 import asyncio
 import contextlib
+import errno
 import fcntl
+import hmac
 import importlib
 import json
 import logging
@@ -21,22 +23,31 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from amanu import __version__, logs
+from amanu import __version__, last_words, logs
 from amanu.heap import give_back
 from amanu.home import Home, find_home, hide_memory
 from amanu.imports import quick_imports
 from amanu.relay import MAX_HELLO
-from amanu.sockets import peer_uid, socket_path
+from amanu.sockets import make_token, opening, peer_uid, socket_path
+from amanu.stalls import watched_loop
+from amanu.tools.kernel_limits import raise_file_limit
 
 if TYPE_CHECKING:
     from amanu.sessions import Sessions
 
 HELLO_SECONDS = 10.0
+MAX_CLIENTS = 200
+"""Editors and terminals at once. Each may hold 64 MB of what it has not read."""
+MAX_STRANGERS = 32
+"""Connections that have not said hello yet. One more, and the one that waited longest goes: a relay says hello at once,
+so a flood of those that do not keeps nobody out."""
 RECOVERY_SECONDS = 5.0
 """After the start, when those that connect first have their sessions."""
 SETTLED_SECONDS = 30.0
 """After that: what is in no hurry begins."""
 DAY_SECONDS = 24 * 3600.0
+FULL_SECONDS = 60.0
+"""Between two lines in the log that no connection can be accepted."""
 
 log = logging.getLogger("amanu.daemon")  # run as `-m`, its name is `__main__`
 
@@ -52,6 +63,7 @@ def main(
     parser = argparse.ArgumentParser(prog="amanu daemon", description="Serve all editors of this user.")
     parser.add_argument("--ready", type=int, metavar="FD", help="write a byte there when listening")
     ready: int | None = parser.parse_args(argv).ready
+    last_words.mask("stdout", "stderr")
     from amanu.config import load_settings
     from amanu_protocol.errors import AmanuError
 
@@ -64,7 +76,9 @@ def main(
         return 1
     hide_memory()
     give_back()
-    return asyncio.run(Daemon(home, settings.idle_seconds, make_core or _sessions).serve(ready))
+    raise_file_limit()
+    with asyncio.Runner(loop_factory=watched_loop) as runner:
+        return runner.run(Daemon(home, settings.idle_seconds, make_core or _sessions).serve(ready))
 
 
 class Daemon:
@@ -80,9 +94,14 @@ class Daemon:
         self._idle_seconds = idle_seconds
         self._make_core = make_core
         self._clients: dict[asyncio.Task[None], asyncio.StreamReader] = {}
+        self._strangers: dict[asyncio.Task[None], asyncio.StreamWriter] = {}
+        """Of the clients, those that have not said hello, oldest first."""
+        self._opening = b""
+        """What a hello must begin with."""
         self._changed = asyncio.Event()
         self._stop = False
         self._retired = False
+        self._full_said = -FULL_SECONDS
 
     async def serve(self, ready: int | None) -> int:
         """Listen and serve. `ready`: file descriptor that is told so, held open by whoever has the start lock."""
@@ -100,6 +119,7 @@ class Daemon:
                 print("amanu: a daemon is running already.", file=sys.stderr)
                 return 1
             path.unlink(missing_ok=True)
+            self._opening = opening(make_token(self._home))  # before anybody can ask for it
             mask = os.umask(0o177)
             try:
                 self._server = await asyncio.start_unix_server(self._accept, path, limit=MAX_HELLO)
@@ -114,6 +134,7 @@ class Daemon:
                 os.close(lock)
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
             asyncio.get_running_loop().add_signal_handler(number, self._terminate)
+        asyncio.get_running_loop().set_exception_handler(self._unhandled)
         log.info("amanu %s listens on %s", __version__, path)
         if ready is not None:
             os.write(ready, b"1")
@@ -164,6 +185,16 @@ class Daemon:
             reader.feed_eof()
         await asyncio.gather(*self._clients)
 
+    def _unhandled(self, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+        """Without a free file handle asyncio tries a hundred times a second to accept, and tells each time, with a
+        traceback: that held the loop and pushed all else out of the log."""
+        error = context.get("exception")
+        if not (isinstance(error, OSError) and error.errno in (errno.EMFILE, errno.ENFILE) and "socket" in context):
+            loop.default_exception_handler(context)
+        elif loop.time() - self._full_said >= FULL_SECONDS:
+            self._full_said = loop.time()
+            log.error("no connection can be accepted now: %s", error.strerror)
+
     def _terminate(self) -> None:
         self._stop = True
         self._changed.set()
@@ -188,6 +219,7 @@ class Daemon:
             log.exception("a connection failed")
         finally:
             writer.transport.abort()
+            self._strangers.pop(task, None)
             del self._clients[task]
             self._changed.set()
 
@@ -195,9 +227,17 @@ class Daemon:
         if peer_uid(writer.get_extra_info("socket")) not in (None, os.getuid()):
             log.warning("another user's process tried to connect")
             return
+        task = cast("asyncio.Task[None]", asyncio.current_task())
+        self._strangers[task] = writer
+        if len(self._strangers) > MAX_STRANGERS:
+            next(iter(self._strangers.values())).transport.abort()
         async with asyncio.timeout(HELLO_SECONDS):
-            hello = await _read_hello(reader)
+            hello = await _read_hello(reader, self._opening)
+        del self._strangers[task]
         if hello is None:
+            return
+        if len(self._clients) - len(self._strangers) > MAX_CLIENTS:
+            log.warning("%d clients are connected; no more are taken", MAX_CLIENTS)
             return
         accepted = hello.get("version") == __version__
         if not accepted:
@@ -236,16 +276,20 @@ async def _somebody_listens(path: Path) -> bool:
     return True
 
 
-async def _read_hello(reader: asyncio.StreamReader) -> dict[str, Any] | None:
-    """The relay's first line; None when it is not one."""
+async def _read_hello(reader: asyncio.StreamReader, begin: bytes) -> dict[str, Any] | None:
+    """The relay's first line; None when it is not one. Nothing is made of it unless it begins with the token."""
     try:
-        hello: Any = json.loads(await reader.readuntil(b"\n"))
+        begun = await reader.readexactly(len(begin))
+        if not hmac.compare_digest(begun, begin):
+            log.warning("a connection without the token was closed")
+            return None
+        hello: Any = json.loads(begun + await reader.readuntil(b"\n"))
         environment = hello["environment"]
         if all(isinstance(each, str) for pair in environment.items() for each in pair):
             return hello
     except (asyncio.IncompleteReadError, asyncio.LimitOverrunError):
         return None
-    except (ValueError, KeyError, TypeError, AttributeError):
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         pass
     log.warning("a connection without a hello")
     return None

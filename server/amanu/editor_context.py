@@ -11,7 +11,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from amanu.framing import block
 from amanu.tools.base import Allowed, Subject, ToolError
+from amanu.tools.visible import one_line
 from amanu.workspace import findings
 from amanu.workspace.workspace import Workspace
 from amanu_protocol.items import Finding
@@ -85,8 +87,8 @@ class Known:
             return ""
         self._heard = sections
         head = "What changed in it:" if again else "What the person's editor shows, for your information:"
-        block = "\n".join(["<editor_context>", head, *new, "</editor_context>"])
-        return block.encode("utf-8", "replace").decode()  # half a surrogate pair has no UTF-8
+        text = block("editor_context", "\n".join([head, *new]))
+        return text.encode("utf-8", "replace").decode()  # half a surrogate pair has no UTF-8
 
 
 async def describe(context: EditorContext, workspace: Workspace, allowed: Allowed) -> dict[str, str]:
@@ -100,7 +102,7 @@ async def describe(context: EditorContext, workspace: Workspace, allowed: Allowe
     found = {inside[path]: each for path, each in context.found.items() if path in inside}
     quotable = active is not None and bool(allowed([Subject("read_file", "read", workspace.relative(active))]))
     return {
-        "active": NO_FILE if active is None else _active(context.active, workspace.shown(active), quotable),
+        "active": NO_FILE if active is None else _active(context.active, one_line(workspace.shown(active)), quotable),
         "open": f"Open files: {_listed(opened, workspace)}." if opened else NONE_OPEN,
         "unsaved": f"{UNSAVED}: {_listed(unsaved, workspace)}." if unsaved else NONE_UNSAVED,
         "findings": _findings(found, active if quotable else None),
@@ -116,7 +118,7 @@ def _active(active: ActiveEditor, name: str, quotable: bool) -> str:
         return f"{text}."
     if not quotable or len(active.selected_text) > MAX_SELECTION:
         return f"{text}, selected."
-    return f"{text}, selected:\n<selection>\n{active.selected_text}\n</selection>"
+    return f"{text}, selected:\n{block('selection', active.selected_text)}"
 
 
 def _findings(found: Mapping[Path, FileFound], active: Path | None) -> str:
@@ -158,7 +160,7 @@ def _inside(paths: Iterable[str], workspace: Workspace) -> dict[str, Path]:
 
 
 def _listed(paths: list[Path], workspace: Workspace) -> str:
-    names = [workspace.shown(path) for path in paths[:SHOWN_FILES]]
+    names = [one_line(workspace.shown(path)) for path in paths[:SHOWN_FILES]]
     more = f", and {len(paths) - SHOWN_FILES} more" if len(paths) > SHOWN_FILES else ""
     return ", ".join(names) + more
 

@@ -15,27 +15,46 @@ class Home(NamedTuple):
     config: Path
     """`config.toml`, `rules.toml`, `auth.json`, `trust.json`."""
     state: Path
-    """Sessions and their index."""
+    """Sessions and their index; the texts of what was trusted."""
     logs: Path
     runtime: Path
-    """Socket and locks."""
+    """Socket, its token, and locks."""
+
+    @property
+    def private(self) -> tuple[Path, ...]:
+        """What no tool reads or writes, whatever the workspace."""
+        return (self.config, self.state, self.logs, self.runtime)
 
     @property
     def sessions(self) -> Path:
         return self.state / "sessions"
 
     @property
+    def audit(self) -> Path:
+        return self.state / "audit"
+
+    @property
     def socket(self) -> Path:
         return self.runtime / "daemon.sock"
 
+    @property
+    def token(self) -> Path:
+        """What opens the socket (sockets.py)."""
+        return self.runtime / "daemon.token"
+
     def make(self) -> "Home":
-        """Create the folders, private to the user. Returns itself. Raises `PermissionError` for a folder of somebody
-        else, who could read and replace what is in it."""
+        """Create the folders, private to the user; one that others may read is closed to them. Returns itself. Raises
+        `PermissionError` for a folder of somebody else, and for one that strangers could write to: what is in it by now
+        need not be this user's."""
         for folder in (self.config, self.state, self.logs, self.runtime):
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             found = folder.stat()
             if hasattr(os, "getuid") and found.st_uid != os.getuid():
                 raise PermissionError(f"{folder} belongs to another user; remove it, or set AMANU_HOME")
+            if found.st_mode & stat.S_IWOTH:
+                raise PermissionError(
+                    f"everybody may write to {folder}: look through what is in it, then: chmod 700 {folder}"
+                )
             if stat.S_IMODE(found.st_mode) & 0o077:
                 folder.chmod(0o700)
         return self

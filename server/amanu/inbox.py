@@ -13,7 +13,7 @@ from amanu_protocol.events import ItemCompleted, ItemStarted, PromptQueued, Prom
 from amanu_protocol.items import Attachment, ImageAttachment, Notice, QueuedPrompt, UserMessage
 from amanu_protocol.state import SessionState
 
-LATE = "Since then the person decided on earlier edits:"
+LATE = "What has become of earlier edits since then:"
 
 
 @dataclass(frozen=True)
@@ -106,7 +106,7 @@ class Inbox:
             item_id=f"{proposal_id}.{version}.late",
             level="info",
             code=LATE_DECISION,
-            text="The model is told what you decided since on its earlier edits.",
+            text="The model is told what has become of its earlier edits since then.",
         )
         self._emit(ItemCompleted(item=notice), entry=note(Told(text=text)))
         return User(text=text, told=True)

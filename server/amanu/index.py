@@ -10,9 +10,11 @@ was copied in or removed by hand is noticed.
 
 import asyncio
 import contextlib
+import random
 import re
 import shutil
 import sqlite3
+import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -28,6 +30,7 @@ from amanu_protocol.requests import SessionSummary
 NAME = "index.sqlite"
 SCHEMA_VERSION = 1
 SUMMARY = "summary.json"
+_BUSY_SECONDS = 5.0
 
 T = TypeVar("T")
 
@@ -143,9 +146,9 @@ def _make_anew(folder: Path) -> sqlite3.Connection:
 
 
 def _connect(folder: Path) -> sqlite3.Connection:
-    db = sqlite3.connect(folder / NAME, isolation_level=None, check_same_thread=False, timeout=5)
+    db = sqlite3.connect(folder / NAME, isolation_level=None, check_same_thread=False, timeout=_BUSY_SECONDS)
     try:
-        db.execute("PRAGMA journal_mode = WAL")
+        _to_wal(db)
         db.execute("PRAGMA synchronous = NORMAL")  # it can be made again from the folders
         db.execute("BEGIN IMMEDIATE")
         if db.execute("PRAGMA user_version").fetchone()[0] != SCHEMA_VERSION:
@@ -158,6 +161,21 @@ def _connect(folder: Path) -> sqlite3.Connection:
     except BaseException:
         db.close()
         raise
+
+
+def _to_wal(db: sqlite3.Connection) -> None:
+    """Two that do it at once to a new file wait for each other, or are refused without a wait: so it is tried again."""
+    give_up = time.monotonic() + _BUSY_SECONDS
+    db.execute("PRAGMA busy_timeout = 0")
+    while True:
+        try:
+            db.execute("PRAGMA journal_mode = WAL")
+            break
+        except sqlite3.OperationalError:
+            if time.monotonic() > give_up:
+                raise
+            time.sleep(random.uniform(0.001, 0.01))
+    db.execute(f"PRAGMA busy_timeout = {int(_BUSY_SECONDS * 1000)}")
 
 
 def _reconcile(db: sqlite3.Connection, folder: Path) -> None:

@@ -30,6 +30,8 @@ from amanu_protocol.items import BlobRef
 
 MAX_BLOB = 16 * 1024 * 1024
 """Bytes. Bigger payloads are cut by who makes them."""
+MAX_BLOBS = 1 << 30
+"""Bytes in one session after which no output or picture is kept. Pre-images are: nothing is changed without one."""
 LINGER = 0.05
 """Seconds a record that nobody waits for may stay in memory, so that a stream of them shares commits."""
 
@@ -82,6 +84,7 @@ class Journal:
         self._commit: asyncio.Task[AmanuError | None] | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._closed = False
+        self._kept: int | None = None  # bytes of blobs; None: not counted yet
 
     @classmethod
     async def open(cls, folder: Path) -> "Journal":
@@ -185,6 +188,20 @@ class Journal:
         """
         if len(data) > MAX_BLOB:
             raise ValueError(f"a blob of {len(data)} bytes; the most is {MAX_BLOB}")
+        if self.read_only:
+            raise _read_only()
+        if self._kept is None:
+            try:
+                self._kept = await asyncio.to_thread(files.size, self._blobs)
+            except OSError as error:
+                raise storage_error(error, self.folder) from error
+        if self._kept + len(data) > MAX_BLOBS:
+            raise AmanuError(
+                "storageError",
+                f"This session keeps {MAX_BLOBS >> 30} GiB of outputs and pictures, and no more.",
+                hint="Go on in a new session.",
+            )
+        self._kept += len(data)
         return BlobRef(blob_id=await self._write_blob(data), size=len(data))
 
     async def get_blob(self, blob_id: str) -> bytes:

@@ -8,7 +8,6 @@ import logging
 import logging.handlers
 import os
 import platform
-import re
 import sys
 from collections.abc import Iterable
 from io import TextIOWrapper
@@ -16,6 +15,7 @@ from pathlib import Path
 
 from amanu import __version__
 from amanu.home import Home
+from amanu.secrets import Secrets
 
 SIZE = 5 * 1024 * 1024
 """Bytes of one file; with `KEPT` older ones, 20 MB at most."""
@@ -23,23 +23,8 @@ KEPT = 3
 LINE = 4000
 """Characters of one record that are kept, tracebacks by their end; a body that slipped into an error is no log."""
 
-HIDDEN = "[hidden]"
-
-_KEYS = re.compile(
-    r"""
-    (?P<named>                              # name, separator, then the value
-        \b[\w-]*(?:api[_-]?key|token|secret|password|authorization)["']?\s*[:=]\s*["']?
-        (?:bearer\s+|basic\s+|key\s+)?
-      | [?&]key=
-      | \bbearer\s+
-    )
-    (?P<value>[^\s"'&,;)\]}]{6,})
-  | \b(?P<bare>                             # values known by their form
-        sk-[\w-]{12,} | AIza[\w-]{20,} | gh[pousr]_\w{20,} | xox[abprs]-[\w-]{10,} | eyJ[\w-]{10,}\.[\w.-]{10,}
-    )
-    """,
-    re.IGNORECASE | re.VERBOSE,
-)
+_secrets = Secrets()
+"""Of this process; see `hide`."""
 
 
 def start(home: Home, level: str) -> Path:
@@ -48,6 +33,9 @@ def start(home: Home, level: str) -> Path:
     handler = _PrivateFile(path, maxBytes=SIZE, backupCount=KEPT, encoding="utf-8", errors="backslashreplace")
     handler.setFormatter(_Formatter("%(asctime)s %(process)d %(levelname)s %(name)s: %(message)s"))
     root = logging.getLogger()
+    for earlier in root.handlers:
+        if isinstance(earlier, _PrivateFile):
+            earlier.close()
     root.handlers = [handler]
     root.setLevel(logging.WARNING)
     logging.getLogger("amanu").setLevel(level.upper())
@@ -84,9 +72,15 @@ def collect(home: Home, lines: int = 2000) -> str:
     return redact("\n".join([*head, *tail(home, lines)])) + "\n"
 
 
+def hide(secrets: Secrets) -> None:
+    """Keep what these know out of the log from now on, beside what looks like a secret."""
+    global _secrets
+    _secrets = secrets
+
+
 def redact(text: str) -> str:
-    """The text without what looks like a key."""
-    return _KEYS.sub(lambda found: f"{found['named'] or ''}{HIDDEN}", text)
+    """The text without what is known or looks like a key."""
+    return _secrets.mask(text)
 
 
 class _Formatter(logging.Formatter):

@@ -3,10 +3,11 @@
     <config>/AGENTS.md                       the person's own, always
     <folder>/{AGENTS,GEMINI,CLAUDE}.md       of the folders from the repository's down to a root, and of those below it
 
-Those of a workspace are read only once it is trusted. The folders above a root count too: a repository is one work, and
-who trusts a part of it would not know why its rules are missing. A repository is where a `.git` is (seen, never read),
-and as for git itself only in a folder of the person's own: in `/tmp` anybody could put one, and an AGENTS.md, above
-their work. The home folder and what is above it belong to no project.
+Those of a workspace are read only once it is trusted, and each only as it was trusted (`Covers`). The folders above a
+root count too: a repository is one work, and who trusts a part of it would not know why its rules are missing. A
+repository is where a `.git` is (seen, never read), and as for git itself only in a folder of the person's own: in
+`/tmp` anybody could put one, and an AGENTS.md, above their work. The home folder and what is above it belong to no
+project.
 
 `@path` in a file names another one, which follows it as a file of its own; the mention stays as it is written. It never
 leads out of the repository (from the person's own file: out of their home). Nothing is read that policy asks about, and
@@ -21,7 +22,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from amanu.memory_text import framed, mentions, merely_mentions
-from amanu.tools.base import Allowed, Subject, ToolError
+from amanu.tools.base import Allowed, Covers, Subject, ToolError
 from amanu.tools.visible import visible
 from amanu.workspace.files import decode
 from amanu.workspace.guard import Guard
@@ -60,12 +61,16 @@ class Found:
 
 
 class MemoryFiles:
-    """The memory around one session's workspace. `own` is the person's file, `home` their home folder."""
+    """The memory around one session's workspace. `own` is the person's file (None leaves it out), `home` their home
+    folder."""
 
-    def __init__(self, workspace: Workspace, own: Path, allowed: Allowed, home: Path | None = None) -> None:
+    def __init__(
+        self, workspace: Workspace, own: Path | None, allowed: Allowed, home: Path | None = None, *, covers: Covers
+    ) -> None:
         self._workspace = workspace
-        self._own = Path(os.path.realpath(own.parent)) / own.name
+        self._own = own and Path(os.path.realpath(own.parent)) / own.name
         self._allowed = allowed
+        self.covers = covers
         self._home = Path(os.path.realpath(home or Path.home()))
         self.room = MAX_TOTAL
         """Characters there are for all of it."""
@@ -77,10 +82,12 @@ class MemoryFiles:
     def base(self, *, trusted: bool) -> Found:
         """The person's own, then for each root of a trusted workspace the folders from its repository's down to it."""
         gathering = _Gathering(self, self.room, trusted=trusted)
-        gathering.take(self._own, Guard([self._home, self._own.parent]))
+        if self._own is not None:
+            gathering.take(self._own, Guard([self._home, self._own.parent]))
+        gathering.checked = True
         for root in self._workspace.roots if trusted else ():
             top = repository(root, self._home)
-            guard = Guard([top])
+            guard = self._guard(top)
             for folder in reversed([each for each in (root, *root.parents) if each == top or top in each.parents]):
                 gathering.take_folder(folder, guard)
         return gathering.found
@@ -93,7 +100,8 @@ class MemoryFiles:
                 continue
             root = self._workspace.roots[self._workspace.guard.locate(folder)[0]]
             gathering = _Gathering(self, min(MAX_FOLDER, self.room), trusted=True)
-            gathering.take_folder(folder, Guard([repository(root, self._home)]))
+            gathering.checked = True
+            gathering.take_folder(folder, self._guard(repository(root, self._home)))
             found.files += gathering.found.files
             found.left_out += gathering.found.left_out
         return found
@@ -132,15 +140,18 @@ class MemoryFiles:
     def guard_of_imports(self, path: Path, guard: Guard) -> Guard:
         """Where the imports of that file may lie. What the person's own file imports from elsewhere was perhaps
         written by others: it does not get at their home."""
-        if self._own.parent not in guard.roots or self._own.parent in path.parents:
+        if self._own is None or self._own.parent not in guard.roots or self._own.parent in path.parents:
             return guard
-        return Guard([repository(path.parent, self._home)])
+        return self._guard(repository(path.parent, self._home))
 
     def written(self, path: str, beside: Path) -> Path:
         """The path an import means, links not followed."""
         if path.startswith("~/"):
             return Path(os.path.normpath(self._home / path[2:]))
         return Path(os.path.normpath(beside.parent / path))
+
+    def _guard(self, top: Path) -> Guard:
+        return Guard([top], self._workspace.guard.private)
 
     def _in_roots(self, path: Path) -> str | None:
         try:
@@ -173,6 +184,8 @@ class _Gathering:
 
     def __init__(self, files: MemoryFiles, room: int, *, trusted: bool) -> None:
         self.found = Found()
+        self.checked = False
+        """What is taken now is the workspace's: only as it was trusted."""
         self._files = files
         self._room = room
         self._trusted = trusted
@@ -185,6 +198,8 @@ class _Gathering:
 
     def take(self, path: Path, guard: Guard, depth: int = 0) -> bool:
         """Take a file and what it imports; equal texts once. False when there is none that can be taken."""
+        if _is_missing(path):
+            return False
         try:
             inside = guard.resolve(str(path))
         except ToolError:
@@ -247,6 +262,8 @@ class _Gathering:
             text, _ = decode(data if whole else _first_lines(data), path)
         except ToolError:
             raise ToolError("it is no text") from None
+        if text.strip() and self.checked and not self._files.covers(path, data):
+            raise ToolError("it is not as it was when the folder was trusted; `amanu trust show` says how it changed")
         return framed(text) + ("" if whole else CUT)
 
     def _leave_out(self, name: str, why: str) -> None:
@@ -261,6 +278,18 @@ def _first_lines(data: bytes) -> bytes:
     while at > MAX_FILE - 3 and data[at] & 0xC0 == 0x80:
         at -= 1
     return data[:at]
+
+
+def _is_missing(path: Path) -> bool:
+    """Whether nothing at all is there, which is so of most names that are tried with each prompt: the guard, which says
+    why something cannot be read, takes ten times as long."""
+    try:
+        path.lstat()
+    except (FileNotFoundError, NotADirectoryError):
+        return True
+    except (OSError, ValueError):
+        pass
+    return False
 
 
 def _is_own(folder: Path) -> bool:

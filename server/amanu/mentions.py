@@ -1,12 +1,13 @@
 """What goes with a prompt: `@file` mentions and attachments become text the model can read, or pictures it can see."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
 from amanu.commands import Said
 from amanu.conversation import Picture, User
+from amanu.framing import block
 from amanu.imagefile import media_type
 from amanu.pictures import Pictures
 from amanu.tools.base import Allowed, Subject, ToolError
@@ -23,6 +24,9 @@ from amanu_protocol.items import (
 MAX_CHARACTERS = 100_000
 """Of one attached file; the model reads on with its tools."""
 
+_LAST_LINE = 2**31 - 1
+"""LSP's largest number, of a line or a column."""
+
 _MENTION = re.compile(r"(?<![\w@])@(?:\"([^\"\n]+)\"|([^\s@\"'`,;:!?()]+[^\s@\"'`,;:!?().]))")
 
 
@@ -36,13 +40,19 @@ class Heard:
 
 
 async def with_attachments(
-    said: Said, attachments: Sequence[Attachment], workspace: Workspace, pictures: Pictures, allowed: Allowed
+    said: Said,
+    attachments: Sequence[Attachment],
+    workspace: Workspace,
+    pictures: Pictures,
+    allowed: Allowed,
+    mask: Callable[[str], str] = str,
 ) -> Heard:
     """The prompt followed by what it mentions, and its pictures; a file that is a picture, by its bytes, is one of
     them. A file that cannot be read is said to be so, never dropped; an `@word` that names no file is left as it is,
     and so is one in the text of a workspace's command when its file would be asked about before it is read.
 
-    Raises `AmanuError` when the session has no room for an attached picture.
+    `mask` takes secrets out of files; the person's own words and selections stay as they are. Raises `AmanuError` when
+    the session has no room for an attached picture.
     """
     blocks: list[str] = []
     shown: list[Picture] = []
@@ -51,13 +61,13 @@ async def with_attachments(
         match attachment:
             case FileAttachment(path=path):
                 try:
-                    found = await _file(attachment, workspace, pictures, shown)
+                    found = await _file(attachment, workspace, pictures, shown, mask)
                 except (ToolError, AmanuError) as error:
                     left_out.append(_utf8(f"{path} was not sent: {error}"))
-                    found = _block("file", path, f"(not attached: {error})")
+                    found = block("file", f"(not attached: {error})", path)
             case SelectionAttachment():
-                where = f"{attachment.path} lines {attachment.start_line}-{attachment.end_line}"
-                found = _block("selection", where, attachment.text)
+                where = f"{attachment.path}{_lines(attachment)}"
+                found = block("selection", attachment.text, where)
             case CommentAttachment():
                 found = _comment(attachment)
             case ImageAttachment():
@@ -101,7 +111,11 @@ async def _picture(path: str, workspace: Workspace) -> bytes | None:
 
 
 async def _file(
-    attachment: FileAttachment, workspace: Workspace, pictures: Pictures, shown: Sequence[Picture]
+    attachment: FileAttachment,
+    workspace: Workspace,
+    pictures: Pictures,
+    shown: Sequence[Picture],
+    mask: Callable[[str], str],
 ) -> str | Picture:
     """`ToolError` and `AmanuError` say why it cannot go."""
     if (data := await _picture(attachment.path, workspace)) is not None:
@@ -116,18 +130,25 @@ async def _file(
         where += f" lines {attachment.start_line}-{end}"
     if len(text) > MAX_CHARACTERS:
         text = text[:MAX_CHARACTERS] + "\n(cut here; read on with read_file)"
-    return _block("file", where, text)
+    return block("file", mask(text), where)
 
 
 def _comment(comment: CommentAttachment) -> str:
-    where = f"{comment.path} lines {comment.start_line}-{comment.end_line}"
+    """The lines are data, and in a block of their own: what they say must not pass for the person's words after
+    them."""
+    where = f"{comment.path}{_lines(comment)}"
     if comment.proposal_id is not None:
         where += " of the text you proposed"
-    return _block("comment", where, f"{comment.text.rstrip()}\n---\n{comment.comment}")
+    text = comment.text.rstrip()
+    if len(text) > MAX_CHARACTERS:
+        text = text[:MAX_CHARACTERS] + "\n(cut here; read on with read_file)"
+    return block("comment", f"{block('lines', text)}\n{comment.comment}", where)
 
 
-def _block(kind: str, where: str, text: str) -> str:
-    return f'<{kind} path="{where}">\n{text}\n</{kind}>'
+def _lines(about: SelectionAttachment | CommentAttachment) -> str:
+    """Whatever numbers a client sends: no line is before the first, and none ends before it starts."""
+    start = min(max(about.start_line, 1), _LAST_LINE)
+    return f" lines {start}-{min(max(about.end_line, start), _LAST_LINE)}"
 
 
 def _utf8(text: str) -> str:

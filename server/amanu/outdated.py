@@ -51,6 +51,8 @@ class Outdated:
     async def _doubtful(self) -> Sequence[tuple[Path, Shown]]:
         """The files that do not look as they did when their text was last compared."""
         files = dict(self._seen.files)
+        if not files:
+            return []
         now = await asyncio.to_thread(lambda: {path: status(path) for path in files})
         found: list[tuple[Path, Shown]] = []
         for path, shown in files.items():

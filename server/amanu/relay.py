@@ -4,7 +4,8 @@ It answers `initialize` itself (a few milliseconds), finds the daemon or starts 
 ends with its editor: at the end of stdin, or when its parent is gone. When the daemon dies it ends with exit code 1,
 so that the editor knows.
 
-On the socket the first line each way is JSON: `Hello` from here, `{"accepted": bool}` back. After that the editor's
+On the socket the first line each way is JSON: `Hello` from here, which begins with the token (sockets.py), and
+`{"accepted": bool}` back. After that the editor's
 bytes go through unchanged. The daemon ends its side with a NUL byte, which no JSON text holds, and the exit code.
 """
 
@@ -24,7 +25,7 @@ from amanu import __version__
 from amanu.home import Home, find_home
 from amanu.lsp.early import First, answer_first, read_descriptor, write_descriptor
 from amanu.lsp.frames import frame
-from amanu.sockets import peer_uid, socket_path
+from amanu.sockets import opening, peer_uid, read_token, socket_path
 
 STDIN, STDOUT = 0, 1
 START_SECONDS = 60.0
@@ -78,7 +79,7 @@ def reach(home: Home, command: Sequence[str], first: First) -> socket.socket:
         raise NoDaemon(f"The folder for the daemon's socket cannot be used: {error}.") from error
     for _ in range(3):  # a daemon may be just leaving, or of another version and leave now
         link = _connect(path) or _start(home, path, command)
-        if _hello(link, first):
+        if _hello(link, read_token(home), first):
             link.sendall(first.received)
             return link
         link.close()
@@ -163,7 +164,7 @@ def _own_environment(environ: Mapping[str, str]) -> dict[str, str]:
     return {name: value for name, value in environ.items() if not any(word in name.upper() for word in secret)}
 
 
-def _hello(link: socket.socket, first: First) -> bool:
+def _hello(link: socket.socket, token: str, first: First) -> bool:
     """Introduce ourselves; whether the daemon takes us."""
     hello = {
         "version": __version__,
@@ -172,7 +173,7 @@ def _hello(link: socket.socket, first: First) -> bool:
     }
     try:
         link.settimeout(START_SECONDS)
-        link.sendall(json.dumps(hello).encode() + b"\n")
+        link.sendall(opening(token) + json.dumps(hello).encode()[1:] + b"\n")
         answer: Any = json.loads(_line(link))
         link.settimeout(None)
         return answer["accepted"] is True

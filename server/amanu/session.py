@@ -4,14 +4,15 @@ import asyncio
 import contextlib
 import logging
 import time
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from amanu import commands
 from amanu.agent import policy
-from amanu.agent.approval import Approvals
+from amanu.agent.approval import Approvals, Ceilings
 from amanu.agent.turn import Ending, Turn, run_compaction, run_turn
+from amanu.audited import Audited
 from amanu.checkpoints import Checkpoints
 from amanu.conversation import Rewound
 from amanu.editor_context import Known, describe
@@ -30,6 +31,7 @@ from amanu.running import Running
 from amanu.services import Services
 from amanu.session_line import SessionLine
 from amanu.stream import Client, EventStream
+from amanu.trust import reviewed_changes
 from amanu.turns import Turns
 from amanu.verdicts import Verdicts
 from amanu.workspace.aftermath import Aftermath
@@ -47,7 +49,7 @@ from amanu_protocol.events import (
     TurnEnded,
     TurnStarted,
 )
-from amanu_protocol.items import Attachment, ImageAttachment, Mode, ModelInfo, Notice, Proposal, UserMessage
+from amanu_protocol.items import Attachment, ImageAttachment, Mode, ModelInfo, Notice, Proposal, UserMessage, Walls
 from amanu_protocol.requests import (
     ApprovalResolveParams,
     ApprovalResolveResult,
@@ -71,6 +73,8 @@ log = logging.getLogger(__name__)
 
 SHOWN_ITEMS = 200
 """Items in an attach; earlier ones are paged."""
+MAX_QUEUED = 100
+"""Prompts of one session that wait for its turn; each is in the state that every client gets."""
 CANCEL_SECONDS = 0.45
 """A cancel is acknowledged within half a second, also when a process takes longer to die."""
 
@@ -85,29 +89,40 @@ class Session:
         self._prompt_ids = restored.prompt_ids
         self.state = restored.state
         # By the clock: events a dead daemon had sent but not saved must not be taken for ours.
-        self.emit = EventStream(restored.state, journal, max(restored.epoch + 1, int(time.time() * 1000)))
+        epoch = max(restored.epoch + 1, int(time.time() * 1000))
+        self.emit = EventStream(restored.state, journal, epoch, services.secrets.mask_content, services.audit.durable)
+        self._audited = Audited(services.audit, restored.state)
         self._environment: dict[str, str] = {}
         self._starting = asyncio.Lock()
         self._running = Running(self._ended)
         self._said_after: str | None = None
         """The first prompt that came while it was stopping: it does not wait for the person."""
         self._closed = False
-        self._line = SessionLine(services.mask, self.state, self._tell)
+        self.used = time.monotonic()
+        """When somebody last asked for it."""
+        self._line = SessionLine(services.secrets.mask_output, self.state, self._tell)
         roots = [Path(root) for root in self.state.roots]
-        self._workspace = Workspace(roots, services.overlay)
+        self._workspace = Workspace(roots, services.overlay, private=services.private)
+        self._declared: Collection[str] | None = None
+        """What the last editor with a say said of trust."""
+        self._heeding = asyncio.Lock()
+        self._reviewed: dict[Path, tuple[Path, bytes, bytes]] = {}
+        """Files the person changed by a yes to what they saw, from what and to what: nothing to ask about again."""
         for result in self._conversation.results():
             self._workspace.seen.restore(result.knows)
-        self._proposals = Proposals(self._workspace, self._proposal_changed, journal.save_preimage)
+        self._proposals = Proposals(self._workspace, self._proposal_changed, self._save_preimage)
         note = self._proposals.note_checks
         self._aftermath = Aftermath(self._workspace, note, services.settings.checks.wait_seconds)
         self._verdicts = Verdicts(
-            self._workspace, services.checkers, note, self._environment, lambda: self.state.trusted
+            self._workspace, services.checkers, note, self._environment, lambda: self.state.trusted, self._covers
         )
         self._approvals = Approvals(
             self.emit,
-            lambda: self.state.mode,
+            self._circumstances,
             lambda: services.consent.rules(self.state.roots, trusted=self.state.trusted),
             lambda scope, rule: services.consent.remember(scope, rule, self.state.roots),
+            proposal=self._proposal,
+            ceilings=Ceilings(services.settings.limits.unasked_commands, services.settings.limits.unasked_seconds),
             headless=services.headless,
         )
         self._inbox = Inbox(self.emit, self.state, self._report, list(restored.steering.values()), restored.unheard)
@@ -125,6 +140,7 @@ class Session:
             self._proposals,
             self._aftermath,
             self._approvals,
+            self._covers,
             self._inbox,
             self._environment,
             self.state,
@@ -137,18 +153,28 @@ class Session:
         self._ending: asyncio.Task[None] | None = None
         """Checkers are being ended, because trust was taken back."""
 
+    def _circumstances(self) -> policy.Circumstances:
+        walls = self._services.sandbox.tier != "none" or self._services.settings.sandbox.without == "accept"
+        return policy.Circumstances(mode=self.state.mode, trusted=self.state.trusted, walls=walls)
+
+    def _proposal(self, proposal_id: str) -> Proposal | None:
+        return next((each for each in self.state.proposals if each.proposal_id == proposal_id), None)
+
     def _watch(self, event: Event, position: int) -> None:
         self._unheard.see(self.state, event)
         self._earlier.see(self.state, event, position)
+        self._audited.see(event, position)
         if isinstance(event, ApprovalRequested | ApprovalResolved):
             self._services.changed(self)  # it waits for the person, or no longer
         if isinstance(event, ApprovalRequested) and event.approval.proposal_id is not None:
             self._verdicts.asked(event.approval.proposal_id)
 
-    async def open(self) -> None:
-        """Close on record what a crash left open; open proposals are open again."""
+    async def open(self, *, begins: bool = False) -> None:
+        """Close on record what a crash left open; open proposals are open again. `begins`: it is new."""
         if self.state.read_only:
             return
+        if begins:
+            self._audited.begins()
         for event, entry in self._closing:
             self.emit(event, entry)
         if self._journal.damage:
@@ -207,6 +233,8 @@ class Session:
         return result
 
     async def _take(self, params: PromptSendParams, client: Client) -> PromptSendResult:
+        if len(self.state.queue) >= MAX_QUEUED:
+            raise AmanuError("turnInProgress", f"{MAX_QUEUED} prompts wait already.", hint="Take some of them back.")
         attachments = await self._pictures.keep(params.attachments)
         self._must_be_writable()
         prompt = Prompt(params.prompt_id, params.text, attachments, dict(client.environment), client.context)
@@ -264,7 +292,7 @@ class Session:
     def command_sources(self) -> list[commands.Source]:
         """Where commands come from: the user's before a trusted workspace's, which cannot take their names."""
         workspace = self._workspace if self.state.trusted else None
-        return commands.sources(self._services.commands, workspace, self._approvals.allowed)
+        return commands.sources(self._services.commands, workspace, self._approvals.allowed, self._covers)
 
     async def unqueue(self, prompt_id: str) -> None:
         async with self._starting:  # one that is just starting has started
@@ -284,14 +312,27 @@ class Session:
 
     async def resolve_approval(self, params: ApprovalResolveParams, client: Client) -> ApprovalResolveResult:
         self._must_be_writable()
+        pending = self._approvals.pending(params.tool_call_id)
+        if params.decision == "allow" and pending is not None and pending.approval.proposal_id is not None:
+            await self._proposals.catch_up(pending.approval.proposal_id)  # its digest is of the files as they are now
         result = self._approvals.resolve(params, client.name)
+        if result.status == "resolved" and params.scope in ("workspace", "user"):
+            self._services.rules_changed()
         await self.emit.durable()
         return result
 
+    def reconsider(self) -> None:
+        """Rules changed that are not of this session alone: decide again on what waits for the person."""
+        self._approvals.reconsider()
+
+    def would_cover(self, rules: str, call_id: str | None) -> tuple[bool | None, list[str]]:
+        """See `Approvals.would_cover`."""
+        return self._approvals.would_cover(rules, call_id)
+
     def allow(self, rule: str) -> None:
         """Allow by rule for this session (`--allow`). Raises `AmanuError` (invalidRule)."""
-        policy.parse(rule)
-        self._approvals.allow_in_session(policy.Rule("allow", rule, "--allow"))
+        for each in policy.allow_rules(rule, "--allow"):
+            self._approvals.allow_in_session(each)
 
     # Properties -------------------------------------------------------------------------------------
 
@@ -299,6 +340,7 @@ class Session:
         await self._set(SessionChanged(title=title))
 
     async def set_mode(self, mode: Mode) -> None:
+        """Questions that stand are decided on again, as if they came now."""
         await self._set(SessionChanged(mode=mode))
 
     async def set_model(self, model_id: str, client: Client) -> None:
@@ -352,12 +394,35 @@ class Session:
         """From now on `player` answers in the place of the models' services."""
         self._line.line.player = player
 
-    def trust(self, trusted: bool) -> None:
-        """The person declared the roots trusted, or took it back."""
-        if trusted != self.state.trusted and not self.state.read_only and not self._closed:
-            self.emit(SessionChanged(trusted=trusted))
-            if not trusted:
-                self._ending = asyncio.create_task(self._verdicts.stop())
+    async def heed(self, client: Client | None = None) -> None:
+        """See whether the roots are trusted, as they are now: the person may have decided, an editor come along that
+        has a say, or what they enable may have changed."""
+        if client is not None and client.trusted_roots is not None:
+            self._declared = client.trusted_roots
+        async with self._heeding:  # what was seen first must not be told last
+            while self._reviewed:
+                await asyncio.to_thread(self._services.trust.reviewed, self.state.roots, *self._reviewed.popitem()[1])
+            standing = await asyncio.to_thread(self._services.trust.standing, self.state.roots, self._declared)
+            self._stand(standing == "trusted", standing == "changed")
+
+    def _stand(self, trusted: bool, changed: bool) -> None:
+        if (trusted, changed) == (self.state.trusted, self.state.trust_changed):
+            return
+        if self.state.read_only or self._closed:
+            return
+        was = self.state.trusted
+        self.emit(SessionChanged(trusted=trusted, trust_changed=changed))
+        self._approvals.reconsider()  # its rules count, or no longer
+        if was and not trusted:
+            self._ending = asyncio.create_task(self._verdicts.stop())
+
+    def _covers(self, path: Path, data: bytes) -> bool:
+        return self._services.trust.covers(self.state.roots, path, data)
+
+    def hold(self, walls: Walls) -> None:
+        """What holds commands from now on: it was proved."""
+        if walls != self.state.walls and not self.state.read_only and not self._closed:
+            self.emit(SessionChanged(walls=walls))
 
     async def close(self, *, anyway: bool = False) -> None:
         """Cancel what runs and let go of the journal. Raises `AmanuError` (storageError) and stays open when something
@@ -381,6 +446,11 @@ class Session:
                 await self._journal.close()
 
     @property
+    def idle(self) -> bool:
+        """Nobody looks at it, and it does nothing."""
+        return not self._running and not self.emit.attached and not self._starting.locked()
+
+    @property
     def outdated(self) -> bool:
         """Another daemon goes on with it, and nobody looks at it here."""
         return self.state.read_only and not self.emit.attached
@@ -394,13 +464,16 @@ class Session:
     async def _start(self, prompt: Prompt) -> str:
         """Start a turn for a prompt. Raises `AmanuError` (modelNotFound, authRequired …) before anything of it
         is on record."""
+        await self.heed()
         choice = await self._turns.choosing.choose(prompt.text, prompt.environment)
         info = choice.way.info
         self._environment.clear()
         self._environment.update(prompt.environment)
+        self._services.learn(prompt.environment)
         focus = commands.compaction(prompt.text)
         heard = await self._heard(prompt.text, prompt.attachments) if focus is None else None
         seen = prompt.context and await describe(prompt.context, self._workspace, self._approvals.allowed)
+        seen = seen and {name: self._services.secrets.mask_content(each) for name, each in seen.items()}
         await self._pictures.load()
         window = info.context_window
         recalled = await self._turns.memory.recall(window) if focus is None else Recalled(None, None)
@@ -464,8 +537,12 @@ class Session:
 
     async def _heard(self, text: str, attachments: Sequence[Attachment]) -> Heard:
         """What the model gets of what the person said."""
-        said = await asyncio.to_thread(commands.expand, text, self.command_sources)
-        return await with_attachments(said, attachments, self._workspace, self._pictures, self._approvals.allowed)
+        said = commands.Said(text, text)
+        if text.startswith("/"):
+            said = await asyncio.to_thread(commands.expand, text, self.command_sources)
+        mask = self._services.secrets.mask_content
+        allowed = self._approvals.allowed
+        return await with_attachments(said, attachments, self._workspace, self._pictures, allowed, mask)
 
     async def _ended(self, turn: Turn, ending: Ending) -> None:
         said_after, self._said_after = self._said_after, None
@@ -514,12 +591,19 @@ class Session:
         self._inbox.take_back(prompt.prompt_id)
         self._say(None, Ending("failed", text, kind=error.kind))
 
+    async def _save_preimage(self, turn_id: str, path: Path, data: bytes | None, mode: int | None) -> None:
+        """Before a file changes, what it says is kept, and that it will change is on the audit log."""
+        await asyncio.gather(self._services.audit.durable(), self._journal.save_preimage(turn_id, path, data, mode))
+
     def _report(self, proposal_id: str) -> str:
         calls = self._proposals.get(proposal_id).tool_call_ids
         return "\n".join(dict.fromkeys(self._proposals.report(call_id) for call_id in calls))
 
     def _proposal_changed(self, proposal: Proposal) -> None:
         self.emit(ProposalChanged(proposal=self.state.lean(proposal)))
+        self._approvals.changed(proposal.proposal_id)
+        if self.state.trusted:
+            self._reviewed |= {each[0]: each for each in reviewed_changes(proposal)}
         if proposal.state == "settled":
             self._approvals.finish_reviews(proposal.proposal_id)
         if not self._closed:
@@ -562,6 +646,8 @@ class Session:
     async def _set(self, event: SessionChanged) -> None:
         self._must_be_writable()
         self.emit(event)
+        if event.mode is not None:
+            self._approvals.reconsider()
         self._services.changed(self)
         await self.emit.durable()
 

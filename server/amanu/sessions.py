@@ -10,8 +10,9 @@ from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 
-from amanu import commands, retention
+from amanu import commands, logs, retention
 from amanu.agent import policy
+from amanu.audit import Audit
 from amanu.auth import Auth
 from amanu.checkers.checkers import Checkers
 from amanu.config import Settings, load_settings
@@ -22,19 +23,27 @@ from amanu.journal import Journal, Record
 from amanu.models import routing
 from amanu.models.registry import Registry
 from amanu.restore import REWINDS, restore, rewound
+from amanu.sandbox.sandbox import Sandbox
+from amanu.secrets import Secrets
 from amanu.services import Services
 from amanu.session import Session
 from amanu.stream import Client
+from amanu.summaries import Summaries
+from amanu.trust import Trust
 from amanu.workspace.overlay import Overlay
 from amanu.workspace.watching import Watching
 from amanu_protocol.errors import AmanuError
 from amanu_protocol.events import SessionChanged
+from amanu_protocol.items import Walls
 from amanu_protocol.requests import (
+    AuditQueryParams,
+    AuditQueryResult,
     AuthSetParams,
     AuthStatusResult,
     CommandListParams,
     CommandListResult,
     ModelListResult,
+    RulePreviewParams,
     RulePreviewResult,
     SessionAttachParams,
     SessionAttachResult,
@@ -43,10 +52,13 @@ from amanu_protocol.requests import (
     SessionListResult,
     SessionResult,
     SessionSummary,
+    TrustGetParams,
+    TrustGetResult,
     TrustSetParams,
 )
 
 _ALL = 1_000_000
+_COVERED = 20  # earlier questions named
 
 log = logging.getLogger(__name__)
 
@@ -59,12 +71,18 @@ class Sessions:
     """
 
     def __init__(self, home: Home, settings: Settings, *, headless: bool = False, until_done: bool = False) -> None:
+        self.secrets = Secrets()
+        logs.hide(self.secrets)
         self._watching = Watching()
+        self.audit = Audit(home.audit, self.secrets, settings.history.keep_audit_mb)
         self.overlay = Overlay(self._watching.care)
-        self.auth = Auth(home.config / "auth.json")
+        self.auth = Auth(home.config / "auth.json", self.secrets)
         self.registry = Registry(settings, self.auth, home.state / "local-models.json")
-        self.consent = Consent(home.config, settings.rules)
+        self.consent = Consent(home.config, settings)
+        self.trust = Trust(home.config / "trust.json", home.state / "trust", policy.unasked, home.private)
         self._checkers = Checkers(settings.checks, settings.key_variables)
+        self.sandbox = Sandbox(settings.sandbox, home)
+        self._proving: asyncio.Task[None] | None = None
         self.documents = home.state / "documents"
         """What editors without a plugin show of sessions: a folder of files each."""
         self._home = home
@@ -73,20 +91,27 @@ class Sessions:
             self.registry,
             self.overlay,
             self.consent,
+            self.trust,
             self._checkers,
+            self.sandbox,
             home.config / "commands",
             home.config / "AGENTS.md",
-            self.auth.mask,
+            self.audit,
+            home.private,
+            self.secrets,
+            learn=self.auth.learn,
             headless=headless,
             until_done=until_done,
             changed=self._session_changed,
+            rules_changed=self._rules_changed,
         )
         self._open: dict[str, Session] = {}
         self._created: dict[str, int] = {}
         self._clients: list[Client] = []
         self._lock = asyncio.Lock()
         self._index_opened: Index | None = None
-        self._summaries: set[asyncio.Task[None]] = set()
+        self._index_opening = asyncio.Lock()
+        self._summaries = Summaries(self._put_summary)
 
     async def create(self, params: SessionCreateParams, client: Client) -> SessionResult:
         """Start a session and attach the client. A known id returns that session, unchanged."""
@@ -101,22 +126,30 @@ class Sessions:
         await routing.check(model_id, self._services.settings, self.registry, client.environment)
         async with self._lock:
             if params.session_id not in self._open:
+                await self._make_room()
                 index = await self._index()
                 journal = await Journal.open(index.folder(params.session_id))
+                begins = False
                 if journal.empty:
+                    standing = await asyncio.to_thread(self.trust.standing, roots, client.trusted_roots)
                     first = SessionChanged(
                         roots=roots,
                         title=params.title or "",
                         mode=params.mode or self._services.settings.mode,
                         model_id=model_id,
-                        trusted=self.consent.is_trusted(roots, client.trusted_roots),
+                        trusted=standing == "trusted",
+                        trust_changed=standing == "changed",
+                        walls=self._walls,
                     )
                     journal.append(Record(0, 0, _now(), first.model_dump_json(), None))
-                await self._load(params.session_id, journal)
+                    begins = True
+                await self._load(params.session_id, journal, begins=begins)
             session = self._open[params.session_id]
+        await session.heed(client)
         await self._put_summary(session)
         self._tell(params.session_id)
         await session.emit.durable()
+        session = await self.get(params.session_id)  # should it have been put away meanwhile
         attached = session.attach(client, None, None)  # no await from here to the reply: no event comes before it
         return SessionResult(state=session.view(), epoch=attached.epoch, from_seq=attached.from_seq)
 
@@ -124,12 +157,15 @@ class Sessions:
         """The session of that id, opened from disk if need be; read-only while another daemon holds it."""
         session = self._open.get(session_id)
         if session is not None and not session.outdated:
+            session.used = time.monotonic()
             return session  # what happens to other sessions delays nothing here
         async with self._lock:
             session = self._open.get(session_id)
             if session is not None and session.outdated:
                 await self._open.pop(session_id).close()
                 session = None
+            if session is None:
+                await self._make_room()
             return session or await self._open_from_disk(session_id)
 
     def opened(self, session_id: str) -> Session | None:
@@ -139,11 +175,13 @@ class Sessions:
     async def attach(self, params: SessionAttachParams, client: Client) -> SessionAttachResult:
         """Attach a client; the trust its editor declares counts from here on."""
         session = await self.get(params.session_id)
-        session.trust(self.consent.is_trusted(session.state.roots, client.trusted_roots))
+        await session.heed(client)
+        session = await self.get(params.session_id)  # should it have been put away meanwhile
         return session.attach(client, params.epoch, params.since_seq)
 
     async def list(self, params: SessionListParams) -> SessionListResult:
         root = None if params.root is None else _root(params.root)
+        await self._summaries.settled()
         return SessionListResult(sessions=await (await self._index()).list(root, params.limit))
 
     async def commands(self, params: CommandListParams) -> CommandListResult:
@@ -199,7 +237,8 @@ class Sessions:
                 await asyncio.to_thread(removal.apply)
 
     def connect(self, client: Client) -> None:
-        """The client wants to hear when the list changes."""
+        """The client wants to hear when the list changes. Its keys are hidden from now on."""
+        self.auth.learn(client.environment)
         self._clients.append(client)
 
     def disconnect(self, client: Client) -> None:
@@ -222,10 +261,15 @@ class Sessions:
                 await self._put_summary(session)
             self._open.clear()
         await self._watching.close()
-        await self._settled()
+        await self._summaries.settled()
         await self._checkers.end()
+        if self._proving is not None:
+            self._proving.cancel()
+            await asyncio.gather(self._proving, return_exceptions=True)
+        await self.sandbox.close()
         if self._index_opened is not None:
             await self._index_opened.close()
+        await self.audit.close()
         await self.registry.close()
 
     # Models, keys, trust, rules ---------------------------------------------------------------------
@@ -248,17 +292,45 @@ class Sessions:
     def auth_set(self, params: AuthSetParams) -> None:
         self.auth.set(params.vendor, params.key)
 
-    def trust_set(self, params: TrustSetParams) -> None:
-        """Declare a folder trusted or not; sessions in it hear of it at once."""
+    async def trust_set(self, params: TrustSetParams) -> None:
+        """Declare a folder trusted or not; sessions in it hear of it at once. Raises `AmanuError` (trustChanged) when
+        the person was shown something else."""
         root = _root(params.root)
-        self.consent.set_trust(root, params.trusted)
-        for session in self._open.values():
+        await asyncio.to_thread(self.trust.set, root, params.trusted, params.digest)
+        said = f"{root} is {'trusted' if params.trusted else 'not trusted'} from now on."
+        self.audit.add("trust", said, root=root, digest=params.digest)
+        await self.audit.durable()
+        for session in list(self._open.values()):
             if root in session.state.roots:
-                session.trust(self.consent.is_trusted(session.state.roots))
+                await session.heed()
 
-    def rule_preview(self, rule: str) -> RulePreviewResult:
+    async def trust_get(self, params: TrustGetParams, client: Client) -> TrustGetResult:
+        """What trusting that folder enables, and what of it changed since it was trusted."""
+        return await asyncio.to_thread(self.trust.look, _root(params.root), client.trusted_roots)
+
+    async def audit_query(self, params: AuditQueryParams) -> AuditQueryResult:
+        """What is on record of a session's decisions, and whether that is whole. Also of one that was deleted."""
+        return await self.audit.query(params)
+
+    def rule_preview(self, params: RulePreviewParams) -> RulePreviewResult:
+        """What rules as text mean, and which questions they would have answered: of the session named, and of the
+        others that are open in its folders."""
         try:
-            return RulePreviewResult(valid=True, explanation=policy.explain(rule))
+            explanation = policy.explain(params.rule)
+            covers, covered = None, list[str]()
+            asking = self._open.get(params.session_id or "")
+            if asking is not None:
+                covers, covered = asking.would_cover(params.rule, params.tool_call_id)
+                for other in self._open.values():
+                    if other is not asking and other.state.roots == asking.state.roots:
+                        covered += other.would_cover(params.rule, None)[1]
+            return RulePreviewResult(
+                valid=True,
+                explanation=explanation,
+                covers=covers,
+                covered=covered[:_COVERED],
+                covered_count=len(covered),
+            )
         except AmanuError as error:
             return RulePreviewResult(valid=False, explanation=f"{error} {error.data.hint or ''}".strip())
 
@@ -269,7 +341,7 @@ class Sessions:
         if session is not None:
             await session.close(anyway=True)
             session.emit(SessionChanged(closed=True))
-        await self._settled()
+        await self._summaries.settled()
         await (await self._index()).delete(session_id)
         await asyncio.to_thread(shutil.rmtree, self.documents / f"s-{session_id}", ignore_errors=True)
         self._tell(session_id)
@@ -290,9 +362,36 @@ class Sessions:
         return self._services.settings.model or self.registry.default(client.environment)
 
     async def _index(self) -> Index:
-        if self._index_opened is None:
-            self._index_opened = await Index.open(self._home.sessions)
-        return self._index_opened
+        async with self._index_opening:
+            if self._index_opened is None:
+                self._index_opened = await Index.open(self._home.sessions)
+            return self._index_opened
+
+    async def _make_room(self) -> None:
+        """For one more session: of those nobody needs now, the one used longest ago is put away until somebody asks
+        for it. Raises `AmanuError` tooManySessions. In the lock."""
+        most = self._services.settings.max_sessions
+        idle = sorted((each for each in self._open.values() if each.idle), key=lambda each: each.used)
+        for session in idle:
+            if len(self._open) < most:
+                return
+            if not session.idle:
+                continue  # somebody came meanwhile
+            session_id = session.state.session_id
+            del self._open[session_id]  # who asks for it from now on waits for the lock, and opens it again
+            try:
+                await session.close()
+            except AmanuError as error:
+                self._open[session_id] = session
+                log.warning("%s cannot be put away: %s", session_id, error)
+                continue
+            await self._put_summary(session)
+        if len(self._open) >= most:
+            raise AmanuError(
+                "tooManySessions",
+                f"{len(self._open)} sessions are open, and each is looked at or works.",
+                hint="Close one of them, or allow more by max_sessions in config.toml.",
+            )
 
     async def _open_from_disk(self, session_id: str) -> Session:
         folder = (await self._index()).folder(session_id)
@@ -306,29 +405,51 @@ class Sessions:
             journal = await Journal.read(folder)
         return await self._load(session_id, journal)
 
-    async def _load(self, session_id: str, journal: Journal) -> Session:
+    async def _load(self, session_id: str, journal: Journal, *, begins: bool = False) -> Session:
         try:
             spans = rewound(await journal.holding(REWINDS))
             fold = partial(restore, session_id, spans=spans, read_only=journal.read_only)
             restored = await journal.read_through(fold)
             self._created[session_id] = _now() if restored.created_at is None else restored.created_at
             session = Session(self._services, journal, restored)
-            await session.open()
+            await session.open(begins=begins)
         except BaseException:
             with contextlib.suppress(AmanuError):
                 await journal.close()  # else its lease stays with us, and nobody can open it any more
             raise
         self._open[session_id] = session
+        if self._walls is not None:
+            session.hold(self._walls)
+        elif self._proving is None:
+            self._proving = asyncio.create_task(self._prove())
         return session
+
+    @property
+    def _walls(self) -> Walls | None:
+        """What holds commands; None as long as it is not proved."""
+        return None if self.sandbox.proof is None else self.sandbox.walls(None)
+
+    async def _prove(self) -> None:
+        """With the first session, beside it: nobody waits for it but a command."""
+        try:
+            await self.sandbox.proved()
+        except Exception:
+            log.exception("the sandbox could not be tried")
+            return
+        for session in self._open.values():
+            session.hold(self.sandbox.walls(None))
 
     def _session_changed(self, session: Session) -> None:
         """A turn began or ended, or the title changed: keep the list true."""
-        task = asyncio.create_task(self._put_summary(session))
-        self._summaries.add(task)
-        task.add_done_callback(self._summaries.discard)
+        self._summaries.changed(session)
         self._tell(session.state.session_id)
 
+    def _rules_changed(self) -> None:
+        for session in self._open.values():
+            session.reconsider()
+
     async def _put_summary(self, session: Session, *, closed: bool = False) -> None:
+        self._summaries.written(session)
         state = session.state
         if state.read_only:
             return
@@ -344,9 +465,6 @@ class Sessions:
         with contextlib.suppress(AmanuError):  # the list is a convenience; the session's journal is the truth
             await (await self._index()).put(summary)
 
-    async def _settled(self) -> None:
-        await asyncio.gather(*self._summaries)
-
     def _tell(self, session_id: str) -> None:
         for client in self._clients:
             client.list_changed(session_id)
@@ -361,9 +479,13 @@ def open_sessions(environ: Mapping[str, str] = os.environ, *, headless: bool = F
 def _root(path: str) -> str:
     """A workspace folder, absolute and real. Raises `AmanuError` (invalidParams) when it is not a folder."""
     root = Path(path)
-    if not root.is_absolute() or not root.is_dir():
-        raise AmanuError("invalidParams", f"{path} is not the absolute path of a folder.", path="roots")
+    if not root.is_absolute() or not os.path.isdir(root):  # noqa: PTH112  False for a name no system would take
+        raise AmanuError("invalidParams", f"{_short(path)} is not the absolute path of a folder.", path="roots")
     return str(root.resolve())
+
+
+def _short(path: str) -> str:
+    return path if len(path) <= 300 else f"{path[:300]}…"
 
 
 def _now() -> int:

@@ -4,7 +4,7 @@ import asyncio
 import json
 import time
 from collections import deque
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from typing import Protocol, TypeVar
 
 from pydantic import BaseModel
@@ -20,10 +20,13 @@ from amanu_protocol.events import (
     ItemDelta,
     ItemsReplaced,
     ItemStarted,
+    ItemsWithdrawn,
     RetryChanged,
     SessionChanged,
+    TurnEnded,
+    TurnRouted,
 )
-from amanu_protocol.items import Answer, Thought, ToolCall
+from amanu_protocol.items import Answer, Notice, Retry, Thought, ToolCall
 from amanu_protocol.state import SessionState, fold
 
 FRAME = 0.030
@@ -51,8 +54,8 @@ class Client(Protocol):
         ...
 
     @property
-    def trusted_roots(self) -> Collection[str]:
-        """Absolute paths the client declared trusted."""
+    def trusted_roots(self) -> Collection[str] | None:
+        """Absolute paths the client declared trusted; None when it has no say."""
         ...
 
     @property
@@ -77,11 +80,21 @@ class Client(Protocol):
 class EventStream:
     """The events of one session. Implements `agent.emit.Emit`."""
 
-    def __init__(self, state: SessionState, journal: Journal, epoch: int) -> None:
+    def __init__(
+        self,
+        state: SessionState,
+        journal: Journal,
+        epoch: int,
+        plain: Callable[[str], str] = str,
+        audited: Callable[[], Awaitable[None]] | None = None,
+    ) -> None:
+        """`audited` waits until what was heard of these events is on the audit log."""
         self.state = state
         self.epoch = epoch
         self.seq = 0
         self._journal = journal
+        self._plain = plain
+        self._audited = audited
         self._clients: list[Client] = []
         self._recent: deque[tuple[EventMessage, int]] = deque()
         self._recent_size = 0
@@ -95,7 +108,7 @@ class EventStream:
 
     def __call__(self, event: Event, entry: Entry | None = None) -> None:
         self._flush()
-        self._publish(event, entry)
+        self._publish(self._said_plainly(event), entry)
 
     def delta(self, item_id: str, text: str) -> None:
         if item_id != self._item:
@@ -112,8 +125,14 @@ class EventStream:
         elif self._timer is None:
             self._timer = loop.call_later(due, self._flush)
 
+    def plain(self, text: str) -> str:
+        return self._plain(text)
+
     async def durable(self) -> None:
-        await self._journal.durable()
+        if self._audited is None:
+            await self._journal.durable()
+        else:
+            await asyncio.gather(self._journal.durable(), self._audited())
 
     def attach(self, client: Client) -> int:
         """Send the client what comes from now on. Returns the `seq` of the next event."""
@@ -152,6 +171,21 @@ class EventStream:
         self._remember(message)
         for client in list(self._clients):
             client.send(message)
+
+    def _said_plainly(self, event: Event) -> Event:
+        """What the daemon says of failures quotes services, and they quote what they were sent."""
+        match event:
+            case ItemCompleted(item=Notice(text=text, detail=detail) as item):
+                plain = {"text": self._plain(text), "detail": self._plain(detail)}
+                return ItemCompleted(item=item.model_copy(update=plain))
+            case ItemsWithdrawn(reason=reason) | TurnRouted(reason=reason):
+                return event.model_copy(update={"reason": self._plain(reason)})
+            case TurnEnded(message=message):
+                return event.model_copy(update={"message": self._plain(message)})
+            case RetryChanged(retry=Retry(reason=reason) as retry):
+                return RetryChanged(retry=retry.model_copy(update={"reason": self._plain(reason)}))
+            case _:
+                return event
 
     def _remember(self, message: EventMessage) -> None:
         size = _weight(message.event)

@@ -20,7 +20,7 @@ from amanu.memory_files import MemoryFiles
 from amanu.models.families import family
 from amanu.outdated import Outdated
 from amanu.services import Services
-from amanu.tools.base import Subject
+from amanu.tools.base import Covers, Subject
 from amanu.tools.finish_task import FinishTask
 from amanu.tools.read_output import ID_LENGTH
 from amanu.tools.registry import make_tools
@@ -44,6 +44,7 @@ class Turns:
         proposals: Proposals,
         aftermath: Aftermath,
         approvals: Approvals,
+        covers: Covers,
         inbox: Inbox,
         environment: Mapping[str, str],
         state: SessionState,
@@ -67,6 +68,9 @@ class Turns:
             environment,
             settings.shell,
             settings.key_variables,
+            sandbox=services.sandbox,
+            trusted=lambda: state.trusted,
+            secrets=services.secrets,
             aftermath=aftermath,
             headless=services.headless,
             until_done=services.until_done,
@@ -75,7 +79,7 @@ class Turns:
         self._specs = [tool.spec() for tool in tools]
         writers = [tool.name for tool in tools if tool.effect == "write"]
         self.context = Context(conversation, settings.context, self._keep_output, writers)
-        memory_files = MemoryFiles(workspace, services.memory, approvals.allowed)
+        memory_files = MemoryFiles(workspace, services.memory, approvals.allowed, covers=covers)
         self.memory = ProjectMemory(memory_files, conversation, lambda: state.trusted)
         self._outdated = Outdated(workspace, conversation)
         self.choosing = Choosing(settings, services.registry, services.availability, state)
@@ -121,7 +125,10 @@ class Turns:
         """What the model must hear of the files, and what the person is told of that: which it read are others now, and
         what its edits did to findings that came too late for their results."""
         found = [each for each in (await self._outdated.news(), await self._aftermath.late(self._readable)) if each]
-        return ("\n\n".join(each[0] for each in found), "\n".join(each[1] for each in found)) if found else None
+        if not found:
+            return None
+        mask = self._services.secrets.mask_content
+        return mask("\n\n".join(each[0] for each in found)), mask("\n".join(each[1] for each in found))
 
     def _readable(self, path: Path) -> bool:
         return bool(self._approvals.allowed([Subject("read_file", "read", self._workspace.relative(path))]))

@@ -1,11 +1,12 @@
 """Decisions on proposals that no tool result has told the model: a fold of a session's events, live and restored."""
 
 from amanu_protocol.events import Event, ItemCompleted, ProposalChanged, SessionRewound
-from amanu_protocol.items import Notice, Proposal, ToolCall
+from amanu_protocol.items import Hunk, Notice, Proposal, ToolCall
 from amanu_protocol.state import SessionState
 
 LATE_DECISION = "lateDecision"
 """Code of the notice that says the model was told. Its id is `<proposal>.<version>.late`."""
+_OPEN = ("pending", "conflicted")
 ENDED = ("succeeded", "failed", "cancelled", "rejected")
 
 
@@ -15,7 +16,8 @@ class Unheard:
     def __init__(self) -> None:
         self._ids: dict[str, None] = {}
         self._heard: dict[str, object] = {}
-        """What the model was told last, by proposal: one that only moved to other lines is no news."""
+        """What the model was told last, by proposal: one that only moved to other lines is no news, nor is what became
+        of an applied text in its file: nobody decided that, and that the file is another says `outdated.py`."""
         self._gone: set[str] = set()
         """Those of turns that were taken out of the conversation."""
 
@@ -75,8 +77,15 @@ def _silent(call: ToolCall, proposal: Proposal) -> bool:
 
 
 def _outcome(proposal: Proposal) -> object:
-    hunks = [hunk for file in proposal.files for hunk in file.hunks]
-    return [(hunk.hunk_id, hunk.state, hunk.new_text if hunk.edited_by_person else None) for hunk in hunks]
+    """What was decided, with the text that was applied. A hunk that moves into conflict and back is open all the while,
+    and so is one the person writes a text of their own for."""
+    return [_of_hunk(hunk) for file in proposal.files for hunk in file.hunks]
+
+
+def _of_hunk(hunk: Hunk) -> object:
+    if hunk.state in _OPEN:
+        return hunk.hunk_id, "open"
+    return hunk.hunk_id, hunk.state, hunk.new_text if hunk.applied_text is None else hunk.applied_text
 
 
 def _proposal(state: SessionState, proposal_id: str) -> Proposal | None:
@@ -84,7 +93,7 @@ def _proposal(state: SessionState, proposal_id: str) -> Proposal | None:
 
 
 def _decided(proposal: Proposal) -> bool:
-    return any(hunk.state != "pending" for file in proposal.files for hunk in file.hunks)
+    return any(hunk.state not in _OPEN for file in proposal.files for hunk in file.hunks)
 
 
 def _ended(state: SessionState, call_id: str) -> bool:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from amanu.checkers.checkers import Change, Checkers, Ready
 from amanu.checkers.process import CheckFailed
-from amanu.tools.base import ToolError
+from amanu.tools.base import Covers, ToolError
 from amanu.workspace.aftermath import Note
 from amanu.workspace.files import split_lines
 from amanu.workspace.findings import Difference
@@ -39,7 +39,8 @@ Texts = Mapping[Path, Change]
 
 
 class Verdicts:
-    """Of one session. `environment` is the one commands start with; `trusted` says whether the session's roots are."""
+    """Of one session. `environment` is the one commands start with; `trusted` says whether the session's roots are,
+    `covers` whether a file in them is as it was then."""
 
     def __init__(
         self,
@@ -48,12 +49,14 @@ class Verdicts:
         note: Note,
         environment: Mapping[str, str],
         trusted: Callable[[], bool],
+        covers: Covers,
     ) -> None:
         self._workspace = workspace
         self._checkers = checkers
         self._note = note
         self._environment = environment
         self._trusted = trusted
+        self._covers = covers
         self._latest: dict[str, Proposal] = {}
         """Undecided ones."""
         self._asked: set[str] = set()
@@ -140,7 +143,8 @@ class Verdicts:
         try:
             for root in roots:
                 within = [path for path in texts if roots[self._workspace.guard.locate(path)[0]] == root]
-                for ready in await asyncio.to_thread(self._checkers.ready, within, root, roots, self._environment):
+                of = (within, root, roots, self._environment, self._covers)
+                for ready in await asyncio.to_thread(self._checkers.ready, *of):
                     fitting = [path for path in within if path.suffix.lower() in ready.checker.languages]
                     for path in fitting:
                         said[path][ready.checker.name] = _of(ready, "running")

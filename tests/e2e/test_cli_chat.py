@@ -4,8 +4,6 @@ import os
 import pty
 import re
 import signal
-import socket
-import struct
 import subprocess
 import time
 from collections.abc import Iterator
@@ -13,9 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from amanu.home import find_home
-from amanu.sockets import socket_path
 from e2e.cli import AMANU, amanu, call, script
+from running_daemon import signal_daemon
 
 SECONDS = 40.0
 
@@ -76,10 +73,7 @@ class Screen:
 def daemon() -> Iterator[None]:
     """Whatever daemon was started is ended."""
     yield
-    with socket.socket(socket.AF_UNIX) as link:
-        link.connect(os.fspath(socket_path(find_home())))
-        credentials = link.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i"))
-    os.kill(struct.unpack("3i", credentials)[0], signal.SIGTERM)
+    assert signal_daemon() is not None
 
 
 @pytest.mark.usefixtures("daemon")

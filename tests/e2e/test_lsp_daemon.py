@@ -7,7 +7,6 @@ import os
 import signal
 import socket
 import stat
-import struct
 import subprocess
 import sys
 import time
@@ -21,6 +20,7 @@ import pytest_asyncio
 from amanu.home import find_home
 from amanu.sockets import socket_path
 from raw_client import RawClient, python
+from running_daemon import daemon_pid, signal_daemon
 
 SERVER = str(Path(__file__).parent / "fake_server.py")
 Spawn = Callable[..., Awaitable[RawClient]]
@@ -40,19 +40,8 @@ async def spawn() -> AsyncIterator[Spawn]:
     yield start
     for client in clients:
         await client.stop()
-    if (pid := daemon_pid()) is not None:
-        os.kill(pid, signal.SIGTERM)
+    if (pid := signal_daemon()) is not None:
         await gone(pid)
-
-
-def daemon_pid() -> int | None:
-    """The process that listens, or None."""
-    with socket.socket(socket.AF_UNIX) as link:
-        try:
-            link.connect(str(socket_path(find_home())))
-        except OSError:
-            return None
-        return struct.unpack("3i", link.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))[0]
 
 
 async def gone(pid: int, seconds: float = 15) -> None:
@@ -110,7 +99,8 @@ async def test_everything_is_private(spawn: Spawn) -> None:
     home = find_home()
     for folder in home:
         assert stat.S_IMODE(folder.stat().st_mode) == 0o700, folder
-    for file in (socket_path(home), home.logs / "daemon.log", home.logs / "daemon.out", home.runtime / "daemon.lock"):
+    mine = (home.logs / "daemon.log", home.logs / "daemon.out", home.runtime / "daemon.lock")
+    for file in (socket_path(home), home.token, *mine):
         assert stat.S_IMODE(file.stat().st_mode) == 0o600, file
 
 
@@ -212,10 +202,7 @@ async def test_another_version_replaces_the_daemon_which_serves_its_clients_to_t
     while daemon_pid() is None:
         await asyncio.sleep(0.05)
     assert daemon_pid() == old.pid
-    reader, writer = await asyncio.open_unix_connection(socket_path(find_home()))
-    writer.write(json.dumps({"version": "0.0.1", "environment": {}}).encode() + b"\n")
-    assert json.loads(await reader.readline())["accepted"] is True
-    served = RawClient(reader, writer)
+    served = await RawClient.greet(find_home(), version="0.0.1")
     await session(served)
     client = await spawn()
     await session(client)
@@ -275,25 +262,6 @@ async def test_end_of_stdin_ends_the_relay(spawn: Spawn) -> None:
     client = await spawn()
     client.writer.write_eof()
     assert await client.exit_code() == 0  # nobody said anything
-
-
-@pytest.mark.parametrize(
-    "hello",
-    [b"", b"\n", b"{}\n", b"GET / HTTP/1.1\r\n\r\n", b'{"version":1,"environment":{"a":1}}\n', b"x" * 9_000_000],
-)
-async def test_what_does_not_say_hello_is_dropped(spawn: Spawn, hello: bytes) -> None:
-    client = await spawn()
-    await session(client)
-    reader, writer = await asyncio.open_unix_connection(socket_path(find_home()))
-    with contextlib.suppress(ConnectionError):
-        writer.write(hello)
-        await writer.drain()
-        writer.write_eof()
-    with contextlib.suppress(ConnectionError):
-        async with asyncio.timeout(10):
-            assert await reader.read() == b""
-    writer.close()
-    assert "result" in await client.request("amanu/session/list")
 
 
 async def test_a_home_too_deep_for_a_socket(spawn: Spawn, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

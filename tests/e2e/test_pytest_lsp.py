@@ -87,7 +87,8 @@ async def test_an_edit_goes_through_the_editor_and_unsaved_text_is_what_counts(
     await ask("prompt/send", promptId="p1", text="shout")
     question = await until("approvalRequested")
     await asyncio.sleep(0.55)
-    answer = await ask("approval/resolve", toolCallId=question.approval.toolCallId, decision="allow")
+    asked = question.approval
+    answer = await ask("approval/resolve", toolCallId=asked.toolCallId, decision="allow", digest=asked.digest)
     assert answer.status == "resolved"
     ended = await until("turnEnded")
     assert ended.reason == "completed"

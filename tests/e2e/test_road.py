@@ -4,8 +4,6 @@ the next request says so; and what a kill in the middle leaves."""
 import asyncio
 import os
 import signal
-import socket
-import struct
 import sys
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import asynccontextmanager
@@ -14,11 +12,10 @@ from typing import Any
 
 import pytest
 
-from amanu.home import find_home
-from amanu.sockets import socket_path
 from amanu_protocol.events import EventMessage
 from amanu_protocol.state import SessionState, fold
 from raw_client import RawClient
+from running_daemon import signal_daemon
 from strict.anthropic import Anthropic
 from strict.gemini import Gemini
 from strict.http import Say, Script, Service, ToolUse
@@ -179,12 +176,13 @@ async def test_the_daemon_is_killed_in_the_middle_of_a_command(tmp_path: Path) -
             await start(client, tmp_path, model_id, "run it")
             await client.until(lambda state: state.approvals)
             await asyncio.sleep(0.55)
-            call_id = client.state.approvals[0].tool_call_id  # pyright: ignore[reportOptionalMemberAccess]
-            await client.ask("approval/resolve", sessionId="s1", toolCallId=call_id, decision="allow")
+            asked = client.state.approvals[0]  # pyright: ignore[reportOptionalMemberAccess]
+            call_id, digest = asked.tool_call_id, asked.digest
+            await client.ask("approval/resolve", sessionId="s1", toolCallId=call_id, decision="allow", digest=digest)
             async with asyncio.timeout(10):
                 while not marks.exists():
                     await asyncio.sleep(0.02)
-            os.kill(daemon_pid(), signal.SIGKILL)
+            signal_daemon(signal.SIGKILL)
             assert await client.raw.exit_code() == 1  # the relay says that the daemon died
         async with editor(keys) as client:
             await client.attach("s1")
@@ -213,7 +211,7 @@ async def test_the_daemon_is_killed_while_a_proposal_waits(tmp_path: Path) -> No
         async with editor(keys) as client:
             await start(client, tmp_path, model_id, "change it")
             await client.until(lambda state: state.approvals)
-            os.kill(daemon_pid(), signal.SIGKILL)
+            signal_daemon(signal.SIGKILL)
             await client.raw.exit_code()
         async with editor(keys) as client:
             await client.attach("s1")
@@ -231,7 +229,7 @@ async def test_the_daemon_is_killed_while_a_proposal_waits(tmp_path: Path) -> No
             assert file.read_text() == TWO_HUNKS
             await client.ask("prompt/send", sessionId="s1", promptId="p2", text="I took it.")
             await client.until(lambda state: state.last_turn and state.last_turn.reason == "completed")
-        assert "decided on earlier edits" in tool_texts(served)
+        assert "What has become of earlier edits" in tool_texts(served)
         assert not served.refused and not served.lint
     stop_daemon()
 
@@ -255,12 +253,5 @@ async def test_the_relay_is_killed_in_the_middle_of_a_stream(tmp_path: Path) -> 
     stop_daemon()
 
 
-def daemon_pid() -> int:
-    """The process that listens on the socket of this test's home."""
-    with socket.socket(socket.AF_UNIX) as link:
-        link.connect(str(socket_path(find_home())))
-        return struct.unpack("3i", link.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))[0]
-
-
 def stop_daemon() -> None:
-    os.kill(daemon_pid(), signal.SIGTERM)
+    signal_daemon()

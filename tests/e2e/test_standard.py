@@ -4,9 +4,6 @@ import asyncio
 import contextlib
 import json
 import os
-import signal
-import socket
-import struct
 import sys
 from collections.abc import AsyncGenerator, Callable
 from pathlib import Path
@@ -19,9 +16,9 @@ from pytest_lsp import ClientServerConfig, LanguageClient, client_capabilities
 
 from amanu.home import find_home
 from amanu.lsp.standard.transcript import YOUR_TURN
-from amanu.sockets import socket_path
 from plain_editor import PlainEditor
 from raw_client import RawClient
+from running_daemon import signal_daemon
 
 SERVE = [sys.executable, "-P", "-m", "amanu", "serve"]
 SHOP = """\
@@ -52,17 +49,7 @@ async def client(lsp_client: LanguageClient) -> AsyncGenerator[None]:
     with contextlib.suppress(Exception):
         async with asyncio.timeout(5):
             await lsp_client.shutdown_session()
-    if (pid := daemon_pid()) is not None:
-        os.kill(pid, signal.SIGTERM)
-
-
-def daemon_pid() -> int | None:
-    with socket.socket(socket.AF_UNIX) as link:
-        try:
-            link.connect(str(socket_path(find_home())))
-        except OSError:
-            return None
-        return struct.unpack("3i", link.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))[0]
+    signal_daemon()
 
 
 @pytest.fixture
@@ -213,7 +200,8 @@ async def test_a_question_is_asked_and_its_answer_counts_once_it_was_read(client
     editor.answers.put_nowait("Allow once")  # in no time: too soon to have been read
     await editor.command("amanu.prompt", "run it")
     await editor.until(lambda: len(editor.asked) == 2)
-    assert [each.title for each in editor.asked[0].actions or ()] == ["Allow once", "Allow for this session", "Reject"]
+    titles = [each.title for each in editor.asked[0].actions or ()]
+    assert titles == ["Allow once", "Allow for this session", "Show all of it", "Reject"]
     assert "touch made" in editor.asked[0].message
     assert "Too soon" in editor.said[-1] and not (shop.parent / "made").exists()
     await asyncio.sleep(0.55)
@@ -234,6 +222,31 @@ async def test_no_answer_leaves_the_question_to_code_actions(
     await editor.act("Amanu: allow once", shop)
     await editor.until((shop.parent / "made").exists)
     await editor.until(lambda: editor.messages(shop) == [])
+
+
+async def test_a_rule_is_edited_in_the_question_and_saved_only_when_it_answers_it(
+    client: LanguageClient, shop: Path, tmp_path: Path
+) -> None:
+    config = find_home().make().config / "config.toml"
+    config.write_text('[sandbox]\nwithout = "accept"\n')  # rules count, with a sandbox here or not
+    editor = await begin(client, shop, [run("touch made"), run("touch made again"), DONE])
+    editor.answers.put_nowait("Show all of it")
+    await editor.command("amanu.prompt", "run it")
+    document = await editor.until(lambda: editor.shown and editor.shown[-1])
+    text = editor.text(document)
+    assert "touch made" in text and "- ? touch made — Makes files" in text and "run_shell_command(touch *)" in text
+    await editor.until(lambda: any("would have covered no earlier ask" in each for each in editor.messages(document)))
+    await asyncio.sleep(0.55)
+    editor.type(document, text.replace("touch *", "make *"))
+    await editor.until(lambda: any("cannot be saved" in each for each in editor.messages(document)))
+    await editor.act("Amanu: allow for this session, by the rules below", document)
+    await editor.until(lambda: any("cannot be saved" in each for each in editor.said))
+    assert not (shop.parent / "made").exists()
+    editor.type(document, text.replace("touch *", "touch made *"))
+    await editor.act("Amanu: allow for this session, by the rules below", document)
+    await editor.until((shop.parent / "again").exists)
+    await editor.command("amanu.audit")
+    await editor.until(lambda: editor.shown[-1].name == "audit.md")
 
 
 async def test_a_late_click_hears_who_decided(client: LanguageClient, shop: Path) -> None:
@@ -321,8 +334,8 @@ async def test_what_a_rule_applied_is_kept_or_undone(client: LanguageClient, sho
     await editor.command("amanu.mode", "acceptEdits")
     await editor.until(lambda: any("acceptEdits" in each for each in editor.said))
     await editor.command("amanu.prompt", "mend it")
-    await editor.until(lambda: editor.text(shop) == FIXED and len(editor.messages(shop)) == 2)
-    assert "keep or undo" in editor.messages(shop)[0]
+    await editor.until(lambda: editor.text(shop) == FIXED)
+    await editor.until(lambda: ["keep or undo" in each for each in editor.messages(shop)] == [True, True])
     await editor.act("Amanu: keep this change", shop, FIRST)
     await editor.until(lambda: len(editor.messages(shop)) == 1)
     await editor.act("Amanu: undo this change", shop, SECOND)

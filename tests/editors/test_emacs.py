@@ -2,14 +2,14 @@
 
 import json
 import os
-import signal
 import subprocess
 import sys
 from pathlib import Path
 
-from editors.test_neovim import SHOP, daemon_pid
+from editors.test_neovim import SHOP
 from editors.test_neovim_bare import BOTH, RUN
 from needs import needs
+from running_daemon import signal_daemon
 
 EMACS = Path(__file__).parent / "emacs.el"
 
@@ -38,8 +38,7 @@ def test_prompt_question_review_and_undo(tmp_path: Path) -> None:
             timeout=150,
         )
     finally:
-        if (pid := daemon_pid()) is not None:
-            os.kill(pid, signal.SIGTERM)
+        signal_daemon()
     told = [line.removeprefix("ok: ") for line in done.stdout.splitlines() if line.startswith("ok: ")]
     assert told[-1:] == ["what was typed is there"], f"{told}\n{done.stdout}\n{done.stderr[-3000:]}"
     assert shop.read_text() == SHOP

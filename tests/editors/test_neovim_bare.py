@@ -2,7 +2,6 @@
 
 import json
 import os
-import signal
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -14,8 +13,9 @@ import pytest
 from amanu.home import find_home
 from amanu.lsp.standard.transcript import YOUR_TURN
 from editors.neovim import WAIT, Neovim
-from editors.test_neovim import FIXED, SHOP, daemon_pid, edit
+from editors.test_neovim import FIXED, SHOP, edit
 from needs import needs
+from running_daemon import signal_daemon
 
 BARE = r"""
 local setup = vim.json.decode(%(setup)s)
@@ -113,8 +113,7 @@ def start(tmp_path: Path, folder: Path, tmp_path_factory: pytest.TempPathFactory
     yield begin
     for editor in started:
         editor.close()
-    if (pid := daemon_pid()) is not None:
-        os.kill(pid, signal.SIGTERM)
+    signal_daemon()
 
 
 BOTH = {

@@ -25,7 +25,7 @@ async def test_the_keyboard_is_enough(tmp_path: Path) -> None:
             text="Three changes.",
             calls=[ToolUse("write_file", {"path": "notes.txt", "content": "\n".join(PROPOSED) + "\n"})],
         ),
-        Say(text="And a look.", calls=[ToolUse("run_shell_command", {"command": "echo by-key"})]),
+        Say(text="And a look.", calls=[ToolUse("run_shell_command", {"command": "touch made && echo by-key"})]),
         Say(text="That was all."),
     ]
     async with service("anthropic", script) as (served, environment), workbench(tmp_path, environment) as page:

@@ -18,6 +18,7 @@ from typing import Any
 import pytest
 
 from needs import needs
+from running_daemon import signal_daemon
 from strict.anthropic import Anthropic
 from strict.gemini import Gemini
 from strict.http import Script, Service
@@ -45,9 +46,11 @@ async def workbench(
     settings: Mapping[str, Any] | None = None,
     variables: Mapping[str, str] | None = None,
     amanu: str = AMANU,
+    trust: bool = False,
 ) -> AsyncGenerator[Any]:
     """A page on VS Code, opened on `folder/work`. The daemon has `environment`, VS Code itself `variables` in addition
-    to ours; `amanu`: the setting `amanu.server.path`. A screenshot is left on failure."""
+    to ours; `amanu`: the setting `amanu.server.path`. With `trust`, VS Code asks whether the folder is trusted; else it
+    is. A screenshot is left on failure."""
     chromium = needs("chromium")
     given = {
         **_SETTINGS,
@@ -68,7 +71,7 @@ async def workbench(
     options = ["--host", "127.0.0.1", "--port", str(port), "--without-connection-token", "--disable-telemetry"]
     with (folder / "server.log").open("w") as log:
         server = subprocess.Popen(
-            [*main, *options, "--disable-experiments", "--disable-workspace-trust"],
+            [*main, *options, "--disable-experiments", *(() if trust else ("--disable-workspace-trust",))],
             stdout=log,
             stderr=log,
             start_new_session=True,
@@ -79,7 +82,8 @@ async def workbench(
         playwright: Any = pytest.importorskip("playwright.async_api")
         async with playwright.async_playwright() as driver:
             browser = await driver.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
-            page = await browser.new_page(viewport={"width": 1300, "height": 850})
+            context = await browser.new_context(viewport={"width": 1300, "height": 850})
+            page = await context.new_page()
             await page.goto(f"http://127.0.0.1:{port}/?folder={folder / 'work'}")
             try:
                 yield page
@@ -91,6 +95,7 @@ async def workbench(
     finally:
         os.killpg(server.pid, signal.SIGTERM)
         server.wait()
+        signal_daemon()  # it stays for a question that nobody answered
 
 
 async def open_view(page: Any) -> Any:

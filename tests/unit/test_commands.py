@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from amanu.agent.policy import BUILT_IN, MODES, decide
+from amanu.agent.policy import built_in, decide, of_mode
 from amanu.commands import MAX_BYTES, Said, Source, expand, find
 from amanu.commands import sources as sources_of
 from amanu.tools.base import Subject
@@ -76,7 +76,7 @@ def test_whose_words_they_are(sources: list[Source], said: str, own: str) -> Non
 
 
 def allowed(subjects: Iterable[Subject]) -> list[Subject]:
-    rules = (*BUILT_IN, *MODES["ask"])
+    rules = (*built_in(), *of_mode("ask"))
     return [each for each in subjects if decide(rules, each).decision == "allow"]
 
 
@@ -108,7 +108,7 @@ def test_a_workspace_leads_nowhere(tmp_path: Path, target: str, heard: str | Non
         elsewhere.mkdir()
         (elsewhere / "review.md").symlink_to(root / target)
         commands.symlink_to(elsewhere)
-    found = sources_of(tmp_path / "user", Workspace([root], Overlay()), allowed)
+    found = sources_of(tmp_path / "user", Workspace([root], Overlay()), allowed, lambda path, data: True)
     said = expand("/review", found)
     assert said == (Said("/review", "/review") if heard is None else Said(heard, ""))
     assert [each.name for each in find(found)] == ([] if heard is None else ["review"])

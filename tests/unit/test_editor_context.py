@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from amanu import editor_context as module
-from amanu.agent.policy import BUILT_IN, MODES, decide
+from amanu.agent.policy import built_in, decide, of_mode
 from amanu.editor_context import EditorContext, Known, describe
 from amanu.tools.base import Subject
 from amanu_protocol.requests import ContextChangedParams
@@ -17,7 +17,7 @@ FILES = {"a.py": "one\ntwo\n", "b.py": "x\n", "sub/c.py": "y\n", ".env": "KEY=s3
 
 
 def asked_about_env(subjects: Iterable[Subject]) -> list[Subject]:
-    rules = (*BUILT_IN, *MODES["ask"])
+    rules = (*built_in(), *of_mode("ask"))
     return [each for each in subjects if decide(rules, each).decision == "allow"]
 
 

@@ -39,7 +39,7 @@ def dead(kind: Any, after: int = 5) -> Say:
 
 CASES: dict[str, tuple[list[Step], str, int]] = {
     # name: (what the service does, how the turn ends, requests)
-    "429 with Retry-After": ([Fault("status", status=429, headers={"Retry-After": "1"}), good], "completed", 2),
+    "429 with Retry-After": ([Fault("status", status=429, headers={"Retry-After": "0.2"}), good], "completed", 2),
     "429 twice": ([Fault("status", status=429), Fault("status", status=429), good], "completed", 3),
     "500": ([Fault("status", status=500), good], "completed", 2),
     "503": ([Fault("status", status=503), good], "completed", 2),
@@ -69,7 +69,7 @@ async def test_fault(case: str, vendor: str, tmp_path: Path, monkeypatch: pytest
     steps, reason, requests = CASES[case]
     if case == "thought only" and vendor == "openai":
         pytest.skip("this wire sends no thoughts here")
-    policy = Policy(first_delay=0.01, longest_delay=0.02, idle_text=0.5, idle_thinking=1.0)
+    policy = Policy(first_delay=0.01, longest_delay=0.02, idle_text=0.5, idle_thinking=0.5)
     monkeypatch.setattr(ways, "PATIENT", policy)
     make, model_id, variables = VENDORS[vendor]
     service = make(list(steps))

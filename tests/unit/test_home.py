@@ -19,16 +19,31 @@ print(ctypes.CDLL(None).prctl(3))
 """
 
 
-@pytest.mark.parametrize("mode", [0o777, 0o755, 0o700])
-def test_the_folders_are_private(tmp_path: Path, mode: int) -> None:
-    (tmp_path / "config").mkdir()
-    (tmp_path / "config").chmod(mode)
+FOLDERS = ["config", "state", "logs", "run"]
+
+
+@pytest.mark.parametrize("folder", FOLDERS)
+@pytest.mark.parametrize("mode", [0o775, 0o755, 0o711, 0o700])
+def test_the_folders_are_private(tmp_path: Path, folder: str, mode: int) -> None:
+    (tmp_path / folder).mkdir()
+    (tmp_path / folder).chmod(mode)
     home = find_home({"AMANU_HOME": str(tmp_path)}).make()
     folders = (home.config, home.state, home.logs, home.runtime)
     assert {stat.S_IMODE(folder.stat().st_mode) for folder in folders} == {0o700}
 
 
-@pytest.mark.parametrize("folder", ["config", "state", "logs", "run"])
+@pytest.mark.parametrize("folder", FOLDERS)
+@pytest.mark.parametrize("mode", [0o777, 0o1777, 0o702])
+def test_a_folder_strangers_could_write_to_is_not_used(tmp_path: Path, folder: str, mode: int) -> None:
+    """What is in it (rules, a socket, a token) may be somebody else's; making it private now would hide that."""
+    (tmp_path / folder).mkdir()
+    (tmp_path / folder).chmod(mode)
+    with pytest.raises(PermissionError, match=f"chmod 700 .*{folder}"):
+        find_home({"AMANU_HOME": str(tmp_path)}).make()
+    assert stat.S_IMODE((tmp_path / folder).stat().st_mode) == mode
+
+
+@pytest.mark.parametrize("folder", FOLDERS)
 def test_a_folder_of_somebody_else_is_not_used(tmp_path: Path, folder: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Also where we could use it (root, or by an access list): who owns it can replace what is in it."""
     (tmp_path / "theirs").mkdir()

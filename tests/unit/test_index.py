@@ -242,6 +242,14 @@ async def test_two_processes_share_it(tmp_path: Path) -> None:
         assert len(await ids(first)) == len(await ids(second)) == 40
 
 
+async def test_many_make_it_at_the_same_moment(tmp_path: Path) -> None:
+    """SQLite refuses two that turn one file to WAL at once; the first start of a daemon beside `amanu run` is that."""
+    for attempt in range(100):
+        folder = tmp_path / str(attempt)
+        for index in await asyncio.gather(*(Index.open(folder) for _ in range(2))):
+            await index.close()
+
+
 async def test_a_place_that_is_no_folder(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(AmanuError) as caught:

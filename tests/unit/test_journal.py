@@ -293,6 +293,17 @@ async def test_blobs_come_back_and_are_kept_once(tmp_path: Path, data: bytes) ->
         assert [path.name for path in (tmp_path / "s" / "blobs").iterdir()] == [first.blob_id]
 
 
+async def test_a_session_keeps_only_so_much(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("amanu.journal.MAX_BLOBS", 1000)
+    async with opened(tmp_path / "s") as journal:
+        await journal.put_blob(b"a" * 900)
+    async with opened(tmp_path / "s") as journal:  # also of what was kept before
+        with fails("storageError"):
+            await journal.put_blob(b"b" * 200)
+        await journal.put_blob(b"c" * 100)
+        await journal.save_preimage("t", tmp_path / "f", b"d" * 5000, None)
+
+
 async def test_blobs_that_cannot_be_had(tmp_path: Path) -> None:
     async with opened(tmp_path / "s") as journal:
         with pytest.raises(ValueError, match="most"):

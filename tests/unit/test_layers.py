@@ -22,29 +22,36 @@ MAY_IMPORT: dict[str, str] = {
     "amanu.__main__": "*",
     "amanu.serve": "*",
     # fronts
-    "amanu.cli": "sessions session home config auth logs sockets relay daemon tools workspace lsp.server storage "
-    "agent.policy models.registry models.families models.routing models.recording models.replay",
-    "amanu.cli.tool": "cli agent consent conversation journal tools workspace home config logs",  # one call, no session
-    "amanu.lsp": "sessions session editor_context workspace.overlay relay imports heap",
-    "amanu.lsp.standard": "lsp sessions session stream editor_context workspace tools.visible storage.files",
+    "amanu.cli": "asked sessions session home config auth audit logs sockets relay daemon tools workspace lsp.server "
+    "storage agent.policy models.registry models.families models.routing models.recording models.replay "
+    "sandbox trust",
+    "amanu.cli.tool": "sandbox cli agent auth consent trust conversation journal secrets audit audited tools workspace "
+    "home config logs",  # one call, no session
+    "amanu.cli.policy": "cli agent consent trust rules tools workspace home config",
+    "amanu.lsp": "sessions session editor_context workspace.overlay relay imports heap last_words",
+    "amanu.lsp.standard": "asked lsp sessions session stream editor_context workspace tools.visible storage.files",
+    "amanu.asked": "",  # words for what the protocol says
     "amanu.lsp.early": "lsp.frames",
     "amanu.lsp.frames": "",
     "amanu.relay": "home sockets lsp.early lsp.frames",
-    "amanu.daemon": "home sockets config logs lsp sessions relay imports heap",
+    "amanu.daemon": "home sockets config logs last_words lsp sessions relay imports heap stalls tools.kernel_limits",
     "amanu.sockets": "home",
-    "amanu.logs": "home",
+    "amanu.logs": "home secrets",
+    "amanu.last_words": "logs",
+    "amanu.audit": "secrets storage",
+    "amanu.audited": "audit tools.base workspace",
     # sessions
     "amanu.retention": "config storage",
-    "amanu.sessions": "retention session services checkers commands inbox stream restore journal index home config "
-    "auth consent agent models.registry models.routing workspace",
-    "amanu.session": "services turns edits checkpoints verdicts session_line commands running paging inbox stream "
-    "restore earlier journal consent mentions pictures editor_context memory conversation agent workspace "
+    "amanu.sessions": "sandbox retention session summaries services checkers commands inbox stream restore journal "
+    "index home config logs audit secrets auth consent trust agent models.registry models.routing workspace",
+    "amanu.session": "services audited trust turns edits checkpoints verdicts session_line commands running paging "
+    "inbox stream restore earlier journal consent mentions pictures editor_context memory conversation agent workspace "
     "models.families models.pictures models.routing models.line",
     "amanu.edits": "agent workspace",
     "amanu.checkpoints": "edits journal earlier",
     "amanu.verdicts": "checkers workspace tools.base",
-    "amanu.checkers": "config lsp.frames tools.processes workspace.findings workspace.files workspace.hunks",
-    "amanu.services": "checkers config consent models.availability workspace.overlay",
+    "amanu.checkers": "config lsp.frames tools.processes tools.base workspace.findings workspace.files workspace.hunks",
+    "amanu.services": "sandbox audit checkers config consent trust models.availability secrets workspace.overlay",
     "amanu.turns": "services choosing memory memory_files outdated inbox journal conversation agent tools workspace "
     "models.families",
     "amanu.session_line": "models.line models.recording",
@@ -52,29 +59,41 @@ MAY_IMPORT: dict[str, str] = {
     "amanu.running": "agent",
     "amanu.paging": "",
     "amanu.heap": "",
+    "amanu.stalls": "",
     "amanu.inbox": "restore unheard pictures editor_context conversation agent.emit",
     "amanu.pictures": "journal conversation imagefile",
     "amanu.imagefile": "",
     "amanu.stream": "journal conversation editor_context",
     "amanu.restore": "journal conversation unheard earlier agent.context",
+    "amanu.summaries": "",
     "amanu.unheard": "",
     "amanu.earlier": "journal",
-    "amanu.mentions": "commands pictures imagefile conversation workspace tools.base",
-    "amanu.editor_context": "workspace tools.base",
+    "amanu.framing": "tools.visible",
+    "amanu.mentions": "framing commands pictures imagefile conversation workspace tools.base",
+    "amanu.editor_context": "framing workspace tools.base tools.visible",
     "amanu.outdated": "workspace tools.base tools.visible conversation agent.masking",
     "amanu.memory": "memory_files memory_text conversation agent.prompt",
     "amanu.memory_files": "memory_text workspace tools.base tools.visible",
     "amanu.memory_text": "",
     "amanu.commands": "workspace tools.base",
-    "amanu.consent": "config agent.policy storage.files storage.failure",
+    "amanu.consent": "config rules agent.policy storage.files storage.failure",
+    "amanu.trust": "checkers.table commands memory_files storage.files storage.failure workspace tools.base "
+    "tools.visible",
     # the loop: no editor, disk, process, socket or vendor
-    "amanu.agent": "conversation models.base models.retry models.families models.availability tools.base tools.visible",
+    "amanu.agent": "rules protected shell.reading conversation models.base models.retry models.families "
+    "models.availability tools.base tools.visible",
     # what the loop sees as Model and Tool
-    "amanu.models": "conversation config auth imports",
+    "amanu.models": "conversation config auth imports secrets",
     "amanu.models.base": "conversation models.families",
     "amanu.models.families": "",
-    "amanu.tools": "workspace models.base config",
-    "amanu.tools.base": "models.base",
+    "amanu.tools": "workspace models.base config secrets shell sandbox",
+    "amanu.tools.base": "models.base shell.reading sandbox.need",
+    "amanu.shell": "tools.visible secrets",
+    "amanu.shell.reading": "",
+    "amanu.sandbox": "config home protected",
+    "amanu.sandbox.launcher": "",  # runs alone, without our package
+    "amanu.sandbox.acts": "",
+    "amanu.sandbox.need": "",
     "amanu.workspace": "tools.base imagefile",
     "amanu.workspace.overlay": "",
     "amanu.workspace.watching": "",
@@ -83,10 +102,13 @@ MAY_IMPORT: dict[str, str] = {
     "amanu.index": "storage",
     "amanu.storage": "",
     "amanu.conversation": "",
-    "amanu.config": "home",
-    "amanu.auth": "home config storage.files",
+    "amanu.config": "home rules",
+    "amanu.rules": "",
+    "amanu.auth": "home config secrets storage.files",
     "amanu.home": "",
     "amanu.imports": "",
+    "amanu.protected": "",
+    "amanu.secrets": "",
     "amanu_protocol": "",
 }
 
@@ -104,6 +126,8 @@ ONLY_IN: dict[str, tuple[str, ...]] = {
     "sqlite3": ("amanu.storage", "amanu.journal", "amanu.index"),
     "watchfiles": ("amanu.workspace",),
     "pathspec": ("amanu.workspace",),
+    "tree_sitter": ("amanu.shell",),
+    "tree_sitter_bash": ("amanu.shell",),
 }
 PROTOCOL = "amanu_protocol"
 LOOP = "amanu.agent"
@@ -131,6 +155,7 @@ HEAVY = (
     "httpx2",
     "rapidfuzz",
     "watchfiles",
+    "tree_sitter",
 )
 """Not imported by merely importing anything of ours but the files that need them."""
 BEFORE_INITIALIZE = (*HEAVY, "pydantic", "asyncio", "logging", "sqlite3", "subprocess", "amanu_protocol")
@@ -251,6 +276,7 @@ def test_what_is_allowed_is_not_found(module: str, source: str) -> None:
     [
         ("amanu.__main__", BEFORE_INITIALIZE),
         ("amanu.relay", BEFORE_INITIALIZE),
+        ("amanu.lsp.alone", (*BEFORE_INITIALIZE, "asyncio", "socket")),
         ("amanu.lsp.early", BEFORE_INITIALIZE),
         ("amanu.sessions", HEAVY),
         ("amanu.models.registry", HEAVY),

@@ -13,7 +13,7 @@ import pytest
 
 from amanu.agent import approval
 from amanu.conversation import Results, Told, User
-from amanu.memory_files import Found, MemoryFiles
+from amanu.memory_files import Found
 from amanu.memory_text import GONE
 from amanu.models.base import Request
 from amanu.models.scripted import ScriptedModel
@@ -77,9 +77,9 @@ def notices(state: SessionState) -> list[Notice]:
 
 
 async def say(d: Desk, prompt_id: str, trust: bool | None = None) -> list[str]:
-    """A turn; the notices of memory in it."""
-    if trust is not None:
-        d.session.trust(trust)
+    """A turn; the notices of memory in it. What changed in a trusted folder since, the person has agreed to."""
+    if trust is not None or d.session.state.trusted:
+        await d.trust(trust is not False)
     await d.prompt("go", prompt_id)
     state = await d.over(prompt_id)
     return [each.text for each in notices(state) if each.turn_id == f"turn-{prompt_id}"]
@@ -129,12 +129,12 @@ async def test_without_memory_nothing_is_said(tmp_path: Path, sent: list[Request
 
 async def test_trust_that_comes_later(tmp_path: Path, sent: list[Request]) -> None:
     """In the middle of a turn it counts from the next step, as text after the results."""
-    asks = step("", call("run_shell_command", command="true"))
+    asks = step("", call("run_shell_command", command="touch -c it"))
     async with desk(tmp_path, asks, step("One."), step("Two.")) as d:
         write(d.root, "AGENTS.md", "Use tabs.\n")
         await d.prompt("go", "p1")
         await d.until(lambda state: state.approvals)
-        d.session.trust(True)
+        await d.trust()
         await d.answer("allow")
         await d.over("p1")
         assert await say(d, "p2") == []
@@ -182,10 +182,10 @@ async def test_a_folders_memory_comes_when_something_in_it_is_touched(tmp_path: 
 
 @pytest.mark.parametrize("answer", ["reject", "allow"])
 async def test_a_call_that_was_refused_touched_nothing(tmp_path: Path, answer: str) -> None:
-    asks = step("", call("run_shell_command", command="true", path="sub"))
+    asks = step("", call("run_shell_command", command="touch -c it", path="sub"))
     async with desk(tmp_path, asks, step("One.")) as d:
         write(d.root, "sub/AGENTS.md", "Use tabs.\n")
-        d.session.trust(True)
+        await d.trust()
         await d.prompt("go", "p1")
         await d.answer(answer)
         await d.over("p1")
@@ -258,11 +258,13 @@ async def test_an_edit_of_the_agents_own_is_told_too(tmp_path: Path) -> None:
     edits = step("", call("write_file", path="AGENTS.md", content="Use blanks.\n"))
     async with desk(tmp_path, edits, step("One."), step("Two."), mode="auto") as d:
         write(d.root, "AGENTS.md", "Use tabs.\n")
-        d.session.trust(True)
+        await d.trust()
         await d.prompt("go", "p1")
         await d.answer("allow")  # what a later session obeys is asked about, in every mode
         await d.over("p1")
         assert notes(d.session) == []  # within the turn it knows what it wrote
+        await d.session.heed()
+        assert d.session.state.trusted  # the person saw that change, and said yes to it
         assert await say(d, "p2") == ["Project memory changed: AGENTS.md (11 characters)."]
 
 
@@ -302,17 +304,18 @@ def rewrite(d: Desk, change: Callable[[str], str]) -> None:
 
 
 async def test_in_the_middle_of_a_turn_too(tmp_path: Path, sent: list[Request]) -> None:
-    asks = step("", call("run_shell_command", command="true"))
+    asks = step("", call("run_shell_command", command="touch -c it"))
     async with desk(tmp_path, asks, step("One.")) as d:
         write(d.root, "AGENTS.md", "Use tabs.\n")
-        d.session.trust(True)
+        await d.trust()
         await d.prompt("go", "p1")
         await d.until(lambda state: state.approvals)
         write(d.root, "AGENTS.md", "Use blanks.\n")
         conversation(d.session).generation += 1
         await d.answer("allow")
         await d.over("p1")
-        assert block("AGENTS.md", "Use blanks.") in notes(d.session)[0]
+        assert notes(d.session) == []  # nobody said yes to that
+        assert "AGENTS.md was left out: it is not as it was" in notices(d.session.state)[-1].text
         assert sent[0].system == sent[1].system  # the turn's stays
 
 
@@ -340,20 +343,21 @@ async def test_notes_are_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 
 async def test_cancel_while_memory_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     reading, go_on = threading.Event(), threading.Event()
-    below = MemoryFiles.below
-
-    def slow(files: MemoryFiles, folders: Iterable[Path]) -> Found:
-        found = list(folders)
-        if found:  # as on a network disk that is gone
-            reading.set()
-            go_on.wait(10)
-        return below(files, found)
-
-    monkeypatch.setattr(MemoryFiles, "below", slow)
     async with desk(tmp_path, READ_SUB, step("One.")) as d:
         write(d.root, "sub/AGENTS.md", "In sub.\n")
         write(d.root, "sub/a.py", "pass\n")
-        d.session.trust(True)
+        await d.trust()
+        files = d.session._turns.memory._files  # pyright: ignore[reportPrivateUsage]
+        below = files.below
+
+        def slow(folders: Iterable[Path]) -> Found:
+            found = list(folders)
+            if found:  # as on a network disk that is gone
+                reading.set()
+                go_on.wait(10)
+            return below(found)
+
+        monkeypatch.setattr(files, "below", slow)
         turn_id = await d.prompt("go", "p1")
         assert await asyncio.to_thread(reading.wait, 10)
         await d.session.cancel(turn_id or "")

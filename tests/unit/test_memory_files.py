@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from amanu import memory_files as module
-from amanu.agent.policy import BUILT_IN, MODES, decide
+from amanu.agent.policy import built_in, decide, of_mode
 from amanu.memory_files import CUT, DEPTH, Found, MemoryFiles, repository
 from amanu.tools.base import Subject
 from amanu.workspace.guard import Guard
@@ -23,7 +23,7 @@ ROOT, CONFIG = "home/repo/part", "home/.config/amanu"
 
 
 def unasked(subjects: Iterable[Subject]) -> list[Subject]:
-    rules = (*BUILT_IN, *MODES["ask"])
+    rules = (*built_in(), *of_mode("ask"))
     return [each for each in subjects if decide(rules, each).decision == "allow"]
 
 
@@ -43,7 +43,9 @@ def files_of(top: Path, *roots: str) -> MemoryFiles:
     for each in roots or (ROOT,):
         (top / each).mkdir(parents=True, exist_ok=True)
     workspace = Workspace([top.resolve() / each for each in roots or (ROOT,)], Overlay())
-    return MemoryFiles(workspace, top.resolve() / CONFIG / "AGENTS.md", unasked, top / "home")
+    return MemoryFiles(
+        workspace, top.resolve() / CONFIG / "AGENTS.md", unasked, top / "home", covers=lambda path, data: True
+    )
 
 
 def shown(found: Found, top: Path) -> list[str]:

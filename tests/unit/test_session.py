@@ -2,6 +2,7 @@
 scripted; everything else is real."""
 
 import asyncio
+import contextlib
 import os
 import re
 import time
@@ -13,8 +14,9 @@ from amanu.agent import approval
 from amanu.conversation import User
 from amanu.editor_context import EditorContext
 from amanu.sessions import open_sessions
+from amanu.workspace.proposals import Proposals
 from amanu_protocol.errors import AmanuError
-from amanu_protocol.items import Attachment, FileAttachment, SelectionAttachment
+from amanu_protocol.items import Attachment, FileAttachment, Mode, Proposal, SelectionAttachment
 from amanu_protocol.requests import (
     ActiveEditor,
     ApprovalResolveParams,
@@ -46,7 +48,9 @@ async def test_a_prompt_sent_twice_is_one_prompt(tmp_path: Path) -> None:
 
 
 async def test_a_prompt_on_a_busy_session_waits_its_turn(tmp_path: Path) -> None:
-    async with desk(tmp_path, step("", call("run_shell_command", command="true")), step("One."), step("Two.")) as d:
+    async with desk(
+        tmp_path, step("", call("run_shell_command", command="touch -c it")), step("One."), step("Two.")
+    ) as d:
         await d.prompt("first")
         await d.until(lambda state: state.approvals)
         for prompt_id, text in (("p2", "second"), ("p3", "taken back")):
@@ -84,15 +88,37 @@ async def test_steering_ends_a_review_and_reaches_the_model_after_the_results(tm
         await d.prompt("go on", "p2")
         await d.until(lambda state: state.last_turn and state.last_turn.turn_id == "turn-p2")
         notes = [message.text for message in conversation(d.session) if isinstance(message, User)]
-        assert notes[1].startswith("Since then the person decided on earlier edits")
+        assert notes[1].startswith("What has become of earlier edits")
         assert any(item.kind == "notice" and item.code == "lateDecision" for item in d.session.state.items)
+
+
+async def test_of_a_change_that_two_calls_made_both_tell_what_became_of_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    move = call("move_file", path="notes.txt", new_path="moved.txt")
+    edit = call("edit_file", path="moved.txt", old_text="line 2\n", new_text="line two\n")
+    accept = Proposals.accept_all
+
+    async def late(
+        self: Proposals, proposal_id: str, call_id: str | None = None, *, by_person: bool = True
+    ) -> Proposal:
+        if call_id == self.get(proposal_id).tool_call_ids[0]:
+            await asyncio.sleep(0.2)  # the other one is done by then
+        return await accept(self, proposal_id, call_id, by_person=by_person)
+
+    monkeypatch.setattr(Proposals, "accept_all", late)
+    async with desk(tmp_path, step("", move, edit), step("Yes."), mode="acceptEdits") as d:
+        await d.prompt("go")
+        await d.over("p1")
+        assert d.told().count("Renamed notes.txt to moved.txt and changed it.") == 2
+        assert all(item.kind != "notice" or item.code != "lateDecision" for item in d.session.state.items)
 
 
 async def test_steering_from_before_a_crash_is_heard_as_it_was_said(tmp_path: Path) -> None:
     theirs = Path(os.environ["AMANU_HOME"]) / "config" / "commands"
     theirs.mkdir(parents=True)
     (theirs / "careful.md").write_text("Mind $ARGUMENTS.")
-    async with desk(tmp_path, step("", call("run_shell_command", command="true")), step("I will.")) as d:
+    async with desk(tmp_path, step("", call("run_shell_command", command="touch -c it")), step("I will.")) as d:
         (d.root / "rules.txt").write_text("no tabs\n")
         turn_id = await d.prompt("do it") or ""
         await d.until(lambda state: state.approvals)
@@ -182,12 +208,13 @@ async def test_the_file_moved_under_a_proposal(tmp_path: Path) -> None:
 
 
 async def test_cancel_kills_the_command_and_keeps_the_queue(tmp_path: Path) -> None:
-    command = "echo $$ > pid; sleep 60; echo late > late"
+    length = f"60.{time.monotonic_ns()}"
+    command = f"sleep {length}; echo late > late"
     async with desk(tmp_path, step("", call("run_shell_command", command=command)), step("Next.")) as d:
         turn_id = await d.prompt("run it")
         await d.answer("allow")
         async with asyncio.timeout(10):
-            while not (d.root / "pid").exists() or not (d.root / "pid").read_text().strip():
+            while not sleeping(length):
                 await asyncio.sleep(0.01)
         await d.prompt("later", "p2")
         began = time.monotonic()
@@ -196,12 +223,20 @@ async def test_cancel_kills_the_command_and_keeps_the_queue(tmp_path: Path) -> N
         state = await d.ended("cancelled")
         assert (await d.session.cancel(turn_id or "")).status == "alreadyEnded"
         assert [queued.prompt_id for queued in state.queue] == ["p2"]
-        pid = int((d.root / "pid").read_text())
         async with asyncio.timeout(3):
-            while Path(f"/proc/{pid}").exists():
+            while sleeping(length):
                 await asyncio.sleep(0.01)
         assert not (d.root / "late").exists()
         conversation(d.session).check()
+
+
+def sleeping(length: str) -> bool:
+    """By its command line: the number it has in the sandbox is not the one it has here."""
+    for line in Path("/proc").glob("[0-9]*/cmdline"):
+        with contextlib.suppress(OSError):
+            if line.read_bytes() == f"sleep\0{length}\0".encode():
+                return True
+    return False
 
 
 async def test_cancel_while_a_question_stands(tmp_path: Path) -> None:
@@ -219,7 +254,7 @@ async def test_cancel_while_a_question_stands(tmp_path: Path) -> None:
 
 
 async def test_the_first_of_two_clients_decides_and_the_other_is_told_who(tmp_path: Path) -> None:
-    async with desk(tmp_path, step("", call("run_shell_command", command="true")), step("Done.")) as d:
+    async with desk(tmp_path, step("", call("run_shell_command", command="touch -c it")), step("Done.")) as d:
         other = Client(os.environ, "two")
         d.session.attach(other, None, None)
         await d.prompt("run it")
@@ -251,7 +286,7 @@ async def test_answers_within_half_a_second_are_not_taken(tmp_path: Path, monkey
 )
 async def test_scopes(tmp_path: Path, scope: str, asked: list[int]) -> None:
     """The same command in three steps: two of one turn, one of the next."""
-    run = call("run_shell_command", command="true")
+    run = call("run_shell_command", command="touch -c it")
     async with desk(tmp_path, step("1", run), step("2", run), step("done"), step("3", run), step("done")) as d:
         questions: list[int] = []
 
@@ -274,7 +309,7 @@ async def test_scopes(tmp_path: Path, scope: str, asked: list[int]) -> None:
         root = str((tmp_path / "work").resolve())
         elsewhere = str(tmp_path.resolve())
         texts = [rule.text for rule in sessions.consent.rules([root], trusted=False)]
-        assert texts == ["run_shell_command(true)"]
+        assert texts == ["run_shell_command(touch *)"]
         assert len(sessions.consent.rules([elsewhere], trusted=False)) == (1 if scope == "user" else 0)
         await sessions.shutdown()
 
@@ -312,24 +347,98 @@ async def test_a_changed_mode_counts_for_the_next_decision(tmp_path: Path) -> No
         await d.session.set_mode("acceptEdits")
 
 
+@pytest.mark.parametrize(
+    ("mode", "state", "hunks", "text"),
+    [
+        ("acceptEdits", "succeeded", ["rejected", "applied"], TWELVE.replace("line 11\n", "line eleven\n")),
+        ("auto", "succeeded", ["rejected", "applied"], TWELVE.replace("line 11\n", "line eleven\n")),
+        ("plan", "rejected", ["rejected", "rejected"], TWELVE),
+    ],
+)
+async def test_a_changed_mode_counts_for_the_edit_on_the_screen(
+    tmp_path: Path, mode: Mode, state: str, hunks: list[str], text: str
+) -> None:
+    """What the person has decided of it stays decided; of the rest the mode decides."""
+    write = call("write_file", path="notes.txt", content=TWO_HUNKS)
+    async with desk(tmp_path, step("", write), step("Done.")) as d:
+        await d.prompt("write")
+        await d.until(lambda state: state.approvals)
+        await d.decide("reject not that", "")
+        await d.session.set_mode(mode)
+        assert d.session.state.approvals == []
+        ended = await d.ended()
+        (item,) = (item for item in ended.items if item.kind == "toolCall")
+        found = ended.proposals[0].files[0].hunks
+        assert (item.state, [each.state for each in found]) == (state, hunks)
+        assert [each.reviewed for each in found] == [True, False], "no person has decided on the second"
+        assert d.file.read_text() == text
+        assert item.decision is not None and f"mode {mode}" in (item.decision.rule or "")
+        assert mode == "plan" or "not that" in d.told()
+        assert mode != "plan" or "Denied by a rule: mode plan: deny @write" in d.told()
+
+
+async def test_what_a_mode_still_asks_about_stays_and_a_yes_to_it_counts(tmp_path: Path) -> None:
+    write = call("write_file", path=".env", content="A=1\n")
+    async with desk(tmp_path, step("", write), step("Done.")) as d:
+        await d.prompt("write")
+        await d.until(lambda state: state.approvals)
+        await d.session.set_mode("acceptEdits")
+        assert await d.answer("allow") == "resolved"
+        await d.ended()
+        assert (d.root / ".env").read_text() == "A=1\n"
+
+
+async def test_trust_counts_for_the_questions_that_stand(tmp_path: Path) -> None:
+    """A trusted folder's own rules forbid."""
+    (tmp_path / "work" / ".amanu").mkdir(parents=True)
+    (tmp_path / "work" / ".amanu" / "config.toml").write_text('[rules]\ndeny = ["@write(a.txt)"]\n')
+    writes = [call("write_file", path=f"{name}.txt", content="x\n") for name in "ab"]
+    async with desk(tmp_path, step("", *writes), step("Done.")) as d:
+        await d.prompt("write")
+        await d.until(lambda state: len(state.approvals) == 2)
+        await d.trust()
+        (left,) = d.session.state.approvals
+        assert left.title.endswith("b.txt")
+        await d.answer("allow")
+        await d.ended()
+        assert not (d.root / "a.txt").exists() and (d.root / "b.txt").exists()
+
+
+@pytest.mark.parametrize(("scope", "left"), [("session", 1), ("workspace", 0), ("user", 0)])
+async def test_a_rule_kept_in_one_session_answers_what_others_ask(tmp_path: Path, scope: str, left: int) -> None:
+    write = step("", call("write_file", path="a.txt", content="a\n"))
+    async with desk(tmp_path, write, write, step("Done."), step("Done.")) as d:
+        params = SessionCreateParams(session_id="other", roots=[str(d.root)], model_id=d.session.state.model_id)
+        await d.sessions.create(params, Client(os.environ))
+        other = await d.sessions.get("other")
+        await other.prompt(PromptSendParams(session_id="other", prompt_id="o", text="write"), d.client)
+        await d.prompt("write")
+        while not other.state.approvals:
+            await asyncio.sleep(0.01)
+        assert await d.answer("allow", scope=scope, rule="@write(*.txt)") == "resolved"
+        assert len(other.state.approvals) == left
+        await d.sessions.close("other")
+        await d.ended()
+
+
 async def test_headless_names_what_would_have_allowed_it(tmp_path: Path) -> None:
-    run = call("run_shell_command", command="echo 'hi'")
+    run = call("run_shell_command", command="touch -c 'an it'")
     async with desk(tmp_path, step("", run), step("Pity."), headless=True) as d:
         await d.prompt("run")
         await d.ended()
-        assert "--allow 'run_shell_command(echo '\\\\''hi'\\\\'')'" in d.told()
+        assert "--allow 'run_shell_command(touch *)'" in d.told()
 
 
 async def test_a_rule_given_for_the_session_allows(tmp_path: Path) -> None:
-    run = call("run_shell_command", command="echo 'hi'")
+    run = call("run_shell_command", command="touch -c 'an it'")
     async with desk(tmp_path, step("", run), step("Good."), headless=True) as d:
-        d.session.allow("run_shell_command(echo 'hi')")
+        d.session.allow("run_shell_command(touch -c 'an it')")
         await d.prompt("run")
         await d.ended()
         (item,) = (item for item in d.session.state.items if item.kind == "toolCall")
         assert item.decision is not None
         assert (item.state, item.decision.by) == ("succeeded", "rule")
-        assert item.decision.rule == "--allow: allow run_shell_command(echo 'hi')"
+        assert item.decision.rule == "--allow: allow run_shell_command(touch -c 'an it')"
 
 
 async def test_mentioned_files_and_selections_go_with_the_prompt(tmp_path: Path) -> None:
@@ -368,7 +477,7 @@ async def test_what_a_workspaces_command_mentions_is_not_what_the_person_says(
             (folder / f"{name}.md").write_text(command)
         (d.root / ".env").write_text("KEY=s3cr3t\n")
         (d.root / "link").symlink_to(".env")
-        d.session.trust(True)
+        await d.trust()
         await d.prompt(said)
         await d.ended()
         heard = conversation(d.session)[0]
@@ -392,7 +501,7 @@ async def test_what_a_workspaces_command_mentions_is_not_what_the_person_says(
 )
 @pytest.mark.parametrize("steer", [False, True])
 async def test_an_attachment_that_cannot_go_is_said_to_be_so(tmp_path: Path, path: str, says: str, steer: bool) -> None:
-    asks = [step("", call("run_shell_command", command="true"))] if steer else []
+    asks = [step("", call("run_shell_command", command="touch -c it"))] if steer else []
     async with desk(tmp_path, *asks, step("I see.")) as d:
         (d.root / "../out.txt").write_text("secret\n")
         (d.root / "tool.bin").write_bytes(bytes(9))
@@ -442,7 +551,9 @@ async def test_what_the_editor_shows_goes_with_the_prompt_and_is_not_the_persons
 
 
 async def test_what_was_seen_when_it_was_said_goes_with_a_queued_prompt(tmp_path: Path) -> None:
-    async with desk(tmp_path, step("", call("run_shell_command", command="true")), step("One."), step("Two.")) as d:
+    async with desk(
+        tmp_path, step("", call("run_shell_command", command="touch -c it")), step("One."), step("Two.")
+    ) as d:
         await d.prompt("first", "p1")
         await d.until(lambda state: state.approvals)
         d.client.context = EditorContext(active=ActiveEditor(path=str(d.file)))
@@ -517,7 +628,6 @@ async def test_long_output_is_kept_whole_as_a_blob(tmp_path: Path) -> None:
     run = call("run_shell_command", command="seq 1 50000")
     async with desk(tmp_path, step("", run), step("Long.")) as d:
         await d.prompt("run")
-        await d.answer("allow")
         state = await d.ended()
         item = next(item for item in state.items if item.kind == "toolCall")
         assert item.blob is not None
@@ -527,7 +637,14 @@ async def test_long_output_is_kept_whole_as_a_blob(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("how", "trusted"), [("nothing", False), ("editor", True), ("kept", True), ("another folder", False)]
+    ("how", "trusted"),
+    [
+        ("nothing", False),
+        ("editor", True),
+        ("kept", True),
+        ("another folder", False),
+        ("kept, not by the editor", False),
+    ],
 )
 async def test_trust(tmp_path: Path, how: str, trusted: bool) -> None:
     root = tmp_path / "work"
@@ -535,9 +652,10 @@ async def test_trust(tmp_path: Path, how: str, trusted: bool) -> None:
     (root / ".amanu").mkdir()
     (root / ".amanu" / "config.toml").write_text('[rules]\ndeny = ["read_file"]\n')
     sessions = open_sessions()
-    client = Client(os.environ, trusted_roots={"editor": (str(root),), "another folder": (str(tmp_path),)}.get(how, ()))
-    if how == "kept":
-        sessions.trust_set(TrustSetParams(root=str(root), trusted=True))
+    declared = {"editor": (str(root),), "another folder": (str(tmp_path),), "kept, not by the editor": ()}
+    client = Client(os.environ, trusted_roots=declared.get(how))
+    if how.startswith("kept"):
+        await sessions.trust_set(TrustSetParams(root=str(root), trusted=True))
     made = await sessions.create(
         SessionCreateParams(session_id="s", roots=[str(root)], model_id="scripted:demo"), client
     )
@@ -560,3 +678,12 @@ async def test_without_a_key_the_person_is_told_what_to_do(tmp_path: Path) -> No
             )
         assert caught.value.kind == "invalidParams"
     await sessions.shutdown()
+
+
+async def test_a_session_knows_what_holds_commands(tmp_path: Path) -> None:
+    async with desk(tmp_path) as d:
+        state = await d.until(lambda state: state.walls)
+        assert state.walls == d.sessions.sandbox.walls(None)
+        assert d.sessions.sandbox.proof is not None
+        await d.reopen()
+        assert d.session.state.walls == state.walls

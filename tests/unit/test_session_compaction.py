@@ -18,7 +18,7 @@ def no_guard(monkeypatch: pytest.MonkeyPatch) -> None:  # pyright: ignore[report
     monkeypatch.setattr(approval, "GUARD_SECONDS", 0.0)
 
 
-def small_window(tmp_path: Path, tokens: int = 6_000) -> None:
+def small_window(tmp_path: Path, tokens: int = 6_400) -> None:
     """Of the scripted model the desk will use."""
     config = Path(os.environ["AMANU_HOME"]) / "config"
     config.mkdir(parents=True, exist_ok=True)
@@ -64,7 +64,7 @@ async def test_asked_for_by_the_method(tmp_path: Path) -> None:
 
 
 async def test_asked_for_while_a_turn_runs_it_comes_at_the_next_step(tmp_path: Path) -> None:
-    asks = step("", call("run_shell_command", command="true"))
+    asks = step("", call("run_shell_command", command="touch -c it"))
     async with desk(tmp_path, *reads(8), asks, step("Done.")) as d:
         await d.prompt("read it", "p1")
         await d.until(lambda state: state.approvals)
@@ -116,7 +116,7 @@ async def test_commands_list_the_daemons_own(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("text", ["/compact", "/compact\n", " /compact keep it"])
 async def test_a_steer_is_seen_and_no_message_to_the_model(text: str, tmp_path: Path) -> None:
-    asks = step("", call("run_shell_command", command="true"))
+    asks = step("", call("run_shell_command", command="touch -c it"))
     async with desk(tmp_path, *reads(8), asks, step("Done.")) as d:
         turn_id = await d.prompt("go", "p1") or ""
         await d.until(lambda state: state.approvals)
@@ -144,7 +144,7 @@ async def test_a_steer_into_a_turn_that_is_over(tmp_path: Path) -> None:
 
 
 async def test_queued_behind_a_turn(tmp_path: Path) -> None:
-    asks = step("", call("run_shell_command", command="true"))
+    asks = step("", call("run_shell_command", command="touch -c it"))
     async with desk(tmp_path, *reads(8), asks, step("Done.")) as d:
         await d.prompt("go", "p1")
         await d.until(lambda state: state.approvals)

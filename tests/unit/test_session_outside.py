@@ -13,6 +13,7 @@ from amanu.agent import approval
 from amanu.lsp.buffers import Buffers
 from amanu.workspace import following, watching
 from amanu_protocol.items import HunkState
+from amanu_protocol.requests import EditScope, ProposalUndoParams
 from session_desk import TWELVE, TWO_HUNKS, call, desk, step
 
 CHANGED = "Changed since you read it, outside of your edits: "
@@ -181,7 +182,7 @@ async def test_told_between_two_steps(tmp_path: Path) -> None:
         step("Done."),
     )
     async with desk(tmp_path, *steps) as d:
-        d.session.allow(f"run_shell_command({command})")
+        d.session.allow("@run")
         await d.prompt("format it")
         state = await d.ended()
         assert d.told().count(CHANGED) == 1
@@ -235,3 +236,51 @@ async def test_a_mention_is_read_too(tmp_path: Path) -> None:
         await d.prompt("go on", "p3")
         await d.over("p3")
         assert CHANGED + "notes.txt." in d.told()
+
+
+@pytest.mark.parametrize(
+    ("written", "undone", "told"),
+    [
+        # by a command, then looked at because of a further edit of that file; or in an editor that shows it
+        ("LINE TWO\n", False, None),
+        ("line two\n", True, "the person took this change back"),
+        ("line 2\n", False, "Its lines in the file are as they were before it"),
+    ],
+)
+@pytest.mark.parametrize("shown", [False, True])
+async def test_what_happens_to_an_accepted_change_is_no_decision(
+    tmp_path: Path, written: str, undone: bool, told: str | None, shown: bool
+) -> None:
+    edits = [
+        call("edit_file", path="notes.txt", old_text=f"line {old}\n", new_text=f"line {new}\n")
+        for old, new in (("2", "two"), ("11", "eleven"))
+    ]
+    text = TWELVE.replace("line 2\n", written)
+    formatting = call("run_shell_command", command=f"printf '%s' '{text}' > notes.txt")
+    steps = step("", edits[0]), step("", formatting), step("", edits[1]), step("Done."), step("Well."), step("Yes.")
+    async with desk(tmp_path, *steps) as d:
+        d.session.allow("@run")
+        await d.prompt("change it")
+        await d.answer("allow", scope="once")
+        await d.until(lambda state: len(state.proposals) == 2)
+        if shown:
+            buffers = Buffers("Test", lambda *_: asyncio.sleep(0), "utf-16", tell=d.sessions.overlay.changed)
+            d.sessions.overlay.add(buffers)
+            buffers.opened(d.file.as_uri(), 1, d.file.read_text())
+            await asyncio.sleep(0.1)
+            buffers.closed(d.file.as_uri())
+        await d.answer("allow", scope="once")
+        await d.ended()
+        if undone:
+            scope = EditScope(proposal_id=d.session.state.proposals[0].proposal_id)
+            await d.session.edits.undo(ProposalUndoParams(session_id="s", scope=scope))
+        await d.prompt("go on", "p2")
+        await d.over("p2")
+        late = [item for item in d.session.state.items if item.kind == "notice" and item.code == "lateDecision"]
+        assert len(late) == (told is not None)
+        assert "the person changed your text" not in d.told()
+        assert told is None or told in d.told()
+        assert (CHANGED + "notes.txt" in d.told()) == (not undone)
+        await d.prompt("and on", "p3")
+        await d.over("p3")
+        assert d.told().count("What has become of earlier edits") == len(late), "told once"

@@ -75,7 +75,7 @@ async def test_a_turn_cancelled_before_its_first_step_ends(tmp_path: Path) -> No
 
 
 async def test_cancelling_twice_still_waits_for_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(processes, "_GRACE", 2.0)
+    monkeypatch.setattr(processes, "_GRACE", 0.7)
     async with desk(tmp_path, STUBBORN) as d:
         turn_id = await slow_to_die(d)
         first = asyncio.create_task(d.session.cancel(turn_id))
@@ -94,7 +94,7 @@ async def test_a_prompt_said_after_a_cancel_does_not_wait_for_the_person(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The queue of before waits for the turn of the new prompt, and goes on after it."""
-    monkeypatch.setattr(processes, "_GRACE", 2.0)
+    monkeypatch.setattr(processes, "_GRACE", 0.7)
     async with desk(tmp_path, STUBBORN, step("New."), step("Old.")) as d:
         turn_id = await slow_to_die(d)
         await d.prompt("said before", "p2")
@@ -112,7 +112,7 @@ async def test_a_prompt_said_after_a_cancel_does_not_wait_for_the_person(
 
 
 async def test_after_a_cancel_the_queue_goes_on_behind_the_next_prompt(tmp_path: Path) -> None:
-    async with desk(tmp_path, step("", call("run_shell_command", command="true")), step("3"), step("2")) as d:
+    async with desk(tmp_path, step("", call("run_shell_command", command="touch -c it")), step("3"), step("2")) as d:
         turn_id = await d.prompt("run")
         await d.until(lambda state: state.approvals)
         await d.prompt("second", "p2")
@@ -127,7 +127,7 @@ async def test_after_a_cancel_the_queue_goes_on_behind_the_next_prompt(tmp_path:
 
 async def test_a_queued_prompt_that_cannot_start_stays_in_the_queue(tmp_path: Path) -> None:
     async with desk(
-        tmp_path, step("", call("run_shell_command", command="true")), step("1"), step("3"), step("2")
+        tmp_path, step("", call("run_shell_command", command="touch -c it")), step("1"), step("3"), step("2")
     ) as d:
         script = tmp_path / "script.json"
         text = script.read_text()
@@ -162,7 +162,7 @@ async def test_half_a_character_stops_nothing(tmp_path: Path) -> None:
 
 
 async def test_who_creates_a_running_session_gets_each_event_once(tmp_path: Path) -> None:
-    async with desk(tmp_path, step("", call("run_shell_command", command="true")), step("Done.")) as d:
+    async with desk(tmp_path, step("", call("run_shell_command", command="touch -c it")), step("Done.")) as d:
         await d.prompt("run")
         await d.until(lambda state: state.approvals)
         other = Client(os.environ, "two")
@@ -191,7 +191,9 @@ async def test_what_happens_to_one_session_delays_no_other(tmp_path: Path) -> No
             assert await d.sessions.get("s") is d.session
 
 
-@pytest.mark.parametrize("when", ["after the turn", "after a restart", "before a cancel", "before a reject"])
+@pytest.mark.parametrize(
+    "when", ["after the turn", "after a restart", "before a cancel", "before a reject", "before a deny"]
+)
 async def test_the_model_hears_of_every_decision(tmp_path: Path, when: str) -> None:
     async with desk(tmp_path, WRITE, step("I see."), step("I know.")) as d:
         turn_id = await d.prompt("change it")
@@ -205,6 +207,10 @@ async def test_the_model_hears_of_every_decision(tmp_path: Path, when: str) -> N
                 await d.decide("accept")
                 await d.answer("reject", reason="enough")
                 await d.over("p1")
+            case "before a deny":
+                await d.decide("accept")
+                await d.session.set_mode("plan")
+                await d.over("p1")
             case _:
                 await d.answer("finish")
                 await d.over("p1")
@@ -217,12 +223,14 @@ async def test_the_model_hears_of_every_decision(tmp_path: Path, when: str) -> N
         await d.prompt("go on", "p2")
         await d.over("p2")
         told = d.told()
-        assert told.count("Since then the person decided") == 1
+        assert told.count("What has become of earlier edits") == 1
         assert "notes.txt: 1 of 2 changes applied" in told
+        assert ("rejected by the person" in told) == (when == "before a reject")
+        assert ("line 11: not applied: Denied by a rule: mode plan: deny @write" in told) == (when == "before a deny")
         await d.reopen()
         await d.prompt("go on", "p3")
         await d.over("p3")
-        assert d.told().count("Since then the person decided") == 1
+        assert d.told().count("What has become of earlier edits") == 1
 
 
 async def test_a_report_waits_for_what_is_being_applied(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

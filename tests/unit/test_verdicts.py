@@ -11,7 +11,6 @@ import pytest
 from amanu import verdicts
 from amanu.agent import approval
 from amanu_protocol.items import Check
-from amanu_protocol.requests import TrustSetParams
 from amanu_protocol.state import SessionState
 from session_desk import TWELVE, Desk, call, desk, step
 
@@ -56,10 +55,10 @@ def linter(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Linter:
     return Linter(tmp_path, monkeypatch)
 
 
-def prepare(d: Desk, *, trusted: bool = True) -> None:
+async def prepare(d: Desk, *, trusted: bool = True) -> None:
     (d.root / "a.sh").write_text(TEXT)
     if trusted:
-        d.sessions.trust_set(TrustSetParams(root=str(d.root), trusted=True))
+        await d.trust()
 
 
 def checks(state: SessionState) -> list[Check]:
@@ -75,7 +74,7 @@ async def test_the_question_comes_first_then_the_verdict(
 ) -> None:
     monkeypatch.setattr(verdicts, "SHOWN", 0.0)
     async with desk(tmp_path, step("", EDIT), step("Done.")) as d:
-        prepare(d)
+        await prepare(d)
         await d.prompt("write")
         state = await d.until(lambda state: state.approvals)
         await d.until(checks)
@@ -93,7 +92,7 @@ async def test_the_question_comes_first_then_the_verdict(
 
 async def test_nobody_waits_for_a_verdict(tmp_path: Path, linter: Linter) -> None:
     async with desk(tmp_path, step("", EDIT), step("Done.")) as d:
-        prepare(d)
+        await prepare(d)
         await d.prompt("write")
         await d.answer("allow")
         await d.ended()
@@ -112,7 +111,7 @@ async def test_what_may_run(tmp_path: Path, linter: Linter, how: str, runs: bool
         (config / "config.toml").write_text("[checks]\nenabled = false\n")
     mode: Any = "acceptEdits" if how == "nobody asked" else "ask"
     async with desk(tmp_path, step("", EDIT), step("Done."), mode=mode) as d:
-        prepare(d, trusted=how != "untrusted")
+        await prepare(d, trusted=how != "untrusted")
         await d.prompt("write")
         if how != "nobody asked":
             await d.until(lambda state: state.approvals)
@@ -127,7 +126,7 @@ async def test_what_may_run(tmp_path: Path, linter: Linter, how: str, runs: bool
 
 async def test_an_executable_of_an_untrusted_workspace_is_never_started(tmp_path: Path, linter: Linter) -> None:
     async with desk(tmp_path, step("", EDIT), step("Done.")) as d:
-        prepare(d, trusted=False)
+        await prepare(d, trusted=False)
         own = d.root / "node_modules" / ".bin"
         own.mkdir(parents=True)
         (tmp_path / "bin" / "shellcheck").rename(own / "shellcheck")
@@ -141,10 +140,10 @@ async def test_an_executable_of_an_untrusted_workspace_is_never_started(tmp_path
 async def test_trust_taken_back_ends_the_check(tmp_path: Path, linter: Linter, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(verdicts, "SHOWN", 0.0)
     async with desk(tmp_path, step("", EDIT), step("Done.")) as d:
-        prepare(d)
+        await prepare(d)
         await d.prompt("write")
         await d.until(checks)
-        d.sessions.trust_set(TrustSetParams(root=str(d.root), trusted=False))
+        await d.trust(False)
         await d.until(lambda state: said(state) == [])
         linter.open()
         await d.answer("allow")
@@ -158,7 +157,7 @@ async def test_what_is_left_is_checked_anew(tmp_path: Path, linter: Linter) -> N
     text = TWELVE.replace("line 2\n", "wrong\n").replace("line 11\n", "wrong too\n")
     edit = call("write_file", path="a.sh", content=text)
     async with desk(tmp_path, step("", edit), step("Done.")) as d:
-        prepare(d)
+        await prepare(d)
         (d.root / "a.sh").write_text(TWELVE)
         await d.prompt("write")
         await d.until(lambda state: said(state) == ["shellcheck done +2 -0"])
@@ -172,7 +171,7 @@ async def test_what_is_left_is_checked_anew(tmp_path: Path, linter: Linter) -> N
 async def test_a_failure_is_said(tmp_path: Path, linter: Linter) -> None:
     (tmp_path / "bin" / "shellcheck").write_text("#!/bin/sh\necho 'Error: no luck' >&2\nexit 3\n")
     async with desk(tmp_path, step("", EDIT), step("Done.")) as d:
-        prepare(d)
+        await prepare(d)
         await d.prompt("write")
         state = await d.until(lambda state: "failed" in str(said(state)))
         assert checks(state)[0].message == "It ended with code 3: Error: no luck."
@@ -183,7 +182,7 @@ async def test_a_failure_is_said(tmp_path: Path, linter: Linter) -> None:
 async def test_a_check_ends_with_its_daemon(tmp_path: Path, linter: Linter, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(verdicts, "SHOWN", 0.0)
     async with desk(tmp_path, step("", EDIT), step("Done.")) as d:
-        prepare(d)
+        await prepare(d)
         await d.prompt("write")
         await d.until(checks)
         await d.reopen()

@@ -1,9 +1,11 @@
 """What every vendor's translator must do, against its strict service. One list, all vendors (`vendors.py`)."""
 
 import asyncio
+import gc
 import itertools
 import time
 from contextlib import aclosing
+from types import AsyncGeneratorType
 from typing import Any, cast
 
 import pytest
@@ -417,7 +419,14 @@ async def test_closing_the_stream_drops_the_connection(vendor: Vendor) -> None:
         async with aclosing(cast("Any", model.stream(request(vendor)))) as stream:
             async for _each in stream:
                 break
+        assert _open_bodies() == [], "a collector in another thread must find none to end"
         await asyncio.wait_for(service.requests[0].dropped.wait(), 2)
+
+
+def _open_bodies() -> list[Any]:
+    """Bodies of responses that somebody began to read, and nobody ended."""
+    found = cast("list[Any]", [each for each in gc.get_objects() if type(each) is AsyncGeneratorType])
+    return [each for each in found if each.ag_frame is not None and "AsyncResponseStream" in each.__qualname__]
 
 
 @over_vendors()

@@ -1,17 +1,35 @@
 import * as vscode from "vscode";
+import { plural } from "./changes";
 import type { Daemon } from "./client";
 import type { Desk } from "./desk";
-import type { Approval, Scope } from "./protocol";
-import { SCOPES } from "./words";
+import type { Pages } from "./pages";
+import type { Approval, CommandPart, Grant, RulePreviewResult, Scope, SessionState, Walls } from "./protocol";
+import { acceptStep, type Step, standingStep } from "./step";
+import { oneLine, plain, visible } from "./visible";
+import { GRANTS, grantable, granting, held, preselected, SCOPES } from "./words";
 
 const EDIT: vscode.QuickInputButton = {
   iconPath: new vscode.ThemeIcon("edit"),
   tooltip: "Edit the rule first",
 };
+/** Characters of what is asked about above the answers; the first answer but one shows all of it. */
+const ASKED = 200;
+/** Parts up to which those that are fine have a row each. */
+const MANY = 6;
+/** Earlier questions that are named below a rule. */
+const NAMED = 3;
+const ICONS: Record<CommandPart["decision"], string> = {
+  allow: "$(pass)",
+  ask: "$(question)",
+  deny: "$(error)",
+};
 
 interface Answer extends vscode.QuickPickItem {
-  run(): Promise<unknown>;
+  /** Settles the question, or leaves it. Without it the row is there to be read. */
+  run?(): Promise<unknown>;
   edit?(): Promise<unknown>;
+  /** Switches a grant; the question stays. */
+  grant?: Grant;
 }
 
 /** The keyboard's way to a decision: a quick pick, opened only by the person. */
@@ -19,106 +37,225 @@ export class Approvals {
   constructor(
     private readonly desk: Desk,
     private readonly daemon: Daemon,
+    private readonly pages: Pages,
     private readonly openDiff: (proposalId: string) => Promise<void>,
   ) {}
 
   /** Ask about what waits, the oldest question unless the person chooses another. */
   async answer(): Promise<void> {
     const { approvals } = this.desk.state;
-    const approval = approvals.length > 1 ? await choose(approvals) : approvals[0];
-    if (approval === undefined) {
-      if (approvals.length === 0) this.desk.tell({ level: "info", text: "Nothing waits for your decision." });
-      return;
-    }
-    await this.ask(approval);
+    if (approvals.length === 0) this.desk.tell({ level: "info", text: "Nothing waits for your decision." });
+    const chosen = approvals.length > 1 ? await choose(this.desk.state) : approvals[0];
+    if (chosen === undefined) return;
+    if ("files" in chosen) await this.acceptStep(chosen);
+    else this.ask(chosen);
   }
 
-  private async ask(approval: Approval): Promise<void> {
+  private ask(approval: Approval, news = ""): void {
     const pick = vscode.window.createQuickPick<Answer>();
-    pick.title = approval.title;
-    pick.placeholder = oneLine(approval.detail);
-    pick.items = this.answers(approval);
-    const stale = this.desk.onEvent(({ event }) => {
+    let grants = preselected(approval);
+    pick.title = plain(approval.title, ASKED);
+    pick.placeholder = news + oneLine(approval.detail, ASKED);
+    const draw = (active: (item: Answer) => boolean) => {
+      pick.items = [...known(approval), ...this.answers(approval, grants)];
+      pick.activeItems = pick.items.filter(active).slice(0, 1);
+    };
+    draw(({ run }) => run !== undefined); // what is known stands above the answers
+    const over = this.desk.onEvent(({ event }) => {
       // decided elsewhere, or over: no question is left
       if (
         event.kind === "turnEnded" ||
         (event.kind === "approvalResolved" && event.toolCallId === approval.toolCallId)
       )
         pick.hide();
+      // about something else by now: nobody shall say yes to what is not shown
+      if (event.kind === "approvalRequested" && event.approval.toolCallId === approval.toolCallId) {
+        pick.hide();
+        this.ask(event.approval, "It has changed. ");
+      }
     });
     pick.onDidAccept(() => {
       const chosen = pick.selectedItems[0];
-      pick.hide();
-      if (chosen) void this.desk.attempt(() => chosen.run(), approval.toolCallId);
+      const grant = chosen?.grant;
+      if (grant !== undefined) {
+        grants = grants.includes(grant) ? grants.filter((each) => each !== grant) : [...grants, grant];
+        draw((item) => item.grant === grant);
+      } else if (chosen?.run) {
+        pick.hide();
+        void this.desk.attempt(chosen.run, approval.toolCallId);
+      }
     });
     pick.onDidTriggerItemButton(({ item }) => {
       pick.hide();
       if (item.edit) void this.desk.attempt(item.edit, approval.toolCallId);
     });
     pick.onDidHide(() => {
-      stale.dispose();
+      over.dispose();
       pick.dispose();
     });
     pick.show();
   }
 
-  private answers(approval: Approval): Answer[] {
-    const { toolCallId, proposalId } = approval;
+  private answers(approval: Approval, grants: Grant[]): Answer[] {
+    const { toolCallId, proposalId, digest, detail } = approval;
     const edits = proposalId !== null;
     const allow = (scope: Scope, rule: string | null) =>
-      this.desk.resolve({ toolCallId, decision: "allow", scope, rule });
-    const reject = (reason: string | null) => this.desk.resolve({ toolCallId, decision: "reject", reason });
+      this.desk.resolve({ toolCallId, digest, decision: "allow", scope, rule, grants });
+    const reject = (reason: string | null) =>
+      this.desk.resolve({ toolCallId, digest, decision: "reject", reason });
+    const yes = edits ? "Accept all" : `Allow${granting(grants)}`;
     return [
       ...(proposalId === null
         ? []
         : [{ label: "$(diff) Review the changes", run: () => this.openDiff(proposalId) }]),
-      ...approval.scopes.map(({ scope, rule }): Answer => {
-        const label = `$(check) ${edits ? "Accept all" : "Allow"} ${SCOPES[scope]}`;
+      ...approval.scopes.map(({ scope, rule, explanation }, at): Answer => {
+        const label = `$(check) ${yes} ${SCOPES[scope]}`;
         if (rule === "") return { label, run: () => allow(scope, null) };
         const edit = async () => {
-          const edited = await this.editRule(rule);
+          const edited = await this.editRule(rule, toolCallId);
           if (edited !== undefined) await allow(scope, edited);
         };
-        return { label, description: rule, buttons: [EDIT], run: () => allow(scope, null), edit };
+        const description = rule
+          .split("\n")
+          .map((line) => plain(line))
+          .join("  ·  ");
+        return {
+          label,
+          description,
+          // of several that save the same it is said once
+          ...(explanation === approval.scopes[at - 1]?.explanation
+            ? {}
+            : { detail: plain(explanation, ASKED) }),
+          buttons: [EDIT],
+          run: () => allow(scope, null),
+          edit,
+        };
+      }),
+      ...grantable(approval).map((grant): Answer => {
+        const on = grants.includes(grant);
+        const why = approval.wants.includes(grant) ? "it will hardly work without" : "for this call only";
+        return {
+          label: `${on ? "$(pass-filled)" : "$(circle-large-outline)"} ${GRANTS[grant]}`,
+          description: why,
+          grant,
+        };
       }),
       { label: "$(x) Reject", run: () => reject(null) },
       {
         label: "$(x) Reject with a reason…",
         run: async () => {
           const reason = await vscode.window.showInputBox({
-            title: approval.title,
+            title: oneLine(approval.title, ASKED),
             prompt: "The model is told.",
           });
           if (reason !== undefined) await reject(reason || null);
         },
       },
+      ...(edits ? [] : [this.whole(detail)]),
     ];
   }
 
-  private editRule(rule: string): Thenable<string | undefined> {
-    return vscode.window.showInputBox({
-      title: "Rule to remember",
-      value: rule,
-      validateInput: async (text) => {
-        const { valid, explanation } = await this.daemon.request("amanu/rule/preview", { rule: text });
-        const severity = valid
-          ? vscode.InputBoxValidationSeverity.Info
-          : vscode.InputBoxValidationSeverity.Error;
-        return { message: explanation, severity };
-      },
-    });
+  private async acceptStep({ approvals }: Step): Promise<void> {
+    await Promise.all(
+      approvals.map(({ toolCallId, digest }) =>
+        this.desk.attempt(
+          () => this.desk.resolve({ toolCallId, digest, decision: "allow", scope: "once" }),
+          toolCallId,
+        ),
+      ),
+    );
+  }
+
+  /** All that will happen, on a page: a list has one line for it. */
+  private whole(detail: string): Answer {
+    const lines = visible(detail).split("\n").length;
+    return {
+      label: "$(eye) Show all of it",
+      description: plural(lines, "line"),
+      run: () => this.pages.show("Amanu Asks.txt", `${visible(detail)}\n`),
+    };
+  }
+
+  /** The text of a rule as the person wants it, one line after the other; undefined when they leave. An empty line goes. */
+  private async editRule(rule: string, toolCallId: string): Promise<string | undefined> {
+    const lines = rule.split("\n");
+    for (const [at, line] of lines.entries()) {
+      const whole = (text: string) =>
+        lines
+          .with(at, text)
+          .filter((each) => each.trim() !== "")
+          .join("\n");
+      const edited = await vscode.window.showInputBox({
+        title: lines.length > 1 ? `Rule to remember, ${at + 1} of ${lines.length}` : "Rule to remember",
+        value: line,
+        validateInput: (text) => this.check(whole(text), toolCallId),
+      });
+      if (edited === undefined) return undefined;
+      lines[at] = edited;
+    }
+    return lines.filter((each) => each.trim() !== "").join("\n");
+  }
+
+  private async check(rule: string, toolCallId: string): Promise<vscode.InputBoxValidationMessage> {
+    const { sessionId } = this.desk.state;
+    const found = await this.daemon.request("amanu/rule/preview", { rule, sessionId, toolCallId });
+    const fits = found.valid && found.covers !== false;
+    const severity = fits ? vscode.InputBoxValidationSeverity.Info : vscode.InputBoxValidationSeverity.Error;
+    return { message: meaning(found), severity };
   }
 }
 
-async function choose(approvals: Approval[]): Promise<Approval | undefined> {
-  const items = approvals.map((approval) => ({
-    label: approval.title,
-    detail: oneLine(approval.proposalId === null ? approval.detail : (approval.detail.split("\n")[0] ?? "")),
-    approval,
-  }));
-  return (await vscode.window.showQuickPick(items, { placeHolder: "Which one?" }))?.approval;
+/** What a rule allows, in words, and what it would have answered. */
+export function meaning({ valid, explanation, covers, covered, coveredCount }: RulePreviewResult): string {
+  const named = covered.slice(0, NAMED).map((title) => oneLine(title, 60));
+  const more = coveredCount - named.length;
+  return [
+    oneLine(explanation, 300),
+    ...(valid && covers === false ? ["It does not cover this call."] : []),
+    ...(coveredCount > 0
+      ? [
+          `Would have answered ${plural(coveredCount, "earlier question")}: ${named.join(", ")}${more > 0 ? "…" : ""}`,
+        ]
+      : []),
+  ].join(" ");
 }
 
-function oneLine(text: string): string {
-  return text.replaceAll(/\s+/g, " ").slice(0, 200);
+/** What is known of it: rows to be read. */
+function known({ parts, walls, rule }: Approval): Answer[] {
+  const separator = (label: string) => ({ label, kind: vscode.QuickPickItemKind.Separator });
+  const fine = parts.filter(({ decision }) => decision === "allow");
+  const folded = parts.length > MANY ? fine : [];
+  return [
+    separator("what is asked"),
+    ...parts
+      .filter((part) => !folded.includes(part))
+      .map(({ text, decision, why }) => ({
+        label: `${ICONS[decision]} ${plain(text)}`,
+        description: plain(why),
+      })),
+    ...(folded.length > 0 ? [{ label: `$(pass) ${folded.length} more are fine` }] : []),
+    ...(walls === null ? [] : [wallsRow(walls)]),
+    { label: "$(law) Asked because", description: plain(rule) },
+    separator("your answer"),
+  ];
+}
+
+function wallsRow(walls: Walls): Answer {
+  const [word, sentence] = held(walls);
+  const icon = walls.tier === "none" ? "$(warning)" : "$(shield)";
+  return { label: `${icon} ${word}`, description: plain(sentence.replace(/^[.:] /, ""), ASKED) };
+}
+
+async function choose(state: SessionState): Promise<Approval | Step | undefined> {
+  const step = standingStep(state);
+  const items = state.approvals.map((approval) => ({
+    label: plain(approval.title),
+    detail: plain(
+      approval.proposalId === null ? approval.detail : (approval.detail.split("\n")[0] ?? ""),
+      ASKED,
+    ),
+    chosen: approval as Approval | Step,
+  }));
+  if (step !== undefined) items.push({ label: `$(check-all) ${acceptStep(step)}`, detail: "", chosen: step });
+  return (await vscode.window.showQuickPick(items, { placeHolder: "Which one?" }))?.chosen;
 }

@@ -1,5 +1,6 @@
 import { DONE, OPEN, waits } from "./hunks";
 import type { EditScope, Hunk, Proposal, ProposedFile, SeenProposal, UndoneFile } from "./protocol";
+import { visible } from "./visible";
 
 /** A file of a proposal. */
 export interface Target {
@@ -58,8 +59,9 @@ export function title(file: ProposedFile): string {
   return name(file.path) + what;
 }
 
+/** A file's name as it is shown. */
 export function name(path: string): string {
-  return path.split(/[\\/]/).pop() ?? path;
+  return visible(path.split(/[\\/]/).pop() ?? path).replaceAll("\n", "<U+000A>");
 }
 
 /** The files with something that waits, in the order in which they were first touched. */
@@ -77,7 +79,7 @@ export function rows(proposals: Proposal[]): Row[] {
       open: hunks.filter((hunk) => OPEN.has(hunk.state)).length,
       review: hunks.filter((hunk) => waits(hunk) === "review").length,
       conflicts: hunks.filter((hunk) => hunk.state === "conflicted").length,
-      ...lines(hunks),
+      ...lines(group, (hunk) => waits(hunk) !== undefined),
     };
   });
 }
@@ -90,7 +92,7 @@ export function turnEdits(proposals: Proposal[], turnId: string): TurnEdits | un
   const count = (test: (hunk: Hunk) => boolean) => hunks.filter(test).length;
   return {
     files: new Set(found.map(({ file }) => file.path)).size,
-    ...lines(hunks.filter(({ state }) => state !== "rejected" && state !== "revertedByPerson")),
+    ...lines(found, ({ state }) => state !== "rejected" && state !== "revertedByPerson"),
     open: count((hunk) => OPEN.has(hunk.state)),
     review: count((hunk) => waits(hunk) === "review"),
     applied: count((hunk) => hunk.state === "applied"),
@@ -137,10 +139,15 @@ export function plural(count: number, word: string): string {
   return `${count} ${word}${count === 1 ? "" : "s"}`;
 }
 
-function lines(hunks: Hunk[]): { added: number; removed: number } {
-  const other = hunks.filter(({ oldText, newText }) => oldText !== newText); // of a mere rename no line changes
+/** Lines of those hunks. A renamed file has one hunk with all of its text: there the file says what has changed. */
+function lines(found: Target[], test: (hunk: Hunk) => boolean): { added: number; removed: number } {
+  const counted = found.flatMap(({ file }) => {
+    const hunks = file.hunks.filter((hunk) => test(hunk) && hunk.oldText !== hunk.newText); // a mere rename changes none
+    if (file.change === "rename") return hunks.length > 0 ? [file] : [];
+    return hunks.map(({ newLines, oldLines }) => ({ added: newLines, removed: oldLines }));
+  });
   return {
-    added: other.reduce((sum, hunk) => sum + hunk.newLines, 0),
-    removed: other.reduce((sum, hunk) => sum + hunk.oldLines, 0),
+    added: counted.reduce((sum, { added }) => sum + added, 0),
+    removed: counted.reduce((sum, { removed }) => sum + removed, 0),
   };
 }

@@ -7,7 +7,7 @@ import {
   ResponseError,
   type StaticFeature,
 } from "vscode-languageclient/node";
-import { ripgrep } from "./daemon";
+import { ripgrep, withheld } from "./daemon";
 import {
   type ClientCapabilities,
   type ErrorData,
@@ -221,6 +221,9 @@ export class Daemon implements vscode.Disposable {
     const client = new LanguageClient("amanu", "Amanu", executable, {
       documentSelector: [{ scheme: "file" }],
       outputChannel: this.log,
+      initializationOptions: {
+        environment: withheld((executable.options?.env ?? {}) as Record<string, string>),
+      },
       initializationFailedHandler: () => false,
       errorHandler: {
         error: () => ({ action: ErrorAction.Continue, handled: true }),

@@ -9,6 +9,7 @@ import type { Doctor } from "./doctor";
 import type { Mode } from "./protocol";
 import { MODES, price } from "./words";
 import type { Setup } from "./setup";
+import type { Trust } from "./trust";
 
 /** A script of the daemon's that shows Amanu at work in any folder, without a key. */
 const TOUR = "scripted:tour";
@@ -23,6 +24,7 @@ export function commands(
   approvals: Approvals,
   setup: Setup,
   doctor: Doctor,
+  trust: Trust,
   log: vscode.LogOutputChannel,
 ): vscode.Disposable[] {
   const on = (name: string, work: () => unknown) =>
@@ -75,6 +77,7 @@ export function commands(
     }),
     on("amanu.install", () => setup.install(daemon)),
     on("amanu.doctor", () => doctor.show()),
+    on("amanu.reviewTrust", () => trust.review()),
     on("amanu.start", async () => {
       // VS Code ticks a step off when its key becomes true, but not when it was true before the page was first opened
       await panel.mark(false);

@@ -78,3 +78,14 @@ export function environment(settings: Record<string, string>): Record<string, st
   const { PYTHONPATH: _path, PYTHONHOME: _home, PYTHONSTARTUP: _startup, ...rest } = Object.fromEntries(ours);
   return { ...rest, ...settings, PYTHONSAFEPATH: "1" };
 }
+
+/** What of the person's own variables `made`, the daemon's environment, lacks or changes: commands get them as they are.
+ * With a safe path they would not find the modules of the workspace. */
+export function withheld(made: Record<string, string | undefined>): Record<string, string> {
+  const given: Record<string, string> = { PYTHONSAFEPATH: process.env.PYTHONSAFEPATH ?? "" }; // "": as if not set
+  for (const name of ["PYTHONPATH", "PYTHONHOME", "PYTHONSTARTUP"]) {
+    const value = process.env[name];
+    if (made[name] === undefined && value !== undefined) given[name] = value;
+  }
+  return given;
+}

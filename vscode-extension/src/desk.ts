@@ -14,9 +14,7 @@ import type {
   SessionState,
 } from "./protocol";
 import { Session } from "./session";
-
-/** Which session this window showed last. */
-const LAST = "amanu.session";
+import type { Shown } from "./shown";
 
 /** Bytes of a picture at most: what one answer of the daemon holds. */
 const PICTURE = 4_194_304;
@@ -47,7 +45,7 @@ export class Desk implements vscode.Disposable {
 
   constructor(
     private readonly daemon: Daemon,
-    private readonly memory: vscode.Memento,
+    private readonly shown: Pick<Shown, "get" | "set">,
   ) {}
 
   get state(): SessionState {
@@ -96,13 +94,13 @@ export class Desk implements vscode.Disposable {
 
   private async restore(): Promise<void> {
     if (this.session !== undefined) return this.session.catchUp();
-    const last = this.memory.get<string>(LAST);
+    const last = this.shown.get();
     if (last === undefined) return;
     try {
       await this.open(last);
     } catch (error) {
       if (error instanceof Refused && error.data?.kind === "sessionNotFound")
-        await this.memory.update(LAST, undefined); // deleted elsewhere: a new one then
+        this.shown.set(undefined); // deleted elsewhere: a new one then
       else if (this.daemon.connection.status === "ready") throw error; // else it is tried with the next line
     }
   }
@@ -120,7 +118,7 @@ export class Desk implements vscode.Disposable {
     // all at once: a prompt may come while the daemon still hears of it
     const left = this.leave();
     this.draft = { ...empty(), mode, modelId };
-    void this.memory.update(LAST, undefined);
+    this.shown.set(undefined);
     this.resets.fire();
     await left;
   }
@@ -171,6 +169,7 @@ export class Desk implements vscode.Disposable {
     const { sessionId } = this.state;
     const result = await this.daemon.request("amanu/approval/resolve", { ...answer, sessionId });
     if (result.status === "tooSoon") this.tooSoon(answer.toolCallId);
+    if (result.status === "stale") this.stale(answer.toolCallId);
     if (result.status === "alreadyResolved")
       this.tell({
         level: "info",
@@ -201,6 +200,15 @@ export class Desk implements vscode.Disposable {
     for (const hunk of conflicts.slice(0, 1))
       this.tell({ level: "warning", text: hunk.reason ?? "The file has changed: nothing was overwritten." });
     return true;
+  }
+
+  /** A yes to something else than is asked by now; `near` is the call asked about. */
+  stale(near: string): void {
+    this.tell({
+      level: "warning",
+      text: "What was asked about has changed since: nothing was run. Look at it, then answer again.",
+      near,
+    });
   }
 
   /** An answer came within half a second of its question; `near` is the call asked about. */
@@ -265,6 +273,7 @@ export class Desk implements vscode.Disposable {
     if (folders.length === 0) throw new Refused("Open a folder first: Amanu works in one.", undefined);
     const { mode, modelId } = this.draft;
     const params = { sessionId: randomUUID(), roots: folders, mode, modelId: modelId || null };
+    this.shown.set(params.sessionId); // a reload before the answer comes back to it
     this.follow(await this.daemon.request("amanu/session/create", params));
   }
 
@@ -283,7 +292,7 @@ export class Desk implements vscode.Disposable {
         failed: (error) => this.tell({ level: "error", text: text(error), actions: ["restart", "logs"] }),
       },
     );
-    void this.memory.update(LAST, result.state.sessionId);
+    this.shown.set(result.state.sessionId);
     this.resets.fire();
   }
 
@@ -326,6 +335,8 @@ function empty(): SessionState {
     mode: "ask",
     modelId: "",
     trusted: vscode.workspace.isTrusted,
+    trustChanged: false,
+    walls: null,
     readOnly: false,
     closed: false,
     turn: null,

@@ -10,6 +10,7 @@ import type {
   ProposalDecideParams,
   UndoneFile,
 } from "./protocol";
+import { plain, visible } from "./visible";
 
 /** A way on, first in a list of what would happen. */
 interface Choice<T> extends vscode.QuickPickItem {
@@ -142,7 +143,7 @@ export class Edits {
     const more = left.length > 1 ? ` (and ${left.length - 1} more)` : "";
     this.desk.tell({
       level: "warning",
-      text: `Not taken back in ${name(first.file.path)}: ${first.reason}${more}`,
+      text: `Not taken back in ${name(first.file.path)}: ${visible(first.reason)}${more}`,
     });
   }
 
@@ -157,7 +158,7 @@ function told({ text, at, files, commands }: Checkpoint): vscode.QuickPickItem {
     files.length === 0 ? [] : [`${plural(files.length, "file")}, +${sum("added")} −${sum("removed")}`];
   const ran = commands.length === 0 ? [] : [plural(commands.length, "command")];
   return {
-    label: oneLine(text),
+    label: plain(text),
     description: new Date(at).toLocaleTimeString(),
     detail: [...edits, ...ran].join(" · "),
   };
@@ -178,9 +179,12 @@ export function preview<T>(
   pick.items = [
     ...choices,
     ...(files.length > 0 ? [separator("files")] : []),
-    ...files.map((file) => ({ label: `$(file) ${name(file.path)}`, description: undoing(file) })),
+    ...files.map((file) => ({
+      label: `$(file) ${plain(name(file.path))}`,
+      description: plain(undoing(file)),
+    })),
     ...(commands.length > 0 ? [separator("commands ran since: what they changed stays")] : []),
-    ...commands.map((command) => ({ label: `$(terminal) ${oneLine(command)}` })),
+    ...commands.map((command) => ({ label: `$(terminal) ${plain(command)}` })),
   ];
   return new Promise((resolve) => {
     pick.onDidAccept(() => {
@@ -195,9 +199,4 @@ export function preview<T>(
     });
     pick.show();
   });
-}
-
-/** In one line, and no icon where the text only looks like one. */
-function oneLine(text: string): string {
-  return text.replaceAll(/\s+/g, " ").slice(0, 120).replaceAll("$(", "\\$(");
 }

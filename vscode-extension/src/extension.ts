@@ -1,8 +1,9 @@
 import * as vscode from "vscode";
 import { Approvals } from "./approvals";
 import { apply } from "./apply";
+import { showAudit } from "./audit";
 import { Panel } from "./chat/panel";
-import { Daemon, text } from "./client";
+import { Daemon, roots, text } from "./client";
 import { commands } from "./commands";
 import { Comments } from "./comments";
 import { Context } from "./context";
@@ -10,11 +11,14 @@ import { Desk } from "./desk";
 import { Doctor } from "./doctor";
 import { Edits } from "./edits";
 import { language } from "./language";
+import { Pages } from "./pages";
 import { BASE, PROPOSED, Proposals } from "./proposals";
 import { Review } from "./review";
 import { Changes } from "./scm";
 import { Setup } from "./setup";
+import { Shown } from "./shown";
 import { Status } from "./status";
+import { Trust } from "./trust";
 
 export function activate(context: vscode.ExtensionContext): void {
   const log = vscode.window.createOutputChannel("Amanu", { log: true });
@@ -28,7 +32,8 @@ export function activate(context: vscode.ExtensionContext): void {
     },
     { "amanu/editor/apply": apply, ...language },
   );
-  const desk = new Desk(daemon, context.workspaceState);
+  const shown = new Shown(context.globalStorageUri.fsPath, roots(), context.workspaceState);
+  const desk = new Desk(daemon, shown);
   const looking = new Context(daemon, context.workspaceState);
   const edits = new Edits(desk, daemon, (text, attachments) => {
     void vscode.commands.executeCommand("amanu.chat.focus");
@@ -37,6 +42,7 @@ export function activate(context: vscode.ExtensionContext): void {
   });
   const proposals = new Proposals(desk, edits);
   const review = new Review(desk, proposals, edits);
+  const pages = new Pages();
   const panel = new Panel(
     context.extensionUri,
     desk,
@@ -45,9 +51,12 @@ export function activate(context: vscode.ExtensionContext): void {
     context.workspaceState,
     edits,
     (proposalId, path) => review.openDiff(proposalId, path),
+    (call) => showAudit(desk, daemon, pages, call),
+    log,
   );
-  const approvals = new Approvals(desk, daemon, (proposalId) => review.openDiff(proposalId));
-  const doctor = new Doctor(context, daemon, setup);
+  const approvals = new Approvals(desk, daemon, pages, (proposalId) => review.openDiff(proposalId));
+  const doctor = new Doctor(context, desk, daemon, setup, pages);
+  const trust = new Trust(desk, daemon, pages);
   const listSoon = gathered(() => panel.listSessions());
 
   context.subscriptions.push(
@@ -55,18 +64,19 @@ export function activate(context: vscode.ExtensionContext): void {
     setup,
     daemon,
     desk,
+    shown,
     review,
     new Changes(desk, proposals),
     new Comments(desk, proposals, context.workspaceState, () => looking.flush()),
     panel,
     looking,
-    doctor,
-    doctor.register(),
+    pages,
     new Status(desk, daemon, (waiting) => panel.badge(waiting)),
     vscode.window.registerWebviewViewProvider("amanu.chat", panel),
     vscode.workspace.registerFileSystemProvider(PROPOSED, proposals, { isCaseSensitive: true }),
     vscode.workspace.registerTextDocumentContentProvider(BASE, proposals),
-    ...commands(desk, daemon, panel, approvals, setup, doctor, log),
+    vscode.workspace.onDidOpenTextDocument((document) => proposals.opened(document)),
+    ...commands(desk, daemon, panel, approvals, setup, doctor, trust, log),
     daemon.onConnection(({ status }) => {
       if (status === "ready") void desk.attempt(() => desk.connected());
     }),

@@ -166,5 +166,7 @@ function changeSession(state: SessionState, event: SessionChanged): void {
   state.mode = event.mode ?? state.mode;
   state.modelId = event.modelId ?? state.modelId;
   state.trusted = event.trusted ?? state.trusted;
+  state.trustChanged = event.trustChanged ?? state.trustChanged;
+  state.walls = event.walls ?? state.walls;
   state.closed = event.closed ?? state.closed;
 }

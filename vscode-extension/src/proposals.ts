@@ -195,6 +195,11 @@ export class Proposals implements vscode.FileSystemProvider, vscode.TextDocument
     }
   }
 
+  /** VS Code drops the news of a base it has asked for and not opened yet (ExtHostDocumentContentProvider): told again. */
+  opened(document: vscode.TextDocument): void {
+    if (document.uri.scheme === BASE) this.moved.fire(document.uri);
+  }
+
   // FileSystemProvider: only what documents need; everything else is no permission
 
   stat(uri: vscode.Uri): vscode.FileStat {

@@ -107,10 +107,35 @@ export type Attachment = FileAttachment | SelectionAttachment | ImageAttachment 
 
 export type AttachmentInput = FileAttachmentInput | SelectionAttachment | ImageAttachmentInput | CommentAttachmentInput;
 
-/** One way to answer an approval: the scope, and the text of the rule it would save ("" for once). */
+/** One way to answer an approval: the scope, and the text of the rules it would save, one a line ("" for once). */
 export interface ScopeOffer {
   scope: Scope;
   rule: string;
+  /** A sentence saying what that allows from then on. */
+  explanation: string;
+}
+
+/** What a person may add to a yes, for this one call: the network · no sandbox at all. */
+export type Grant = "network" | "unsandboxed";
+
+/** What holds a command: the sandbox it runs in, or would. */
+export interface Walls {
+  /** `none`: it runs with the person's own rights. */
+  tier: "bubblewrap" | "landlock" | "seatbelt" | "none";
+  writes: "nothing" | "workspace" | "everything";
+  network: boolean;
+  /** A sentence for the person. */
+  summary: string;
+}
+
+/** One command of a command line, and what is thought of it. */
+export interface CommandPart {
+  /** Control characters made visible. */
+  text: string;
+  decision: "allow" | "ask" | "deny";
+  rule: string;
+  /** A sentence for the person. */
+  why: string;
 }
 
 /** A question to the person, held as session state until somebody or something settles it. */
@@ -126,6 +151,19 @@ export interface Approval {
   proposalId: string | null;
   /** Milliseconds since the epoch. Answers within half a second of it are not taken. */
   askedAt: number;
+  /**
+   * Of all that is asked about: a yes is for exactly this, and names it. Changes with what it is about; then the
+   * question is asked again.
+   */
+  digest: string;
+  /** Of a command line: each command in it, also those behind wrappers and in substitutions. */
+  parts: CommandPart[];
+  /** Of a command: what will hold it. */
+  walls: Walls | null;
+  /** What the person may add to a yes. */
+  grants: Grant[];
+  /** Of those, what it will hardly work without. */
+  wants: Grant[];
 }
 
 /** How an approval was settled, by whom or by which rule. */
@@ -138,6 +176,8 @@ export interface Decision {
   scope: Scope | null;
   /** What the person said when rejecting; it goes to the model. */
   reason: string | null;
+  /** What the person added to a yes. */
+  grants: Grant[];
   /** Denied because nobody could be asked: the rule that would have allowed it. */
   permittedBy: string | null;
 }
@@ -197,6 +237,8 @@ export interface ToolCall {
   proposalId: string | null;
   decision: Decision | null;
   error: string | null;
+  /** Of a command that ran: what held it. */
+  walls: Walls | null;
 }
 
 export interface PlanEntry {
@@ -316,13 +358,16 @@ export interface Hunk {
   newText: string;
   state: HunkState;
   editedByPerson: boolean;
-  /** Why it was rejected (the person's words), conflicted, or could not be undone (ours). */
+  /**
+   * Why it was rejected (the person's words, or the rule), conflicted, found taken back in the file, or could not be
+   * undone (ours).
+   */
   reason: string | null;
-  /** What was applied, where the person has changed it since: `newText` is what they made of it. */
+  /** What was applied, where the file says something else by now: `newText` is what became of it. */
   appliedText: string | null;
   /**
    * Of an applied hunk: the person said yes to it, before it was applied or after. Where not, a rule applied it, and
-   * it waits to be kept or undone.
+   * it waits to be kept or undone. Of a rejected one: the person said no, not a rule.
    */
   reviewed: boolean;
   /** What it is for, in the model's words. */
@@ -484,6 +529,8 @@ export interface SessionChanged {
   mode: Mode | null;
   modelId: string | null;
   trusted: boolean | null;
+  trustChanged: boolean | null;
+  walls: Walls | null;
   closed: boolean | null;
 }
 
@@ -669,6 +716,10 @@ export interface SessionState {
   mode: Mode;
   modelId: string;
   trusted: boolean;
+  /** The folders were trusted, but what they enable has changed since: `amanu/trust/get` says what. */
+  trustChanged: boolean;
+  /** What holds commands, once that was tried out. */
+  walls: Walls | null;
   /** Another daemon holds the session's lease; it can be looked at, not driven. */
   readOnly: boolean;
   closed: boolean;
@@ -697,8 +748,11 @@ export interface ClientCapabilities {
   protocol: number[];
   /** The `amanu/editor/*` requests it answers. */
   editor?: ("apply" | "diagnostics" | "definition" | "references" | "symbols")[];
-  /** Workspace folders (absolute paths) the person has declared trusted. Absent means untrusted. */
-  trustedRoots?: string[];
+  /**
+   * Workspace folders (absolute paths) the person has declared trusted in this editor; others are not. Absent or
+   * null: the editor has no say, and what the person told Amanu counts.
+   */
+  trustedRoots?: string[] | null;
   /** Path of a ripgrep the editor ships. */
   ripgrep?: string | null;
 }
@@ -848,11 +902,18 @@ export interface ApprovalResolveParams {
   /** The person's edited text of the rule to save; None takes the one offered for the scope. */
   rule?: string | null;
   reason?: string | null;
+  /** With `allow`: that of the approval the person saw. */
+  digest?: string | null;
+  /** What the person adds to a yes, of what was offered. */
+  grants?: Grant[];
 }
 
-/** `tooSoon`: within half a second of the question; it still stands. */
+/**
+ * `tooSoon`: within half a second of the question; `stale`: a yes to something else than is asked by now, or to
+ * nothing in particular. Either way the question still stands.
+ */
 export interface ApprovalResolveResult {
-  status: "resolved" | "alreadyResolved" | "tooSoon";
+  status: "resolved" | "alreadyResolved" | "tooSoon" | "stale";
   outcome: "allowed" | "reviewed" | "rejected" | "denied" | "cancelled" | null;
   /** Who decided. */
   client: string | null;
@@ -1135,19 +1196,104 @@ export interface AuthSetParams {
   key: string | null;
 }
 
+export interface TrustGetParams {
+  root: string;
+}
+
+/** Something in a folder that trust lets Amanu read as instructions, or interpret. */
+export interface Enabled {
+  /** Relative to the root. */
+  path: string;
+  /** Project memory · the workspace's own rules · a slash command · settings of checkers. */
+  what: "memory" | "rules" | "command" | "checker";
+  /** Against what the person trusted; `new` where nothing was trusted yet. */
+  state: "same" | "new" | "changed" | "gone";
+  /** Unified, of `new` (cut at 200 lines), `changed` and `gone`. */
+  diff: string;
+}
+
+/** `changed`: the person trusted the folder, but what it enables is not what it was: not trusted until they look. */
+export interface TrustGetResult {
+  state: "untrusted" | "trusted" | "changed";
+  enables: Enabled[];
+  /** Of all that; a yes names it. */
+  digest: string;
+}
+
 export interface TrustSetParams {
   root: string;
   trusted: boolean;
+  /** Of what the person was shown (`amanu/trust/get`); None: whatever is there now. */
+  digest?: string | null;
 }
 
 export interface RulePreviewParams {
+  /** One or several, one a line. */
   rule: string;
+  /** Of the session whose earlier questions it is tried on. */
+  sessionId?: Id | null;
+  /** Of the question it is meant to answer. */
+  toolCallId?: string | null;
 }
 
 /** How the daemon understands the text of a rule, or why it does not. */
 export interface RulePreviewResult {
   valid: boolean;
   explanation: string;
+  /** It answers the question named; None: none was. */
+  covers: boolean | null;
+  /** Titles of earlier questions in these folders it would have answered, latest first, 20 at most. */
+  covered: string[];
+  coveredCount: number;
+}
+
+/**
+ * `changing` is on record before a file changes, `changed` says what came of it. `log` is about the log itself: a file
+ * of it begins, a crash broke off a line, entries are gone or were removed.
+ */
+export type AuditKind =
+  | "asked"
+  | "decided"
+  | "started"
+  | "ended"
+  | "changing"
+  | "changed"
+  | "trust"
+  | "rule"
+  | "mode"
+  | "sandbox"
+  | "log";
+
+export interface AuditQueryParams {
+  sessionId: Id;
+  /** Only what is about that call. */
+  toolCallId?: string | null;
+  /** Only entries before that one. */
+  before?: number | null;
+  limit?: number;
+}
+
+/** One entry of the audit log. Each holds the hash of the one before. */
+export interface AuditEntry {
+  number: number;
+  /** Milliseconds since the epoch. */
+  at: number;
+  kind: AuditKind;
+  sessionId: string | null;
+  toolCallId: string | null;
+  /** A sentence for the person. */
+  text: string;
+  data: { [key: string]: unknown };
+  hash: string;
+}
+
+export interface AuditQueryResult {
+  /** Latest last. */
+  entries: AuditEntry[];
+  /** The chain holds from the first entry to the last. */
+  intact: boolean;
+  /** A sentence: how many entries, or where the chain is broken. */
+  message: string;
 }
 
 export interface EventAckParams {
@@ -1269,6 +1415,7 @@ export interface EditorApplyResult {
 export type ErrorKind =
   | "sessionNotFound"
   | "sessionReadOnly"
+  | "tooManySessions"
   | "turnInProgress"
   | "staleTurn"
   | "approvalNotFound"
@@ -1282,6 +1429,7 @@ export type ErrorKind =
   | "overloaded"
   | "contextTooLong"
   | "unsupportedVersion"
+  | "trustChanged"
   | "permissionDenied"
   | "providerError"
   | "storageError"
@@ -1315,7 +1463,7 @@ export interface RequestsToDaemon {
   "amanu/session/close": { params: SessionParams; result: Empty };
   /** Close it and remove its journal for good. */
   "amanu/session/delete": { params: SessionParams; result: Empty };
-  /** Change the mode; takes effect with the next decision. */
+  /** Change the mode; questions that stand are decided by it, too: allowed, denied, or still asked. */
   "amanu/session/setMode": { params: SessionSetModeParams; result: Empty };
   /** Change the model; takes effect with the next turn. */
   "amanu/session/setModel": { params: SessionSetModelParams; result: Empty };
@@ -1365,10 +1513,14 @@ export interface RequestsToDaemon {
   "amanu/auth/status": { params: Empty; result: AuthStatusResult };
   /** Keep or forget a key, in the user's own folder. */
   "amanu/auth/set": { params: AuthSetParams; result: Empty };
+  /** What trusting a folder enables, and what of it changed since it was trusted. */
+  "amanu/trust/get": { params: TrustGetParams; result: TrustGetResult };
   /** Declare a workspace folder trusted or not, for this user. */
   "amanu/trust/set": { params: TrustSetParams; result: Empty };
-  /** Check the text of a rule before saving it. */
+  /** Check the text of a rule before saving it, and try it on what was asked before. */
   "amanu/rule/preview": { params: RulePreviewParams; result: RulePreviewResult };
+  /** Who or what decided what, and what was done. */
+  "amanu/audit/query": { params: AuditQueryParams; result: AuditQueryResult };
 }
 
 /** What a client tells the daemon. */

@@ -1,12 +1,14 @@
 import type { Check, Finding } from "./protocol";
+import { oneLine } from "./visible";
 
-/** Characters of a prompt that name a turn. */
-const PROMPT = 60;
+/** Characters of what a checker says. */
+const MESSAGE = 200;
 
 /** What a checker says of the whole change, and its findings in these lines. */
 export function verdict(check: Check, from: number, to: number): string[] {
   if (check.state === "running") return [`${check.checker} looks at it…`];
-  if (check.state === "failed") return [`${check.checker}: ${check.message ?? "could not look at it"}`];
+  if (check.state === "failed")
+    return [`${check.checker}: ${oneLine(check.message ?? "could not look at it", MESSAGE)}`];
   const tense = check.about === "proposed" ? ["adds", "fixes"] : ["added", "fixed"];
   const parts = [
     ...count(check.added).map((each) => `${tense[0]} ${each}`),
@@ -18,7 +20,7 @@ export function verdict(check: Check, from: number, to: number): string[] {
     `${check.checker}: ${parts.join(", ")}`,
     ...here.map(
       ({ startLine, message }) =>
-        `  line ${startLine}: ${oneLine(message.replace(/\n\s*help:[^]*$/, ""), 200)}`,
+        `  line ${startLine}: ${oneLine(message.replace(/\n\s*help:[^]*$/, ""), MESSAGE)}`,
     ),
   ];
 }
@@ -28,9 +30,4 @@ function count(added: Finding[]): string[] {
     const found = added.filter((each) => each.severity === severity).length;
     return found === 0 ? [] : [`${found} ${severity}${found > 1 && severity !== "information" ? "s" : ""}`];
   });
-}
-
-export function oneLine(text: string, most = PROMPT): string {
-  const line = text.replaceAll(/\s+/g, " ").trim();
-  return line.length > most ? `${line.slice(0, most)}…` : line;
 }

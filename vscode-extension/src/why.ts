@@ -2,7 +2,11 @@ import * as vscode from "vscode";
 import type { Target } from "./changes";
 import { type Place, waits } from "./hunks";
 import type { Hunk, SessionState } from "./protocol";
-import { oneLine, verdict } from "./verdict";
+import { verdict } from "./verdict";
+import { oneLine, visible } from "./visible";
+
+/** Characters of a prompt that name a turn. */
+const PROMPT = 60;
 
 /** What a change is for, what checkers say of it, and where it comes from, for a hover: text and a diff, no links. */
 export function why(
@@ -12,26 +16,28 @@ export function why(
   withDiff: boolean,
 ): vscode.MarkdownString {
   const text = new vscode.MarkdownString();
+  text.isTrusted = false; // no command links, whatever is in it
+  text.supportHtml = false;
   text.appendText(reasons(state, target, place).join("\n"));
   if (withDiff) {
     const { oldText, newText } = place.hunk;
-    text.appendCodeblock(signed("-", oldText) + signed("+", newText), "diff");
+    text.appendCodeblock(visible(signed("-", oldText) + signed("+", newText)), "diff");
   }
   return text;
 }
 
-/** The lines of it. */
+/** The lines of it, nothing hidden in them. */
 export function reasons(
   { items }: SessionState,
   { proposal, file }: Target,
   { hunk, start, lines }: Place,
 ): string[] {
   const said = items.find((item) => item.kind === "userMessage" && item.turnId === proposal.turnId);
-  const prompt = said?.kind === "userMessage" ? oneLine(said.text) : "";
+  const prompt = said?.kind === "userMessage" ? oneLine(said.text, PROMPT) : "";
   return [
     `Amanu: ${standing(hunk)}`,
-    ...(hunk.explanation === "" ? [] : [hunk.explanation]),
-    ...(hunk.reason === null ? [] : [hunk.reason]),
+    ...(hunk.explanation === "" ? [] : [visible(hunk.explanation)]),
+    ...(hunk.reason === null ? [] : [visible(hunk.reason)]),
     ...file.checks.flatMap((check) => verdict(check, start + 1, start + Math.max(1, lines))),
     ...(prompt === "" ? [] : [`Asked for: “${prompt}”`]),
   ];

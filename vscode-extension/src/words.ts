@@ -1,4 +1,16 @@
-import type { ContextUse, Mode, ModelInfo, Scope, Spent, Usage } from "./protocol";
+import type {
+  Approval,
+  ContextUse,
+  Decision,
+  Grant,
+  Mode,
+  ModelInfo,
+  Scope,
+  Spent,
+  Usage,
+  Walls,
+} from "./protocol";
+import { visible } from "./visible";
 
 /** For how long an answer counts, as the person reads it. */
 export const SCOPES: Record<Scope, string> = {
@@ -8,6 +20,58 @@ export const SCOPES: Record<Scope, string> = {
   workspace: "always in this folder",
   user: "always, everywhere",
 };
+
+export const GRANTS: Record<Grant, string> = {
+  network: "With the network",
+  unsandboxed: "Without the sandbox, with all your rights",
+};
+
+/** What can be added to a yes, without what nothing withholds anyway. */
+export function grantable({ grants, walls }: Pick<Approval, "grants" | "walls">): Grant[] {
+  return grants.filter((grant) => (grant === "network" ? !walls?.network : walls?.tier !== "none"));
+}
+
+/** The network a command needs is ticked already, to be seen and to be taken away; that it shall run without a sandbox
+ * is always the person's own doing. */
+export function preselected(approval: Pick<Approval, "grants" | "wants" | "walls">): Grant[] {
+  return grantable(approval).filter((grant) => grant === "network" && approval.wants.includes(grant));
+}
+
+/** What a yes with these grants says more than yes. */
+export function granting(grants: Grant[]): string {
+  if (grants.includes("unsandboxed")) return " without the sandbox";
+  return grants.includes("network") ? " with the network" : "";
+}
+
+/** What holds a command, in two words and a sentence. */
+export function held({ tier, summary }: Walls): [word: string, sentence: string] {
+  const word = tier === "none" ? "Not sandboxed" : "Sandboxed";
+  // the daemon's sentence may begin with it
+  const rest = summary.startsWith(word) ? summary.slice(word.length) : `. ${summary}`;
+  return [word, visible(rest)];
+}
+
+const OUTCOMES: Record<Decision["outcome"], string> = {
+  allowed: "Allowed",
+  reviewed: "Reviewed",
+  rejected: "Rejected",
+  denied: "Denied",
+  cancelled: "Cancelled",
+};
+
+/** Who or what decided, and what was added. `here` is this client's own name. */
+export function decision(decided: Decision, here: string): string {
+  const { outcome, by, client, rule, reason, grants } = decided;
+  const words = OUTCOMES[outcome] + granting(grants);
+  const whose = outcome === "allowed" && decided.scope !== null ? "your rule" : "the rule";
+  const who =
+    by === "person"
+      ? ` by you${client && client !== here ? ` in ${client}` : ""}`
+      : rule
+        ? ` by ${whose} ${rule}`
+        : "";
+  return visible(words + who + (reason ? `: ${reason}` : ""));
+}
 
 export const MODES: Record<Mode, [name: string, meaning: string]> = {
   plan: ["Plan", "reads only"],

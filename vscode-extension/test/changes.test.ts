@@ -116,6 +116,16 @@ test("what a turn's edits came to", () => {
   expect(turnEdits(gone, "t")).toMatchObject({ added: 0, removed: 0, applied: 0, undone: 1 });
 });
 
+test("of a renamed file that was changed a little, that little counts", () => {
+  const whole = hunk("c", 1, BASE, NOW, "applied");
+  const moved = { ...file("/w/a.py", BASE, [whole]), change: "rename" as const, newPath: "/w/b.py" };
+  const little = { ...moved, added: 1, removed: 1 };
+  expect(turnEdits([proposal("p", "t", [little])], "t")).toMatchObject({ added: 1, removed: 1 });
+  expect(rows([proposal("p", "t", [little])])).toMatchObject([{ added: 1, removed: 1 }]);
+  const mere = { ...moved, hunks: [hunk("c", 1, BASE, BASE, "applied")], added: 9, removed: 9 };
+  expect(turnEdits([proposal("p", "t", [mere])], "t")).toMatchObject({ added: 0, removed: 0 });
+});
+
 test("the turn that is undone by itself is the last that has something to undo", () => {
   expect(lastTurn(P, (each) => each.state === "applied")).toBe("t1");
   expect(lastTurn(P, (each) => each.state === "revertedByPerson")).toBeUndefined();

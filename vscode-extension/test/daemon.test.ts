@@ -2,7 +2,7 @@ import { chmodSync, mkdirSync, mkdtempSync, symlinkSync, writeFileSync } from "n
 import { tmpdir } from "node:os";
 import { delimiter, dirname, join } from "node:path";
 import { expect, test } from "vitest";
-import { environment, findDaemon } from "../src/daemon";
+import { environment, findDaemon, withheld } from "../src/daemon";
 
 const home = mkdtempSync(join(tmpdir(), "amanu-"));
 const workspace = join(home, "work");
@@ -61,7 +61,10 @@ test("never from the workspace, however it is reached", () => {
 test("Python's module path is kept clean", () => {
   process.env.PYTHONPATH = workspace;
   const made = environment({ ONE: "1" });
+  const commands = withheld(made);
   delete process.env.PYTHONPATH;
   expect(made).toMatchObject({ ONE: "1", PYTHONSAFEPATH: "1" });
   expect(made.PYTHONPATH).toBeUndefined();
+  expect(commands).toEqual({ PYTHONPATH: workspace, PYTHONSAFEPATH: "" }); // theirs is the person's own
+  expect(withheld(made)).toEqual({ PYTHONSAFEPATH: "" });
 });

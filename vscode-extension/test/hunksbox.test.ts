@@ -48,6 +48,7 @@ test("what it is for is said once, and one change alone is asked about once", ()
 test("a mere rename changes no line; lines between changes are shown as they are", () => {
   const moved = file("/w/a", "x\n", [hunk("a", 1, "x\n", "x\n")], { change: "rename", added: 1, removed: 1 });
   expect(stat([moved])).toBe("");
+  expect(shown(moved.hunks).box.element.querySelector(".where")).toBeNull();
   const { box } = shown([hunk("a", 1, "a\nsame\nb\n", "A\nsame\nB\n")]);
   expect([...box.element.querySelectorAll("pre span")].map((line) => line.textContent)).toEqual([
     "− a\n",

@@ -1,5 +1,4 @@
 import { beforeEach, expect, test, vi } from "vitest";
-import type { Memento } from "vscode";
 import { Daemon } from "../src/client";
 import { Desk } from "../src/desk";
 import type { SessionState } from "../src/protocol";
@@ -9,6 +8,8 @@ import { state } from "./states";
 let done: string[] = [];
 /** How the daemon answers. */
 let answers: Record<string, (params: { sessionId: string }) => unknown> = {};
+/** What the window showed, one after the other. */
+let shown: (string | undefined)[] = [];
 let slow: Promise<void> = Promise.resolve();
 
 vi.mock("vscode-languageclient/node", () => ({
@@ -41,6 +42,7 @@ const program = { command: "amanu", options: { env: {} } };
 
 beforeEach(() => {
   done = [];
+  shown = [];
   slow = Promise.resolve();
   const result = (given: Partial<SessionState>) => ({ state: state(given), epoch: 1, fromSeq: 1 });
   answers = {
@@ -54,8 +56,7 @@ function line(resolve: () => unknown = () => program) {
 }
 
 function desk(daemon: Daemon, last?: string): Desk {
-  const memory = { get: () => last, update: async () => undefined } as unknown as Memento;
-  const made = new Desk(daemon, memory);
+  const made = new Desk(daemon, { get: () => last, set: (sessionId) => shown.push(sessionId) });
   daemon.onConnection(({ status }) => {
     if (status === "ready") void made.connected();
   });
@@ -73,6 +74,19 @@ test.each([
   expect(done.filter((each) => each !== "start").map((each) => each.replace(/create .*/, "create"))).toEqual(
     expected,
   );
+});
+
+test("a session is remembered before it is asked for: a reload meanwhile comes back to it", async () => {
+  let remembered: typeof shown = [];
+  answers["session/create"] = ({ sessionId }) => {
+    remembered = [...shown];
+    return { state: state({ sessionId }), epoch: 1, fromSeq: 1 };
+  };
+  const daemon = line();
+  await daemon.start();
+  const made = desk(daemon);
+  await made.prompt("hello", [], "send");
+  expect(remembered).toEqual([made.state.sessionId]);
 });
 
 test("settings that make no sense are a sentence, and a prompt is refused with it", async () => {

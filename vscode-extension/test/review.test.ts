@@ -40,11 +40,12 @@ function call(itemId: string): ToolCall {
     proposalId: "p",
     decision: null,
     error: null,
+    walls: null,
   };
 }
 
 function approval(toolCallId: string): Approval {
-  const scopes = [{ scope: "once" as const, rule: "" }];
+  const scopes = [{ scope: "once" as const, rule: "", explanation: "" }];
   return {
     toolCallId,
     title: toolCallId,
@@ -54,6 +55,11 @@ function approval(toolCallId: string): Approval {
     scopes,
     proposalId: "p",
     askedAt: 0,
+    digest: "d1",
+    parts: [],
+    walls: null,
+    grants: [],
+    wants: [],
   };
 }
 

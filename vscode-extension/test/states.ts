@@ -1,4 +1,4 @@
-import type { SessionState } from "../src/protocol";
+import type { Approval, SessionState, ToolCall, Walls } from "../src/protocol";
 
 /** A session's state, with what the test cares about. */
 export function state(given: Partial<SessionState> = {}): SessionState {
@@ -9,6 +9,8 @@ export function state(given: Partial<SessionState> = {}): SessionState {
     mode: "ask",
     modelId: "scripted:demo",
     trusted: true,
+    trustChanged: false,
+    walls: null,
     readOnly: false,
     closed: false,
     turn: null,
@@ -23,3 +25,47 @@ export function state(given: Partial<SessionState> = {}): SessionState {
     ...given,
   };
 }
+
+export function walls(tier: Walls["tier"], summary = "What it says."): Walls {
+  return { tier, summary, writes: "workspace", network: false };
+}
+
+/** A command that waits for the person, and the question about it. */
+export const CALL: ToolCall = {
+  kind: "toolCall",
+  itemId: "c1",
+  turnId: "t1",
+  tool: "run_shell_command",
+  title: "Run make",
+  effect: "run",
+  arguments: { command: "make" },
+  state: "awaitingApproval",
+  output: "",
+  blob: null,
+  proposalId: null,
+  decision: null,
+  error: null,
+  walls: null,
+};
+export const APPROVAL: Approval = {
+  toolCallId: "c1",
+  title: "Run make",
+  detail: "make",
+  effect: "run",
+  rule: "no rule allows it",
+  scopes: [
+    { scope: "once", rule: "", explanation: "" },
+    {
+      scope: "session",
+      rule: "run_shell_command(make)",
+      explanation: "Allows make, with any words after it.",
+    },
+  ],
+  proposalId: null,
+  askedAt: 0,
+  digest: "d1",
+  parts: [],
+  walls: null,
+  grants: [],
+  wants: [],
+};

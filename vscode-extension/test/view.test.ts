@@ -6,10 +6,10 @@ import { DRAFT_LINES } from "../src/chat/view/draft";
 import { decided } from "../src/chat/view/hunks";
 import { List, SHOWN } from "../src/chat/view/list";
 import { Markdown } from "../src/chat/view/markdown";
-import { decision } from "../src/chat/view/tool";
 import { Folded } from "../src/fold";
-import type { Approval, Decision, Item, SessionState, ToolCall } from "../src/protocol";
-import { state } from "./states";
+import type { Decision, Item, SessionState, ToolCall } from "../src/protocol";
+import { decision } from "../src/words";
+import { APPROVAL, CALL, state } from "./states";
 
 function draw(text: string): string {
   const markdown = new Markdown();
@@ -61,19 +61,6 @@ test("what is settled is not drawn again", () => {
   expect(markdown.element.textContent?.trim()).toBe("another");
 });
 
-test.each([
-  ["<script>alert(1)</script>", "script"],
-  ["<img src=x onerror=alert(1)>", "img"],
-  ["![x](https://example.org/x.png)", "img"],
-  ["[x](javascript:alert(1))", "a[href]"],
-  ["[x](command:workbench.action.quit)", "a[href]"],
-  ["[x](file:///etc/passwd)", "a[href]"],
-])("nothing dangerous comes of %s", (text, selector) => {
-  const markdown = new Markdown();
-  markdown.update(text);
-  expect(markdown.element.querySelector(selector)).toBeNull();
-});
-
 test("web links stay, and say where they lead", () => {
   expect(draw("[x](https://example.org/a)")).toContain('title="https://example.org/a"');
 });
@@ -82,35 +69,6 @@ test("the subject of a thought is its latest heading", () => {
   expect(subject("**One**\n\ntext **bold** text\n\n**Two**\n\nmore")).toBe("Two");
   expect(subject("no heading")).toBe("");
 });
-
-const CALL: ToolCall = {
-  kind: "toolCall",
-  itemId: "c1",
-  turnId: "t1",
-  tool: "run_shell_command",
-  title: "Run make",
-  effect: "run",
-  arguments: { command: "make" },
-  state: "awaitingApproval",
-  output: "",
-  blob: null,
-  proposalId: null,
-  decision: null,
-  error: null,
-};
-const APPROVAL: Approval = {
-  toolCallId: "c1",
-  title: "Run make",
-  detail: "make",
-  effect: "run",
-  rule: "no rule allows it",
-  scopes: [
-    { scope: "once", rule: "" },
-    { scope: "session", rule: "run_shell_command(make)" },
-  ],
-  proposalId: null,
-  askedAt: 0,
-};
 
 function show(given: Partial<SessionState>) {
   const posted: ToHost[] = [];
@@ -138,13 +96,18 @@ beforeEach(() =>
 
 test("an approval is answered with the scope and the rule as edited", () => {
   const { posted, find } = show({ items: [CALL], approvals: [APPROVAL] });
-  expect(find<HTMLInputElement>("input.rule").hidden).toBe(true);
+  expect(find(".remember").hidden).toBe(true);
   find<HTMLSelectElement>("select.scope").value = "session";
   find("select.scope").dispatchEvent(new Event("change"));
-  expect(find<HTMLInputElement>("input.rule").value).toBe("run_shell_command(make)");
-  find<HTMLInputElement>("input.rule").value = "run_shell_command(make test)";
+  const rule = find<HTMLTextAreaElement>("textarea.rule");
+  expect([rule.value, find(".meaning").textContent]).toEqual([
+    "run_shell_command(make)",
+    "Allows make, with any words after it.",
+  ]);
+  rule.value = "run_shell_command(make test)";
   find("button.allow").click();
   expect(posted).toEqual([
+    { type: "checkRule", toolCallId: "c1", rule: "run_shell_command(make)" },
     {
       type: "resolve",
       toolCallId: "c1",
@@ -152,6 +115,8 @@ test("an approval is answered with the scope and the rule as edited", () => {
       scope: "session",
       rule: "run_shell_command(make test)",
       reason: null,
+      digest: "d1",
+      grants: [],
     },
   ]);
 });
@@ -274,12 +239,25 @@ test("withdrawn items leave, earlier ones come in order", () => {
 });
 
 function decidedBy(by: Decision["by"], outcome: Decision["outcome"], more: Partial<Decision> = {}): Decision {
-  return { outcome, by, client: null, rule: null, scope: null, reason: null, permittedBy: null, ...more };
+  return {
+    outcome,
+    by,
+    client: null,
+    rule: null,
+    scope: null,
+    reason: null,
+    grants: [],
+    permittedBy: null,
+    ...more,
+  };
 }
 
 test.each<[Decision, string]>([
   [decidedBy("person", "rejected", { client: "Neovim", reason: "no" }), "Rejected by you in Neovim: no"],
-  [decidedBy("rule", "allowed", { rule: "@read" }), ""],
+  [decidedBy("rule", "allowed", { rule: "@read" }), "Allowed by the rule @read"],
+  [decidedBy("rule", "allowed", { rule: "npm ci", scope: "session" }), "Allowed by your rule npm ci"],
+  [decidedBy("person", "allowed", { grants: ["network"] }), "Allowed with the network by you"],
+  [decidedBy("person", "rejected", { reason: "\u202eon" }), "Rejected by you: <U+202E>on"],
   [
     decidedBy("rule", "denied", { rule: "run_shell_command(rm)" }),
     "Denied by the rule run_shell_command(rm)",

@@ -20,21 +20,30 @@ export const workspace = {
   workspaceFolders: [{ uri: { scheme: "file", fsPath: "/w" } }],
 };
 
+export const commands = { executeCommand: async () => undefined };
+
 interface Item {
   label: string;
+  description?: string;
   kind?: number;
 }
 
 /** A quick pick the test answers. */
 export class Pick {
+  title = "";
+  placeholder = "";
   items: Item[] = [];
   selectedItems: Item[] = [];
+  activeItems: Item[] = [];
+  shown = false;
   private readonly accepted = new EventEmitter<void>();
   private readonly hidden = new EventEmitter<void>();
   readonly onDidAccept = this.accepted.event;
   readonly onDidHide = this.hidden.event;
+  readonly onDidTriggerItemButton = new EventEmitter<unknown>().event;
 
   show(): void {
+    this.shown = true;
     picks.push(this);
   }
 
@@ -43,14 +52,34 @@ export class Pick {
     this.accepted.fire();
   }
 
+  /** Press the row whose words these are. */
+  press(words: string): void {
+    const at = this.items.findIndex(({ label }) => label.replace(/^\$\([^)]*\) /, "") === words);
+    if (at === -1)
+      throw new Error(`no row ${words} among ${this.items.map(({ label }) => label).join(", ")}`);
+    this.choose(at);
+  }
+
   hide(): void {
+    this.shown = false;
     this.hidden.fire();
   }
 
   dispose(): void {}
 }
 
-/** Those that are shown. */
+/** Those that were shown. */
 export const picks: Pick[] = [];
 export const QuickPickItemKind = { Separator: -1, Default: 0 };
-export const window = { createQuickPick: () => new Pick() };
+export class ThemeIcon {
+  constructor(readonly id: string) {}
+}
+export const window = {
+  createQuickPick: () => new Pick(),
+  showQuickPick: (items: Item[], options: { title?: string; placeHolder?: string }) => {
+    const pick = new Pick();
+    Object.assign(pick, { items, title: options.title ?? "", placeholder: options.placeHolder ?? "" });
+    pick.show();
+    return new Promise<Item | undefined>((resolve) => pick.onDidAccept(() => resolve(pick.selectedItems[0])));
+  },
+};

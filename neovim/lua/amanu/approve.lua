@@ -1,5 +1,7 @@
 ---The waiting question, answered through `vim.ui.select`, when the person asks for it.
 
+local ask = require("amanu.ask")
+local asked = require("amanu.asked")
 local client = require("amanu.client")
 local protocol = require("amanu.protocol")
 local say = require("amanu.say")
@@ -9,69 +11,98 @@ local visible = require("amanu.visible")
 
 local M = {}
 
-local FOR = {
-  turn = "this turn",
-  session = "this session",
-  workspace = "this workspace, from now on",
-  user = "every workspace of yours, from now on",
-}
-
+---What is asked of that call now.
 ---@param approval amanu.Approval
----@return boolean
-local function pending(approval)
+---@return amanu.Approval?
+local function now(approval)
   for _, each in ipairs(session.state and session.state.approvals or {}) do
     if each.toolCallId == approval.toolCallId then
-      return true
+      return each
     end
   end
-  return false
 end
 
+local put ---@type fun(approval: amanu.Approval)
+
+local STALE = "what was asked about has changed since"
+local STALE_MS = 2000 -- in which the question comes anew
+
+---Put the question again, once it is there as it is now.
 ---@param approval amanu.Approval
+local function again(approval)
+  local function changed()
+    local found = now(approval)
+    return not found or found.digest ~= approval.digest
+  end
+  vim.wait(STALE_MS, changed, 20)
+  local found = now(approval)
+  say.now(STALE .. (found and ". This is what is asked now." or ""))
+  if found then
+    put(found)
+  end
+end
+
+---@param approval amanu.Approval As the person saw it.
 ---@param answer table
-local function resolve(approval, answer)
-  if not pending(approval) then
+---@param done? fun() It counted.
+local function resolve(approval, answer, done)
+  local found = now(approval)
+  if not found then
     return say.now("that question is settled already")
+  elseif found.digest ~= approval.digest and answer.decision == "allow" then
+    say.now(STALE .. ". This is what is asked now.")
+    return put(found)
   end
   client.flush()
   answer.toolCallId = approval.toolCallId
+  answer.digest = approval.digest
   session.ask(protocol.methods.approval_resolve, answer, function(result)
     if result.status == "tooSoon" then
-      say.now("too soon: the question is less than half a second old. Read it, and answer again.")
+      return say.now("too soon: the question is less than half a second old. Read it, and answer again.")
+    elseif result.status == "stale" then
+      return vim.schedule(function()
+        again(approval)
+      end)
     elseif result.status == "alreadyResolved" then
       local by = result.client and result.client ~= "" and " by " .. result.client or ""
       say.now(("already %s%s"):format(result.outcome or "settled", by))
     end
-  end)
-end
-
----Let the person see and change the rule before it is saved; what is no rule is explained.
----@param approval amanu.Approval
----@param scope amanu.Scope
----@param rule string
-local function remember(approval, scope, rule)
-  vim.ui.input({ prompt = ("Allow for %s by this rule: "):format(FOR[scope]), default = rule }, function(edited)
-    if not edited or vim.trim(edited) == "" then
-      return say.now("nothing decided")
+    if done then
+      done()
     end
-    client.request(protocol.methods.rule_preview, { rule = edited }, function(why, result)
-      if why or not result.valid then
-        say.error(why or result.explanation)
-        return remember(approval, scope, edited)
-      end
-      resolve(approval, { decision = "allow", scope = scope, rule = edited })
-    end)
   end)
 end
 
 ---@param approval amanu.Approval
 local function reject(approval)
-  vim.ui.input({ prompt = "Why not? (goes to the model, may be empty) " }, function(reason)
+  ask.input({ prompt = "Why not? (goes to the model, may be empty) " }, function(reason)
     if not reason then
       return say.now("nothing decided")
     end
     resolve(approval, { decision = "reject", reason = reason ~= "" and reason or nil })
   end)
+end
+
+---The edits that wait, where they are several proposals: those of one step. No command is among them.
+---@return amanu.Approval[]?
+---@return integer? files
+local function step()
+  local edits, asked_about, paths = {}, {}, {}
+  for _, each in ipairs(session.state and session.state.approvals or {}) do
+    if each.proposalId then
+      table.insert(edits, each)
+      asked_about[each.proposalId] = true
+    end
+  end
+  if vim.tbl_count(asked_about) < 2 then
+    return nil
+  end
+  for _, proposal in ipairs(session.state.proposals) do
+    for _, file in ipairs(asked_about[proposal.proposalId] and proposal.files or {}) do
+      paths[file.path] = true
+    end
+  end
+  return edits, vim.tbl_count(paths)
 end
 
 ---@param approval amanu.Approval
@@ -82,9 +113,27 @@ local function choices(approval)
     table.insert(found, { label = label, run = run })
   end
   local edit = approval.proposalId ~= nil
-  add(edit and "Accept all of it" or "Yes, this once", function()
-    resolve(approval, { decision = "allow" })
-  end)
+  local ways = asked.ways(approval)
+  local function yes(grants)
+    add("Yes, this once" .. asked.way(grants, approval), function()
+      resolve(approval, { decision = "allow", grants = grants })
+    end)
+  end
+  if edit then
+    add("Accept all of it", function()
+      resolve(approval, { decision = "allow" })
+    end)
+    local edits, files = step()
+    if edits then
+      add(("Accept all of this step (%d files)"):format(files), function()
+        for _, each in ipairs(edits) do -- each as it was asked
+          resolve(each, { decision = "allow" })
+        end
+      end)
+    end
+  else
+    yes(ways[1])
+  end
   if edit then
     add("Look at it hunk by hunk", function()
       require("amanu.diff").open(approval.proposalId)
@@ -94,11 +143,17 @@ local function choices(approval)
     reject(approval)
   end)
   for _, offer in ipairs(approval.scopes) do
-    if FOR[offer.scope] then
-      add(("Yes, for %s: %s"):format(FOR[offer.scope], visible.line(offer.rule, 60)), function()
-        remember(approval, offer.scope, offer.rule)
+    if offer.scope ~= "once" then
+      local for_ = asked.FOR[offer.scope] .. asked.granting(ways[1])
+      add(("Yes, for %s: %s"):format(for_, visible.line(offer.rule, 60)), function()
+        require("amanu.rule").open(approval, offer, function(rule, done)
+          resolve(approval, { decision = "allow", scope = offer.scope, rule = rule, grants = ways[1] }, done)
+        end)
       end)
     end
+  end
+  if not edit then
+    vim.tbl_map(yes, vim.list_slice(ways, 2))
   end
   if edit then
     add("Finish the review: undecided hunks stay open", function()
@@ -108,17 +163,19 @@ local function choices(approval)
   return found
 end
 
----@param approval amanu.Approval
-local function ask(approval)
+function put(approval)
   view.show() -- the whole of it stands in the chat
   local run = approval.effect == "run" and "Run " .. visible.line(approval.detail, 160)
-  vim.ui.select(choices(approval), {
-    prompt = ("Amanu asks: %s — because: %s"):format(
-      run or visible.line(approval.title, 120),
-      visible.line(approval.rule, 80)
-    ),
+  local alone = approval.walls and approval.walls.tier == "none" and " — NOT SANDBOXED" or ""
+  local prompt = ("Amanu asks: %s%s — because: %s"):format(
+    run or visible.line(approval.title, 120),
+    alone,
+    visible.line(approval.rule, 80)
+  )
+  ask.select(choices(approval), {
+    prompt = prompt,
     kind = "amanu-approval",
-    format_item = function(choice)
+    format = function(choice)
       return choice.label
     end,
   }, function(choice)
@@ -134,7 +191,7 @@ function M.ask()
   if #waiting == 0 then
     return say.now("nothing is asked")
   end
-  ask(waiting[1])
+  put(waiting[1])
 end
 
 ---End the review of the proposal that waits.

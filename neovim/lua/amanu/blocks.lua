@@ -1,6 +1,7 @@
 ---An item of the conversation as lines. The first character tells what a line is, for folds and colours:
 ---`▸` a thought, `●` a tool call, `│` what is folded away below them, `┆` what is not.
 
+local asked = require("amanu.asked")
 local config = require("amanu.config")
 local hunks = require("amanu.hunks")
 local visible = require("amanu.visible")
@@ -108,20 +109,14 @@ local function add_diff(lines, sign, proposal)
   end
 end
 
+---How a call was decided and what held it, where that is news: not what a mode allows to be read or written.
 ---@param item amanu.ToolCall
 ---@return string
-local function decided(item)
+local function settled(item)
   local decision = item.decision
-  if not decision then
-    return ""
-  end
-  local where = decision.client and decision.client ~= "" and ", in " .. visible.line(decision.client) or ""
-  local by = decision.by == "person" and "you" .. where or "rule " .. visible.line(decision.rule or "")
-  if decision.outcome == "allowed" and decision.by == "rule" then
-    return "" -- what a mode allows is no news
-  end
-  local why = decision.reason and (": " .. visible.line(decision.reason)) or ""
-  return (" (%s by %s%s)"):format(decision.outcome, by, why)
+  local news = item.effect == "run" or (decision and not (decision.outcome == "allowed" and decision.by == "rule"))
+  local how = news and asked.settled(item) or ""
+  return how ~= "" and " (" .. visible.line(how) .. ")" or ""
 end
 
 ---@type table<string, fun(item: table, state: amanu.SessionState, live?: boolean): string[]>
@@ -149,7 +144,7 @@ local of = {
     if draft then
       words = " · draft"
     end
-    local lines = { ("● %s %s%s%s"):format(sign, visible.line(item.title), words, decided(item)) }
+    local lines = { ("● %s %s%s%s"):format(sign, visible.line(item.title), words, settled(item)) }
     local proposal
     for _, each in ipairs(state.proposals) do
       proposal = each.proposalId == item.proposalId and each or proposal
@@ -162,7 +157,9 @@ local of = {
           else
             add(lines, "┆", approval.detail)
           end
-          table.insert(lines, "┆ asked because: " .. visible.line(approval.rule))
+          for _, line in ipairs(asked.question(approval)) do
+            table.insert(lines, "┆ " .. line)
+          end
           local key = config.key("approve")
           table.insert(lines, "┆ answer: :Amanu /approve" .. (key ~= "" and " or " .. key or ""))
         end

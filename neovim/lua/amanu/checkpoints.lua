@@ -1,5 +1,6 @@
 ---Going back to before a turn: chosen from a list, shown, then done; files alone, or the conversation too.
 
+local ask = require("amanu.ask")
 local methods = require("amanu.protocol").methods
 local say = require("amanu.say")
 local session = require("amanu.session")
@@ -67,7 +68,7 @@ function M.list()
       return say.now("there is nothing to go back to: no turn proposed edits or ran a command")
     end
     local newest = vim.iter(result.checkpoints):rev():totable()
-    vim.ui.select(newest, { prompt = "Back to before which turn?", format_item = label }, function(checkpoint)
+    ask.select(newest, { prompt = "Back to before which turn?", format = label }, function(checkpoint)
       if checkpoint then
         preview(checkpoint)
       end

@@ -63,8 +63,11 @@ M.all = {
   ["/new"] = { what = "a new session", run = function() require("amanu.sessions").new() end },
   ["/mode"] = { what = "plan, ask, acceptEdits or auto", run = function(rest) require("amanu.sessions").mode(rest) end },
   ["/model"] = { what = "choose a model", run = function(rest) require("amanu.sessions").model(rest) end },
-  ["/trust"] = { what = "declare this folder trusted, for this user", run = function() require("amanu.sessions").trust(true) end },
-  ["/untrust"] = { what = "take that back", run = function() require("amanu.sessions").trust(false) end },
+  ["/trust"] = { what = "what trusting this folder enables, and trust it", run = function() require("amanu.trust").ask() end },
+  ["/untrust"] = { what = "take that back", run = function() require("amanu.trust").withdraw() end },
+  ["/audit"] = { what = "how the call under the cursor was decided, and what was done; session: all", words = { "session" }, run = function(rest)
+    require("amanu.audit").show(rest)
+  end },
   ["/context"] = { what = "what fills the model's window, and the cost", run = function() require("amanu.usage").show() end },
   ["/output"] = { what = "the whole output of the tool call under the cursor", run = function() require("amanu.output").open() end },
   ["/earlier"] = { what = "show earlier items of a long session", run = function() session.earlier() end },

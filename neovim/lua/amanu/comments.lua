@@ -1,5 +1,6 @@
 ---What the person says about lines, beside them until it is sent: with the next prompt, or by `/send-comments`.
 
+local ask = require("amanu.ask")
 local client = require("amanu.client")
 local say = require("amanu.say")
 local session = require("amanu.session")
@@ -137,7 +138,7 @@ function M.add(text, lines)
     return add(text)
   end
   local where = first == last and "line " .. first or ("lines %d-%d"):format(first, last)
-  vim.ui.input({ prompt = ("Comment on %s: "):format(where) }, add)
+  ask.input({ prompt = ("Comment on %s: "):format(where) }, add)
 end
 
 ---@param comment amanu.Comment
@@ -150,11 +151,11 @@ end
 
 ---@param comment amanu.Comment
 local function act(comment)
-  vim.ui.select({ "Go there", "Change", "Delete" }, { prompt = visible.line(comment.attachment.comment, 60) }, function(action)
+  ask.select({ "Go there", "Change", "Delete" }, { prompt = visible.line(comment.attachment.comment, 60) }, function(action)
     if action == "Delete" then
       drop(comment)
     elseif action == "Change" then
-      vim.ui.input({ prompt = "Comment: ", default = comment.attachment.comment }, function(said)
+      ask.input({ prompt = "Comment: ", default = comment.attachment.comment }, function(said)
         if said and vim.trim(said) ~= "" then
           comment.attachment.comment = vim.trim(said)
           changed()
@@ -178,9 +179,9 @@ function M.list()
   if #comments == 0 then
     return say.now("there are no comments; /comment makes one")
   end
-  vim.ui.select(comments, {
+  ask.select(comments, {
     prompt = "Comments not sent yet",
-    format_item = function(comment)
+    format = function(comment)
       local at = comment.attachment
       local name = visible.line(vim.fn.fnamemodify(at.path, ":."), 60)
       return ("%s:%d %s"):format(name, at.startLine, visible.line(at.comment, 80))

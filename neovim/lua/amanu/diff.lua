@@ -1,6 +1,7 @@
 ---A proposed file side by side, in a tab of its own: left as it was agreed to, right as it would be, with the keys of
 ---the hunks.
 
+local ask = require("amanu.ask")
 local config = require("amanu.config")
 local hunks = require("amanu.hunks")
 local say = require("amanu.say")
@@ -74,8 +75,8 @@ end
 ---@return integer
 local function make_buffer(view, side)
   local buffer = vim.api.nvim_create_buf(false, true)
-  local name = "amanu://%s/" .. vim.fs.basename(view.path)
-  pcall(vim.api.nvim_buf_set_name, buffer, name:format(side == "left" and "now" or "proposed")) -- a second view has none
+  local name = ("amanu://%s/%s"):format(side == "left" and "now" or "proposed", vim.fs.basename(view.path))
+  pcall(vim.api.nvim_buf_set_name, buffer, name) -- a second view has none
   vim.bo[buffer].bufhidden = "wipe"
   vim.bo[buffer].syntax = vim.filetype.match({ filename = view.path }) or "" -- no filetype: language servers stay away
   vim.keymap.set("n", "q", "<Cmd>tabclose<CR>", { buffer = buffer, nowait = true, desc = "Amanu: close the diff" })
@@ -141,9 +142,9 @@ function M.open(proposal_id, path)
   if #found.files == 1 then
     return show(found, found.files[1])
   end
-  vim.ui.select(found.files, {
+  ask.select(found.files, {
     prompt = "Which file?",
-    format_item = function(file)
+    format = function(file)
       local open = #vim.tbl_filter(hunks.to_review, file.hunks)
       return ("%s  +%d -%d, %d to review"):format(visible.line(vim.fn.fnamemodify(file.path, ":.")), file.added, file.removed, open)
     end,

@@ -1,5 +1,7 @@
 ---`:checkhealth amanu`.
 
+local visible = require("amanu.visible")
+
 local M = {}
 
 local ANSWER_MS = 10000 -- a daemon that has just started imports much
@@ -14,7 +16,7 @@ local function check_daemon(root)
   vim.health.ok("daemon: " .. table.concat(command, " ") .. (config.now.cmd and " (from setup)" or " (from PATH)"))
   local done = vim.system({ command[1], "--version" }, { cwd = "/", timeout = 10000 }):wait()
   if done.code ~= 0 then
-    vim.health.error(command[1] .. " --version failed: " .. vim.trim(done.stderr or ""))
+    vim.health.error(command[1] .. " --version failed: " .. visible.text(vim.trim(done.stderr or "")))
   else
     vim.health.ok(vim.trim(done.stdout))
   end
@@ -50,8 +52,15 @@ local function check_session()
     vim.health.ok("keys: " .. table.concat(keys, ", "))
   end
   if session.state then
-    local trust = session.state.trusted and "trusted" or "not trusted (:Amanu /trust)"
-    vim.health.info(("session “%s”, mode %s, workspace %s"):format(session.state.title, session.state.mode, trust))
+    local trust = session.state.trusted and "trusted"
+      or (session.state.trustChanged and "changed since you trusted it" or "not trusted") .. " (:Amanu /trust)"
+    vim.health.info(("session “%s”, mode %s, workspace %s"):format(visible.line(session.state.title), session.state.mode, trust))
+    local walls = session.state.walls
+    if walls and walls.tier == "none" then
+      vim.health.warn(require("amanu.asked").walls(walls), { "In a terminal: amanu doctor" })
+    elseif walls then
+      vim.health.ok(require("amanu.asked").walls(walls))
+    end
   end
 end
 

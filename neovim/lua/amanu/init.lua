@@ -27,6 +27,9 @@ local function changed(event)
   if kind == "approvalRequested" and not require("amanu.view").visible() then
     require("amanu.say").aside("asks: " .. event.approval.title .. " (:Amanu /approve)")
   end
+  if kind == "sessionChanged" and event.trustChanged then
+    require("amanu.say").aside("what this folder enables has changed since you trusted it (:Amanu /trust)", vim.log.levels.WARN)
+  end
   if kind == "turnRouted" then
     require("amanu.say").aside(event.reason)
   end
@@ -43,10 +46,12 @@ local function wire()
   require("amanu.client").on_shown = require("amanu.context").begin
 end
 
----One line for a status line; "" while Amanu is not in use.
+---One line for a status line; "" while Amanu is not in use. Holds no percent sign: status lines may read one as an
+---order, and titles are written by others.
 ---@return string
 function M.status()
-  return wired and require("amanu.view").status() or ""
+  local line = wired and require("amanu.view").status() or ""
+  return (line:gsub("%%", "％"))
 end
 
 ---The selected lines, as they stand in the buffer, saved or not.

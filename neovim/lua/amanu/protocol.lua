@@ -77,10 +77,28 @@
 
 ---@alias amanu.AttachmentInput amanu.FileAttachmentInput|amanu.SelectionAttachment|amanu.ImageAttachmentInput|amanu.CommentAttachmentInput
 
----One way to answer an approval: the scope, and the text of the rule it would save ("" for once).
+---One way to answer an approval: the scope, and the text of the rules it would save, one a line ("" for once).
 ---@class amanu.ScopeOffer
 ---@field scope amanu.Scope
 ---@field rule string
+---@field explanation string A sentence saying what that allows from then on.
+
+---What a person may add to a yes, for this one call: the network · no sandbox at all.
+---@alias amanu.Grant "network"|"unsandboxed"
+
+---What holds a command: the sandbox it runs in, or would.
+---@class amanu.Walls
+---@field tier "bubblewrap"|"landlock"|"seatbelt"|"none" `none`: it runs with the person's own rights.
+---@field writes "nothing"|"workspace"|"everything"
+---@field network boolean
+---@field summary string A sentence for the person.
+
+---One command of a command line, and what is thought of it.
+---@class amanu.CommandPart
+---@field text string Control characters made visible.
+---@field decision "allow"|"ask"|"deny"
+---@field rule string
+---@field why string A sentence for the person.
 
 ---A question to the person, held as session state until somebody or something settles it.
 ---@class amanu.Approval
@@ -92,6 +110,11 @@
 ---@field scopes amanu.ScopeOffer[]
 ---@field proposalId? string
 ---@field askedAt integer Milliseconds since the epoch. Answers within half a second of it are not taken.
+---@field digest string Of all that is asked about: a yes is for exactly this, and names it. Changes with what it is about; then the question is asked again.
+---@field parts amanu.CommandPart[] Of a command line: each command in it, also those behind wrappers and in substitutions.
+---@field walls? amanu.Walls Of a command: what will hold it.
+---@field grants amanu.Grant[] What the person may add to a yes.
+---@field wants amanu.Grant[] Of those, what it will hardly work without.
 
 ---How an approval was settled, by whom or by which rule.
 ---@class amanu.Decision
@@ -101,6 +124,7 @@
 ---@field rule? string
 ---@field scope? amanu.Scope
 ---@field reason? string What the person said when rejecting; it goes to the model.
+---@field grants amanu.Grant[] What the person added to a yes.
 ---@field permittedBy? string Denied because nobody could be asked: the rule that would have allowed it.
 
 ---What the person said. `steer` marks a message put into a running turn.
@@ -144,6 +168,7 @@
 ---@field proposalId? string
 ---@field decision? amanu.Decision
 ---@field error? string
+---@field walls? amanu.Walls Of a command that ran: what held it.
 
 ---@class amanu.PlanEntry
 ---@field text string
@@ -226,9 +251,9 @@
 ---@field newText string
 ---@field state amanu.HunkState
 ---@field editedByPerson boolean
----@field reason? string Why it was rejected (the person's words), conflicted, or could not be undone (ours).
----@field appliedText? string What was applied, where the person has changed it since: `newText` is what they made of it.
----@field reviewed boolean Of an applied hunk: the person said yes to it, before it was applied or after. Where not, a rule applied it, and it waits to be kept or undone.
+---@field reason? string Why it was rejected (the person's words, or the rule), conflicted, found taken back in the file, or could not be undone (ours).
+---@field appliedText? string What was applied, where the file says something else by now: `newText` is what became of it.
+---@field reviewed boolean Of an applied hunk: the person said yes to it, before it was applied or after. Where not, a rule applied it, and it waits to be kept or undone. Of a rejected one: the person said no, not a rule.
 ---@field explanation string What it is for, in the model's words.
 
 ---The change to one file, from a known base to proposed text. The base with the applied hunks is the file's text
@@ -332,6 +357,8 @@
 ---@field mode? amanu.Mode
 ---@field modelId? string
 ---@field trusted? boolean
+---@field trustChanged? boolean
+---@field walls? amanu.Walls
 ---@field closed? boolean
 
 ---@class amanu.TurnStarted
@@ -462,6 +489,8 @@
 ---@field mode amanu.Mode
 ---@field modelId string
 ---@field trusted boolean
+---@field trustChanged boolean The folders were trusted, but what they enable has changed since: `amanu/trust/get` says what.
+---@field walls? amanu.Walls What holds commands, once that was tried out.
 ---@field readOnly boolean Another daemon holds the session's lease; it can be looked at, not driven.
 ---@field closed boolean
 ---@field turn? amanu.TurnState
@@ -484,7 +513,7 @@
 ---@class amanu.ClientCapabilities
 ---@field protocol integer[] Versions of this protocol it speaks.
 ---@field editor? ("apply"|"diagnostics"|"definition"|"references"|"symbols")[] The `amanu/editor/*` requests it answers.
----@field trustedRoots? string[] Workspace folders (absolute paths) the person has declared trusted. Absent means untrusted.
+---@field trustedRoots? string[] Workspace folders (absolute paths) the person has declared trusted in this editor; others are not. Absent or null: the editor has no say, and what the person told Amanu counts.
 ---@field ripgrep? string Path of a ripgrep the editor ships.
 
 ---What the daemon answers in the same place.
@@ -597,10 +626,13 @@
 ---@field scope? amanu.Scope
 ---@field rule? string The person's edited text of the rule to save; None takes the one offered for the scope.
 ---@field reason? string
+---@field digest? string With `allow`: that of the approval the person saw.
+---@field grants? amanu.Grant[] What the person adds to a yes, of what was offered.
 
----`tooSoon`: within half a second of the question; it still stands.
+---`tooSoon`: within half a second of the question; `stale`: a yes to something else than is asked by now, or to
+---nothing in particular. Either way the question still stands.
 ---@class amanu.ApprovalResolveResult
----@field status "resolved"|"alreadyResolved"|"tooSoon"
+---@field status "resolved"|"alreadyResolved"|"tooSoon"|"stale"
 ---@field outcome? "allowed"|"reviewed"|"rejected"|"denied"|"cancelled"
 ---@field client? string Who decided.
 
@@ -804,17 +836,65 @@
 ---@field vendor string
 ---@field key? string None forgets it.
 
+---@class amanu.TrustGetParams
+---@field root string
+
+---Something in a folder that trust lets Amanu read as instructions, or interpret.
+---@class amanu.Enabled
+---@field path string Relative to the root.
+---@field what "memory"|"rules"|"command"|"checker" Project memory · the workspace's own rules · a slash command · settings of checkers.
+---@field state "same"|"new"|"changed"|"gone" Against what the person trusted; `new` where nothing was trusted yet.
+---@field diff string Unified, of `new` (cut at 200 lines), `changed` and `gone`.
+
+---`changed`: the person trusted the folder, but what it enables is not what it was: not trusted until they look.
+---@class amanu.TrustGetResult
+---@field state "untrusted"|"trusted"|"changed"
+---@field enables amanu.Enabled[]
+---@field digest string Of all that; a yes names it.
+
 ---@class amanu.TrustSetParams
 ---@field root string
 ---@field trusted boolean
+---@field digest? string Of what the person was shown (`amanu/trust/get`); None: whatever is there now.
 
 ---@class amanu.RulePreviewParams
----@field rule string
+---@field rule string One or several, one a line.
+---@field sessionId? amanu.Id Of the session whose earlier questions it is tried on.
+---@field toolCallId? string Of the question it is meant to answer.
 
 ---How the daemon understands the text of a rule, or why it does not.
 ---@class amanu.RulePreviewResult
 ---@field valid boolean
 ---@field explanation string
+---@field covers? boolean It answers the question named; None: none was.
+---@field covered string[] Titles of earlier questions in these folders it would have answered, latest first, 20 at most.
+---@field coveredCount integer
+
+---`changing` is on record before a file changes, `changed` says what came of it. `log` is about the log itself: a file
+---of it begins, a crash broke off a line, entries are gone or were removed.
+---@alias amanu.AuditKind "asked"|"decided"|"started"|"ended"|"changing"|"changed"|"trust"|"rule"|"mode"|"sandbox"|"log"
+
+---@class amanu.AuditQueryParams
+---@field sessionId amanu.Id
+---@field toolCallId? string Only what is about that call.
+---@field before? integer Only entries before that one.
+---@field limit? integer
+
+---One entry of the audit log. Each holds the hash of the one before.
+---@class amanu.AuditEntry
+---@field number integer
+---@field at integer Milliseconds since the epoch.
+---@field kind amanu.AuditKind
+---@field sessionId? string
+---@field toolCallId? string
+---@field text string A sentence for the person.
+---@field data table<string, any>
+---@field hash string
+
+---@class amanu.AuditQueryResult
+---@field entries amanu.AuditEntry[] Latest last.
+---@field intact boolean The chain holds from the first entry to the last.
+---@field message string A sentence: how many entries, or where the chain is broken.
 
 ---@class amanu.EventAckParams
 ---@field sessionId string
@@ -909,7 +989,7 @@
 ---@field saved? boolean
 ---@field message? string
 
----@alias amanu.ErrorKind "sessionNotFound"|"sessionReadOnly"|"turnInProgress"|"staleTurn"|"approvalNotFound"|"proposalNotFound"|"proposalConflict"|"blobNotFound"|"itemNotFound"|"authRequired"|"modelNotFound"|"modelUnavailable"|"overloaded"|"contextTooLong"|"unsupportedVersion"|"permissionDenied"|"providerError"|"storageError"|"invalidRule"|"invalidParams"|"internalError"
+---@alias amanu.ErrorKind "sessionNotFound"|"sessionReadOnly"|"tooManySessions"|"turnInProgress"|"staleTurn"|"approvalNotFound"|"proposalNotFound"|"proposalConflict"|"blobNotFound"|"itemNotFound"|"authRequired"|"modelNotFound"|"modelUnavailable"|"overloaded"|"contextTooLong"|"unsupportedVersion"|"trustChanged"|"permissionDenied"|"providerError"|"storageError"|"invalidRule"|"invalidParams"|"internalError"
 
 ---`error.data` of a failed request.
 ---@class amanu.ErrorData
@@ -958,8 +1038,10 @@ M.methods = {
   model_list = "amanu/model/list",
   auth_status = "amanu/auth/status",
   auth_set = "amanu/auth/set",
+  trust_get = "amanu/trust/get",
   trust_set = "amanu/trust/set",
   rule_preview = "amanu/rule/preview",
+  audit_query = "amanu/audit/query",
   event_ack = "amanu/event/ack",
   editor_context_changed = "amanu/editor/contextChanged",
   event = "amanu/event",

@@ -1,6 +1,7 @@
 ---Hunks where they belong: signs, marked lines and virtual lines in the file's buffer, and keys to decide them. Nothing
 ---of a proposal is in the buffer's text before it was accepted, by the person or by a rule.
 
+local ask = require("amanu.ask")
 local apply = require("amanu.apply")
 local config = require("amanu.config")
 local hunks = require("amanu.hunks")
@@ -536,7 +537,7 @@ function M.reject()
     if hunks.unreviewed(place.hunk) then
       return require("amanu.decide").undo_hunk(place)
     end
-    vim.ui.input({ prompt = "Why not? (goes to the model, may be empty) " }, function(reason)
+    ask.input({ prompt = "Why not? (goes to the model, may be empty) " }, function(reason)
       if reason then
         local why = reason ~= "" and reason or nil
         local decision = { hunkId = place.hunk.hunkId, decision = "reject", reason = why }

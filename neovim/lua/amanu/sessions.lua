@@ -1,5 +1,6 @@
 ---Choosing: sessions, modes, models, queued prompts.
 
+local ask = require("amanu.ask")
 local client = require("amanu.client")
 local protocol = require("amanu.protocol")
 local say = require("amanu.say")
@@ -22,7 +23,7 @@ local MODES = {
 ---@param format fun(item: T): string
 ---@param chosen fun(item: T)
 local function select(items, prompt, format, chosen)
-  vim.ui.select(items, { prompt = prompt, format_item = format }, function(item)
+  ask.select(items, { prompt = prompt, format = format }, function(item)
     if item then
       chosen(item)
     end
@@ -39,7 +40,7 @@ function M.rename(given)
   if given ~= "" then
     return rename(given)
   end
-  vim.ui.input({ prompt = "Title: ", default = session.state and session.state.title }, rename)
+  ask.input({ prompt = "Title: ", default = session.state and session.state.title }, rename)
 end
 
 ---@param summary amanu.SessionSummary
@@ -71,7 +72,7 @@ local function act(summary)
     elseif action == "Delete" then
       delete(summary)
     else
-      vim.ui.input({ prompt = "Title: ", default = summary.title }, function(new)
+      ask.input({ prompt = "Title: ", default = summary.title }, function(new)
         if new and vim.trim(new) ~= "" then
           local params = { sessionId = summary.sessionId, title = vim.trim(new) }
           client.request(methods.session_rename, params, function(why)
@@ -155,17 +156,6 @@ function M.unqueue()
     session.ask(methods.prompt_unqueue, { promptId = each.promptId }, function()
       require("amanu.prompt").give_back(each.text, each.attachments)
     end)
-  end)
-end
-
----@param trusted boolean
-function M.trust(trusted)
-  local root = session.root()
-  client.request(methods.trust_set, { root = root, trusted = trusted }, function(why)
-    if why then
-      return say.error(why)
-    end
-    say.now(root .. (trusted and " is trusted now" or " is not trusted any more"))
   end)
 end
 

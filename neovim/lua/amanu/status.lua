@@ -44,6 +44,9 @@ function M.line(width)
   if #state.queue > 0 then
     table.insert(parts, #state.queue .. " queued")
   end
+  if state.walls and state.walls.tier == "none" then
+    table.insert(parts, "not sandboxed")
+  end
   table.insert(parts, state.mode)
   local model = visible.line(vim.fs.basename((state.turn or state).modelId), 40)
   table.insert(parts, model)

@@ -6,10 +6,12 @@ path or is an approved command; a pending approval delays nothing else. Every ca
 
 import asyncio
 import difflib
+import hashlib
 import json
 import logging
+import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from pydantic import JsonValue, ValidationError
@@ -26,6 +28,9 @@ from amanu_protocol.items import Decision, ToolCall, ToolCallState
 log = logging.getLogger(__name__)
 
 AnyTool = Tool[Any]
+
+_ASKED_AGAIN = 3
+"""Times a call that became something else is decided on anew."""
 
 
 @dataclass
@@ -107,32 +112,29 @@ class Calls:
                 call_id=slot.call.call_id,
                 turn_id=self._turn_id,
                 step=self._step,
-                output=lambda text: self._emit.delta(slot.call.call_id, text),
+                output=lambda text: self._emit.delta(slot.call.call_id, self._emit.plain(text)),
                 allowed=self._approvals.allowed,
                 denied=self._approvals.denied,
             )
             await self._may_preview(slot, earlier)
-            preview = await tool.preview(params, context)
-            self._previewed(slot, preview)
-            decision = await self._approvals.decide(
-                slot.call.call_id, preview, lambda: self._change(slot, "awaitingApproval")
-            )
-            slot.item = slot.item.model_copy(update={"decision": decision})
+            preview = _about_call(await tool.preview(params, context), slot.call)
+            decision = await self._decided(slot, tool, params, context, preview, earlier)
             if decision.outcome in ("rejected", "denied", "cancelled"):
                 await self._rejected(slot, tool, params, context, decision)
                 return
-            slot.allowed = True
-            context.accept_all = decision.outcome == "allowed"
-            context.by_person = decision.by == "person"
-            context.preview = preview
-            await self._may_run(slot, earlier)
             self._change(slot, "executing")
             if slot.effect != "read":
                 await self._emit.durable()  # the decision is on disk before the effect
-            outcome = await tool.run(params, context)
-            self._succeeded(slot, outcome, await self._fitting(outcome.for_model or "(no output)"))
+            started = time.monotonic()
+            try:
+                outcome = await tool.run(params, context)
+            finally:
+                if slot.effect == "run":
+                    self._approvals.ran(decision, time.monotonic() - started)
+            self._succeeded(slot, outcome, await self._fitting(self._emit.plain(outcome.for_model) or "(no output)"))
         except (ToolError, AmanuError) as error:
-            self._finish(slot, "failed", _failed(slot.call, str(error)), error=str(error))
+            said = self._emit.plain(str(error))
+            self._finish(slot, "failed", _failed(slot.call, said), error=said)
         except asyncio.CancelledError:
             ran = slot.item.state == "executing"
             text = "Cancelled by the person while it ran; its effect may be partial." if ran else NOT_RUN
@@ -145,6 +147,47 @@ class Calls:
         finally:
             slot.previewed.set()
             slot.finished.set()
+
+    async def _decided(
+        self,
+        slot: Slot,
+        tool: AnyTool,
+        params: Params,
+        context: CallContext,
+        preview: Preview,
+        earlier: Sequence[Slot],
+    ) -> Decision:
+        """Have the call decided, and wait until it may run. What is something else by then is decided again: an
+        approval is for what was shown. Raises `ToolError` when it does not keep still."""
+        for _ in range(_ASKED_AGAIN + 1):
+            self._previewed(slot, preview)
+            decision = await self._approvals.decide(
+                slot.call.call_id, preview, lambda: self._change(slot, "awaitingApproval")
+            )
+            slot.item = slot.item.model_copy(update={"decision": decision})
+            context.by_person = decision.by == "person"
+            if decision.outcome in ("rejected", "denied", "cancelled"):
+                return decision
+            slot.allowed = True
+            await self._may_run(slot, earlier)
+            context.accept_all = decision.outcome == "allowed"
+            context.preview = _granted(preview, decision)
+            now = await tool.again(params, context)
+            now = preview if now is None else _about_call(now, slot.call)
+            # While it waited, mode, trust and rules may have changed, too. What was reviewed is done already.
+            if now.digest == preview.digest and (decision.outcome != "allowed" or self._holds(slot, now, decision)):
+                context.still = _still(tool, params, context, slot.call, preview.digest)
+                return decision
+            slot.allowed = False
+            slot.item = slot.item.model_copy(update={"decision": None})  # of what it was
+            preview = now
+        raise ToolError("What this call would do changed each time it was decided on, so it was not done.")
+
+    def _holds(self, slot: Slot, now: Preview, decision: Decision) -> bool:
+        """Whether that yes still stands for the call as it is now."""
+        if now.proposal_id is not None and not self._approvals.same_bases(slot.call.call_id, now.proposal_id):
+            return False
+        return self._approvals.holds(now, decision)
 
     def _validate(self, slot: Slot) -> tuple[AnyTool, Params]:
         call, tool = slot.call, slot.tool
@@ -167,13 +210,14 @@ class Calls:
             raise ToolError(f"Wrong arguments for {call.tool}: {faults}. Correct them and call again.") from error
 
     async def _may_preview(self, slot: Slot, earlier: Sequence[Slot]) -> None:
-        """Edits are computed in call order, each as if its predecessors were accepted."""
-        if slot.effect != "write":
+        """Edits are computed in call order, each as if its predecessors were accepted. A command runs after them, so it
+        is asked about after them."""
+        if slot.effect == "read":
             return
         for other in earlier:
             if other.effect == "write":
                 await other.previewed.wait()
-            elif other.effect == "run" and other.allowed:
+            elif slot.effect == "write" and other.effect == "run" and other.allowed:
                 await other.finished.wait()
 
     async def _may_run(self, slot: Slot, earlier: Sequence[Slot]) -> None:
@@ -219,7 +263,9 @@ class Calls:
     def _succeeded(self, slot: Slot, outcome: Outcome, text: str) -> None:
         call = slot.call
         result = Result(call_id=call.call_id, tool=call.tool, text=text, is_error=outcome.is_error)
-        slot.item = slot.item.model_copy(update={"output": outcome.for_person, "blob": outcome.blob})
+        slot.item = slot.item.model_copy(
+            update={"output": self._emit.plain(outcome.for_person), "blob": outcome.blob, "walls": outcome.walls}
+        )
         state = "rejected" if outcome.refused else "failed" if outcome.is_error else "succeeded"
         self._finish(slot, state, result)
 
@@ -258,6 +304,34 @@ def call_item(turn_id: str, call: Call, tool: AnyTool | None) -> ToolCall:
         state="validating",
         output="",
     )
+
+
+def _about_call(preview: Preview, call: Call) -> Preview:
+    """With the call's arguments on what rules are matched against, and a digest of everything that is decided on."""
+    arguments = call.arguments if isinstance(call.arguments, dict) else {}
+    subject, *also = (replace(each, arguments=arguments) for each in (preview.subject, *preview.also))
+    # Of the same arguments in any order, and of what the tool found them to mean.
+    canonical = json.dumps([call.tool, arguments, preview.digest], sort_keys=True, ensure_ascii=True)
+    digest = hashlib.sha256(canonical.encode()).hexdigest()
+    return replace(preview, subject=subject, also=tuple(also), digest=digest)
+
+
+def _still(
+    tool: AnyTool, params: Params, context: CallContext, call: Call, digest: str
+) -> Callable[[], Awaitable[bool]]:
+    async def still() -> bool:
+        now = await tool.again(params, context)
+        return now is None or _about_call(now, call).digest == digest
+
+    return still
+
+
+def _granted(preview: Preview, decision: Decision) -> Preview:
+    """With what the yes allows a command to do."""
+    if preview.need is None:
+        return preview
+    network, unsandboxed = "network" in decision.grants, "unsandboxed" in decision.grants
+    return replace(preview, need=replace(preview.need, network=network, unsandboxed=unsandboxed))
 
 
 def _same_path(slot: Slot, other: Slot) -> bool:

@@ -18,6 +18,10 @@ class Emit(Protocol):
         """Text of an open item. Coalesced before it becomes an `ItemDelta`."""
         ...
 
+    def plain(self, text: str) -> str:
+        """What a tool says, without secrets: so it may be told to the model and to clients."""
+        ...
+
     async def durable(self) -> None:
         """Wait until everything emitted is on disk. Raises `AmanuError` (storageError)."""
         ...

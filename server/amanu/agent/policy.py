@@ -1,50 +1,38 @@
 """Which calls are allowed, asked about or denied, and by which rule.
 
-A rule is a text: `tool`, `tool(pattern)`, `@effect` or `@effect(pattern)`; effects are read, write, run. For files the
-pattern is a glob on the path relative to its root (`*` stays in a folder, `**` does not); for commands it is the
-exact command, nothing else: until commands are understood, similar is not the same.
+A matching deny wins, then a matching must-ask, then a matching allow; where nothing matches the answer is ask. Modes
+are sets of rules in files (`modes/`), not branches. How a rule is written: `amanu/rules.py`.
 
-A matching deny wins, then a matching must-ask, then a matching allow; where nothing matches the answer is ask.
-Modes are sets of rules, not branches.
+A command line is decided on command by command (`shell/`); one that is not understood can only be asked about.
 """
 
+import importlib.resources
 import re
+import tomllib
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from functools import cache
-from typing import Literal
+from typing import Literal, get_args
 
+from amanu import protected
+from amanu.rules import Rule, RuleTable, Tokens, command_pattern, rule
+from amanu.shell.reading import Command
 from amanu.tools.base import Subject
 from amanu.tools.visible import visible
 from amanu_protocol.errors import AmanuError
-from amanu_protocol.items import Mode, Scope, ScopeOffer
-
-Kind = Literal["allow", "deny", "mustAsk"]
+from amanu_protocol.items import CommandPart, Mode, Scope, ScopeOffer
 
 
 @dataclass(frozen=True)
-class Rule:
-    """One rule and where it comes from ("mode plan", "session", "your config.toml" …)."""
+class Circumstances:
+    """What else a decision depends on."""
 
-    kind: Kind
-    text: str
-    origin: str
-    unless: str | None = None
-    """A glob that is excepted; only built-in rules have one."""
-
-    def __str__(self) -> str:
-        return f"{self.origin}: {self.kind} {self.text}" + (f" unless {self.unless}" if self.unless else "")
-
-    def matches(self, subject: Subject) -> bool:
-        target, pattern = parse(self.text)
-        if target not in ("*", subject.tool, f"@{subject.effect}"):
-            return False
-        if self.unless is not None and _glob(self.unless, False).fullmatch(subject.text):
-            return False
-        if subject.effect == "run":
-            return pattern == subject.text or (pattern is None and self.kind != "allow")
-        # Deny and must-ask fold case: on some systems `.ENV` is `.env` (a real incident in this field).
-        return pattern is None or _glob(pattern, self.kind != "allow").fullmatch(subject.text) is not None
+    mode: Mode = "ask"
+    trusted: bool = False
+    walls: bool = True
+    """Commands are held by a sandbox, or the person does without."""
+    now: datetime = field(default_factory=lambda: datetime.now(UTC))
 
 
 @dataclass(frozen=True)
@@ -53,130 +41,326 @@ class Verdict:
     rule: str
     """The rule that decided, with its origin."""
     rememberable: bool = True
-    """False when a must-ask rule decided: then only `once` can be answered."""
+    """False when only `once` can be answered."""
+    network: bool = False
+    """Allowed with the network."""
+    why: str = ""
+    """A sentence about the command, for the person."""
 
 
 NOTHING_MATCHED = "no rule allows it"
+NOT_UNDERSTOOD = "a command that is not understood is always asked about"
+NO_SANDBOX = "no sandbox works here, so rules for commands do not count (sandbox.without)"
+
+_STRICT = ("deny", "ask", "allow")
 
 PLAN_FILES = ".amanu/plans/*.md"
 
-PROGRAMS = (
-    *("**/.git", "**/.git/**", "**/.gitmodules", "**/.husky/**"),  # `.git` may be a file that leads to another
-    *(
-        "**/.vscode/**",
-        "**/*.code-workspace",
-        "**/.idea/**",
-        "**/.zed/**",
-        "**/.devcontainer/**",
-        "**/.devcontainer.json",
-    ),
-    *("**/.exrc", "**/.nvimrc", "**/.nvim.lua", "**/.vimrc", "**/.dir-locals.el", "**/.helix/**"),
-    *("**/.mcp.json", "**/.cursor/**", "**/.claude/**", "**/.gemini/**", "**/.ripgreprc", "**/.gitconfig"),
-    *("**/AGENTS.md", "**/CLAUDE.md", "**/GEMINI.md"),  # project memory: what one session writes, all later ones obey
-)
-"""Files that git, editors and agents run, or are led by (facts/security.md §2, cases 5, 15, 18, 21)."""
-
-BUILT_IN: tuple[Rule, ...] = (
-    *(
-        Rule("mustAsk", f"@{effect}({files})", "built in")
-        for effect in ("read", "write")
-        for files in ("**/.env*", "**/.env*/**")
-    ),
-    *(Rule("mustAsk", f"@write({files})", "built in") for files in PROGRAMS),
-    Rule("mustAsk", "@write(**/.amanu/**)", "built in", unless=PLAN_FILES),
-)
-
-MODES: dict[Mode, tuple[Rule, ...]] = {
-    "plan": (
-        Rule("allow", "@read", "mode plan"),
-        Rule("allow", f"@write({PLAN_FILES})", "mode plan"),
-        Rule("deny", "@write", "mode plan", unless=PLAN_FILES),
-        Rule("deny", "@run", "mode plan"),
-    ),
-    "ask": (Rule("allow", "@read", "mode ask"),),
-    "acceptEdits": (Rule("allow", "@read", "mode acceptEdits"), Rule("allow", "@write", "mode acceptEdits")),
-    "auto": (
-        Rule("allow", "@read", "mode auto"),
-        Rule("allow", "@write", "mode auto"),
-        Rule("allow", "@run", "mode auto"),  # matches nothing yet: an allow for a command needs its exact text
-    ),
-}
+PROGRAMS = protected.GLOBS
+"""Files that git, editors and agents run, or are led by."""
 
 
-def decide(rules: Iterable[Rule], subject: Subject) -> Verdict:
-    """The verdict on one call, with the rule that gave it."""
-    matching = [rule for rule in rules if rule.matches(subject)]
-    for kind, decision in (("deny", "deny"), ("mustAsk", "ask"), ("allow", "allow")):
-        for rule in matching:
-            if rule.kind == kind:
-                return Verdict(decision, str(rule), rememberable=kind != "mustAsk")  # pyright: ignore[reportArgumentType]
-    return Verdict("ask", NOTHING_MATCHED)
+def decide(rules: Iterable[Rule], subject: Subject, when: Circumstances | None = None) -> Verdict:
+    """The verdict on one thing a call is about, with the rule that gave it."""
+    when = when or Circumstances()
+    why = subject.command.why if subject.command is not None else ""
+    could_be: Rule | None = None
+    matching: list[Rule] = []
+    for each in rules:
+        match = _match(each, subject, when)
+        if match == "yes":
+            matching.append(each)
+        elif match == "perhaps" and could_be is None:
+            could_be = each
+    for each in matching:
+        if each.kind == "deny":
+            return Verdict("deny", str(each), why=why)
+    for each in matching:
+        if each.kind == "mustAsk":
+            return Verdict("ask", str(each), rememberable=False, why=why)
+    if could_be is not None:
+        return Verdict("ask", f"it could be what a rule is about: {could_be}", rememberable=False, why=why)
+    if subject.unclear:
+        return Verdict("ask", NOT_UNDERSTOOD, rememberable=False, why=why)
+    for each in sorted(matching, key=lambda each: not each.network):
+        if subject.effect != "run" or when.walls or each.harmless:
+            return Verdict("allow", str(each), network=each.network, why=why)
+    rememberable = subject.command is None or subject.command.prefix is not None
+    if matching:
+        return Verdict("ask", NO_SANDBOX, rememberable=False, why=why)
+    return Verdict("ask", NOTHING_MATCHED, rememberable, why=why)
 
 
-def offers(subjects: Sequence[Subject], verdict: Verdict) -> list[ScopeOffer]:
-    """The ways to answer an approval, each with the rule it would save. A rule is for one thing: what is about several
-    is answered once."""
-    once = ScopeOffer(scope="once", rule="")
-    subject = subjects[0]
-    if any(each != subject for each in subjects):
+def decide_all(
+    rules: Sequence[Rule], subjects: Sequence[Subject], when: Circumstances | None = None
+) -> tuple[Verdict, list[Verdict]]:
+    """(The verdict on a call about all of them, the verdict on each.) The strictest counts: of two that ask, the one no
+    rule can answer. The commands of a line run in the same walls: with the network when each that has an effect may
+    have it; when only some may, and need it, that is asked about."""
+    when = when or Circumstances()
+    verdicts = [decide(rules, subject, when) for subject in subjects]
+    first = min(verdicts, key=lambda verdict: (_STRICT.index(verdict.decision), verdict.rememberable))
+    if first.decision != "allow":
+        return replace(first, network=False), verdicts
+    acting = [(each, verdict) for each, verdict in zip(subjects, verdicts, strict=True) if acts(each)]
+    without = next((verdict for _, verdict in acting if not verdict.network), None)
+    if without is not None and any(each.command is not None and each.command.network for each, _ in acting):
+        over = f"it would have the network because of another command of the line: {without.rule}"
+        return Verdict("ask", over, rememberable=False, why=without.why), verdicts
+    decisive = acting[0][1] if acting else first  # what only looks needed no rule of the person's
+    return replace(decisive, network=bool(acting) and without is None), verdicts
+
+
+def acts(subject: Subject) -> bool:
+    """It is a command that has an effect, or may have."""
+    return subject.effect == "run" and (subject.command is None or subject.command.effect != "none")
+
+
+def command_parts(judged: Iterable[tuple[Subject, Verdict]]) -> list[CommandPart]:
+    """What is thought of each command among them. Of `find -exec rm` both have the same text: what is fine about it is
+    not said beside what asks."""
+    found = [
+        CommandPart(
+            text=visible(subject.text),
+            decision=verdict.decision,
+            rule=verdict.rule,
+            why=visible(verdict.why or subject.command.why),
+        )
+        for subject, verdict in judged
+        if subject.command is not None
+    ]
+    telling = {each.text for each in found if each.decision != "allow"}
+    return [each for each in found if each.decision != "allow" or each.text not in telling]
+
+
+def built_in() -> tuple[Rule, ...]:
+    """The rules that hold in every mode."""
+    obeyed = RuleTable(decision="mustAsk", tool="@write", path=PROGRAMS, reason="programs run or obey it")
+    return (*_file("built-in", "built in"), *(_alone(obeyed.rule("built in"))))
+
+
+def of_mode(mode: Mode) -> tuple[Rule, ...]:
+    """The rules a mode is."""
+    return _file(mode, f"mode {mode}")
+
+
+def unasked(subjects: Iterable[Subject]) -> list[Subject]:
+    """Those that are read without a question where no rule of the person's says otherwise."""
+    rules = (*built_in(), *of_mode("ask"))
+    return [each for each in subjects if decide(rules, each).decision == "allow"]
+
+
+def offers(asked: Sequence[tuple[Subject, Verdict]], *, allowed: int = 0) -> list[ScopeOffer]:
+    """The ways to answer an approval about those, each with the rules it would save; `allowed` counts what else the
+    call is about. Calls about several files are answered once; for commands a rule for each is saved, as far as a
+    person can take them in."""
+    once = ScopeOffer(scope="once", rule="", explanation="Only this time.")
+    subjects = list({(each.effect, suggested_rule(each)): each for each, _ in asked}.values())
+    commands = all(each.effect == "run" for each in subjects)
+    if not subjects or len(subjects) > _TAKEN_IN or (not commands and len(subjects) + allowed > 1):
         return [once]
-    hidden = "\n" in subject.text or visible(subject.text) != subject.text
-    if not verdict.rememberable or hidden or not subject.text:  # what is not seen is not agreed to for good
-        return [once]
-    rule = suggested_rule(subject)
+    if not all(verdict.rememberable and _plain(subject) for subject, verdict in asked):
+        return [once]  # what is not seen is not agreed to for good
+    text = "\n".join(suggested_rule(each) for each in subjects)
     scopes: Sequence[Scope] = ("turn", "session", "workspace", "user")
-    return [once, *(ScopeOffer(scope=scope, rule=rule) for scope in scopes)]
+    return [once, *(ScopeOffer(scope=scope, rule=text, explanation=explain(text)) for scope in scopes)]
 
 
 def suggested_rule(subject: Subject) -> str:
-    """The narrowest rule that would have allowed this call."""
-    if subject.effect == "run":
+    """The rule to remember a call by: for a file that file, for a command the program and its sub-command."""
+    if subject.effect != "run":
+        return f"@{subject.effect}({_escape(subject.text)})"
+    command = subject.command
+    if command is None or command.prefix is None:
         return f"{subject.tool}({subject.text})"
-    return f"@{subject.effect}({_escape(subject.text)})"
+    network = "+network" if command.network else ""
+    return f"{subject.tool}{network}({command_pattern(command.prefix, more=True)})"
 
 
-def remember(text: str, scope: Scope, subject: Subject) -> Rule:
-    """An allow rule from the text a person saw or edited. Raises `AmanuError` (invalidRule) when it is not a
-    rule, or would not have covered the call it answers."""
-    rule = Rule("allow", text.strip(), scope)
-    parse(rule.text)
-    if not rule.matches(subject):
+def remember(text: str, scope: Scope, asked: Sequence[Subject], when: Circumstances | None = None) -> list[Rule]:
+    """Allow rules from the text a person saw or edited, one a line. Raises `AmanuError` (invalidRule) when one is no
+    rule, or together they would not have covered what was asked."""
+    found = allow_rules(text, scope)
+    missed = next((each for each in asked if decide(found, each, when).decision != "allow"), None)
+    if missed is not None:
         raise AmanuError(
             "invalidRule",
-            f"The rule {rule.text!r} would not have allowed this call.",
-            hint=f"For example: {suggested_rule(subject)}",
+            f"The rule {text.strip()!r} would not have allowed this call.",
+            hint=f"For example: {suggested_rule(missed)}",
         )
-    return rule
+    return found
 
 
-@cache
-def parse(text: str) -> tuple[str, str | None]:
-    """Target and pattern of a rule's text. Raises `AmanuError` (invalidRule) saying what is wrong."""
-    found = re.fullmatch(r"(\*|@?[A-Za-z][A-Za-z0-9_-]*)(?:\((.+)\))?", text, re.DOTALL)
-    if found is None:
-        raise AmanuError(
-            "invalidRule",
-            f"{text!r} is not a rule.",
-            hint="A rule is a tool name or @read, @write, @run, optionally with a pattern: edit_file(src/**)",
-        )
-    target, pattern = found.groups()
-    if target.startswith("@") and target not in ("@read", "@write", "@run"):
-        raise AmanuError("invalidRule", f"{target} is not an effect; there are @read, @write and @run.")
-    return target, pattern
+def allow_rules(text: str, origin: str) -> list[Rule]:
+    """The rules of a text, one a line. Raises `AmanuError` (invalidRule)."""
+    lines = [line for line in text.splitlines() if line.strip()]
+    if not lines:
+        raise AmanuError("invalidRule", "A rule is missing.", hint="For example: run_shell_command(git commit *)")
+    return [rule("allow", line, origin) for line in lines]
 
 
 def explain(text: str) -> str:
-    """A sentence saying what an allow rule of that text covers."""
-    target, pattern = parse(text)
-    who = {
-        "*": "every tool that only reads or writes files",
-        "@read": "every tool that reads",
-        "@write": "every tool that changes files",
-        "@run": "every tool that runs commands",
-    }.get(target, f"the tool {target}")
-    if pattern is None:
-        return f"Allows {who}." + (" Commands need their exact text." if target == "@run" else "")
-    return f"Allows {who}, for exactly or by glob: {pattern}"
+    """Sentences saying what allow rules of that text cover. Raises `AmanuError` (invalidRule)."""
+    return " ".join(_explained(each) for each in allow_rules(text, ""))
+
+
+_TAKEN_IN = 4
+"""Rules one answer may save."""
+
+_WHO = {
+    "*": "every tool",
+    "@read": "every tool that reads",
+    "@write": "every tool that changes files",
+    "@run": "every command",
+}
+
+
+def _explained(each: Rule) -> str:
+    (target,) = each.targets
+    who = _WHO.get(target, f"the tool {target}")
+    ends = f" Until {each.until:%Y-%m-%d}." if each.until else ""
+    if not each.patterns:
+        held = " that is understood, in the sandbox" if target == "@run" else ""
+        return f"Allows {who}{held}{' with the network' if each.network else ''}.{ends}"
+    if target not in ("@run", "run_shell_command"):
+        return f"Allows {who}, for: {each.patterns[0]}{ends and '.'}{ends}"
+    (pattern,) = each.commands
+    shown = command_pattern(pattern.tokens, more=False)
+    what = f"{shown} with whatever follows" if pattern.more else f"exactly {shown}"
+    what = what if pattern.tokens else "every command that is understood"
+    return f"Allows {what}, {'with the network' if each.network else 'without the network'}.{ends}"
+
+
+def _match(each: Rule, subject: Subject, when: Circumstances) -> Literal["yes", "no", "perhaps"]:
+    """Whether a rule is about the subject. `perhaps` only of deny and must-ask."""
+    if not any(target in ("*", subject.tool, f"@{subject.effect}") for target in each.targets):
+        return "no"
+    if each.modes and when.mode not in each.modes:
+        return "no"
+    if (
+        (each.trusted is not None and each.trusted != when.trusted)
+        or (each.server is not None and each.server != subject.server)
+        or (each.agent is not None and each.agent != subject.agent)
+        or (each.until is not None and when.now > each.until)
+    ):
+        return "no"
+    fold = each.kind != "allow"  # on some systems `.ENV` is `.env` (a real incident in this field)
+    for name, glob in each.arguments.items():
+        if name not in subject.arguments or not _glob(glob, fold).fullmatch(_text(subject.arguments[name])):
+            return "no"
+    if subject.effect == "run":
+        return _match_command(each, subject)
+    if each.ruin or each.harmless is not None or each.network:
+        return "no"
+    if any(_glob(glob, False).fullmatch(subject.text) for glob in each.unless):
+        return "no"
+    found = not each.patterns or any(_glob(glob, fold).fullmatch(subject.text) for glob in each.patterns)
+    return "yes" if found else "no"
+
+
+def _match_command(each: Rule, subject: Subject) -> Literal["yes", "no", "perhaps"]:
+    command = subject.command
+    effect = "some" if command is None else command.effect
+    if each.ruin != (effect == "ruin") and (each.ruin or each.kind == "allow"):
+        return "no"
+    if each.harmless is not None and each.harmless != (effect == "none"):
+        return "no"
+    if each.kind == "allow":
+        if subject.unclear or command is None or (command.network and not each.network and effect != "none"):
+            return "no"
+        return "yes" if not each.patterns or any(_allows(tokens, command) for tokens in each.commands) else "no"
+    if not each.patterns:
+        return "yes"
+    if command is None:
+        return "no"
+    found = {_forbids(tokens, command) for tokens in each.commands}
+    return "yes" if "yes" in found else "perhaps" if "perhaps" in found else "no"
+
+
+def _allows(pattern: Tokens, command: Command) -> bool:
+    """Token by token, from the first on; a word that is not known yet is no token. With harmless options left out, too:
+    `make -j4 test` is `make test`."""
+    count = len(pattern.tokens)
+    if pattern.more and command.prefix is not None and command.prefix[:count] == pattern.tokens:
+        return True
+    return command.words[:count] == pattern.tokens and (pattern.more or len(command.words) == count)
+
+
+_ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=")
+
+
+def _forbids(pattern: Tokens, command: Command) -> Literal["yes", "no", "perhaps"]:
+    """Like `_allows`, but in doubt it is: the program by any path, options between the tokens skipped with or without
+    a value, and what is set for it, unless the pattern begins with such; where a word is not known, perhaps."""
+    wanted = list(pattern.tokens)
+    said = command.words if wanted and _ASSIGNMENT.match(wanted[0]) else command.words[command.assigned :]
+    words = [word if at or word is None else word.rsplit("/", 1)[-1] for at, word in enumerate(said)]
+    if wanted:
+        wanted[0] = wanted[0].rsplit("/", 1)[-1]
+    places = {0} if words else set[int]()  # how many words may have been used up by the tokens so far
+    for number, token in enumerate(wanted):
+        reached = sorted(places if number == 0 else _past_options(words, places))
+        if any(words[at] is None for at in reached):
+            return "perhaps"
+        places = {at + 1 for at in reached if (words[at] or "").casefold() == token.casefold()}
+        if not places:
+            return "no"
+    if pattern.more or any(at == len(words) for at in places):
+        return "yes"
+    return "perhaps" if None in words else "no"
+
+
+def _past_options(words: Sequence[str | None], places: Iterable[int]) -> set[int]:
+    """Where the next token may stand: options in between may take a value or not."""
+    reached: set[int] = set()
+    todo = [at for at in places if at < len(words)]
+    while todo:
+        at = todo.pop()
+        if at in reached:
+            continue
+        reached.add(at)
+        if (words[at] or "").startswith("-"):
+            todo += [after for after in (at + 1, at + 2) if after < len(words)]
+    return reached
+
+
+def _plain(subject: Subject) -> bool:
+    """Nothing is hidden in what would be remembered."""
+    text = suggested_rule(subject)
+    return bool(subject.text) and "\n" not in text and visible(text) == text
+
+
+def _text(value: object) -> str:
+    return value if isinstance(value, str) else str(value).lower() if isinstance(value, bool) else str(value)
+
+
+@cache
+def _file(name: str, origin: str) -> tuple[Rule, ...]:
+    text = (importlib.resources.files("amanu.agent") / "modes" / f"{name}.toml").read_text(encoding="utf-8")
+    tables = [RuleTable.model_validate(each) for each in tomllib.loads(text)["rule"]]
+    return tuple(alone for each in tables for alone in _alone(each.rule(origin)))
+
+
+def _alone(each: Rule) -> list[Rule]:
+    """A rule per target and pattern: so that the one named is the one that matched."""
+    return [
+        replace(each, targets=(target,), patterns=patterns, text=_said(each, target, patterns))
+        for target in each.targets
+        for patterns in ([(one,) for one in each.patterns] or [()])
+    ]
+
+
+def _said(each: Rule, target: str, patterns: tuple[str, ...]) -> str:
+    return (
+        target
+        + (f"({patterns[0]})" if patterns else "")
+        + (f" unless {' | '.join(each.unless)}" if each.unless else "")
+        + ("" if each.harmless is None else f", {'without' if each.harmless else 'with an'} effect")
+        + (", ruinous" if each.ruin else "")
+    )
+
+
+MODES: tuple[Mode, ...] = get_args(Mode)
 
 
 @cache

@@ -7,15 +7,17 @@ somebody uses them.
 import asyncio
 import contextlib
 import time
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Coroutine, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from amanu.checkers.language_server import Document, LanguageServer
 from amanu.checkers.linter import command_line, lint
 from amanu.checkers.process import CheckFailed, find, start
 from amanu.checkers.table import CHECKERS, Checker
 from amanu.config import Checks as Settings
+from amanu.tools.base import Covers
 from amanu.workspace.findings import Difference, difference
 from amanu_protocol.items import Finding
 
@@ -29,6 +31,8 @@ MEMORY = 1 << 31
 """Bytes; a server that takes more is ended after its check."""
 REST = 300.0
 """Seconds in which one that failed is not tried again."""
+MAX_CODE = 100_000
+"""Bytes of a file that a checker runs; a longer one is no settings."""
 MAX_TEXT = 1_000_000
 """Characters; type checkers take minutes for bigger ones, which no person wrote."""
 
@@ -76,14 +80,22 @@ class Checkers:
         return self._settings.enabled
 
     def ready(
-        self, paths: Sequence[Path], root: Path, roots: Sequence[Path], environment: Mapping[str, str]
+        self,
+        paths: Sequence[Path],
+        root: Path,
+        roots: Sequence[Path],
+        environment: Mapping[str, str],
+        covers: Covers,
     ) -> list[Ready]:
-        """Those that know the language of one of the files, are installed and did not fail just now. Blocking."""
+        """Those that know the language of one of the files, are installed, did not fail just now and would run nothing
+        of the workspace that `covers` does not know. Blocking."""
         found: list[Ready] = []
         for checker in CHECKERS:
             own = self._settings.checkers.get(checker.name, True)
             known = [path for path in paths if path.suffix.lower() in checker.languages]
             if own is False or not known or not _has_beside(checker, known, root):
+                continue
+            if not all(_is_covered(path, covers) for path in _near(checker.code, known, root)):
                 continue
             for command in checker.commands if own is True else (own,):
                 program = find(command[0], environment, roots)
@@ -178,11 +190,11 @@ class Checkers:
         try:
             await server.initialize()
         except BaseException:
-            self._end(server)
+            self._end(server.end())
             raise
         faster = self._kept.get(key)
         if faster is not None:  # another check of the same folder started one meanwhile
-            self._end(server)
+            self._end(server.end())
             return key, faster
         kept = self._kept[key] = _Kept(server, asyncio.Lock(), time.monotonic())
         return key, kept
@@ -202,12 +214,14 @@ class Checkers:
         if kept is not None:
             if kept.going is not None:
                 kept.going.cancel()
-            self._end(kept.server)
+            self._end(kept.server.end())
 
-    def _end(self, server: LanguageServer) -> None:
-        task = asyncio.create_task(server.end())
+    def _end(self, ending: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        """It goes on when who began it is cancelled; `end` waits for it."""
+        task = asyncio.create_task(ending)
         self._ending.add(task)
         task.add_done_callback(self._ending.discard)
+        return task
 
     # Linters ----------------------------------------------------------------------------------------
 
@@ -228,14 +242,24 @@ class Checkers:
             return await lint(ready.checker.reads, process, text)
         finally:
             with contextlib.suppress(OSError):
-                await asyncio.shield(process.end())
+                await asyncio.shield(self._end(process.end()))
 
 
 def _has_beside(checker: Checker, paths: Sequence[Path], root: Path) -> bool:
+    return not checker.beside or next(_near(checker.beside, paths, root), None) is not None
+
+
+def _near(patterns: Sequence[str], paths: Sequence[Path], root: Path) -> Iterator[Path]:
+    """The files with names of those patterns in the folders of the paths and above, up to the root."""
     folders = {folder for path in paths for folder in path.parents if folder == root or root in folder.parents}
-    return not checker.beside or any(
-        next(folder.glob(pattern), None) is not None for folder in folders for pattern in checker.beside
-    )
+    return (found for folder in folders for pattern in patterns for found in folder.glob(pattern))
+
+
+def _is_covered(path: Path, covers: Covers) -> bool:
+    try:
+        return path.is_file() and path.stat().st_size <= MAX_CODE and covers(path, path.read_bytes())
+    except OSError:
+        return False
 
 
 def _differences(

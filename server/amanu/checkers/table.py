@@ -48,6 +48,9 @@ class Checker:
     environment: Mapping[str, str] = field(default_factory=dict[str, str])
     silent: float | None = None
     """Seconds without a word after which nothing has changed, for a server that publishes only what did."""
+    code: tuple[str, ...] = ()
+    """Patterns of names of files that it runs as programs. It is started only where each such file, in a file's folder
+    or above, is what the person trusted. What those load in turn is the project's, as all that trust is about."""
     beside: tuple[str, ...] = ()
     """Patterns of file names. It has something to say only where a file's folder or one above it has such a file."""
 
@@ -66,6 +69,7 @@ CHECKERS: tuple[Checker, ...] = (
         _SCRIPT,
         (("eslint", "--format", "json", "--stdin", "--stdin-filename"),),
         "eslint",
+        code=("eslint.config.*", ".eslintrc*"),
         beside=("eslint.config.*", ".eslintrc*"),
     ),
     Checker(
@@ -77,7 +81,8 @@ CHECKERS: tuple[Checker, ...] = (
     ),
     # Its index would be written into the workspace (.cache/clangd).
     Checker("clangd", _C, (("clangd", "--background-index=false", "--log=error"),)),
-    Checker("lua", {".lua": "lua"}, (("lua-language-server",),)),
+    # Its settings can name a plugin.
+    Checker("lua", {".lua": "lua"}, (("lua-language-server",),), code=(".luarc.json", ".luarc.jsonc")),
     Checker(
         "shellcheck", {".sh": "sh", ".bash": "bash"}, (("shellcheck", "--format=json", "--norc", "-"),), "shellcheck"
     ),

@@ -2,6 +2,7 @@
 
 import argparse
 import asyncio
+import contextlib
 import os
 import shutil
 import sys
@@ -11,23 +12,26 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import get_args
 
+from amanu import asked
 from amanu.cli import exits
 from amanu.cli.client import Client, Disconnected
 from amanu.cli.decide import Decider
 from amanu.cli.diff import show_proposal
 from amanu.cli.edits import Edits
-from amanu.cli.header import UNTRUSTED, show_header
+from amanu.cli.header import show_header
 from amanu.cli.live import rows
 from amanu.cli.mentions import line_mentions
 from amanu.cli.paper import Paper, Span, open_paper
 from amanu.cli.person import Interrupted, Terminal, Woken
+from amanu.cli.question import show_lines
 from amanu.cli.render import Renderer, money
 from amanu.cli.text import one_line, stripped, visible
+from amanu.cli.trusting import Trusting
 from amanu.cli.usage import fullness, show_context
 from amanu.cli.view import SessionView, attach, create, mint
 from amanu_protocol import requests as r
 from amanu_protocol.errors import AmanuError
-from amanu_protocol.items import Attachment, Mode, Notice
+from amanu_protocol.items import Attachment, Mode, Notice, ToolCall
 
 TWICE_SECONDS = 2.0
 """A second Ctrl-C within that time leaves."""
@@ -54,7 +58,9 @@ COMMANDS = {
     "/notes": "what stands behind the notices: summaries, what was masked",
     "/sessions": "list the sessions of this folder, or change to one",
     "/new": "a new session",
-    "/trust": "trust this folder, for this user",
+    "/trust": "what trusting this folder enables, and trust it; /untrust takes that back",
+    "/untrust": "do not trust it any more",
+    "/audit": "how the last tool call was decided and what was done; /audit session: all of them",
     "/record": "write what the models are told and say to a new file; /record off ends it",
     "/cancel": "stop the turn (Ctrl-C does too)",
     "/help": "this",
@@ -142,6 +148,7 @@ class Chat:
     _renderer: Renderer
     _decider: Decider
     _edits: Edits
+    _trusting: Trusting
     _terminal: Terminal
 
     def __init__(self, wanted: Wanted, connect: Callable[[], Awaitable[Client]], paper: Paper, *, alone: bool) -> None:
@@ -311,7 +318,11 @@ class Chat:
             case "/new":
                 await self._enter(await self._create(self._view.client), detach=True)
             case "/trust":
-                await self._trust(True)
+                await self._trusting.ask()
+            case "/untrust":
+                await self._trusting.withdraw()
+            case "/audit":
+                await self._show_audit(rest)
             case "/record" if rest:
                 path = None if rest == "off" else _absolute(rest)
                 params = r.SessionRecordParams(session_id=self._view.session_id, path=path)
@@ -339,6 +350,21 @@ class Chat:
         }
         self.commands[:] = [*COMMANDS, *(name for name in found if name not in COMMANDS)]
         return found
+
+    async def _show_audit(self, which: str) -> None:
+        calls = [item.item_id for item in self._view.state.items if isinstance(item, ToolCall)]
+        if which not in ("", "last", "session"):
+            self._paper.line(("red", "There are /audit last and /audit session."))
+            return
+        if which != "session" and not calls:
+            self._paper.line(("dim", "There was no tool call yet."))
+            return
+        params = r.AuditQueryParams(
+            session_id=self._view.session_id, tool_call_id=None if which == "session" else calls[-1]
+        )
+        show_lines(
+            asked.audited(await self._view.client.request("amanu/audit/query", params, r.AuditQueryResult)), self._paper
+        )
 
     def _show_notes(self) -> None:
         notices = [item for item in self._view.state.items if isinstance(item, Notice) and item.detail]
@@ -392,9 +418,10 @@ class Chat:
         if detach and self._view.session_id != view.session_id:
             await self._put_away("amanu/session/detach")
         self._view = view
-        self._renderer = Renderer(self._paper, more="/notes")
+        self._renderer = Renderer(self._paper, more="/notes", trust="/trust")
         self._decider = Decider(view, self._renderer, self._terminal)
         self._edits = Edits(view, self._paper, self._terminal)
+        self._trusting = Trusting(view, self._paper, self._terminal)
         show_header(view.state, self._paper)
         self._paper.line(("dim", f"session {view.session_id} · /help"))
         if view.state.read_only:
@@ -426,26 +453,10 @@ class Chat:
                 await asyncio.sleep(0.1 * 2**attempt)
         raise SystemExit(exits.FAILED)
 
-    # Trust ---------------------------------------------------------------------------------------------
-
     async def _ask_trust(self) -> None:
-        if self._view.state.trusted:
-            return
-        self._paper.prose(("yellow", UNTRUSTED))
-        try:
-            answer = await self._terminal.ask(
-                "Trust it, for this user? [y/N] › ", valid=lambda: not self._view.client.lost.is_set()
-            )
-        except Interrupted:
-            return
-        if answer is not None:
-            await self._trust(answer.lower() in ("y", "yes"))
-
-    async def _trust(self, trusted: bool) -> None:
-        for root in self._view.state.roots:
-            params = r.TrustSetParams(root=root, trusted=trusted)
-            await self._view.client.request("amanu/trust/set", params, r.Empty)
-        self._paper.line(("dim", "trusted" if trusted else "not trusted; /trust changes that"))
+        if not self._view.state.trusted:
+            with contextlib.suppress(Interrupted):
+                await self._trusting.ask()
 
     def _mentioned(self, text: str) -> list[Attachment]:
         return [*line_mentions(text, self._view.state.roots)]

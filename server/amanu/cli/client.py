@@ -26,6 +26,9 @@ METHOD_NOT_FOUND = -32601
 MAX_FRAME = 256 * 1024 * 1024
 """Bytes; a larger frame is a broken stream, not a message."""
 
+NAME = "terminal"
+"""What decisions taken here are put down to."""
+
 
 class Disconnected(Exception):
     """The connection to the daemon ended."""
@@ -55,16 +58,18 @@ class Client:
         self,
         *,
         roots: Sequence[str] = (),
-        trusted_roots: Sequence[str] = (),
+        trusted_roots: Sequence[str] | None = None,
         environment: Mapping[str, str] | None = None,
     ) -> ServerCapabilities:
         """Shake hands. Raises AmanuError `unsupportedVersion` when the daemon is no Amanu, or too old."""
-        mine = ClientCapabilities(protocol=[PROTOCOL_VERSION], trusted_roots=list(trusted_roots))
+        mine = ClientCapabilities(
+            protocol=[PROTOCOL_VERSION], trusted_roots=None if trusted_roots is None else list(trusted_roots)
+        )
         answer = await self._ask(
             "initialize",
             {
                 "processId": os.getpid(),
-                "clientInfo": {"name": "terminal", "version": __version__},
+                "clientInfo": {"name": NAME, "version": __version__},
                 "rootUri": None,
                 "workspaceFolders": [{"uri": Path(root).as_uri(), "name": root} for root in roots],
                 "capabilities": {"experimental": {"amanu": mine.model_dump()}},

@@ -1,34 +1,41 @@
 """Approvals and reviews, asked of a person at a terminal. The whole thing is shown before the question."""
 
-from collections.abc import Callable
+import asyncio
+import contextlib
+from collections.abc import Awaitable, Callable, Sequence
 from pathlib import PurePath
 from typing import Protocol
 
+from amanu import asked
 from amanu.cli.diff import show_file_header, show_hunk
-from amanu.cli.render import Renderer, indent
+from amanu.cli.question import show_lines, show_question, show_reasons
+from amanu.cli.render import Renderer
 from amanu.cli.text import one_line, visible
 from amanu.cli.view import SessionView
 from amanu_protocol import requests as r
 from amanu_protocol.errors import AmanuError
-from amanu_protocol.items import Approval, Hunk, Proposal, ProposedFile, Scope
+from amanu_protocol.items import Approval, Grant, Hunk, Proposal, ProposedFile, Scope
 from amanu_protocol.state import SessionState
 
 SCOPES: dict[str, Scope] = {"t": "turn", "s": "session", "w": "workspace", "u": "user"}
 TOO_SOON = "That came within half a second of the question, so it does not count. Once more:"
-_FOR: dict[Scope, str] = {
-    "once": "this once",
-    "turn": "this turn",
-    "session": "this session",
-    "workspace": "this workspace, from now on",
-    "user": "every workspace of yours, from now on",
-}
+STALE = "What was asked about has changed since. This is what is asked now:"
+STALE_SECONDS = 2.0
+"""In which the question comes anew. If it does not, it is asked as it is."""
+GRANTING: dict[tuple[Grant, ...], str] = {(): "-", ("network",): "+", ("unsandboxed",): "!"}
+"""Keys of a yes that grants something else than `y` does."""
+
+Preview = Callable[[str], Awaitable[Sequence[asked.Line]]]
 
 
 class Person(Protocol):
     """Somebody at the keyboard."""
 
-    async def ask(self, question: str, *, default: str = "", valid: Callable[[], bool]) -> str | None:
-        """One line, stripped; None as soon as `valid` no longer holds or the person left the question."""
+    async def ask(
+        self, question: str, *, default: str = "", valid: Callable[[], bool], preview: Preview | None = None
+    ) -> str | None:
+        """One line, stripped; None as soon as `valid` no longer holds or the person left the question. `preview` says
+        what the text so far would do."""
         ...
 
     async def edit(self, text: str, suffix: str) -> str | None:
@@ -44,14 +51,21 @@ class Decider:
         self._renderer = renderer
         self._paper = renderer.paper
         self._person = person
+        self._reviewed = False
+        """Hunks were decided here: that what is asked about has changed is no news."""
 
     async def decide(self, approval: Approval) -> None:
-        """Show it, ask, send the answer; again until it is settled, here or elsewhere."""
+        """Show it, ask, send the answer; again until it is settled, here or elsewhere. What is asked about may change
+        meanwhile: then it is shown anew."""
         self._show(approval)
-        while self._pending(approval):
+        while (now := self._now(approval)) is not None:
+            if now.digest != approval.digest:
+                approval = now
+                self._show_anew(approval)
+            self._reviewed = False
             try:
                 if await self._once(approval):
-                    await self._view.wait(lambda _: not self._pending(approval))
+                    await self._view.wait(lambda _, asked=approval: self._now(asked) is None)
                     return
             except AmanuError as error:
                 self._say_error(error)
@@ -60,21 +74,34 @@ class Decider:
     # Showing -------------------------------------------------------------------------------------------
 
     def _show(self, approval: Approval) -> None:
-        self._paper.line(("heading", "? "), ("bold", one_line(approval.title)))
+        show_question(approval, self._paper)
         if approval.proposal_id is not None:
             self._renderer.show_diff(approval.proposal_id, self._view.state)
-        else:
-            self._paper.line(("", indent(visible(approval.detail))))
-        self._paper.line(("dim", f"  asked because: {one_line(approval.rule)}"))
+        show_reasons(approval, self._paper)
+
+    def _show_anew(self, approval: Approval) -> None:
+        if not self._reviewed:
+            self._paper.line(("yellow", STALE))
+        if approval.proposal_id is not None:
+            self._renderer.forget_diff(approval.proposal_id)
+        self._show(approval)
 
     def _choices(self, approval: Approval) -> str:
         scopes = {offer.scope for offer in approval.scopes}
         remembered = [f"[{key}] {scope}" for key, scope in SCOPES.items() if scope in scopes]
         if approval.proposal_id is None:
-            return " · ".join(["[y] once", *remembered, "[n] no"]) + " › "
-        now = ["[a] accept all", "[h] hunk by hunk", "[r] reject", "[f] finish review"]
-        later = ["\nor allow for the: " + " · ".join(remembered)] if remembered else []  # 80 columns hold each line
-        return "".join([" · ".join(now), *later]) + " › "
+            first, *others = asked.ways(approval)
+            yes = [f"[y] once {asked.way(first, approval)}".rstrip()]
+            yes += [f"[{GRANTING[each]}] {asked.way(each, approval)}" for each in others]
+            return _in_rows([*yes, *remembered, "[n] no"]) + " › "
+        rows = ["[a] accept all · [h] hunk by hunk · [r] reject · [f] finish review"]  # 80 columns hold each
+        if step := self._step():
+            found = [self._proposal(each.proposal_id) for each in step]
+            files = {file.path for each in found if each is not None for file in each.files}
+            rows.append(f"[e] every edit of this step ({len(files)} files)")
+        if remembered:
+            rows.append("or allow for the: " + " · ".join(remembered))
+        return "\n".join(rows) + " › "
 
     # Asking --------------------------------------------------------------------------------------------
 
@@ -83,10 +110,18 @@ class Decider:
         if answer is None:
             return False
         word, _, rest = answer.partition(" ")
-        scopes = {offer.scope: offer.rule for offer in approval.scopes}
+        scopes = {offer.scope for offer in approval.scopes}
+        first, *others = asked.ways(approval)
+        granting = {GRANTING[each]: each for each in others}
         match word.lower(), approval.proposal_id:
-            case (("y" | "yes"), None) | (("a" | "accept"), str()):
+            case (("y" | "yes"), None):
+                return await self._answer(approval, "allow", grants=first)
+            case (("a" | "accept"), str()):
                 return await self._answer(approval, "allow")
+            case (key, None) if key in granting:
+                return await self._answer(approval, "allow", grants=granting[key])
+            case ("e", str()) if step := self._step():
+                return await self._every(approval, step)
             case ("h", str(proposal_id)):
                 return await self._hunks(approval, proposal_id)
             case ("f", str()):
@@ -94,9 +129,25 @@ class Decider:
             case (("n" | "no"), None) | (("r" | "n" | "no"), str()):
                 return await self._reject(approval, rest)
             case (key, _) if SCOPES.get(key) in scopes:
-                return await self._remember(approval, SCOPES[key], scopes[SCOPES[key]])
+                return await self._remember(approval, SCOPES[key])
             case _:
                 return False
+
+    def _step(self) -> list[Approval]:
+        """The edits that wait, where those are several proposals: of one step, and never a command."""
+        edits = [each for each in self._view.state.approvals if each.proposal_id is not None]
+        return edits if len({each.proposal_id for each in edits}) > 1 else []
+
+    async def _every(self, approval: Approval, step: Sequence[Approval]) -> bool:
+        """Show what was not shown yet, and accept each as it was."""
+        step = [approval, *(each for each in step if each.tool_call_id != approval.tool_call_id)]
+        for each in step[1:]:
+            self._show(each)
+        if await self._ask("  Accept all that is above? [y/N] › ", approval) not in ("y", "yes"):
+            return False
+        # At once: what applying one changes in another is no news to who said yes to both.
+        settled = await asyncio.gather(*(self._answer(each, "allow") for each in step))
+        return settled[0]
 
     async def _reject(self, approval: Approval, reason: str) -> bool:
         said = reason or await self._ask("  why not? (goes to the model, may be empty) › ", approval)
@@ -104,23 +155,44 @@ class Decider:
             return False
         return await self._answer(approval, "reject", reason=said or None)
 
-    async def _remember(self, approval: Approval, scope: Scope, rule: str) -> bool:
-        while True:
-            self._paper.line(("", "  allow for "), ("bold", _FOR[scope]), ("", ": "), ("bold", visible(rule)))
-            answer = await self._ask("  [y] save and allow · [e] edit the rule · [b] back › ", approval)
-            if answer in ("y", "yes"):
-                return await self._answer(approval, "allow", scope=scope, rule=rule)
+    async def _remember(self, approval: Approval, scope: Scope) -> bool:
+        """Show what would be saved and what that means, have it edited as often as the person likes, save it."""
+        rule = next(offer.rule for offer in approval.scopes if offer.scope == scope)
+        granted = asked.ways(approval)[0]
+        while self._same(approval):
+            self._paper.line(("", "  allow for "), ("bold", asked.SCOPES[scope]), ("", ":"))
+            for line in visible(rule).split("\n"):
+                self._paper.line(("bold", f"    {line}"))
+            preview = await self._preview(approval, rule)
+            show_lines(asked.previewed(preview), self._paper, "    ")
+            save = f"[y] save and allow {asked.granting(granted)}".rstrip()
+            answer = await self._ask(
+                "  " + " · ".join([*([save] if asked.can_save(preview) else []), "[e] edit the rule", "[b] back › "]),
+                approval,
+            )
+            if answer in ("y", "yes") and asked.can_save(preview):
+                return await self._answer(approval, "allow", scope=scope, rule=rule, grants=granted)
             if answer != "e":
                 return False
-            edited = await self._person.ask("  rule › ", default=rule, valid=lambda: self._pending(approval))
-            if not edited:
-                continue
-            checked = await self._view.client.request(
-                "amanu/rule/preview", r.RulePreviewParams(rule=edited), r.RulePreviewResult
-            )
-            self._paper.line(("dim" if checked.valid else "red", indent(visible(checked.explanation))))
-            if checked.valid:
-                rule = edited
+            rule = await self._edit(approval, rule)
+        return False
+
+    async def _edit(self, approval: Approval, rule: str) -> str:
+        """One rule on a line that says below it what it would do; several in the person's editor, one a line."""
+        if "\n" in rule:
+            return (await self._person.edit(rule, ".rules") or rule).strip()
+
+        async def preview(text: str) -> Sequence[asked.Line]:
+            return asked.previewed(await self._preview(approval, text))
+
+        edited = await self._person.ask(
+            "    rule › ", default=rule, valid=lambda: self._same(approval), preview=preview
+        )
+        return edited or rule
+
+    async def _preview(self, approval: Approval, rule: str) -> r.RulePreviewResult:
+        params = r.RulePreviewParams(rule=rule, session_id=self._view.session_id, tool_call_id=approval.tool_call_id)
+        return await self._view.client.request("amanu/rule/preview", params, r.RulePreviewResult)
 
     async def _answer(
         self,
@@ -130,11 +202,18 @@ class Decider:
         scope: Scope = "once",
         rule: str | None = None,
         reason: str | None = None,
+        grants: Sequence[Grant] = (),
     ) -> bool:
-        result = await self._view.resolve(approval, decision, scope=scope, rule=rule, reason=reason)
+        """True when it is settled."""
+        result = await self._view.resolve(approval, decision, scope=scope, rule=rule, reason=reason, grants=grants)
         match result.status:
             case "tooSoon":
                 self._paper.line(("yellow", TOO_SOON))
+                return False
+            case "stale":
+                with contextlib.suppress(TimeoutError):
+                    async with asyncio.timeout(STALE_SECONDS):
+                        await self._view.wait(lambda _: not self._same(approval))
                 return False
             case "alreadyResolved":
                 who = f" by {one_line(result.client)}" if result.client else ""
@@ -147,6 +226,7 @@ class Decider:
 
     async def _hunks(self, approval: Approval, proposal_id: str) -> bool:
         """True when the review is over; False to come back to the first question."""
+        self._reviewed = True
         while (found := _next_open(self._proposal(proposal_id))) is not None:
             proposal, file, hunk, number, count = found
             show_file_header(self._paper, file, self._view.state.roots)
@@ -155,14 +235,13 @@ class Decider:
                 return False
             if not self._pending(approval):
                 break
-        if self._pending(approval):
-            return (await self._view.resolve(approval, "finish")).status != "tooSoon"
-        return True
+        return not self._pending(approval) or await self._answer(approval, "finish")
 
     async def _hunk(self, approval: Approval, proposal: Proposal, file: ProposedFile, hunk: Hunk) -> bool:
         """Ask until this hunk is decided. False when the person wants no more of this."""
         while True:
-            answer = await self._ask("  [y] accept · [n] reject, or: n why not · [e] edit · [q] stop › ", approval)
+            question = "  [y] accept · [n] reject, or: n why not · [e] edit · [q] stop › "
+            answer = await self._person.ask(question, valid=lambda: self._pending(approval))
             if answer is None or answer == "q":
                 return False
             word, _, reason = answer.partition(" ")
@@ -190,7 +269,7 @@ class Decider:
             await self._at_least(result.proposal)
             return True
 
-    def _proposal(self, proposal_id: str) -> Proposal | None:
+    def _proposal(self, proposal_id: str | None) -> Proposal | None:
         return next((each for each in self._view.state.proposals if each.proposal_id == proposal_id), None)
 
     async def _at_least(self, replied: Proposal) -> None:
@@ -205,10 +284,20 @@ class Decider:
     # Small ---------------------------------------------------------------------------------------------
 
     async def _ask(self, question: str, approval: Approval) -> str | None:
-        return await self._person.ask(question, valid=lambda: self._pending(approval))
+        """About exactly what was shown."""
+        return await self._person.ask(question, valid=lambda: self._same(approval))
 
     def _pending(self, approval: Approval) -> bool:
-        return any(each.tool_call_id == approval.tool_call_id for each in self._view.state.approvals)
+        return self._now(approval) is not None
+
+    def _same(self, approval: Approval) -> bool:
+        """It is asked still, and about the same thing."""
+        now = self._now(approval)
+        return now is not None and now.digest == approval.digest
+
+    def _now(self, approval: Approval) -> Approval | None:
+        """What is asked of that call now."""
+        return next((each for each in self._view.state.approvals if each.tool_call_id == approval.tool_call_id), None)
 
     def _say_error(self, error: AmanuError) -> None:
         hint = f" {error.data.hint}" if error.data.hint else ""
@@ -223,3 +312,14 @@ def _next_open(proposal: Proposal | None) -> tuple[Proposal, ProposedFile, Hunk,
         if hunk.state == "pending":
             return proposal, file, hunk, at + 1, len(hunks)
     return None
+
+
+def _in_rows(choices: Sequence[str]) -> str:
+    """Joined, at most 78 columns a row."""
+    rows = [choices[0]]
+    for each in choices[1:]:
+        if len(rows[-1]) + len(each) < 74:
+            rows[-1] += f" · {each}"
+        else:
+            rows.append(each)
+    return "\n".join(rows)

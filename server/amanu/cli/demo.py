@@ -16,7 +16,7 @@ from typing import TextIO
 from amanu.cli import exits
 from amanu.cli.client import Disconnected
 from amanu.cli.connect import connect
-from amanu.cli.decide import Decider, Person
+from amanu.cli.decide import Decider, Person, Preview
 from amanu.cli.header import show_header
 from amanu.cli.live import LivePaper
 from amanu.cli.paper import Paper, PlainPaper, open_paper
@@ -140,10 +140,12 @@ class AtTheKeyboard:
         self._terminal = terminal
         self._live = live
 
-    async def ask(self, question: str, *, default: str = "", valid: Callable[[], bool]) -> str | None:
+    async def ask(
+        self, question: str, *, default: str = "", valid: Callable[[], bool], preview: Preview | None = None
+    ) -> str | None:
         await self._live.stop()
         try:
-            return await self._terminal.ask(question, default=default, valid=valid)
+            return await self._terminal.ask(question, default=default, valid=valid, preview=preview)
         finally:
             self._live.start()
 
@@ -161,7 +163,9 @@ class StandIn:
     def __init__(self, paper: Paper) -> None:
         self._paper = paper
 
-    async def ask(self, question: str, *, default: str = "", valid: Callable[[], bool]) -> str | None:
+    async def ask(
+        self, question: str, *, default: str = "", valid: Callable[[], bool], preview: Preview | None = None
+    ) -> str | None:
         await asyncio.sleep(GUARD_SECONDS)  # sooner would not count
         answer = "a" if "[a]" in question else "y"
         self._paper.line(("bold", question + answer), ("dim", "   (answered for you: nobody is at a terminal)"))

@@ -69,7 +69,7 @@ def main(argv: list[str]) -> int:
 
 
 async def examine(home: Home, environ: Mapping[str, str], *, online: bool) -> list[Finding]:
-    """Everything that is looked at, in the order it is shown. Changes nothing, starts nothing."""
+    """Everything that is looked at, in the order it is shown. Changes nothing; starts only the test of the sandbox."""
     return [
         Finding("ok", "amanu", f"{__version__} in {Path(__file__).parents[1]}"),
         _python(),
@@ -80,6 +80,7 @@ async def examine(home: Home, environ: Mapping[str, str], *, online: bool) -> li
         *(await _endpoints(home, environ) if online else ()),
         _program("rg", "ripgrep", environ, "search falls back to a slower scan of its own; install ripgrep"),
         _program("git", "git", environ, "files that git ignores cannot be told apart; install git"),
+        await _sandbox(home, environ),
         _editors(environ),
     ]
 
@@ -221,6 +222,24 @@ async def _reachable(address: str) -> str | None:
 def _program(name: str, what: str, environ: Mapping[str, str], without: str) -> Finding:
     found = shutil.which(name, path=environ.get("PATH"))
     return Finding("ok", what, found) if found else Finding("note", what, "not found", without)
+
+
+async def _sandbox(home: Home, environ: Mapping[str, str]) -> Finding:
+    """Which walls hold commands, tried now as the daemon tries it at its start."""
+    from amanu.config import Settings, load_settings
+    from amanu.sandbox.sandbox import Sandbox
+
+    try:
+        settings = load_settings(home, environ)
+    except AmanuError:
+        settings = Settings()  # what is wrong with the file is reported by itself
+    sandbox = Sandbox(settings.sandbox, home)
+    try:
+        proof = await sandbox.proved()
+    finally:
+        await sandbox.close()
+    advice = proof.advice or ("" if proof.tier != "none" else "Commands are asked about one by one.")
+    return Finding("ok" if proof.tier in ("bubblewrap", "seatbelt") else "note", "sandbox", proof.summary, advice)
 
 
 def _editors(environ: Mapping[str, str]) -> Finding:

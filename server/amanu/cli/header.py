@@ -1,6 +1,8 @@
 """What a person should know before the first prompt goes out: the model, its price, whether the folder is trusted."""
 
+from amanu import asked
 from amanu.cli.paper import Paper
+from amanu.cli.question import show_lines
 from amanu.cli.render import amount
 from amanu.cli.text import one_line
 from amanu_protocol.items import ModelInfo
@@ -8,16 +10,13 @@ from amanu_protocol.state import SessionState
 
 AUTOMATIC = "Automatic"
 
-UNTRUSTED = (
-    "This folder is not trusted: its files are read as plain text only. Its instructions to the agent, its rules and "
-    "its settings are ignored, and nothing in it is run without your yes."
-)
-
 
 def show_header(state: SessionState, paper: Paper) -> None:
-    """Print model, price, mode and folders."""
+    """Print model, price, mode, folders and what holds commands."""
     paper.prose(("bold", "model "), ("", describe(model_info(state.model_id))))
     paper.line(("dim", f"mode {state.mode} · {', '.join(one_line(root) for root in state.roots)}"))
+    if state.walls is not None:
+        show_lines([asked.walls(state.walls)], paper, "")
 
 
 def model_info(model_id: str) -> ModelInfo:

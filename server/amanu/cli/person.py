@@ -4,12 +4,18 @@ import asyncio
 import contextlib
 import os
 import shlex
+import shutil
 import tempfile
+import textwrap
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from amanu.asked import Line
+from amanu.cli.client import Disconnected
 from amanu.cli.paper import Span, Style
+from amanu.cli.text import one_line
+from amanu_protocol.errors import AmanuError
 
 if TYPE_CHECKING:
     from prompt_toolkit import PromptSession
@@ -18,8 +24,11 @@ if TYPE_CHECKING:
     from prompt_toolkit.key_binding import KeyBindings
     from prompt_toolkit.output import Output
 
+    from amanu.cli.decide import Preview
+
 LOOK_SECONDS = 0.1
 """How often an open question is checked for being settled elsewhere, and the status line redrawn."""
+PREVIEW_ROWS = 8
 
 _ABOVE: dict[Style, str] = {"green": "fg:ansigreen", "red": "fg:ansired", "bold": "bold"}
 
@@ -88,12 +97,25 @@ class Terminal:
         """What the next prompt begins with."""
         self._draft = text
 
-    async def ask(self, question: str, *, default: str = "", valid: Callable[[], bool]) -> str | None:
+    async def ask(
+        self, question: str, *, default: str = "", valid: Callable[[], bool], preview: "Preview | None" = None
+    ) -> str | None:
         """See `decide.Person`. Raises Interrupted on Ctrl-C; Ctrl-D leaves the question."""
+        watched = Watched(preview, self._question) if preview is not None else None
+        below = {} if watched is None else {"bottom_toolbar": watched.shown, "refresh_interval": LOOK_SECONDS}
         try:
-            answer = await self._run(self._question, lambda: not valid(), message=question, default=default)
+            answer = await self._run(
+                self._question,
+                lambda: not valid(),
+                message=question,
+                default=default,
+                **({"bottom_toolbar": None, "refresh_interval": 0} | below),  # a session keeps what it was given last
+            )
         except EOFError:
             return None
+        finally:
+            if watched is not None:
+                watched.end()
         return None if answer is None else answer.strip()
 
     async def edit(self, text: str, suffix: str) -> str | None:
@@ -123,6 +145,36 @@ class Terminal:
 
     def _bottom(self) -> list[tuple[str, str]]:
         return [("", self._toolbar())]
+
+
+class Watched:
+    """Says below a question what the text so far would do. The latest text counts; one is looked at at a time."""
+
+    def __init__(self, preview: "Preview", prompt: "PromptSession[str]") -> None:
+        self._preview = preview
+        self._prompt = prompt
+        self._seen: str | None = None
+        self._lines: Sequence[Line] = ()
+        self._looking: asyncio.Task[None] | None = None
+
+    def shown(self) -> list[tuple[str, str]]:
+        text = self._prompt.default_buffer.text
+        if text != self._seen and (self._looking is None or self._looking.done()):
+            self._looking = asyncio.create_task(self._look(text))
+        width = max(20, shutil.get_terminal_size().columns - 1)
+        rows = [row for each in self._lines for row in textwrap.wrap(one_line(each.text, 400), width)]
+        return [("", "\n".join(rows[:PREVIEW_ROWS]) or " ")]
+
+    def end(self) -> None:
+        if self._looking is not None:
+            self._looking.cancel()
+
+    async def _look(self, text: str) -> None:
+        self._seen = text
+        try:
+            self._lines = await self._preview(text)
+        except (AmanuError, Disconnected) as error:
+            self._lines = [Line("bad", str(error))]
 
 
 def edit_text(text: str, suffix: str) -> str | None:

@@ -7,9 +7,12 @@ runs, a countdown) is in `status` and `tail`, for whoever owns the last lines of
 import re
 import time
 
+from amanu.asked import CHANGED, Line, decided, settled, walls
 from amanu.cli.blocks import Blocks
+from amanu.cli.client import NAME
 from amanu.cli.diff import show_check, show_proposal
 from amanu.cli.paper import Paper, Span, Style
+from amanu.cli.question import show_lines
 from amanu.cli.text import Stripper, one_line, stripped
 from amanu.cli.usage import fullness
 from amanu_protocol.events import (
@@ -82,13 +85,17 @@ _ENDED: dict[EndReason, tuple[Style, str]] = {
 
 class Renderer:
     """Feed it every event after it was folded. `answers` False leaves answers out (someone else prints them);
-    `thoughts` False prints only their subjects; `more` is how a person gets to what stands behind a notice."""
+    `thoughts` False prints only their subjects; `more` is how a person gets to what stands behind a notice, `trust` to
+    what trust enables."""
 
-    def __init__(self, paper: Paper, *, answers: bool = True, thoughts: bool = True, more: str = "") -> None:
+    def __init__(
+        self, paper: Paper, *, answers: bool = True, thoughts: bool = True, more: str = "", trust: str = ""
+    ) -> None:
         self.paper = paper
         self._answers = answers
         self._thoughts = thoughts
         self._more = more
+        self._trust = trust
         self._streams: dict[str, tuple[Blocks, Stripper, Style]] = {}
         self._received: dict[str, int] = {}
         """Characters of a stream that were fed to it."""
@@ -313,6 +320,9 @@ class Renderer:
         if call.decision is not None and call.state == "rejected":
             spans.append(("yellow", f"  {decision_text(call)}"))
         self.paper.line(*spans)
+        if call.effect == "run" and call.state != "rejected" and (how := settled(call, NAME)):
+            alone = call.walls is not None and call.walls.tier == "none"
+            show_lines([Line("warning" if alone else "plain", how)], self.paper, "    ")
         if call.error and call.state == "failed":
             self.paper.line(("red", indent(stripped(call.error))))
         elif call.proposal_id is not None:
@@ -341,6 +351,10 @@ class Renderer:
             for file in proposal.files:
                 if file.unsaved:
                     self.paper.line(("yellow", f"  {one_line(file.path)} is changed in the editor, not saved"))
+
+    def forget_diff(self, proposal_id: str) -> None:
+        """It has changed: show it in full once more."""
+        self._shown_proposals.pop(proposal_id, None)
 
     def _show_checks(self, proposal: Proposal, state: SessionState) -> None:
         """What checkers have said since: it comes later than the question."""
@@ -407,6 +421,10 @@ class Renderer:
             self.paper.line(("dim", f"mode: {change.mode}"))
         if change.model_id is not None:
             self.paper.line(("dim", f"model: {one_line(change.model_id)}"))
+        if change.trust_changed:
+            self.paper.prose(("yellow", f"{CHANGED}{f' ({self._trust})' if self._trust else ''}"))
+        if change.walls is not None and change.walls.tier == "none":
+            self.paper.prose(("red", one_line(walls(change.walls).text, 400)))
 
 
 def usage_line(usage: Usage) -> str:
@@ -443,11 +461,9 @@ def _told_by_notice(state: SessionState) -> bool:
 def decision_text(call: ToolCall) -> str:
     """Why a call was rejected, and by what."""
     decision = call.decision
-    if decision is None:
-        return ""
-    if decision.by == "person":
-        return f"{decision.outcome} by you" + (f": “{one_line(decision.reason)}”" if decision.reason else "")
-    return f"{decision.outcome}: {one_line(decision.reason or decision.rule or '', 400)}"
+    if decision is None or decision.by == "person" or not decision.reason:
+        return one_line(decided(decision, NAME), 400)
+    return f"{decision.outcome}: {one_line(decision.reason, 400)}"
 
 
 def seconds(value: float) -> str:

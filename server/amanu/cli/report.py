@@ -5,6 +5,7 @@ from typing import Any
 from amanu.cli import exits
 from amanu_protocol.errors import AmanuError
 from amanu_protocol.events import (
+    ApprovalRequested,
     EventMessage,
     ItemChanged,
     ItemCompleted,
@@ -16,7 +17,7 @@ from amanu_protocol.events import (
     TurnStarted,
     UsageChanged,
 )
-from amanu_protocol.items import Answer, Decision, Item, Notice, Proposal, ToolCall, Usage
+from amanu_protocol.items import Answer, Approval, Decision, Item, Notice, Proposal, ToolCall, Usage
 from amanu_protocol.state import SessionState
 
 
@@ -31,6 +32,7 @@ class Report:
         self._items: dict[str, Item] = {}
         self._begun: dict[str, int] = {}
         self._ended_at: dict[str, int] = {}
+        self._asked: dict[str, Approval] = {}
         self._proposals: dict[str, Proposal] = {}
         self._usage: Usage | None = None
         self._routed: list[TurnRouted] = []
@@ -57,6 +59,8 @@ class Report:
             case ItemCompleted(item=item):
                 self._items[item.item_id] = item
                 self._ended_at[item.item_id] = message.at
+            case ApprovalRequested(approval=approval):
+                self._asked[approval.tool_call_id] = approval
             case ProposalChanged(proposal=proposal):
                 self._proposals[proposal.proposal_id] = proposal
             case StepEnded(step=step):
@@ -120,6 +124,7 @@ class Report:
 
     def _call(self, call: ToolCall) -> dict[str, Any]:
         begun = self._begun.get(call.item_id)
+        asked = self._asked.get(call.item_id)
         return {
             "toolCallId": call.item_id,
             "tool": call.tool,
@@ -127,6 +132,8 @@ class Report:
             "arguments": call.arguments,
             "state": call.state,
             "decision": decision_json(call.decision),
+            "parts": [each.model_dump(mode="json") for each in asked.parts] if asked is not None else [],
+            "walls": None if call.walls is None else call.walls.model_dump(mode="json"),
             "error": call.error,
             "durationMs": None if begun is None else self._ended_at[call.item_id] - begun,
             "proposalId": call.proposal_id,
@@ -162,7 +169,7 @@ def decision_json(decision: Decision | None) -> dict[str, Any] | None:
     """A decision with the rule that made it and, when nobody could be asked, the one that would have helped."""
     if decision is None:
         return None
-    shown = decision.model_dump(mode="json", include={"outcome", "by", "rule", "reason"})
+    shown = decision.model_dump(mode="json", include={"outcome", "by", "rule", "scope", "grants", "reason"})
     return {**shown, "allow": decision.permitted_by}
 
 

@@ -7,7 +7,7 @@ import json
 import os
 import signal
 import sys
-from collections.abc import Awaitable, Callable, Collection, Generator, Mapping
+from collections.abc import Awaitable, Callable, Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -169,7 +169,7 @@ async def _turn(options: Options, output: Format, report: Report, out: TextIO, e
         }
     )
     sessions = Sessions(home, settings, headless=True, until_done=options.until_done)
-    front = Front(report, trusted_roots=options.roots if options.trust else ())
+    front = Front(report)
     live: LivePaper | None = None
     replay: Replay | None = None
     try:
@@ -178,6 +178,8 @@ async def _turn(options: Options, output: Format, report: Report, out: TextIO, e
             replay = Replay(recording)
             sessions.registry.replays = True
             options = dataclasses.replace(options, model_id=options.model_id or recording.model_id)
+        for root in options.roots if options.trust else ():
+            await asyncio.to_thread(sessions.trust.for_now, root)
         session = await _session(sessions, options, front, settings.mode)
         if replay is not None:
             session.replay(replay)
@@ -235,7 +237,7 @@ async def _session(sessions: "Sessions", options: Options, front: "Front", defau
 
     # Before anything is begun.
     for rule in options.allow:
-        policy.parse(rule)
+        policy.allow_rules(rule, "--allow")
     if options.record is not None:
         new_path(options.record, options.roots)
     if options.session_id is None:
@@ -315,10 +317,11 @@ class Front:
 
     name = "amanu run"
 
-    def __init__(self, report: Report, *, trusted_roots: Collection[str] = ()) -> None:
+    trusted_roots = None
+
+    def __init__(self, report: Report) -> None:
         self._report = report
         self.environment: Mapping[str, str] = dict(os.environ)
-        self.trusted_roots = trusted_roots
         self.ripgrep = None
         self.context = None
         self.ended = asyncio.Event()

@@ -18,13 +18,16 @@ from amanu.cli.text import visible
 from amanu.cli.view import GUARD_SECONDS, mint
 from amanu_protocol.errors import AmanuError
 from amanu_protocol.events import ApprovalRequested, Event, ItemCompleted, ProposalChanged
-from amanu_protocol.items import Mode, ToolCall
+from amanu_protocol.items import Approval, Mode, Proposal, ToolCall
 from amanu_protocol.requests import ApprovalResolveParams
+from amanu_protocol.state import SessionState, fold
 
 if TYPE_CHECKING:
     from amanu.agent.approval import Approvals
+    from amanu.audited import Audited
     from amanu.conversation import Entry
     from amanu.journal import Journal
+    from amanu.secrets import Secrets
 
 TURN = "tool"
 
@@ -97,13 +100,19 @@ async def run(use: Use, environ: Mapping[str, str]) -> dict[str, Any]:
     from amanu import logs
     from amanu.agent.approval import Approvals
     from amanu.agent.calls import Calls
-    from amanu.agent.policy import Rule, parse
+    from amanu.agent.policy import Circumstances, allow_rules, unasked
+    from amanu.audit import Audit
+    from amanu.audited import Audited
+    from amanu.auth import Auth
     from amanu.config import load_settings
     from amanu.consent import Consent
     from amanu.conversation import Call
     from amanu.home import find_home
     from amanu.journal import Journal
+    from amanu.sandbox.sandbox import Sandbox
+    from amanu.secrets import Secrets
     from amanu.tools.registry import make_tools
+    from amanu.trust import Trust
     from amanu.workspace.overlay import Overlay
     from amanu.workspace.proposals import Proposals
     from amanu.workspace.workspace import Workspace
@@ -111,27 +120,47 @@ async def run(use: Use, environ: Mapping[str, str]) -> dict[str, Any]:
     home = find_home(environ).make()
     settings = load_settings(home, environ)
     logs.start(home, settings.log_level)
-    consent = Consent(home.config, settings.rules)
+    sandbox = Sandbox(settings.sandbox, home)
+    consent = Consent(home.config, settings)
     names = [str(root) for root in use.roots]
-    trusted = consent.is_trusted(names)
+    trust = Trust(home.config / "trust.json", home.state / "trust", unasked, home.private)
+    trusted = trust.standing(names) == "trusted"
     folder = home.state / "tool" / mint()
     journal = await Journal.open(folder)
-    emit = Events(journal)
+    secrets = Secrets()
+    Auth(home.config / "auth.json", secrets).learn(environ)
+    secrets.learn(environ.get(name, "") for name in settings.key_variables)
+    logs.hide(secrets)
+    state = SessionState(
+        session_id=f"tool-{folder.name}",
+        title="amanu tool",
+        roots=names,
+        mode=use.mode or settings.mode,
+        model_id="",
+        trusted=trusted,
+        read_only=False,
+    )
+    audit = Audit(home.audit, secrets, settings.history.keep_audit_mb)
+    emit = Events(journal, secrets, Audited(audit, state))
     try:
-        workspace = Workspace(use.roots, Overlay(), ripgrep=shutil.which("rg", path=environ.get("PATH")))
+        ripgrep = shutil.which("rg", path=environ.get("PATH"))
+        workspace = Workspace(use.roots, Overlay(), ripgrep=ripgrep, private=home.private)
         proposals = Proposals(
             workspace, lambda proposal: emit(ProposalChanged(proposal=proposal)), journal.save_preimage
         )
+        walls = (await sandbox.proved()).tier != "none" or settings.sandbox.without == "accept"
+        circumstances = Circumstances(use.mode or settings.mode, trusted, walls)
         approvals = Approvals(
             emit,
-            lambda: use.mode or settings.mode,
+            lambda: circumstances,
             lambda: consent.rules(names, trusted=trusted),
             lambda scope, rule: None,
+            proposal=lambda proposal_id: emit.proposal,
             headless=not use.yes,
         )
-        for rule in use.allow:
-            parse(rule)
-            approvals.allow_in_session(Rule("allow", rule, "--allow"))
+        for text in use.allow:
+            for rule in allow_rules(text, "--allow"):
+                approvals.allow_in_session(rule)
         emit.answering = approvals if use.yes else None
         tools = make_tools(
             workspace,
@@ -141,6 +170,9 @@ async def run(use: Use, environ: Mapping[str, str]) -> dict[str, Any]:
             environ,
             settings.shell,
             settings.key_variables,
+            sandbox=sandbox,
+            trusted=lambda: trusted,
+            secrets=secrets,
             headless=True,
         )
         call = Call(call_id=mint(), tool=use.name, arguments=use.arguments)
@@ -157,10 +189,12 @@ async def run(use: Use, environ: Mapping[str, str]) -> dict[str, Any]:
         asyncio.get_running_loop().add_signal_handler(signal.SIGINT, task.cancel)
         await asyncio.gather(task, return_exceptions=True)
         assert emit.item is not None, "every call ends with its item"
-        diff = "" if emit.proposal_id is None else proposals.diff(emit.proposal_id)
+        diff = "" if emit.proposal is None else proposals.diff(emit.proposal.proposal_id)
         return _answer(emit.item, calls.results[0].text, diff)
     finally:
+        await sandbox.close()
         await journal.close()
+        await audit.close()
         if not emit.applied:  # no pre-image in it is needed one day
             await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
 
@@ -168,24 +202,28 @@ async def run(use: Use, environ: Mapping[str, str]) -> dict[str, Any]:
 class Events:
     """Takes what happens; implements `agent.emit.Emit`."""
 
-    def __init__(self, journal: "Journal") -> None:
+    def __init__(self, journal: "Journal", secrets: "Secrets", audited: "Audited") -> None:
         self._journal = journal
+        self._secrets = secrets
+        self._audited = audited
         self.item: ToolCall | None = None
-        self.proposal_id: str | None = None
+        self.proposal: Proposal | None = None
         self.applied = False
         self.answering: Approvals | None = None
         self._answers: set[asyncio.Task[None]] = set()
 
     def __call__(self, event: Event, entry: "Entry | None" = None) -> None:
+        fold(self._audited.state, event)
+        self._audited.see(event, 0)
         match event:
             case ItemCompleted(item=ToolCall() as item):
                 self.item = item
             case ProposalChanged(proposal=proposal):
-                self.proposal_id = proposal.proposal_id
+                self.proposal = proposal
                 states = {hunk.state for file in proposal.files for hunk in file.hunks}
                 self.applied = self.applied or not states.isdisjoint({"accepted", "applied"})
             case ApprovalRequested(approval=approval) if self.answering is not None:
-                task = asyncio.create_task(self._yes(self.answering, approval.tool_call_id))
+                task = asyncio.create_task(self._yes(self.answering, approval))
                 self._answers.add(task)
                 task.add_done_callback(self._answers.discard)
             case _:
@@ -195,12 +233,21 @@ class Events:
         """Live output goes to stderr, where a person may watch it."""
         print(visible(text), end="", file=sys.stderr, flush=True)
 
-    async def durable(self) -> None:
-        await self._journal.durable()
+    def plain(self, text: str) -> str:
+        return self._secrets.mask_content(text)
 
-    async def _yes(self, approvals: "Approvals", call_id: str) -> None:
+    async def durable(self) -> None:
+        await asyncio.gather(self._journal.durable(), self._audited.audit.durable())
+
+    async def _yes(self, approvals: "Approvals", approval: Approval) -> None:
         await asyncio.sleep(GUARD_SECONDS)
-        params = ApprovalResolveParams(session_id=TURN, tool_call_id=call_id, decision="allow")
+        params = ApprovalResolveParams(
+            session_id=TURN,
+            tool_call_id=approval.tool_call_id,
+            decision="allow",
+            digest=approval.digest,
+            grants=approval.wants,
+        )
         approvals.resolve(params, "amanu tool --yes")
 
 

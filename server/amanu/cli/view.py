@@ -2,14 +2,14 @@
 
 import asyncio
 import uuid
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 
 from amanu.cli.client import Client
 from amanu.cli.text import visible
 from amanu_protocol import requests as r
 from amanu_protocol.errors import AmanuError
 from amanu_protocol.events import EventMessage, ItemsReplaced, TurnEnded
-from amanu_protocol.items import Approval, Attachment, Mode
+from amanu_protocol.items import Approval, Attachment, Grant, Mode
 from amanu_protocol.state import SessionState, fold
 
 ACK_SECONDS = 0.1
@@ -105,6 +105,7 @@ class SessionView:
         scope: r.Scope = "once",
         rule: str | None = None,
         reason: str | None = None,
+        grants: Sequence[Grant] = (),
     ) -> r.ApprovalResolveResult:
         params = r.ApprovalResolveParams(
             session_id=self.session_id,
@@ -113,6 +114,8 @@ class SessionView:
             scope=scope,
             rule=rule,
             reason=reason,
+            digest=approval.digest,
+            grants=list(grants),
         )
         return await self.client.request("amanu/approval/resolve", params, r.ApprovalResolveResult)
 

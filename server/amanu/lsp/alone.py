@@ -1,16 +1,12 @@
-"""Editor and daemon in one process: `amanu serve --alone`. Standard library until `initialize` is answered."""
+"""Editor and daemon in one process: `amanu serve --alone`. Until `initialize` is answered only what that takes is
+imported; asyncio alone would double the time."""
 
-import asyncio
 import os
-import signal
-import socket
-import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from amanu.imports import quick_imports
 from amanu.lsp.early import answer_first, read_descriptor, write_descriptor
-from amanu.relay import copy_in, copy_out
 
 if TYPE_CHECKING:
     from amanu.sessions import Sessions
@@ -27,6 +23,13 @@ def serve_alone(make_core: "Callable[[], Sessions]") -> int:
     first = answer_first(read_descriptor(STDIN), write_descriptor(STDOUT))
     if not first.received:
         return 0
+    import asyncio
+    import signal
+    import socket
+    import threading
+
+    from amanu.relay import copy_in, copy_out
+
     ours, theirs = socket.socketpair()
     threading.Thread(target=copy_in, args=(STDIN, theirs), daemon=True).start()
     out = threading.Thread(target=copy_out, args=(theirs, STDOUT), daemon=True)
@@ -34,9 +37,11 @@ def serve_alone(make_core: "Callable[[], Sessions]") -> int:
 
     async def serve() -> int:
         with quick_imports():
+            from amanu import last_words
             from amanu.heap import give_back
             from amanu.lsp.server import Connection, finish
 
+            last_words.mask("stderr")  # editors keep it, and show it
             sessions = make_core()
         give_back()
         reader, writer = await asyncio.open_connection(sock=ours)

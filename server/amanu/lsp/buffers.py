@@ -79,6 +79,8 @@ class Buffers:
         self._tell = tell
         self._by_uri: dict[str, _Document] = {}
         self._by_path: dict[Path, _Document] = {}
+        self._unanswered: dict[str, asyncio.Task[str | None]] = {}
+        """By URI, the edit that was given up though the editor may still make it."""
 
     # What the editor reports ------------------------------------------------------------------------
 
@@ -95,7 +97,7 @@ class Buffers:
             version,
             Text(text, self._encoding, breaks_for(self.name, text)),
         )
-        document.there = document.real.exists()
+        document.there = os.path.exists(document.real)  # noqa: PTH110  False for a name no system would take
         self._by_uri[uri] = document
         self._by_path[document.real] = document
         self._by_path[document.path] = document
@@ -122,7 +124,7 @@ class Buffers:
         """didSave. What is on disk is read when it matters."""
         if (document := self._by_uri.get(uri)) is not None:
             document.typed = 0
-            document.there = document.real.exists()
+            document.there = os.path.exists(document.real)  # noqa: PTH110  False for a name no system would take
 
     def closed(self, uri: str) -> None:
         """didClose."""
@@ -156,6 +158,12 @@ class Buffers:
     ) -> EditorApplyResult:
         """See `workspace.overlay.Editor.apply`."""
         document = self._by_path.get(path)
+        if document is not None and (before := self._unanswered.get(document.uri)) is not None:
+            await asyncio.wait({before}, timeout=CONFIRM)
+            if not before.done():
+                message = f"{self._who} has not answered yet to the edit of {path.name} before this one."
+                return EditorApplyResult(status="conflict", message=message)
+            document = self._by_path.get(path)
         if document is None:
             return EditorApplyResult(status="notOpen", message=f"{path.name} is not open in {self._who}.")
         if sha256(document.text.text) != expected_sha256:
@@ -205,20 +213,23 @@ class Buffers:
     async def _apply_by_edit(
         self, document: _Document, edits: Sequence[TextEdit], new_text: str, seen: asyncio.Event
     ) -> EditorApplyResult:
-        request = self._edit_request(document, edits)
-        async with asyncio.TaskGroup() as group:
-            answer = group.create_task(self._send_edit(request))
-            shown = group.create_task(_within(seen, CONFIRM))
+        answer = asyncio.create_task(self._send_edit(self._edit_request(document, edits)))
+        shown = asyncio.create_task(_within(seen, CONFIRM))
+        try:
             await asyncio.wait({answer, shown}, return_when=asyncio.FIRST_COMPLETED)
             refused = answer.result() if answer.done() else None
             if refused is not None and not seen.is_set():
-                shown.cancel()
                 return EditorApplyResult(status="conflict", message=refused)
-            confirmed = await shown
-            answer.cancel()
-        if not confirmed:
-            return _not_seen(self._who, document)
-        return EditorApplyResult(status="success", sha256=sha256(new_text), version=document.version)
+            if not await shown:
+                return _not_seen(self._who, document)
+            return EditorApplyResult(status="success", sha256=sha256(new_text), version=document.version)
+        finally:
+            shown.cancel()
+            if seen.is_set():
+                answer.cancel()
+            elif not answer.done():
+                self._unanswered[document.uri] = answer
+                answer.add_done_callback(lambda _: self._unanswered.pop(document.uri, None))
 
     def _edit_request(self, document: _Document, edits: Sequence[TextEdit]) -> dict[str, Any]:
         changes = [

@@ -49,8 +49,10 @@ METHODS = (
     "amanu/model/list",
     "amanu/auth/status",
     "amanu/auth/set",
+    "amanu/trust/get",
     "amanu/trust/set",
     "amanu/rule/preview",
+    "amanu/audit/query",
     "amanu/event/ack",
     "amanu/editor/contextChanged",
 )
@@ -68,6 +70,7 @@ COMMANDS = (
     "amanu.model",
     "amanu.stop",
     "amanu.answer",
+    "amanu.saveRule",
     "amanu.accept",
     "amanu.reject",
     "amanu.keep",
@@ -75,6 +78,9 @@ COMMANDS = (
     "amanu.undoTurn",
     "amanu.review",
     "amanu.applyPatch",
+    "amanu.audit",
+    "amanu.trust",
+    "amanu.setTrust",
 )
 """For clients without a plugin of ours; `standard/orders.py` has their arguments, and a test holds the two together."""
 

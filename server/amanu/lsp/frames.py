@@ -54,6 +54,11 @@ class Frames:
         unfinished means that the sender does not speak this protocol."""
         return not self._broken and self._length is None and bool(self._buffer)
 
+    @property
+    def in_body(self) -> bool:
+        """A header is complete and its body is not."""
+        return not self._broken and self._length is not None
+
     def _next(self) -> bytes | Broken | None:
         if self._length is None:
             header = self._header()
@@ -62,7 +67,8 @@ class Frames:
             self._length = header
         if len(self._buffer) < self._length:
             return None
-        body = bytes(self._buffer[: self._length])
+        with memoryview(self._buffer) as view:
+            body = bytes(view[: self._length])  # of the bytearray itself a slice would be a second copy
         del self._buffer[: self._length]
         self._length = None
         return body

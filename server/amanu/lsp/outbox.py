@@ -5,6 +5,10 @@ when more than `HOLD` bytes of events are unacknowledged (for a client that ackn
 deltas of a session wait, and in their place one `itemsReplaced` tells the items as they are by then. It goes out
 when the client has caught up, or just before the next event that is no delta, so that the order of events and
 the chain of `seq` stay whole. A client that lets `CLOSE` bytes pile up is disconnected; it can attach again.
+
+What one step of the event loop says leaves in one write, when that step is over: each write is a system call, wakes
+the relay and the client, and lets other threads take the interpreter; a prompt has a dozen messages, half of them
+before its request to the model is sent. A delta waits for nothing: somebody reads along.
 """
 
 import asyncio
@@ -22,6 +26,9 @@ HOLD = 2 * 1024 * 1024
 """Bytes of events on their way to one client above which deltas are held (DESIGN §5, backpressure)."""
 CLOSE = 64 * 1024 * 1024
 """Unsent bytes at which a client is given up (facts/security.md §5, row 15)."""
+
+GATHERED = 64 * 1024
+"""Bytes above which a write does not wait for the end of the step."""
 
 log = logging.getLogger(__name__)
 
@@ -50,12 +57,14 @@ class Outbox:
         self._item = item
         self._streams: dict[str, _Stream] = {}
         self._unacknowledged = 0
+        self._gathered: list[bytes] = []
+        self._gathered_size = 0
         self._draining: asyncio.Task[None] | None = None
 
     @property
     def unsent(self) -> int:
         """Bytes the client has not taken yet."""
-        return self._transport.get_write_buffer_size()
+        return self._transport.get_write_buffer_size() + self._gathered_size
 
     def put(self, body: bytes) -> None:
         """Send a message body. On a closed connection nothing happens."""
@@ -64,8 +73,20 @@ class Outbox:
         if self.unsent + len(body) > CLOSE:
             log.warning("client does not read: %d bytes unsent, disconnecting it", self.unsent)
             self._transport.abort()
+            self._gathered, self._gathered_size = [], 0
             return
-        self._writer.write(frame(body))
+        if not self._gathered:
+            asyncio.get_running_loop().call_soon(self.flush)
+        self._gathered.append(framed := frame(body))
+        self._gathered_size += len(framed)
+        if self._gathered_size > GATHERED:
+            self.flush()
+
+    def flush(self) -> None:
+        """Write now what was put."""
+        gathered, self._gathered, self._gathered_size = self._gathered, [], 0
+        if gathered and not self._transport.is_closing():
+            self._writer.write(gathered[0] if len(gathered) == 1 else b"".join(gathered))
 
     def event(self, message: EventMessage) -> None:
         """Send or hold an event."""
@@ -87,6 +108,8 @@ class Outbox:
                     pass
             self._release(message.session_id, stream)
         self._send(stream, message)
+        if isinstance(message.event, ItemDelta):
+            self.flush()
 
     def acknowledge(self, session_id: str, seq: int) -> None:
         """The client has drawn everything of that session up to `seq`."""
@@ -109,6 +132,7 @@ class Outbox:
         if self._draining is not None:
             self._draining.cancel()
         self._streams.clear()
+        self.flush()
         self._writer.close()
 
     def _pressed(self, limit: int = HOLD) -> bool:
@@ -123,6 +147,7 @@ class Outbox:
             self._draining = asyncio.create_task(self._drain())
 
     async def _drain(self) -> None:
+        self.flush()  # else there is nothing to wait for
         try:
             await self._writer.drain()
         except ConnectionError:

@@ -14,6 +14,7 @@ import functools
 import inspect
 import json
 import logging
+import os
 from collections import ChainMap
 from collections.abc import Awaitable, Callable, Generator, Mapping
 from dataclasses import dataclass
@@ -21,18 +22,19 @@ from typing import Any, Literal, cast
 
 from cattrs import BaseValidationError, Converter
 from cattrs.errors import AttributeValidationNote, IterableValidationNote
-from lsprotocol import types
+from lsprotocol import converters, types
 from pydantic import ValidationError
 from pygls.exceptions import JsonRpcException
 from pygls.feature_manager import is_thread_function  # pyright: ignore[reportUnknownVariableType]
 from pygls.lsp.server import LanguageServer
-from pygls.protocol import LanguageServerProtocol, default_converter
+from pygls.protocol import LanguageServerProtocol
 
 from amanu import __version__
 from amanu.lsp.early import BadParams
 from amanu.lsp.wire import to_json
 from amanu_protocol.base import Wire
 from amanu_protocol.errors import INVALID_PARAMS, REQUEST_FAILED, AmanuError, ErrorData
+from amanu_protocol.methods import BY_NAME
 from amanu_protocol.requests import Empty
 
 PARSE_ERROR = -32700
@@ -41,6 +43,17 @@ METHOD_NOT_FOUND = -32601
 INTERNAL_ERROR = -32603
 NOT_INITIALIZED = -32002
 CANCELLED = -32800
+NAMED_SIZE = 16 * 1024
+"""Bytes of a message above which an ill-typed field of LSP's is not named."""
+MAX_ERRORS = 1000
+"""In one message's `amanu/*` params, above which none is named."""
+MAX_OPEN = 1000
+"""Requests of one client that wait for their answer at once."""
+MAX_READING = 16
+"""Requests without an effect that are worked on at once, of one client; the others wait. 900 lists of models at once
+held everybody up for half a minute."""
+_LONGEST_ID = 1000
+"""Characters or digits. Python reads no integer above 4,300 digits, and writes none."""
 
 Id = int | str
 Handler = Callable[[Any], Any]
@@ -104,8 +117,11 @@ class Protocol(LanguageServerProtocol):
         self.state: Literal["new", "running", "shutdown"] = "new"
         self.mute_initialize = False
         """`initialize` was answered before we came (early.py)."""
+        self._size = 0
+        """Bytes of the message that is looked at."""
         self._open: dict[Id, asyncio.Task[None] | None] = {}
         self._reads: set[Id] = set()
+        self._reading = asyncio.Semaphore(MAX_READING)
         self._background: set[asyncio.Task[Any]] = set()
         self._asked: dict[str, asyncio.Future[Any]] = {}
         self._number = 0
@@ -115,18 +131,18 @@ class Protocol(LanguageServerProtocol):
 
     def receive(self, body: bytes) -> None:
         """Handle one message body. Never raises; every request in it is answered once, now or later."""
+        self._size = len(body)
         try:
             message = json.loads(body, parse_constant=_no_constant)
         except (ValueError, RecursionError):
-            self.refuse(None, PARSE_ERROR, "The message is not JSON.")
+            self.refuse(_id_of(_leniently(body)), PARSE_ERROR, "The message is not JSON.")
             return
         if not isinstance(message, dict):
             what = "Batches are not part of LSP." if isinstance(message, list) else "The message is no object."
             self.refuse(None, INVALID_REQUEST, what)
             return
         message = cast("dict[str, Any]", message)
-        id = message.get("id")
-        known: Id | None = id if type(id) in (int, str) else None
+        known = _id_of(message)
         if message.get("jsonrpc") != "2.0":
             self.refuse(known, INVALID_REQUEST, 'The message has no "jsonrpc": "2.0".')
         elif "method" not in message and ("result" in message or "error" in message):
@@ -152,6 +168,12 @@ class Protocol(LanguageServerProtocol):
             return
         if self.state == "running" and method == "initialize":
             self.refuse(id, INVALID_REQUEST, "initialize was sent before.")
+            return
+        if params is not None and not isinstance(params, (dict, list)):
+            self.refuse(id, INVALID_REQUEST, "The params of a request are an object, a list, or absent.")
+            return
+        if len(self._open) >= MAX_OPEN and method != "shutdown":
+            self.refuse(id, *_TOO_MANY)
             return
         self._open[id] = None
         try:
@@ -179,9 +201,15 @@ class Protocol(LanguageServerProtocol):
 
     async def _finish(self, id: Id, method: str, result: Awaitable[Any]) -> None:
         try:
-            value = await result
+            if id in self._reads:
+                async with self._reading:  # what waits here has no effect, so nothing that comes later misses one
+                    value = await result
+            else:
+                value = await result
         except asyncio.CancelledError:
             self.refuse(id, CANCELLED, "Cancelled.")
+            if inspect.iscoroutine(result):
+                result.close()  # it may not have begun
             raise
         except Exception as error:
             self._fail(id, method, error)
@@ -198,7 +226,10 @@ class Protocol(LanguageServerProtocol):
             self.ended()
             return
         if self.state != "running":
-            log.info("notification %r dropped: connection is %s", method, self.state)
+            log.info("notification %a dropped: connection is %s", method, self.state)
+            return
+        if _is_request(method):
+            log.info("request %a without an id dropped: nobody would hear what became of it", method[:100])
             return
         if method == "$/cancelRequest":
             self._cancel(cast("dict[str, Any]", params).get("id") if isinstance(params, dict) else None)
@@ -207,7 +238,7 @@ class Protocol(LanguageServerProtocol):
             call, _ = self._find(method, params)
             result = call()
         except _Unknown:
-            log.debug("notification %r is not known", method)
+            log.debug("notification %a is not known", method)
         except Exception as error:
             self._log(method, error)
         else:
@@ -244,12 +275,20 @@ class Protocol(LanguageServerProtocol):
         return lambda: _call(handler, given), True
 
     def _structured(self, params: Any, kind: Any) -> Any:
+        """Raises `BadParams`, naming the field if that is cheap: to look for all that is wrong, as cattrs does for it,
+        takes half a minute for a text of 200,000 characters in the place of a list, and everybody would wait."""
         try:
             return self._converter.structure(params, kind)
-        except BaseValidationError as error:
-            raise BadParams(_bad_path(error), "as the LSP specification says") from None
         except Exception:
-            raise BadParams("params", "as the LSP specification says") from None
+            path = "params"
+            if self._size <= NAMED_SIZE:
+                try:
+                    _converter(detailed=True).structure(params, kind)
+                except BaseValidationError as error:
+                    path = _bad_path(error)
+                except Exception:
+                    log.debug("the field that is wrong cannot be told")
+            raise BadParams(path, "as the LSP specification says") from None
 
     # out --------------------------------------------------------------------------------------------
 
@@ -269,7 +308,7 @@ class Protocol(LanguageServerProtocol):
 
     def _fail(self, id: Id, method: str, error: Exception) -> None:
         code, message, data = _describe(method, error)
-        if code == INTERNAL_ERROR:
+        if code == INTERNAL_ERROR or isinstance(error, OSError):
             self._log(method, error)
         self.refuse(id, code, message, data)
 
@@ -280,7 +319,7 @@ class Protocol(LanguageServerProtocol):
         error: dict[str, Any] = {"code": code, "message": message}
         if data is not None:
             error["data"] = data
-        log.info("error reply %d to request %s", code, "null" if id is None else id)
+        log.info("error reply %d to request %a", code, id)
         self.send(json.dumps({"jsonrpc": "2.0", "id": id, "error": error}).encode())
 
     def _settle(self, id: Id) -> None:
@@ -373,6 +412,9 @@ class Protocol(LanguageServerProtocol):
             log.error("%s failed", method, exc_info=error)
 
 
+_TOO_MANY = (REQUEST_FAILED, f"More than {MAX_OPEN} requests of this client wait for their answer.")
+
+
 class _Unknown(Exception):
     """No handler has that method."""
 
@@ -389,18 +431,51 @@ _NOT_PYGLS = (
     types.NOTEBOOK_DOCUMENT_DID_CHANGE,
     types.NOTEBOOK_DOCUMENT_DID_CLOSE,
     types.WORKSPACE_DID_CHANGE_WORKSPACE_FOLDERS,
+    types.WINDOW_WORK_DONE_PROGRESS_CANCEL,
 )
 """Built-in handlers of pygls we put aside: they keep a second copy of every document, in its own idea of lines."""
 
 
 @functools.cache
-def _converter() -> Converter:
-    """One for all connections: making it costs 2 ms, its first use 18 ms (facts/sdk.md §1.2, 6)."""
-    return default_converter()
+def _converter(detailed: bool = False) -> Converter:
+    """One for all connections: making it costs 2 ms, its first use 18 ms (facts/sdk.md §1.2, 6). `detailed`: tells all
+    that is wrong, and where; else it stops at the first."""
+    return converters.get_converter(Converter(detailed_validation=detailed))
 
 
 def _no_constant(name: str) -> Any:
     raise ValueError(f"{name} is not JSON")
+
+
+def _leniently(body: bytes) -> Any:
+    """What the body would say if its numbers were JSON's (NaN, infinities) and had an end; only good for its id."""
+    try:
+        return json.loads(body, parse_constant=_no_value, parse_int=_short)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _no_value(name: str) -> None:
+    """In the place of a number that is none."""
+
+
+def _short(digits: str) -> int | None:
+    return int(digits) if len(digits) <= _LONGEST_ID else None
+
+
+def _id_of(message: Any) -> Id | None:
+    """The id of a request, if it has one that an answer can carry."""
+    id: Any = cast("dict[str, Any]", message).get("id") if isinstance(message, dict) else None
+    return id if type(id) in (int, str) and len(str(id)) <= _LONGEST_ID else None
+
+
+def _is_request(method: str) -> bool:
+    """By the tables of the protocols. Such a message without an id is a client's mistake; taken as it is, it would
+    start the connection anew, or answer a question, and nobody would be told."""
+    if method in BY_NAME:
+        return BY_NAME[method].result is not None
+    kind: Any = types.METHOD_TO_TYPES.get(method)
+    return kind is not None and kind[1] is not None  # the stubs say that everything has an answer
 
 
 def _call(handler: Handler, params: Any) -> Any:
@@ -433,16 +508,22 @@ def _describe(method: str, error: Exception) -> tuple[int, str, Any]:
         case BadParams():
             bad = error.error()
             return bad["code"], f"{method}: {error.path} is missing or ill-typed.", bad["data"]
+        case ValidationError() if error.error_count() > MAX_ERRORS:
+            message = f"{method}: more than {MAX_ERRORS} fields are missing or ill-typed."
+            return INVALID_PARAMS, message, _plain(ErrorData(kind="invalidParams", path="params"))
         case ValidationError():
             first = error.errors(include_url=False, include_input=False, include_context=False)[0]
             path = ".".join(str(each) for each in first["loc"])
             data = ErrorData(kind="invalidParams", path=path)
-            return INVALID_PARAMS, f"{method}: {path or 'params'}: {first['msg']}.", _plain(data)
+            return INVALID_PARAMS, f"{method}: {path[:200] or 'params'}: {first['msg'][:500]}.", _plain(data)
         case AmanuError():
             bad = error.kind in ("invalidParams", "unsupportedVersion")
             return INVALID_PARAMS if bad else REQUEST_FAILED, str(error), _plain(error.data)
         case JsonRpcException():
             return error.code, error.message, None
+        case OSError(errno=int(number)):
+            data = ErrorData(kind="storageError", hint="`amanu logs` shows what happened.")
+            return REQUEST_FAILED, f"{method}: the system refused: {os.strerror(number)}.", _plain(data)
         case _:
             data = ErrorData(kind="internalError", hint="`amanu logs` shows what happened.")
             return INTERNAL_ERROR, f"{method} failed for a reason that is Amanu's fault.", _plain(data)

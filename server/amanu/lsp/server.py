@@ -10,6 +10,7 @@ import inspect
 import logging
 import os
 import socket
+import time
 from collections.abc import Callable, Collection, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, cast
@@ -20,17 +21,19 @@ from lsprotocol import types
 from amanu.editor_context import EditorContext
 from amanu.lsp import early
 from amanu.lsp.buffers import Buffers, path_of
+from amanu.lsp.credit import Credit
 from amanu.lsp.frames import Broken, Frames
 from amanu.lsp.language import Language
 from amanu.lsp.outbox import Outbox
-from amanu.lsp.protocol import PARSE_ERROR, Protocol, Route, Server
+from amanu.lsp.protocol import INVALID_REQUEST, PARSE_ERROR, Protocol, Route, Server
 from amanu.lsp.standard.face import Face
 from amanu.lsp.standard.front import Standard
 from amanu.lsp.text import Encoding, Position
+from amanu.lsp.weight import LARGE, MAX_VALUES, weigh
 from amanu_protocol import requests as r
 from amanu_protocol.base import Wire
 from amanu_protocol.errors import AmanuError
-from amanu_protocol.events import EventMessage
+from amanu_protocol.events import EventMessage, SessionChanged
 from amanu_protocol.items import Item
 
 if TYPE_CHECKING:
@@ -39,6 +42,8 @@ if TYPE_CHECKING:
 
 HEADER_SECONDS = 10.0
 """A header that stays unfinished that long is no header: headers are written at once."""
+BODY_SECONDS = 120.0
+"""Without another byte of a message that was begun. What came of it, up to 64 MB, is kept as long."""
 FAREWELL_SECONDS = 2.0
 """For what is unsent when a connection ends (facts/security.md §5, row 17)."""
 PARENT_SECONDS = 2.0
@@ -71,7 +76,7 @@ class Connection:
     ) -> None:
         self.name = ""
         self.environment: Mapping[str, str] = environment
-        self.trusted_roots: Collection[str] = ()
+        self.trusted_roots: Collection[str] | None = None
         self.ripgrep: str | None = None
         self.folders: dict[str, Path] = {}
         """Workspace folders by URI."""
@@ -88,6 +93,7 @@ class Connection:
         self._received = received
         self._attached: dict[str, Session] = {}
         self._speaks_amanu = False
+        self._credit = Credit()
         self._exit = False
         self._parent: asyncio.Task[None] | None = None
         self._outbox = Outbox(writer, self._item)
@@ -113,10 +119,14 @@ class Connection:
                 for found in frames.feed(data):
                     if isinstance(found, Broken):
                         raise _Hopeless(found.why)
-                    self.protocol.receive(found)
+                    took = 0.0
+                    if len(found) < LARGE or await self._bearable(found):
+                        begun = time.thread_time()  # of our own: a busy machine is not the client's doing
+                        self.protocol.receive(found)
+                        took = time.thread_time() - begun
                     if self._exit:
                         return self._code
-                    await asyncio.sleep(0)  # a flood of one client must not starve the others
+                    await asyncio.sleep(self._credit.charge(took))  # 0: a flood must not starve the others either
                 data = await self._read(frames)
             return self._code
         except _Hopeless as error:
@@ -128,12 +138,25 @@ class Connection:
         finally:
             self._leave()
 
+    async def _bearable(self, body: bytes) -> bool:
+        """Whether a large message can be parsed without holding up everybody; else its sender is told."""
+        for values in weigh(body):
+            if values > MAX_VALUES:
+                log.warning("a message of %d bytes with more than %d values was not read", len(body), MAX_VALUES)
+                why = f"The message holds more than {MAX_VALUES:,} values."
+                self.protocol.refuse(None, INVALID_REQUEST, why)
+                return False
+            await asyncio.sleep(0)
+        return True
+
     async def _read(self, frames: Frames) -> bytes:
+        seconds = HEADER_SECONDS if frames.in_header else BODY_SECONDS if frames.in_body else None
         try:
-            async with asyncio.timeout(HEADER_SECONDS if frames.in_header else None):
+            async with asyncio.timeout(seconds):
                 return await self._reader.read(65536)
         except TimeoutError:
-            raise _Hopeless("A message header was begun and never finished.") from None
+            what = "A message header" if frames.in_header else "A message"
+            raise _Hopeless(f"{what} was begun and never finished.") from None
 
     @property
     def _code(self) -> int:
@@ -148,11 +171,15 @@ class Connection:
             self._sessions.overlay.remove(self.buffers)
             self._sessions.disconnect(self)
         self.protocol.close()
+        self._outbox.flush()  # before what `finish` writes
 
     # Client of the sessions -------------------------------------------------------------------------
 
     def send(self, message: EventMessage) -> None:
         self._outbox.event(message)
+        if isinstance(message.event, SessionChanged) and message.event.closed:  # the last of it
+            self._attached.pop(message.session_id, None)
+            self._outbox.forget(message.session_id)
 
     def list_changed(self, session_id: str) -> None:
         self.protocol.tell("amanu/session/listChanged", r.SessionListChangedParams(session_id=session_id))
@@ -198,8 +225,10 @@ class Connection:
             "amanu/model/list": Route(r.Empty, lambda p: s.models(self), reads=True),
             "amanu/auth/status": Route(r.Empty, lambda p: s.auth_status(self)),
             "amanu/auth/set": Route(r.AuthSetParams, s.auth_set),
+            "amanu/trust/get": Route(r.TrustGetParams, lambda p: s.trust_get(p, self), reads=True),
             "amanu/trust/set": Route(r.TrustSetParams, s.trust_set),
-            "amanu/rule/preview": Route(r.RulePreviewParams, lambda p: s.rule_preview(p.rule)),
+            "amanu/rule/preview": Route(r.RulePreviewParams, s.rule_preview),
+            "amanu/audit/query": Route(r.AuditQueryParams, s.audit_query, reads=True),
             "amanu/event/ack": Route(r.EventAckParams, lambda p: self._outbox.acknowledge(p.session_id, p.seq)),
             "amanu/editor/contextChanged": Route(r.ContextChangedParams, self._context_changed),
         }
@@ -266,7 +295,8 @@ class Connection:
         amanu = _dict(_dict(self.capabilities.get("experimental")).get("amanu"))
         self._speaks_amanu = early.protocol_version(self.capabilities) is not None
         if self._speaks_amanu:
-            self.trusted_roots = tuple(root for root in amanu.get("trustedRoots", ()) if Path(root).is_absolute())
+            said = amanu.get("trustedRoots")
+            self.trusted_roots = None if said is None else tuple(root for root in said if Path(root).is_absolute())
             self.ripgrep = amanu.get("ripgrep")
             self._sessions.connect(self)
         options = _dict(_dict(params.get("initializationOptions")).get("environment"))

@@ -17,6 +17,7 @@ from amanu.models.base import (
     Unreachable,
 )
 from amanu.models.quotas import access_in, in_words, used_up
+from amanu.secrets import Secrets
 
 _TOO_LONG = re.compile(
     r"context[ _](length|window|size)|maximum context|prompt is too long|too many (input )?tokens"
@@ -101,10 +102,19 @@ def retry_after(headers: Mapping[str, str]) -> float | None:
 
 
 def mask(text: str, key: str | None) -> str:
-    """`text` without the key, also where it stands in an address."""
-    if key:
-        text = text.replace(key, "…")
-    return re.sub(r"([?&](?:api_)?key=)[^&\s\"']+", r"\1…", text)
+    """`text` without the key, and without what else looks like one: services quote what they were sent. Of a long text
+    the beginning: an error of 64 MB would hold everybody up, and nobody reads it."""
+    secrets = Secrets()
+    secrets.learn([key or ""])
+    if len(text) <= _LONGEST:
+        return secrets.mask(text)
+    return f"{secrets.mask(text[:_LONGEST])[:-_EDGE]} […]"  # a key that is cut off might not be known for one
+
+
+_LONGEST = 200_000
+"""Characters of an error of a service that are looked at: at worst some 40 ms."""
+_EDGE = 4_000
+"""Characters before the cut that go; longer than any key but a private one, whose beginning is enough."""
 
 
 def sentence(said: str) -> str:

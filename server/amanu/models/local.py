@@ -5,10 +5,12 @@ server and the person said yes once, for that address. Kept as `{"allowed": {ven
 """
 
 import asyncio
+import importlib
 from pathlib import Path
 from typing import Any, cast
 
 from amanu.auth import read_private, write_private
+from amanu.models.connection import tls_for
 
 
 class LocalServers:
@@ -32,11 +34,11 @@ class LocalServers:
 async def models_of(base_url: str, key: str | None = None) -> list[str] | None:
     """The models an OpenAI-compatible server offers (`GET …/v1/models`, or Ollama's `/api/tags`); None if nothing
     answers there as a model server within two seconds."""
-    import httpx2
-
+    httpx2 = await asyncio.to_thread(importlib.import_module, "httpx2")  # a second, on a busy machine
+    tls = await asyncio.to_thread(tls_for, base_url)
     headers = {"authorization": f"Bearer {key}"} if key else {}
     root = base_url.removesuffix("/v1")
-    async with httpx2.AsyncClient(timeout=2, trust_env=False, follow_redirects=False) as http:
+    async with httpx2.AsyncClient(verify=tls, timeout=2, trust_env=False, follow_redirects=False) as http:
         for address, listed, named in ((f"{base_url}/models", "data", "id"), (f"{root}/api/tags", "models", "name")):
             try:
                 async with asyncio.timeout(2):

@@ -15,13 +15,13 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal, cast
-from urllib.parse import quote, urlsplit, urlunsplit
+from urllib.parse import urlsplit, urlunsplit
 
 from amanu import __version__
+from amanu.secrets import MASK, Secrets, is_secret_name
 from amanu_protocol.errors import AmanuError
 
 VERSION = 1
-MASK = "[key]"
 MAX_BYTES = 1 << 30
 """Of one recording: one that was forgotten must not fill the disk."""
 
@@ -29,14 +29,9 @@ End = Literal["complete", "aborted", "failed"]
 """`aborted`: we closed the stream before its end · `failed`: `Exchange.error` says how."""
 
 _SECRET_HEADER = re.compile(r"auth|key|token|secret|cookie|credential|organization|project", re.I)
-_SECRET_VARIABLE = re.compile(
-    r"(.*_)?(API_?KEYS?|KEY|TOKEN|SECRETS?|PASSWORD|PASSWD|PASSPHRASE|PAT|CREDENTIALS?|AUTH)(_.*)?", re.I
-)
 _SECRET_QUERY = re.compile(r"(?i)([?&][^=&#]*(?:key|token|secret|sig|auth|password)[^=&#]*=)[^&#]*")
 _OF_THE_CONNECTION = {"content-length", "content-encoding", "transfer-encoding", "connection", "keep-alive"}
 """Headers of a response that are not true of it any more when it is played."""
-_SHORTEST = 8
-"""Characters; shorter values are words as well."""
 
 
 @dataclass
@@ -77,7 +72,7 @@ def new_path(path: str, roots: Iterable[str]) -> Path:
     if not wanted.is_absolute():
         raise AmanuError("invalidParams", f"{path} is not an absolute path.", path="path")
     folder = wanted.parent.resolve()
-    if not folder.is_dir():
+    if not os.path.isdir(folder):  # noqa: PTH112  False for a name no system would take
         raise AmanuError("invalidParams", f"There is no folder {wanted.parent} to record into.", path="path")
     if os.path.lexists(wanted):
         raise AmanuError(
@@ -114,8 +109,7 @@ class Recorder:
             raise AmanuError("storageError", f"{path} cannot be written: {error.strerror or error}.") from None
         self.path = path
         self._mask = mask
-        self._hidden: re.Pattern[str] | None = None
-        self._values: set[str] = set()
+        self._secrets = Secrets()
         self._clock = clock
         self._failed = failed
         self._exchanges = 0
@@ -126,18 +120,9 @@ class Recorder:
 
     def hide(self, environment: Mapping[str, str]) -> None:
         """Keep what looks like a secret in a person's environment out of what follows."""
-        found = {
-            value.strip()
-            for name, value in environment.items()
-            if _SECRET_VARIABLE.fullmatch(name) and not value.startswith("/")
-        }
-        if found <= self._values:
-            return
-        self._values |= found
-        long = [value for value in self._values if len(value) >= _SHORTEST]
-        forms = {form for value in long for form in (value, json.dumps(value)[1:-1], quote(value, safe=""))}
-        ordered = sorted(forms, key=len, reverse=True)
-        self._hidden = re.compile("|".join(map(re.escape, ordered))) if ordered else None
+        self._secrets.learn(
+            value for name, value in environment.items() if is_secret_name(name) and not value.startswith("/")
+        )
 
     def begin(self) -> "Writing":
         """The next exchange."""
@@ -152,9 +137,7 @@ class Recorder:
                 self._file = None
 
     def masked(self, text: str) -> str:
-        if self._hidden is not None:
-            text = self._hidden.sub(MASK, text)
-        return self._mask(text)
+        return self._mask(self._secrets.mask_content(text))
 
     def plain_url(self, url: str) -> str:
         parts = urlsplit(url)

@@ -16,6 +16,7 @@ from amanu.models.local import LocalServers, models_of
 from amanu_protocol.errors import AmanuError
 from amanu_protocol.items import ModelInfo
 
+_SCRIPTED = "scripted:"
 _LOOPBACK = {"127.0.0.1", "::1", "localhost"}
 
 
@@ -106,16 +107,40 @@ class Registry:
             if endpoint.key_variable is not None:
                 auth.expect(name, endpoint.key_variable)
         self._clients: dict[tuple[str, str, str | None], Model] = {}
+        self._asking: dict[tuple[str, str | None], asyncio.Task[list[str] | None]] = {}
+        """Servers that are asked what they offer at this moment."""
         self._warming = asyncio.Lock()
+        self._importing: set[asyncio.Task[None]] = set()
         self.replays = False
         """A recording answers: no key is needed, and nobody's consent."""
 
     async def resolve(self, model_id: str, environment: Mapping[str, str]) -> tuple[Model, ModelInfo]:
         """The model and its facts. Raises `AmanuError`: modelNotFound, authRequired, permissionDenied,
         modelUnavailable; each says what to do."""
+        if model_id.startswith(_SCRIPTED) and model_id != _SCRIPTED:
+            return await self._scripted(model_id.removeprefix(_SCRIPTED))
+        vendor, base_url, key = await self._way(model_id, environment)
+        if (vendor.name, base_url, key) not in self._clients:
+            await self.warm(vendor.name)  # in a thread: here it would hold up every session for a second
+        client = self._clients.get((vendor.name, base_url, key))
+        if client is None:
+            client = self._clients[vendor.name, base_url, key] = vendor.make(vendor.name, base_url, key)
+        return client, self._facts(model_id)
+
+    async def check(self, model_id: str, environment: Mapping[str, str]) -> ModelInfo:
+        """The facts of a model that can be had; raises like `resolve`. What it needs is imported meanwhile: who opens
+        a session need not wait for that."""
+        if model_id.startswith(_SCRIPTED):
+            return (await self.resolve(model_id, environment))[1]
+        vendor, _, _ = await self._way(model_id, environment)
+        warming = asyncio.create_task(self.warm(vendor.name))
+        self._importing.add(warming)
+        warming.add_done_callback(self._imported)
+        return self._facts(model_id)
+
+    async def _way(self, model_id: str, environment: Mapping[str, str]) -> tuple[Vendor, str, str | None]:
+        """Vendor, address and key of a model that can be had. Raises as `resolve` does."""
         name, _, model = model_id.partition(":")
-        if name == "scripted" and model:
-            return await self._scripted(model)
         vendor = self._vendors.get(name)
         if vendor is None or not model:
             raise AmanuError("modelNotFound", f"There is no model {model_id!r}.", hint=self._nearest(model_id))
@@ -128,11 +153,16 @@ class Registry:
         _check_address(vendor, base_url, key)
         if vendor.local and not self.replays and not self._local.allowed(name, base_url):
             await self._ask_for_consent(vendor, base_url)
-        info = self._known(model_id).model_copy(update={"available": True})
-        client = self._clients.get((name, base_url, key))
-        if client is None:
-            client = self._clients[name, base_url, key] = vendor.make(name, base_url, key)
-        return client, info
+        return vendor, base_url, key
+
+    def _facts(self, model_id: str) -> ModelInfo:
+        return self._known(model_id).model_copy(update={"available": True})
+
+    def _imported(self, warming: "asyncio.Task[None]") -> None:
+        """An import that failed fails again, and is told, when the model is asked."""
+        self._importing.discard(warming)
+        if not warming.cancelled():
+            warming.exception()
 
     async def list(self, environment: Mapping[str, str]) -> list[ModelInfo]:
         """All known models, then those of the servers that answer; each with whether it can be used, else why not."""
@@ -173,6 +203,8 @@ class Registry:
                 await asyncio.to_thread(_import, vendor.modules)
 
     async def close(self) -> None:
+        for asking in tuple(self._asking.values()):
+            asking.cancel()
         clients = list(self._clients.values())
         self._clients.clear()
         await asyncio.gather(*(client.close() for client in clients))
@@ -238,13 +270,21 @@ class Registry:
             return []
         if vendor.local and not self.replays and not self._local.allowed(vendor.name, base_url):
             key, missing = None, f"Run: amanu auth local {vendor.name}"
-        names = await models_of(base_url, key) or []
+        names = await self._names(base_url, key) or []
         return [
             self._known(f"{vendor.name}:{name}").model_copy(
                 update={"available": missing is None, "unavailable": missing}
             )
             for name in names
         ]
+
+    async def _names(self, base_url: str, key: str | None) -> Sequence[str] | None:
+        """`models_of`; who asks while it is being asked gets the same answer."""
+        asking = self._asking.get((base_url, key))
+        if asking is None:
+            asking = self._asking[base_url, key] = asyncio.create_task(models_of(base_url, key))
+            asking.add_done_callback(lambda _: self._asking.pop((base_url, key), None))
+        return await asyncio.shield(asking)
 
 
 _BUILT_IN = {vendor.name for vendor in VENDORS}

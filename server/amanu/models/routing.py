@@ -169,10 +169,10 @@ def otherwise(settings: Settings, registry: Registry, environment: Mapping[str, 
 
 
 async def check(model_id: str, settings: Settings, registry: Registry, environment: Mapping[str, str]) -> ModelInfo:
-    """The facts of a model the person wants to choose. Raises `AmanuError`, as `Registry.resolve` does."""
+    """The facts of a model the person wants to choose. Raises `AmanuError`, as `Registry.check` does."""
     if model_id != AUTO:
-        return (await registry.resolve(model_id, environment))[1]
-    info = (await registry.resolve(otherwise(settings, registry, environment), environment))[1]
+        return await registry.check(model_id, environment)
+    info = await registry.check(otherwise(settings, registry, environment), environment)
     return info.model_copy(update={"model_id": AUTO, "name": "Automatic", **_NO_PRICES})
 
 

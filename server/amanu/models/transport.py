@@ -2,7 +2,8 @@
 
 import asyncio
 import zlib
-from collections.abc import AsyncGenerator, AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator
+from types import AsyncGeneratorType
 from typing import cast
 
 import httpx2
@@ -71,10 +72,12 @@ class _Reply(httpx2.AsyncByteStream):
         self._encoding = encoding
         self._writing = writing
         self._size = self._lines = self._line = 0
+        self._reading: AsyncGeneratorType[bytes] | None = None
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
         undo = _undo(self._encoding)
         stream = self._stream.__aiter__()
+        self._reading = stream if isinstance(stream, AsyncGeneratorType) else None
         try:
             async for received in stream:
                 for data in (received,) if undo is None else undo(received):
@@ -92,14 +95,18 @@ class _Reply(httpx2.AsyncByteStream):
                 _end(self._writing, error)
             raise
         finally:
-            if isinstance(stream, AsyncGenerator):
-                await stream.aclose()
+            if self._reading is not None:
+                await self._reading.aclose()
         if self._writing is not None:
             self._writing.end("complete")
 
     async def aclose(self) -> None:
         if self._writing is not None:
             self._writing.end("aborted")
+        # genai holds what reads from us in a cycle. A collector that finds it, maybe in another thread, would end the
+        # generators of the chain while the event loop does.
+        if self._reading is not None and not self._reading.ag_running:
+            await self._reading.aclose()
         await self._stream.aclose()
 
     def _count(self, data: bytes) -> None:

@@ -8,6 +8,9 @@ from pathlib import Path
 from amanu_protocol.errors import AmanuError
 
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+_NO_HANDLE = (errno.EMFILE, errno.ENFILE)
+_OF_ONE_DATABASE = 8
+"""Open files at most: the database, its log and index of the log, the folder, twice over while it is made anew."""
 _NOT_ALLOWED = (errno.EACCES, errno.EPERM, errno.EROFS)
 
 
@@ -25,6 +28,9 @@ def storage_error(error: Exception, folder: Path) -> AmanuError:
     if name == "SQLITE_FULL" or number in _FULL or (name.startswith("SQLITE_IOERR") and _no_room(folder)):
         message = f"The disk is full: Amanu cannot save this session in {folder}."
         hint = "Free some space and try again; what could not be saved is kept in memory until then."
+    elif number in _NO_HANDLE or (name.startswith("SQLITE_CANTOPEN") and _no_handle()):
+        message = f"Too many open files: the system lets Amanu open no further one, and it needs those in {folder}."
+        hint = "Close sessions and editors you do not need, or raise the limit (ulimit -n), then try again."
     elif name.startswith(("SQLITE_READONLY", "SQLITE_PERM", "SQLITE_CANTOPEN")) or number in _NOT_ALLOWED:
         message = f"Amanu may not write in {folder}."
         hint = "Check who owns the folder and that its file system is not read-only, then try again."
@@ -48,6 +54,19 @@ def _no_room(folder: Path) -> bool:
     except OSError:
         return False
     return disk.f_bavail * disk.f_frsize < 128 * 1024
+
+
+def _no_handle() -> bool:
+    """SQLite does not say why it could not open a file, and has let go by now of those it could."""
+    opened: list[int] = []
+    try:
+        opened.extend(os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC) for _ in range(_OF_ONE_DATABASE))
+    except OSError as error:
+        return error.errno in _NO_HANDLE
+    finally:
+        for handle in opened:
+            os.close(handle)
+    return False
 
 
 def sync_folder(folder: Path) -> None:

@@ -33,6 +33,18 @@ def write_whole(path: Path, data: bytes) -> None:
     sync_folder(path.parent)
 
 
+def size(folder: Path) -> int:
+    """Bytes of the files in a folder; 0 when there is none. Raises `OSError`."""
+    if not folder.is_dir():
+        return 0
+    found = 0
+    with os.scandir(folder) as entries:
+        for entry in entries:
+            with contextlib.suppress(FileNotFoundError):  # a temporary one, just renamed
+                found += entry.stat(follow_symlinks=False).st_size
+    return found
+
+
 def write_blob(folder: Path, data: bytes) -> str:
     """Keep bytes under their SHA-256, which is returned; the same bytes only once. Raises `OSError`."""
     blob_id = hashlib.sha256(data).hexdigest()

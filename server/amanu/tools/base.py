@@ -1,7 +1,8 @@
 """What a tool is. The loop (`agent/`) sees only this; disk, processes and editors are behind it."""
 
+import functools
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, Generic, Protocol, TypeVar, cast
@@ -9,7 +10,9 @@ from typing import Any, ClassVar, Generic, Protocol, TypeVar, cast
 from pydantic import BaseModel, ConfigDict
 
 from amanu.models.base import ToolSpec
-from amanu_protocol.items import BlobRef, Effect
+from amanu.sandbox.need import Need
+from amanu.shell.reading import Command
+from amanu_protocol.items import BlobRef, Effect, Grant, Walls
 
 
 class Params(BaseModel):
@@ -35,10 +38,24 @@ class Subject:
     tool: str
     effect: Effect
     text: str
+    command: Command | None = None
+    """Of a command line: the one command of it that is decided on."""
+    unclear: bool = False
+    """A command line that is not understood: nothing allows it but a person, once."""
+    arguments: Mapping[str, Any] = field(default_factory=dict[str, Any], compare=False)
+    """Of the call, as the model wrote them."""
+    server: str | None = None
+    """The MCP server whose tool it is."""
+    agent: str | None = None
+    """The sub-agent that calls it."""
 
 
 Allowed = Callable[[Iterable[Subject]], list[Subject]]
 """Those of the subjects that policy allows without a question (`agent/approval.py`)."""
+
+
+Covers = Callable[[Path, bytes], bool]
+"""Whether the person trusted a workspace's file, named by its path, with that content (`trust.py`)."""
 
 
 @dataclass(frozen=True)
@@ -58,6 +75,17 @@ class Preview:
     """The edits are a proposal, decided hunk by hunk."""
     also: tuple[Subject, ...] = ()
     """What else the call touches: policy must allow each of them too (several files read at once)."""
+    digest: str = ""
+    """Of everything that is decided on, the bytes of files included. Computed again just before it runs: another one
+    is another question."""
+    need: Need | None = None
+    """Of a command: what it may do."""
+    walls: Walls | None = None
+    """Of a command: what will hold it."""
+    grants: tuple[Grant, ...] = ()
+    """What the person may add to a yes."""
+    wants: tuple[Grant, ...] = ()
+    """Of those, what it will hardly work without."""
     note: str = ""
     """For the model, with the result: how the call was understood."""
 
@@ -74,6 +102,12 @@ class Outcome:
     """The person decided against all of it, piece by piece."""
     is_error: bool = False
     """The tool worked, the thing failed (a command with exit code 1): the model is told as an error."""
+    walls: Walls | None = None
+    """Of a command: what held it."""
+
+
+async def _always() -> bool:
+    return True
 
 
 @dataclass
@@ -90,12 +124,15 @@ class CallContext:
     """For tools that make proposals: True when policy or the person allowed the whole call; False when the
     hunks were decided one by one (`run` then only reports)."""
     by_person: bool = False
-    """Of a call that was allowed: the person said so, not a rule."""
+    """The call was decided by the person, not by a rule."""
     allowed: Allowed = list
     denied: Allowed = field(default=lambda subjects: [])
     """Those of the subjects that policy denies, whoever asks."""
     preview: Preview | None = None
     """What was decided about; there when the tool runs in a turn."""
+    still: Callable[[], Awaitable[bool]] = _always
+    """Whether the call would still do what was decided on. For tools that take their time between `again` and the
+    effect."""
 
     def hold_to(self, path: Path) -> None:
         """Raise `ToolError` unless that resolved path is one the decision was about: a link may lead elsewhere by
@@ -144,6 +181,11 @@ class Tool(ABC, Generic[P]):
     async def preview(self, params: P, call: CallContext) -> Preview:
         """Say what would happen. No effect; raises `ToolError` when it is already clear that it cannot work."""
 
+    async def again(self, params: P, call: CallContext) -> Preview | None:
+        """Just before it runs, what would happen now, if that may be something else than was decided on. None: what
+        `run` does cannot differ from it."""
+        return None
+
     @abstractmethod
     async def run(self, params: P, call: CallContext) -> Outcome:
         """Do it. Called only after policy or the person allowed it. Cancelled by task cancellation; must leave
@@ -154,8 +196,11 @@ class Tool(ABC, Generic[P]):
         return None
 
 
+@functools.cache
 def tool_schema(params: type[BaseModel]) -> dict[str, Any]:
-    """JSON Schema that all vendors accept: one object, no `$ref`, no titles, no null types, no top-level unions."""
+    """JSON Schema that all vendors accept: one object, no `$ref`, no titles, no null types, no top-level unions.
+
+    Made once, not to be changed: each session has all tools, and making all of their schemas takes 6 ms."""
     schema = params.model_json_schema()
     definitions: dict[str, Any] = schema.pop("$defs", {})
 

@@ -12,6 +12,7 @@ from pydantic import Field, GetJsonSchemaHandler
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 
+from amanu.secrets import MASK, marks_added
 from amanu.tools.base import CallContext, CallDraft, Outcome, Params, Preview, Subject, Tool, ToolError
 from amanu.tools.draft_preview import EditDraft
 from amanu.tools.match import Matched
@@ -43,6 +44,10 @@ P = TypeVar("P", bound=EditParams)
 _SMALL = 64 * 1024  # characters that are worked on in the event loop
 _DETAIL = 100_000  # characters of a diff in an approval; the proposal has it all
 _NAMED = 5  # files named in a title
+_MARKED = (
+    f"{MASK} stands where a secret is that you are not shown; it is not in the file, and no edit can write it there. "
+    "Edit around it: leave the lines that hold it out of what you search for and of what you write."
+)
 _MOST = 500  # files of one call
 
 
@@ -116,7 +121,12 @@ class EditTool(Tool[P]):
         wanted = await asyncio.to_thread(self.changes, params)  # a patch may be long
         if len(wanted) > _MOST:
             raise ToolError(f"These are {len(wanted)} files; one call changes at most {_MOST}. Nothing was changed.")
-        edits, forgiven = await self._edits(wanted, call, explained(params.explanation))
+        try:
+            edits, forgiven = await self._edits(wanted, call, explained(params.explanation))
+        except ToolError as error:
+            if MASK in str(params) and _MARKED not in str(error):
+                raise ToolError(f"{error} {_MARKED}") from None
+            raise
         proposal = await self._proposals.propose(call, edits)
         diff = await asyncio.to_thread(self._proposals.diff, proposal.proposal_id)
         stat = "\n".join(self._stat(file) for file in proposal.files)
@@ -139,6 +149,12 @@ class EditTool(Tool[P]):
             note=forgiven,
         )
 
+    async def again(self, params: P, call: CallContext) -> Preview | None:
+        """The files may be others by now: what is proposed moves along with them."""
+        if (proposal := self._proposals.of_call(call.call_id)) is not None:
+            await self._proposals.catch_up(proposal.proposal_id)
+        return None
+
     async def run(self, params: P, call: CallContext) -> Outcome:
         proposal = self._proposals.of_call(call.call_id)
         assert proposal is not None, "run without preview"
@@ -146,6 +162,7 @@ class EditTool(Tool[P]):
             if self._aftermath is not None:
                 await self._aftermath.ready([Path(file.path) for file in proposal.files])
             await self._proposals.accept_all(proposal.proposal_id, call.call_id, by_person=call.by_person)
+            await self._proposals.together(call.call_id)
         report = await self._proposals.outcome(call.call_id)
         proposal = self._proposals.get(proposal.proposal_id)
         if not report:
@@ -177,7 +194,9 @@ class EditTool(Tool[P]):
     async def reject(self, params: P, call: CallContext, reason: str) -> str | None:
         proposal = self._proposals.of_call(call.call_id)
         if proposal is not None:
-            await self._proposals.reject_all(proposal.proposal_id, reason or None, call.call_id)
+            await self._proposals.reject_all(
+                proposal.proposal_id, reason or None, call.call_id, by_person=call.by_person
+            )
         return None
 
     # What the call wants, on what is there ------------------------------------------------------------
@@ -286,7 +305,10 @@ class EditTool(Tool[P]):
         if wanted.change is None:
             return base.text, ()
         new = wanted.change(base) if len(base.text) < _SMALL else await asyncio.to_thread(wanted.change, base)
-        return (new.text, new.forgiven) if isinstance(new, Matched) else (new, ())
+        text, forgiven = (new.text, new.forgiven) if isinstance(new, Matched) else (new, ())
+        if text is not None and marks_added(base.text, text):
+            raise ToolError(f"{_MARKED} Nothing was changed.")
+        return text, forgiven
 
     async def _check_spelling(self, path: Path, work: _Work) -> None:
         """Two names of one file would be written one over the other."""

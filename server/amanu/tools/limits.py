@@ -21,6 +21,8 @@ class Limits:
     shell_inactivity: float = 300.0
     """Seconds without output after which a command is ended."""
     shell_total: float = 1800.0
+    shell_look: float = 300.0
+    """Of a command that has no effect: nobody was asked whether it may run for long."""
     shell_model: int = 30_000
     """Characters of output the model gets: the beginning and the end."""
     shell_person: int = 30_000

@@ -1,6 +1,7 @@
 """What is in a folder."""
 
 import asyncio
+import contextlib
 import os
 from pathlib import Path
 
@@ -71,17 +72,10 @@ class ListDirectory(Tool[ListDirectoryParams]):
         """Name → (is a folder, line to show). `only_in_editor`: the folder need not be on disk."""
         found: dict[str, tuple[bool, str]] = {}
         try:
-            with self._workspace.guard.listing(path) as folder:
-                for entry in os.scandir(folder):
-                    name = os.fsencode(entry.name).decode("utf-8", "replace")
-                    if entry.is_symlink():
-                        found[entry.name] = (False, f"{name} (link)")
-                    elif entry.is_dir():
-                        found[entry.name] = (True, f"{name}/")
-                    elif entry.is_file():
-                        found[entry.name] = (False, f"{name} ({entry.stat().st_size:,} bytes)")
-                    else:
-                        found[entry.name] = (False, f"{name} (not a file)")
+            with self._workspace.guard.listing(path) as folder, os.scandir(folder) as entries:
+                for entry in entries:
+                    with contextlib.suppress(FileNotFoundError):  # gone since it was listed
+                        found[entry.name] = _line(entry)
         except FileNotFoundError:
             if only_in_editor:
                 return found
@@ -91,3 +85,13 @@ class ListDirectory(Tool[ListDirectoryParams]):
         except OSError as error:
             raise ToolError(failure("list", path, error)) from None
         return found
+
+
+def _line(entry: "os.DirEntry[str]") -> tuple[bool, str]:
+    """(It is a folder, the line to show.) Raises `OSError`."""
+    name = os.fsencode(entry.name).decode("utf-8", "replace")
+    if entry.is_symlink():
+        return False, f"{name} (link)"
+    if entry.is_dir():
+        return True, f"{name}/"
+    return False, f"{name} ({entry.stat().st_size:,} bytes)" if entry.is_file() else f"{name} (not a file)"

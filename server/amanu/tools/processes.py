@@ -10,36 +10,82 @@ import time
 from collections.abc import Collection, Mapping
 from pathlib import Path
 
+from amanu.secrets import holds_secret
+
 _GRACE = 1.0  # seconds between SIGTERM and SIGKILL
 _GIVE_UP = 3.0  # seconds of SIGKILL; then a process hangs in the kernel and nobody can end it
 _POLL = 0.02
-_SECRET = re.compile(r".*_API_KEY|.*_AUTH_TOKEN|AMANU_.*|BASH_ENV|ENV|BASH_FUNC_.*|SHELLOPTS|BASHOPTS|PS4", re.I)
-"""Keys of ours and of other model services; and what makes a shell run code of somebody else's."""
+_OURS = re.compile(r".*_API_KEY|.*_AUTH_TOKEN|AMANU_.*|BASH_ENV|ENV|BASH_FUNC_.*|SHELLOPTS|BASHOPTS|PS4", re.I)
+"""Keys of models' services; and what makes a shell run code of somebody else's. No setting passes these on."""
 
 
-def without_secrets(environment: Mapping[str, str], key_variables: Collection[str]) -> dict[str, str]:
-    """The environment as a child may have it. `key_variables` hold keys of the user's own endpoints."""
+_WHO = re.compile(r"GIT_(AUTHOR|COMMITTER)_|GIT_TERMINAL_PROMPT$")
+_QUIET_GIT = (
+    ("core.hooksPath", "/dev/null"),
+    ("core.fsmonitor", "false"),
+    ("core.pager", "cat"),
+    ("core.editor", "true"),
+    ("core.sshCommand", "ssh"),
+    ("gpg.program", "gpg"),
+    ("protocol.ext.allow", "never"),
+)
+
+
+def without_secrets(
+    environment: Mapping[str, str], key_variables: Collection[str], passed: Collection[str] = ()
+) -> dict[str, str]:
+    """The environment as a child may have it. `key_variables` hold keys of the user's own endpoints; `passed` are
+    variables the user wants passed on though they hold secrets."""
     return {
-        name: value for name, value in environment.items() if not _SECRET.fullmatch(name) and name not in key_variables
+        name: value
+        for name, value in environment.items()
+        if not _OURS.fullmatch(name) and name not in key_variables and (name in passed or not holds_secret(name, value))
     }
 
 
-async def end_all(leader: int, mark: str) -> int:
+def without_git_settings(environment: Mapping[str, str]) -> dict[str, str]:
+    """With git as it is out of the box: it runs nothing that a repository or the environment names (hooks, pagers, file
+    system monitors). Who commits stays."""
+    kept = {name: value for name, value in environment.items() if not name.startswith("GIT_") or _WHO.match(name)}
+    for at, (name, value) in enumerate(_QUIET_GIT):
+        kept |= {f"GIT_CONFIG_KEY_{at}": name, f"GIT_CONFIG_VALUE_{at}": value}
+    return {**kept, "GIT_CONFIG_COUNT": str(len(_QUIET_GIT))}
+
+
+async def end_all(leader: int, mark: str, holders: int = 0) -> int:
     """End the session of that leader, everything that descends from it, and everything with `mark` in its
-    environment. TERM, then KILL. Returns how many there were. Gone when it returns, but for what the kernel holds."""
+    environment. TERM, then KILL. Returns how many there were. Gone when it returns, but for what the kernel holds.
+
+    `holders`: that many processes of a sandbox, the leader and its first descendants, are around the others. They get
+    no TERM, for with them the others would be killed at once, and do not count."""
     found = await asyncio.to_thread(_alive, leader, mark)
-    count = len(found)
+    around = await asyncio.to_thread(_line, leader, holders)
+    count = len(found - around)
     for term, limit in ((signal.SIGTERM, _GRACE), (signal.SIGKILL, _GIVE_UP)):
         stop = time.monotonic() + limit
         signalled: set[int] = set()
         while found and time.monotonic() < stop:
-            for pid in found - signalled:
+            for pid in found - signalled - (around if term is signal.SIGTERM else set()):
                 with contextlib.suppress(ProcessLookupError, PermissionError):
                     os.kill(pid, term)
             signalled |= found
             await asyncio.sleep(_POLL)
             found = await asyncio.to_thread(_alive, leader, mark)
     return count
+
+
+def _line(leader: int, length: int) -> set[int]:
+    """That process and its descendants as long as there is only one in each generation; `length` of them at most."""
+    line: list[int] = []
+    pid: int | None = leader
+    while pid is not None and len(line) < length:
+        line.append(pid)
+        try:
+            children = _read(f"/proc/{pid}/task/{pid}/children").split()
+        except OSError:
+            children = []
+        pid = int(children[0]) if len(children) == 1 else None
+    return set(line)
 
 
 def _alive(leader: int, mark: str) -> set[int]:

@@ -1,9 +1,11 @@
 """All tools of a session."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 from amanu.config import Shell
+from amanu.sandbox.sandbox import Sandbox
+from amanu.secrets import Secrets
 from amanu.tools.apply_patch import ApplyPatch
 from amanu.tools.base import Tool
 from amanu.tools.delete_file import DeleteFile
@@ -37,6 +39,9 @@ def make_tools(
     shell: Shell,
     key_variables: Collection[str] = (),
     *,
+    sandbox: Sandbox | None = None,
+    trusted: Callable[[], bool] = lambda: False,
+    secrets: Secrets | None = None,
     aftermath: Aftermath | None = None,
     headless: bool = False,
     until_done: bool = False,
@@ -45,10 +50,11 @@ def make_tools(
 
     `environment` is the one commands start with (of the client, not of the daemon); `put_blob` keeps output that is too
     long to show, `get_kept` finds it again; `shell` are the user's limits for commands; `key_variables` hold keys that
-    no command gets.
+    no command gets; `secrets` are taken out of what commands print.
     `aftermath` knows what edits do to the findings of the person's editor; None: there is none.
     `headless`: no editor will ever be there, so nothing asks one; else those tools are always there, whoever is
-    attached, for the list must not change. `until_done`: a turn ends when the model says so with a tool."""
+    attached, for the list must not change. `until_done`: a turn ends when the model says so with a tool.
+    `sandbox` holds commands; None: nothing does. `trusted`: whether the person trusts the folders now."""
     limits = Limits(shell_inactivity=shell.inactivity_seconds, shell_total=shell.total_seconds)
     search = Search(workspace)
     asking = [
@@ -70,6 +76,16 @@ def make_tools(
         ApplyPatch(workspace, proposals, aftermath),
         MoveFile(workspace, proposals, aftermath),
         DeleteFile(workspace, proposals, aftermath),
-        RunShellCommand(workspace, put_blob, environment, limits, key_variables),
+        RunShellCommand(
+            workspace,
+            put_blob,
+            environment,
+            limits,
+            key_variables,
+            shell.pass_environment,
+            secrets or Secrets(),
+            sandbox,
+            trusted,
+        ),
         *((FinishTask(),) if until_done else ()),
     ]

@@ -2,36 +2,59 @@
 
 import asyncio
 import contextlib
+import json
 import os
-import secrets
-import shlex
+import re
 import shutil
 import signal
 import time
-from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Generator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
+from secrets import token_hex
 
 from pydantic import Field
 
+from amanu.sandbox.need import Need
+from amanu.sandbox.sandbox import Sandbox, SandboxError, Started
+from amanu.secrets import Secrets
+from amanu.shell.programs.git import LOOKING
+from amanu.shell.read import read
+from amanu.shell.reading import Reading, Surroundings
+from amanu.shell.rewriting import rewritten
 from amanu.tools.base import CallContext, Outcome, Params, Preview, Subject, Tool, ToolError
+from amanu.tools.identity import contents, fingerprint, identity
+from amanu.tools.kernel_limits import way_in
 from amanu.tools.limits import Limits
 from amanu.tools.output import Live, Output
-from amanu.tools.processes import end_all, without_secrets
+from amanu.tools.processes import end_all, without_git_settings, without_secrets
 from amanu.tools.read_output import ID_LENGTH
+from amanu.tools.refusals import hint
+from amanu.tools.vigil import Vigil
 from amanu.tools.visible import one_line, visible
 from amanu.workspace.files import FileText
 from amanu.workspace.proposals import unbroken
 from amanu.workspace.workspace import Workspace
-from amanu_protocol.items import BlobRef
+from amanu_protocol.errors import AmanuError
+from amanu_protocol.items import BlobRef, Grant
 
 PutBlob = Callable[[bytes], Awaitable[BlobRef]]
 
 _SHOW_EVERY = 0.1  # seconds between two pieces of live output
 _DRAIN = 0.3  # seconds for what is still in the pipe when the shell has ended
 _CHUNK = 1 << 16
-_NAMED = 20  # unsaved files
+_NAMED = 20  # files in a note
 _LONGEST = 64 * 1024  # characters of a command; nobody can judge a longer one
+_CHANGED = (
+    "What this would run was changed or replaced at the moment it was to start, so it was not run. Call again: it is "
+    "decided on anew."
+)
+_SWAPPED = (
+    "A script or file of settings that this runs was changed or replaced while it ran: what ran may not be what was "
+    "approved."
+)
+_NEW = "New since it ran, and obeyed by git, editors, shells or agents there: "
+_ENDED_SWAPPED = "It was ended: a script or file of settings that this runs was changed or replaced while it started."
 _SET = {
     "AMANU": "1",
     "PAGER": "cat",
@@ -54,7 +77,13 @@ class RunShellCommandParams(Params):
     description: str | None = Field(default=None, description="What it does, in a short sentence for the person.")
     path: str | None = Field(default=None, description="Folder to run it in. Default: the workspace root.")
     timeout_s: float | None = Field(
-        default=None, gt=0, le=86_400, description="Seconds the command may take in all. Default: 1800."
+        default=None,
+        gt=0,
+        le=86_400,
+        description="Seconds the command may take in all. Default: 1800; at most 300 where it only looks.",
+    )
+    network: bool = Field(
+        default=False, description="It needs the network, which is closed otherwise; the person is asked for it."
     )
 
 
@@ -67,6 +96,19 @@ class _Ended:
     """"" when it ended by itself."""
     left: int = 0
     """Processes it had left running."""
+    swapped: bool = False
+    """A file that it runs was changed or replaced meanwhile."""
+    placeholders: Sequence[str] = ()
+    """See `Started`."""
+    came_to_be: Sequence[Path] = ()
+    """See `Started`."""
+
+
+@dataclass(frozen=True)
+class _Understood:
+    reading: Reading
+    need: Need
+    digest: str
 
 
 class RunShellCommand(Tool[RunShellCommandParams]):
@@ -87,12 +129,22 @@ class RunShellCommand(Tool[RunShellCommandParams]):
         environment: Mapping[str, str],
         limits: Limits,
         key_variables: Collection[str],
+        passed: Collection[str],
+        secrets: Secrets,
+        sandbox: Sandbox | None = None,
+        trusted: Callable[[], bool] = lambda: False,
     ) -> None:
+        """`sandbox` None: there are no walls. `trusted`: whether the person trusts the folders: what git is told to run
+        there is theirs."""
         self._workspace = workspace
         self._put_blob = put_blob
         self._environment = environment
         self._key_variables = key_variables
+        self._passed = passed
+        self._mask = secrets.mask_output
         self._limits = limits
+        self._sandbox = sandbox
+        self._trusted = trusted
 
     async def preview(self, params: RunShellCommandParams, call: CallContext) -> Preview:
         if "\0" in params.command or not params.command.strip():
@@ -106,49 +158,166 @@ class RunShellCommand(Tool[RunShellCommandParams]):
         if params.description:
             lines.append(f"The model says: {visible(params.description)}")
         lines.append(f"In: {visible(str(folder))}")
+        if self._sandbox is not None:
+            await self._sandbox.proved()
+        understood = await asyncio.to_thread(self._understand, params, folder, call)
+        subject, *also = self._subjects(params, understood.reading)
         first, *more = params.command.strip().splitlines()
         short = first if len(first) <= 80 else first[:79] + "…"
         rest = f" … and {len(more)} more line{'s' * (len(more) != 1)}" if more else ""
         return Preview(
             title=f"Run {short}{rest}",
-            subject=Subject(self.name, self.effect, self._as_typed(params.command, folder)),
+            subject=subject,
+            also=tuple(also),
             detail="\n".join(lines),
             reads=frozenset([str(folder)]),
+            digest=understood.digest,
+            need=understood.need,
+            walls=None if self._sandbox is None else self._sandbox.walls(understood.need),
+            grants=self._grants(),
+            wants=("network",) if self._grants() and any(each.network for each in understood.reading.commands) else (),
         )
 
-    def _as_typed(self, command: str, folder: Path) -> str:
-        """What one would type in the first root: a rule for a command is for that command in that folder."""
-        if folder == self._workspace.roots[0]:
-            return command
-        there = self._workspace.relative(folder) if self._workspace.roots[0] in folder.parents else str(folder)
-        return f"cd {shlex.quote(there)} && {command}"
+    async def again(self, params: RunShellCommandParams, call: CallContext) -> Preview:
+        """Programs, scripts and folders may be others by now."""
+        return await self.preview(params, call)
+
+    def _understand(self, params: RunShellCommandParams, folder: Path, call: CallContext) -> "_Understood":
+        """Takes as long as files take to look at; for a thread."""
+        real = self._workspace.guard.real(folder)
+
+        def may_read(path: Path) -> bool:
+            inside = self._workspace.guard.inside(path)
+            if inside is None:
+                return False
+            return bool(call.allowed([Subject(self.name, "read", self._workspace.relative(inside))]))
+
+        here = Surroundings(
+            folder=real,
+            roots=self._workspace.guard.real_roots,
+            # What has no effect is run with git's variables taken out.
+            environment={
+                name: value
+                for name, value in self._child_environment("AMANU_COMMAND=", Need()).items()
+                if not name.startswith("GIT_")
+            },
+            may_read=may_read,
+            trusted=self._trusted(),
+        )
+        reading = read(params.command, here)
+        if params.network:
+            wants = (replace(each, network=True) if each.effect == "some" else each for each in reading.commands)
+            reading = replace(reading, commands=tuple(wants))
+        runs = {each for command in reading.commands for each in command.runs}
+        held = runs - rewritten(reading.commands)
+        kept, seen = contents(runs)
+        try:
+            place = real.stat()
+        except OSError:
+            raise ToolError(_CHANGED) from None
+        need = Need(
+            writes="nothing" if reading.effect == "none" else "workspace",
+            git=any(each.git for each in reading.commands),
+            pinned={path: data for path, data in kept.items() if path in held},
+            argv=reading.argv,
+            place=(place.st_dev, place.st_ino),
+            watched=tuple(sorted(held)),
+        )
+        programs = sorted({*(each.program for each in reading.commands if each.program), *(reading.argv or ())[:1]})
+        # What is executed was found by a look of its own: it is part of what was approved, too.
+        judged = repr([(each.effect, each.reads, each.git) for each in reading.commands] + [reading.unclear])
+        started = json.dumps(reading.argv)
+        digest = fingerprint([f"{real} {need.place}", started, *map(identity, programs), *seen, judged])
+        return _Understood(reading, need, digest)
+
+    def _subjects(self, params: RunShellCommandParams, reading: Reading) -> list[Subject]:
+        """Each command of the line, each file it is known to read, and the line itself where not all of it is
+        understood."""
+        # A loop over known words runs the same command again and again.
+        subjects = [Subject(self.name, "run", each.text, command=each) for each in dict.fromkeys(reading.commands)]
+        if reading.unclear is not None or not subjects:
+            subjects.append(Subject(self.name, "run", params.command, unclear=True))
+        reads = dict.fromkeys(path for each in reading.commands for path in each.reads)
+        for path in reads:
+            inside = self._workspace.guard.inside(Path(path))
+            if inside is not None:
+                subjects.append(Subject(self.name, "read", self._workspace.relative(inside)))
+        return subjects
+
+    def _grants(self) -> tuple[Grant, ...]:
+        """Where nothing holds a command, there is nothing to let it out of."""
+        return () if self._sandbox is None or self._sandbox.tier == "none" else ("network", "unsandboxed")
 
     async def run(self, params: RunShellCommandParams, call: CallContext) -> Outcome:
         folder = self._workspace.resolve(params.path or str(self._workspace.roots[0]))
         call.hold_to(folder)
-        total = min(params.timeout_s or self._limits.shell_total, 86_400)
-        output = Output(self._limits.shell_kept)
+        output = Output(self._limits.shell_kept, self._mask)
         unsaved = await self._workspace.unsaved()
-        mark = f"AMANU_COMMAND={secrets.token_hex(8)}"
-        with self._workspace.guard.folder(folder) as handle:
-            process = await self._start(params.command, folder, handle, mark)
+        mark = f"AMANU_COMMAND={token_hex(8)}"
+        need = (call.preview and call.preview.need) or Need()
+        total = params.timeout_s or self._limits.shell_total
+        if need.writes == "nothing":
+            total = min(total, self._limits.shell_look)
+        argv = list(need.argv) if need.argv is not None else [self._bash(), "-c", params.command]
+        environment = self._child_environment(mark, need)
         ended = _Ended()
-        try:
-            await self._follow(process, output, call, total, ended)
-        finally:
-            ended.left = await unbroken(_end(process, mark))
+        with self._opened(folder) as handle:
+            status = os.fstat(handle)
+            if need.place not in (None, (status.st_dev, status.st_ino)):
+                raise ToolError(_CHANGED)
+            async with self._walled(argv, need, folder, handle, environment) as started:
+                held = await asyncio.to_thread(_identities, need)
+                if not await call.still():  # the last moment that is ours; it took some to build the walls
+                    raise ToolError(_CHANGED)
+                process = await self._start(started)
+                ended.placeholders = started.placeholders
+                with Vigil(need.watched, held, process.pid) as vigil:
+                    try:
+                        await self._follow(process, output, call, total, ended)
+                    finally:
+                        ended.left = await unbroken(_end(process, mark, started.holders))
+                ended.came_to_be = await asyncio.to_thread(started.came_to_be)
         ended.code = process.returncode
-        return await self._outcome(output, ended, unsaved)
+        ended.swapped = vigil.swapped or await asyncio.to_thread(_identities, need) != held
+        if vigil.swapped:
+            ended.why = _ENDED_SWAPPED
+        return await self._outcome(output, ended, unsaved, need)
 
-    async def _start(self, command: str, folder: Path, handle: int, mark: str) -> asyncio.subprocess.Process:
-        there = f"/proc/self/fd/{handle}"  # the very folder that was checked, whatever its name leads to now
+    @contextlib.contextmanager
+    def _opened(self, folder: Path) -> Generator[int]:
+        with contextlib.ExitStack() as stack:
+            try:
+                handle = stack.enter_context(self._workspace.guard.folder(folder))
+            except OSError:
+                raise ToolError(_CHANGED) from None
+            yield handle
+
+    @contextlib.asynccontextmanager
+    async def _walled(
+        self, argv: list[str], need: Need, folder: Path, handle: int, environment: dict[str, str]
+    ) -> AsyncGenerator[Started]:
+        """How to start it, in the very folder that was checked, whatever its name leads to now."""
+        bash = self._found_bash()
+        held = None if bash is None else way_in(bash)
+        if self._sandbox is None:
+            argv = argv if held is None else held.to(argv)
+            there = f"/proc/self/fd/{handle}"
+            yield Started(argv, environment, there if os.path.exists("/proc/self/fd") else str(folder))  # noqa: PTH110, ASYNC240
+            return
+        roots = [self._workspace.guard.real(root) for root in self._workspace.roots]
+        try:
+            async with self._sandbox.launch(argv, need, roots, folder, handle, environment, held) as started:
+                yield started
+        except SandboxError as error:
+            raise ToolError(str(error)) from None
+
+    async def _start(self, started: Started) -> asyncio.subprocess.Process:
         try:
             return await asyncio.create_subprocess_exec(
-                self._bash(),
-                "-c",
-                command,
-                cwd=there if os.path.exists("/proc/self/fd") else folder,  # noqa: PTH110, ASYNC240
-                env=self._child_environment(mark),
+                *started.argv,
+                cwd=started.folder,
+                env=started.environment,
+                pass_fds=started.pass_fds,
                 stdin=asyncio.subprocess.DEVNULL,
                 stdout=asyncio.subprocess.PIPE,
                 stderr=asyncio.subprocess.STDOUT,
@@ -168,7 +337,7 @@ class RunShellCommand(Tool[RunShellCommandParams]):
     ) -> None:
         """Take in and show output until the shell has ended, or has to be ended."""
         assert process.stdout is not None
-        live = Live(self._limits.shell_live)
+        live = Live(self._limits.shell_live, self._mask)
         started = heard = time.monotonic()
         size = 0
         reading = asyncio.create_task(_read(process.stdout, output, live))
@@ -201,7 +370,8 @@ class RunShellCommand(Tool[RunShellCommandParams]):
             return f"It was ended after {size:,} bytes of output."
         return ""
 
-    async def _outcome(self, output: Output, ended: _Ended, unsaved: Sequence[FileText]) -> Outcome:
+    async def _outcome(self, output: Output, ended: _Ended, unsaved: Sequence[FileText], need: Need) -> Outcome:
+        walls = None if self._sandbox is None else self._sandbox.walls(need)
         blob = None
         if output.binary:
             text, person = (
@@ -213,34 +383,70 @@ class RunShellCommand(Tool[RunShellCommandParams]):
             text, cut = await asyncio.to_thread(output.text, self._limits.shell_model)
             person, cut_person = await asyncio.to_thread(output.tail, self._limits.shell_person)
             cut = cut or cut_person
-        if cut:
-            blob = await self._put_blob(output.kept)
         notes = [_exit(ended)]
+        if cut:
+            try:
+                blob = await self._put_blob(await asyncio.to_thread(output.masked))
+            except AmanuError as error:  # what it did is done: how it ended must be heard all the same
+                notes.append(f"The whole output was not kept: {error}")
         if blob is not None and not output.binary:
             notes.append(f'All of it: read_output(id="{blob.blob_id[:ID_LENGTH]}").')
         if ended.left and not ended.why:
             notes.append(f"{ended.left} processes it had left in the background were ended.")
+        if ended.swapped:
+            notes.append(_SWAPPED)
+        if ended.came_to_be:
+            named = _named([self._spelt(each) for each in ended.came_to_be])
+            notes.append(f"{_NEW}{named}. Look at it before you work in that folder.")
+        if seen := [each for each in ended.placeholders if re.search(rf"(?<![\w.-]){re.escape(each)}(?![\w.-])", text)]:
+            notes.append(f"Not files of the workspace, but placeholders of the sandbox: {', '.join(seen)}.")
         if unsaved:
-            named = ", ".join(one_line(self._workspace.shown(each.path)) for each in unsaved[:_NAMED])
-            more = f" and {len(unsaved) - _NAMED} more" if len(unsaved) > _NAMED else ""
-            notes.append(f"Unsaved in the editor, so the command saw older text: {named}{more}.")
+            named = _named([self._workspace.shown(each.path) for each in unsaved])
+            notes.append(f"Unsaved in the editor, so the command saw older text: {named}.")
+        failed = bool(ended.why) or ended.code != 0
+        held = () if need.unsandboxed else tuple(map(os.path.basename, need.pinned))
+        if failed and walls is not None and not output.binary and (asked := hint(text, walls, held)):
+            notes.append(asked)
         foot = "\n".join(notes)
         body = text.rstrip("\n") or "[no output]"
         shown = f"{person.rstrip()}\n{foot}".lstrip()
-        return Outcome(f"{body}\n\n{foot}", shown, blob, is_error=bool(ended.why) or ended.code != 0)
+        return Outcome(f"{body}\n\n{foot}", shown, blob, is_error=failed, walls=walls)
 
-    def _child_environment(self, mark: str) -> dict[str, str]:
+    def _spelt(self, path: Path) -> str:
+        """A real path as the model knows it; what is there may be a link to anywhere."""
+        folder = self._workspace.guard.inside(path.parent)
+        return str(path) if folder is None else self._workspace.shown(folder / path.name)
+
+    def _child_environment(self, mark: str, need: Need) -> dict[str, str]:
         name, _, value = mark.partition("=")
-        return {**without_secrets(self._environment, self._key_variables), **_SET, name: value}
+        own = without_secrets(self._environment, self._key_variables, self._passed)
+        environment = {**own, **_SET, name: value}
+        if need.writes == "nothing":
+            return {**without_git_settings(environment), **LOOKING}
+        return environment if self._trusted() else without_git_settings(environment)
 
     def _bash(self) -> str:
+        if (found := self._found_bash()) is None:
+            raise ToolError("There is no bash on this machine; commands cannot be run.")
+        return found
+
+    def _found_bash(self) -> str | None:
         """Never one that the workspace brings along."""
         for found in ("/bin/bash", "/usr/bin/bash", shutil.which("bash", path=self._environment.get("PATH"))):
             if found and Path(found).is_absolute() and os.access(found, os.X_OK):
                 real = Path(found).resolve()
                 if not any(root.resolve() in real.parents for root in self._workspace.roots):
                     return found
-        raise ToolError("There is no bash on this machine; commands cannot be run.")
+        return None
+
+
+def _named(paths: Sequence[str]) -> str:
+    named = ", ".join(map(one_line, paths[:_NAMED]))
+    return f"{named} and {len(paths) - _NAMED} more" if len(paths) > _NAMED else named
+
+
+def _identities(need: Need) -> list[str]:
+    return [identity(each) for each in need.watched]
 
 
 async def _read(stream: asyncio.StreamReader, output: Output, live: Live) -> None:
@@ -249,8 +455,8 @@ async def _read(stream: asyncio.StreamReader, output: Output, live: Live) -> Non
         live.add(data)
 
 
-async def _end(process: asyncio.subprocess.Process, mark: str) -> int:
-    left = await end_all(process.pid, mark)
+async def _end(process: asyncio.subprocess.Process, mark: str, holders: int) -> int:
+    left = await end_all(process.pid, mark, holders)
     await process.wait()
     transport = getattr(process, "_transport", None)  # asyncio keeps the pipe open until its far end is closed
     if transport is not None:

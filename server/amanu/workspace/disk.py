@@ -102,7 +102,7 @@ def replace(guard: Guard, replacements: Sequence[Replacement]) -> None:
 def sweep(guard: Guard, path: Path) -> None:
     """Remove temporary files that a killed daemon left beside that file."""
     with contextlib.suppress(OSError, ToolError), guard.listing(path.parent) as folder:
-        for name in [entry.name for entry in os.scandir(folder)]:
+        for name in os.listdir(folder):  # noqa: PTH208 (of a handle)
             if name.startswith(f".{path.name[:100]}.") and name.endswith(_TEMPORARY):
                 os.unlink(name, dir_fd=folder)
 

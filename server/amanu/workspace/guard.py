@@ -3,6 +3,9 @@
 A path is made canonical first (symlinks followed, `..` resolved) and must then lie in a root, component by
 component. Later it is opened *beneath that root's handle, following no link at all*: whoever swaps a link in
 between is refused, not followed. Nothing else of ours opens workspace files by name.
+
+Amanu's own folders (keys, rules, sessions, trust) are in no workspace, also when a root lies around them: who opens
+their home folder has not asked an agent to read `auth.json` or to write `rules.toml`.
 """
 
 import contextlib
@@ -26,11 +29,14 @@ _HANDLE = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_CLOEXEC
 
 
 class Guard:
-    """Roots of a session and the paths inside them. Stateless but for the roots; safe in threads."""
+    """Roots of a session and the paths inside them; `private` are folders that are in no workspace. Stateless but for
+    those; safe in threads."""
 
-    def __init__(self, roots: Sequence[Path]) -> None:
+    def __init__(self, roots: Sequence[Path], private: Sequence[Path] = ()) -> None:
         self.roots = tuple(Path(os.path.abspath(root)) for root in roots)  # noqa: PTH100
-        self._real = tuple(Path(os.path.realpath(root)) for root in self.roots)
+        self.real_roots = tuple(Path(os.path.realpath(root)) for root in self.roots)
+        self.private = tuple(private)
+        self._private = tuple({_folded(Path(os.path.realpath(each))) for each in private})
 
     def resolve(self, path: str) -> Path:
         """The absolute path meant by `path` (absolute, or relative to a root), links in it followed. It need
@@ -52,8 +58,32 @@ class Guard:
         existing = list(dict.fromkeys(each for each in found if os.path.lexists(self.real(each))))
         if len(existing) > 1:
             raise ToolError(f"{path} exists in several roots. Give one of: {', '.join(map(str, existing))}.")
-        _must_be_text(str((existing or found)[0]))  # a link may lead to such a name
-        return (existing or found)[0]
+        inside = (existing or found)[0]
+        _must_be_text(str(inside))  # a link may lead to such a name
+        if self.is_private(inside):
+            raise ToolError(
+                f"{path} is in a folder of Amanu itself, where its keys, rules and sessions are. No tool reads or "
+                "changes anything there; the person can, outside of Amanu."
+            )
+        return inside
+
+    def inside(self, path: Path) -> Path | None:
+        """The resolved path of any absolute path, links in it followed; None when it leads outside the roots or into
+        one of Amanu's own folders."""
+        inside = self._inside(path)
+        return None if inside is None or self.is_private(inside) else inside
+
+    def _inside(self, path: Path) -> Path | None:
+        real = Path(os.path.realpath(path))
+        if os.path.realpath(real) != str(real):  # `loop/../link`: past a loop, links are left as they are
+            return None
+        inside = [
+            (len(root.parts), at) for at, root in enumerate(self.real_roots) if real == root or root in real.parents
+        ]
+        if not inside:
+            return None
+        at = max(inside)[1]
+        return self.roots[at] / real.relative_to(self.real_roots[at])
 
     def locate(self, path: Path) -> tuple[int, Path]:
         """(index of its root, path relative to it) of a resolved path."""
@@ -66,7 +96,20 @@ class Guard:
     def real(self, path: Path) -> Path:
         """A resolved path below the real folder of its root. For showing and comparing, not for opening."""
         at, relative = self.locate(path)
-        return self._real[at] / relative
+        return self.real_roots[at] / relative
+
+    def is_private(self, path: Path) -> bool:
+        """Whether a resolved path is one of Amanu's own folders, or in one. Case never counts: on some systems it is
+        the same file."""
+        real = _folded(self.real(path))
+        return any(real == each or each in real.parents for each in self._private)
+
+    def private_below(self, folder: Path) -> list[str]:
+        """Amanu's own folders in the root of a resolved folder, relative to it and in lower case: searches leave them
+        out."""
+        at, _ = self.locate(folder)
+        real = _folded(self.real_roots[at])
+        return [each.relative_to(real).as_posix() for each in self._private if real in each.parents]
 
     def same(self, path: Path, other: Path) -> bool:
         """Whether `other`, spelt in any way, is the file at the resolved `path`."""
@@ -78,7 +121,7 @@ class Guard:
 
         Raises `OSError`: ENOENT, ENOTDIR, ELOOP (a link was put in its way) …"""
         at, relative = self.locate(path)
-        root = os.open(self._real[at], _HANDLE)
+        root = os.open(self.real_roots[at], _HANDLE)
         try:
             handle = self._descend(root, relative.parts, create)
         finally:
@@ -120,16 +163,6 @@ class Guard:
             return below
         return [root.joinpath(*parts[1:]) for root in self.roots if root.name == parts[0]] + below
 
-    def _inside(self, path: Path) -> Path | None:
-        real = Path(os.path.realpath(path))
-        if os.path.realpath(real) != str(real):  # `loop/../link`: past a loop, links are left as they are
-            return None
-        inside = [(len(root.parts), at) for at, root in enumerate(self._real) if real == root or root in real.parents]
-        if not inside:
-            return None
-        at = max(inside)[1]
-        return self.roots[at] / real.relative_to(self._real[at])
-
     def _descend(self, root: int, parts: Sequence[str], create: bool) -> int:
         if not parts:
             return os.dup(root)
@@ -145,6 +178,10 @@ class Guard:
                 os.close(at)
             at = below
         return at
+
+
+def _folded(path: Path) -> Path:
+    return Path(str(path).casefold())
 
 
 def regular(status: os.stat_result, path: Path) -> None:

@@ -1,15 +1,27 @@
 """Which files of the workspace count: `.gitignore` of every folder, the inner one winning, as git does it."""
 
+import contextlib
 import os
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
+import re
+import stat
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, cast
 
 if TYPE_CHECKING:
     from pathspec import GitIgnoreSpec
+    from pathspec.patterns.gitignore.spec import GitIgnoreSpecPattern
 
 NEVER = frozenset({".git", ".hg", ".svn", "node_modules"})
 """Folders (or, for `.git`, a file) that are never searched unless one searches inside them; Gemini CLI's list."""
 
+MAX_DEPTH = 200
+"""Folders in folders; deeper ones are not searched. Nobody's work is so deep, and each level holds a handle open."""
+_STARS = re.compile(r"\*\*")
+_MOST_STARS = 3
+_ANY = "[^/]*"  # how pathspec writes a `*`
+_CLASS = re.compile(r"\\.|\[[^\]]*\]")
+_RULES = (".gitignore", ".rgignore")
+"""What ripgrep opens as we call it; older ones open the second whatever they are told."""
 _MAX_RULES = 1 << 20  # bytes of a .gitignore that are read
 
 
@@ -34,7 +46,7 @@ class Ignore:
             os.close(handle)
         from pathspec import GitIgnoreSpec
 
-        spec = GitIgnoreSpec.from_lines(_rules(data))
+        spec = GitIgnoreSpec([each for each in map(pattern, _rules(data)) if each is not None])
         return Ignore(prefix, ((len(prefix), spec), *self._specs)) if len(spec) else Ignore(prefix, self._specs)
 
     def hides(self, name: str, is_folder: bool) -> bool:
@@ -67,7 +79,7 @@ def walk(root: int, start: Sequence[str] = ()) -> Iterator[str]:
             if ignore.hides(name, True):  # who names an ignored folder wants to see what is in it
                 ignore = Ignore(prefix)
             ignore = ignore.below(folder, prefix)
-        yield from _walk(folder, prefix, ignore)
+        yield from _walk(folder, prefix, ignore, MAX_DEPTH)
     finally:
         os.close(folder)
 
@@ -91,7 +103,57 @@ def ancestors_hide(root: int, path: str, *, is_folder: bool = False) -> bool:
         os.close(folder)
 
 
-def _walk(folder: int, prefix: str, ignore: Ignore) -> Iterator[str]:
+def unfit(root: int, start: Sequence[str], enough: Callable[[], bool]) -> str | None:
+    """The path of a `.gitignore` above or below `start` that is no file: who opens a pipe waits for a writer. None
+    when there is none, or `enough` says so before it is found. Opens none itself."""
+    folder, prefix = os.dup(root), ""
+    try:
+        for name in start:
+            if (odd := _odd(folder)) is not None:
+                return prefix + odd
+            below = _open(name, folder)
+            os.close(folder)
+            folder, prefix = below, f"{prefix}{name}/"
+        return _unfit(folder, prefix, enough, MAX_DEPTH)
+    except OSError:
+        return None  # gone meanwhile, or a file was named
+    finally:
+        os.close(folder)
+
+
+def _unfit(folder: int, prefix: str, enough: Callable[[], bool], depth: int) -> str | None:
+    if (odd := _odd(folder)) is not None:
+        return prefix + odd
+    with os.scandir(folder) as entries:
+        names = [each.name for each in entries if each.name not in NEVER and each.is_dir(follow_symlinks=False)]
+    for name in names if depth > 1 else ():
+        if enough():
+            return None
+        try:
+            below = _open(name, folder)
+        except OSError:
+            continue
+        try:
+            found = _unfit(below, f"{prefix}{name}/", enough, depth - 1)
+        except OSError:
+            continue
+        finally:
+            os.close(below)
+        if found is not None:
+            return found
+    return None
+
+
+def _odd(folder: int) -> str | None:
+    for name in _RULES:
+        with contextlib.suppress(OSError):
+            mode = os.stat(name, dir_fd=folder).st_mode
+            if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
+                return name
+    return None
+
+
+def _walk(folder: int, prefix: str, ignore: Ignore, depth: int) -> Iterator[str]:
     folders: list[str] = []
     with os.scandir(folder) as entries:
         for entry in entries:
@@ -103,20 +165,51 @@ def _walk(folder: int, prefix: str, ignore: Ignore) -> Iterator[str]:
                     yield prefix + name
             elif entry.is_dir(follow_symlinks=False) and not ignore.hides(name, True):
                 folders.append(name)
-    for name in folders:
+    for name in folders if depth > 1 else ():
         try:
             below = _open(name, folder)
         except OSError:
             continue  # gone, unreadable, or a link was put in its place
         try:
             inside = f"{prefix}{name}/"
-            yield from _walk(below, inside, ignore.below(below, inside))
+            yield from _walk(below, inside, ignore.below(below, inside), depth - 1)
         finally:
             os.close(below)
 
 
 def _open(name: str, folder: int) -> int:
     return os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=folder)
+
+
+def pattern(rule: str) -> "GitIgnoreSpecPattern | None":
+    """A rule as an expression that never takes long, whoever wrote it; None for what is no rule, as git sees it.
+
+    pathspec's own expressions try again for every wildcard: with eight of them one name holds the whole process for
+    hours. In a name, a wildcard that another one follows need not try again: what it left over, the next one takes
+    (as in `globs.py`). Of rules with many `**` nobody has need."""
+    from pathspec.patterns.gitignore.spec import GitIgnoreSpecPattern
+
+    if len(_STARS.findall(rule)) > _MOST_STARS:
+        return None
+    try:
+        made = GitIgnoreSpecPattern(rule)
+    except ValueError:
+        return None
+    found = cast("re.Pattern[str] | None", made.regex)  # pyright: ignore[reportUnknownMemberType]
+    if found is not None and rule.count("*") > 1:
+        made.regex = re.compile(_quick(found.pattern))
+    return made
+
+
+def _quick(expression: str) -> str:
+    *firsts, last = expression.split(_ANY)
+    if not firsts:
+        return expression
+    out = [firsts[0]]
+    for part in firsts[1:]:
+        alone = "/" in _CLASS.sub("", part) or "(" in _CLASS.sub("", part)
+        out.append(f"{_ANY}{part}" if alone else f"(?>{_ANY}?{part})")
+    return "".join([*out, _ANY, last])
 
 
 def _rules(data: bytes) -> list[str]:

@@ -19,6 +19,8 @@ AFTER: Collection[HunkState] = ("applied", "accepted")
 """What it has when it is."""
 MOVED = "The file changed after this was proposed."
 TOUCHED = "The file changed after this was proposed, in these lines or next to them."
+BACK = "Its lines in the file are as they were before it."
+"""Of a hunk that was taken back in the file: by the person or by a program, nobody can say."""
 
 
 @dataclass(frozen=True)

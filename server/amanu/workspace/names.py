@@ -17,7 +17,7 @@ def spelt(guard: Guard, path: Path) -> Path | None:
     try:
         with guard.listing(path.parent) as folder:
             os.stat(path.name, dir_fd=folder, follow_symlinks=False)
-            names = [entry.name for entry in os.scandir(folder)]
+            names = os.listdir(folder)  # noqa: PTH208 (of a handle)
     except (OSError, ToolError):
         return None
     return path.with_name(own_name(path.name, names))

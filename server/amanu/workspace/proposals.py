@@ -7,6 +7,7 @@ afterwards: kept or undone. Both are states of the same hunks, and each can be t
 """
 
 import asyncio
+import contextlib
 import secrets
 from collections.abc import Callable, Collection, Coroutine, Iterable, Sequence
 from dataclasses import dataclass
@@ -28,6 +29,8 @@ from amanu_protocol.items import Check, Hunk, HunkState, Proposal
 from amanu_protocol.requests import HunkDecision
 
 T = TypeVar("T")
+_TOGETHER = 5.0
+"""Seconds a call waits for those it shares a hunk with: all are decided by then, one may still be asked about anew."""
 SHOWN: Sequence[HunkState] = ("pending", "accepted", "applied", "conflicted", "undoing")
 """What a proposal still stands for."""
 
@@ -56,15 +59,24 @@ class Left:
 class Proposals:
     """`changed` hears of each new version of a proposal, in order; `save_preimage` is durable when it returns."""
 
-    def __init__(self, workspace: Workspace, changed: Callable[[Proposal], None], save_preimage: SavePreimage) -> None:
+    def __init__(
+        self,
+        workspace: Workspace,
+        changed: Callable[[Proposal], None],
+        save_preimage: SavePreimage,
+        together: float = _TOGETHER,
+    ) -> None:
         self._workspace = workspace
         self._changed = changed
         self._save_preimage = save_preimage
+        self._together = together
         self._live: dict[str, LiveProposal] = {}
         """Oldest first."""
         self._stored: dict[str, Proposal] = {}
         """Of a session that was opened again; they become live proposals when somebody asks for them."""
         self._lock = asyncio.Lock()
+        self._published = asyncio.Event()
+        """When some proposal is next published. Each is for once."""
         self._following = Following(workspace, self._lock, self._find, self._publish)
 
     # Proposing --------------------------------------------------------------------------------------
@@ -130,13 +142,31 @@ class Proposals:
                     _accept(live, file, hunk, None, reviewed=by_person)
             return await unbroken(self._apply(live))
 
-    async def reject_all(self, proposal_id: str, reason: str | None, call_id: str | None = None) -> Proposal:
-        """Reject every undecided hunk. With `call_id`: every one that call had a part in."""
+    async def together(self, call_id: str) -> None:
+        """Until other calls of the step that wrote the same hunk had their say, if they soon do: what is told of it
+        before would be that it is still open."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(self._together):
+                while self._awaits_others(call_id):
+                    await self._published.wait()
+
+    def _awaits_others(self, call_id: str) -> bool:
+        live = self._of_call(call_id)
+        owned = [] if live is None else [(hunk, live.owners(file, hunk)) for file, hunk in live.hunks()]
+        return live is not None and any(
+            live.waits(hunk) and call_id in owners and not owners <= live.allowed for hunk, owners in owned
+        )
+
+    async def reject_all(
+        self, proposal_id: str, reason: str | None, call_id: str | None = None, *, by_person: bool = True
+    ) -> Proposal:
+        """Reject every undecided hunk. With `call_id`: every one that call had a part in. Not `by_person`: a rule
+        did it."""
         async with self._lock:
             live = self._find(proposal_id)
             for file, hunk in live.hunks():
                 if live.waits(hunk) and (call_id is None or call_id in live.owners(file, hunk)):
-                    file.put(hunk.hunk_id, state="rejected", reason=reason)
+                    file.put(hunk.hunk_id, state="rejected", reason=reason, reviewed=by_person)
             return self._publish(live)
 
     async def revise(self, proposal_id: str, hunk_id: str, text: str) -> Proposal:
@@ -151,6 +181,12 @@ class Proposals:
             file.put(hunk_id, new_text=_ends(file, text), edited_by_person=True)
             file.text = await asyncio.to_thread(file.having, *STATES)
             return self._publish(live)
+
+    async def catch_up(self, proposal_id: str) -> None:
+        """Move what waits to be decided along with its files, as they are now."""
+        async with self._lock:
+            live = self._find(proposal_id)
+            await self._following.catch_up(live, [file for file, hunk in live.hunks() if live.waits(hunk)])
 
     async def review_after(self, proposal_id: str) -> Proposal:
         """Apply what is open; it is reviewed afterwards."""
@@ -337,7 +373,7 @@ class Proposals:
                 case "accept":
                     file.put(hunk.hunk_id, reviewed=True)
                 case _ if hunk.state != "rejected":
-                    file.put(hunk.hunk_id, state="rejected", reason=each.reason)
+                    file.put(hunk.hunk_id, state="rejected", reason=each.reason, reviewed=True)
                 case _:
                     pass
         return await self._apply(live)
@@ -394,6 +430,8 @@ class Proposals:
         return live.wire()
 
     def _publish(self, live: LiveProposal) -> Proposal:
+        self._published.set()
+        self._published = asyncio.Event()
         live.version += 1
         proposal = live.wire()
         self._following.watch(proposal)

@@ -12,7 +12,7 @@ from itertools import pairwise
 
 from amanu.workspace.files import FileText, split_lines
 from amanu.workspace.hunks import Change, changes, differences
-from amanu.workspace.live import STATES, TOUCHED, Footing, LiveFile, Spot, Touch, numbered, through
+from amanu.workspace.live import BACK, STATES, TOUCHED, Footing, LiveFile, Spot, Touch, numbered, through
 from amanu_protocol.items import Hunk
 
 
@@ -205,7 +205,7 @@ def _applied(
     if by_person and as_applied.new_text != hunk.old_text:
         undone = _found(hunk.old_text, regions, new)
         if undone is not None:
-            return undone, {"state": "revertedByPerson", "reason": None}
+            return undone, {"state": "revertedByPerson", "reason": BACK}
     was = as_applied.new_text if as_applied.applied_text is None else as_applied.applied_text
     # What another proposal had taken out is put back when that one is undone.
     back = None if by_person else _found(was, regions, new)

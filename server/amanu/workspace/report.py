@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from pathlib import Path
 
-from amanu.workspace.live import MOVED, TOUCHED, LiveFile, LiveProposal, first_line
+from amanu.workspace.live import BACK, MOVED, TOUCHED, LiveFile, LiveProposal, first_line
 from amanu_protocol.items import Hunk
 
 _SHOWN = 4000  # characters of the person's own text that are repeated to the model
@@ -52,20 +52,28 @@ def _file(live: LiveProposal, file: LiveFile, hunks: list[Hunk], call_id: str, p
 def _hunk(live: LiveProposal, file: LiveFile, hunk: Hunk, call_id: str, place: str) -> list[str]:
     because = f": {_sentence(hunk.reason)}" if hunk.reason else "."
     match hunk.state:
-        case "applied" if hunk.edited_by_person and not hunk.new_text and hunk.old_text:
-            return [f"- {place}: applied, but the person changed your text. Nothing is left of it."]
         case "applied" if hunk.edited_by_person:
+            # In the file, a program may have done it.
+            changed = (
+                "the person changed your text" if hunk.applied_text is None else "it was changed in the file since"
+            )
+            if not hunk.new_text and hunk.old_text:
+                return [f"- {place}: applied, but {changed}. Nothing is left of it."]
             text = hunk.new_text
             if len(text) > _SHOWN:
                 text = text[:_SHOWN] + "\n[… shortened; read the file for the rest]\n"
-            return [f"- {place}: applied, but the person changed your text. It now reads:", text.rstrip("\r\n")]
+            return [f"- {place}: applied, but {changed}. It now reads:", text.rstrip("\r\n")]
         case "applied":
             return [f"- {place}: applied."]
+        case "rejected" if not hunk.reviewed:
+            return [f"- {place}: not applied{because} It is not in the file."]
         case "rejected":
             return [f"- {place}: rejected by the person{because} It is not in the file."]
         case "conflicted":
             advice = " Read it again before proposing anew." if hunk.reason in (MOVED, TOUCHED) else ""
             return [f"- {place}: not applied{because}{advice}"]
+        case "revertedByPerson" if hunk.reason == BACK:
+            return [f"- {place}: no longer there{because}"]
         case "revertedByPerson":
             return [f"- {place}: the person took this change back."]
         case _:

@@ -10,19 +10,24 @@ import json
 import os
 import re
 import shutil
+import stat
 import sys
-from collections.abc import Collection, Sequence
+import threading
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
 
 from amanu.tools.base import ToolError
 from amanu.workspace.files import FileText
 from amanu.workspace.globs import glob_pattern
-from amanu.workspace.ignore import NEVER, ancestors_hide, walk
+from amanu.workspace.ignore import MAX_DEPTH, NEVER, ancestors_hide, unfit, walk
 from amanu.workspace.workspace import Workspace
 
 TIME_LIMIT = 30.0
 """Seconds for one search; Gemini CLI's limit."""
+PATIENCE = 1.0
+"""Seconds before it is looked into what may hold ripgrep: hardly any search takes as long."""
 _MAX_OUTPUT = 32 << 20  # bytes of output after which a search is stopped
 _PER_FILE = 1000  # matching lines of one file
 _COLUMNS = 2000  # characters shown of a line
@@ -31,6 +36,7 @@ _SCAN = Path(__file__).with_name("scan.py")
 _LINE = re.compile(rb"^([^\0\n]*)\0(\d+)([:-])(.*)$|^--$", re.MULTILINE)
 _SAME_FILES = (
     *("--no-config", "--hidden", "--no-ignore-dot", "--no-ignore-global", "--no-ignore-exclude", "--no-require-git"),
+    f"--max-depth={MAX_DEPTH}",
     *(part for name in sorted(NEVER) for part in ("--glob", f"!{name}")),
 )
 
@@ -79,10 +85,12 @@ class Search:
 
     def __init__(self, workspace: Workspace) -> None:
         self._workspace = workspace
+        self._unfit: Path | None = None
+        """A `.gitignore` that is no file, and held ripgrep."""
 
     @property
     def _ripgrep(self) -> str | None:
-        return _usable(self._workspace)  # an editor that attaches later may bring one
+        return usable(self._workspace)  # an editor that attaches later may bring one
 
     async def files(self, folder: Path) -> list[str]:
         """Paths of all files that count below `folder`, relative to its root, sorted; those that only exist in an
@@ -91,12 +99,13 @@ class Search:
         unsaved = await self._unsaved(folder)
         if not await asyncio.to_thread(self._on_disk, folder, unsaved):
             found: list[str] = []
-        elif self._ripgrep is None:
-            found = await asyncio.to_thread(lambda: [_text(os.fsencode(name)) for name in self._walk(folder)])
         else:
-            args = [self._ripgrep, *self._ignoring(root), "--files", "--null", "--no-messages", "./" + start]
-            _, out, _ = await _run(args, root)
-            found = [name.removeprefix("./") for name in _text(out).split("\0")[:-1]]
+            args = [*self._ignoring(root), "--files", "--null", "--no-messages", "./" + start]
+            ran = await self._run_ripgrep(args, folder)
+            if ran is None:
+                found = await asyncio.to_thread(lambda: [_text(os.fsencode(name)) for name in self._walk(folder)])
+            else:
+                found = [name.removeprefix("./") for name in _text(ran[1]).split("\0")[:-1]]
         known = set(found)
         found += [name for name, text in unsaved.items() if name not in known and not text.exists]
         return await asyncio.to_thread(sorted, found)
@@ -114,7 +123,7 @@ class Search:
         try:
             on_disk = Found([], complete=True)
             if await asyncio.to_thread(self._on_disk, folder, unsaved):
-                on_disk = await (self._ripgrep_disk(query, folder) if self._ripgrep else self._scan_disk(query, folder))
+                on_disk = await self._ripgrep_disk(query, folder) or await self._scan_disk(query, folder)
             in_memory = await asyncio.gather(*texts)
         finally:
             for task in texts:
@@ -126,14 +135,54 @@ class Search:
         files += [file for file in in_memory if file.lines]
         return Found(sorted(files, key=lambda file: file.path), on_disk.complete)
 
-    async def _ripgrep_disk(self, query: Query, folder: Path) -> Found:
+    async def _ripgrep_disk(self, query: Query, folder: Path) -> Found | None:
+        """None where ripgrep cannot be used."""
         root, start = self._root(folder)
-        assert self._ripgrep is not None
-        args = [self._ripgrep, *self._ignoring(root), *_options(query), "--max-filesize", "20M"]
+        args = [*self._ignoring(root), *_options(query), "--max-filesize", "20M"]
         if query.include and "/" not in query.include:  # --glob would show ignored files; a type does not
             args += ["--type-add", f"amanu:{query.include}", "--type", "amanu"]
-        code, out, err = await _run([*args, "--", "./" + start], root)
-        return await asyncio.to_thread(_parse, _checked(code, out, err))
+        ran = await self._run_ripgrep([*args, "--", "./" + start], folder)
+        return None if ran is None else await asyncio.to_thread(_parse, _checked(*ran))
+
+    async def _run_ripgrep(self, args: Sequence[str], folder: Path) -> tuple[int, bytes, bytes] | None:
+        """What `_run` gives; None where there is no ripgrep, or a pipe in the place of a `.gitignore` holds it: it
+        would wait there for ever, while our own scan takes nothing from pipes."""
+        ripgrep = self._ripgrep
+        if ripgrep is None or await asyncio.to_thread(self._still_unfit):
+            return None
+        root, _ = self._root(folder)
+        running = asyncio.create_task(_run([ripgrep, *args], root))
+        ended = threading.Event()
+        try:
+            done, _ = await asyncio.wait([running], timeout=PATIENCE)
+            if not done:
+                looking = asyncio.create_task(asyncio.to_thread(self._look_for_unfit, folder, ended.is_set))
+                await asyncio.wait([running, looking], return_when=asyncio.FIRST_COMPLETED)
+                ended.set()
+                self._unfit = await looking
+                if self._unfit is not None and not running.done():
+                    return None
+            return await running
+        finally:
+            ended.set()
+            running.cancel()
+            await asyncio.gather(running, return_exceptions=True)
+
+    def _look_for_unfit(self, folder: Path, enough: Callable[[], bool]) -> Path | None:
+        at, relative = self._workspace.guard.locate(folder)
+        root = self._workspace.roots[at]
+        try:
+            with self._workspace.guard.listing(root) as handle:
+                found = unfit(handle, relative.parts, enough)
+        except OSError:
+            return None
+        return None if found is None else root / found
+
+    def _still_unfit(self) -> bool:
+        if self._unfit is not None:
+            with contextlib.suppress(OSError):
+                return not stat.S_ISREG(self._unfit.stat().st_mode)
+        return False
 
     async def _scan_disk(self, query: Query, folder: Path) -> Found:
         root, _ = self._root(folder)
@@ -217,28 +266,43 @@ class Search:
         at, relative = self._workspace.guard.locate(folder)
         try:
             with self._workspace.guard.listing(self._workspace.roots[at]) as root:
-                return list(walk(root, relative.parts))
+                return self._own_left_out(list(walk(root, relative.parts)), folder)
         except FileNotFoundError:
             raise ToolError(f"There is no folder {self._workspace.shown(folder)}.") from None
         except OSError as error:
             raise ToolError(f"Could not list {self._workspace.shown(folder)}: {error.strerror}.") from None
 
+    def _own_left_out(self, names: list[str], folder: Path) -> list[str]:
+        """Without what is in Amanu's own folders."""
+        own = tuple(f"{each}/" for each in self._workspace.guard.private_below(folder))
+        return [name for name in names if not name.casefold().startswith(own)] if own else names
+
     def _ignoring(self, root: Path) -> Sequence[str]:
         """Rules above the root are not the workspace's; ripgrep is told so only where there are any, because then
         it also misses those between the root and the folder that is searched, but for the root's own."""
+        private = self._workspace.guard.private_below(root)
+        same = (*_SAME_FILES, *(part for each in private for part in ("--iglob", f"!/{_escaped(each)}")))
         if not any((parent / ".gitignore").exists() for parent in root.parents):
-            return _SAME_FILES
+            return same
         own = ("--ignore-file", ".gitignore") if (root / ".gitignore").exists() else ()
-        return (*_SAME_FILES, "--no-ignore-parent", *own)
+        return (*same, "--no-ignore-parent", *own)
 
 
-def _usable(workspace: Workspace) -> str | None:
-    """The editor's ripgrep, else the one on `PATH`; never one inside the workspace."""
-    path = workspace.ripgrep or shutil.which("rg")
-    if path is None or not Path(path).is_absolute() or not os.access(path, os.X_OK):
-        return None
-    real = Path(path).resolve()
-    return None if any(root.resolve() in real.parents for root in workspace.roots) else str(real)
+def usable(workspace: Workspace) -> str | None:
+    """The editor's ripgrep, else the first on `PATH`; never one inside the workspace, nor by a link in it."""
+    folders = os.environ.get("PATH", "").split(os.pathsep)
+    for path in chain([workspace.ripgrep], (shutil.which("rg", path=each) for each in folders if each)):
+        if path is not None and Path(path).is_absolute() and os.access(path, os.X_OK):
+            real = Path(path).resolve()
+            places = (real, Path(path), Path(path).parent.resolve())
+            if not any(root.resolve() in (place, *place.parents) for place in places for root in workspace.roots):
+                return str(real)
+    return None
+
+
+def _escaped(path: str) -> str:
+    """A path as a glob that means only it."""
+    return re.sub(r"([*?\[\]{}\\])", r"\\\1", path)
 
 
 def _options(query: Query) -> list[str]:
@@ -299,10 +363,16 @@ def _text(name: bytes) -> str:
 
 
 async def _run(args: Sequence[str], cwd: Path, data: bytes | None = None) -> tuple[int, bytes, bytes]:
-    """(exit code, output up to `_MAX_OUTPUT`, errors). The process is gone when this returns or raises."""
+    """(exit code, output up to `_MAX_OUTPUT`, errors). The process is gone when this returns or raises. It has no home:
+    there is nothing of the person's it should look up there."""
     pipe, none = asyncio.subprocess.PIPE, asyncio.subprocess.DEVNULL
     process = await asyncio.create_subprocess_exec(
-        *args, cwd=cwd, env={"LC_ALL": "C.UTF-8"}, stdin=none if data is None else pipe, stdout=pipe, stderr=pipe
+        *args,
+        cwd=cwd,
+        env={"LC_ALL": "C.UTF-8", "HOME": os.devnull},
+        stdin=none if data is None else pipe,
+        stdout=pipe,
+        stderr=pipe,
     )
     assert process.stdout is not None and process.stderr is not None
     errors = asyncio.create_task(process.stderr.read(1 << 16))

@@ -18,11 +18,14 @@ from amanu.workspace.seen import Seen
 class Workspace:
     """Roots of one session, over the daemon's overlay.
 
-    `ripgrep` is the path of a ripgrep to search with, as the editor gave it; None looks on `PATH`.
+    `ripgrep` is the path of a ripgrep to search with, as the editor gave it; None looks on `PATH`. `private` are
+    Amanu's own folders, which no tool gets into.
     """
 
-    def __init__(self, roots: Sequence[Path], overlay: Overlay, *, ripgrep: str | None = None) -> None:
-        self.guard = Guard(roots)
+    def __init__(
+        self, roots: Sequence[Path], overlay: Overlay, *, ripgrep: str | None = None, private: Sequence[Path] = ()
+    ) -> None:
+        self.guard = Guard(roots, private)
         self.roots = self.guard.roots
         self.overlay = overlay
         self.ripgrep = ripgrep
@@ -135,7 +138,8 @@ class Workspace:
         near: list[str] = []
         try:
             with self.guard.listing(path.parent) as folder:
-                found = (os.fsencode(entry.name).decode("utf-8", "replace") for entry in os.scandir(folder))
+                listed = os.listdir(folder)  # noqa: PTH208 (of a handle)
+                found = (os.fsencode(name).decode("utf-8", "replace") for name in listed)
                 names = {name.lower(): name for name in found}
                 close = difflib.get_close_matches(path.name.lower(), names, n=3, cutoff=0.6)
                 near = [self.shown(path.parent / names[each]) for each in close]

@@ -51,6 +51,12 @@ def steps(count: int, size: int = 400) -> list[Message]:
     return [message for at in range(count) for message in step(call(f"c{at}"), size=size)]
 
 
+@pytest.fixture(autouse=True)
+def _retries_come_at_once(monkeypatch: pytest.MonkeyPatch) -> None:  # pyright: ignore[reportUnusedFunction]
+    """The model here refuses to judge on loops: how long one waits before it is asked again is no part of any test."""
+    monkeypatch.setattr("amanu.models.retry.Policy.delay", lambda self, retry: 0.0)
+
+
 # The gauge ---------------------------------------------------------------------------------------------
 
 
@@ -413,8 +419,7 @@ async def test_a_prompt_that_cannot_fit_is_a_typed_end() -> None:
     [Overloaded("Busy."), "", "I cannot help with that.", SUMMARY + " blown up" * 10_000],
     ids=["error", "empty", "no summary", "inflated"],
 )
-async def test_a_summary_that_fails_is_not_tried_again_and_again(bad: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("amanu.models.retry.Policy.delay", lambda self, retry: 0.0)
+async def test_a_summary_that_fails_is_not_tried_again_and_again(bad: Any) -> None:
     replies = [says("", call(f"c{at}")) for at in range(80)]
     model = Small([*replies, says("done")], 5_000, [bad] * 1_000)
     stage, reason = await play(model, 5_000, results=1_200, prompt="Mend the parser.")
@@ -531,8 +536,7 @@ async def test_what_a_person_pasted_can_be_read_in_full_after_every_compaction()
         assert paste.rstrip() in stage.kept[kept]
 
 
-async def test_by_hand_a_summary_that_fails_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("amanu.models.retry.Policy.delay", lambda self, retry: 0.0)
+async def test_by_hand_a_summary_that_fails_changes_nothing() -> None:
     stage = Stage([])
     stage.turn.model = Small([says("done")], 100_000, [Overloaded("Busy.")] * 10)
     for message in steps(20):

@@ -1,20 +1,52 @@
 """Which rule decides: deny beats must-ask beats allow; nothing matched means ask."""
 
+from datetime import UTC, datetime
+from typing import Any
+
 import pytest
 
-from amanu.agent.policy import BUILT_IN, MODES, NOTHING_MATCHED, Rule, decide, offers, parse, remember, suggested_rule
+from amanu.agent.policy import (
+    NO_SANDBOX,
+    NOT_UNDERSTOOD,
+    NOTHING_MATCHED,
+    Circumstances,
+    built_in,
+    decide,
+    explain,
+    of_mode,
+    offers,
+    remember,
+    suggested_rule,
+)
+from amanu.rules import Rule, RuleTable, rule
+from amanu.shell.reading import Command, Effect
 from amanu.tools.base import Subject
 from amanu_protocol.errors import AmanuError
 from amanu_protocol.items import Mode
 
 READ = Subject("read_file", "read", "src/app.py")
 EDIT = Subject("edit_file", "write", "src/app.py")
-RUN = Subject("run_shell_command", "run", "pytest -q")
+
+
+def run(
+    line: str, effect: Effect = "some", *, network: bool = False, prefix: int | None = 1, unclear: bool = False
+) -> Subject:
+    """A command; `?` stands for a word that is not known."""
+    words = tuple(None if word == "?" else word for word in line.split())
+    known = tuple(word for word in words if word is not None)
+    assigned = sum("=" in word for word in line.split(" -")[0].split())
+    kept = None if prefix is None else known[:prefix]
+    command = Command(line, words, effect, "", kept, network=network, assigned=assigned)
+    return Subject("run_shell_command", "run", line, command=None if unclear else command, unclear=unclear)
+
+
+RUN = run("pytest -q")
+LOOK = run("ls -l", "none")
 
 
 def rules(*texts: str) -> list[Rule]:
     """`allow x`, `deny x`, `mustAsk x` → rules."""
-    return [Rule(kind, text, "test") for kind, text in (each.split(" ", 1) for each in texts)]  # pyright: ignore
+    return [rule(kind, text, "test") for kind, text in (each.split(" ", 1) for each in texts)]  # pyright: ignore
 
 
 @pytest.mark.parametrize(
@@ -31,16 +63,54 @@ def rules(*texts: str) -> list[Rule]:
         (("deny @write", "allow edit_file(src/app.py)"), EDIT, "deny"),
         (("allow @write", "mustAsk @write(src/**)"), EDIT, "ask"),
         (("mustAsk @write(src/**)", "deny *"), EDIT, "deny"),
-        # a command is allowed by its exact text and by nothing else
+        # a command is allowed token by token
         (("allow run_shell_command(pytest -q)",), RUN, "allow"),
         (("allow @run(pytest -q)",), RUN, "allow"),
         (("allow run_shell_command(pytest)",), RUN, "ask"),
+        (("allow run_shell_command(pytest *)",), RUN, "allow"),
+        (("allow run_shell_command(pytest *)",), run("pytest"), "allow"),
+        (("allow run_shell_command(pytest *)",), run("pytest-evil -q"), "ask"),
         (("allow run_shell_command(pytest*)",), RUN, "ask"),
-        (("allow run_shell_command",), RUN, "ask"),
-        (("allow *",), RUN, "ask"),
-        (("allow @run",), RUN, "ask"),
+        (("allow run_shell_command(git commit *)",), run("git -c a=b commit"), "ask"),
+        (("allow run_shell_command(git commit *)",), run("git commit ?"), "allow"),
+        (("allow run_shell_command(git commit *)",), run("git ? -m"), "ask"),
+        (("allow run_shell_command('git commit' *)",), run("git commit"), "ask"),
+        (("allow run_shell_command",), RUN, "allow"),
+        (("allow @run",), RUN, "allow"),
+        (("allow *",), RUN, "allow"),
+        (("allow *",), run("pytest -q", unclear=True), "ask"),
+        (("allow run_shell_command(pytest *)",), run("pytest -q", unclear=True), "ask"),
+        (("allow *",), run("rm -rf /", "ruin"), "ask"),
+        # the network has to be said
+        (("allow run_shell_command(npm *)",), run("npm install", network=True), "ask"),
+        (("allow run_shell_command+network(npm *)",), run("npm install", network=True), "allow"),
+        (("allow run_shell_command+network(npm *)",), run("npm test"), "allow"),
+        # what is forbidden is so by any path and with any options
         (("deny @run",), RUN, "deny"),
         (("deny *", "allow run_shell_command(pytest -q)"), RUN, "deny"),
+        (("deny run_shell_command(git push *)", "allow *"), run("git push"), "deny"),
+        (("deny run_shell_command(git push *)", "allow *"), run("/usr/bin/git push origin"), "deny"),
+        (("deny run_shell_command(git push *)", "allow *"), run("git -C x push"), "deny"),
+        (("deny run_shell_command(git push *)", "allow *"), run("git --no-pager push"), "deny"),
+        (("deny run_shell_command(git push *)", "allow *"), run("git -c a.b=c --bare push -f"), "deny"),
+        (("deny run_shell_command(git push *)", "allow *"), run("GIT push"), "deny"),
+        (("deny run_shell_command(git push *)", "allow *"), run("git commit -m push"), "allow"),
+        (("deny run_shell_command(git push *)", "allow *"), run("git ? origin"), "ask"),
+        (("deny run_shell_command(git push)", "allow *"), run("git push -f"), "allow"),
+        # what is set for a command is part of what is allowed, and saves it from nothing
+        (("allow run_shell_command(A=1 pytest *)",), run("A=1 pytest -q"), "allow"),
+        (("allow run_shell_command(A=1 pytest *)",), run("pytest -q"), "ask"),
+        (("allow run_shell_command(A=1 pytest *)",), run("A=2 pytest -q"), "ask"),
+        (("allow run_shell_command(A=1 pytest *)",), run("B=1 A=1 pytest -q"), "ask"),
+        (("allow run_shell_command(A=1 pytest *)",), run("A=1 B=1 pytest -q"), "ask"),
+        (("allow run_shell_command(pytest *)",), run("A=1 pytest -q"), "ask"),
+        (("deny run_shell_command(git push *)", "allow *"), run("A=1 git push"), "deny"),
+        (("deny run_shell_command(git push *)", "allow *"), run("A=1 B=2 /usr/bin/git -C x push"), "deny"),
+        (("mustAsk run_shell_command(git push *)", "allow *"), run("A=1 git push"), "ask"),
+        (("deny run_shell_command(A=1 *)", "allow *"), run("A=1 git push"), "deny"),
+        (("deny run_shell_command(A=1 *)", "allow *"), run("git push"), "allow"),
+        (("mustAsk run_shell_command(git push)", "allow *"), run("git push ?"), "ask"),
+        (("deny run_shell_command(make *)", "allow *"), run("? all"), "ask"),
         # deny and must-ask fold case, allow does not
         (("deny @write(SRC/APP.PY)",), EDIT, "deny"),
         (("allow @write(SRC/APP.PY)",), EDIT, "ask"),
@@ -67,7 +137,14 @@ def test_decision(texts: tuple[str, ...], subject: Subject, expected: str) -> No
         ("acceptEdits", EDIT, "allow"),
         ("acceptEdits", RUN, "ask"),
         ("auto", EDIT, "allow"),
-        ("auto", RUN, "ask"),
+        ("auto", RUN, "allow"),
+        ("auto", run("x", unclear=True), "ask"),
+        ("auto", run("npm install", network=True), "ask"),
+        ("auto", run("rm -rf /", "ruin"), "deny"),
+        ("ask", run("rm -rf /", "ruin"), "deny"),
+        ("ask", LOOK, "allow"),
+        ("plan", LOOK, "allow"),
+        ("plan", run("ls", unclear=True), "deny"),
         ("auto", Subject("edit_file", "write", ".git/hooks/pre-commit"), "ask"),
         ("auto", Subject("edit_file", "write", "sub/.GIT/config"), "ask"),
         ("auto", Subject("read_file", "read", "deploy/.env.production"), "ask"),
@@ -84,43 +161,176 @@ def test_decision(texts: tuple[str, ...], subject: Subject, expected: str) -> No
     ],
 )
 def test_modes(mode: Mode, subject: Subject, expected: str) -> None:
-    assert decide((*BUILT_IN, *MODES[mode]), subject).decision == expected
+    assert decide((*built_in(), *of_mode(mode)), subject).decision == expected
 
 
 def test_built_in_rules_hold_no_plain_ask_and_every_verdict_names_its_rule() -> None:
     assert decide([], EDIT).rule == NOTHING_MATCHED
-    assert decide(MODES["plan"], EDIT).rule == "mode plan: deny @write unless .amanu/plans/*.md"
+    assert decide(of_mode("plan"), EDIT).rule == "mode plan: deny @write unless .amanu/plans/*.md"
 
 
-@pytest.mark.parametrize("subject", [READ, EDIT, RUN, Subject("edit_file", "write", "odd [name]*?.py")])
-def test_the_suggested_rule_covers_the_call_and_no_neighbour(subject: Subject) -> None:
-    rule = [Rule("allow", suggested_rule(subject), "test")]
-    assert decide(rule, subject).decision == "allow"
-    assert decide(rule, Subject(subject.tool, subject.effect, subject.text + "x")).decision == "ask"
+@pytest.mark.parametrize(
+    ("subject", "neighbour"),
+    [
+        (READ, Subject("read_file", "read", "src/app.pyx")),
+        (EDIT, Subject("edit_file", "write", "src/app.py2")),
+        (Subject("edit_file", "write", "odd [name]*?.py"), Subject("edit_file", "write", "odd [name]xx.py")),
+        (RUN, run("pytest-x -q")),
+        (run("git commit -m x", prefix=2), run("git push", prefix=2)),
+        (run("./a$b 'c", prefix=1), run("./a 'c", prefix=1)),
+        (run("npm install", network=True), run("npx install")),
+    ],
+)
+def test_the_suggested_rule_covers_the_call_and_no_neighbour(subject: Subject, neighbour: Subject) -> None:
+    suggested = [rule("allow", suggested_rule(subject), "test")]
+    assert decide(suggested, subject).decision == "allow"
+    assert decide(suggested, neighbour).decision == "ask"
+
+
+def scopes(*subjects: Subject, given: list[Rule] | None = None, allowed: int = 0) -> list[str]:
+    return [offer.scope for offer in offers([(each, decide(given or [], each)) for each in subjects], allowed=allowed)]
 
 
 def test_what_must_be_asked_can_only_be_answered_once() -> None:
-    verdict = decide(rules("mustAsk @write"), EDIT)
-    assert [offer.scope for offer in offers([EDIT], verdict)] == ["once"]
-    assert len(offers([EDIT], decide([], EDIT))) == 5
+    assert scopes(EDIT, given=rules("mustAsk @write")) == ["once"]
+    assert len(scopes(EDIT)) == 5
 
 
-@pytest.mark.parametrize("text", ["ls\nrm x", "ls \u200b", "ls \u202e x", "ls\u3164", "l\x1bs", "ls\ufe0f", ""])
+def test_several_commands_are_remembered_together_and_several_files_are_not() -> None:
+    two = (run("npm run lint", prefix=3), run("npm test", prefix=2))
+    assert len(scopes(*two)) == 5
+    assert offers([(each, decide([], each)) for each in two])[1].rule == (
+        "run_shell_command(npm run lint *)\nrun_shell_command(npm test *)"
+    )
+    assert len(scopes(RUN, allowed=3)) == 5  # the other commands of the line are allowed
+    assert scopes(EDIT, Subject("edit_file", "write", "b.py")) == ["once"]
+    assert scopes(EDIT, allowed=1) == ["once"]
+    assert scopes(*(run(f"p{n}") for n in range(5))) == ["once"]
+
+
+@pytest.mark.parametrize("text", ["ls \u200b", "\u202ex", "ls\u3164", "l\x1bs", "ls\ufe0f"])
 def test_what_is_not_seen_is_not_allowed_for_good(text: str) -> None:
-    subject = Subject("run_shell_command", "run", text)
-    assert [offer.scope for offer in offers([subject], decide([], subject))] == ["once"]
+    assert scopes(run(text, prefix=2)) == ["once"]
+    assert scopes(Subject("edit_file", "write", text)) == ["once"]
 
 
-@pytest.mark.parametrize("text", ["", "edit file", "@all", "edit_file(", "edit_file()", "a(b) c", "deny: x"])
+def test_what_cannot_be_remembered() -> None:
+    assert scopes(run("rm -r x", prefix=None)) == ["once"]
+    assert scopes(run("x", unclear=True)) == ["once"]
+    assert scopes(RUN, run("x", unclear=True)) == ["once"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "edit file",
+        "@all",
+        "edit_file(",
+        "edit_file()",
+        "a(b) c",
+        "deny: x",
+        "@run(git 'x)",
+        "@write+network",
+        "@run(ls) until 2026-02-31",
+        "@run(ls) until tomorrow",
+    ],
+)
 def test_texts_that_are_no_rules(text: str) -> None:
     with pytest.raises(AmanuError) as caught:
-        parse(text)
+        rule("allow", text, "test")
     assert caught.value.kind == "invalidRule"
 
 
 def test_an_edited_rule_must_cover_the_call_it_answers() -> None:
-    assert remember("@write(src/**)", "session", EDIT).text == "@write(src/**)"
-    with pytest.raises(AmanuError, match="would not have allowed"):
-        remember("@write(docs/**)", "session", EDIT)
-    with pytest.raises(AmanuError, match="would not have allowed"):
-        remember("run_shell_command", "user", RUN)
+    assert [each.text for each in remember("@write(src/**)\n", "session", [EDIT])] == ["@write(src/**)"]
+    assert len(remember("@run(pytest *)\n@run(make *)", "session", [RUN, run("make all")])) == 2
+    for text, asked in (("@write(docs/**)", [EDIT]), ("@run(pytest *)", [RUN, run("make all")]), (" ", [EDIT])):
+        with pytest.raises(AmanuError) as caught:
+            remember(text, "session", asked)
+        assert caught.value.kind == "invalidRule"
+
+
+def table(**fields: Any) -> Rule:
+    return RuleTable.model_validate(fields).rule("test")
+
+
+MCP = Subject("search", "read", "x", server="github", agent="reviewer", arguments={"query": "label:bug", "all": True})
+
+
+@pytest.mark.parametrize(
+    ("fields", "subject", "when", "expected"),
+    [
+        ({"decision": "allow"}, MCP, {}, "allow"),
+        ({"decision": "allow", "server": "github"}, MCP, {}, "allow"),
+        ({"decision": "allow", "server": "gitlab"}, MCP, {}, "ask"),
+        ({"decision": "allow", "server": "github"}, READ, {}, "ask"),
+        ({"decision": "allow", "agent": "reviewer"}, MCP, {}, "allow"),
+        ({"decision": "allow", "agent": "writer"}, MCP, {}, "ask"),
+        ({"decision": "allow", "arguments": {"query": "label:*"}}, MCP, {}, "allow"),
+        ({"decision": "allow", "arguments": {"query": "LABEL:*"}}, MCP, {}, "ask"),
+        ({"decision": "deny", "arguments": {"query": "LABEL:*"}}, MCP, {}, "deny"),
+        ({"decision": "allow", "arguments": {"query": "label:*", "all": "true"}}, MCP, {}, "allow"),
+        ({"decision": "allow", "arguments": {"other": "*"}}, MCP, {}, "ask"),
+        ({"decision": "allow", "mode": "ask"}, READ, {}, "allow"),
+        ({"decision": "allow", "mode": ["plan", "auto"]}, READ, {}, "ask"),
+        ({"decision": "allow", "trusted": True}, READ, {}, "ask"),
+        ({"decision": "allow", "trusted": True}, READ, {"trusted": True}, "allow"),
+        ({"decision": "deny", "trusted": False}, READ, {}, "deny"),
+        ({"decision": "allow", "until": "2026-01-31"}, READ, {"now": datetime(2026, 1, 31, 23, tzinfo=UTC)}, "allow"),
+        ({"decision": "allow", "until": "2026-01-31"}, READ, {"now": datetime(2026, 2, 1, tzinfo=UTC)}, "ask"),
+        ({"decision": "allow", "tool": ["read_file", "grep"]}, READ, {}, "allow"),
+        ({"decision": "allow", "tool": "grep"}, READ, {}, "ask"),
+        ({"decision": "allow", "path": ["docs/**", "src/**"]}, READ, {}, "allow"),
+        ({"decision": "allow", "path": "**", "unless": "src/**"}, READ, {}, "ask"),
+        ({"decision": "allow", "command": ["make *", "pytest *"]}, RUN, {}, "allow"),
+        ({"decision": "allow", "command": "make *"}, RUN, {}, "ask"),
+        ({"decision": "allow", "command": "pytest *"}, READ, {}, "ask"),
+        ({"decision": "allow", "tool": "@run", "harmless": True}, LOOK, {}, "allow"),
+        ({"decision": "allow", "tool": "@run", "harmless": True}, RUN, {}, "ask"),
+        ({"decision": "allow", "tool": "@run"}, RUN, {"walls": False}, "ask"),
+        ({"decision": "allow", "tool": "@run", "harmless": True}, LOOK, {"walls": False}, "allow"),
+    ],
+)
+def test_conditions_of_a_table(fields: dict[str, Any], subject: Subject, when: dict[str, Any], expected: str) -> None:
+    assert decide([table(**fields)], subject, Circumstances(**when)).decision == expected
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {},
+        {"decision": "ask"},
+        {"decision": "allow", "tool": "a b"},
+        {"decision": "allow", "tool": "@exec"},
+        {"decision": "allow", "path": "a", "command": "b"},
+        {"decision": "allow", "command": "'x"},
+        {"decision": "allow", "until": "soon"},
+        {"decision": "allow", "comand": "x"},
+    ],
+)
+def test_tables_that_are_no_rules(fields: dict[str, Any]) -> None:
+    with pytest.raises(ValueError):
+        RuleTable.model_validate(fields)
+
+
+def test_a_verdict_says_why_rules_do_not_count() -> None:
+    assert decide(rules("allow *"), RUN, Circumstances(walls=False)).rule == NO_SANDBOX
+    assert decide(rules("allow *"), run("x", unclear=True)).rule == NOT_UNDERSTOOD
+    assert (
+        "deny run_shell_command(git push *)" in decide(rules("deny run_shell_command(git push *)"), run("git ?")).rule
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("run_shell_command(git commit *)", "Allows git commit with whatever follows, without the network."),
+        ("@run+network(npm ci)", "Allows exactly npm ci, with the network."),
+        ("@write(src/**)", "Allows every tool that changes files, for: src/**"),
+        ("@run", "Allows every command that is understood, in the sandbox."),
+        ("grep until 2026-12-24", "Allows the tool grep. Until 2026-12-24."),
+    ],
+)
+def test_a_rule_is_explained(text: str, expected: str) -> None:
+    assert explain(text) == expected

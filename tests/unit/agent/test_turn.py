@@ -15,7 +15,7 @@ from amanu.models.base import AuthFailed, Delta, Request, StreamBroken, TextDelt
 from amanu.models.retry import Policy
 from amanu_protocol.events import ItemsWithdrawn
 from amanu_protocol.requests import ApprovalResolveParams
-from loop_stage import Call, Emitted, Reply, Stage, call, says
+from loop_stage import Call, Emitted, Reply, Stage, Write, call, says
 
 GO_ON = REMEDIES["cutText"].note
 
@@ -106,12 +106,28 @@ async def test_a_pending_approval_delays_nothing_else() -> None:
     task = asyncio.create_task(run_turn(stage.turn))
     while stage.recorder.log.count("end r") + stage.recorder.log.count("end s") < 2:
         await asyncio.sleep(0)
-    asked = {each.tool_call_id for each in stage.emitted.state.approvals}
-    assert asked == {"x", "w1"}  # both questions stand at the same time
+    asked = {each.tool_call_id: each.digest for each in stage.emitted.state.approvals}
+    assert set(asked) == {"x", "w1"}  # both questions stand at the same time
     for call_id in ("w1", "x"):
-        stage.approvals.resolve(ApprovalResolveParams(session_id="s", tool_call_id=call_id, decision="allow"), "test")
+        yes = ApprovalResolveParams(session_id="s", tool_call_id=call_id, decision="allow", digest=asked[call_id])
+        stage.approvals.resolve(yes, "test")
     await task
     assert stage.recorder.log.index("end x") < stage.recorder.log.index("start w1")
+
+
+async def test_edits_are_asked_about_before_the_command_behind_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However long they take to be computed: who answers the oldest question first answers in the order of effect."""
+    preview = Write.preview
+
+    async def slow(self: Write, params: Any, call: Any) -> Any:
+        await asyncio.sleep(0.01)
+        return await preview(self, params, call)
+
+    monkeypatch.setattr(Write, "preview", slow)
+    calls = [call("write", "w1"), call("write", "w2", path="b.py"), call("run", "x")]
+    stage, _ = await play(says("", *calls), says("done"), answers=ALLOW_ALL)
+    asked = [each.approval.tool_call_id for each in stage.emitted.events if each.kind == "approvalRequested"]
+    assert asked == ["w1", "w2", "x"]
 
 
 async def test_a_rejection_goes_to_the_model_with_its_reason() -> None:

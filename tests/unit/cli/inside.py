@@ -1,7 +1,6 @@
 """A command run inside this process: the same `main`, without the cost of a new interpreter."""
 
 import io
-import logging
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -27,18 +26,10 @@ class Inside:
     def run(self, main: Callable[[list[str]], int], *argv: str, cwd: Path, typed: str = "") -> Ran:
         self._monkeypatch.chdir(cwd)
         self._monkeypatch.setattr(sys, "stdin", io.StringIO(typed))
-        root = logging.getLogger()
-        handlers, level = root.handlers[:], root.level
         try:
             code = main(list(argv))
         except SystemExit as left:  # argparse
             code = left.code if isinstance(left.code, int) else 1
-        finally:
-            for handler in set(root.handlers) - set(handlers):
-                handler.close()
-            root.handlers[:] = handlers
-            root.setLevel(level)
-            logging.captureWarnings(False)
         said = self._capsys.readouterr()
         return Ran(code, said.out, said.err)
 

@@ -1,20 +1,23 @@
+import asyncio
 import io
 from collections.abc import AsyncIterator, Callable
 from typing import Any
 
 import pytest
 
+from amanu import asked
 from amanu.cli.client import Client
-from amanu.cli.decide import TOO_SOON, Decider
+from amanu.cli.decide import STALE, TOO_SOON, Decider, Preview
 from amanu.cli.paper import PlainPaper
 from amanu.cli.render import Renderer
 from amanu.cli.view import SessionView, create
 from amanu_protocol import requests as r
-from amanu_protocol.events import ApprovalResolved, ProposalChanged
-from amanu_protocol.items import Approval, Decision, Hunk
+from amanu_protocol.events import ApprovalRequested, ApprovalResolved, ProposalChanged
+from amanu_protocol.items import Approval, Decision, Grant, Hunk
 from unit.cli.fake_daemon import SESSION, FakeDaemon, Refusal, connected, state
 from unit.cli.stories import approval, hunk, proposed
 
+_SAME = ("sessionId", "toolCallId", "digest", "grants")
 EDIT = approval(title="Edit a.txt", effect="write", detail="a.txt", proposal_id="p")
 TWO = (hunk(1), hunk(2, old_start=3, new_start=3, old_text="three\n", new_text="drei\n"))
 
@@ -28,7 +31,9 @@ class Scripted:
         self.edited = edited
         self.defaults: list[str] = []
 
-    async def ask(self, question: str, *, default: str = "", valid: Callable[[], bool]) -> str | None:
+    async def ask(
+        self, question: str, *, default: str = "", valid: Callable[[], bool], preview: Preview | None = None
+    ) -> str | None:
         assert valid()
         self.asked.append(question)
         self.defaults.append(default)
@@ -41,7 +46,9 @@ class Scripted:
 class Stage:
     """A daemon with one pending approval; it settles it with the first answer that counts."""
 
-    def __init__(self, client: Client, daemon: FakeDaemon, approval: Approval, hunks: tuple[Hunk, ...]) -> None:
+    def __init__(
+        self, client: Client, daemon: FakeDaemon, approval: Approval, hunks: tuple[Hunk, ...], *beside: Approval
+    ) -> None:
         self.client, self.daemon, self.approval = client, daemon, approval
         self.hunks = list(hunks)
         self.version = 1
@@ -49,11 +56,23 @@ class Stage:
         self.hunk_statuses: list[str] = []
         self.out = io.StringIO()
         daemon.answers["amanu/session/create"] = lambda _: r.SessionResult(
-            state=state(approvals=[approval], proposals=[proposed(*hunks)] if hunks else []), epoch=1, from_seq=1
+            state=state(
+                approvals=[approval, *beside],
+                proposals=[
+                    *([proposed(*hunks)] if hunks else []),
+                    *(
+                        proposed(path=f"/w/{each.detail}").model_copy(update={"proposal_id": each.proposal_id})
+                        for each in beside
+                        if each.proposal_id not in (None, approval.proposal_id)
+                    ),
+                ],
+            ),
+            epoch=1,
+            from_seq=1,
         ).model_dump(mode="json")
         daemon.answers["amanu/approval/resolve"] = self._resolve
         daemon.answers["amanu/proposal/resolve"] = self._resolve_hunks
-        daemon.answers["amanu/rule/preview"] = lambda p: {"valid": "(" in p["rule"], "explanation": "Allows that."}
+        daemon.answers["amanu/rule/preview"] = _preview
 
     async def decide(self, person: Scripted) -> SessionView:
         view = await create(self.client, r.SessionCreateParams(session_id=SESSION, roots=["/w"]))
@@ -65,15 +84,17 @@ class Stage:
     def answers(self) -> list[dict[str, Any]]:
         """What was sent, without what is always the same."""
         sent = self.daemon.said("amanu/approval/resolve")
-        return [
-            {k: v for k, v in each.items() if v is not None and k not in ("sessionId", "toolCallId")} for each in sent
-        ]
+        return [{k: v for k, v in each.items() if v is not None and k not in _SAME} for each in sent]
 
     def _resolve(self, params: dict[str, Any]) -> dict[str, Any]:
         status = self.statuses.pop(0)
+        if status == "stale":
+            self.approval = self.approval.model_copy(update={"digest": "d2", "detail": "make clean"})
+            self.daemon.event(ApprovalRequested(approval=self.approval))
+            return {"status": status}
         if status != "tooSoon":
             decision = Decision(outcome="allowed", by="person", client="Neovim")
-            self.daemon.event(ApprovalResolved(tool_call_id="c", decision=decision))
+            self.daemon.event(ApprovalResolved(tool_call_id=params["toolCallId"], decision=decision))
         return {"status": status, "outcome": "allowed", "client": "Neovim"}
 
     def _resolve_hunks(self, params: dict[str, Any]) -> dict[str, Any]:
@@ -88,6 +109,9 @@ class Stage:
             self.hunks[at] = self.hunks[at].model_copy(update={"state": done})
             self.version += 1
             changed = proposed(*self.hunks, version=self.version)
+            if any(each.state == "pending" for each in self.hunks):  # as the daemon does: what is asked about is less
+                self.approval = self.approval.model_copy(update={"digest": f"d{self.version}"})
+                self.daemon.event(ApprovalRequested(approval=self.approval))
             if all(each.state != "pending" for each in self.hunks):
                 self.daemon.event(
                     ApprovalResolved(tool_call_id="c", decision=Decision(outcome="reviewed", by="person"))
@@ -96,6 +120,18 @@ class Stage:
             self.daemon.event(ProposalChanged(proposal=changed))
             return result
         return {"status": status, "proposal": proposed(*self.hunks, version=self.version).model_dump(mode="json")}
+
+
+def _preview(params: dict[str, Any]) -> dict[str, Any]:
+    assert (params["sessionId"], params["toolCallId"]) == (SESSION, "c"), "it is tried on this very question"
+    covers = "make" in params["rule"]
+    return {
+        "valid": "(" in params["rule"],
+        "explanation": "Allows that.",
+        "covers": covers,
+        "covered": ["Run make a", "Run make b"] if covers else [],
+        "coveredCount": 7 if covers else 0,
+    }
 
 
 @pytest.fixture
@@ -107,6 +143,7 @@ async def pair() -> AsyncIterator[tuple[Client, FakeDaemon]]:
 
 
 OTHER = "run_shell_command(make)"
+NARROW = "run_shell_command(git *)"
 RULE = "run_shell_command(make test)"
 ALLOW = {"decision": "allow", "scope": "once"}
 
@@ -122,7 +159,9 @@ ALLOW = {"decision": "allow", "scope": "once"}
         (["s", "y"], {"decision": "allow", "scope": "session", "rule": RULE}),
         (["u", "b", "y"], ALLOW),
         (["u", "e", OTHER, "y"], {"decision": "allow", "scope": "user", "rule": OTHER}),
-        (["u", "e", "nonsense", "y"], {"decision": "allow", "scope": "user", "rule": RULE}),
+        (["u", "e", "nonsense", "y", "y"], ALLOW),  # what is no rule cannot be saved
+        (["u", "e", NARROW, "y", "y"], ALLOW),  # nor what does not cover the call
+        (["u", "e", NARROW, "e", OTHER, "y"], {"decision": "allow", "scope": "user", "rule": OTHER}),
         (["t", "w", "a", "y"], ALLOW),  # not offered for this question
     ],
 )  # fmt: skip
@@ -139,9 +178,9 @@ async def test_the_whole_command_is_shown_with_the_reason_and_the_rule_before_it
     person = Scripted("u", "e", "", "y")
     await stage.decide(person)
     shown = stage.out.getvalue()
-    assert "    make test; ␛[8mrm -rf ~\n" in shown
+    assert "  │ make test; ␛[8mrm -rf ~\n" in shown
     assert "asked because: no rule allows it" in shown
-    assert f"allow for every workspace of yours, from now on: {RULE}" in shown
+    assert f"allow for every workspace of yours, from now on:\n    {RULE}\n" in shown
     assert person.asked[0] == "[y] once · [s] session · [u] user · [n] no › "
     assert person.defaults[2] == RULE, "the rule is edited, not typed anew"
 
@@ -152,6 +191,102 @@ async def test_an_answer_that_came_too_soon_is_asked_for_again(pair: tuple[Clien
     await stage.decide(Scripted("y", "y"))
     assert stage.answers == [ALLOW, ALLOW]
     assert TOO_SOON in stage.out.getvalue()
+
+
+async def test_a_yes_to_what_has_changed_shows_it_anew(pair: tuple[Client, FakeDaemon]) -> None:
+    stage = Stage(*pair, approval(digest="d1"), ())
+    stage.statuses = ["stale", "resolved"]
+    await stage.decide(Scripted("y", "y"))
+    assert [each["digest"] for each in stage.daemon.said("amanu/approval/resolve")] == ["d1", "d2"]
+    shown = stage.out.getvalue()
+    assert shown.index("│ make test") < shown.index(STALE) < shown.index("│ make clean")
+
+
+async def test_what_changes_while_it_is_read_is_shown_anew(pair: tuple[Client, FakeDaemon]) -> None:
+    stage = Stage(*pair, approval(digest="d1"), ())
+
+    class Slow(Scripted):
+        async def ask(
+            self, question: str, *, default: str = "", valid: Callable[[], bool], preview: Preview | None = None
+        ) -> str | None:
+            if not self.asked:
+                stage.daemon.event(ApprovalRequested(approval=approval(digest="d2", detail="make clean")))
+                async with asyncio.timeout(5):
+                    while valid():
+                        await asyncio.sleep(0)
+                self.asked.append(question)
+                return None
+            return await super().ask(question, valid=valid)
+
+    await stage.decide(Slow("y"))
+    assert [each["digest"] for each in stage.daemon.said("amanu/approval/resolve")] == ["d2"]
+    assert "│ make clean" in stage.out.getvalue()
+
+
+NETWORK: list[Grant] = ["network"]
+BOTH: list[Grant] = ["network", "unsandboxed"]
+
+
+@pytest.mark.parametrize(
+    ("grants", "wants", "answer", "granted", "choices"),
+    [
+        ([], [], "y", [], "[y] once · [s]"),
+        (BOTH, [], "y", [], "[y] once · [+] with the network · [!] outside the sandbox · [s]"),
+        (BOTH, [], "+", ["network"], "[+]"),
+        (BOTH, [], "!", ["unsandboxed"], "[!]"),
+        (
+            BOTH,
+            NETWORK,
+            "y",
+            ["network"],
+            "[y] once with the network · [-] without the network\n[!] outside the sandbox · [s]",
+        ),
+        (BOTH, NETWORK, "-", [], "[-]"),
+        (NETWORK, NETWORK, "y", ["network"], "[y] once with the network · [-] without the network · [s]"),
+        ([], NETWORK, "y", [], "[y] once without the network · [s]"),  # wanted, and not offered
+    ],
+)
+async def test_a_yes_grants_what_it_says(
+    pair: tuple[Client, FakeDaemon],
+    grants: list[Grant],
+    wants: list[Grant],
+    answer: str,
+    granted: list[str],
+    choices: str,
+) -> None:
+    stage = Stage(*pair, approval(grants=grants, wants=wants), ())
+    person = Scripted(answer)
+    await stage.decide(person)
+    assert [each["grants"] for each in stage.daemon.said("amanu/approval/resolve")] == [granted]
+    assert choices in person.asked[0]
+    assert all(len(row) < 80 for row in person.asked[0].split("\n"))
+
+
+@pytest.mark.parametrize("word", ["+", "!", "-", "t", "w"])
+async def test_what_is_not_offered_is_no_answer(pair: tuple[Client, FakeDaemon], word: str) -> None:
+    stage = Stage(*pair, approval(), ())
+    await stage.decide(Scripted(word, "n no"))
+    assert [each["decision"] for each in stage.daemon.said("amanu/approval/resolve")] == ["reject"]
+
+
+async def test_a_rule_is_saved_with_what_the_call_needs(pair: tuple[Client, FakeDaemon]) -> None:
+    stage = Stage(*pair, approval(grants=BOTH, wants=NETWORK), ())
+    person = Scripted("s", "y")
+    await stage.decide(person)
+    (sent,) = stage.daemon.said("amanu/approval/resolve")
+    assert (sent["scope"], sent["rule"], sent["grants"]) == ("session", RULE, NETWORK)
+    assert "[y] save and allow with the network" in person.asked[1]
+
+
+async def test_a_rule_is_tried_on_history_before_it_is_saved(pair: tuple[Client, FakeDaemon]) -> None:
+    stage = Stage(*pair, approval(), ())
+    person = Scripted("s", "e", NARROW, "b", "n no")
+    await stage.decide(person)
+    shown = stage.out.getvalue()
+    assert "would have covered 7 earlier asks:\n" in shown
+    assert "      Run make a\n" in shown and "… and 5 more" in shown
+    assert shown.index("7 earlier asks") < shown.index(asked.CANNOT_SAVE)
+    assert "[y]" in person.asked[1] and "[y]" not in person.asked[3]
 
 
 async def test_somebody_else_was_first(pair: tuple[Client, FakeDaemon]) -> None:
@@ -166,7 +301,9 @@ async def test_settled_while_the_person_reads(pair: tuple[Client, FakeDaemon]) -
     view = await create(stage.client, r.SessionCreateParams(session_id=SESSION, roots=["/w"]))
 
     class Slow(Scripted):
-        async def ask(self, question: str, *, default: str = "", valid: Callable[[], bool]) -> str | None:
+        async def ask(
+            self, question: str, *, default: str = "", valid: Callable[[], bool], preview: Preview | None = None
+        ) -> str | None:
             stage.daemon.event(ApprovalResolved(tool_call_id="c", decision=Decision(outcome="cancelled", by="rule")))
             await view.wait(lambda _: not valid())
             return None
@@ -195,6 +332,34 @@ async def test_a_proposal(pair: tuple[Client, FakeDaemon], answers: list[str], s
     assert person.asked[0].startswith("[a] accept all · [h] hunk by hunk")
 
 
+ALSO = EDIT.model_copy(update={"tool_call_id": "d", "proposal_id": "q", "detail": "b.txt", "digest": "d-q"})
+RUNS = approval(tool_call_id="run")
+
+
+@pytest.mark.parametrize(
+    ("beside", "answers", "sent"),
+    [
+        ([RUNS, ALSO], ["e", "y"], [("c", ""), ("d", "d-q")]),
+        ([ALSO], ["e", "n", "a"], [("c", "")]),
+        ([RUNS], ["e", "a"], [("c", "")]),
+        ([ALSO.model_copy(update={"proposal_id": "p"})], ["e", "a"], [("c", "")]),
+    ],
+    ids=["with a command that waits", "not after all", "beside a command", "of one proposal"],
+)
+async def test_every_edit_of_a_step(
+    pair: tuple[Client, FakeDaemon], beside: list[Approval], answers: list[str], sent: list[tuple[str, str]]
+) -> None:
+    stage = Stage(*pair, EDIT, TWO, *beside)
+    stage.statuses = ["resolved"] * len(sent)
+    person = Scripted(*answers)
+    await stage.decide(person)
+    said = stage.daemon.said("amanu/approval/resolve")
+    assert [(each["toolCallId"], each["digest"]) for each in said] == sent
+    several = ALSO in beside
+    assert ("[e] every edit of this step (2 files)" in person.asked[0]) == several
+    assert ("b.txt (edit)" in stage.out.getvalue()) == several, "it is shown before it is accepted"
+
+
 async def test_hunk_by_hunk(pair: tuple[Client, FakeDaemon]) -> None:
     stage = Stage(*pair, EDIT, TWO)
     await stage.decide(Scripted("h", "y", "n keep it"))
@@ -205,6 +370,15 @@ async def test_hunk_by_hunk(pair: tuple[Client, FakeDaemon]) -> None:
     ]
     assert stage.answers == [], "deciding every hunk ends the review"
     assert "@@ -1,3 +1,3 @@ · 1 of 2\n" in stage.out.getvalue()
+    assert STALE not in stage.out.getvalue()
+
+
+async def test_what_is_left_of_a_review_is_accepted_as_it_is_now(pair: tuple[Client, FakeDaemon]) -> None:
+    stage = Stage(*pair, EDIT, TWO)
+    await stage.decide(Scripted("h", "y", "q", "a"))
+    assert [each["digest"] for each in stage.daemon.said("amanu/approval/resolve")] == ["d2"]
+    shown = stage.out.getvalue()
+    assert STALE not in shown and shown.count("? Edit a.txt") == 2, "what is left is shown again, as no news"
 
 
 async def test_a_hunk_in_the_persons_own_words(pair: tuple[Client, FakeDaemon]) -> None:

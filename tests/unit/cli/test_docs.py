@@ -24,7 +24,9 @@ def parsers(parser: argparse.ArgumentParser) -> list[argparse.ArgumentParser]:
     return found
 
 
-@pytest.mark.parametrize("command", ["chat", "run", "tool", "demo", "sessions", "auth", "doctor", "logs"])
+@pytest.mark.parametrize(
+    "command", ["chat", "run", "tool", "policy", "trust", "audit", "demo", "sessions", "auth", "doctor", "logs"]
+)
 def test_the_page_lists_the_options_that_there_are(command: str) -> None:
     section = SECTIONS[command]
     parser = importlib.import_module(f"amanu.cli.{command}").parser()

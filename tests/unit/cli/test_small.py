@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from amanu.cli import auth, doctor, logs, run, sessions
+from amanu.cli import auth, doctor, exits, logs, run, sessions, trust
 from amanu.home import Home, find_home
 from e2e.cli import script
 from unit.cli.inside import Inside, fails
@@ -193,3 +193,28 @@ def test_a_left_over_socket(tmp_path: Path, inside: Inside, home: Home) -> None:
         left.bind(os.fspath(socket_path(home)))
     found = findings(inside, tmp_path)
     assert found["daemon"]["level"] == "note" and "nobody listens" in found["daemon"]["detail"]
+
+
+# trust ------------------------------------------------------------------------------------------------
+
+
+def test_trust(tmp_path: Path, inside: Inside) -> None:
+    (tmp_path / "AGENTS.md").write_text("Use tabs.\n")
+    shown = inside.run(trust.main, "show", cwd=tmp_path).stdout
+    assert shown == (
+        f"{tmp_path}: not trusted: nothing below is read as an instruction, and none of it is run\n"
+        "  AGENTS.md · instructions to the model\n"
+    )
+    assert inside.run(trust.main, "add", cwd=tmp_path).stdout.startswith(f"{tmp_path}: trusted\n")
+    (tmp_path / "AGENTS.md").write_text("Use \x1b[2Jblanks.\n")
+    shown = inside.run(trust.main, "show", str(tmp_path), cwd=tmp_path.parent).stdout
+    assert "  AGENTS.md · instructions to the model · changed\n" in shown
+    assert "-Use tabs.\n+Use <U+001B>[2Jblanks.\n" in shown
+    digest = shown.split("--digest ")[1].split()[0]
+    (tmp_path / "AGENTS.md").write_text("Use something else.\n")
+    refused = inside.run(trust.main, "add", "--digest", digest, cwd=tmp_path)
+    assert (refused.returncode, refused.stdout) == (exits.FAILED, "")
+    assert "has changed since it was shown" in refused.stderr
+    assert json.loads(inside.run(trust.main, "show", "--json", cwd=tmp_path).stdout)["state"] == "changed"
+    assert "not trusted" in inside.run(trust.main, "remove", cwd=tmp_path).stdout
+    assert inside.run(trust.main, "show", "nowhere", cwd=tmp_path).returncode != 0

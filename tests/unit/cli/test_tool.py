@@ -21,7 +21,8 @@ def shop(tmp_path: Path) -> Path:
 
 READ = ["read_file", '{"path": "a.txt"}']
 EDIT = ["edit_file", '{"path": "a.txt", "old_text": "two", "new_text": "zwei"}']
-RUN = ["run_shell_command", '{"command": "echo hi"}']
+RUN = ["run_shell_command", '{"command": "touch -c hi"}']
+LOOK = ["run_shell_command", '{"command": "echo hi"}']
 
 
 @pytest.mark.parametrize(
@@ -37,8 +38,9 @@ RUN = ["run_shell_command", '{"command": "echo hi"}']
         ([*EDIT, "--yes"], 0, {"state": "succeeded"}),
         ([*EDIT, "--allow", "@write(*.txt)"], 0, {"state": "succeeded"}),
         (RUN, 3, {"state": "rejected"}),
-        ([*RUN, "--mode", "auto"], 3, {"state": "rejected"}),
-        ([*RUN, "--allow", "run_shell_command(echo hi)"], 0, {"state": "succeeded"}),
+        (LOOK, 0, {"state": "succeeded"}),
+        ([*RUN, "--mode", "plan", "--allow", "@run"], 3, {"state": "rejected"}),
+        ([*RUN, "--allow", "run_shell_command(touch *)"], 0, {"state": "succeeded"}),
     ],
 )
 def test_one_tool(shop: Path, inside: Inside, arguments: list[str], code: int, found: dict[str, Any]) -> None:

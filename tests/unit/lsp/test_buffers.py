@@ -148,6 +148,30 @@ async def test_edits_with_another_base_are_not_sent() -> None:
     assert editor.asked == []
 
 
+async def test_an_editor_that_stood_still_gets_no_edit_twice(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It may still make the edit that we gave up: without versions, one that was sent again would be made on top."""
+    monkeypatch.setattr(module, "CONFIRM", 0.05)
+    thawed = asyncio.Event()
+
+    async def slow(buffers: Buffers, params: Any) -> Any:
+        await thawed.wait()
+        return show(NEW)(buffers, params)
+
+    editor = FakeEditor(slow)
+
+    async def apply(base: str, new: str) -> str:
+        return (await editor.buffers.apply(PATH, sha256(base), EDITS, new, save=False)).status
+
+    assert await apply(TEXT, NEW) == "conflict"
+    assert await apply(TEXT, NEW) == "conflict"
+    assert len(editor.asked) == 1
+    thawed.set()
+    assert await apply(TEXT, NEW) == "conflict", "that base is gone: the edit was made after all"
+    assert len(editor.asked) == 1
+    assert await apply(NEW, NEW) == "success"
+    assert len(editor.asked) == 2
+
+
 def test_documents(tmp_path: Path) -> None:
     (tmp_path / "real").mkdir()
     (tmp_path / "link").symlink_to("real")

@@ -193,6 +193,30 @@ async def test_detach_and_new_epochs_forget(wire: Wire) -> None:
     assert got is not None and got["params"]["epoch"] == 2
 
 
+async def test_one_step_is_one_write_and_a_delta_waits_for_nothing(wire: Wire, monkeypatch: pytest.MonkeyPatch) -> None:
+    written: list[int] = []
+    write = wire.box._writer.write  # pyright: ignore[reportPrivateUsage]
+    monkeypatch.setattr(
+        wire.box._writer,  # pyright: ignore[reportPrivateUsage]
+        "write",
+        lambda data: (written.append(data.count(b"Content-Length")), write(data)),  # pyright: ignore
+    )
+    wire.emit(TurnStarted(turn_id="t", prompt_id="p", model_id="m"))
+    wire.emit(ItemStarted(item=answer("a")))
+    assert written == [] and wire.box.unsent > 0
+    wire.emit(ItemDelta(item_id="a", text="first"))
+    assert written == [3]
+    wire.emit(ItemCompleted(item=answer("a", "first")))
+    wire.emit(TurnEnded(turn_id="t", reason="completed", message="", can_continue=False))
+    await asyncio.sleep(0)
+    assert written == [3, 2]
+    wire.box.put(b"1" * (module.GATHERED + 1))
+    assert written == [3, 2, 1], "so much is not kept twice"
+    resume(wire)
+    await wire.read_all()
+    assert wire.theirs == wire.state
+
+
 async def test_a_client_that_lets_64_mb_pile_up_is_disconnected(wire: Wire, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "CLOSE", 4 * 1024 * KB)
     body = json.dumps({"jsonrpc": "2.0", "method": "x", "params": "y" * 100 * KB}).encode()

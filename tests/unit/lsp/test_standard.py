@@ -9,15 +9,30 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from amanu.lsp.standard import patch
+from amanu.lsp.standard.actions import answers
 from amanu.lsp.standard.marks import marks
+from amanu.lsp.standard.orders import Reply
 from amanu.lsp.standard.patch import Unfit
-from amanu.lsp.standard.questions import ALL, LATER, ONCE, REJECT, SESSION, dialog
+from amanu.lsp.standard.questions import ALL, LATER, ONCE, QUOTE, REJECT, SESSION, diagnostic, dialog, told
 from amanu.lsp.standard.review import fenced, hover, prose
-from amanu.lsp.standard.transcript import YOUR_TURN, Transcript
+from amanu.lsp.standard.transcript import YOUR_TURN, Transcript, audited, question
+from amanu.lsp.standard.trusting import page
+from amanu.tools.visible import visible
 from amanu.workspace.files import split_lines
 from amanu.workspace.hunks import changes
 from amanu_protocol.events import ItemCompleted, ItemDelta, ItemStarted, ItemsWithdrawn
-from amanu_protocol.items import Answer, Approval, Hunk, Proposal, ProposedFile, ScopeOffer
+from amanu_protocol.items import (
+    Answer,
+    Approval,
+    CommandPart,
+    Grant,
+    Hunk,
+    Proposal,
+    ProposedFile,
+    ScopeOffer,
+    Walls,
+)
+from amanu_protocol.requests import AuditQueryResult, Enabled, TrustGetResult
 from amanu_protocol.state import SessionState, fold
 
 ROOT = Path("/project")
@@ -227,21 +242,111 @@ def test_a_transcript_grows_by_whole_lines_and_never_takes_back() -> None:
 # Questions ------------------------------------------------------------------------------------------
 
 
+NET: tuple[Grant, ...] = ("network",)
+WITH = f"{ONCE} with the network"
+SESSION_WITH = f"{SESSION} with the network"
+
+
 @pytest.mark.parametrize(
-    ("detail", "scopes", "preselects", "titles"),
+    ("detail", "scopes", "grants", "wants", "preselects", "titles"),
     [
-        ("ls", [], False, [ONCE, REJECT]),
-        ("ls", ["session"], False, [ONCE, SESSION, REJECT]),
-        ("ls", ["session"], True, [LATER, ONCE, SESSION, REJECT]),
-        ("x" * 5000, ["session"], False, [LATER, ALL, REJECT]),
-        ("\n" * 100, ["session"], False, [LATER, ALL, REJECT]),
+        ("ls", [], (), (), False, [ONCE, REJECT]),
+        ("ls", ["session"], (), (), False, [ONCE, SESSION, REJECT]),
+        ("ls", ["session"], (), (), True, [LATER, ONCE, SESSION, REJECT]),
+        ("ls", ["session"], NET, NET, False, [WITH, SESSION_WITH, ALL, REJECT]),
+        ("ls", ["session"], NET, (), False, [ONCE, SESSION, ALL, REJECT]),
+        ("ls", ["session"], (), NET, False, [f"{ONCE} without the network", SESSION, REJECT]),
+        ("x" * 5000, ["session"], NET, NET, False, [LATER, ALL, REJECT]),
+        ("\n" * 100, ["session"], (), (), False, [LATER, ALL, REJECT]),
     ],
 )
 def test_what_does_not_fit_cannot_be_allowed_in_a_dialog(
-    detail: str, scopes: list[Any], preselects: bool, titles: list[str]
+    detail: str,
+    scopes: list[Any],
+    grants: tuple[Grant, ...],
+    wants: tuple[Grant, ...],
+    preselects: bool,
+    titles: list[str],
 ) -> None:
-    offers = [ScopeOffer(scope=each, rule="run_shell_command(ls)\x1b") for each in scopes]
-    approval = Approval(tool_call_id="c", title="Run", detail=detail, effect="run", rule="r", scopes=offers, asked_at=0)
-    text, found = dialog(approval, preselects=preselects)
-    assert found == titles and len(set(found)) == len(found) <= 4
+    asks = approval(detail, scopes, grants=list(grants), wants=list(wants))
+    text, found = dialog(asks, preselects=preselects)
+    assert list(found) == titles and len(found) <= 5
     assert len(text) <= 1000 and "\x1b" not in text
+    for title, choice in found.items():
+        if choice is None:
+            assert title in (LATER, ALL)
+            continue
+        sent = Reply.model_validate(choice.reply("s", asks), by_alias=True, by_name=False)
+        assert (sent.session, sent.call, sent.digest) == ("s", "c", "d1")
+        assert sent.grants == (["network"] if title.endswith("with the network") else [])
+        assert (sent.scope == "session") == title.startswith(SESSION)
+        assert (sent.decision == "reject") == (title == REJECT)
+
+
+def approval(detail: str, scopes: list[Any], **changes: Any) -> Approval:
+    offers = [ScopeOffer(scope=each, rule="run_shell_command(ls)\x1b") for each in scopes]
+    plain: dict[str, Any] = {
+        "tool_call_id": "c",
+        "title": "Run",
+        "detail": detail,
+        "effect": "run",
+        "rule": "r",
+        "scopes": offers,
+        "asked_at": 0,
+        "digest": "d1",
+    }
+    return Approval(**{**plain, **changes})
+
+
+def test_a_question_says_what_is_fine_what_is_not_and_what_holds_it() -> None:
+    parts = [
+        CommandPart(text="git status", decision="allow", rule="built-in", why="Only reads."),
+        CommandPart(text="npm i\n✓ x", decision="ask", rule="r", why="Runs what it fetches."),
+        CommandPart(text="rm -rf /", decision="deny", rule="built-in: deny", why="Ruins the machine."),
+    ]
+    alone = Walls(tier="none", writes="everything", network=True, summary="No sandbox works here.")
+    asks = approval("git status && …", [], parts=parts, walls=alone, wants=["network"])
+    assert told(asks) == [
+        "Run",
+        "│ git status && …",
+        "✓ git status — Only reads. (built-in)",
+        "? npm i␊✓ x — Runs what it fetches.",
+        "✗ rm -rf / — Ruins the machine. (built-in: deny)",
+        "! not sandboxed: No sandbox works here.",
+        "will hardly work without the network",
+        "asked because: r",
+        "cannot be remembered: it is asked every time, because of that",
+    ]
+    document = question(asks)
+    assert "- ✗ rm -rf / — Ruins the machine" in document and "not sandboxed: No sandbox" in document
+
+
+HOSTILE = st.text(alphabet="ab \n\r\t\x00\x1b\x9b]0;[m`*_<>()!\u202e\u2066\u200b\ufeff\U000e0041#-│✓", max_size=40)
+HIDDEN = set(map(chr, (*range(9), *range(11, 32), *range(127, 160)))) | set("\u202e\u2066\u200b\ufeff\U000e0041")
+
+
+@given(HOSTILE, HOSTILE, HOSTILE)
+def test_nothing_that_is_asked_about_passes_for_more_than_it_is(one: str, two: str, three: str) -> None:
+    part = CommandPart(text=one, decision="ask", rule=two, why=three)
+    held = Walls(tier="bubblewrap", writes="workspace", network=False, summary=two)
+    asks = approval(f"{one}\n{two}", ["once", "session"], title=three, rule=one, parts=[part], walls=held)
+    _, *lines = told(asks)
+    quoted = [each for each in lines if each.startswith(QUOTE)]
+    assert len(quoted) == len(visible(asks.detail).split("\n"))
+    assert len(lines) - len(quoted) == 3, "one line each: part, walls, rule"
+    shown = [dialog(asks, preselects=False)[0], question(asks), diagnostic(asks).message]
+    shown += [str(each.title) for each in answers(state().model_copy(update={"approvals": [asks]}))]
+    shown.append(audited(AuditQueryResult(entries=[], intact=False, message=two)))
+    shown.append(page(one, trusting(one, two)))
+    for text in shown:
+        assert not HIDDEN & set(text)
+        text.encode()
+    for text in (question(asks), page(two, trusting(one, two))):
+        outside = re.sub(r"(?ms)^(```+)\w*\n.*?\n\1$", "", text)
+        assert not re.search(r"(?<!\\)[<\[`]", outside), "no link, no HTML, no code that is not ours"
+
+
+def trusting(path: str, diff: str) -> TrustGetResult:
+    return TrustGetResult(
+        state="changed", enables=[Enabled(path=path, what="memory", state="changed", diff=diff)], digest="d"
+    )

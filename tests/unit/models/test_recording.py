@@ -13,6 +13,7 @@ from amanu.models.base import StreamBroken
 from amanu.models.line import Line
 from amanu.models.recording import Exchange, Recorder, Recording, Writing, load, new_path
 from amanu.models.replay import OtherThanRecorded, Replay, difference
+from amanu.secrets import MASK, Secrets
 from amanu_protocol.errors import AmanuError
 
 KEY = 'odd"key/with+signs='
@@ -54,14 +55,15 @@ def test_what_is_written_is_read(tmp_path: Path) -> None:
 
 def test_no_key_is_written_wherever_it_stands(tmp_path: Path) -> None:
     path = tmp_path / "r.ndjson"
-    auth = Auth(tmp_path / "auth.json")
+    known = Secrets()
+    auth = Auth(tmp_path / "auth.json", known)
     auth.set("anthropic", "known-to-auth-0123456789")
     shapes = [
         "sk-ant-abcdefghijklmnop0123",
         "AIzaSyA0123456789abcdefghijklmnopqrstu",
         "ghp_0123456789abcdefghij0123456789",
     ]
-    ours = Recorder(path, "m", auth.mask)
+    ours = Recorder(path, "m", known.mask_output)
     ours.hide({"SERVICE_TOKEN": KEY, "LANG": "en_US.UTF-8", "SSH_AUTH_SOCK": "/run/agent.1", "SHORT_KEY": "word"})
     secrets = [*shapes, "known-to-auth-0123456789", KEY]
     said = "\n".join([*secrets, "postgres://me:pass-word@db/x", "word en_US.UTF-8 /run/agent.1"])
@@ -82,8 +84,8 @@ def test_no_key_is_written_wherever_it_stands(tmp_path: Path) -> None:
         assert secret not in written and json.dumps(secret)[1:-1] not in written
     assert "alt=sse" in written and "word en_US.UTF-8 /run/agent.1" in written
     (exchange,) = load(path).exchanges
-    assert json.loads(exchange.data[6:])["echo"].count("[key]") == 6  # still JSON
-    assert exchange.body["text"].count("[key]") == 6
+    assert json.loads(exchange.data[6:])["echo"].count(MASK) == 6  # still JSON
+    assert exchange.body["text"].count(MASK) == 6
 
 
 def test_a_disk_that_is_full_ends_the_recording_and_nothing_else(

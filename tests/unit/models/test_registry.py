@@ -1,5 +1,6 @@
 """`vendor:model` → model: keys, addresses, consent for local servers, nearest names."""
 
+import asyncio
 import gc
 import importlib
 import subprocess
@@ -232,6 +233,28 @@ async def test_the_list_says_what_is_missing(tmp_path: Path) -> None:
     assert listed["gemini:gemini-2.5-pro"].available
     assert not listed["anthropic:claude-opus-5-5"].available
     assert listed["anthropic:claude-opus-5-5"].unavailable == "Set ANTHROPIC_API_KEY, or run: amanu auth set anthropic"
+
+
+async def test_whether_a_model_can_be_had_is_said_while_its_vendor_is_imported(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    importing, go_on = threading.Event(), threading.Event()
+
+    def slow(modules: tuple[str, ...]) -> None:
+        importing.set()
+        assert go_on.wait(10)
+
+    monkeypatch.setattr("amanu.models.registry._import", slow)
+    models = registry(tmp_path)
+    try:
+        info = await models.check("openai:gpt-5.2", ALL)
+        assert (info.model_id, info.available) == ("openai:gpt-5.2", True)
+        assert await asyncio.to_thread(importing.wait, 10), "nobody waits, but it has begun"
+    finally:
+        go_on.set()
+    with pytest.raises(AmanuError) as caught:
+        await models.check("openai:gpt-5.2", {})
+    assert caught.value.kind == "authRequired"
 
 
 def test_no_vendor_is_imported_before_it_is_used() -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from amanu.agent.policy import BUILT_IN, MODES, decide
+from amanu.agent.policy import built_in, decide, of_mode
 from amanu.tools.base import CallContext, Outcome, ToolError
 from amanu.workspace import language as asking
 from amanu.workspace.overlay import Question
@@ -66,7 +66,7 @@ def desk(root: Path, *languages: FakeLanguage) -> Desk:
 
 
 def watched(held: Desk) -> CallContext:
-    call, rules = held.context(), (*BUILT_IN, *MODES["ask"])
+    call, rules = held.context(), (*built_in(), *of_mode("ask"))
     call.allowed = lambda subjects: [each for each in subjects if decide(rules, each).decision == "allow"]
     return call
 
@@ -285,8 +285,14 @@ BROKEN = {"status": "error", "message": "its  answer\ncannot be read"}
     ],
 )
 async def test_who_answers(
-    tmp_path: Path, tool: str, arguments: dict[str, Any], languages: list[FakeLanguage], said: str | None
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    tool: str,
+    arguments: dict[str, Any],
+    languages: list[FakeLanguage],
+    said: str | None,
 ) -> None:
+    monkeypatch.setattr(asking, "PATIENCE", 0.05 if said and "starting" in said else 4.0)
     fresh = [FakeLanguage(*each.answer_with, offers=each.offers) for each in languages]
     held = desk(tmp_path, *fresh)
     async with asyncio.timeout(5):

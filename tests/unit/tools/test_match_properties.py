@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from amanu.tools.base import ToolError
 from amanu.tools.match import Edited, replace_text
+from amanu.tools.matching.place import bare
 
 piece = st.text(alphabet='ab \t\n\ré“…\\"', max_size=12)
 line = st.sampled_from(["a", "  b", "\tc", "", "d ", "    if x:", "return value", "...", "12\ttext", "“quoted”"])
@@ -29,7 +30,9 @@ def attempt(file: str, old: str, new: str) -> Edited | None:
 def test_what_is_there_once_to_the_letter_is_replaced(before: str, old: str, after: str, new: str) -> None:
     file = before + old + after
     edited = attempt(file, old, new)
-    if file.find(old) == file.rfind(old) and edited is not None and "\r" not in file + new:
+    # Several lines that begin behind an indentation are taken for whole lines, whose indentation was left out.
+    whole = bare(before.rpartition("\n")[2]) and ("\n" in old.rstrip("\n") or "\n" in new.rstrip("\n"))
+    if file.find(old) == file.rfind(old) and edited is not None and not whole and "\r" not in file + new:
         assert edited.text == before + new + after
 
 

@@ -5,13 +5,14 @@ from typing import Any
 
 import pytest
 
-from amanu.agent.policy import BUILT_IN, MODES, Rule, decide
+from amanu.agent.policy import built_in, decide, of_mode
+from amanu.rules import rule
 from amanu.tools.base import CallContext, Preview, ToolError
 from desk import Desk
 
 SECRET = "KEY=s3cr3t e e"
 FILES = {".env": f"{SECRET}\n", "sub/.ENV.local": f"{SECRET}\n", "a.py": f"# {SECRET}\n", "keys/k.txt": f"{SECRET}\n"}
-RULES = (*BUILT_IN, *MODES["acceptEdits"], Rule("deny", "@read(keys/**)", "test"))
+RULES = (*built_in(), *of_mode("acceptEdits"), rule("deny", "@read(keys/**)", "test"))
 
 
 def desk(root: Path) -> Desk:
@@ -137,7 +138,7 @@ async def test_where_a_file_goes_and_where_it_comes_from_are_both_decided_on(
     held.put("secret/s.txt", "x\n")
     held.put(".idea/workspace.xml", "x\n")
     (tmp_path / "tools").symlink_to(".idea")
-    rules = (*RULES, Rule("mustAsk", "@read(secret/**)", "test"))
+    rules = (*RULES, rule("mustAsk", "@read(secret/**)", "test"))
     found = await held.preview(tool, arguments, call=watched(held))
     assert {decide(rules, each).decision for each in (found.subject, *found.also)} == expected
 

@@ -12,6 +12,8 @@ import pytest
 from amanu.config import Shell
 from amanu.tools.base import ToolError
 from amanu.tools.output import Live, Output, readable
+from amanu_protocol.errors import AmanuError
+from amanu_protocol.items import BlobRef
 from desk import Desk
 
 
@@ -57,7 +59,7 @@ async def test_preview(tmp_path: Path) -> None:
     desk = Desk(tmp_path, {"sub/x": ""})
     command = "echo \u202e a\necho b"
     preview = await desk.preview("run_shell_command", {"command": command, "description": "says b", "path": "sub"})
-    assert preview.subject.text == f"cd sub && {command}" and preview.subject.effect == "run"
+    assert (preview.subject.text, preview.subject.unclear) == (command, True)
     assert preview.title == "Run echo \u202e a … and 1 more line"
     assert preview.detail == f"echo <U+202E> a\necho b\nThe model says: says b\nIn: {desk.root / 'sub'}"
     for wrong in ({"command": "a\0b"}, {"command": "ls", "path": "sub/x"}, {"command": "ls", "path": ".."}):
@@ -165,30 +167,75 @@ def test_output_does_not_depend_on_the_pieces(chunk: int) -> None:
         shown += live.take()
     whole = data.decode().replace("\r\n", "\n")
     assert shown + live.take(last=True) == whole
-    assert output.kept == data[:100_000] and output.size == len(data)
+    kept = output.masked()
+    assert kept == data[: len(kept)] and kept.endswith(b"\n") and 95_000 < len(kept) <= 100_000
+    assert output.size == len(data)
     text, cut = output.text(1000)
     assert cut and text.startswith(whole[:200]) and text.endswith(whole[-800:])
     assert output.tail(50) == (whole[-50:], True)
 
 
 @pytest.mark.parametrize(
-    ("folder", "expected"),
-    [
-        (None, "make"),
-        (".", "make"),
-        ("sub", "cd sub && make"),
-        ("a b$(x)", "cd 'a b$(x)' && make"),
-        ("link", "cd sub && make"),
-    ],
+    ("command", "pinned"),
+    [("make", ["Makefile"]), ("git stash && make", []), ("git log -1 && make", ["Makefile"])],
 )
-async def test_a_rule_for_a_command_is_for_its_folder_too(tmp_path: Path, folder: str | None, expected: str) -> None:
-    desk = Desk(tmp_path, {"sub/x": "", "a b$(x)/x": ""})
-    (tmp_path / "link").symlink_to("sub")
-    preview = await desk.preview("run_shell_command", {"command": "make", "path": folder})
-    assert preview.subject.text == expected
+async def test_what_the_line_itself_rewrites_is_not_pinned(tmp_path: Path, command: str, pinned: list[str]) -> None:
+    desk = Desk(tmp_path, {"Makefile": "all:\n\ttrue\n"})
+    need = (await desk.preview("run_shell_command", {"command": command})).need
+    assert need is not None and [Path(each).name for each in need.pinned] == pinned
+
+
+async def test_what_was_allowed_for_it_only_reads_is_another_call_when_it_reads_something_else(tmp_path: Path) -> None:
+    desk = Desk(tmp_path, {"a.txt": "", "b.txt": "", ".env": ""})
+    seen: set[str] = set()
+    for target in ("a.txt", "b.txt", ".env"):
+        (desk.root / "notes").unlink(missing_ok=True)
+        (desk.root / "notes").symlink_to(target)
+        seen.add((await desk.preview("run_shell_command", {"command": "cat notes"})).digest)
+    assert len(seen) == 3
+
+
+async def test_what_a_yes_is_about_changes_its_digest(tmp_path: Path) -> None:
+    desk = Desk(tmp_path, {"run.sh": "echo one", "sub/run.sh": "echo one", "other/x": ""})
+    (desk.root / "link").symlink_to("sub")
+    seen: set[str] = set()
+
+    async def digest(command: str, **more: str) -> str:
+        return (await desk.preview("run_shell_command", {"command": command, **more})).digest
+
+    def touch(path: str, text: str) -> None:
+        (desk.root / path).write_text(text)
+
+    seen.add(await digest("bash run.sh"))
+    assert await digest("bash run.sh") in seen  # nothing changed
+    touch("run.sh", "echo two")
+    seen.add(await digest("bash run.sh"))
+    (desk.root / "run.sh").chmod(0o700)
+    seen.add(await digest("bash run.sh"))
+    (desk.root / "run.sh").unlink()
+    seen.add(await digest("bash run.sh"))
+    seen.add(await digest("bash run.sh", path="sub"))
+    seen.add(await digest("bash run.sh", path="link"))
+    (desk.root / "sub").rename(desk.root / "was")
+    (desk.root / "sub").mkdir()
+    touch("sub/run.sh", "echo one")
+    seen.add(await digest("bash run.sh", path="sub"))
+    assert len(seen) == 6  # the link leads to the folder itself
 
 
 @pytest.mark.parametrize("command", ["a\0b", " \n", "x" * 65_537])
 async def test_what_is_no_command(tmp_path: Path, command: str) -> None:
     with pytest.raises(ToolError):
         await Desk(tmp_path).preview("run_shell_command", {"command": command})
+
+
+async def test_how_it_ended_is_told_also_when_its_output_cannot_be_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def full(self: Desk, data: bytes) -> BlobRef:
+        raise AmanuError("storageError", "The disk is full.")
+
+    monkeypatch.setattr(Desk, "_blob", full)
+    desk = Desk(tmp_path)
+    outcome = await desk.run("run_shell_command", {"command": "seq 1 20000; touch -c x; exit 3"})
+    assert "Exit code: 3" in outcome.for_model and "not kept: The disk is full." in outcome.for_model

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from amanu.agent.policy import BUILT_IN, MODES, decide
+from amanu.agent.policy import built_in, decide, of_mode
 from amanu.tools.base import CallContext, Outcome
 from amanu.workspace import aftermath
 from amanu.workspace.overlay import Question
@@ -78,7 +78,7 @@ def desk(root: Path, *, opened: bool = True, **how: Any) -> tuple[Desk, Linting]
 
 
 def call(held: Desk, step: int = 1) -> CallContext:
-    made, rules = held.context(step), (*BUILT_IN, *MODES["acceptEdits"])
+    made, rules = held.context(step), (*built_in(), *of_mode("acceptEdits"))
     made.allowed = lambda subjects: [each for each in subjects if decide(rules, each).decision == "allow"]
     return made
 

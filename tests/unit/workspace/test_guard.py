@@ -31,6 +31,39 @@ def tree(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize(
+    ("path", "refused"),
+    [
+        (".config/amanu/auth.json", True),
+        (".config/amanu", True),
+        (".config/amanu/new/file", True),
+        (".config/AMANU/auth.json", True),  # on some systems it is the same file
+        (".config/../.config/amanu/rules.toml", True),
+        ("to_own/auth.json", True),
+        ("to_state", True),
+        (".config/amanu-other/x", False),
+        (".config", False),
+        (".", False),
+    ],
+)
+def test_amanus_own_folders_are_in_no_workspace(tmp_path: Path, path: str, refused: bool) -> None:
+    home, own, state = tmp_path / "home", tmp_path / "home/.config/amanu", tmp_path / "home/.local/state/amanu"
+    for each in (own, state):
+        each.mkdir(parents=True)
+    (own / "auth.json").write_text("key")
+    (home / "to_own").symlink_to(own)
+    (home / "to_state").symlink_to(state)
+    guarded = Guard([home], [own, state, tmp_path / "elsewhere"])
+    if refused:
+        with pytest.raises(ToolError, match="of Amanu itself"):
+            guarded.resolve(path)
+    else:
+        assert guarded.resolve(path) == home / os.path.normpath(path)
+    assert sorted(guarded.private_below(home)) == [".config/amanu", ".local/state/amanu"]
+    with pytest.raises(ToolError, match="of Amanu itself"):
+        Guard([own], [own]).resolve("auth.json")
+
+
+@pytest.mark.parametrize(
     ("path", "expected"),
     [
         ("src/a.txt", "src/a.txt"),

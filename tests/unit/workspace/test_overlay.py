@@ -63,7 +63,7 @@ def held(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.Mon
     """Two editors: a.py typed in, in the first; everything that is only in an editor in the second."""
     path = (os.environ.get("AMANU_TEST_RIPGREP") or needs("rg")) if request.param else None
     if path is None:
-        monkeypatch.setattr(search, "_usable", lambda workspace: None)  # pyright: ignore[reportUnknownLambdaType]
+        monkeypatch.setattr(search, "usable", lambda workspace: None)  # pyright: ignore[reportUnknownLambdaType]
     made = Desk(tmp_path, FILES, ripgrep=path)
     one, two = Editor(made, "One"), Editor(made, "Two")
     one.open("a.py", "disk a\n")

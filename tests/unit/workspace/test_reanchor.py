@@ -294,7 +294,7 @@ async def test_typing_moves_the_hunks_along(tmp_path: Path, quick: None) -> None
     desk.editor.put(desk.root / "f.txt", BASE)  # they undo it, and decide at once
     done = await desk.proposals.resolve(first.proposal_id, take(first, "accept"))
     assert states(done) == ["applied", "revertedByPerson"]
-    assert "took this change back" in desk.proposals.report(call)
+    assert "Its lines in the file are as they were before it" in desk.proposals.report(call)
     desk.overlay.changed(desk.root / "f.txt")
     type_in(desk, BASE)  # an applied hunk is followed too, and they take this one back
     assert states(await last(desk, done.version + 1)) == ["revertedByPerson", "revertedByPerson"]

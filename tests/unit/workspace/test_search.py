@@ -6,9 +6,14 @@ import time
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pathspec.patterns.gitignore.spec import GitIgnoreSpecPattern
 
 from amanu.tools.base import ToolError
-from amanu.workspace import search
+from amanu.workspace import ignore, search
+from amanu.workspace.guard import Guard
+from amanu.workspace.ignore import MAX_DEPTH
 from amanu.workspace.search import Query, Search
 from desk import Desk
 from needs import needs
@@ -41,7 +46,7 @@ TREE: dict[str, str | bytes] = {
 def desk(root: Path, ripgrep: bool, monkeypatch: pytest.MonkeyPatch) -> tuple[Desk, Search]:
     path = (os.environ.get("AMANU_TEST_RIPGREP") or needs("rg")) if ripgrep else None
     if path is None:
-        monkeypatch.setattr(search.shutil, "which", lambda _: None)  # pyright: ignore[reportUnknownLambdaType]
+        monkeypatch.setenv("PATH", "")
     made = Desk(root, TREE, ripgrep=path)
     (root / "linked.py").symlink_to("a.py")
     return made, Search(made.workspace)
@@ -150,11 +155,129 @@ async def test_a_ripgrep_of_the_workspace_is_not_run(tmp_path: Path, monkeypatch
     own = tmp_path / "rg"
     own.write_text("#!/bin/sh\ntouch ran\n")
     own.chmod(0o755)
-    monkeypatch.setattr(search.shutil, "which", lambda _: str(own))  # pyright: ignore[reportUnknownLambdaType]
-    for given_path in (str(own), None):
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin" / "rg").symlink_to(needs("rg"))
+    for given_path, paths in ((str(own), ()), (None, (tmp_path, tmp_path / "bin")), (None, (".", ""))):
+        monkeypatch.setenv("PATH", os.pathsep.join(map(str, paths)))
         held = Desk(tmp_path, ripgrep=given_path)
         assert await Search(held.workspace).files(held.root) == ["rg"]
+        assert search.usable(held.workspace) is None
     assert not (tmp_path / "ran").exists()
+
+
+@engines
+async def test_amanus_own_folders_are_not_searched(
+    tmp_path: Path, ripgrep: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    held, found = desk(tmp_path, ripgrep, monkeypatch)
+    own = [held.root / ".config/Amanu", held.root / "odd [x]{a,b}*"]
+    for folder in own:
+        folder.mkdir(parents=True)
+        (folder / "auth.json").write_text("needle of a key\n")
+    for private, seen in ((own, 0), (own[:1], 1), ([], 2)):
+        held.workspace.guard = Guard([held.root], private)
+        assert len([name for name in await found.files(held.root) if "auth" in name]) == seen
+        assert len((await found.grep(Query("of a key"), held.root)).files) == seen
+
+
+PIECES = st.sampled_from(["*", "a", "b", "?", "/", "[ab]", "[!a]", "**/", "*a", "!", "\\"])
+
+
+@given(st.lists(PIECES, min_size=1, max_size=7).map("".join), st.text("ab/", min_size=1, max_size=9))
+def test_quick_rules_mean_the_same(rule: str, path: str) -> None:
+    made = ignore.pattern(rule)
+    if made is not None and "//" not in path:
+        assert bool(made.match_file(path)) == bool(GitIgnoreSpecPattern(rule).match_file(path))
+
+
+@pytest.mark.parametrize(
+    "rule", ["*" + "a*" * 100 + "b", "?*" * 50 + "b", "a/**/a/**/a*a*b", "**/" * 200 + "b", "[a-z]*" * 60 + "/"]
+)
+def test_no_rule_takes_long(rule: str) -> None:
+    """They are matched in the daemon's own process: one such name would hold everybody."""
+    made = ignore.pattern(rule)
+    began = time.process_time()
+    for path in ("a" * 255, "a/" * 190 + "a", ("a" * 250 + "/") * 16):
+        if made is not None:
+            made.match_file(path)
+    assert time.process_time() - began < 0.5
+
+
+async def test_what_is_no_rule_is_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    held, found = desk(tmp_path, False, monkeypatch)
+    (held.root / "pipes").mkdir()
+    os.mkfifo(held.root / "pipes" / ".gitignore")
+    (held.root / ".gitignore").write_text("\\\n*.log\n!\n[\n" + "**/" * 9 + "a.py\n")
+    files = await found.files(held.root)
+    assert "a.py" in files
+    assert "keep.log" not in files
+
+
+@engines
+@pytest.mark.parametrize(
+    ("place", "folder"),
+    [
+        (".gitignore", "."),
+        (".gitignore", "sub"),
+        ("sub/deep/.gitignore", "."),
+        ("sub/.gitignore", "sub/deep"),
+        (".ignore", "."),
+        ("sub/.rgignore", "."),
+        ("sub/link", "."),
+    ],
+)
+async def test_a_pipe_where_rules_should_be_holds_no_search(
+    tmp_path: Path, place: str, folder: str, ripgrep: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Opening it waits for somebody to write into it. Nothing of it is a rule."""
+    held, found = desk(tmp_path, ripgrep, monkeypatch)
+    pipe = held.root / place
+    pipe.unlink(missing_ok=True)
+    os.mkfifo(pipe)
+    if pipe.name == "link":
+        (pipe.parent / ".gitignore").unlink()
+        (pipe.parent / ".gitignore").symlink_to("link")
+    start = held.workspace.resolve(folder)
+    began = time.monotonic()
+    with monkeypatch.context() as patience:
+        patience.setattr(search, "PATIENCE", 0.1)
+        assert "sub/deep/crlf.txt" in await found.files(start)
+        assert "sub/deep/crlf.txt" in [file.path for file in (await found.grep(Query("needle"), start)).files]
+    assert time.monotonic() - began < 8
+    began = time.monotonic()
+    for _ in range(4):
+        await found.files(start)
+    assert time.monotonic() - began < 3, "it is known by now"
+    pipe.unlink()
+    assert "sub/deep/crlf.txt" in await found.files(start)
+
+
+async def test_a_slow_search_is_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Looking for what holds it does not end it, and ends with it."""
+    (tmp_path / "work").mkdir()
+    held, found = desk(tmp_path / "work", False, monkeypatch)
+    slow = tmp_path / "rg"
+    slow.write_text("#!/bin/sh\n/bin/sleep 0.4\nprintf 'a.py\\0'\n")
+    slow.chmod(0o755)
+    held.workspace.ripgrep = str(slow)
+    monkeypatch.setattr(search, "PATIENCE", 0.1)
+    assert await found.files(held.root) == ["a.py"]
+    task = asyncio.create_task(found.files(held.root))
+    await asyncio.sleep(0.2)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+
+
+@engines
+async def test_folders_without_end_are_left(tmp_path: Path, ripgrep: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    held, found = desk(tmp_path, ripgrep, monkeypatch)
+    for levels, name in ((MAX_DEPTH - 1, "seen.txt"), (MAX_DEPTH, "unseen.txt"), (MAX_DEPTH + 20, "unseen.txt")):
+        folder = held.root.joinpath(*["d"] * levels)
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text("")
+    names = {name.rpartition("/")[2] for name in await found.files(held.root)}
+    assert "seen.txt" in names and "unseen.txt" not in names
 
 
 @engines

@@ -4,10 +4,12 @@ import type {
   Command,
   EditScope,
   Event,
+  Grant,
   HunkDecision,
   Item,
   Mode,
   ModelInfo,
+  RulePreviewResult,
   Scope,
   SeenProposal,
   SessionState,
@@ -38,7 +40,8 @@ export type Action =
   | "install"
   | "doctor"
   | "tour"
-  | "start";
+  | "start"
+  | "trust";
 
 /** What is wanted of a turn's edits; `restore`: go back to before it. */
 export type TurnWish = "review" | "undo" | "redo" | "restore";
@@ -75,7 +78,8 @@ export type ToView =
     }
   /** A prompt that was refused, or taken back: into the box again. */
   | { type: "giveBack"; text: string; attachments: AttachmentInput[] }
-  | { type: "rule"; rule: string; valid: boolean; explanation: string }
+  /** What a rule, as edited for that question, would allow. */
+  | ({ type: "rule"; toolCallId: string; rule: string } & RulePreviewResult)
   | { type: "focus" }
   | { type: "draft"; text: string };
 
@@ -92,6 +96,9 @@ export type ToHost =
       scope: Scope;
       rule: string | null;
       reason: string | null;
+      /** Of the question the person saw. */
+      digest: string;
+      grants: Grant[];
     }
   | { type: "hunks"; proposalId: string; version: number; hunks: HunkDecision[] }
   | {
@@ -107,7 +114,9 @@ export type ToHost =
   | { type: "openFile"; path: string; line: number | null }
   | { type: "setMode"; mode: Mode }
   | { type: "setModel"; modelId: string }
-  | { type: "checkRule"; rule: string }
+  | { type: "checkRule"; toolCallId: string; rule: string }
+  /** What the audit log knows of a call. */
+  | { type: "audit"; toolCallId: string; title: string }
   | { type: "sessions" }
   | { type: "open"; sessionId: string }
   | { type: "rename"; sessionId: string; title: string }

@@ -1,5 +1,4 @@
-import { randomBytes } from "node:crypto";
-import { basename, extname, isAbsolute, join } from "node:path";
+import { basename, extname } from "node:path";
 import * as vscode from "vscode";
 import { type Daemon, roots } from "../client";
 import type { Context } from "../context";
@@ -8,7 +7,9 @@ import type { Desk } from "../desk";
 import type { Edits } from "../edits";
 import type { Event } from "../protocol";
 import { findFiles } from "./files";
+import { PICTURES, refusal, within } from "./incoming";
 import type { Action, Hindrance, ToHost, ToView, TurnWish } from "./messages";
+import { page } from "./page";
 
 /** Milliseconds in which events are gathered for one message to the view. */
 const GATHER = 16;
@@ -24,14 +25,7 @@ const KEPT: ReadonlySet<ToView["type"]> = new Set([
   "focus",
   "giveBack",
 ]);
-/** Pictures a model can look at, and bytes of one that is read at most: the view makes it smaller. */
-const PICTURES: Record<string, string> = {
-  ".png": "image/png",
-  ".jpg": "image/jpeg",
-  ".jpeg": "image/jpeg",
-  ".gif": "image/gif",
-  ".webp": "image/webp",
-};
+/** Bytes of a picture that is read at most: the view makes it smaller. */
 const PICTURE_BYTES = 50_000_000;
 
 /** What the view may ask for beside the conversation, and the command that does it. */
@@ -53,6 +47,7 @@ const COMMANDS: Record<Action, [command: string, ...rest: unknown[]]> = {
   doctor: ["amanu.doctor"],
   tour: ["amanu.tour"],
   start: ["amanu.start"],
+  trust: ["amanu.reviewTrust"],
 };
 
 /** What the view may want of a turn's edits. */
@@ -84,6 +79,8 @@ export class Panel implements vscode.WebviewViewProvider, vscode.Disposable {
     private readonly memory: vscode.Memento,
     private readonly edits: Edits,
     private readonly openDiff: (proposalId: string, path: string) => Promise<void>,
+    private readonly audit: (call: { toolCallId: string; title: string }) => Promise<void>,
+    private readonly log: vscode.LogOutputChannel,
   ) {
     this.subscriptions = [
       desk.onReset(() => this.show()),
@@ -109,7 +106,8 @@ export class Panel implements vscode.WebviewViewProvider, vscode.Disposable {
       this.view = undefined;
       this.ready = false;
     });
-    view.webview.html = page(view.webview, dist);
+    const uri = (name: string) => view.webview.asWebviewUri(vscode.Uri.joinPath(dist, name)).toString();
+    view.webview.html = page(uri("main.js"), uri("chat.css"), view.webview.cspSource);
   }
 
   /** The badge: how many decisions wait. Nothing takes the focus. */
@@ -158,6 +156,8 @@ export class Panel implements vscode.WebviewViewProvider, vscode.Disposable {
 
   private async receive(message: ToHost): Promise<unknown> {
     const desk = this.desk;
+    const no = refusal(message, desk.state, this.folders);
+    if (no !== undefined) return this.refuse(message, no);
     switch (message.type) {
       case "ready":
         this.ready = true;
@@ -197,7 +197,9 @@ export class Panel implements vscode.WebviewViewProvider, vscode.Disposable {
       case "setReview":
         return this.edits.setReview(message, message.review);
       case "turn":
-        return vscode.commands.executeCommand(TURN[message.what], message.turnId);
+        return Object.hasOwn(TURN, message.what)
+          ? vscode.commands.executeCommand(TURN[message.what], message.turnId)
+          : undefined;
       case "openDiff":
         return this.openDiff(message.proposalId, message.path);
       case "openFile":
@@ -207,9 +209,13 @@ export class Panel implements vscode.WebviewViewProvider, vscode.Disposable {
       case "setModel":
         return desk.setModel(message.modelId);
       case "checkRule": {
-        const answer = await this.daemon.request("amanu/rule/preview", { rule: message.rule });
-        return this.post({ type: "rule", rule: message.rule, ...answer });
+        const { rule, toolCallId } = message;
+        const asked = { rule, toolCallId, sessionId: desk.state.sessionId };
+        const answer = await this.daemon.request("amanu/rule/preview", asked);
+        return this.post({ type: "rule", rule, toolCallId, ...answer });
       }
+      case "audit":
+        return this.audit(message);
       case "sessions":
         return this.listSessions();
       case "open":
@@ -248,10 +254,25 @@ export class Panel implements vscode.WebviewViewProvider, vscode.Disposable {
         return page && this.post({ type: "earlier", ...page });
       }
       case "action": {
-        const command = COMMANDS[message.action];
-        return command && vscode.commands.executeCommand(...command);
+        return Object.hasOwn(COMMANDS, message.action)
+          ? vscode.commands.executeCommand(...COMMANDS[message.action])
+          : undefined;
       }
     }
+  }
+
+  /** Nothing is done. What was an answer is said beside its question. */
+  private refuse(message: ToHost, { why, stale }: { why: string; stale: boolean }): void {
+    this.log.warn(`ignored of the chat view: ${why} (${message.type})`);
+    if (message.type === "openFile")
+      this.desk.tell({ level: "warning", text: "That file is outside the workspace." });
+    if (stale && message.type === "resolve") this.desk.stale(message.toolCallId);
+  }
+
+  /** Where files of the conversation may lie. */
+  private get folders(): string[] {
+    const { state } = this.desk;
+    return state.roots.length > 0 ? state.roots : roots();
   }
 
   private show(): void {
@@ -320,7 +341,8 @@ export class Panel implements vscode.WebviewViewProvider, vscode.Disposable {
   }
 
   private async openFile(path: string, line: number | null): Promise<void> {
-    const full = isAbsolute(path) ? path : join(this.desk.state.roots[0] ?? "", path);
+    const full = within(path, this.folders);
+    if (full === undefined) return;
     const at = Math.max(0, (line ?? 1) - 1);
     const selection = line === null ? {} : { selection: new vscode.Range(at, 0, at, 0) };
     await vscode.window.showTextDocument(vscode.Uri.file(full), selection);
@@ -352,21 +374,4 @@ function hindrance(connection: Daemon["connection"], needsModel: boolean, toured
     text: "Amanu needs a model: give it an API key, or take the tour, which plays a script and needs none.",
     actions: ["setKey", "tour", "start"],
   };
-}
-
-/** Nothing is loaded but our own script and style (pictures come as data); no inline script, no command links. */
-function page(webview: vscode.Webview, dist: vscode.Uri): string {
-  const nonce = randomBytes(16).toString("base64");
-  const uri = (name: string) => webview.asWebviewUri(vscode.Uri.joinPath(dist, name)).toString();
-  return `<!DOCTYPE html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src ${webview.cspSource}; img-src data:; script-src 'nonce-${nonce}';">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<link rel="stylesheet" href="${uri("chat.css")}">
-<title>Amanu</title>
-</head>
-<body><script nonce="${nonce}" src="${uri("main.js")}"></script></body>
-</html>`;
 }

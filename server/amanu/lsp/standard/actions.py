@@ -10,6 +10,7 @@ from lsprotocol import types
 from amanu.lsp.standard.chat import SEND
 from amanu.lsp.standard.marks import Mark, counts
 from amanu.lsp.standard.patch import APPLY
+from amanu.lsp.standard.questions import choices
 from amanu.lsp.standard.review import arguments
 from amanu.tools.visible import one_line
 from amanu.workspace.findings import OWN
@@ -36,6 +37,8 @@ class Place:
     """The session whose chat this document is."""
     patch: bool
     """It is a patch file of ours."""
+    offers: Sequence[tuple[str, str, dict[str, Any]]] = ()
+    """What can be done about the document of ours this is: title, command, argument."""
 
 
 @dataclass(frozen=True)
@@ -59,8 +62,11 @@ def _all(place: Place, view: View) -> Iterator[types.CodeAction]:
         yield _action(APPLY, FIX, "amanu.applyPatch", {"path": str(place.path)})
     if place.chat is not None:
         yield _action(SEND, FIX, "amanu.send", {"session": place.chat})
+        yield _action("Amanu: how calls were decided", WHOLE, "amanu.audit", {"session": place.chat})
+    for title, command, argument in place.offers:
+        yield _action(title, FIX, command, argument)
     if state is not None:
-        yield from _answers(state)
+        yield from answers(state)
     yield from _here(place, view.marks)
     yield from _everywhere(place, view)
     if state is not None and state.turn is not None:
@@ -72,16 +78,13 @@ def _all(place: Place, view: View) -> Iterator[types.CodeAction]:
         yield _action("Amanu: open chat", WHOLE, "amanu.chat")
 
 
-def _answers(state: SessionState) -> Iterator[types.CodeAction]:
+def answers(state: SessionState) -> Iterator[types.CodeAction]:
+    """Of each question: every way to answer it, with what it would grant or save."""
     for approval in [each for each in state.approvals if each.proposal_id is None][:QUESTIONS]:
-        reply = {"session": state.session_id, "call": approval.tool_call_id}
-        about = one_line(approval.title)
-        yield _action(f"Amanu: allow once: {about}", FIX, "amanu.answer", {**reply, "decision": "allow"})
-        rule = next((offer.rule for offer in approval.scopes if offer.scope == "session"), None)
-        if rule:
-            answer = {**reply, "decision": "allow", "scope": "session"}
-            yield _action(f"Amanu: allow for this session: {one_line(rule)}", FIX, "amanu.answer", answer)
-        yield _action(f"Amanu: reject: {about}", FIX, "amanu.answer", {**reply, "decision": "reject"})
+        for choice in choices(approval):
+            about = choice.rule if choice.scope != "once" else approval.title
+            title = f"Amanu: {choice.title[0].lower()}{choice.title[1:]}: {one_line(about)}"
+            yield _action(title, FIX, "amanu.answer", choice.reply(state.session_id, approval))
 
 
 def _here(place: Place, marks: Sequence[Mark]) -> Iterator[types.CodeAction]:

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 APPEND = 0.4
 """Seconds between two edits of the document: an answer comes in pieces a person can read."""
+SELDOM = 30.0
+"""Seconds between two tries, at most: they double while an editor refuses the edit or is too slow for it."""
 SEND = "Amanu: send"
 _HEADING = re.compile(rf"^{re.escape(YOUR_TURN)}[^\n]*(\n|\Z)", re.MULTILINE)
 
@@ -42,10 +44,15 @@ class Chat:
         self._transcript = Transcript()
         self._heard = 0
         self._unsaid = ""
-        """To be appended; kept when an editor refuses it, until the next time."""
+        """To be appended; kept when an editor refuses it, until it does not."""
+        self._tried = ("", "")
+        """What stood above the heading when it was last tried, and what was to be appended: an editor may have made an
+        edit that counted as refused, because the person typed at the same moment."""
         self.begun = False
         """Somebody looked at it: from then on it is kept up to date."""
         self._lock = asyncio.Lock()
+        self._behind = False
+        """Something was heard since the document was last brought up to date."""
         self._due: asyncio.Task[None] | None = None
 
     def hear(self, seq: int, event: Event) -> None:
@@ -54,8 +61,9 @@ class Chat:
             return
         self._heard = seq
         self._unsaid += self._transcript.heard(event)
+        self._behind = True
         if self.begun and self._due is None:
-            self._due = asyncio.create_task(self._soon())
+            self._due = asyncio.create_task(self._keep_up())
 
     async def begin(self, mention: SelectionAttachment | None = None) -> int:
         """Have the document up to date, to be shown. The line to write in, 0-based."""
@@ -85,22 +93,36 @@ class Chat:
             await self.document.change(lambda text: _without(text, written))
         await self._append()
 
-    async def _soon(self) -> None:
-        try:
-            await asyncio.sleep(APPEND)
-            self._due = None
-            await self._append()
-        except Exception:
-            log.exception("the chat document could not be written")
+    async def _keep_up(self) -> None:
+        wait = APPEND
+        while self._behind:
+            await asyncio.sleep(wait)
+            self._behind = False
+            try:
+                await self._append()
+            except Exception:
+                log.exception("the chat document could not be written")
+            wait = min(2 * wait, SELDOM) if self._unsaid else APPEND
+            self._behind = self._behind or bool(self._unsaid)
+        self._due = None
 
     async def _append(self) -> None:
         async with self._lock:
             self._unsaid += self._transcript.more(self._session.state)
             if self._unsaid:
-                unsaid = self._unsaid
                 with contextlib.suppress(AmanuError):
-                    if await self.document.change(lambda text: _above(text, unsaid)):
-                        self._unsaid = ""
+                    if await self.document.change(self._appending):
+                        self._unsaid = self._unsaid.removeprefix(self._tried[1])  # more may have been heard meanwhile
+                        self._tried = ("", "")
+
+    def _appending(self, text: str) -> list[TextEdit]:
+        found = _HEADING.search(text)
+        above = text[: found.start()] if found else text
+        before, tried = self._tried
+        if tried and above == before + tried:
+            self._unsaid = self._unsaid.removeprefix(tried)
+        self._tried = (above, self._unsaid)
+        return _above(text, self._unsaid) if self._unsaid else []
 
     async def _anew(self) -> None:
         """Write the file from the session's state, keeping what the person has written and not sent."""
@@ -109,7 +131,7 @@ class Chat:
         draft = old[found.end() :] if found else "\n"
         self.begun = True
         self._transcript = self._transcript.fresh()
-        self._unsaid = ""
+        self._unsaid, self._tried = "", ("", "")
         state = self._session.state
         head = (
             f"# Amanu\n\nModel {prose(state.model_id)}, mode {state.mode}. Write at the end; the code action "

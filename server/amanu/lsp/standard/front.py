@@ -17,18 +17,22 @@ from amanu.lsp.protocol import Server
 from amanu.lsp.standard import orders, patch, review
 from amanu.lsp.standard.actions import Place, View, actions
 from amanu.lsp.standard.chat import SEND, Chat, chat_of
-from amanu.lsp.standard.documents import CHAT, PATCH, Document
+from amanu.lsp.standard.decisions import Decisions
+from amanu.lsp.standard.documents import CHAT, PATCH, Documents
 from amanu.lsp.standard.face import ERROR, Face
-from amanu.lsp.standard.marks import Mark, marks, seal
+from amanu.lsp.standard.marks import Mark, marks
+from amanu.lsp.standard.patches import Patches
 from amanu.lsp.standard.progress import Progress
 from amanu.lsp.standard.questions import Questions
-from amanu.lsp.standard.transcript import question
-from amanu.tools.visible import one_line, visible
+from amanu.lsp.standard.questions import diagnostic as question_diagnostic
+from amanu.lsp.standard.rules import Rules
+from amanu.lsp.standard.transcript import AUDIT, audited
+from amanu.lsp.standard.trusting import Trusting
 from amanu.workspace.findings import OWN, line
 from amanu_protocol import requests as r
 from amanu_protocol.errors import AmanuError
 from amanu_protocol.events import EventMessage, ProposalChanged, SessionChanged, TurnEnded
-from amanu_protocol.items import Approval, Proposal, SelectionAttachment
+from amanu_protocol.items import SelectionAttachment
 
 if TYPE_CHECKING:
     from amanu.session import Session
@@ -37,8 +41,6 @@ if TYPE_CHECKING:
 
 SOON = 0.05
 """Seconds in which changes become one publishing of diagnostics."""
-_OF_SESSION = "s-"
-"""Before a session's id in the name of its folder: an id may be two dots."""
 _FIX = "Fix this. What is found there:\n"
 _MEND = "Find what is wrong with these lines and fix it."
 
@@ -74,10 +76,13 @@ class Standard:
         """URI of the document the person was in last."""
         self._due: asyncio.TimerHandle | None = None
         self._tasks: set[asyncio.Task[None]] = set()
-        self._patches: dict[Path, str] = {}
-        """Patch files that were opened here, and why the last try to apply one failed."""
+        self._documents = Documents(sessions.documents, sessions.overlay)
         self._progress = Progress(face)
-        self._questions = Questions(face, self, self._show_question, self._soon)
+        self._rules = Rules(sessions, self._documents, face, buffers.uri, self)
+        self._questions = Questions(face, self, self._rules.show, self._soon)
+        self._decisions = Decisions(sessions, face, lambda: self._seen)
+        self._patches = Patches(sessions, self._documents, face, buffers.uri, self._named, self._decisions.resolve)
+        self._trusting = Trusting(sessions, self._documents, face, self)
 
     # Client of the session --------------------------------------------------------------------------
 
@@ -90,7 +95,7 @@ class Standard:
         return self._person.environment
 
     @property
-    def trusted_roots(self) -> Collection[str]:
+    def trusted_roots(self) -> Collection[str] | None:
         return self._person.trusted_roots
 
     @property
@@ -115,6 +120,8 @@ class Standard:
             case ProposalChanged():
                 self._marks = None
                 self._soon()
+            case SessionChanged(trust_changed=True):
+                self._start(self._trusting.tell(session))
             case TurnEnded() as ended if ended.message and ended.reason != "cancelled":
                 self._face.say(f"Amanu stopped: {ended.message}")
             case _:
@@ -162,6 +169,7 @@ class Standard:
         if path_of(uri) is None:
             return
         was, self._looked_at = self._looked_at, uri
+        self._rules.changed(uri)
         if uri != was and (self._questions.left or self._seen):
             self._soon()
 
@@ -203,13 +211,17 @@ class Standard:
             "amanu.model": self._model,
             "amanu.stop": self._stop,
             "amanu.answer": self._answer,
-            "amanu.accept": lambda order: self._decide(order, "accept"),
-            "amanu.reject": lambda order: self._decide(order, "reject"),
-            "amanu.keep": lambda order: self._decide(order, "keep"),
-            "amanu.undo": self._undo,
-            "amanu.undoTurn": self._undo_turn,
-            "amanu.review": self._review,
-            "amanu.applyPatch": self._apply_patch,
+            "amanu.accept": lambda order: self._decisions.decide(order, "accept"),
+            "amanu.reject": lambda order: self._decisions.decide(order, "reject"),
+            "amanu.keep": lambda order: self._decisions.decide(order, "keep"),
+            "amanu.undo": self._decisions.undo,
+            "amanu.undoTurn": self._decisions.undo_turn,
+            "amanu.review": self._patches.review,
+            "amanu.applyPatch": self._patches.apply,
+            "amanu.saveRule": self._save_rule,
+            "amanu.audit": self._audit,
+            "amanu.trust": self._trust,
+            "amanu.setTrust": self._trusting.set,
         }
 
     def _start(self, work: Coroutine[Any, Any, None]) -> None:
@@ -223,6 +235,8 @@ class Standard:
         except AmanuError as error:
             hint = f" {error.data.hint}" if error.data.hint else ""
             self._face.say(f"Amanu: {error}{hint}", ERROR)
+        except ValidationError:  # half a surrogate pair, say: text that no message of ours can hold
+            self._face.say("Amanu: what was sent cannot be read as text.", ERROR)
         except Exception:
             log.exception("a command failed")
             self._face.say("Amanu: an internal error; `amanu logs` shows what happened.", ERROR)
@@ -278,6 +292,7 @@ class Standard:
         self._progress.update(session)
         self._questions.update(session)
         self._soon()
+        self._start(self._trusting.tell(session))
 
     def _roots(self) -> list[str]:
         return sorted({os.path.realpath(folder) for folder in self._folders() if folder.is_dir()})
@@ -350,154 +365,30 @@ class Standard:
         await (await self._mine()).set_model(order.text, self)
         self._face.say(f"Amanu: model {order.text}, from the next turn on.")
 
+    async def _trust(self, order: orders.InSession) -> None:
+        await self._trusting.show(await self._named(order.session))
+
     async def _stop(self, order: orders.Nothing) -> None:
         session = await self._mine()
         if session.state.turn is not None:
             await session.cancel(session.state.turn.turn_id)
 
     def _chat(self, session: "Session") -> Chat:
-        return chat_of(session, self._folder(session.state.session_id) / CHAT, self._sessions.overlay)
-
-    def _folder(self, session_id: str) -> Path:
-        return self._sessions.documents / f"{_OF_SESSION}{session_id}"
-
-    # Questions --------------------------------------------------------------------------------------
+        path = self._documents.of(session.state.session_id, CHAT).path
+        return chat_of(session, path, self._sessions.overlay)
 
     async def _answer(self, order: orders.Reply) -> None:
-        session = await self._sessions.get(order.session)
-        await self._questions.resolve(session, order.call, order.decision, order.scope)
+        await self._questions.answer(await self._sessions.get(order.session), order)
 
-    async def _show_question(self, session: "Session", approval: Approval) -> None:
-        document = Document(self._folder(session.state.session_id) / "question.md", self._sessions.overlay)
-        await document.replace(question(approval.title, approval.detail))
-        await self._face.show(document.path, focus=True)
+    async def _save_rule(self, order: orders.SavedRule) -> None:
+        await self._rules.save(await self._sessions.get(order.session), order)
 
-    # Review -----------------------------------------------------------------------------------------
-
-    async def _decide(self, order: orders.Hunks, decision: str) -> None:
-        order = self._or_seen(order, opened=decision != "keep")
-        session = await self._sessions.get(order.session or "")
-        found = {each: session.edits.proposal(each) for each in order.proposals}
-        for proposal_id, seals in order.proposals.items():
-            _check_seals(found[proposal_id], seals)
-        for proposal_id, seals in order.proposals.items():
-            if decision == "keep":
-                await self._keep(session, session.edits.proposal(proposal_id), seals)
-            else:
-                decided = [r.HunkDecision(hunk_id=hunk_id, decision=decision) for hunk_id in seals]
-                if not await self._resolve(session, session.edits.proposal(proposal_id), decided):
-                    return
-
-    async def _resolve(self, session: "Session", proposal: Proposal, decided: list[r.HunkDecision]) -> bool:
-        """Take decisions, and say what did not go. False when they came too soon."""
-        result = await session.edits.resolve(
-            r.ProposalResolveParams(
-                session_id=session.state.session_id,
-                proposal_id=proposal.proposal_id,
-                version=proposal.version,
-                hunks=decided,
-            )
-        )
-        if result.status == "tooSoon":
-            self._face.say("Too soon to have been read, so it does not count.")
-            return False
-        accepted = {each.hunk_id for each in decided if each.decision == "accept"}
-        for file in result.proposal.files:
-            for hunk in file.hunks:
-                if hunk.hunk_id in accepted and hunk.state == "conflicted":
-                    self._face.say(f"Amanu: {Path(file.path).name}: {hunk.reason or 'it does not fit'}", ERROR)
-        return True
-
-    async def _keep(self, session: "Session", proposal: Proposal, seals: Mapping[str, str]) -> None:
-        await session.edits.decide(
-            r.ProposalDecideParams(
-                session_id=session.state.session_id,
-                scope=r.EditScope(proposal_id=proposal.proposal_id, hunk_ids=list(seals)),
-                decision="keep",
-                seen=[r.SeenProposal(proposal_id=proposal.proposal_id, version=proposal.version)],
-            )
-        )
-
-    async def _undo(self, order: orders.Hunks) -> None:
-        order = self._or_seen(order, opened=False)
-        session = await self._sessions.get(order.session or "")
-        for proposal_id, seals in order.proposals.items():
-            _check_seals(session.edits.proposal(proposal_id), seals)
-        for proposal_id, seals in order.proposals.items():
-            await self._take_back(session, r.EditScope(proposal_id=proposal_id, hunk_ids=list(seals)))
-
-    async def _undo_turn(self, order: orders.Turn) -> None:
-        await self._take_back(await self._sessions.get(order.session), r.EditScope(turn_id=order.turn))
-
-    async def _take_back(self, session: "Session", scope: r.EditScope) -> None:
-        result = await session.edits.undo(r.ProposalUndoParams(session_id=session.state.session_id, scope=scope))
-        for file in result.files:
-            for each in file.left:
-                self._face.say(f"Amanu: {Path(file.path).name}: not undone: {each.reason}", ERROR)
-
-    def _or_seen(self, order: orders.Hunks, *, opened: bool) -> orders.Hunks:
-        """Without arguments it is about all that our diagnostics show."""
-        if order.proposals:
-            return order
-        shown = [mark for mark in self._seen if (mark.open if opened else mark.unreviewed)]
-        if not shown:
-            raise AmanuError("invalidParams", "There is nothing to decide.")
-        return orders.Hunks.model_validate(review.arguments(shown))
-
-    # The patch file ---------------------------------------------------------------------------------
-
-    async def _review(self, order: orders.OneProposal) -> None:
+    async def _audit(self, order: orders.InSession) -> None:
         session = await self._named(order.session)
-        opened = [each for each in session.state.proposals if patch.has_open(each)]
-        proposal_id = order.proposal or (opened[-1].proposal_id if opened else None)
-        if proposal_id is None:
-            raise AmanuError("invalidParams", "Nothing is proposed.")
-        proposal = session.edits.proposal(proposal_id)
-        path = self._folder(session.state.session_id) / f"{proposal_id}{PATCH}"
-        await Document(path, self._sessions.overlay).replace(patch.of_proposal(proposal, Path(session.state.roots[0])))
-        self._patches[path] = ""
-        self._complain(path, None)
-        await self._face.show(path, focus=True)
-
-    async def _apply_patch(self, order: orders.Reviewed) -> None:
-        path = Path(order.path)
-        session_id = self._session_of(path)
-        if session_id is None or path.suffix != PATCH:
-            raise AmanuError("invalidParams", "That is no patch file of Amanu's.")
-        session = await self._sessions.get(session_id)
-        document = Document(path, self._sessions.overlay)
-        text = await document.text() or ""
-        try:
-            proposal_id = patch.proposal_of(text)
-            if proposal_id is None:
-                raise patch.Unfit(0, 'The line "# review …" is gone: it says what was seen. Open the review again.')
-            proposal = session.edits.proposal(proposal_id)
-            decided = patch.decisions(text, proposal)
-        except patch.Unfit as error:
-            self._complain(path, error)
-            return
-        if decided and not await self._resolve(session, proposal, decided):
-            return
-        self._complain(path, None)
-        self._patches.pop(path, None)
-        accepted = sum(each.decision == "accept" for each in decided)
-        await document.replace(f"# Decided: {accepted} accepted, {len(decided) - accepted} rejected.\n")
-
-    def _complain(self, path: Path, error: patch.Unfit | None) -> None:
-        """Say in the patch file where it cannot be read."""
-        uri = self._buffers.uri(path)
-        if error is None:
-            self._face.publish(uri, [])
-            return
-        place = types.Range(types.Position(error.line, 0), types.Position(error.line + 1, 0))
-        self._face.publish(uri, [types.Diagnostic(place, str(error), types.DiagnosticSeverity.Error, source=OWN)])
-        self._face.say(f"Amanu: nothing was applied. Line {error.line + 1}: {error}", ERROR)
-
-    def _session_of(self, path: Path) -> str | None:
-        """The session whose document of ours this is."""
-        folder = path.parent
-        ours = folder.parent == self._sessions.documents and folder.name.startswith(_OF_SESSION)
-        return folder.name.removeprefix(_OF_SESSION) if ours else None
+        params = r.AuditQueryParams(session_id=session.state.session_id)
+        document = self._documents.of(session.state.session_id, AUDIT)
+        await document.replace(audited(await self._sessions.audit_query(params)))
+        await self._face.show(document.path, focus=True)
 
     # What is shown where ----------------------------------------------------------------------------
 
@@ -525,9 +416,9 @@ class Standard:
         self._seen = [each for each in self._all() if each.open or each.unreviewed]
         for mark in self._seen:
             now.setdefault(self._buffers.uri(mark.path), []).append(review.diagnostic(mark))
-        if self._looked_at is not None:
+        if self._looked_at is not None and not self._rules.shows(self._looked_at):
             for approval in self._questions.left.values():
-                now.setdefault(self._looked_at, []).append(_question(approval))
+                now.setdefault(self._looked_at, []).append(question_diagnostic(approval))
         for uri in self._published.keys() - now.keys():
             self._face.publish(uri, [])
         for uri, diagnostics in now.items():
@@ -541,7 +432,7 @@ class Standard:
         path = self._at(p.text_document.uri)
         if path is None:
             return []
-        session_id = self._session_of(path)
+        session_id = self._documents.session_of(path)
         chat = session_id if path.name == CHAT else None
         buffer = self._buffers.buffer(path)
         selected = p.range.start != p.range.end
@@ -554,6 +445,7 @@ class Standard:
             selected,
             chat,
             session_id is not None and path.suffix == PATCH,
+            self._rules.offers(path) or self._trusting.offers(path),
         )
         only = [str(getattr(each, "value", each)) for each in p.context.only or ()]
         found = actions(
@@ -572,22 +464,9 @@ class Standard:
             if chat.begun and not chat.document.opened:
                 order = {"command": "amanu.send", "arguments": {"session": session.state.session_id}}
                 found.append((f"{SEND} what is written in the chat", order))
-        for path in self._patches:
-            if not Document(path, self._sessions.overlay).opened:
-                found.append((patch.APPLY, {"command": "amanu.applyPatch", "arguments": {"path": str(path)}}))
+        for path in self._patches.unseen():
+            found.append((patch.APPLY, {"command": "amanu.applyPatch", "arguments": {"path": str(path)}}))
         return found
-
-
-def _check_seals(proposal: Proposal, seals: Mapping[str, str]) -> None:
-    now = {hunk.hunk_id: seal(file, hunk) for file in proposal.files for hunk in file.hunks}
-    if any(now.get(hunk_id) != seen for hunk_id, seen in seals.items()):
-        raise AmanuError("proposalConflict", "That change is another one by now.", hint="Look at it again and decide.")
-
-
-def _question(approval: Approval) -> types.Diagnostic:
-    start = types.Position(0, 0)
-    text = f"Amanu asks: {one_line(approval.title)}\n{visible(approval.detail)[:500]}\nAnswer by a code action."
-    return types.Diagnostic(types.Range(start, start), text, types.DiagnosticSeverity.Warning, source=OWN)
 
 
 def _selection(order: orders.Lines) -> SelectionAttachment:

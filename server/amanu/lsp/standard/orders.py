@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from pydantic import Field
 
 from amanu_protocol.base import Wire
-from amanu_protocol.items import Finding, Mode, Scope
+from amanu_protocol.items import Finding, Grant, Mode, Scope
 from amanu_protocol.requests import Id
 
 
@@ -59,10 +59,30 @@ class Reviewed(Wire):
 
 
 class Reply(Wire):
+    """`digest`: of the question as it was shown; a yes to another one is none."""
+
     session: Id
     call: str
     decision: str
+    digest: str | None = None
     scope: Scope = "once"
+    grants: list[Grant] = []
+
+
+class SavedRule(Wire):
+    """Say yes by the rule that stands in the question's document."""
+
+    session: Id
+    path: str
+    scope: Scope
+
+
+class Trusted(Wire):
+    """`digest`: of what the person was shown that it enables."""
+
+    root: str
+    trusted: bool
+    digest: str | None = None
 
 
 class InSession(Wire):
@@ -82,6 +102,7 @@ ORDERS: Mapping[str, type[Wire]] = {
     "amanu.model": Said,
     "amanu.stop": Nothing,
     "amanu.answer": Reply,
+    "amanu.saveRule": SavedRule,
     "amanu.accept": Hunks,
     "amanu.reject": Hunks,
     "amanu.keep": Hunks,
@@ -89,5 +110,8 @@ ORDERS: Mapping[str, type[Wire]] = {
     "amanu.undoTurn": Turn,
     "amanu.review": OneProposal,
     "amanu.applyPatch": Reviewed,
+    "amanu.audit": InSession,
+    "amanu.trust": InSession,
+    "amanu.setTrust": Trusted,
 }
 """The names are those of `early.COMMANDS`, which a test holds against this."""

@@ -6,13 +6,19 @@ answer, a strange one, and any amount of time mean nothing.
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
+from lsprotocol import types
+
+from amanu import asked
 from amanu.lsp.protocol import ClientError
 from amanu.lsp.standard.face import INFO, MESSAGE, Face
+from amanu.lsp.standard.orders import Reply
 from amanu.tools.visible import one_line, visible
+from amanu.workspace.findings import OWN
 from amanu_protocol.errors import AmanuError
-from amanu_protocol.items import Approval, Scope
+from amanu_protocol.items import Approval, Grant, Scope
 from amanu_protocol.requests import ApprovalResolveParams
 
 if TYPE_CHECKING:
@@ -22,9 +28,45 @@ if TYPE_CHECKING:
 UNANSWERED = 15.0
 """Seconds after which a question is also a diagnostic: an editor may never have shown it."""
 ONCE, SESSION, REJECT, LATER, ALL = "Allow once", "Allow for this session", "Reject", "Decide later", "Show all of it"
-DETAIL_LINES = 15
+LINES = 20
+QUOTE = "│ "
+"""Before a line of what is asked about: nothing in it can pass for a line of ours."""
 
 ShowAll = Callable[["Session", Approval], Awaitable[None]]
+
+
+@dataclass(frozen=True)
+class Choice:
+    """One way to answer; `rule` is the text it would save."""
+
+    title: str
+    decision: str
+    scope: Scope = "once"
+    grants: tuple[Grant, ...] = ()
+    rule: str = ""
+
+    def reply(self, session_id: str, approval: Approval) -> dict[str, Any]:
+        """As the argument of the command `amanu.answer`; it names what was shown."""
+        order = Reply(
+            session=session_id,
+            call=approval.tool_call_id,
+            decision=self.decision,
+            digest=approval.digest,
+            scope=self.scope,
+            grants=list(self.grants),
+        )
+        return order.model_dump(mode="json", by_alias=True)
+
+
+def choices(approval: Approval) -> list[Choice]:
+    """The likeliest first; a yes says what it grants."""
+    ways = asked.ways(approval)
+    found = [Choice(f"{ONCE} {asked.way(each, approval)}".rstrip(), "allow", grants=each) for each in ways]
+    for offer in approval.scopes:
+        if offer.scope == "session":
+            title = f"{SESSION} {asked.granting(ways[0])}".rstrip()
+            found.append(Choice(title, "allow", "session", ways[0], offer.rule))
+    return [*found, Choice(REJECT, "reject")]
 
 
 class Questions:
@@ -37,29 +79,40 @@ class Questions:
         self._show_all = show_all
         self._changed = changed
         self._can_ask = True
-        self._asked: dict[str, asyncio.Task[None]] = {}
+        self._asked: dict[tuple[str, str], asyncio.Task[None]] = {}
+        """By call and digest: what has changed is another question."""
         self.left: dict[str, Approval] = {}
         """Questions no dialog is open for, as far as we know."""
 
     def update(self, session: "Session") -> None:
         """Ask what is new; forget what is settled."""
         pending = {each.tool_call_id: each for each in session.state.approvals}
-        self.left = {call_id: each for call_id, each in self.left.items() if call_id in pending}
+        self.left = {call_id: pending[call_id] for call_id in self.left if call_id in pending}
         for call_id, approval in pending.items():
-            if call_id not in self._asked and approval.proposal_id is None:
-                task = self._asked[call_id] = asyncio.create_task(self._ask(session, approval))
+            key = call_id, approval.digest
+            if key not in self._asked and approval.proposal_id is None:
+                task = self._asked[key] = asyncio.create_task(self._ask(session, approval))
                 task.add_done_callback(_retrieved)
 
     def close(self) -> None:
         for task in self._asked.values():
             task.cancel()
 
-    async def resolve(self, session: "Session", call_id: str, decision: str, scope: Scope = "once") -> bool:
-        """Pass an answer on and say what became of it. False when it came too soon and the question still stands."""
+    async def answer(self, session: "Session", order: Reply, rule: str | None = None) -> bool:
+        """Pass an answer on and say what became of it. False when the question still stands."""
         params = ApprovalResolveParams(
-            session_id=session.state.session_id, tool_call_id=call_id, decision=decision, scope=scope
+            session_id=session.state.session_id,
+            tool_call_id=order.call,
+            decision=order.decision,
+            scope=order.scope,
+            rule=rule,
+            digest=order.digest,
+            grants=order.grants,
         )
         result = await session.resolve_approval(params, self._client)
+        if result.status == "stale":
+            self._face.say("What was asked about has changed since; look at it again.")
+            return False
         if result.status == "tooSoon":
             self._face.say("Too soon to have been read, so it does not count.")
             return False
@@ -69,11 +122,11 @@ class Questions:
         return True
 
     async def _ask(self, session: "Session", approval: Approval) -> None:
-        text, titles = dialog(approval, preselects=self._face.quirks.preselects)
+        text, offered = dialog(approval, preselects=self._face.quirks.preselects)
         while self._can_ask and self._pending(session, approval):
             timer = asyncio.get_running_loop().call_later(UNANSWERED, self._leave, session, approval)
             try:
-                answer = await self._face.choose(text, titles)
+                answer = await self._face.choose(text, list(offered))
             except ClientError:
                 self._can_ask = False
                 break
@@ -83,16 +136,16 @@ class Questions:
                 if answer == ALL:
                     await self._show_all(session, approval)
                     break
-                if answer in (None, LATER) or await self._answer(session, approval, str(answer)):
+                choice = offered.get(answer or LATER)
+                if choice is None:
+                    break
+                order = Reply.model_validate(choice.reply(session.state.session_id, approval), by_alias=True)
+                if await self.answer(session, order):
                     break
             except AmanuError as error:
                 self._face.say(str(error))
                 break
         self._leave(session, approval)
-
-    async def _answer(self, session: "Session", approval: Approval, answer: str) -> bool:
-        decision = "reject" if answer == REJECT else "allow"
-        return await self.resolve(session, approval.tool_call_id, decision, "session" if answer == SESSION else "once")
 
     def _leave(self, session: "Session", approval: Approval) -> None:
         if self._pending(session, approval):
@@ -101,20 +154,45 @@ class Questions:
 
     @staticmethod
     def _pending(session: "Session", approval: Approval) -> bool:
-        return any(each.tool_call_id == approval.tool_call_id for each in session.state.approvals)
+        asked_now = ((each.tool_call_id, each.digest) for each in session.state.approvals)
+        return (approval.tool_call_id, approval.digest) in asked_now
 
 
-def dialog(approval: Approval, *, preselects: bool) -> tuple[str, list[str]]:
-    """The text of a question and its answers, each once. What does not fit whole cannot be allowed in a dialog."""
-    rule = next((offer.rule for offer in approval.scopes if offer.scope == "session"), None)
-    text = f"{one_line(approval.title)}\n{visible(approval.detail)}"
-    more = f"\n\n“{SESSION}” allows {visible(rule)}" if rule else ""
-    if len(text) + len(more) > MESSAGE or text.count("\n") > DETAIL_LINES:
-        lines = text[: MESSAGE // 2].split("\n")[:DETAIL_LINES]
-        return "\n".join([*lines, "… (too long to be decided on here)"]), [LATER, ALL, REJECT]
-    titles = [ONCE, *([SESSION] if rule else []), REJECT]
+def dialog(approval: Approval, *, preselects: bool) -> tuple[str, dict[str, Choice | None]]:
+    """The text of a question and its answers, each title once; None decides nothing. What does not fit whole cannot be
+    allowed in a dialog."""
+    offered = choices(approval)
+    saved = [f"“{each.title}” saves {_quoted(each.rule)}" for each in offered if each.rule]
+    saved += [visible(each.explanation) for each in approval.scopes if saved and each.scope == "session"]
+    text = "\n".join(told(approval))
+    whole = "\n".join(filter(None, [text, *saved]))
+    if len(whole) > MESSAGE or whole.count("\n") >= LINES:
+        lines = text[: MESSAGE // 2].split("\n")[: LINES - 5]
+        return "\n".join([*lines, "… (too long to be decided on here)"]), {LATER: None, ALL: None, REJECT: offered[-1]}
+    first, *others = asked.ways(approval)
+    titles: dict[str, Choice | None] = {each.title: each for each in offered[:-1] if each.grants == first}
+    if others:
+        titles[ALL] = None  # which other grants there are is said by code actions
+    titles[REJECT] = offered[-1]
     # Where Enter takes the first answer, it decides nothing.
-    return text + more, [LATER, *titles] if preselects else titles
+    return whole, {LATER: None, **titles} if preselects else titles
+
+
+def told(approval: Approval) -> list[str]:
+    """A question in plain lines."""
+    detail = [QUOTE + line for line in visible(approval.detail).split("\n")]
+    return [one_line(approval.title), *detail, *(visible(each.text) for each in asked.question(approval))]
+
+
+def diagnostic(approval: Approval) -> types.Diagnostic:
+    """The question at the head of whatever the person looks at, for an editor that showed no dialog."""
+    start = types.Position(0, 0)
+    text = "\n".join(["Amanu asks:", *told(approval)])[:MESSAGE] + "\nAnswer by a code action."
+    return types.Diagnostic(types.Range(start, start), text, types.DiagnosticSeverity.Warning, source=OWN)
+
+
+def _quoted(rule: str) -> str:
+    return visible(rule).replace("\n", "␊")
 
 
 def _retrieved(task: asyncio.Task[None]) -> None:

@@ -2,12 +2,15 @@
 
 from collections.abc import Iterator
 
+from amanu import asked
 from amanu.lsp.standard.review import fenced, prose
 from amanu.tools.visible import visible
 from amanu_protocol.events import Event, ItemCompleted, ItemStarted, ItemsWithdrawn
-from amanu_protocol.items import Answer, Citations, Item, Notice, Plan, ToolCall, UserMessage
+from amanu_protocol.items import Answer, Approval, Citations, Item, Notice, Plan, ToolCall, UserMessage
+from amanu_protocol.requests import AuditQueryResult
 from amanu_protocol.state import SessionState
 
+AUDIT = "audit.md"
 YOUR_TURN = "## Your turn"
 """The heading under which the person writes; nobody else's text can have it."""
 _ENDED = ("succeeded", "failed", "cancelled", "rejected")
@@ -89,7 +92,9 @@ class Transcript:
             case ToolCall():
                 self._in_list = True
                 error = f": {prose(item.error[:_ERROR])}" if item.error and item.state == "failed" else ""
-                yield f"- {_MARKS.get(item.state, '·')} {prose(item.title)}{error}\n"
+                how = asked.settled(item) if item.effect == "run" else ""
+                told = f" ({prose(how)})" if how else ""
+                yield f"- {_MARKS.get(item.state, '·')} {prose(item.title)}{told}{error}\n"
             case Plan():
                 yield "".join(
                     f"- [{'x' if each.status == 'completed' else ' '}] {prose(each.text)}\n" for each in item.entries
@@ -125,9 +130,16 @@ class Transcript:
         return "\n*(That was withdrawn: the request failed and is made again.)*\n\n" if told or partly else ""
 
 
-def question(title: str, detail: str) -> str:
+def question(approval: Approval) -> str:
     """What is asked about, in full, as a document."""
-    return f"# {prose(title)}\n\n{fenced(visible(detail))}\n"
+    lines = "".join(f"- {prose(each.text)}\n" for each in asked.question(approval))
+    return f"# {prose(approval.title)}\n\n{fenced(visible(approval.detail))}\n\n{lines}"
+
+
+def audited(found: AuditQueryResult) -> str:
+    """Entries of the audit log as a document."""
+    lines = "".join(f"- {prose(each.text)}\n" for each in asked.audited(found))
+    return f"# How Amanu's calls were decided\n\n{lines}"
 
 
 def _safe(text: str) -> str:

@@ -1,25 +1,41 @@
 import type { Approval, Proposal } from "../../protocol";
-import { SCOPES } from "../../words";
+import { visible } from "../../visible";
+import { granting, SCOPES } from "../../words";
+import type { ToView } from "../messages";
 import { approvalOf, type Desk, proposalOf } from "./desk";
+import { Detail } from "./detail";
 import { button, h, setText } from "./dom";
+import { Grants } from "./grants";
+import { partsList } from "./parts";
+import { RuleField } from "./rule";
+import { wallsLine } from "./walls";
 
-/** Milliseconds after the last key before a rule is checked. */
-const CHECK_AFTER = 300;
+const AGAIN = "This is not what you were asked before: it has changed, and nothing was done. Read it again.";
 
-/** The question about a tool call, with every way to answer it. It never takes the focus. */
+/** The question about a tool call, with all that is known of it and every way to answer it. It never takes the focus. */
 export class ApprovalBox {
   readonly element = h("div", { class: "approval", role: "group", hidden: true });
-  private shown: string | undefined;
+  /** As it was last told; of a proposal the digest moves on with what is decided of it. */
+  private asked: Approval | undefined;
+  /** The question that is drawn, and the one before it about the same call, answered or not. */
+  private shown = "";
+  private before: Approval | undefined;
   private note = h("div", { class: "note", role: "status" });
+  private rule: RuleField | undefined;
+  private allow: HTMLButtonElement | undefined;
 
   constructor(private readonly desk: Desk) {}
 
   update(approval: Approval | undefined, proposal: Proposal | undefined): void {
     this.element.hidden = approval === undefined;
-    const key = approval && `${approval.toolCallId} ${approval.askedAt}`;
-    if (key !== this.shown) {
-      this.shown = key; // drawn once: what the person has typed or chosen meanwhile stays
+    this.asked = approval;
+    if (key(approval) !== this.shown) {
+      this.shown = key(approval); // drawn once: what the person has typed or chosen meanwhile stays
       this.element.replaceChildren(...(approval ? this.draw(approval) : []));
+      const again = approval !== undefined && this.before?.toolCallId === approval.toolCallId;
+      this.element.classList.toggle("again", again);
+      if (again) setText(this.note, AGAIN);
+      this.before = approval ?? this.before;
     }
     const finish = this.element.querySelector<HTMLElement>(".finish");
     const inPart = decidedInPart(proposal);
@@ -27,93 +43,96 @@ export class ApprovalBox {
     if (approval?.proposalId) {
       const several = (proposal?.files.flatMap(({ hunks }) => hunks).length ?? 0) !== 1;
       const rest = inPart ? " the rest" : several ? " all" : "";
-      this.label("allow", `Accept${rest}`);
-      this.label("reject", `Reject${rest}`);
+      if (this.allow) setText(this.allow, `Accept${rest}`);
+      const reject = this.element.querySelector("button.reject");
+      if (reject) setText(reject, `Reject${rest}`);
     }
   }
 
-  private rejectRest({ proposalId, version, files }: Proposal, reason: string | null): void {
-    const open = files.flatMap((file) => file.hunks).filter((hunk) => hunk.state === "pending");
-    const hunks = open.map(({ hunkId }) => ({ hunkId, decision: "reject", reason }));
-    if (hunks.length > 0) this.desk.post({ type: "hunks", proposalId, version, hunks });
-  }
-
-  private label(which: string, text: string): void {
-    const pressed = this.element.querySelector(`button.${which}`);
-    if (pressed) setText(pressed, text);
+  /** What the daemon says of a rule that is edited here. */
+  checked(message: Extract<ToView, { type: "rule" }>): void {
+    if (message.toolCallId === this.asked?.toolCallId) this.rule?.checked(message.rule, message);
   }
 
   private draw(approval: Approval): HTMLElement[] {
-    this.element.setAttribute("aria-label", `Your decision: ${approval.title}`);
+    this.element.setAttribute("aria-label", `Your decision: ${visible(approval.title)}`);
     this.element.dataset.call = approval.toolCallId;
     this.note = h("div", { class: "note", role: "status" });
-    const rule = h("input", {
-      class: "rule",
-      "aria-label": "Rule to remember",
-      spellcheck: "false",
-      hidden: true,
-    });
+    const edits = approval.proposalId !== null;
     const scope = h("select", { class: "scope", "aria-label": "For how long" });
     for (const offer of approval.scopes)
       scope.append(h("option", { value: offer.scope }, SCOPES[offer.scope]));
     const chosen = () => approval.scopes[scope.selectedIndex];
     scope.addEventListener("change", () => {
-      rule.value = chosen()?.rule ?? "";
-      rule.hidden = rule.value === "";
+      rule.offer(chosen());
       setText(this.note, "");
     });
-    let timer: ReturnType<typeof setTimeout> | undefined;
-    rule.addEventListener("input", () => {
-      clearTimeout(timer);
-      timer = setTimeout(() => this.desk.post({ type: "checkRule", rule: rule.value }), CHECK_AFTER);
-    });
+    const look = () => {
+      allow.disabled = rule.blocked;
+      if (!edits) setText(allow, `Allow${granting(grants.chosen)}`);
+    };
+    const grants = new Grants(approval, () => look());
+    const rule = new RuleField(this.desk, approval, () => look());
     const reason = h("input", {
       class: "reason",
       placeholder: "Reason (optional)",
       "aria-label": "Reason",
     });
     const answer = (decision: "allow" | "reject" | "finish") => {
-      const offer = chosen();
-      const edited = !rule.hidden && rule.value !== offer?.rule ? rule.value : null;
+      const yes = decision === "allow";
       const why = reason.value.trim() || null;
       const proposal = proposalOf(this.desk, approval.proposalId);
       if (decision === "reject" && proposal && (decidedInPart(proposal) || proposal.toolCallIds.length > 1)) {
         this.rejectRest(proposal, why); // what is applied already was not rejected
         return;
       }
-      const others = decision === "allow" ? (proposal?.toolCallIds ?? []) : [];
-      const asked = others.filter((id) => approvalOf(this.desk, id) !== undefined);
-      for (const toolCallId of asked.length > 0 ? asked : [approval.toolCallId])
+      const others = (yes ? (proposal?.toolCallIds ?? []) : [])
+        .map((id) => approvalOf(this.desk, id))
+        .filter((each) => each !== undefined);
+      for (const { toolCallId, digest } of others.length > 0 ? others : [this.asked ?? approval])
         this.desk.post({
           type: "resolve",
           toolCallId,
           decision,
-          scope: decision === "allow" ? (offer?.scope ?? "once") : "once",
-          rule: decision === "allow" ? edited : null,
+          scope: yes ? (chosen()?.scope ?? "once") : "once",
+          rule: yes ? rule.edited : null,
           reason: why,
+          digest,
+          grants: yes ? grants.chosen : [],
         });
     };
     reason.addEventListener("keydown", (event) => {
       if (event.key === "Enter") answer("reject");
     });
-    const edits = approval.proposalId !== null;
+    const allow = button(edits ? "Accept all" : "Allow", () => answer("allow"), { class: "primary allow" });
+    this.rule = rule;
+    this.allow = allow;
+    look();
     return [
-      h("div", { class: "why" }, edits ? "Apply this change?" : "Allow this?", h("span", {}, approval.rule)),
-      ...(edits
-        ? []
-        : [h("pre", { class: "detail", tabindex: "0", "aria-label": "What will happen" }, approval.detail)]),
+      h(
+        "div",
+        { class: "why" },
+        edits ? "Apply this change?" : "Allow this?",
+        h("span", { title: "The rule that made this a question" }, visible(approval.rule)),
+      ),
+      ...(edits ? [] : [new Detail(approval.detail).element]),
+      partsList(approval.parts, approval.detail),
+      approval.walls === null ? undefined : wallsLine(approval.walls),
+      grants.element,
       h(
         "div",
         { class: "row" },
-        button(edits ? "Accept all" : "Allow", () => answer("allow"), { class: "primary allow" }),
-        ...(approval.scopes.length > 1 ? [scope] : []),
+        allow,
+        approval.scopes.length > 1
+          ? scope
+          : !edits && h("span", { class: "aside" }, "for this once: it cannot be remembered"),
         button("End review", () => answer("finish"), {
           class: "finish",
           title: "Go on; what is undecided stays open",
           hidden: true,
         }),
       ),
-      rule,
+      rule.element,
       h(
         "div",
         { class: "row" },
@@ -121,8 +140,21 @@ export class ApprovalBox {
         reason,
       ),
       this.note,
-    ];
+    ].filter((each) => each !== undefined);
   }
+
+  private rejectRest({ proposalId, version, files }: Proposal, reason: string | null): void {
+    const open = files.flatMap((file) => file.hunks).filter((hunk) => hunk.state === "pending");
+    const hunks = open.map(({ hunkId }) => ({ hunkId, decision: "reject", reason }));
+    if (hunks.length > 0) this.desk.post({ type: "hunks", proposalId, version, hunks });
+  }
+}
+
+/** What is asked: another key is another question. A proposal's changes are drawn beside it, and mostly the person's. */
+function key(approval: Approval | undefined): string {
+  if (approval === undefined) return "";
+  const { toolCallId, askedAt, digest, proposalId } = approval;
+  return `${toolCallId} ${askedAt} ${proposalId === null ? digest : ""}`;
 }
 
 function decidedInPart(proposal: Proposal | undefined): boolean {

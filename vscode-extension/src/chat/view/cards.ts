@@ -8,6 +8,9 @@ import type {
   Thought,
   UserMessage,
 } from "../../protocol";
+import { name } from "../../changes";
+import { visible } from "../../visible";
+import type { ToView } from "../messages";
 import { CitationsCard } from "./citations";
 import { type Desk, hasCheckpoint } from "./desk";
 import { button, h, setText } from "./dom";
@@ -19,6 +22,8 @@ import { ToolCard } from "./tool";
 export interface Card {
   readonly element: HTMLElement;
   update(item: Item): void;
+  /** What the daemon says of a rule that is edited on it. */
+  checked?(message: Extract<ToView, { type: "rule" }>): void;
 }
 
 export function makeCard(item: Item, desk: Desk): Card {
@@ -84,12 +89,12 @@ class UserCard implements Card {
 
 /** A short name for what goes with a prompt. */
 export function label(attachment: AttachmentInput): string {
-  if (attachment.kind === "image") return attachment.name;
-  const name = attachment.path.split(/[\\/]/).pop() ?? attachment.path;
+  if (attachment.kind === "image") return visible(attachment.name);
+  const file = name(attachment.path);
   const { startLine, endLine } = attachment;
-  if (!startLine) return name;
-  if (attachment.kind === "comment") return `${name}:${startLine} “${attachment.comment}”`;
-  return startLine === endLine || !endLine ? `${name}:${startLine}` : `${name}:${startLine}–${endLine}`;
+  if (!startLine) return file;
+  if (attachment.kind === "comment") return `${file}:${startLine} “${attachment.comment}”`;
+  return startLine === endLine || !endLine ? `${file}:${startLine}` : `${file}:${startLine}–${endLine}`;
 }
 
 class AnswerCard implements Card {

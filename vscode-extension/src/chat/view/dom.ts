@@ -1,7 +1,13 @@
+import { straight } from "../../visible";
+
 type Child = Node | string | null | undefined | false;
 type Props = { class?: string; [name: string]: unknown };
 
-/** An element: `on…` are listeners, the rest attributes (false and null leave one out). Text is never markup. */
+/** Attributes a person reads. */
+const READ: ReadonlySet<string> = new Set(["title", "aria-label", "alt", "placeholder"]);
+
+/** An element: `on…` are listeners, the rest attributes (false and null leave one out). Text is never markup, and stands
+ * in the order it has. */
 export function h<K extends keyof HTMLElementTagNameMap>(
   tag: K,
   props: Props = {},
@@ -13,23 +19,25 @@ export function h<K extends keyof HTMLElementTagNameMap>(
       element.addEventListener(name.slice(2).toLowerCase(), value as EventListener);
     else if (value === true) element.setAttribute(name, "");
     else if (value !== false && value !== null && value !== undefined)
-      element.setAttribute(name, String(value));
+      element.setAttribute(name, READ.has(name) ? straight(String(value)) : String(value));
   }
   element.append(
-    ...children.filter(
-      (child): child is Node | string => child !== null && child !== undefined && child !== false,
-    ),
+    ...children
+      .filter((child): child is Node | string => child !== null && child !== undefined && child !== false)
+      .map((child) => (typeof child === "string" ? straight(child) : child)),
   );
   return element;
 }
 
 /** Set the text only when it differs: an untouched node keeps the selection in it. */
 export function setText(element: Element, text: string): void {
-  if (element.textContent !== text) element.textContent = text;
+  const shown = straight(text);
+  if (element.textContent !== shown) element.textContent = shown;
 }
 
 /** Show `text` in the one text node of `element`; what only grew is appended. */
-export function growText(element: Element, text: string): void {
+export function growText(element: Element, grown: string): void {
+  const text = straight(grown);
   const node = element.firstChild;
   if (node instanceof Text && node.data !== "" && text.startsWith(node.data)) {
     if (text.length > node.data.length) node.appendData(text.slice(node.data.length));

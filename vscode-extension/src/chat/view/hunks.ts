@@ -135,7 +135,8 @@ export class HunksBox {
     const later = (decision: "keep" | "redo") => () =>
       this.desk.post({ type: "decide", scope, decision, seen: seen([proposal]) });
     const undo = () => this.desk.post({ type: "undo", scope });
-    const where = `line ${hunk.oldLines > 0 ? hunk.oldStart : hunk.newStart}`;
+    const mere = !differs(hunk) && hunk.state !== "conflicted"; // a rename alone: no line is meant
+    const where = mere ? "" : `line ${hunk.oldLines > 0 ? hunk.oldStart : hunk.newStart}`;
     const open = OPEN.has(hunk.state) && !(only && hunk.state === "pending");
     const review = waits(hunk) === "review";
     const state = STATES[hunk.state] + (hunk.editedByPerson ? ", with your changes" : "");
@@ -146,14 +147,14 @@ export class HunksBox {
         role: "group",
         tabindex: "-1",
         "data-hunk": hunk.hunkId,
-        "aria-label": `Change at ${where}`,
+        "aria-label": mere ? "The rename" : `Change at ${where}`,
       },
       explained && hunk.explanation !== "" && h("div", { class: "explanation" }, hunk.explanation),
       lines(hunk),
       h(
         "div",
         { class: "row" },
-        h("span", { class: "where" }, where),
+        !mere && h("span", { class: "where" }, where),
         open &&
           button(hunk.state === "conflicted" ? "Try again" : "Accept", decide("accept"), { class: "accept" }),
         open && button("Reject", decide("reject"), { class: "reject" }),

@@ -1,4 +1,5 @@
 import type { Item } from "../../protocol";
+import type { ToView } from "../messages";
 import { makeCard, type Card } from "./cards";
 import type { Desk } from "./desk";
 import { button, h } from "./dom";
@@ -22,6 +23,8 @@ export class List {
   private asked = false;
   /** Where the list was scrolled to when we last looked, in pixels. */
   private top = 0;
+  /** The call whose question was shown from its beginning. */
+  private begun: string | undefined;
   /** The way back to the end. */
   readonly newest = button("↓ Newest", () => this.follow(), { class: "newest" });
   /** A card grows at the person's hand, too: what it shows then must not be below the end. */
@@ -66,12 +69,18 @@ export class List {
   /** The person said something: show the end. */
   follow(): void {
     this.following = true;
+    this.begun = undefined;
     this.newest.hidden = true;
     this.update(new Set());
   }
 
   show(itemId: string): void {
     this.cards.get(itemId)?.element.scrollIntoView({ block: "nearest" });
+  }
+
+  /** What the daemon says of a rule that is edited on the card of a call. */
+  checked(message: Extract<ToView, { type: "rule" }>): void {
+    this.cards.get(message.toolCallId)?.checked?.(message);
   }
 
   get count(): number {
@@ -181,8 +190,18 @@ export class List {
     }
   }
 
+  /** The end; but a question about a command that is taller than the list begins at the top, once: nobody shall say
+   * yes to what is out of sight. */
   private toEnd(): void {
-    this.element.scrollTop = this.element.scrollHeight;
+    const { scrollHeight, clientHeight } = this.element;
+    const asked = this.desk.session.state.approvals.find(({ proposalId }) => proposalId === null)?.toolCallId;
+    const card = this.cards.get(asked ?? "")?.element;
+    const below = card !== undefined && card.offsetTop < scrollHeight - clientHeight;
+    if (!below || card.contains(document.activeElement)) this.element.scrollTop = scrollHeight;
+    else if (this.begun !== asked) {
+      this.element.scrollTop = card.offsetTop;
+      this.begun = asked;
+    }
     this.top = this.element.scrollTop;
   }
 }

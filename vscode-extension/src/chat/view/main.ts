@@ -1,6 +1,7 @@
 import { Folded } from "../../fold";
 import type { Event, Item, SessionState } from "../../protocol";
 import type { Action, Hindrance, ToHost, ToView } from "../messages";
+import { visible } from "../../visible";
 import { announcement } from "./announce";
 import { Composer, type Kept } from "./composer";
 import type { Desk } from "./desk";
@@ -10,6 +11,7 @@ import { List } from "./list";
 import { Pickers } from "./pickers";
 import { Sessions } from "./sessions";
 import { Standing } from "./standing";
+import { WallsSign } from "./walls";
 
 declare function acquireVsCodeApi(): {
   postMessage(message: ToHost): void;
@@ -35,6 +37,7 @@ export const ACTIONS: Record<Action, string> = {
   doctor: "Doctor",
   tour: "Try it without a key",
   start: "Getting started",
+  trust: "Review what this folder enables…",
 };
 
 /** What to do first, where several things could be done. */
@@ -60,6 +63,9 @@ class View implements Desk {
   private readonly gauge = new Gauge(this);
   private readonly sessions = new Sessions(this, () => this.composer.focus());
   private readonly title = h("h2", { class: "title" });
+  private readonly walls = new WallsSign((level, text) =>
+    this.tell({ type: "told", level, text, near: null, actions: ["doctor"] }),
+  );
   private readonly hindrance = h("div", { class: "hindrance", role: "alert", hidden: true });
   private readonly begin = h(
     "div",
@@ -74,7 +80,7 @@ class View implements Desk {
 
   start(): void {
     document.body.append(
-      h("header", {}, this.title, this.gauge.element),
+      h("header", {}, this.title, this.walls.element, this.gauge.element),
       this.hindrance,
       this.list.element,
       h("div", { class: "over" }, this.list.newest),
@@ -85,7 +91,9 @@ class View implements Desk {
       this.sessions.element,
       this.live,
     );
-    window.addEventListener("message", ({ data }) => this.receive(data as ToView));
+    window.addEventListener("message", ({ data, origin }) => {
+      if (origin === window.origin) this.receive(data as ToView); // VS Code hands on what the extension says
+    });
     const kept = this.api.getState();
     if (kept !== undefined) this.composer.restore(kept);
     this.post({ type: "ready" });
@@ -164,7 +172,7 @@ class View implements Desk {
         this.composer.giveBack(message);
         break;
       case "rule":
-        this.checked(message.rule, message.valid, message.explanation);
+        this.list.checked(message);
         break;
       case "draft":
         if (this.composer.text === "") this.composer.restore({ text: message.text, attachments: [] });
@@ -236,7 +244,8 @@ class View implements Desk {
   }
 
   private around(): void {
-    const { title, sessionId } = this.session.state;
+    const { title, sessionId, walls } = this.session.state;
+    this.walls.update(walls);
     setText(this.title, title || (sessionId === "" ? "New session" : "Untitled"));
     this.begin.hidden = this.session.state.items.length > 0 || !this.hindrance.hidden;
     this.pickers.update();
@@ -250,7 +259,7 @@ class View implements Desk {
     this.hindrance.hidden = hindrance === null;
     this.begin.hidden = this.session.state.items.length > 0 || hindrance !== null;
     this.hindrance.replaceChildren(
-      ...(hindrance === null ? [] : [h("p", {}, hindrance.text), this.actions(hindrance.actions)]),
+      ...(hindrance === null ? [] : [h("p", {}, visible(hindrance.text)), this.actions(hindrance.actions)]),
     );
   }
 
@@ -258,7 +267,7 @@ class View implements Desk {
     const near =
       message?.near && document.querySelector(`.approval[data-call="${CSS.escape(message.near)}"] .note`);
     if (near && message) {
-      near.textContent = message.text;
+      setText(near, visible(message.text));
       return;
     }
     this.told.hidden = message === null;
@@ -267,7 +276,7 @@ class View implements Desk {
       ...(message === null
         ? []
         : [
-            h("span", {}, message.text),
+            h("span", {}, visible(message.text)),
             this.actions(message.actions),
             button("×", () => this.tell(null), { "aria-label": "Dismiss" }),
           ]),
@@ -285,15 +294,6 @@ class View implements Desk {
       ),
     );
   }
-
-  private checked(rule: string, valid: boolean, explanation: string): void {
-    for (const box of document.querySelectorAll<HTMLElement>(".approval:not([hidden])")) {
-      if (box.querySelector<HTMLInputElement>("input.rule")?.value !== rule) continue;
-      const note = box.querySelector(".note");
-      if (note) note.textContent = explanation;
-      box.classList.toggle("invalid", !valid);
-    }
-  }
 }
 
 function nothing(): SessionState {
@@ -304,6 +304,8 @@ function nothing(): SessionState {
     mode: "ask",
     modelId: "",
     trusted: true,
+    trustChanged: false,
+    walls: null,
     readOnly: false,
     closed: false,
     turn: null,

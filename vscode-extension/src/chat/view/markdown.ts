@@ -1,23 +1,39 @@
 import MarkdownIt from "markdown-it";
+import { straight } from "../../visible";
 import { button, h } from "./dom";
 
-/** No HTML, no images (nothing is loaded), links only to the web: what a model writes is not to be trusted. */
+/** No HTML, no images (nothing is loaded), links only to the web, and where they lead to be seen: what a model writes is
+ * not to be trusted. */
 const markdown = new MarkdownIt({ html: false, linkify: false, breaks: false });
 markdown.disable("image");
-markdown.validateLink = (url) => /^(https?|mailto):/i.test(url.trim());
+markdown.validateLink = leadsToWeb;
+markdown.normalizeLink = (url) => (leadsToWeb(url) ? new URL(url).href : ""); // letters of other scripts as what they are
 markdown.renderer.rules.link_open = (tokens, at, options, _env, self) => {
   const token = tokens[at];
-  const href = token?.attrGet("href");
-  if (href) token?.attrSet("title", href); // where it leads, before it is pressed
+  token?.attrSet("title", token.attrGet("href") ?? "");
   return self.renderToken(tokens, at, options);
+};
+/** Where a link leads stands beside it, in full, unless it is what it says. */
+markdown.renderer.rules.link_close = (tokens, at) => {
+  const open = tokens.slice(0, at).findLastIndex(({ type }) => type === "link_open");
+  const href = tokens[open]?.attrGet("href") ?? "";
+  const said = tokens
+    .slice(open + 1, at)
+    .map(({ content }) => content)
+    .join("");
+  const same = said === href || `${said}/` === href;
+  return `${same ? "" : ` <span class="where">${markdown.utils.escapeHtml(href)}</span>`}</a>`;
 };
 
 /** Characters of one block that are drawn as they are beyond that: a table of a megabyte must not stop the view. */
 const HUGE = 200_000;
 
-/** A link VS Code may be asked to open, which it does after a question of its own. */
+/** A link VS Code may be asked to open, which it does after a question of its own. None that carries a name and a
+ * password: what stands before the @ looks like where it leads. */
 export function leadsToWeb(url: string): boolean {
-  return /^https?:\/\//i.test(url) && URL.canParse(url);
+  if (!/^https?:\/\//i.test(url) || !URL.canParse(url)) return false;
+  const { username, password } = new URL(url);
+  return username === "" && password === "";
 }
 
 /**
@@ -72,7 +88,7 @@ function cut(text: string): [settled: string, live: string] {
 
 function draw(text: string): Node[] {
   const holder = document.createElement("template");
-  holder.innerHTML = markdown.render(text); // escaped by the renderer: html is off
+  holder.innerHTML = markdown.render(straight(text)); // escaped by the renderer: html is off
   for (const code of holder.content.querySelectorAll("pre")) {
     const copy = button("Copy", () => void navigator.clipboard.writeText(code.textContent ?? ""), {
       class: "copy",

@@ -1,4 +1,6 @@
 import type { QueuedPrompt, SessionState, TurnEnded } from "../../protocol";
+import { acceptStep, type Step, standingStep } from "../../step";
+import { visible } from "../../visible";
 import { type Desk, makingRoom } from "./desk";
 import { button, h } from "./dom";
 
@@ -44,14 +46,20 @@ export class Standing {
     }
     const count = state.approvals.length;
     const waiting = state.approvals[0];
+    const step = standingStep(state);
     if (waiting !== undefined)
       lines.push(
         h(
           "div",
           { class: "line waiting" },
           h("span", { class: "dot" }),
-          h("span", {}, `${count > 1 ? `${count} questions wait` : "Waits for you"}: ${waiting.title}`),
+          h(
+            "span",
+            {},
+            `${count > 1 ? `${count} questions wait` : "Waits for you"}: ${visible(waiting.title)}`,
+          ),
           button("Show", () => this.goTo(waiting.toolCallId), { class: "link" }),
+          step !== undefined && button(acceptStep(step), () => this.accept(step), { class: "link" }),
         ),
       );
     else if (state.turn !== null)
@@ -95,11 +103,25 @@ export class Standing {
           }),
         ),
       );
-    if (!state.trusted && state.sessionId !== "")
-      lines.push(
-        h("div", { class: "line aside" }, "This folder is not trusted: its own settings are not read."),
-      );
+    if ((!state.trusted || state.trustChanged) && state.sessionId !== "")
+      lines.push(this.untrusted(state.trustChanged));
     this.element.replaceChildren(...lines);
+  }
+
+  /** What is off, and the way to look at it. */
+  private untrusted(changed: boolean): HTMLElement {
+    const text = changed
+      ? "What this folder enables has changed. Until you look it is off:"
+      : "This folder is not trusted. Off:";
+    return h(
+      "div",
+      { class: `line trust ${changed ? "warning" : "aside"}`, role: "status" },
+      h("span", {}, `${text} memory files, rules, commands, checkers' settings.`),
+      button("Review…", () => this.desk.post({ type: "action", action: "trust" }), {
+        class: "link",
+        title: "What the folder enables, and what changed of it",
+      }),
+    );
   }
 
   /** The model that works, when it is not the session's, and why. */
@@ -111,6 +133,20 @@ export class Standing {
       { class: "routed", title: turn.routed ?? turn.modelId },
       turn.routed === null ? name : `${name}: ${turn.routed}`,
     );
+  }
+
+  private accept({ approvals }: Step): void {
+    for (const { toolCallId, digest } of approvals)
+      this.desk.post({
+        type: "resolve",
+        toolCallId,
+        decision: "allow",
+        scope: "once",
+        rule: null,
+        reason: null,
+        digest,
+        grants: [],
+      });
   }
 
   /** Back into the prompt box. */

@@ -1,10 +1,17 @@
-import type { Decision, Item, Proposal, ToolCall, ToolCallState } from "../../protocol";
+import type { Item, Proposal, ToolCall, ToolCallState } from "../../protocol";
+import { oneLine, visible } from "../../visible";
+import { decision } from "../../words";
+import type { ToView } from "../messages";
 import { ApprovalBox } from "./approval";
 import type { Card } from "./cards";
 import { type Desk, approvalOf, deciding, proposalOf } from "./desk";
 import { button, growText, h, setText } from "./dom";
 import { DraftBox } from "./draft";
 import { HunksBox, stat } from "./hunks";
+import { wallsLine } from "./walls";
+
+/** Characters of a title: the daemon cuts it, too. */
+const TITLE = 200;
 
 const STATES: Record<ToolCallState, [mark: string, words: string]> = {
   validating: ["◌", "being prepared"],
@@ -28,6 +35,7 @@ export class ToolCard implements Card {
   private readonly draft = new DraftBox();
   private readonly open = button("Open the file", () => this.openFile(), { class: "link" });
   private readonly details: HTMLDetailsElement;
+  private readonly record = h("div", { class: "record", hidden: true });
   private path: string | undefined;
   private readonly said = h("div", { class: "said" });
   private readonly approval: ApprovalBox;
@@ -46,7 +54,16 @@ export class ToolCard implements Card {
       this.stat,
       this.state,
     );
-    this.details = h("details", {}, summary, this.arguments, this.open, this.output, this.draft.element);
+    this.details = h(
+      "details",
+      {},
+      summary,
+      this.arguments,
+      this.open,
+      this.output,
+      this.draft.element,
+      this.record,
+    );
     this.element = h(
       "article",
       { class: "card tool" },
@@ -64,9 +81,10 @@ export class ToolCard implements Card {
     const approval = approvalOf(this.desk, call.itemId);
     const proposal = proposalOf(this.desk, call.proposalId);
     this.element.dataset.state = call.state;
-    this.element.setAttribute("aria-label", `${call.title}: ${words}`);
+    const title = oneLine(call.title, TITLE);
+    this.element.setAttribute("aria-label", `${title}: ${words}`);
     setText(this.mark, mark);
-    setText(this.title, call.title);
+    setText(this.title, title);
     setText(this.stat, proposal ? stat(proposal.files) : "");
     setText(this.state, words);
     setText(this.arguments, argumentsText(call));
@@ -81,42 +99,50 @@ export class ToolCard implements Card {
     if (!this.touched)
       this.details.open =
         drafted || (call.effect === "run" && (call.state === "executing" || call.state === "failed"));
-    this.said.replaceChildren(...this.remarks(call, proposal));
+    this.said.replaceChildren(...this.remarks(call, proposal, approval !== undefined));
     this.said.hidden = this.said.childElementCount === 0;
     const here = proposal === undefined || deciding(this.desk, proposal) === call.itemId;
     this.hunks.update(here ? proposal : undefined, approval);
     this.approval.update(here ? approval : undefined, proposal);
+    this.remember(call);
+  }
+
+  checked(message: Extract<ToView, { type: "rule" }>): void {
+    this.approval.checked(message);
+  }
+
+  /** Behind the card, as far as it is not said on it: who decided, what held it, and the way to the audit log. */
+  private remember(call: ToolCall): void {
+    const open = call.decision === null || call.state === "awaitingApproval"; // what was said to another digest is void
+    this.record.hidden = open;
+    if (call.decision === null || open) return;
+    const audit = () => this.desk.post({ type: "audit", toolCallId: call.itemId, title: call.title });
+    this.record.replaceChildren(
+      telling(call) ? "" : h("span", { class: "aside" }, decision(call.decision, this.desk.client)),
+      call.walls === null || call.walls.tier === "none" ? "" : wallsLine(call.walls),
+      button("Audit", audit, { class: "link", title: "What the audit log knows of this call" }),
+    );
   }
 
   private openFile(): void {
     if (this.path !== undefined) this.desk.post({ type: "openFile", path: this.path, line: null });
   }
 
-  private remarks(call: ToolCall, proposal: Proposal | undefined): HTMLElement[] {
+  private remarks(call: ToolCall, proposal: Proposal | undefined, asked: boolean): HTMLElement[] {
     const remarks: HTMLElement[] = [];
     if (proposal && deciding(this.desk, proposal) !== call.itemId)
       remarks.push(h("div", { class: "aside" }, "Its changes are shown with the last edit of this step."));
-    if (call.error !== null) remarks.push(h("div", { class: "error" }, call.error));
-    const decided = call.decision === null ? "" : decision(call.decision, this.desk.client);
-    if (decided !== "") remarks.push(h("div", { class: "aside" }, decided));
+    if (call.error !== null) remarks.push(h("div", { class: "error" }, visible(call.error)));
+    if (call.decision !== null && telling(call) && !asked)
+      remarks.push(h("div", { class: "aside" }, decision(call.decision, this.desk.client)));
+    if (call.walls?.tier === "none") remarks.push(wallsLine(call.walls));
     return remarks;
   }
 }
 
-/** Who or what decided; "" when there is nothing a person would want to know. */
-export function decision(decided: Decision, here: string): string {
-  const where = decided.client && decided.client !== here ? ` in ${decided.client}` : "";
-  const why = decided.reason ? `: ${decided.reason}` : "";
-  const words = {
-    allowed: "Allowed",
-    reviewed: "Reviewed",
-    rejected: "Rejected",
-    denied: "Denied",
-    cancelled: "Cancelled",
-  }[decided.outcome];
-  if (decided.by === "person") return `${words} by you${where}${why}`;
-  if (decided.outcome === "allowed") return decided.scope ? `Allowed by your rule ${decided.rule}` : "";
-  return `${words}${decided.rule ? ` by the rule ${decided.rule}` : ""}${why}`;
+/** Worth a line of its own: what a rule of the mode allowed is not. */
+function telling({ decision: decided }: ToolCall): boolean {
+  return decided?.by === "person" || decided?.outcome !== "allowed" || decided.scope !== null;
 }
 
 function argumentsText(call: ToolCall): string {
@@ -124,6 +150,6 @@ function argumentsText(call: ToolCall): string {
   // an edit's texts stand in the diff
   const shown = call.proposalId === null ? given : given.filter(([name]) => !/text|content/.test(name));
   return shown
-    .map(([name, value]) => `${name}: ${typeof value === "string" ? value : JSON.stringify(value)}`)
+    .map(([name, value]) => visible(`${name}: ${typeof value === "string" ? value : JSON.stringify(value)}`))
     .join("\n");
 }

@@ -18,7 +18,7 @@ from amanu.checkers.table import CHECKERS
 from amanu.config import Checks
 from needs import needs
 
-TOY = Path(__file__).parents[2] / "editors" / "toy_server.py"
+TOY = Path(__file__).parents[1] / "editors" / "toy_server.py"
 ENVIRONMENT = {"PATH": os.environ["PATH"], "HOME": "/nonexistent"}
 
 
@@ -40,8 +40,12 @@ async def started(settings: Checks) -> AsyncGenerator[Checkers]:
         await held.end()
 
 
+def all_covered(path: Path, data: bytes) -> bool:
+    return True
+
+
 def ready(held: Checkers, root: Path, name: str = "a.py", environment: Mapping[str, str] = ENVIRONMENT) -> list[Ready]:
-    return held.ready([root / name], root, [root], environment)
+    return held.ready([root / name], root, [root], environment, all_covered)
 
 
 async def verdict(
@@ -53,7 +57,7 @@ async def verdict(
 ) -> list[str]:
     """What the only checker says: "name line: message" for what is new, "name -n" for what is gone."""
     changes = [Change(root / name, before, after) for name, before, after in texts]
-    (only_one,) = held.ready([each.path for each in changes], root, [root], environment)
+    (only_one,) = held.ready([each.path for each in changes], root, [root], environment, all_covered)
     found = await held.check(only_one, changes, {root / name: text for name, text in (others or {}).items()})
     said: list[str] = []
     for path, now in found.items():
@@ -62,8 +66,16 @@ async def verdict(
     return said
 
 
+@pytest.fixture
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The toy says all it has to say at once."""
+    monkeypatch.setattr(language_server, "QUIET", 0.1)
+
+
 @pytest.mark.parametrize("how", ["well", "halves", "older", "pull"])
-async def test_a_language_server(tmp_path: Path, how: str) -> None:
+async def test_a_language_server(tmp_path: Path, how: str, quick: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    if how == "halves":
+        monkeypatch.setattr(language_server, "QUIET", 0.4)
     async with started(toy(how)) as held:
         one = ("a.py", "wrong\nfine\n", "fine\nwrong\nwrong\n")
         assert await verdict(held, tmp_path, one) == ["a.py 3: this is wrong"]
@@ -93,7 +105,7 @@ async def test_who_misbehaves_has_no_verdict(
     if "late" in how:
         monkeypatch.setattr(language_server, "START", 0.3)
     if how == "silent":
-        monkeypatch.setattr(pool, "LIMIT", 2.0)
+        monkeypatch.setattr(pool, "LIMIT", 0.3)
     settings = toy(*how.split())
     if how == "nonsense.py":
         settings = only(pyright=(sys.executable, "-P", str(tmp_path / "not there")))
@@ -123,14 +135,14 @@ async def test_a_check_that_is_cancelled_leaves_a_server_that_still_works(tmp_pa
         assert not kept.lock.locked() and not kept.server.lost
 
 
-async def test_two_checks_at_the_same_time_have_one_server(tmp_path: Path) -> None:
+async def test_two_checks_at_the_same_time_have_one_server(tmp_path: Path, quick: None) -> None:
     async with started(toy("well")) as held:
         both = [verdict(held, tmp_path, (name, "fine\n", "wrong\n")) for name in ("a.py", "b.py")]
         assert await asyncio.gather(*both) == [["a.py 1: this is wrong"], ["b.py 1: this is wrong"]]
         assert len(held._kept) == 1  # pyright: ignore[reportPrivateUsage]
 
 
-async def test_others_see_texts_that_are_not_saved(tmp_path: Path) -> None:
+async def test_others_see_texts_that_are_not_saved(tmp_path: Path, quick: None) -> None:
     """The toy finds words of every file it was shown; here it is enough that it was shown them, and closed them."""
     log = tmp_path.parent / "log"
     async with started(toy("strict", str(log))) as held:
@@ -201,6 +213,22 @@ async def test_a_linter(tmp_path: Path, before: str | None, after: str, said: li
             assert str(failed.value) == said
         else:
             assert await verdict(held, tmp_path, ("a.sh", before, after)) == said
+
+
+async def test_a_linter_whose_check_was_cancelled_is_gone_when_the_checkers_are(tmp_path: Path) -> None:
+    stubborn = "#!/bin/sh\ntrap '' TERM\necho $$ > new && mv new begun\nwhile :; do sleep 0.05; done\n"
+    async with started(only(shellcheck=(str(program(tmp_path / "bin", "shellcheck", stubborn)),))) as held:
+        checking = asyncio.create_task(verdict(held, tmp_path, ("a.sh", None, "x")))
+        async with asyncio.timeout(10):
+            while not (tmp_path / "begun").exists():
+                await asyncio.sleep(0.01)
+        for _ in range(2):  # impatiently: the second one leaves what waits for the linter's end
+            checking.cancel()
+            await asyncio.sleep(0)
+        with pytest.raises(asyncio.CancelledError):
+            await checking
+    with pytest.raises(ProcessLookupError):
+        os.kill(int((tmp_path / "begun").read_text()), 0)
 
 
 async def test_no_key_is_given_to_a_checker(tmp_path: Path) -> None:

@@ -1,0 +1,121 @@
+"""`python -m bench.sandbox [--rounds N]`: what the walls add to a command, per tier, in milliseconds: from asking for
+them until it has ended, less the same without walls. Wall time, and time of the processor, which moves less with what
+else the machine does. Prints a table, and writes it to `bench/sandbox.md`."""
+
+import argparse
+import asyncio
+import os
+import resource
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import NamedTuple
+
+from amanu.config import Sandbox as Settings
+from amanu.home import find_home
+from amanu.sandbox.need import Need
+from amanu.sandbox.proof import Tier
+from amanu.sandbox.sandbox import Sandbox
+from amanu.tools.kernel_limits import way_in
+
+GOAL = 15.0
+"""Milliseconds, the median, with the best tier."""
+OUTPUT = Path(__file__).with_name("sandbox.md")
+TIERS: tuple[Tier, ...] = ("none", "landlock", "bubblewrap")
+NEEDS = {"an ordinary command": Need(), "one without effect": Need(writes="nothing"), "git": Need(git=True)}
+
+
+class Cost(NamedTuple):
+    """Milliseconds."""
+
+    wall: float
+    processor: float
+
+
+async def measure(rounds: int) -> dict[tuple[str, str], Cost]:
+    """Need and tier → the medians. A tier that does not hold here is left out. The tiers take turns."""
+    with tempfile.TemporaryDirectory() as name:
+        base = Path(os.path.realpath(name))
+        root = base / "work"
+        for at in range(300):  # folders, as a project has them
+            (root / f"package{at % 20}" / f"part{at}").mkdir(parents=True)
+        subprocess.run(["git", "init", "-q", str(root)], check=True)
+        home = find_home({"AMANU_HOME": str(base / "amanu")}).make()
+        sandboxes = {tier: Sandbox(Settings(), home, best=tier) for tier in TIERS}
+        held = {tier: each for tier, each in sandboxes.items() if (await each.proved()).tier == tier}
+        took: dict[tuple[str, str], list[Cost]] = {}
+        for _ in range(rounds):
+            for tier, sandbox in held.items():
+                for what, need in NEEDS.items():
+                    took.setdefault((what, tier), []).append(await _once(sandbox, need, root))
+        for sandbox in held.values():
+            await sandbox.close()
+    return {key: Cost(*map(statistics.median, zip(*found, strict=True))) for key, found in took.items()}
+
+
+async def _once(sandbox: Sandbox, need: Need, root: Path) -> Cost:
+    handle = os.open(root, os.O_RDONLY)
+    begun, used = time.perf_counter(), _used()
+    held = way_in("/bin/bash")
+    async with sandbox.launch(["/bin/sh", "-c", ":"], need, [root], root, handle, dict(os.environ), held) as started:
+        process = await asyncio.create_subprocess_exec(
+            *started.argv,
+            cwd=started.folder,
+            env=started.environment,
+            pass_fds=started.pass_fds,
+            start_new_session=True,
+        )
+        assert await process.wait() == 0
+    took = Cost((time.perf_counter() - begun) * 1000, (_used() - used) * 1000)
+    os.close(handle)
+    return took
+
+
+def _used() -> float:
+    """Seconds of the processor, ours and of the children that have ended."""
+    found = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    return sum(each.ru_utime + each.ru_stime for each in found)
+
+
+def main() -> int:
+    """Returns 1 when the goal is missed."""
+    parser = argparse.ArgumentParser(prog="python -m bench.sandbox", description=__doc__)
+    parser.add_argument("--rounds", type=int, default=40)
+    found = asyncio.run(measure(parser.parse_args().rounds))
+    tiers: list[Tier] = [tier for tier in TIERS if any(key[1] == tier for key in found)]
+    lines = [f"| | {' | '.join(tiers)} |", f"|---{'|---' * len(tiers)}|"]
+    for what in NEEDS:
+        bare = found[what, "none"]
+        cells = [
+            f"{bare.wall:.1f} ({bare.processor:.1f})"
+            if tier == "none"
+            else f"+ {found[what, tier].wall - bare.wall:.1f} (+ {found[what, tier].processor - bare.processor:.1f})"
+            for tier in tiers
+        ]
+        lines.append(f"| {what} | {' | '.join(cells)} |")
+    page = "\n".join(
+        [
+            f"<!-- `python -m bench.sandbox`, {datetime.now(UTC):%Y-%m-%d %H:%M} UTC; {os.cpu_count()} cores, "
+            f"load {os.getloadavg()[0]:.1f} -->",
+            "",
+            "# What walls cost",
+            "",
+            f"Generated. Milliseconds a command takes without walls, and what each tier adds; in brackets, of the "
+            f"processor. The goal is {GOAL:g}.",
+            "",
+            *lines,
+            "",
+        ]
+    )
+    print(page)
+    OUTPUT.write_text(page)
+    best = tiers[-1]
+    return int(any(found[what, best].wall - found[what, "none"].wall > GOAL for what in NEEDS))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,30 @@
+---Asking the person through `vim.ui`. What others wrote is shown with nothing hidden in it, and never as typed keys:
+---Neovim takes the default of an input as if the person had typed it, control keys too.
+
+local visible = require("amanu.visible")
+
+local M = {}
+
+---@param options { prompt: string, default?: string }
+---@param done fun(typed?: string)
+function M.input(options, done)
+  local default = options.default and visible.line(options.default, 4000)
+  vim.ui.input({ prompt = visible.line(options.prompt, 400), default = default }, done)
+end
+
+---@generic T
+---@param items T[]
+---@param options { prompt: string, format?: (fun(item: T): string), kind?: string }
+---@param done fun(item?: T)
+function M.select(items, options, done)
+  local format = options.format or tostring
+  vim.ui.select(items, {
+    prompt = visible.line(options.prompt, 400),
+    kind = options.kind,
+    format_item = function(item)
+      return visible.line(format(item))
+    end,
+  }, done)
+end
+
+return M

@@ -1,0 +1,50 @@
+---Trusting the folder: what that enables is shown first, and a yes is for what was shown.
+
+local ask = require("amanu.ask")
+local asked = require("amanu.asked")
+local client = require("amanu.client")
+local methods = require("amanu.protocol").methods
+local page = require("amanu.page")
+local say = require("amanu.say")
+local session = require("amanu.session")
+
+local M = {}
+
+---@param root string
+---@param trusted boolean
+---@param digest? string Of what the person was shown.
+local function set(root, trusted, digest)
+  client.request(methods.trust_set, { root = root, trusted = trusted, digest = digest }, function(why)
+    if why then
+      return say.error(why)
+    end
+    say.now(root .. (trusted and " is trusted now" or " is not trusted any more"))
+  end)
+end
+
+---Show what trust enables, and ask.
+function M.ask()
+  local root = session.root()
+  client.request(methods.trust_get, { root = root }, function(why, found)
+    if why then
+      return say.error(why)
+    end
+    local window = page.open("trust", asked.trust(found))
+    if found.state == "trusted" then
+      return
+    end
+    vim.cmd.redraw() -- what is asked about is to be seen below the question
+    ask.select({ "Not now", "Trust it, for this user" }, { prompt = "Trust " .. root .. "?" }, function(answer)
+      if answer == "Trust it, for this user" then
+        set(root, true, found.digest)
+        pcall(vim.api.nvim_win_close, window, true)
+      end
+    end)
+  end)
+end
+
+function M.withdraw()
+  set(session.root(), false)
+end
+
+return M

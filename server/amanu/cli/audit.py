@@ -1,0 +1,115 @@
+"""`amanu audit`: what was asked, decided and done in this user's name, and whether that record is whole. Read from the
+files themselves: it needs no daemon and starts none."""
+
+import argparse
+import re
+import sys
+import time
+from collections.abc import Iterator
+from datetime import datetime
+from pathlib import Path
+
+from pydantic import JsonValue
+
+from amanu.audit import about, sentence, shown
+from amanu.cli import exits
+from amanu.cli.text import one_line, visible
+from amanu.home import find_home
+from amanu.storage.chain import Head, read, verify
+from amanu_protocol.requests import AuditEntry
+
+_SHORT = 12  # hexadecimal digits of a hash one can tell apart
+
+
+def parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="amanu audit", description=__doc__.split(":", 1)[1] if __doc__ else None)
+    commands = parser.add_subparsers(dest="command", required=True)
+    show = commands.add_parser("show", help="print entries, oldest first")
+    show.add_argument("--session", metavar="ID", help="only of this session, also of one that was deleted")
+    show.add_argument("--call", metavar="ID", help="only of this tool call")
+    show.add_argument("--since", type=_time, metavar="WHEN", help="a date, a date and time, or 30m, 12h, 7d ago")
+    show.add_argument("--json", action="store_true", help="one JSON object a line")
+    checking = commands.add_parser("verify", help="look at every byte of it", epilog="exit codes: 0 whole · 1 broken")
+    checking.add_argument("--noted", type=_head, metavar="HEAD", help="an earlier head that must be in it")
+    return parser
+
+
+def main(argv: list[str]) -> int:
+    arguments = parser().parse_args(argv)
+    folder = find_home().audit
+    try:
+        if arguments.command == "verify":
+            return _verify(folder, arguments.noted)
+        _show(folder, arguments)
+    except OSError as error:
+        print(f"amanu: {error.filename or folder} cannot be read: {error.strerror}.", file=sys.stderr)
+        return exits.FAILED
+    return exits.OK
+
+
+def _verify(folder: Path, noted: Head | None) -> int:
+    verdict = verify(folder, noted)
+    print(sentence(verdict))
+    if verdict.fault:
+        return exits.FAILED
+    if verdict.head.number:
+        print(
+            f"Its head is {verdict.head}\n"
+            "Note it down elsewhere: `amanu audit verify --noted HEAD` then tells, too, whether somebody made all of "
+            "the log anew."
+        )
+    return exits.OK
+
+
+def _show(folder: Path, arguments: argparse.Namespace) -> None:
+    found = False
+    for entry in map(shown, read(folder, about(arguments.session, arguments.call))):
+        if arguments.since is not None and entry.at < arguments.since:
+            continue
+        found = True
+        print(entry.model_dump_json() if arguments.json else _lines(entry))
+    if not found:
+        print("There is no such entry.", file=sys.stderr)
+
+
+def _lines(entry: AuditEntry) -> str:
+    when = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(entry.at / 1000))
+    about = " ".join(filter(None, [entry.session_id, entry.tool_call_id]))
+    head = f"{entry.number:6}  {when}  {entry.kind:7}  {one_line(entry.text)}"
+    data = "".join(f"\n        {visible(line)}" for name, value in entry.data.items() for line in _told(name, value))
+    return f"{head}\n        {one_line(about) or '-'}  {entry.hash[:_SHORT]}{data}"
+
+
+def _told(name: str, value: JsonValue) -> Iterator[str]:
+    """A value in lines, what is inside of it indented."""
+    if isinstance(value, list) and not any(isinstance(each, dict) for each in value):
+        yield f"{name}: {', '.join(map(str, value)) or 'none'}"
+    elif isinstance(value, list | dict):
+        yield f"{name}:"
+        inside = value.items() if isinstance(value, dict) else ((str(at), each) for at, each in enumerate(value, 1))
+        yield from (f"  {line}" for key, each in inside for line in _told(key, each))
+    else:
+        first, *more = str("none" if value is None else value).split("\n")
+        yield f"{name}: {first}"
+        yield from (f"  {each}" for each in more)
+
+
+def _time(text: str) -> int:
+    """Milliseconds since the epoch."""
+    if ago := re.fullmatch(r"(\d{1,6})([mhd])", text):
+        seconds = int(ago[1]) * {"m": 60, "h": 3600, "d": 86400}[ago[2]]
+        return int((time.time() - seconds) * 1000)
+    return int(datetime.fromisoformat(text).timestamp() * 1000)
+
+
+_time.__name__ = "time"
+
+
+def _head(text: str) -> Head:
+    number, _, hashed = text.partition(":")
+    if re.fullmatch(r"[0-9a-f]{64}", hashed) is None:
+        raise ValueError
+    return Head(int(number), hashed)
+
+
+_head.__name__ = "head"

@@ -1,0 +1,372 @@
+"""`amanu policy`: what policy decides about a call, and by which rule. Runs nothing."""
+
+import argparse
+import asyncio
+import contextlib
+import json
+import os
+import shlex
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, cast, get_args
+
+from amanu.cli import exits
+from amanu.cli.paper import Paper, open_paper
+from amanu.cli.text import one_line, visible
+from amanu_protocol.errors import AmanuError
+from amanu_protocol.items import CommandPart, Mode, ScopeOffer
+
+if TYPE_CHECKING:
+    from amanu.agent.policy import Verdict
+    from amanu.config import Limits
+    from amanu.rules import Rule
+    from amanu.tools.base import Subject
+
+SHELL = "run_shell_command"
+_FIELDS = {"id", "tool", "arguments", "rules", "mode", "trusted", "workspace"}
+_STYLES: dict[str, Literal["green", "yellow", "red"]] = {"allow": "green", "ask": "yellow", "deny": "red"}
+
+
+def parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="amanu policy", description="What may be done unasked, and why.")
+    commands = parser.add_subparsers(dest="command", required=True)
+    explain = commands.add_parser(
+        "explain",
+        help="what would be decided about a command or another call",
+        epilog="With --stdin: one JSON object a line, {id, tool, arguments, rules?: {allow: [...], deny: [...]}, "
+        "mode?, trusted?, workspace?}; the rules are commands by their first tokens, added to yours. Answers in the "
+        "same order: {id, decision, rule, why, scopes}. Decisions are those of a machine with a sandbox; where none "
+        "works, rules for commands do not count (sandbox.without). exit codes: 0 answered · 2 wrong usage",
+    )
+    explain.add_argument("line", nargs="?", metavar="COMMAND", help="a command line, in quotes")
+    explain.add_argument("--stdin", action="store_true", help="many calls, one JSON object a line")
+    explain.add_argument("--tool", metavar="NAME", default=SHELL, help=f"another tool than {SHELL}; then give JSON")
+    explain.add_argument("--workspace", metavar="DIR", default=".", help="workspace folder (default: this one)")
+    explain.add_argument("--mode", choices=get_args(Mode), default=None, help="default: that of your settings")
+    explain.add_argument("--allow", metavar="RULE", action="append", default=[], help="as if you had this rule, too")
+    explain.add_argument("--trusted", action="store_true", default=None, help="as if you trusted the folder")
+    explain.add_argument("--json", action="store_true", help="one JSON object")
+    rules = commands.add_parser("rules", help="all rules in force, by mode and folder")
+    rules.add_argument("--workspace", metavar="DIR", default=".", help="workspace folder (default: this one)")
+    rules.add_argument("--mode", choices=get_args(Mode), default=None, help="default: that of your settings")
+    return parser
+
+
+def main(argv: list[str]) -> int:
+    arguments = parser().parse_args(argv)
+    try:
+        if arguments.command == "rules":
+            return _show_rules(arguments)
+        if arguments.stdin:
+            return asyncio.run(_many())
+        return asyncio.run(_one(arguments))
+    except AmanuError as error:
+        print(visible(f"{error} {error.data.hint or ''}".rstrip()), file=sys.stderr)
+        return exits.of_error(error)
+
+
+@dataclass(frozen=True)
+class Asked:
+    """One call to explain."""
+
+    tool: str
+    arguments: Mapping[str, Any]
+    workspace: str = "."
+    mode: Mode | None = None
+    trusted: bool | None = None
+    rules: Sequence["Rule"] = ()
+    """Beside those in force."""
+
+
+@dataclass(frozen=True)
+class Explained:
+    decision: Literal["allow", "ask", "deny", "error"]
+    rule: str
+    why: str
+    parts: list[CommandPart] = field(default_factory=list[CommandPart])
+    scopes: list[ScopeOffer] = field(default_factory=list[ScopeOffer])
+    until: str = ""
+    """How often in a turn, where that is counted. A sentence."""
+
+    def wire(self) -> dict[str, Any]:
+        scopes = [each.model_dump(mode="json") for each in self.scopes]
+        return {"decision": self.decision, "rule": self.rule, "why": self.why, "scopes": scopes}
+
+
+async def explain(asked: Asked) -> Explained:
+    """What would be decided about that call, and what each answer would save. A call no tool would take is an `error`
+    that says why. Raises `AmanuError` for settings and rules that are wrong."""
+    from amanu.agent.policy import Circumstances, command_parts, decide, decide_all, offers
+    from amanu.tools.base import ToolError
+
+    place = _place(asked.workspace)
+    when = Circumstances(asked.mode or place.mode, place.trusted if asked.trusted is None else asked.trusted)
+    rules = (*_in_force(when.mode, place), *asked.rules)
+
+    def allowed(subjects: "Sequence[Subject]") -> "list[Subject]":
+        return [each for each in subjects if decide(rules, each, when).decision == "allow"]
+
+    try:
+        subjects = await _subjects(asked, place, allowed, trusted=when.trusted)
+    except _Outside as error:
+        return Explained("deny", "the path guard", str(error))
+    except ToolError as error:
+        return Explained("error", "", str(error))
+    verdict, verdicts = decide_all(rules, subjects, when)
+    verdict, until = _within_ceilings(verdict, subjects, place.settings.limits)
+    judged = list(zip(subjects, verdicts, strict=True))
+    open_ones = [each for each in judged if each[1].decision != "allow"]
+    offered = offers(open_ones if verdict.rememberable else [], allowed=len(judged) - len(open_ones))
+    scopes = offered if verdict.decision == "ask" else []
+    parts = command_parts(judged)
+    why = next((each.why for each in parts if each.decision == verdict.decision and each.rule == verdict.rule), "")
+    return Explained(verdict.decision, verdict.rule, why or _sentence(verdict), parts, scopes, until)
+
+
+async def _subjects(asked: Asked, place: "_Place", allowed: Any, *, trusted: bool) -> "list[Subject]":
+    from pydantic import ValidationError
+
+    from amanu.tools.base import CallContext, Subject, ToolError
+
+    tool = place.tools(trusted).get(asked.tool)
+    if tool is None:
+        raise ToolError(f"There is no tool {asked.tool!r}. There is: {', '.join(sorted(place.tools(trusted)))}.")
+    try:
+        params = tool.params.model_validate(asked.arguments)
+    except ValidationError as error:
+        fault = error.errors(include_url=False, include_input=False)[0]
+        where = ".".join(str(each) for each in fault["loc"]) or "arguments"
+        raise ToolError(f"Wrong arguments for {asked.tool}: {where}: {fault['msg']}.") from None
+    if tool.effect == "run":
+        preview = await tool.preview(params, CallContext("explained", "", 1, allowed=allowed))
+        return [preview.subject, *preview.also]
+    try:
+        paths = [place.workspace.relative(place.workspace.resolve(path)) for path in _paths(asked)]
+    except ToolError as error:
+        raise _Outside(str(error)) from None
+    return [Subject(asked.tool, tool.effect, path, arguments=asked.arguments) for path in paths]
+
+
+def _paths(asked: Asked) -> Iterator[str]:
+    """What a call of a file tool is about, looked at no closer than its arguments."""
+    from amanu.tools.patch import parse
+
+    found = [asked.arguments.get("path"), asked.arguments.get("new_path"), *asked.arguments.get("paths", ())]
+    if "patch" in asked.arguments:
+        for each in parse(asked.arguments["patch"]):
+            found += [each.path, each.new_path]
+    named = [str(each) for each in found if each]
+    yield from named or ["."]
+
+
+class _Outside(Exception):
+    """No tool reaches that path, whatever rules say."""
+
+
+class _Place:
+    """A workspace folder, as the person's rules see it."""
+
+    def __init__(self, folder: Path) -> None:
+        from amanu.agent.policy import unasked
+        from amanu.config import load_settings
+        from amanu.consent import Consent
+        from amanu.home import find_home
+        from amanu.trust import Trust
+        from amanu.workspace.overlay import Overlay
+        from amanu.workspace.workspace import Workspace
+
+        home = find_home(os.environ)
+        self.settings = load_settings(home, os.environ)
+        self.mode: Mode = self.settings.mode
+        self.root = str(folder)
+        self.consent = Consent(home.config, self.settings)
+        trust = Trust(home.config / "trust.json", home.state / "trust", unasked, home.private)
+        self.trusted = trust.standing([self.root]) == "trusted"
+        self.workspace: Workspace = Workspace([folder], Overlay(), private=home.private)
+
+    @cache  # noqa: B019 - as many as there are folders to explain
+    def tools(self, trusted: bool) -> dict[str, Any]:
+        from amanu.tools.registry import make_tools
+        from amanu.workspace.proposals import Proposals
+
+        async def nothing(*_: object) -> Any:
+            raise AssertionError("nothing is run here")
+
+        tools = make_tools(
+            self.workspace,
+            Proposals(self.workspace, lambda proposal: None, nothing),
+            nothing,
+            nothing,
+            os.environ,
+            self.settings.shell,
+            self.settings.key_variables,
+            trusted=lambda: trusted,
+            headless=True,
+        )
+        return {tool.name: tool for tool in tools}
+
+
+@cache
+def _place(folder: str) -> _Place:
+    path: Path | None = None
+    with contextlib.suppress(OSError, ValueError, RuntimeError):  # a NUL, too long, a ring of links
+        path = Path(folder).resolve()
+        path = path if path.is_dir() else None
+    if path is None:
+        raise AmanuError("invalidParams", f"{folder!r} is not a folder.", path="workspace")
+    return _Place(path)
+
+
+def _in_force(mode: Mode, place: _Place) -> "tuple[Rule, ...]":
+    from amanu.agent.policy import built_in, of_mode
+
+    return (*built_in(), *of_mode(mode), *place.consent.rules([place.root], trusted=place.trusted))
+
+
+def _within_ceilings(verdict: "Verdict", subjects: "Sequence[Subject]", limits: "Limits") -> "tuple[Verdict, str]":
+    """A session counts what rules allow in a turn; here there is none. So that is said, and nothing is left where the
+    ceiling is the floor."""
+    from amanu.agent.policy import Verdict, acts
+
+    if verdict.decision != "allow" or not any(map(acts, subjects)):
+        return verdict, ""
+    for name, most in (("commands", limits.unasked_commands), ("seconds", limits.unasked_seconds)):
+        if not most:
+            return Verdict("ask", f"limits.unasked_{name} is 0", rememberable=False, why=verdict.why), ""
+    return verdict, (
+        f"In one turn for {limits.unasked_commands} such commands, and until they took {limits.unasked_seconds:g} s; "
+        "then it is asked about (limits.unasked_…)."
+    )
+
+
+def _sentence(verdict: "Verdict") -> str:
+    said = {"allow": "It is done unasked", "ask": "It is asked about", "deny": "It is not done"}[verdict.decision]
+    return f"{said}: {verdict.rule}."
+
+
+async def _one(arguments: argparse.Namespace) -> int:
+    from amanu.agent.policy import allow_rules
+
+    if arguments.line is None:
+        print('amanu policy explain: give a command in quotes, e.g. "git status", or --stdin', file=sys.stderr)
+        return exits.USAGE
+    given = {"command": arguments.line} if arguments.tool == SHELL else _object(arguments.line)
+    rules = [each for text in arguments.allow for each in allow_rules(text, "--allow")]
+    asked = Asked(arguments.tool, given, arguments.workspace, arguments.mode, arguments.trusted, rules)
+    found = await explain(asked)
+    if arguments.json:
+        parts = [each.model_dump(mode="json") for each in found.parts]
+        print(json.dumps({**found.wire(), "parts": parts, "until": found.until}))
+    else:
+        _draw(open_paper(sys.stdout), found)
+    return exits.USAGE if found.decision == "error" else exits.OK
+
+
+def _draw(paper: Paper, found: Explained) -> None:
+    paper.line((_STYLES.get(found.decision, "red"), found.decision), ("", f"  {one_line(found.why, 400)}"))
+    if found.rule:
+        paper.line(("dim", f"       {one_line(found.rule, 400)}"))
+    if found.until:
+        paper.line(("dim", f"       {found.until}"))
+    if len(found.parts) > 1:
+        for part in found.parts:
+            paper.line((_STYLES[part.decision], f"  {part.decision:5}"), ("", f" {one_line(part.text, 200)}"))
+            paper.line(("dim", f"        {one_line(part.why or part.rule, 400)}"))
+    saved = {each.rule: each for each in found.scopes if each.rule}
+    for rule, offer in saved.items():
+        scopes = ", ".join(each.scope for each in found.scopes if each.rule == rule)
+        for line in rule.splitlines():
+            paper.line(("dim", "a yes could save: "), ("", one_line(line, 200)), ("dim", f"  ({scopes})"))
+        paper.line(("dim", f"  {offer.explanation}"))
+    if found.decision == "ask" and not saved:
+        paper.line(("dim", "This cannot be remembered: it is asked about each time."))
+
+
+async def _many() -> int:
+    for data in sys.stdin.buffer:
+        line = data.decode("utf-8", "replace")
+        if line.strip():
+            print(json.dumps(await _answer(line)), flush=True)
+    return exits.OK
+
+
+async def _answer(line: str) -> dict[str, Any]:
+    given: dict[str, Any] = {}
+    try:
+        given = _object(line)
+        found = await explain(_asked(given))
+    except AmanuError as error:
+        found = Explained("error", "", str(error))
+    except Exception as error:  # a line nobody thought of must not cost the others their answers
+        found = Explained("error", "", f"An internal error of Amanu ({type(error).__name__}).")
+    return {"id": given.get("id"), **found.wire()}
+
+
+def _asked(given: dict[str, Any]) -> Asked:
+    from amanu.rules import command_pattern, rule
+
+    unknown = set(given) - _FIELDS
+    if unknown:
+        raise AmanuError("invalidParams", f"There is no field {sorted(unknown)[0]!r}.", path=sorted(unknown)[0])
+    tool, arguments = given.get("tool", SHELL), given.get("arguments")
+    mode, workspace, trusted = given.get("mode"), given.get("workspace") or ".", given.get("trusted")
+    if not isinstance(tool, str) or not isinstance(arguments, dict) or not isinstance(workspace, str):
+        raise AmanuError("invalidParams", "tool and workspace are texts, arguments is an object.")
+    if mode is not None and mode not in get_args(Mode):
+        raise AmanuError("invalidParams", f"{mode!r} is no mode; there are {', '.join(get_args(Mode))}.", path="mode")
+    if trusted is not None and not isinstance(trusted, bool):
+        raise AmanuError("invalidParams", "trusted is true or false.", path="trusted")
+    rules = [
+        rule(kind, f"@run({command_pattern(_tokens(prefix), more=True)})", "given")
+        for kind, prefixes in _prefixes(given.get("rules")).items()
+        for prefix in prefixes
+    ]
+    return Asked(tool, cast("dict[str, Any]", arguments), workspace, mode, trusted, rules)
+
+
+def _prefixes(rules: object) -> "dict[Literal['allow', 'deny'], list[object]]":
+    if rules is None:
+        return {}
+    found = cast("dict[Literal['allow', 'deny'], list[object]]", rules)
+    if not isinstance(rules, dict) or set(found) - {"allow", "deny"}:
+        raise AmanuError("invalidParams", "rules is an object of the lists allow and deny.", path="rules")
+    if not all(isinstance(each, list) for each in found.values()):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise AmanuError("invalidParams", "rules is an object of the lists allow and deny.", path="rules")
+    return found
+
+
+def _tokens(prefix: object) -> tuple[str, ...]:
+    """A token prefix, as a text or as a list of tokens."""
+    try:
+        words = shlex.split(prefix) if isinstance(prefix, str) else cast("list[str]", prefix)
+        words = words[:-1] if words[-1:] == ["*"] else words
+        if words and all(isinstance(word, str) for word in words):  # pyright: ignore[reportUnnecessaryIsInstance]
+            return tuple(words)
+    except (TypeError, ValueError):
+        pass
+    raise AmanuError("invalidRule", f"{prefix!r} is no token prefix, such as 'git commit'.", path="rules")
+
+
+def _object(text: str) -> dict[str, Any]:
+    try:
+        found: Any = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise AmanuError("invalidParams", f"This is not JSON: {error}.") from None
+    if not isinstance(found, dict):
+        raise AmanuError("invalidParams", "This is not a JSON object.")
+    return cast("dict[str, Any]", found)
+
+
+def _show_rules(arguments: argparse.Namespace) -> int:
+    place = _place(arguments.workspace)
+    mode = arguments.mode or place.mode
+    paper = open_paper(sys.stdout)
+    paper.line(("dim", f"Mode {mode}. A matching deny wins, then mustAsk, then allow; nothing matched is asked about."))
+    for each in _in_force(mode, place):
+        style = _STYLES.get(each.kind, "yellow")
+        reason = f"  {each.reason}" if each.reason else ""
+        paper.line((style, f"{each.kind:8}"), ("", visible(each.text)), ("dim", f"  {visible(each.origin)}{reason}"))
+    return exits.OK

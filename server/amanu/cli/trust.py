@@ -1,0 +1,94 @@
+"""`amanu trust`: which folders are trusted, what that enables, and what of it changed. Through the running daemon, so
+that open sessions hear of it, else in this process."""
+
+import argparse
+import asyncio
+import json
+import sys
+from pathlib import Path
+
+from amanu.cli import exits
+from amanu.cli.client import Client, Disconnected
+from amanu.cli.text import one_line, visible
+from amanu_protocol import requests as r
+from amanu_protocol.errors import AmanuError
+
+STATES = {
+    "untrusted": "not trusted: nothing below is read as an instruction, and none of it is run",
+    "trusted": "trusted",
+    "changed": "not trusted any more: what it enables has changed since you trusted it",
+}
+WHATS = {
+    "memory": "instructions to the model",
+    "rules": "rules of the workspace (they can only forbid)",
+    "command": "a command, said with /",
+    "checker": "run by a checker",
+}
+
+
+def parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="amanu trust", description="Which workspace folders you trust, and what in them that enables."
+    )
+    commands = parser.add_subparsers(dest="command", required=True)
+    show = commands.add_parser("show", help="what trusting a folder enables, and what of it changed")
+    show.add_argument("--json", action="store_true", help="one JSON object")
+    add = commands.add_parser("add", help="trust a folder as it is now; says what that enables")
+    add.add_argument("--digest", metavar="DIGEST", help="only if it is still what `show` printed that for")
+    remove = commands.add_parser("remove", help="do not trust it, whatever an editor says")
+    for each in (show, add, remove):
+        each.add_argument("folder", metavar="FOLDER", nargs="?", default=".", help="default: this one")
+    return parser
+
+
+def main(argv: list[str]) -> int:
+    arguments = parser().parse_args(argv)
+    try:
+        return asyncio.run(_run(arguments, str(Path(arguments.folder).absolute())))
+    except AmanuError as error:
+        print(visible(f"{error} {error.data.hint or ''}".rstrip()), file=sys.stderr)
+        return exits.of_error(error)
+    except Disconnected as error:
+        print(error, file=sys.stderr)
+        return exits.FAILED
+
+
+async def _run(arguments: argparse.Namespace, root: str) -> int:
+    from amanu.cli.connect import connect_running
+
+    client = await connect_running()
+    try:
+        match arguments.command:
+            case "show":
+                await _show(client, root, as_json=arguments.json)
+            case "add":
+                shown = await client.request("amanu/trust/get", r.TrustGetParams(root=root), r.TrustGetResult)
+                digest = arguments.digest or shown.digest
+                await client.request(
+                    "amanu/trust/set", r.TrustSetParams(root=root, trusted=True, digest=digest), r.Empty
+                )
+                await _show(client, root)
+            case _:
+                await client.request("amanu/trust/set", r.TrustSetParams(root=root, trusted=False), r.Empty)
+                await _show(client, root)
+        return exits.OK
+    finally:
+        await client.close()
+
+
+async def _show(client: Client, root: str, *, as_json: bool = False) -> None:
+    shown = await client.request("amanu/trust/get", r.TrustGetParams(root=root), r.TrustGetResult)
+    if as_json:
+        print(json.dumps(shown.model_dump(mode="json"), indent=2))
+        return
+    print(f"{one_line(root)}: {STATES[shown.state]}")
+    if not shown.enables:
+        print("There is nothing in it that trust would enable.")
+    for each in shown.enables:
+        state = "" if each.state == "same" or shown.state == "untrusted" else f" · {each.state}"
+        print(f"  {one_line(each.path)} · {WHATS[each.what]}{state}")
+    if shown.state == "changed":
+        for each in shown.enables:
+            if each.diff:
+                print(f"\n{visible(each.diff)}", end="")
+        print(f"\nTo trust it as it is now: amanu trust add --digest {shown.digest} {one_line(root)}")

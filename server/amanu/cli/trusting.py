@@ -1,0 +1,72 @@
+"""Trusting a folder, at a terminal: what that enables is shown first, and a yes is for what was shown."""
+
+from collections.abc import Sequence
+
+from amanu import asked
+from amanu.cli.decide import Person
+from amanu.cli.paper import Paper, Style
+from amanu.cli.question import show_lines, show_whole
+from amanu.cli.text import one_line
+from amanu.cli.view import SessionView
+from amanu_protocol import requests as r
+
+_SIGN: dict[str, Style] = {"+": "green", "-": "red"}
+
+
+class Trusting:
+    """Asks one person about the folders of one session."""
+
+    def __init__(self, view: SessionView, paper: Paper, person: Person) -> None:
+        self._view = view
+        self._paper = paper
+        self._person = person
+
+    async def ask(self) -> None:
+        """Folder by folder: show what trust would enable, ask, set it. Leaving the question changes nothing."""
+        for root in self._view.state.roots:
+            if not await self._about(root):
+                return
+
+    async def withdraw(self) -> None:
+        for root in self._view.state.roots:
+            await self._set(root, trusted=False)
+        self._paper.line(("dim", "not trusted any more; /trust changes that"))
+
+    async def _about(self, root: str) -> bool:
+        """False when the person left the question."""
+        found = await self._view.client.request("amanu/trust/get", r.TrustGetParams(root=root), r.TrustGetResult)
+        if len(self._view.state.roots) > 1:
+            self._paper.line(("bold", one_line(root, 2000)))
+        show_lines(asked.trust(found), self._paper, "")
+        if found.state == "trusted":
+            return True
+        diffs = asked.diffs(found)
+        if found.state == "changed":
+            self._show(diffs)
+            diffs = []
+        while True:
+            more = "[d] show what they say · " if diffs else ""
+            answer = await self._person.ask(
+                f"Trust it, for this user? [y] yes · {more}[n] no › ", valid=lambda: not self._view.client.lost.is_set()
+            )
+            match (answer or "").lower():
+                case "d" if diffs:
+                    self._show(diffs)
+                case "y" | "yes":
+                    await self._set(root, trusted=True, digest=found.digest)
+                    self._paper.line(("dim", "trusted"))
+                    return True
+                case "n" | "no" | "":
+                    self._paper.line(("dim", "not trusted; /trust changes that"))
+                    return answer is not None
+                case _:
+                    pass
+
+    async def _set(self, root: str, *, trusted: bool, digest: str | None = None) -> None:
+        """Raises AmanuError when what it enables is not what was shown."""
+        params = r.TrustSetParams(root=root, trusted=trusted, digest=digest)
+        await self._view.client.request("amanu/trust/set", params, r.Empty)
+
+    def _show(self, diffs: Sequence[str]) -> None:
+        for diff in diffs:
+            show_whole(diff, self._paper, _SIGN)

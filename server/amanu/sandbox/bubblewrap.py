@@ -1,0 +1,93 @@
+"""Tier 1: namespaces, made by bubblewrap (0.8 or newer: handles can be bound, user namespaces closed)."""
+
+import os
+import stat
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from amanu.sandbox.need import Need
+from amanu.sandbox.view import View, is_folder
+
+PLACES = ("/usr/bin/bwrap", "/bin/bwrap", "/run/current-system/sw/bin/bwrap")
+"""Only there: a copy could be anybody's, and Ubuntu lets only the first make user namespaces (codex #14919)."""
+HOLDERS = 2
+"""Processes of its own around the command."""
+
+_NAMESPACES = (
+    *("--new-session", "--die-with-parent", "--unshare-user", "--unshare-all", "--disable-userns"),
+    *("--cap-drop", "ALL"),
+)
+
+
+def program() -> Path | None:
+    """The system's bubblewrap: root's, and writable by nobody else. Blocking."""
+    for place in map(Path, PLACES):
+        try:
+            status = place.stat()
+        except OSError:
+            continue
+        if status.st_uid == 0 and not status.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+            return place
+    return None
+
+
+def command(
+    program: Path,
+    argv: Sequence[str],
+    need: Need,
+    view: View,
+    *,
+    points: Sequence[Path],
+    temporary: Path,
+    folder: Path,
+    roots: Mapping[Path, int],
+    pinned: Mapping[str, int],
+    filter: int,
+    as_root: bool,
+) -> list[str]:
+    """The command line that runs `argv` in these walls. `roots` are handles of the roots, `pinned` of the bytes of
+    files; `filter` of the system call filter: bubblewrap reads and closes them. `points` are those of `view.absent`
+    where something can be mounted; `temporary` becomes `/tmp`; `folder` is where it starts."""
+    nothing = need.writes == "nothing"
+    out = [str(program), *_NAMESPACES, "--hostname", "amanu", *(("--share-net",) if need.network else ())]
+    out += ["--ro-bind", "/", "/"]
+    out += ["--dev", "/dev", "--proc", "/proc", *(("--remount-ro", "/proc") if as_root else ())]
+    tmp = Path(os.path.realpath("/tmp"))
+    for path in view.hidden:
+        out += ["--tmpfs", str(path)] if path != tmp else []
+    if view.home is not None:
+        out += ["--perms", "0700", "--dir", str(view.home)]
+    out += _bound("--bind", temporary, tmp)
+    for path in view.readable:
+        out += _bound("--ro-bind-try", path)
+    for name, target in view.links:
+        out += ["--symlink", str(target), str(name)]
+    for path in sorted({*view.roots, *view.writable}, key=lambda each: len(each.parts)):
+        writable = path in view.writable
+        if path in roots:
+            out += ["--bind-fd" if writable else "--ro-bind-fd", str(roots[path]), str(path)]
+        elif path != Path("/"):
+            out += _bound("--bind" if writable else "--ro-bind", path)
+    if not nothing:
+        for path in sorted(view.kept, key=lambda each: len(each.parts)):
+            out += _bound("--ro-bind-try", path)
+    for path, handle in pinned.items():
+        out += ["--perms", "0755", "--ro-bind-data", str(handle), path]
+    closed = {path: is_folder(path) for path in (() if nothing else points)}
+    closed |= {path: path.is_dir() for path in view.secret}
+    closed |= dict.fromkeys(view.sockets, False)
+    # bubblewrap reads the table of all mounts for each bind it makes, and for no other: folders come last.
+    for path, _ in sorted(closed.items(), key=lambda each: each[1]):
+        out += _empty(path, folder=closed[path])
+    return [*out, "--seccomp", str(filter), "--chdir", str(folder), "--", *argv]
+
+
+def _bound(how: str, source: Path, target: Path | None = None) -> list[str]:
+    return [how, str(source), str(target or source)]
+
+
+def _empty(path: Path, *, folder: bool) -> list[str]:
+    """Nothing in it, and nothing can be put there. The device is one that cannot be opened where it is bound."""
+    if folder:
+        return ["--perms", "0555", "--tmpfs", str(path)]
+    return ["--ro-bind", "/dev/null", str(path)]

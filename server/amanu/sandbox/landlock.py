@@ -1,0 +1,121 @@
+"""Tier 2: Landlock and the same system call filter, put on by a launcher. Weaker than namespaces, and said so: what is
+not granted is refused, but nothing can be taken out of what is granted, so writing is granted entry by entry.
+
+Rights and versions: landlock(7), linux/landlock.h.
+"""
+
+import ctypes
+import marshal
+import os
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cache
+from pathlib import Path
+from types import CodeType
+
+from amanu.sandbox.need import Need
+from amanu.sandbox.view import View
+
+START = "import marshal,sys;code,orders=marshal.load(open(int(sys.argv[1]),'rb'));exec(code);os._exit(main(orders))"
+"""The launcher's beginning. Read from its file, it would be compiled anew for each command: 5 ms."""
+HOLDERS = 1
+"""Processes of its own around the command."""
+_CREATE_RULESET = 444
+_VERSION = 1  # LANDLOCK_CREATE_RULESET_VERSION
+
+_EXECUTE, _WRITE_FILE, _READ_FILE, _READ_DIR = 1 << 0, 1 << 1, 1 << 2, 1 << 3
+_TREE = 0x1FF0  # REMOVE_DIR … MAKE_SYM
+_REFER, _TRUNCATE, _DEVICE = 1 << 13, 1 << 14, 1 << 15
+_BIND, _CONNECT = 1 << 0, 1 << 1
+_ABSTRACT, _SIGNAL = 1 << 0, 1 << 1
+READ = _EXECUTE | _READ_FILE | _READ_DIR
+WRITE = READ | _WRITE_FILE | _TREE | _REFER | _TRUNCATE | _DEVICE
+OF_FILES = _EXECUTE | _WRITE_FILE | _READ_FILE | _TRUNCATE | _DEVICE
+
+_DEVICES = ("null", "zero", "full", "random", "urandom", "tty")
+
+
+def version() -> int:
+    """The version of Landlock here; 0: there is none."""
+    found = (
+        ctypes.CDLL(None, use_errno=True).syscall(_CREATE_RULESET, None, 0, _VERSION) if sys.platform == "linux" else 0
+    )
+    return max(0, found)
+
+
+def handled(version: int, *, network: bool) -> tuple[int, int, int]:
+    """What is refused unless it is granted: of files, of TCP; and what is kept inside (signals, abstract sockets)."""
+    files = READ | _WRITE_FILE | _TREE
+    for since, right in ((2, _REFER), (3, _TRUNCATE), (5, _DEVICE)):
+        files |= right if version >= since else 0
+    tcp = _BIND | _CONNECT if version >= 4 and not network else 0
+    return files, tcp, _ABSTRACT | _SIGNAL if version >= 6 else 0
+
+
+def orders(need: Need, view: View, temporary: Path, filter: bytes, version: int) -> bytes:
+    """The launcher and what it does, marshalled. Blocking: lists the folders that something is taken out of."""
+    files, tcp, scoped = handled(version, network=need.network)
+    rules: dict[str, int] = {}
+
+    def grant(paths: Iterable[str], rights: int) -> None:
+        for path in paths:
+            rules[path] = rules.get(path, 0) | rights & files
+
+    grant(_Holes((*view.hidden, *view.secret)).around("/"), READ)
+    shown = (*view.readable, *(each for each in view.roots if each != Path("/")))
+    secret = _Holes(view.secret)
+    grant((part for path in shown for part in secret.around(str(path))), READ)
+    kept = {*view.kept, *view.absent, *view.secret}
+    if need.git:  # whoever may make files in `.git` may make them in its hooks
+        kept = {each for each in kept if ".git" not in each.parts[:-1]}
+    closed = _Holes(kept)
+    for path in view.writable:
+        # Of the root itself nothing is granted: whoever may make files there may make `.vscode`.
+        grant(closed.around(str(path), whole=path not in view.roots), WRITE)
+    grant([str(temporary)], WRITE)
+    grant((f"/dev/{each}" for each in _DEVICES), READ | _WRITE_FILE | _DEVICE)
+    told = {
+        "rules": [[path, rights] for path, rights in rules.items()],
+        "of_files": OF_FILES,
+        "handled": [files, tcp, scoped],
+        "version": version,
+        "filter": filter,
+    }
+    return marshal.dumps((_launcher(), told))
+
+
+def command(argv: Sequence[str], spec: int) -> list[str]:
+    """The command line that runs `argv` as `orders` say, which can be read from that handle."""
+    return [sys.executable, "-I", "-S", "-c", START, str(spec), str(os.getpid()), *argv]
+
+
+@cache
+def _launcher() -> CodeType:
+    path = Path(__file__).with_name("launcher.py")
+    return compile(path.read_bytes(), str(path), "exec", dont_inherit=True, optimize=2)
+
+
+class _Holes:
+    """Paths that are taken out. Of text: pathlib takes fifty times as long, for each command."""
+
+    def __init__(self, paths: Iterable[Path]) -> None:
+        self._holes = {str(each) for each in paths}
+        self._above: set[str] = set()
+        for hole in self._holes:
+            while (hole := os.path.dirname(hole)) not in self._above:  # noqa: PTH120
+                self._above.add(hole)
+
+    def around(self, path: str, *, whole: bool = True) -> Iterator[str]:
+        """The largest files and folders in `path` that hold none of the holes. `whole` false: not `path` itself."""
+        if path in self._holes:
+            return
+        if whole and path not in self._above:
+            yield path
+            return
+        try:
+            with os.scandir(path) as entries:
+                found = sorted(each.path for each in entries if not each.is_symlink())
+        except OSError:
+            return
+        for each in found:
+            yield from self.around(each)

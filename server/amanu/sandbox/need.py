@@ -1,0 +1,27 @@
+"""What one command may do."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+
+@dataclass(frozen=True)
+class Need:
+    """The least that lets an approved command work. Decided by policy and person, never by model or workspace."""
+
+    writes: Literal["nothing", "workspace"] = "workspace"
+    """`nothing`: of a command that was judged to have no effect. Else the roots, but for what is protected."""
+    network: bool = False
+    git: bool = False
+    """Git's own files too (index, objects, refs; not hooks, not config): the command is a git command that needs it."""
+    unsandboxed: bool = False
+    """The person said so, for this call."""
+    pinned: Mapping[str, bytes] = field(default_factory=dict[str, bytes])
+    """Absolute path → bytes: files it runs, as they were approved. Where the tier can, these bytes are what it sees."""
+    watched: tuple[str, ...] = ()
+    """Files and links it runs: when one is another by the end, that is said. No tier can hold a name."""
+    place: tuple[int, int] | None = None
+    """Device and inode of the folder it runs in, as it was approved."""
+    argv: tuple[str, ...] | None = None
+    """Of a plain command: what to execute without a shell, the program as an absolute path. None: the line goes to
+    bash."""

@@ -1,0 +1,115 @@
+"""What of git's own files a command may change. Its hooks and settings are programs: never."""
+
+import os
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+_RUNS = ("hooks", "config", "config.worktree", "info/attributes", "commondir")
+"""In a repository's folder: what git runs, or is led elsewhere by."""
+_MODULES = 200  # submodules that are looked at
+_DEPTH = 4  # of a submodule's name, which may hold slashes
+_POINTER = 4096  # bytes of a `.git` file
+
+
+@dataclass(frozen=True)
+class Repository:
+    """Git's own files of one working tree."""
+
+    folder: Path
+    """Index and HEAD."""
+    common: Path
+    """Objects, refs, hooks and settings; of a linked worktree that of the main one, else `folder`."""
+
+    def runs(self) -> Iterator[Path]:
+        """What a command may not change even when it may change the rest; it need not be there. Blocking."""
+        for place in dict.fromkeys((self.folder, self.common)):
+            yield from (place / each for each in _RUNS)
+        yield from (each / name for each in _entries(self.common / "worktrees") for name in ("gitdir", *_RUNS))
+        if self.folder != self.common:
+            yield self.folder / "gitdir"
+        for module in _modules(self.common / "modules", _DEPTH):
+            yield from (module / each for each in _RUNS)
+        hooks = _hooks_path(self.common / "config")
+        if hooks is not None:
+            yield self.common.parent / hooks
+
+
+def repository(git: Path) -> Repository | None:
+    """The repository a `.git` stands for: a folder, or a file that leads to one. None when it is neither, or when the
+    file leads to what does not belong to this working tree: only a folder of the same user that names this very file
+    in return (a worktree), or that lies in the `.git/modules` of a folder above (a submodule). Blocking."""
+    try:
+        if git.is_symlink():
+            return None
+        if git.is_dir():
+            return Repository(git, git)
+        folder = _led_to(git)
+        if folder is None or folder.stat().st_uid != git.lstat().st_uid:
+            return None
+        if folder.parent.name == "worktrees":
+            common = folder.parent.parent
+            back = Path((folder / "gitdir").read_text("utf-8", "surrogateescape").strip())
+            if _same(folder / back, git) and common.name == ".git" and (common / "HEAD").is_file():
+                return Repository(folder, common)
+        elif any((above / ".git" / "modules") in folder.parents for above in git.parent.parents):
+            return Repository(folder, folder)
+    except (OSError, ValueError):
+        pass
+    return None
+
+
+def enclosing(root: Path, homes: tuple[Path, ...]) -> Path | None:
+    """The working tree of this user that a root lies in, when it is not the root itself: a command of a part needs the
+    rest to read. Never a home folder, or what is above one. Blocking."""
+    for above in root.parents:
+        if above == Path(above.anchor) or any(home == above or above in home.parents for home in homes):
+            return None
+        try:
+            if above.stat().st_uid != root.stat().st_uid:
+                return None
+            if (above / ".git").exists():
+                return above
+        except OSError:
+            return None
+    return None
+
+
+def _led_to(git: Path) -> Path | None:
+    with git.open("rb") as file:
+        text = file.read(_POINTER).decode("utf-8", "surrogateescape")
+    found = re.fullmatch(r"gitdir: (.+?)\s*", text)
+    return None if found is None else Path(os.path.realpath(git.parent / found[1]))
+
+
+def _same(path: Path, other: Path) -> bool:
+    return os.path.realpath(path) == os.path.realpath(other)
+
+
+def _entries(folder: Path) -> list[Path]:
+    try:
+        return [each for each in sorted(folder.iterdir())[:_MODULES] if each.is_dir() and not each.is_symlink()]
+    except OSError:
+        return []
+
+
+def _modules(folder: Path, depth: int) -> Iterator[Path]:
+    for each in _entries(folder):
+        if (each / "HEAD").is_file():
+            yield each
+            yield from _modules(each / "modules", depth)
+        elif depth:
+            yield from _modules(each, depth - 1)
+
+
+def _hooks_path(config: Path) -> str | None:
+    """Where the repository's own settings say that hooks are (husky and its like). Misread is no harm: this only ever
+    protects more."""
+    try:
+        found = re.search(
+            r"^\s*hooksPath\s*=\s*\"?([^\"\n]+?)\"?\s*$", config.read_text("utf-8", "replace"), re.I | re.M
+        )
+    except OSError:
+        return None
+    return found[1] if found else None

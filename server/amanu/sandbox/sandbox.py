@@ -1,0 +1,330 @@
+"""Walls around a command that the kernel keeps. Which there are is proved by doing (`proof.py`), once per process; what
+is inside is found for each command (`view.py`). Neither the model nor a workspace has a say in it."""
+
+import asyncio
+import contextlib
+import logging
+import os
+import sys
+import tempfile
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, asynccontextmanager
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+
+from amanu.config import Sandbox as Settings
+from amanu.home import Home
+from amanu.sandbox import bubblewrap, landlock, seatbelt, seccomp
+from amanu.sandbox.lifeline import Lifeline, lifeline
+from amanu.sandbox.mounts import Mounts
+from amanu.sandbox.need import Need
+from amanu.sandbox.proof import Launch, Proof, Tier, prove
+from amanu.sandbox.tools import inside
+from amanu.sandbox.view import came_to_be, is_folder, view
+from amanu.sandbox.way_in import WayIn, plain_way_in
+from amanu_protocol.items import Walls
+
+log = logging.getLogger(__name__)
+
+_HANDLE = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_CLOEXEC | getattr(os, "O_NOFOLLOW", 0)
+_proofs: dict[tuple[int, Tier], Proof] = {}
+"""What a machine allows a user does not change while a process runs."""
+
+
+class SandboxError(Exception):
+    """A command cannot be run in its walls. A sentence for model and person."""
+
+
+@dataclass(frozen=True)
+class Started:
+    """How to start a command in its walls."""
+
+    argv: list[str]
+    environment: dict[str, str]
+    folder: str
+    """Where its first process starts."""
+    pass_fds: tuple[int, ...] = ()
+    holders: int = 0
+    """How many processes of ours are around it; they end by themselves when it has ended, and it when they do."""
+    placeholders: list[str] = field(default_factory=list[str])
+    """Protected names that are not there, but seem to be while it runs."""
+    lifeline: Lifeline | None = None
+    came_to_be: Callable[[], list[Path]] = list[Path]
+    """What git, editors or agents obey and was not there before it ran; to be asked in a thread, once it has ended."""
+
+    def answered(self) -> AbstractContextManager[None]:
+        """Stay in it while the command runs: it begins when it was answered. In the event loop."""
+        return contextlib.nullcontext() if self.lifeline is None else self.lifeline.answered()
+
+
+class Sandbox:
+    """One per daemon. `home` are our own folders: no command sees them. `best` is the highest tier that may be used."""
+
+    def __init__(self, settings: Settings, home: Home, *, best: Tier = "bubblewrap") -> None:
+        self._settings = settings
+        self._home = home
+        self._best: Tier = best
+        self._mounts = Mounts(home.runtime / "sandbox", home.state / "empty")
+        self._temporary: dict[tuple[Path, ...], Path] = {}
+        self._kept = ExitStack()
+        self._proving: asyncio.Task[Proof] | None = None
+        self._undoing: set[asyncio.Task[None]] = set()
+        self._cleaned = False
+
+    async def proved(self) -> Proof:
+        """Which tier holds here. The first call tries, some 0.1 s, the loop stays free; the others get the same."""
+        if self.proof is None:
+            if self._proving is None or self._proving.done():
+                self._proving = asyncio.create_task(self._prove())
+            await asyncio.shield(self._proving)
+        assert self.proof is not None
+        return self.proof
+
+    @property
+    def proof(self) -> Proof | None:
+        """None before `proved`."""
+        return _proofs.get(self._key)
+
+    @property
+    def tier(self) -> Tier:
+        return "none" if self.proof is None else self.proof.tier
+
+    @property
+    def summary(self) -> str:
+        """A sentence for the person: what holds commands here."""
+        return "Not known yet." if self.proof is None else self.proof.summary
+
+    def walls(self, need: Need | None) -> Walls:
+        """What a command with that need would run in. Before `proved`: nothing is promised."""
+        need = need or Need()
+        if self.tier == "none" or need.unsandboxed:
+            why = "as you allowed" if need.unsandboxed else "no sandbox works here"
+            sentence = f"Not sandboxed ({why}): it can do all that you can."
+            return Walls(tier="none", writes="everything", network=True, summary=sentence)
+        return Walls(tier=self.tier, writes=need.writes, network=need.network, summary=_sentence(self.tier, need))
+
+    @asynccontextmanager
+    async def launch(
+        self,
+        argv: Sequence[str],
+        need: Need | None,
+        roots: Sequence[Path],
+        folder: Path,
+        handle: int,
+        environment: Mapping[str, str],
+        way_in: WayIn | None = None,
+    ) -> AsyncGenerator[Started]:
+        """How to start `argv` in its walls, in the folder of that handle; stay in the context until it has ended.
+        `roots` are real paths. `way_in` is gone through inside the walls. Raises `SandboxError`."""
+        need, proof = need or Need(), await self.proved()
+        if need.unsandboxed:
+            proof = Proof("none", ())
+        stack = ExitStack()
+        given = (list(argv), need, list(roots), folder, handle, dict(environment), way_in)
+        preparing = asyncio.create_task(asyncio.to_thread(self._prepare, stack, proof.tier, *given))
+        try:
+            started = await asyncio.shield(preparing)
+            with started.answered():
+                yield started
+        finally:
+            undoing = asyncio.create_task(_undo(preparing, stack))
+            self._undoing.add(undoing)
+            undoing.add_done_callback(self._undoing.discard)
+            await asyncio.shield(undoing)
+
+    async def close(self) -> None:
+        """Remove temporary folders. Nothing runs any more."""
+        if self._proving is not None:  # to its end, which is near: what it started is gone then
+            await asyncio.gather(self._proving, return_exceptions=True)
+        await asyncio.gather(*self._undoing, return_exceptions=True)
+        await asyncio.to_thread(self._kept.close)
+        await asyncio.to_thread(self._mounts.clean)
+
+    # Inside -----------------------------------------------------------------------------------------
+
+    @property
+    def _key(self) -> tuple[int, Tier]:
+        return (os.geteuid() if hasattr(os, "geteuid") else 0), self._best
+
+    async def _prove(self) -> Proof:
+        if not self._cleaned:
+            self._cleaned = True
+            await asyncio.to_thread(self._mounts.clean)
+        proof = await prove(_candidates(self._best), self._in_tier)
+        _proofs[self._key] = proof
+        log.info("sandbox: %s", proof.summary)
+        return proof
+
+    @asynccontextmanager
+    async def _in_tier(
+        self, tier: Tier, argv: Sequence[str], root: Path, reads: Sequence[Path]
+    ) -> AsyncGenerator[Launch]:
+        """For the self-test: the same road that commands take, and what the test itself must read."""
+        settings = self._settings.model_copy(update={"read": (*self._settings.read, *map(str, reads))})
+        tried = Sandbox(settings, self._home)
+        handle = os.open(root, _HANDLE)
+        stack = ExitStack()
+        try:
+            environment = {"PATH": os.defpath, "HOME": os.environ.get("HOME", "/")}
+            started = await asyncio.to_thread(
+                tried._prepare, stack, tier, list(argv), Need(), [root], root, handle, environment
+            )
+            with started.answered():
+                yield Launch(started.argv, started.environment, started.folder, started.pass_fds)
+        finally:
+            await asyncio.to_thread(stack.close)
+            os.close(handle)
+            await tried.close()
+
+    def _prepare(
+        self,
+        stack: ExitStack,
+        tier: Tier,
+        argv: list[str],
+        need: Need,
+        roots: list[Path],
+        folder: Path,
+        handle: int,
+        environment: dict[str, str],
+        way_in: WayIn | None = None,
+    ) -> Started:
+        """Blocking. What must be undone is on the stack."""
+        way_in = way_in or plain_way_in()
+        there = f"/proc/self/fd/{handle}"  # the very folder that was checked, whatever its name leads to now
+        there = there if os.path.exists("/proc/self/fd") else str(folder)  # noqa: PTH110
+        if way_in is not None and tier != "bubblewrap":
+            argv = way_in.to(argv)
+        if tier == "none":
+            return Started(argv, environment, there)
+        handles = {root: stack.enter_context(_opened(root)) for root in roots if root != Path("/")}
+        _is_in_them(handle, handles)
+        seen = view(need, roots, environment, self._settings, self._home)
+        new = partial(came_to_be, seen) if need.writes == "workspace" else list[Path]
+        temporary = self._temporary_for(tuple(roots))
+        shown = Path("/tmp") if tier == "bubblewrap" else temporary
+        environment |= dict.fromkeys(("TMPDIR", "TMP", "TEMP"), str(shown))
+        if not need.git:
+            environment["GIT_OPTIONAL_LOCKS"] = "0"  # a mere look must not fail because it cannot refresh the index
+        if tier == "seatbelt":
+            line = seatbelt.command(argv, need, seen, temporary)
+            return Started(line, environment, there, came_to_be=new)
+        allowed = seccomp.families(network=need.network, own_namespace=tier == "bubblewrap")
+        if tier == "landlock":
+            orders = landlock.orders(need, seen, temporary, seccomp.program(allowed), landlock.version())
+            spec = stack.enter_context(_bytes(orders))
+            line = landlock.command(argv, spec)
+            return Started(line, environment, there, (spec,), landlock.HOLDERS, came_to_be=new)
+        program = bubblewrap.program()
+        if program is None:
+            raise SandboxError("bubblewrap is gone; restart Amanu.")
+        filter = stack.enter_context(_bytes(seccomp.program(allowed)))
+        pinned = {path: stack.enter_context(_bytes(data)) for path, data in need.pinned.items()}
+        points = stack.enter_context(self._mounts.points(seen.absent, is_folder))
+        line = None if way_in is None else stack.enter_context(lifeline())
+        command = bubblewrap.command(
+            program,
+            argv if line is None or way_in is None else way_in.then(line.step).to(argv),
+            need,
+            seen,
+            points=points,
+            temporary=temporary,
+            folder=Path(os.readlink(there)),  # noqa: PTH115
+            roots=handles,
+            pinned=pinned,
+            filter=filter,
+            as_root=os.geteuid() == 0,
+        )
+        passed = (*handles.values(), *pinned.values(), filter, *(() if line is None else (line.handle,)))
+        placeholders = [each.name for each in points]
+        return Started(command, environment, there, passed, bubblewrap.HOLDERS, placeholders, line, new)
+
+    def _temporary_for(self, roots: tuple[Path, ...]) -> Path:
+        """What a command leaves in `/tmp`, the next one in the same folders finds there."""
+        found = self._temporary.get(roots)
+        if found is None or not found.is_dir():
+            make = self._mounts.temporary(lambda: tempfile.mkdtemp(prefix="amanu-"))
+            found = self._temporary[roots] = Path(os.path.realpath(self._kept.enter_context(make)))
+        return found
+
+
+def _candidates(best: Tier) -> dict[Tier, str]:
+    """The tiers to try, best first → why one need not be tried, "" when it can be."""
+    found: dict[Tier, str] = {}
+    if sys.platform == "darwin":
+        return {"seatbelt": "" if seatbelt.PROGRAM.exists() else "There is no sandbox-exec."}
+    if sys.platform != "linux":
+        return {}
+    try:
+        seccomp.program(())
+        no_filter = ""
+    except seccomp.NoFilter as error:
+        no_filter = str(error)
+    if best == "bubblewrap":
+        places = " or ".join(bubblewrap.PLACES[:1])
+        found["bubblewrap"] = no_filter or ("" if bubblewrap.program() else f"There is no bubblewrap at {places}.")
+    if best != "none":
+        found["landlock"] = no_filter or ("" if landlock.version() else "This kernel has no Landlock, or it is off.")
+    return found
+
+
+def _sentence(tier: Tier, need: Need) -> str:
+    writes = "It can change nothing"
+    if need.writes == "workspace":
+        git = " but git's hooks and settings" if need.git else " but git's own files"
+        writes = f"It can change the workspace{git} and what editors and agents obey"
+        if tier == "landlock":
+            git = "git's own files with its hooks" if need.git else "not git's own files"
+            writes = f"It can change what is in the workspace's files and folders, {git}; nothing new at its top"
+        if tier == "seatbelt" and need.git:
+            writes = "It can change the workspace and git's own files, but not what editors and agents obey"
+    network = "it can use the network" if need.network else "it has no network"
+    return f"Sandboxed ({tier}). {writes}; {network}; of your home folder it sees installed tools only."
+
+
+async def _undo(preparing: asyncio.Task[Started], stack: ExitStack) -> None:
+    """In a thread: where others write a lot, a folder takes milliseconds to go. Not before what puts things on the
+    stack has ended, cancelled or not."""
+    await asyncio.wait({preparing})
+    await asyncio.to_thread(stack.close)
+
+
+@contextlib.contextmanager
+def _opened(root: Path):
+    if os.path.realpath(root) != str(root):
+        raise SandboxError(f"{root} leads to another place than when the session was opened; open that folder anew.")
+    try:
+        handle = os.open(root, _HANDLE)
+    except OSError as error:
+        raise SandboxError(f"The folder {root} cannot be opened: {error.strerror}.") from None
+    try:
+        yield handle
+    finally:
+        os.close(handle)
+
+
+def _is_in_them(folder: int, roots: Mapping[Path, int]) -> None:
+    """What will be seen as the workspace must hold the very folder that was checked: a root may have been another for
+    a moment."""
+    if not roots or not os.path.exists("/proc/self/fd"):  # noqa: PTH110
+        return
+    path = Path(os.readlink(f"/proc/self/fd/{folder}"))  # noqa: PTH115
+    for root, handle in roots.items():
+        if inside(path, [root]):
+            with contextlib.suppress(OSError):
+                if os.path.samestat(os.stat(path.relative_to(root), dir_fd=handle), os.fstat(folder)):
+                    return
+    raise SandboxError(f"{path} is another folder than a moment ago, so the command was not run. Call again.")
+
+
+@contextlib.contextmanager
+def _bytes(data: bytes):
+    """A handle from which these bytes can be read once."""
+    handle = os.memfd_create("amanu")
+    try:
+        with os.fdopen(os.dup(handle), "wb") as file:
+            file.write(data)
+        os.lseek(handle, 0, os.SEEK_SET)
+        yield handle
+    finally:
+        os.close(handle)

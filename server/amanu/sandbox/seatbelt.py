@@ -1,0 +1,59 @@
+"""On macOS: the profile for `sandbox-exec`. The last rule that matches wins. Not as strong as namespaces: processes are
+found by their group only, and services of the system can be asked for things; the self-test says what holds.
+
+Source: the profiles in `/usr/share/sandbox` of macOS, sandbox-exec(1).
+"""
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from amanu.sandbox.need import Need
+from amanu.sandbox.view import View
+
+PROGRAM = Path("/usr/bin/sandbox-exec")
+_DEVICES = ("/dev/null", "/dev/zero", "/dev/tty", "/dev/dtracehelper")
+_STARTS_OTHERS = ("/usr/bin/open", "/usr/bin/osascript", "/bin/launchctl", "/usr/bin/at", "/usr/bin/crontab")
+"""They have something run outside the sandbox."""
+
+
+def command(argv: Sequence[str], need: Need, view: View, temporary: Path) -> list[str]:
+    """The command line that runs `argv` in these walls."""
+    return [str(PROGRAM), "-p", profile(need, view, temporary), *argv]
+
+
+def profile(need: Need, view: View, temporary: Path) -> str:
+    """The walls as text."""
+    shown = (*view.readable, *view.roots, *view.writable, temporary)
+    lines = [
+        "(version 1)",
+        "(allow default)",
+        "(deny signal (target others))",
+        "(deny process-info* (target others))",
+        "(deny appleevent-send)",
+        *_rule("deny process-exec", "literal", _STARTS_OTHERS),
+        *_rule("deny file-read*", "subpath", view.hidden),
+        *_rule("allow file-read-metadata", "subpath", view.hidden),
+        *_rule("allow file-read*", "subpath", shown),
+        "(deny file-write*)",
+        *_rule("allow file-write*", "literal", _DEVICES),
+        *_rule("allow file-write*", "subpath", (temporary, *view.writable)),
+        *_rule("deny file-write*", "subpath", (*view.kept, *view.absent)),
+        *_rule("deny file-read* file-write*", "subpath", view.secret),
+    ]
+    if not need.network:
+        lines += [
+            "(deny network*)",
+            '(allow network* (local ip "localhost:*"))',
+            "(deny network-outbound (remote unix))",
+        ]
+    return "\n".join(lines)
+
+
+def _rule(act: str, how: str, paths: Iterable[Path | str]) -> list[str]:
+    filters = " ".join(f"({how} {_quoted(str(path))})" for path in dict.fromkeys(paths))
+    return [f"({act} {filters})"] if filters else []
+
+
+def _quoted(path: str) -> str:
+    escaped = path.replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{escaped}"'

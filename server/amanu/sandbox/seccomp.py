@@ -1,0 +1,135 @@
+"""The system calls a sandboxed command cannot make: a filter in the kernel's BPF, built here, loaded by bubblewrap or
+by our launcher. What it refuses is refused with EPERM; `clone3` with ENOSYS, so that programs fall back to `clone`,
+whose flags can be looked at.
+
+Sources: seccomp(2), linux/audit.h, linux/filter.h; numbers from the kernel's tables for x86_64 and for arm64 (generic).
+"""
+
+import errno
+import platform
+import socket
+import struct
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+_LOAD = 0x20  # BPF_LD | BPF_W | BPF_ABS
+_AND = 0x54  # BPF_ALU | BPF_AND | BPF_K
+_EQUAL = 0x15  # BPF_JMP | BPF_JEQ | BPF_K
+_AT_LEAST = 0x35  # BPF_JMP | BPF_JGE | BPF_K
+_RETURN = 0x06  # BPF_RET | BPF_K
+_ALLOW = 0x7FFF0000  # SECCOMP_RET_ALLOW
+_ERRNO = 0x00050000  # SECCOMP_RET_ERRNO
+_NUMBER, _ARCH, _ARGUMENTS = 0, 4, 16  # offsets in struct seccomp_data
+_X32 = 0x40000000
+
+_NEW_NAMESPACES = 0x7E020080  # every CLONE_NEW* flag
+_TIOCSTI, _TIOCLINUX = 0x5412, 0x541C  # type into the terminal · its ancient relative
+
+
+@dataclass(frozen=True)
+class _Machine:
+    arch: int
+    """AUDIT_ARCH_*."""
+    numbers: dict[str, int]
+    x32: bool = False
+
+
+# Same numbers on both machines, since Linux 5.0.
+_COMMON = {
+    "pidfd_getfd": 438, "open_tree": 428, "move_mount": 429, "fsopen": 430, "fsconfig": 431, "fsmount": 432,
+    "fspick": 433, "mount_setattr": 442, "open_tree_attr": 467, "io_uring_setup": 425, "io_uring_enter": 426,
+    "io_uring_register": 427, "clone3": 435,
+}  # fmt: skip
+_MACHINES = {
+    "x86_64": _Machine(
+        0xC000003E,
+        {
+            **_COMMON, "mount": 165, "umount2": 166, "pivot_root": 155, "chroot": 161, "ptrace": 101,
+            "process_vm_readv": 310, "process_vm_writev": 311, "bpf": 321, "keyctl": 250, "add_key": 248,
+            "request_key": 249, "userfaultfd": 323, "perf_event_open": 298, "kexec_load": 246, "kexec_file_load": 320,
+            "open_by_handle_at": 304, "init_module": 175, "finit_module": 313, "delete_module": 176, "setns": 308,
+            "unshare": 272, "clone": 56, "ioctl": 16, "socket": 41,
+        },
+        x32=True,
+    ),
+    "aarch64": _Machine(
+        0xC00000B7,
+        {
+            **_COMMON, "mount": 40, "umount2": 39, "pivot_root": 41, "chroot": 51, "ptrace": 117,
+            "process_vm_readv": 270, "process_vm_writev": 271, "bpf": 280, "keyctl": 219, "add_key": 217,
+            "request_key": 218, "userfaultfd": 282, "perf_event_open": 241, "kexec_load": 104, "kexec_file_load": 294,
+            "open_by_handle_at": 265, "init_module": 105, "finit_module": 273, "delete_module": 106, "setns": 268,
+            "unshare": 97, "clone": 220, "ioctl": 29, "socket": 198,
+        },
+    ),
+}  # fmt: skip
+_LOOKED_AT = {"unshare", "clone", "clone3", "ioctl", "socket"}
+"""Refused for some arguments only; all others are refused always."""
+
+Instruction = tuple[int, int, int, int]
+"""Code, jump if true, jump if false, constant."""
+
+
+class NoFilter(Exception):
+    """There is no filter for this kind of machine. A sentence."""
+
+
+def families(*, network: bool, own_namespace: bool) -> tuple[int, ...]:
+    """The socket families a command may use. A pair of connected unix sockets is always possible.
+
+    Without a network of its own to be alone in (`own_namespace`), it gets none: UDP cannot be refused otherwise, and a
+    unix socket reaches the session's services, which start programs outside. With the host's network, names of unix
+    sockets in the abstract space are the host's, too."""
+    internet = (socket.AF_INET, socket.AF_INET6, 16)  # 16: AF_NETLINK, to look at interfaces
+    if network:
+        return internet
+    return (socket.AF_UNIX, *internet) if own_namespace else ()
+
+
+def program(allowed_families: Sequence[int], machine: str | None = None) -> bytes:
+    """The filter as an array of `struct sock_filter`. Raises `NoFilter`."""
+    name = machine or platform.machine()
+    found = _MACHINES.get(name)
+    if found is None:
+        raise NoFilter(f"There is no system call filter for {name}.")
+    return b"".join(struct.pack("=HBBI", *each) for each in _instructions(found, allowed_families))
+
+
+def _instructions(machine: _Machine, allowed_families: Sequence[int]) -> list[Instruction]:
+    refuse = (_RETURN, 0, 0, _ERRNO | errno.EPERM)
+    allow = (_RETURN, 0, 0, _ALLOW)
+    of = machine.numbers
+    return [
+        (_LOAD, 0, 0, _ARCH),
+        (_EQUAL, 1, 0, machine.arch),
+        refuse,  # 32-bit programs have other numbers
+        (_LOAD, 0, 0, _NUMBER),
+        *(((_AT_LEAST, 0, 1, _X32), refuse) if machine.x32 else ()),
+        *_each(number for call, number in of.items() if call not in _LOOKED_AT),
+        *_on(of["clone3"], [(_RETURN, 0, 0, _ERRNO | errno.ENOSYS)]),
+        *_on(of["unshare"], [*_any_flag(_NEW_NAMESPACES), allow]),
+        *_on(of["clone"], [*_any_flag(_NEW_NAMESPACES), allow]),
+        *_on(of["ioctl"], [(_LOAD, 0, 0, _ARGUMENTS + 8), *_each((_TIOCSTI, _TIOCLINUX)), allow]),
+        *_on(of["socket"], [(_LOAD, 0, 0, _ARGUMENTS), *_each(allowed_families, allow), refuse]),
+        allow,
+    ]
+
+
+def _each(values: Iterable[int], then: Instruction = (_RETURN, 0, 0, _ERRNO | errno.EPERM)) -> list[Instruction]:
+    """What is loaded is one of these: `then`."""
+    return [part for value in values for part in ((_EQUAL, 0, 1, value), then)]
+
+
+def _any_flag(flags: int) -> list[Instruction]:
+    """The first argument has one of these bits: refuse."""
+    return [
+        (_LOAD, 0, 0, _ARGUMENTS),
+        (_AND, 0, 0, flags),
+        (_EQUAL, 1, 0, 0),
+        (_RETURN, 0, 0, _ERRNO | errno.EPERM),
+    ]
+
+
+def _on(number: int, body: list[Instruction]) -> list[Instruction]:
+    """For that system call: `body`, which must end in a return."""
+    return [(_EQUAL, 0, len(body), number), *body]

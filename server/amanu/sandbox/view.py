@@ -1,0 +1,235 @@
+"""What of the file system a command sees, and what of that it can change. Found anew for each command: nothing that an
+earlier one left behind was there when it was looked at once."""
+
+import os
+import stat
+import time
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from amanu import protected
+from amanu.config import Sandbox as Settings
+from amanu.home import Home
+from amanu.sandbox.folders import Folder, look
+from amanu.sandbox.listening import served
+from amanu.sandbox.need import Need
+from amanu.sandbox.repositories import Repository, enclosing, repository
+from amanu.sandbox.tools import inside, tools
+
+_HOMES = ("/root", "/home", "/Users", "/mnt/c/Users", "/var/root")
+_EMPTY = ("/tmp", "/var/tmp", "/run")
+"""Other programs' temporary files, and the sockets of services."""
+_SERVICES = ("/var/run", "/var/snap/lxd/common/lxd", "/var/lib/lxd", "/var/lib/incus", "/var/lib/docker", "/var/spool")
+"""Sockets and files of services that are not in `/run`; who reaches them can be more than its user."""
+_SYSTEM_SECRETS = (
+    *("/etc/shadow", "/etc/shadow-", "/etc/gshadow", "/etc/gshadow-", "/etc/ssl/private", "/etc/kubernetes"),
+    *("/etc/ssh/ssh_host_rsa_key", "/etc/ssh/ssh_host_ecdsa_key", "/etc/ssh/ssh_host_ed25519_key"),
+    *("/etc/krb5.keytab", "/etc/NetworkManager/system-connections", "/etc/wireguard"),
+)
+_FOLDERS = 500
+"""Of a root that are looked through for protected names and repositories, the nearest first."""
+_TOOLS_SECONDS = 10.0
+"""What is installed is looked for anew after that long."""
+
+
+@dataclass(frozen=True)
+class View:
+    """All paths are absolute, and real but for the last part of those that are not there. Later ones hide or show what
+    earlier ones show or hide, in the order of the fields."""
+
+    hidden: tuple[Path, ...]
+    """Folders that are empty."""
+    readable: tuple[Path, ...]
+    """Shown again, read only."""
+    links: tuple[tuple[Path, Path], ...]
+    """Names below `hidden` → what they lead to, shown again."""
+    roots: tuple[Path, ...]
+    writable: tuple[Path, ...]
+    """Roots among them, unless nothing may be written."""
+    kept: tuple[Path, ...]
+    """Inside what can be written: read only."""
+    absent: tuple[Path, ...]
+    """Inside what can be written: not there, and may not come to be."""
+    secret: tuple[Path, ...]
+    """Cannot be read."""
+    sockets: tuple[Path, ...]
+    """In the roots, and served by somebody outside: nobody answers."""
+    home: Path | None
+    protected: frozenset[Path] = frozenset()
+    """Names in the roots that are protected wherever they are; all of those that were found."""
+
+
+def view(need: Need, roots: Sequence[Path], environment: Mapping[str, str], settings: Settings, ours: Home) -> View:
+    """What a command with that need sees in those roots, which are real paths. Blocking: milliseconds."""
+    home, homes = _homes(environment)
+    outside = [each for each in roots if each != Path("/")]  # nobody means the whole machine by "the workspace"
+    hidden = [*_system(*_EMPTY, *_SERVICES), *homes, *_own(settings.hide, home)]
+    also_written = [each for each in _own(settings.write, home) if each.exists()]
+    chosen = [each for each in _own(settings.read, home) if each.exists()]
+    found, environments, sockets = _named(outside)
+    repositories = [each for path in found if path.name.casefold() == ".git" and (each := repository(path)) is not None]
+    above = [tree for root in outside if (tree := enclosing(root, homes)) is not None]
+    if need.git:
+        repositories += [each for tree in above if (each := repository(tree / ".git")) is not None]
+    installed = tools(environment.get("PATH", ""), home, homes, int(time.monotonic() / _TOOLS_SECONDS))
+    readable = [*installed.readable, *chosen, *above, *_resolver(need)]
+    readable += [each.common for each in repositories]
+    readable += [each.folder for each in repositories]
+    writable = [*also_written]
+    kept: list[Path] = []
+    absent: list[Path] = []
+    if need.writes == "workspace":
+        writable += outside
+        kept, absent = _closed(need, outside, found, repositories)
+        writable += [place for each in repositories if need.git for place in (each.folder, each.common)]
+        for root in outside:
+            if home is not None and (root == home or root in home.parents):
+                more = [home / each for each in (*protected.HOME_FILES, *protected.HOME_FOLDERS)]
+                kept += [each for each in more if each.exists()]
+                absent += [each for each in more if not os.path.lexists(each) and each.parent.is_dir()]
+    visible = [*outside, *readable, *also_written]
+    secret = [
+        *(each for each in _secrets(home) if not inside(each, chosen) and (inside(each, visible))),
+        *(each for each in map(Path, _SYSTEM_SECRETS) if os.access(each, os.R_OK)),
+        *(each for each in map(_real, (ours.config, ours.state, ours.logs, ours.runtime)) if each.exists()),
+        *(each for each in _own(settings.hide, home) if each.exists()),
+    ]
+    if need.writes == "nothing":
+        secret += environments
+    return View(
+        hidden=_outermost(each for each in hidden if each.is_dir() and each != Path("/")),
+        readable=_outermost(each for each in readable if _reachable(each) and not inside(each, outside)),
+        links=tuple(each for each in installed.links if not inside(each[0], (*readable, *outside))),
+        roots=tuple(dict.fromkeys(roots)),
+        writable=tuple(dict.fromkeys(writable)),
+        kept=tuple(
+            dict.fromkeys(real for each in kept for real in (_real(each),) if inside(real, writable) and real.exists())
+        ),
+        absent=tuple(dict.fromkeys(absent)),
+        secret=_outermost(secret),
+        sockets=served(sockets),
+        home=home,
+        protected=frozenset(found),
+    )
+
+
+def came_to_be(seen: View) -> list[Path]:
+    """What of protected names is in the roots now, and was not. Only at the top of a workspace can they be kept from
+    coming to be. Blocking: a walk over what changed."""
+    found, _, _ = _named(each for each in seen.roots if each != Path("/"))
+    return sorted({*found} - seen.protected - {*seen.absent})
+
+
+def is_folder(path: Path) -> bool:
+    """Whether a folder keeps that path from coming to be: where it would be one itself, and where it would be Markdown,
+    for formatters of it open all that has such a name and is no folder."""
+    return (
+        path.suffix == ".md"
+        or path.name.casefold() in {*protected.FOLDERS, protected.OWN, "hooks"}
+        or any(path.as_posix().endswith(f"/{each}") for each in protected.HOME_FOLDERS)
+    )
+
+
+def _closed(
+    need: Need, roots: Iterable[Path], found: Iterable[Path], repositories: Iterable[Repository]
+) -> tuple[list[Path], list[Path]]:
+    """What stays as it is in the roots, and what stays away."""
+    kept, absent = list(found), list[Path]()
+    for root in roots:
+        with os.scandir(root) as entries:
+            there = {entry.name.casefold() for entry in entries}
+        names = (*protected.FOLDERS, protected.OWN, *protected.FILES, *protected.SHELL_FILES)
+        absent += [root / name for name in names if name.casefold() not in there and not (need.git and name == ".git")]
+    if need.git:
+        places = {place for each in repositories for place in (each.folder, each.common)}
+        kept = [each for each in kept if each not in places]
+        for each in repositories:
+            runs = list(dict.fromkeys(each.runs()))
+            kept += [path for path in runs if os.path.lexists(path)]
+            # Git itself stumbles over others that are there and cannot be read.
+            absent += [
+                path for path in runs if path.name == "hooks" and not os.path.lexists(path) and path.parent.is_dir()
+            ]
+    return kept, absent
+
+
+def _named(roots: Iterable[Path]) -> tuple[list[Path], list[Path], list[Path]]:
+    """(Protected files and folders of the roots, by their names; real paths of those like `.env`; sockets.) The nearest
+    `_FOLDERS` folders are looked through. A link stands for what it leads to."""
+    found: list[Path] = []
+    environments: list[Path] = []
+    sockets: list[Path] = []
+    for folder in _walk(roots):
+        found += map(Path, folder.protected)
+        environments += map(_real, folder.environments)
+        sockets += map(Path, folder.sockets)
+    return found, environments, sockets
+
+
+def _walk(roots: Iterable[Path]) -> Iterator[Folder]:
+    for root in roots:
+        todo, seen = deque([str(root)]), 0
+        while todo and seen < _FOLDERS:
+            seen += 1
+            folder = look(todo.popleft())
+            todo += folder.below
+            yield folder
+
+
+def _homes(environment: Mapping[str, str]) -> tuple[Path | None, tuple[Path, ...]]:
+    """The user's home folder as the command knows it, and all home folders."""
+    named = [environment.get("HOME", ""), os.path.expanduser("~")]  # noqa: PTH111
+    found = [_real(each) for each in named if os.path.isabs(each)]  # noqa: PTH117
+    found = [each for each in found if each != Path("/") and each.is_dir()]
+    return (found[0] if found else None), tuple(dict.fromkeys((*found, *_system(*_HOMES))))
+
+
+def _own(paths: Iterable[str], home: Path | None) -> list[Path]:
+    """Paths of the user's settings."""
+    spelled = [each.replace("~", str(home), 1) if home and each.startswith("~") else each for each in paths]
+    return [_real(each) for each in spelled if os.path.isabs(each)]  # noqa: PTH117
+
+
+def _secrets(home: Path | None) -> Iterator[Path]:
+    if home is not None:
+        for each in protected.SECRETS:
+            path = f"{home}/{each}"  # as text: pathlib takes ten times as long
+            if os.path.lexists(path):
+                yield _real(path)
+
+
+def _resolver(need: Need) -> list[Path]:
+    """How names are looked up is often described in `/run`."""
+    return [_real("/etc/resolv.conf")] if need.network else []
+
+
+def _reachable(path: Path) -> bool:
+    try:
+        folder = stat.S_ISDIR(path.stat().st_mode)
+    except OSError:
+        return False
+    return os.access(path, os.R_OK | os.X_OK if folder else os.R_OK)
+
+
+def _outermost(folders: Iterable[Path]) -> tuple[Path, ...]:
+    found = {str(each): each for each in folders}
+    return tuple(each for path, each in found.items() if not any(above in found for above in _above(path)))
+
+
+def _above(path: str) -> Iterator[str]:
+    while (above := os.path.dirname(path)) != path:  # noqa: PTH120
+        yield above
+        path = above
+
+
+@cache
+def _system(*paths: str) -> tuple[Path, ...]:
+    """Where these are, which only the system's owner can change."""
+    return tuple(map(_real, paths))
+
+
+def _real(path: str | Path) -> Path:
+    return Path(os.path.realpath(path))

@@ -1,0 +1,82 @@
+"""A name of a program → the file that would run, and whether its name says what it does."""
+
+import os
+import stat
+from dataclasses import dataclass
+from pathlib import Path
+
+from amanu.shell.state import State
+
+_FOLDERS = 100  # of PATH that are looked at
+_SYSTEM = ("/bin", "/sbin", "/usr/bin", "/usr/sbin", "/usr/local/bin", "/usr/local/sbin", "/opt/homebrew/bin")
+"""Whose programs are known by their path, too."""
+
+
+@dataclass(frozen=True)
+class Identity:
+    """The program that a name leads to."""
+
+    program: str | None
+    """Absolute, as it is found: a link's name decides what it does. None: there is none, or not certain which."""
+    known: bool
+    """It is the system's or the person's own: nobody else can have put it there."""
+    runs: tuple[str, ...] = ()
+    """The file, when it lies in the roots."""
+    shadows: bool = False
+    """A file of the roots that takes the place of another program of this name."""
+
+
+def identify(name: str, state: State) -> Identity:
+    """Find the program as bash would. A path needs a known folder; PATH is that of the surroundings."""
+    if "/" in name:
+        if not name.startswith("/") and state.folder is None:
+            return Identity(None, False)
+        return _judged(Path(state.folder or "/") / name, state, by_name=False)
+    if state.forgotten or "PATH" in state.variables:
+        return Identity(None, False)
+    folders = state.here.environment.get("PATH", "").split(os.pathsep)[:_FOLDERS]
+    certain = True
+    for index, each in enumerate(folders):
+        folder = Path(each)
+        if not folder.is_absolute():
+            certain = False  # depends on where it is looked for
+            if state.folder is None:
+                return Identity(None, False)
+            folder = state.folder / folder
+        if not _runnable(folder / name):
+            continue
+        found = _judged(folder / name, state, by_name=True)
+        if not certain or not found.known:
+            others = any(_runnable(Path(other) / name) for other in folders[index + 1 :] if other.startswith("/"))
+            return Identity(found.program, False, found.runs, shadows=others and not _leads_out(found, state))
+        return found
+    return Identity(None, False)
+
+
+def _judged(path: Path, state: State, *, by_name: bool) -> Identity:
+    try:
+        real = path.resolve(strict=True)
+        named = path.parent.resolve() / path.name
+        runnable = _runnable(path)
+        open_to_all = any(each.stat().st_mode & stat.S_IWOTH for each in (named.parent, real.parent, real))
+    except (OSError, RuntimeError, ValueError):
+        return Identity(None, False)
+    inside = tuple(str(each) for each in dict.fromkeys((named, real)) if _in_roots(each, state))
+    system = by_name or any(str(named.parent) == each for each in _SYSTEM)
+    return Identity(str(path) if runnable else None, runnable and system and not inside and not open_to_all, inside)
+
+
+def _leads_out(found: Identity, state: State) -> bool:
+    """Of a virtual environment: its `python` is a link to the system's."""
+    return found.program is not None and not _in_roots(Path(found.program).resolve(), state)
+
+
+def _runnable(path: Path) -> bool:
+    try:
+        return path.is_file() and os.access(path, os.X_OK)
+    except (OSError, ValueError):
+        return False
+
+
+def _in_roots(path: Path, state: State) -> bool:
+    return any(root == path or root in path.parents for root in state.here.roots)

@@ -1,0 +1,200 @@
+"""Which files and folders a command may read or name without a question."""
+
+import os
+import re
+import stat
+import time
+from collections.abc import Callable, Collection, Iterator
+from fnmatch import fnmatchcase
+from itertools import islice
+from pathlib import Path
+
+from amanu.shell.call import Asked
+from amanu.shell.reading import Surroundings
+
+MOST = 3_000
+"""Entries of a folder that are looked at, at most; beyond, the question costs the person less than the look."""
+LONGEST = 0.012
+"""Seconds of processor time for that: a verdict has 20 ms, and should not hang on how busy the machine is."""
+
+_SYSTEM = ("/usr/include", "/usr/share/doc", "/usr/share/man", "/usr/share/zoneinfo", "/usr/lib/os-release")
+_SYSTEM_FILES = {
+    *("/etc/os-release", "/etc/debian_version", "/etc/alpine-release", "/etc/redhat-release", "/etc/lsb-release"),
+    *("/etc/issue", "/etc/shells", "/etc/timezone", "/dev/null"),
+}
+_NAMES = ("/usr", "/bin", "/sbin", "/lib", "/lib64", "/opt", "/etc")
+_TOKEN = re.compile(rb"extraheader|://[^/\s@]*@|password|oauth|token", re.IGNORECASE)
+
+
+def real(text: str, here: Surroundings) -> Path:
+    """Where a word leads as a path, all links followed. Raises `Asked`."""
+    if "\0" in text or len(text) > 4096:
+        raise Asked("A path cannot hold that.")
+    if time.thread_time() > here.until:
+        raise Asked("It takes too long to see which files it is about.")
+    try:
+        return Path(os.path.realpath(here.folder / text))
+    except (OSError, ValueError):
+        raise Asked(f"It cannot be told where {text} leads.") from None
+
+
+def named(text: str, here: Surroundings) -> Path:
+    """A path whose name and status may be seen, and the names in it."""
+    path = real(text, here)
+    if inside(path, here) or path == Path("/") or _under(path, _NAMES) or path == Path("/dev/null"):
+        return path
+    raise Asked(f"{path} is outside the opened folders.")
+
+
+def readable(text: str, here: Surroundings) -> Path:
+    """A file whose content may be seen (or a folder, which has none)."""
+    return _readable(real(text, here), here)
+
+
+def inside(path: Path, here: Surroundings) -> bool:
+    return any(path == root or root in path.parents for root in here.roots)
+
+
+def tree(
+    text: str,
+    here: Surroundings,
+    *,
+    reads: Callable[[str], bool] = lambda name: True,
+    enters: Callable[[str], bool] = lambda name: True,
+    ignored: bool = True,
+    follows: bool = False,
+    obeys: Collection[str] = (),
+) -> Path:
+    """A file, or a folder everything in which may be seen, as far as a program looks: `reads` says which file names,
+    `enters` which folder names, `ignored` whether what `.gitignore` names, `follows` whether links. `obeys`: files in
+    whose words a name after `!` is looked at in any case (`.ignore`)."""
+    top = readable(text, here)
+    if not top.is_dir():
+        return top
+    if ".git" in (part.lower() for part in top.parts):
+        raise Asked(f"{top} belongs to git, and may hold tokens.")
+    count, end = 0, min(time.thread_time() + LONGEST, here.until)
+    skipped = frozenset[str]() if ignored else _ignored(top, here)
+    above = tuple(each for folder in top.parents for name in obeys for each in _taken_back(folder / name))
+    todo = [(top, above)]
+    while todo:
+        folder, back = todo.pop()
+        entries = list(_entries(folder, MOST - count))
+        there = {entry.name for entry in entries} if obeys else set[str]()
+        back += tuple(each for name in obeys if name.partition("/")[0] in there for each in _taken_back(folder / name))
+        for entry in entries:
+            count += 1
+            if count > MOST or (count % 32 == 0 and time.thread_time() > end):
+                raise Asked(f"{top} holds too much to see at once whether all of it may be read.")
+            name = entry.name
+            if entry.is_symlink():
+                if follows:
+                    raise Asked(f"It would follow the link {entry.path}.")
+                continue
+            if entry.is_dir(follow_symlinks=False):
+                if not (enters(name) or _matches(name, back)) or name in skipped:
+                    continue
+                if name.lower() == ".git":
+                    _no_tokens(Path(entry.path))
+                else:
+                    todo.append((Path(entry.path), back))
+            elif not (reads(name) or _matches(name, back)) or not entry.is_file(follow_symlinks=False):
+                continue
+            elif not here.may_read(Path(entry.path)):
+                why = f"{entry.path} is among what it would read, and is not read without a question."
+                raise Asked(why, entry.path)
+    return top
+
+
+def globbed(patterns: list[str | None]) -> Callable[[str], bool]:
+    """Whether a name matches one of the patterns; unknown ones match everything."""
+    known = [pattern for pattern in patterns if pattern is not None]
+    if len(known) < len(patterns) or not known:
+        return lambda name: True
+    return lambda name: any(fnmatchcase(name, pattern) for pattern in known)
+
+
+def may_hold_tokens(config: Path) -> bool:
+    """A git configuration with an address or a header that a password may be part of."""
+    try:
+        with config.open("rb") as file:
+            return _TOKEN.search(file.read(1 << 16)) is not None
+    except OSError:
+        return False
+
+
+def _readable(path: Path, here: Surroundings) -> Path:
+    if str(path) in _SYSTEM_FILES or _under(path, _SYSTEM):
+        return path
+    if not inside(path, here):
+        raise Asked(f"{path} is outside the opened folders.")
+    root = next(each for each in here.roots if path == each or each in path.parents)
+    within = [part.lower() for part in path.relative_to(root).parts]
+    if ".git" in within and within[within.index(".git") + 1 :] not in ([], ["head"]):
+        raise Asked(f"{path} belongs to git, and may hold tokens.")
+    try:
+        mode = path.lstat().st_mode  # the path is real: if it is a link now, it was not a moment ago
+    except OSError:
+        mode = stat.S_IFREG  # nothing there: it will say so
+    if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
+        raise Asked(f"{path} is no ordinary file.")
+    if not stat.S_ISDIR(mode) and not here.may_read(path):
+        raise Asked(f"{path} is not read without a question.", str(path))
+    return path
+
+
+def _entries(folder: Path, most: int) -> Iterator["os.DirEntry[str]"]:
+    """One more than `most`, so that it is seen that there are more."""
+    try:
+        with os.scandir(folder) as entries:
+            yield from islice(entries, most + 1)
+    except OSError:
+        return  # what cannot be listed is not read either
+
+
+def _taken_back(file: Path) -> Iterator[str]:
+    """The last names of the patterns that a file like `.gitignore` has after a `!`."""
+    try:
+        if file.is_file():
+            with file.open(encoding="utf-8", errors="replace") as lines:
+                for line in lines.read(1 << 16).splitlines():
+                    if line.startswith("!"):
+                        yield line[1:].rstrip().rstrip("/").rpartition("/")[2] or "*"
+    except OSError:
+        return  # nor does the program read it
+
+
+def _matches(name: str, patterns: tuple[str, ...]) -> bool:
+    """Not less than a program makes of them: one that is not plain is taken to match everything."""
+    return any(fnmatchcase(name, pattern) if re.fullmatch(r"[\w.*? -]+", pattern) else True for pattern in patterns)
+
+
+def _ignored(top: Path, here: Surroundings) -> frozenset[str]:
+    """Names of folders that tools which heed `.gitignore` surely skip: plain lines of the one at the top of the
+    repository, as long as no line takes anything back."""
+    for folder in (top, *top.parents):
+        if (folder / ".git").exists():
+            break
+        if folder in here.roots:
+            return frozenset()
+    else:
+        return frozenset()
+    if any((folder / name).exists() for name in (".ignore", ".rgignore")):
+        return frozenset()
+    try:
+        with (folder / ".gitignore").open(encoding="utf-8", errors="replace") as file:
+            lines = file.read(1 << 16).splitlines()
+    except OSError:
+        return frozenset()
+    if any(line.startswith("!") for line in lines):
+        return frozenset()
+    return frozenset(line.strip("/") for line in lines if re.fullmatch(r"[\w.-]+/?", line))
+
+
+def _no_tokens(folder: Path) -> None:
+    if may_hold_tokens(folder / "config") or (folder / "modules").exists():
+        raise Asked(f"{folder} may hold tokens.")
+
+
+def _under(path: Path, tops: tuple[str, ...]) -> bool:
+    return any(path == Path(top) or Path(top) in path.parents for top in tops)

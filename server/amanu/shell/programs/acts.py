@@ -1,0 +1,489 @@
+"""What is known of commands that have, or may have, an effect: what a rule would remember of them, what they run,
+whether they need the network.
+
+The prefix is the program and as many words as tell what it does: `git commit`, `npm run build`, `python -m pytest`.
+What stands for more than a person sees in it has none, and is asked about each time: interpreters without a script,
+programs that delete, move or fetch anything, options that name a program (`git -c`, `rebase --exec`), uses that destroy
+work (`git reset --hard`). A program that is not in the tables has none either.
+"""
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+
+from amanu.shell import paths
+from amanu.shell.call import Asked, Call, Judgement
+from amanu.shell.options import names
+from amanu.shell.programs.git import beyond_globals
+
+
+@dataclass(frozen=True)
+class Act:
+    why: str
+    prefix: tuple[str, ...] | None = None
+    runs: tuple[str, ...] = ()
+    network: bool = False
+    git: bool = False
+    known: bool = False
+    """`why` says what it does; else only that it is not known."""
+
+    def judgement(self, why: str) -> Judgement:
+        return Judgement("some", why, self.prefix, (), self.runs, self.network, self.git)
+
+
+_PYTHON = re.compile(r"python([23](\.\d+t?)?)?|pypy3?")
+
+
+def known(program: str) -> bool:
+    """Whether the words of a program of that name tell what it does."""
+    tables = (_SPECIAL, _ARITY, _SCRIPTED, _NPM)
+    return _PYTHON.fullmatch(program) is not None or any(program in each for each in tables)
+
+
+def act(call: Call) -> Act:
+    if call.program in _SPECIAL:
+        return _SPECIAL[call.program](call)
+    if _PYTHON.fullmatch(call.program):
+        return _python(call)
+    if call.program in _SCRIPTED:
+        return _script(call)
+    if call.program in _NPM:
+        return _npm(call)
+    if call.program in _SAYS:
+        return Act(_SAYS[call.program], network=call.program in _FETCHES, known=True)
+    arity = _ARITY.get(call.program)
+    if arity is None:
+        return Act(f"It is not known what {call.program} does.")
+    words = call.values
+    if call.program in ("docker", "podman") and words[:1] == ("compose",):
+        arity = 3
+    for each in words[: arity - 1]:
+        if each is None or each.startswith("-"):
+            return Act(f"It is not certain what {call.program} is to do.")
+    prefix = (call.program, *(each or "" for each in words[: arity - 1]))
+    if len(prefix) < arity or (prefix in _NEVER or prefix[:2] in _NEVER) or _reaches(call, words):
+        return Act(_what(prefix), network=_networked(prefix))
+    return Act(
+        _what(prefix), prefix, _files(call, _RUNS.get(call.program, "")), _networked(prefix), known=prefix[:2] in _WHY
+    )
+
+
+_ARITY: Mapping[str, int] = {
+    # With sub-commands.
+    **dict.fromkeys(
+        ("cargo", "go", "pip", "pip3", "terraform", "helm", "rustup", "dotnet", "mvn", "gradle", "deno"), 2
+    ),
+    **dict.fromkeys(
+        ("bundle", "composer", "brew", "apt", "apt-get", "conda", "kubectl", "swift", "flutter", "mix", "zig"), 2
+    ),
+    **dict.fromkeys(
+        ("docker", "podman", "docker-compose", "systemctl", "just", "task", "ninja", "rake", "alembic", "nx"), 2
+    ),
+    **dict.fromkeys(
+        ("ruff", "hatch", "pdm", "pre-commit", "turbo", "vite", "next", "prisma", "drizzle-kit", "wrangler"), 2
+    ),
+    **dict.fromkeys(("gh", "glab", "aws", "gcloud", "az"), 3),
+    # One thing each: tests, linters, formatters, compilers, and what only makes new things.
+    **dict.fromkeys(
+        ("pytest", "py.test", "tox", "nox", "mypy", "pyright", "pylint", "flake8", "black", "isort", "bandit"), 1
+    ),
+    **dict.fromkeys(
+        ("eslint", "tsc", "prettier", "jest", "vitest", "mocha", "playwright", "cypress", "biome", "webpack"), 1
+    ),
+    **dict.fromkeys(
+        ("rollup", "esbuild", "rubocop", "rspec", "phpunit", "phpstan", "golangci-lint", "gofmt", "goimports"), 1
+    ),
+    **dict.fromkeys(
+        ("rustfmt", "rustc", "clang-format", "clang-tidy", "cmake", "ctest", "gcc", "g++", "cc", "clang"), 1
+    ),
+    **dict.fromkeys(
+        ("shellcheck", "shfmt", "yamllint", "hadolint", "actionlint", "coverage", "cloc", "tokei", "scc"), 1
+    ),
+    **dict.fromkeys(
+        ("mkdir", "touch", "javac", "swiftc", "protoc", "sphinx-build", "pdflatex", "pandoc", "stylelint"), 1
+    ),
+    **dict.fromkeys(
+        ("yamlfmt", "taplo", "typos", "codespell", "vulture", "pyupgrade", "pip-compile", "markdownlint"), 1
+    ),
+}
+"""How many words tell what the command does."""
+
+_NEVER: frozenset[tuple[str, ...]] = frozenset(
+    {
+        *(
+            ("docker", each)
+            for each in ("run", "exec", "rm", "rmi", "system", "volume", "cp", "build", "container", "image")
+        ),
+        *(("podman", each) for each in ("run", "exec", "rm", "rmi", "system", "volume", "cp")),
+        *(("kubectl", each) for each in ("exec", "delete", "run", "apply", "cp", "debug", "edit", "patch", "proxy")),
+        *(("go", each) for each in ("run", "generate", "tool", "env", "clean", "install")),
+        *(("cargo", each) for each in ("run", "install", "login", "publish", "clean")),
+        *(("deno", each) for each in ("run", "eval", "install", "upgrade", "repl")),
+        *(("terraform", each) for each in ("destroy", "apply", "import", "state", "console")),
+        *(("helm", each) for each in ("uninstall", "delete", "upgrade", "install", "plugin")),
+        *(("gh", each) for each in ("api", "alias", "extension", "auth", "secret", "config", "codespace")),
+        *(("aws", each) for each in ("configure",)),
+        *(("apt", "remove"), ("apt", "purge"), ("apt-get", "remove"), ("apt-get", "purge"), ("brew", "uninstall")),
+        *(("systemctl", "stop"), ("systemctl", "disable"), ("bundle", "exec"), ("conda", "run"), ("pdm", "run")),
+        *(
+            ("docker", "compose", "run"),
+            ("docker", "compose", "exec"),
+            ("docker", "compose", "rm"),
+            ("hatch", "run"),
+            ("rustup", "run"),
+            ("pip", "config"),
+            ("pip3", "config"),
+        ),
+    }
+)
+
+_REACHING = re.compile(
+    r"--(config|rulesdir|resolve-plugins-relative-to|plugin|require|exec|toolexec|vettool|target-dir|manifest-path"
+    r"|prefix|script-shell|root|index-url|extra-index-url|rootdir|confcutdir|chdir|directory|project|userconfig"
+    r"|globalconfig|node-options|checkpoint-action|use-compress-program)(=.*)?|-(exec|toolexec|vettool|C|chdir)(=.*)?"
+)
+_FETCHES = names("curl wget ssh scp rsync nc ncat telnet ftp sftp ping dig nslookup host traceroute")
+_NETWORKED = frozenset(
+    {
+        *(("pip", each) for each in ("install", "download", "index", "wheel", "search")),
+        *(("pip3", each) for each in ("install", "download", "index", "wheel", "search")),
+        *(("cargo", each) for each in ("install", "fetch", "update", "add", "search", "publish", "login")),
+        *(("go", each) for each in ("get", "install", "mod")),
+        *(
+            ("npm", each)
+            for each in [
+                "install",
+                "i",
+                "ci",
+                "add",
+                "update",
+                "outdated",
+                "view",
+                "info",
+                "search",
+                "publish",
+                "audit",
+                "login",
+            ]
+        ),
+        *(("pnpm", each) for each in ["install", "i", "add", "update", "outdated", "view", "publish", "audit", "dlx"]),
+        *(("yarn", each) for each in ["install", "add", "upgrade", "outdated", "info", "publish", "audit", "dlx"]),
+        *(("docker", each) for each in ("pull", "push", "login", "search")),
+        *(("composer", each) for each in ("install", "update", "require")),
+        *(("bundle", each) for each in ("install", "update")),
+        *(("terraform", each) for each in ("init", "plan", "apply")),
+        *(("uv", each) for each in ("sync", "lock", "add", "pip", "tool")),
+        *(("poetry", each) for each in ("install", "add", "update", "lock")),
+        *(("brew", each) for each in ("install", "update", "upgrade")),
+        *(("apt", each) for each in ("install", "update", "upgrade")),
+        *(("apt-get", each) for each in ("install", "update", "upgrade")),
+    }
+)
+_RUNS: Mapping[str, str] = {
+    "cargo": "Cargo.toml build.rs",
+    "pytest": "conftest.py",
+    "py.test": "conftest.py",
+    "tox": "tox.ini",
+    "nox": "noxfile.py",
+    "just": "justfile Justfile",
+    "task": "Taskfile.yml",
+    "rake": "Rakefile",
+    "gradle": "build.gradle build.gradle.kts",
+    "mvn": "pom.xml",
+    "cmake": "CMakeLists.txt",
+    "pre-commit": ".pre-commit-config.yaml",
+    "docker-compose": "docker-compose.yml compose.yaml",
+}
+"""Files of the folder that say what they do."""
+_WHY: Mapping[tuple[str, ...], str] = {
+    ("cargo", "test"): "Builds and runs the tests.",
+    ("cargo", "build"): "Builds the project.",
+    ("go", "test"): "Builds and runs the tests.",
+    ("go", "build"): "Builds the project.",
+    ("pip", "install"): "Installs packages from the network.",
+    ("pip3", "install"): "Installs packages from the network.",
+    ("pytest",): "Runs the tests of the workspace.",
+    ("mkdir",): "Makes folders.",
+    ("touch",): "Makes files or sets their time.",
+}
+_SAYS: Mapping[str, str] = {
+    "rm": "Deletes files.",
+    "rmdir": "Deletes folders.",
+    "mv": "Moves files.",
+    "cp": "Copies files.",
+    "ln": "Makes links.",
+    "dd": "Writes a file or a device.",
+    "tee": "Writes files.",
+    "truncate": "Cuts files.",
+    "install": "Copies files.",
+    "chmod": "Changes who may use files.",
+    "chown": "Changes whose files are.",
+    "kill": "Ends processes.",
+    "pkill": "Ends processes.",
+    "killall": "Ends processes.",
+    "sudo": "Runs a command with all rights.",
+    "su": "Runs a command as somebody else.",
+    "doas": "Runs a command with all rights.",
+    "eval": "Runs a text as a command.",
+    "exec": "Replaces the shell by a program.",
+    "source": "Runs a script in this shell.",
+    ".": "Runs a script in this shell.",
+    "curl": "Speaks to the network.",
+    "wget": "Fetches from the network.",
+    "ssh": "Runs something on another machine.",
+    "scp": "Copies files to or from another machine.",
+    "rsync": "Copies files, perhaps to or from another machine.",
+    **dict.fromkeys(
+        ("nc", "ncat", "telnet", "ftp", "sftp", "ping", "dig", "nslookup", "host"), "Speaks to the network."
+    ),
+    "crontab": "Changes what runs at certain times.",
+    "export": "Sets variables.",
+    "yes": "Prints without end.",
+}
+"""What cannot be remembered, in a sentence each."""
+
+
+def _what(prefix: tuple[str, ...]) -> str:
+    known = _WHY.get(prefix) or _WHY.get(prefix[:2])
+    return known or f"{' '.join(prefix)} may change files or run other programs."
+
+
+def _networked(prefix: tuple[str, ...]) -> bool:
+    return prefix[:2] in _NETWORKED or prefix[0] in ("gh", "glab", "aws", "gcloud", "az", "kubectl", "helm")
+
+
+def _reaches(call: Call, words: tuple[str | None, ...]) -> bool:
+    """Whether options lead elsewhere than the prefix says: to another folder, another program, other settings."""
+    return any(word is not None and _REACHING.fullmatch(word) for word in words)
+
+
+def _files(call: Call, names: str) -> tuple[str, ...]:
+    """Those of the names that are files of the folder."""
+    found: list[str] = []
+    for name in names.split():
+        try:
+            path = paths.real(name, call.here)
+        except Asked:
+            continue
+        if paths.inside(path, call.here) and path.is_file():
+            found.append(str(path))
+    return tuple(found)
+
+
+# git
+
+_GIT_WHY: Mapping[str, str] = {
+    "add": "Puts changes into git's index.",
+    "commit": "Makes a commit.",
+    "push": "Sends commits to another repository.",
+    "pull": "Fetches commits and merges them.",
+    "fetch": "Fetches commits.",
+    "clone": "Fetches a repository.",
+    "checkout": "Changes the files of the workspace to another state.",
+    "switch": "Changes the files of the workspace to another branch.",
+    "restore": "Takes back changes of files.",
+    "reset": "Moves the branch, and perhaps takes back changes of files.",
+    "clean": "Deletes files git does not know of.",
+    "stash": "Puts changes aside.",
+    "merge": "Merges another branch.",
+    "rebase": "Makes the commits of a branch anew.",
+    "cherry-pick": "Makes a commit anew here.",
+    "revert": "Makes a commit that takes another back.",
+    "rm": "Deletes files, and notes it in git's index.",
+    "mv": "Moves files, and notes it in git's index.",
+    "branch": "Makes, moves or deletes a branch.",
+    "tag": "Makes or deletes a tag.",
+    "config": "Changes or shows git's configuration, which can name programs.",
+    "init": "Makes a repository.",
+}
+_GIT_NETWORK = names("fetch pull push clone ls-remote")
+_GIT_NEVER = names(
+    "config filter-branch filter-repo bisect difftool mergetool clean gc prune fast-import update-ref "
+    "daemon instaweb send-email credential submodule replace remote worktree maintenance hook"
+)
+"""Not to be remembered: they run programs, name some, or destroy what git keeps."""
+_GIT_DESTROYS = re.compile(
+    r"--hard|--force(-.*)?|--mirror|--delete|--prune|--exec(=.*)?|--upload-pack(=.*)?|--receive-pack(=.*)?"
+    r"|--open-files-in-pager(=.*)?|--ext-diff|--textconv|--output(=.*)?|--template(=.*)?|--config(=.*)?|--extcmd(=.*)?"
+    r"|--gpg-sign=.*|--strategy(=.*)?|--no-verify|--separate-git-dir(=.*)?|--discard-changes|--git-dir(=.*)?"
+    r"|-[a-zA-Z]*[fDxXOcu]\S*|\+.*|ext::.*|:.+|drop|clear|expire|--"
+)
+_GIT_PLAIN_FLAGS: Mapping[str, frozenset[str]] = {
+    # What looks alike and is not that.
+    "push": frozenset({"-u"}),
+    "add": frozenset({"-u", "--"}),
+    "commit": frozenset({"--", "-u"}),
+    "stash": frozenset({"-u"}),
+    "switch": frozenset({"-c"}),
+    "pull": frozenset({"--ff-only"}),
+    "log": frozenset({"--"}),
+    "diff": frozenset({"--"}),
+    "show": frozenset({"--"}),
+}
+
+
+def _git(call: Call) -> Act:
+    try:
+        rest = beyond_globals(call)
+    except Asked as asked:
+        return Act(str(asked), git=True, network=any(word in _GIT_NETWORK for word in call.values))
+    words = rest.values
+    if not words or words[0] is None or words[0].startswith("-"):
+        return Act("It is not certain what git is to do.", git=True)
+    name = words[0]
+    network = name in _GIT_NETWORK or (name in ("submodule", "remote") and "update" in words)
+    known = name in _GIT_WHY
+    why = _GIT_WHY.get(name, f"git {name} may change the repository.")
+    plain = _GIT_PLAIN_FLAGS.get(name, frozenset())
+    rest_words = words[1:]
+    if name == "commit" and "-m" in rest_words:
+        rest_words = tuple(
+            each for place, each in enumerate(rest_words) if place == 0 or rest_words[place - 1] not in ("-m", "-am")
+        )
+    unsafe = any(each is None or (each not in plain and _GIT_DESTROYS.fullmatch(each)) for each in rest_words)
+    moved = rest.here.folder != call.here.folder
+    if name in _GIT_NEVER or unsafe or moved:
+        return Act(why, None, (), network, True, known)
+    return Act(why, ("git", name), (), network, True, known)
+
+
+# make, npm and the like, python, scripts
+
+
+def _make(call: Call) -> Act:
+    words = list(call.values)
+    targets: list[str] = []
+    runs = _files(call, "GNUmakefile makefile Makefile")
+    while words:
+        word = words.pop(0)
+        if word is None or "=" in word:
+            return Act("Runs rules of the Makefile with settings of its own.", None, runs, known=True)
+        if re.fullmatch(r"-j\d*|-[skiwB]+|--silent|--no-print-directory|--keep-going|--quiet|-n|--dry-run", word):
+            if word == "-j" and words and (words[0] or "").isdigit():
+                words.pop(0)
+            continue
+        if word.startswith("-"):
+            return Act("Runs rules of a Makefile, perhaps of another folder.", None, runs, known=True)
+        targets.append(word)
+    if len(targets) > 1:
+        return Act("Runs several rules of the Makefile.", None, runs, known=True)
+    return Act("Runs a rule of the Makefile.", ("make", *targets), runs, known=True)
+
+
+_NPM = names("npm pnpm yarn bun npx pnpx bunx")
+_NPM_TAKES = names("run run-script")
+_NPM_WHY: Mapping[str, str] = {
+    **dict.fromkeys(
+        names("install i add ci update up upgrade dedupe"), "Installs packages, which may run scripts of their own."
+    ),
+    **dict.fromkeys(names("uninstall un remove rm"), "Removes packages."),
+    **{name: f"Runs the script {name} of package.json." for name in ("test", "start", "stop", "restart")},
+    **dict.fromkeys(names("ls list ll why explain"), "Lists installed packages, and writes a log of its own."),
+    "outdated": "Asks the network for newer packages.",
+    "audit": "Asks the network about faults of packages, and may change them.",
+    "publish": "Publishes the package.",
+    "version": "Changes the version of the package, and may make a commit.",
+    "init": "Makes a package.json.",
+}
+_NPM_NEVER = names("exec x dlx config set publish unpublish login token owner uninstall remove rm link create init")
+
+
+def _npm(call: Call) -> Act:
+    words = call.values
+    runs = _files(call, "package.json")
+    if not words or words[0] is None or words[0].startswith("-") or _reaches(call, words):
+        return Act(f"It is not certain what {call.program} is to do.", None, runs, network=True)
+    if call.program in ("npx", "pnpx", "bunx"):
+        plain = re.fullmatch(r"[\w@./-]+", words[0])
+        return Act(
+            f"Runs {words[0]}, fetched if it is not there.",
+            (call.program, words[0]) if plain else None,
+            runs,
+            network=True,
+            known=True,
+        )
+    if words[0] in _NPM_TAKES:
+        if len(words) < 2 or words[1] is None or words[1].startswith("-"):
+            return Act(f"It is not certain what {call.program} is to run.", None, runs)
+        return Act(f"Runs the script {words[1]} of package.json.", (call.program, words[0], words[1]), runs, known=True)
+    prefix = (call.program, words[0])
+    return Act(
+        _NPM_WHY.get(words[0]) or _what(prefix),
+        None if words[0] in _NPM_NEVER else prefix,
+        runs,
+        network=prefix in _NETWORKED,
+        known=words[0] in _NPM_WHY,
+    )
+
+
+_CODE_MODULES = names(
+    "timeit code pdb trace runpy cProfile profile doctest idlelib bdb site ensurepip http.server http "
+    "pickle pickletools shutil webbrowser smtpd turtledemo zipapp"
+)
+"""Modules that take code or paths to run, or serve and change files."""
+
+
+def _python(call: Call) -> Act:
+    words = list(call.values)
+    while words and words[0] in ("-u", "-B", "-I", "-P", "-s", "-E", "-O", "-q"):
+        words.pop(0)
+    if not words or words[0] is None:
+        return Act("Runs Python code.", known=True)
+    if words[0] in ("--version", "-V"):  # and nothing else, whatever follows
+        return Act("Shows its version.", (call.program, words[0]), known=True)
+    if words[0] == "-m" and len(words) > 1 and words[1]:
+        module = words[1]
+        arguments = tuple(words[2:])
+        if module in _CODE_MODULES or not re.fullmatch(r"[\w.]+", module):
+            return Act(f"Runs the Python module {module}.", known=True)
+        runs = _files(call, f"{module.replace('.', '/')}.py {module.replace('.', '/')}/__main__.py")
+        if module == "pip":
+            inner = act(Call("pip", tuple(call.words[len(call.words) - len(arguments) :]), call.here, call.piped))
+            prefix = ("python", "-m", *inner.prefix) if inner.prefix else None
+            return replace(inner, prefix=(call.program, *prefix[1:]) if prefix else None, runs=runs)
+        if _reaches(call, arguments):
+            return Act(f"Runs the Python module {module}.", None, runs, known=True)
+        return Act(f"Runs the Python module {module}.", (call.program, "-m", module), runs, known=True)
+    return _script(replace(call, words=call.words[len(call.words) - len(words) :]))
+
+
+_SCRIPTED = names("node bash sh zsh dash fish ruby perl php lua tsx ts-node Rscript julia")
+
+
+def _script(call: Call) -> Act:
+    """An interpreter with a script of the workspace: the script is remembered, and its bytes are what is approved."""
+    first = call.values[0] if call.words else None
+    if first is not None and not first.startswith("-"):
+        try:
+            path = paths.real(first, call.here)
+        except Asked:
+            return Act(f"Runs a script with {call.program}.", known=True)
+        if paths.inside(path, call.here) and path.is_file():
+            return Act(f"Runs {first}, a script of the workspace.", (call.program, first), (str(path),), known=True)
+        return Act(f"Runs the script {first}.", known=True)
+    return Act(f"Runs code with {call.program}.", known=True)
+
+
+def _runner(call: Call) -> Act:
+    """`uv run pytest`: the tool is part of the prefix, and judged as if it stood alone."""
+    words = call.values
+    if words[:1] == ("run",) and len(words) > 1:
+        tool = words[1]
+        if tool is None or tool.startswith("-") or not re.fullmatch(r"[\w.@-]+", tool):
+            return Act(f"It is not certain what {call.program} is to run.")
+        inner = act(Call(tool, call.words[2:], call.here, call.piped))
+        return replace(inner, prefix=(call.program, "run", *inner.prefix) if inner.prefix else None)
+    if not words or words[0] is None or words[0].startswith("-") or _reaches(call, words):
+        return Act(f"It is not certain what {call.program} is to do.")
+    prefix = (call.program, words[0])
+    if words[0] in ("pip", "tool", "python", "cache", "self", "publish", "config", "shell", "x"):
+        return Act(_what(prefix), None, (), prefix in _NETWORKED)
+    return Act(_what(prefix), prefix, (), prefix in _NETWORKED)
+
+
+_SPECIAL: Mapping[str, Callable[[Call], Act]] = {
+    "git": _git,
+    "make": _make,
+    "gmake": _make,
+    **dict.fromkeys(("uv", "poetry", "pipenv", "rye"), _runner),
+}

@@ -1,0 +1,130 @@
+"""Programs that show what binary files and archives hold: GNU binutils 2.40, util-linux 2.38, xxd 2022, file 5.44,
+tar 1.34, unzip 6.0. Binutils take options from a file named `@file`: no operand may begin so."""
+
+import re
+from collections.abc import Mapping
+
+from amanu.shell import paths
+from amanu.shell.call import Asked, Call, Harmless
+from amanu.shell.options import Given
+from amanu.shell.uses import Judge, Use
+
+_ONE, _FILES = ("file",), ("file*",)
+_SUM = Use(  # not -c: it reads what files a file names
+    "Computes checksums.",
+    "-b -t -z --binary --text --tag --zero --length= --algorithm= --untagged --raw --base64",
+    _FILES,
+)
+
+
+def _no_response_files(given: Given, call: Call) -> None:
+    if any(word.value is None or word.value.startswith("@") for word in given.operands):
+        raise Asked(f"{call.program} takes options from a file that is named with @.")
+
+
+def _xxd(call: Call) -> Harmless:
+    """It has its own ways with options, and writes its second operand: only what cannot be misunderstood."""
+    words = list(call.values)
+    operands: list[str] = []
+    while words:
+        word = words.pop(0)
+        if word is None:
+            raise Asked("What xxd is given is only known when it runs.")
+        if operands:
+            operands.append(word)  # also what looks like an option
+            continue
+        if word in ("-a", "-b", "-e", "-E", "-i", "-p", "-ps", "-u", "-h", "-v"):
+            continue
+        if word in ("-c", "-g", "-l", "-s", "-o") and words and re.fullmatch(r"[+-]?(0x)?[0-9a-f]+", words[0] or ""):
+            words.pop(0)
+        elif re.fullmatch(r"-[cgls]\d+", word):
+            continue
+        elif word.startswith("-") and word != "-":
+            raise Asked(f"xxd {word} is not among the uses that are known to only print something.")
+        else:
+            operands.append(word)
+    if len(operands) > 1:
+        raise Asked(f"xxd writes the file {operands[1]}.")
+    return Harmless(
+        "Shows bytes.", tuple(str(paths.readable(each, call.here)) for each in operands if each not in ("", "-"))
+    )
+
+
+def _tar(call: Call) -> Harmless:
+    """Only lists, and only an archive that is named by a plain path (`host:file` starts a program)."""
+    words = call.values
+    if not words or words[0] is None or not re.fullmatch(r"-?[tvzjJ]*t[vzjJ]*f|--list", words[0]):
+        raise Asked("tar is known to be harmless only when it lists: tar tf, tar tzf, tar tvf.")
+    rest = list(words[1:])
+    if words[0] == "--list" and (not rest or rest.pop(0) not in ("-f", "-zf", "-vf", "-zvf")):
+        raise Asked("tar is known to be harmless only when it lists: tar tf, tar tzf, tar tvf.")
+    if not rest or any(word is None or word.startswith("-") for word in rest) or ":" in (rest[0] or ""):
+        raise Asked("Which archive tar would list is not certain.")
+    if "TAR_OPTIONS" in call.here.environment:
+        raise Asked("TAR_OPTIONS changes what tar does.")
+    return Harmless("Lists an archive.", (str(paths.readable(rest[0] or "", call.here)),))
+
+
+PROGRAMS: Mapping[str, Judge] = {
+    "od": Use(
+        "Shows bytes.",
+        "-A= -j= -N= -S= -t= -v -w?= -a -b -c -d -f -i -l -o -s -x --address-radix= --skip-bytes= --read-bytes= "
+        "--strings?= --format= --output-duplicates --width?= --endian=",
+        _FILES,
+    ),
+    "hexdump": Use(
+        "Shows bytes.", "-b -c -C -d -o -x -v -e= -n= -s= --canonical --length= --skip= --no-squeezing", _FILES
+    ),
+    "hd": Use("Shows bytes.", "-b -c -C -d -o -x -v -e= -n= -s=", _FILES),
+    "xxd": _xxd,
+    "strings": Use(  # not -T
+        "Shows the texts in binary files.",
+        "-a -d -f -w -e= -n= -t= -o -s= --all --data --print-file-name --bytes= --radix= --encoding= "
+        "--include-all-whitespace --output-separator=",
+        _FILES,
+        digits=True,
+        check=_no_response_files,
+    ),
+    "nm": Use(
+        "Lists the symbols of binary files.",
+        "-a -A -C -D -g -l -n -o -p -P -r -S -u -U --defined-only --demangle?= --dynamic --extern-only --numeric-sort "
+        "--print-size --size-sort --undefined-only --no-sort --reverse-sort",
+        _FILES,
+        check=_no_response_files,
+    ),
+    "readelf": Use(
+        "Shows the structure of ELF files.",
+        "-a -h -l -S -g -t -e -s -n -r -u -d -V -A -I -W --all --file-header --program-headers --segments "
+        "--section-headers --sections --headers --syms --symbols --dyn-syms --notes --relocs --dynamic "
+        "--version-info --wide",
+        _FILES,
+        check=_no_response_files,
+    ),
+    "size": Use(
+        "Shows the sizes of binary files.",
+        "-A -B -G -d -o -x -t --format= --radix= --totals",
+        _FILES,
+        check=_no_response_files,
+    ),
+    "base64": Use("Encodes or decodes.", "-d -w= --decode --wrap=", _ONE),  # BSD: -i and -o name files
+    "base32": Use("Encodes or decodes.", "-d -w= --decode --wrap=", _ONE),
+    **{
+        name: _SUM
+        for name in ("md5sum", "sha1sum", "sha224sum", "sha256sum", "sha384sum", "sha512sum", "b2sum", "cksum")
+    },
+    "sum": Use("Computes checksums.", "-r -s --sysv", _FILES),
+    "file": Use(  # not -C, -f, -m, -p, -s, -z
+        "Says what kind of files they are.",
+        "-b -i -k -L -h -N -r -0 -F= -e= --brief --mime --mime-type --mime-encoding --extension --keep-going "
+        "--dereference --no-dereference --separator= --raw --print0",
+        _FILES,
+    ),
+    "unzip": Use("Lists an archive.", "-l -v -Z1", _ONE, clusters=False, check=lambda given, call: _lists(given)),
+    "zipinfo": Use("Lists an archive.", "-1 -2 -s -m -l -v -h -t", ("file", "text*"), clusters=False),
+    "tar": _tar,
+}
+
+
+def _lists(given: Given) -> None:
+    if not given.has("-l", "-v", "-Z1"):
+        raise Asked("unzip writes the files of the archive.")

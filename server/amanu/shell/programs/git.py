@@ -1,0 +1,422 @@
+"""git commands that only look. Options: git 2.39, by its manuals.
+
+Left out everywhere: `-c` but for looks, `--exec-path=`, `-p`, `--output`, `--ext-diff`, `--textconv`, `-O`, and all
+that reaches the network. The repository's own configuration must be harmless (`repository.py`), and so must the
+environment.
+"""
+
+import os
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from amanu.shell import paths
+from amanu.shell.call import Asked, Call, Harmless, Word
+from amanu.shell.options import Given, names, parse, table
+from amanu.shell.repository import Repository, repository
+from amanu.shell.uses import Judge
+
+LOOKING: Mapping[str, str] = {
+    "GIT_OPTIONAL_LOCKS": "0",
+    "GIT_NO_LAZY_FETCH": "1",
+    "GIT_CONFIG_COUNT": "5",
+    **{
+        f"GIT_CONFIG_{part}_{place}": text
+        for place, setting in enumerate(
+            (
+                ("diff.autoRefreshIndex", "false"),
+                ("core.fsmonitor", "false"),
+                ("core.hooksPath", "/dev/null"),
+                ("log.showSignature", "false"),
+                ("protocol.allow", "never"),
+            )
+        )
+        for part, text in zip(("KEY", "VALUE"), setting, strict=True)
+    },
+}
+"""The environment in which a git command that only looks really only looks: else `status` and `diff` write the index
+anew (measured with 2.39; GIT_OPTIONAL_LOCKS alone holds `status` back, not `diff`)."""
+
+_HARMLESS_VARIABLES = re.compile(
+    r"GIT_(?:(?:SSL|HTTP|CURL|PROXY|SSH|LFS|AUTHOR|COMMITTER|PS1)_\w+|SSH|PAGER|EDITOR|SEQUENCE_EDITOR|ASKPASS|"
+    r"TERMINAL_PROMPT|MERGE_AUTOEDIT|PROMPT_DISABLE|DISCOVERY_ACROSS_FILESYSTEM)"
+)
+"""Of the environment: they concern the network, which a look does not reach; who signs commits; and who is asked or
+shown something, which here is nobody. All others move git elsewhere (GIT_DIR), start programs (GIT_EXTERNAL_DIFF),
+set anything (GIT_CONFIG_…) or write files (GIT_TRACE)."""
+_GLOBAL = table(
+    "-C=text --no-pager --no-optional-locks --literal-pathspecs --no-replace-objects --glob-pathspecs -c=text "
+    "--icase-pathspecs --no-advice"
+)
+_SETTINGS = re.compile(
+    r"(color\.[\w.]+|core\.quote[pP]ath|log\.date|diff\.(noprefix|renames))=[\w-]*|core\.pager=(cat)?"
+)
+
+_REVISIONS = (
+    "--all --branches?= --tags?= --remotes?= --not --max-count= -n= --skip= --since= --after= --until= --before= "
+    "--author= "
+    "--committer= --grep= --all-match --invert-grep -i --regexp-ignore-case -E --extended-regexp -F --fixed-strings -P "
+    "--perl-regexp --merges --no-merges --first-parent --reverse --date-order --author-date-order --topo-order "
+    "--exclude= --left-right --cherry-pick --cherry-mark --cherry --left-only --right-only --boundary --full-history "
+    "--simplify-merges --ancestry-path --walk-reflogs -g --no-walk --min-parents= --max-parents="
+)
+_DIFFERENCES = (
+    "-p -u --patch -s --no-patch -U= --unified= --raw --patch-with-raw --minimal --patience --histogram "
+    "--diff-algorithm= "
+    "--stat?= --compact-summary --numstat --shortstat --dirstat?= --summary --patch-with-stat -z --name-only "
+    "--name-status "
+    "--color?= --no-color --color-moved?= --word-diff?= --word-diff-regex= --color-words?= --no-renames --check "
+    "--full-index "
+    "--binary --abbrev?= -B?= -M?= --find-renames?= -C?= --find-copies?= --find-copies-harder -D -l= --diff-filter= "
+    "-S= -G= "
+    "--pickaxe-all --pickaxe-regex -R --relative?= -a --text -w --ignore-all-space -b --ignore-space-change "
+    "--ignore-space-at-eol --ignore-cr-at-eol --ignore-blank-lines -I= --inter-hunk-context= -W --function-context "
+    "--exit-code --quiet --no-ext-diff --no-textconv --ignore-submodules?= --submodule?= --src-prefix= --dst-prefix= "
+    "--no-prefix --line-prefix= --ita-invisible-in-index -m -c --cc --combined-all-paths --no-diff-merges "
+    "--diff-merges= "
+    "--no-relative"
+)
+_LOG = (
+    f"{_REVISIONS} {_DIFFERENCES} --oneline --graph --no-graph --decorate?= --no-decorate --decorate-refs= --format= "
+    "--pretty?= --abbrev-commit --no-abbrev-commit --date= --relative-date --follow --source --stat-width= -L= "
+    "--parents "
+    "--children --no-notes --notes?= --full-diff --encoding= --clear-decorations --no-expand-tabs --log-size "
+    "--no-mailmap --mailmap --use-mailmap --no-use-mailmap"
+)
+_LIST = (
+    "--format= --sort= --contains= --no-contains= --merged= --no-merged= --points-at= -i --ignore-case --color?= "
+    "--no-color --column?= --no-column"
+)
+
+
+@dataclass(frozen=True)
+class _Look:
+    """One command of git. `shows`: content of files, so that what may not be read counts."""
+
+    why: str
+    options: str = ""
+    shows: bool = False
+    digits: bool = False
+    operands: int = 1000
+    check: Callable[[Given, Call], None] | None = None
+    secret: bool = False
+    """It prints addresses of the configuration."""
+
+
+def _lists(*names: str) -> Callable[[Given, Call], None]:
+    """Operands make something unless one of these options is given."""
+
+    def check(given: Given, call: Call) -> None:
+        if given.operands and not given.has(*names):
+            raise Asked(f"git {call.words[0].value} with a name makes something.")
+
+    return check
+
+
+def _verb(*verbs: str, bare: bool) -> Callable[[Given, Call], None]:
+    """The first operand must be one of these."""
+
+    def check(given: Given, call: Call) -> None:
+        verb = given.operands[0].value if given.operands else None
+        if (verb is None and not (bare and not given.operands)) or (verb is not None and verb not in verbs):
+            raise Asked(f"git {call.words[0].value} {verb or ''} is not known to only look.")
+
+    return check
+
+
+def _config(given: Given, call: Call) -> None:
+    names = [word.value or "" for word in given.operands]
+    if given.surely is not None:
+        raise Asked("git config takes -- for what it is to set.")  # measured, 2.39
+    if not given.has("--get", "--get-all", "--get-regexp", "--list", "-l") and len(names) != 1:
+        raise Asked("git config with a name and a value changes the configuration.")
+    plain = names and re.fullmatch(r"(user|core|init|branch|color|push|pull|remote)\.[\w./-]+", names[0])
+    if not (plain or (given.has("--list", "-l") and given.has("--name-only", "--local"))):
+        raise Asked("git's configuration may hold tokens.")
+
+
+def _describe(given: Given, call: Call) -> None:
+    if given.has("--dirty", "--broken"):
+        raise Asked("git describe --dirty writes the index anew.")
+
+
+def _symbolic(given: Given, call: Call) -> None:
+    if len(given.operands) != 1:
+        raise Asked("git symbolic-ref with two names changes one.")
+
+
+_LOOKS: Mapping[str, _Look] = {
+    "status": _Look(
+        "Shows what changed.",
+        "-s --short -b --branch --show-stash --porcelain?= --long -v -u?= --untracked-files?= --ignored?= -z "
+        "--column?= "
+        "--no-column --ahead-behind --no-ahead-behind --renames --no-renames --find-renames?= --ignore-submodules?=",
+    ),
+    "log": _Look("Shows commits.", _LOG, digits=True, shows=True),
+    "show": _Look("Shows commits and files.", _LOG, digits=True, shows=True),
+    "whatchanged": _Look("Shows commits.", _LOG, digits=True, shows=True),
+    "diff": _Look(
+        "Shows what changed.",
+        f"{_DIFFERENCES} --cached --staged --merge-base --base --ours --theirs -1 -2 -3 -0",
+        shows=True,
+    ),
+    "shortlog": _Look(
+        "Counts commits.",
+        f"{_REVISIONS.replace('-n= ', '')} -s --summary -n --numbered -e --email --group= --format=",
+        digits=True,
+    ),
+    "blame": _Look(
+        "Shows who wrote the lines.",
+        "-L= -l -t -s -e -w -b -c -f -n -p -M?= -C?= --show-email --show-name --show-number --root --porcelain "
+        "--line-porcelain --date= --since= --first-parent --abbrev= --ignore-rev= --color-lines --color-by-age "
+        "--reverse",
+        shows=True,
+    ),
+    "grep": _Look(
+        "Searches files git knows of.",
+        "-i -v -w -x -n -l -L -c -h -H -E -F -G -P -o -q -p -W -I -a -A= -B= -C= -e= --ignore-case --invert-match "
+        "--word-regexp --line-number --files-with-matches --files-without-match --name-only --count --extended-regexp "
+        "--fixed-strings --perl-regexp --only-matching --quiet --show-function --function-context --heading --break "
+        "--color?= --no-color --cached --max-depth= --and --or --not --all-match --column --full-name -r "
+        "--no-index-not -z --null --text --context= --after-context= --before-context= --max-count= -m=",
+        shows=True,
+        digits=True,
+    ),
+    "ls-files": _Look(
+        "Lists files git knows of.",
+        "-c -d -o -i -s -u -k -m -z -t -v -f -x= --cached --deleted --others --ignored --stage --unmerged --modified "
+        "--exclude= --exclude-standard --error-unmatch --full-name --directory --no-empty-directory --abbrev?= "
+        "--deduplicate --format=",
+    ),
+    "ls-tree": _Look(
+        "Lists files of a commit.",
+        "-d -r -t -l -z --name-only --name-status --long --full-name --full-tree --abbrev?= --object-only --format=",
+    ),
+    "cat-file": _Look("Shows an object of git.", "-t -s -p -e", shows=True),
+    "rev-parse": _Look(
+        "Says what a name stands for.",
+        "--verify -q --quiet --short?= --abbrev-ref?= --symbolic --symbolic-full-name --all --branches?= --tags?= "
+        "--remotes?= "
+        "--show-toplevel --show-prefix --show-cdup --git-dir --absolute-git-dir --git-common-dir --is-inside-git-dir "
+        "--is-inside-work-tree --is-bare-repository --is-shallow-repository --show-superproject-working-tree "
+        "--show-object-format --git-path= --sq --not --default= --disambiguate= --path-format= --local-env-vars",
+    ),
+    "rev-list": _Look(
+        "Lists commits.",
+        f"{_REVISIONS} --count --objects --oneline --format= --pretty?= --abbrev-commit --parents --children "
+        "--timestamp "
+        "--header --date= --disk-usage?=",
+        digits=True,
+    ),
+    "describe": _Look(
+        "Names a commit by a tag.",
+        "--all --tags --contains --abbrev?= --candidates= --exact-match --long --match= --exclude= --always "
+        "--first-parent "
+        "--dirty?= --broken?=",
+        check=_describe,
+    ),
+    "name-rev": _Look("Names a commit.", "--tags --refs= --exclude= --all --name-only --always --no-undefined"),
+    "merge-base": _Look("Finds a common ancestor.", "-a --all --octopus --is-ancestor --independent --fork-point"),
+    "for-each-ref": _Look("Lists branches and tags.", f"{_LIST} --count= --shell --perl --python --tcl", operands=1000),
+    "show-ref": _Look(
+        "Lists branches and tags.", "--head --heads --tags -d -s -q --verify --hash?= --abbrev?= --quiet"
+    ),
+    "show-branch": _Look(
+        "Shows branches.", "-a -r --all --remotes --current --topo-order --list --merge-base --sha1-name"
+    ),
+    "cherry": _Look("Lists commits.", "-v --abbrev?="),
+    "range-diff": _Look("Compares commits.", f"{_DIFFERENCES} --creation-factor= --no-dual-color", shows=True),
+    "diff-tree": _Look(
+        "Shows what changed.", f"{_DIFFERENCES} -r -t --root --no-commit-id --pretty?= --stdin -v", shows=True
+    ),
+    "diff-files": _Look("Shows what changed.", f"{_DIFFERENCES} -q", shows=True),
+    "diff-index": _Look("Shows what changed.", f"{_DIFFERENCES} --cached --merge-base", shows=True),
+    "count-objects": _Look("Counts objects.", "-v -H --verbose --human-readable", operands=0),
+    "check-ignore": _Look("Says what is ignored.", "-q -v -n -z --quiet --verbose --non-matching --no-index"),
+    "check-attr": _Look("Shows attributes.", "-a --all --cached -z"),
+    "check-ref-format": _Look("Checks a name.", "--branch --normalize --allow-onelevel"),
+    "symbolic-ref": _Look("Shows what a name stands for.", "-q --short --quiet", check=_symbolic),
+    "branch": _Look(
+        "Lists branches.",
+        f"-a -r -v -l --list --all --remotes --verbose --show-current --abbrev?= --no-abbrev {_LIST}",
+        check=_lists("--list", "-l"),
+    ),
+    "tag": _Look("Lists tags.", f"-l --list -n?= {_LIST}", check=_lists("--list", "-l")),
+    "remote": _Look("Lists remotes.", "-v --verbose --all --push", check=_verb("get-url", bare=True), secret=True),
+    "stash": _Look(
+        "Lists what was put aside.",
+        "--oneline -p --stat --name-only --name-status --format= --date=",
+        check=_verb("list", "show", bare=False),
+        shows=True,
+        digits=True,
+    ),
+    "reflog": _Look(
+        "Shows where branches were.", f"{_LOG}", check=_verb("show", "exists", bare=True), digits=True, shows=True
+    ),
+    "worktree": _Look("Lists worktrees.", "--porcelain -v -z --verbose", check=_verb("list", bare=False), operands=1),
+    "notes": _Look("Lists notes.", "", check=_verb("list", "show", bare=True)),
+    "config": _Look(
+        "Shows a setting of git.",
+        "--get --get-all --get-regexp --list -l --name-only --local --global --system --worktree --show-origin "
+        "--show-scope "
+        "-z --null --type= --bool --int --path --default=",
+        check=_config,
+        secret=True,
+    ),
+    "var": _Look("Shows a setting of git.", operands=1),  # not -l: all of the configuration, which may hold tokens
+    "version": _Look("Shows its version.", "--build-options", operands=0),
+    "help": _Look("Shows its commands.", "-a -g --all --guides", operands=0),
+}
+
+
+def _git(call: Call) -> Harmless:
+    call = beyond_globals(call)
+    if not call.words:
+        return Harmless("Shows how git is used.")
+    name = call.words[0].value
+    if name in ("--version", "--help", "-v", "-h") and len(call.words) == 1:
+        return Harmless("Shows its version or how it is used.")
+    look = _LOOKS.get(name or "")
+    if look is None:
+        raise Asked(f"git {name or ''} is not known to only look.")
+    _environment(call)
+    given = _given(look, call)
+    if len(given.operands) > look.operands:
+        raise Asked(f"git {name} with so many names is not known to only look.")
+    if look.check is not None:
+        look.check(given, call)
+    if name in ("version", "help"):
+        return Harmless(look.why)
+    found = repository(call.here.folder, call.here.roots)
+    if look.secret and found.tokens:
+        raise Asked("The repository's configuration may hold tokens.")
+    if any(value is None or "%G" in value or "signature" in value for value in given.values("--format", "--pretty")):
+        raise Asked("To show who signed, git runs gpg.")
+    if _shows(name or "", look, given):
+        _content(name or "", given, found, call)
+    elif name == "status":
+        _index(found)
+    return Harmless(look.why, (str(found.top),))
+
+
+_NAMES = ("--name-only", "--name-status", "--stat", "--shortstat", "--numstat", "--summary", "--compact-summary")
+_PATCH = tuple(
+    sorted(
+        names(
+            "-p -u --patch -U --unified -L -c --cc -W --function-context --word-diff --word-diff-regex "
+            "--color-words -m --raw -S -G --patch-with-stat --patch-with-raw --binary --full-diff --check "
+            "--diff-merges"
+        )
+    )
+)
+
+
+def _shows(name: str, look: _Look, given: Given) -> bool:
+    """Whether the content of files is shown."""
+    if not look.shows or given.has(*_PATCH):
+        return look.shows
+    if name == "cat-file":
+        return not given.has("-t", "-s", "-e")
+    return name in ("grep", "blame") or not (
+        name in ("log", "reflog", "stash", "whatchanged") or given.has(*_NAMES, "-s")
+    )
+
+
+def beyond_globals(call: Call) -> Call:
+    """The call without options before the command, `-C` followed. Raises `Asked` for those that matter."""
+    while call.words and (first := call.words[0].value or "-").startswith("-"):
+        if first in ("--version", "--help", "-v", "-h"):
+            return call
+        takes = _GLOBAL.get(first)
+        if takes is None:
+            raise Asked(f"git {call.words[0].value or ''} before the command is not known to be harmless.")
+        if takes.how:
+            value = call.words[1].value if len(call.words) > 1 else None
+            if value is None or (first == "-c" and not _SETTINGS.fullmatch(value)):
+                raise Asked("git -c changes what git does for this one time.")
+            if first == "-C":
+                there = paths.real(value, call.here)
+                if not paths.inside(there, call.here):
+                    raise Asked(f"{there} is outside the opened folders.")
+                call = replace(call, here=replace(call.here, folder=there))
+        call = call.after(2 if takes.how else 1)
+    return call
+
+
+def _given(look: _Look, call: Call) -> Given:
+    rest = call.after(1)
+    for word in rest.words:  # an option that takes a value may be the last: `git branch --merged`
+        if word.several:
+            raise Asked("What git is given is only known when it runs.")
+    words = rest.words
+    last = words[-1].value if words else None
+    if last in ("--contains", "--no-contains", "--merged", "--no-merged", "--points-at"):
+        words = (*words[:-1], Word(f"{last}=HEAD"))
+    given = parse(replace(rest, words=words), table(f"{look.options} -h"), digits=look.digits)
+    if given.surely is None and any(word.value is None for word in given.operands):
+        raise Asked("What git is given is only known when it runs.")
+    return given
+
+
+def _environment(call: Call) -> None:
+    for name, value in call.here.environment.items():
+        if name.startswith("GIT_") and not _HARMLESS_VARIABLES.fullmatch(name) and LOOKING.get(name) != value:
+            raise Asked(f"The variable {name} changes what git does.")
+
+
+def _content(name: str, given: Given, found: Repository, call: Call) -> None:
+    """What shows files must not show those that may not be read: neither named ones nor any of those git knows of."""
+    if not paths.inside(found.top, call.here):
+        raise Asked(f"The repository is {found.top}, which is more than the opened folders.")
+    for word in given.operands:
+        text = word.value
+        if text is None:
+            raise Asked("What git would show is only known when it runs.")
+        for path in {text, text.partition(":")[2].partition(":")[0] or text}:
+            for base in (call.here.folder, found.top):
+                if not call.here.may_read(Path(os.path.normpath(base / path))):
+                    raise Asked(f"{path} is not read without a question.")
+        if (
+            name == "diff"
+            and text.startswith(("/", "..", "~"))
+            and not paths.inside(paths.real(text, call.here), call.here)
+        ) and not re.match(r"\.\.\.?\w", text):
+            raise Asked(f"{text} is outside the opened folders.")
+    for tracked in _tracked_environments(_index(found)):
+        if not call.here.may_read(found.top / tracked):
+            raise Asked(f"Git knows of {tracked}, which is not read without a question, and could show it.")
+
+
+def _tracked_environments(index: bytes) -> Iterator[str]:
+    """Files like `.env` in an index; templates of one do not count."""
+    at = index.find(b".env")
+    while at >= 0:
+        begin, end = index.rfind(b"\0", 0, at) + 1, index.find(b"\0", at)
+        name = index[max(begin, at - 1000) : end if end >= 0 else None].decode(errors="replace")
+        name = re.split(r"[^\w./@ +-]", name)[-1]
+        if ".env" in name and not name.endswith((".example", ".sample", ".template", ".dist", ".defaults")):
+            yield name
+        at = index.find(b".env", at + 4)
+
+
+_LARGEST_INDEX = 8 << 20  # bytes
+_SUBMODULE = b"\0\0\xe0\0"  # the mode of an entry, gitformat-index(5)
+
+
+def _index(found: Repository) -> bytes:
+    """The index of the repository; its names are plain in it (but not in version 4). Raises `Asked` where it holds a
+    submodule: git would start another git in it, which obeys that one's configuration."""
+    try:
+        with (found.folder / "index").open("rb") as file:
+            data = file.read(_LARGEST_INDEX + 1)
+    except OSError:
+        return b""
+    if len(data) > _LARGEST_INDEX or data[4:8] not in (b"\0\0\0\2", b"\0\0\0\3"):
+        raise Asked("It cannot be seen at once which files git knows of.")
+    if _SUBMODULE in data:
+        raise Asked("The repository has submodules, and git obeys their configurations too.")
+    return data
+
+
+PROGRAMS: Mapping[str, Judge] = {"git": _git}

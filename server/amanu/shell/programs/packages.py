@@ -1,0 +1,142 @@
+"""Package managers, compilers and other tools, where they only show: mostly their version.
+
+Little is harmless here: npm writes a log at each command but `--version` and java a file in /tmp at every one
+(measured), yarn, pnpm, cargo, rustc and
+go can start another version of themselves that the workspace names, pytest before 8.4, flake8 and poetry load plugins
+of the workspace to tell their version, and `python -m` looks into the folder first."""
+
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+from amanu.shell.call import Asked, Call, Harmless
+from amanu.shell.uses import Judge, Use
+
+_VERSION = "Shows its version."
+
+
+def _version(*flags: str, unless: str = "") -> Judge:
+    """Harmless with one of these flags and nothing else; `unless` one of these files is in the folder or above it."""
+
+    def judge(call: Call) -> Harmless:
+        if len(call.words) != 1 or call.values[0] not in flags:
+            raise Asked(f"This use of {call.program} is not known to only print something.")
+        for name in unless.split():
+            for folder in (call.here.folder, *call.here.folder.parents):
+                if (folder / name).exists():
+                    raise Asked(f"{folder / name} can make {call.program} start another version of itself.")
+        return Harmless(_VERSION)
+
+    return judge
+
+
+def _pip(call: Call) -> Harmless:
+    if not call.words:
+        return Harmless("Shows how it is used.")
+    match call.values[0]:
+        case "--version" | "-V":
+            return _version("--version", "-V")(call)
+        case "list":
+            return _PIP_LIST(call.after(1))
+        case "show":
+            return _PIP_SHOW(call.after(1))
+        case "freeze":
+            return _PIP_FREEZE(call.after(1))
+        case _:
+            raise Asked("This use of pip is not known to only print something.")
+
+
+_PIP_LIST = Use(  # not --outdated: it asks the index
+    "Lists installed packages.",
+    "--format= -l --local --user --pre --not-required --exclude= --disable-pip-version-check -q -v --exclude-editable",
+)
+_PIP_SHOW = Use("Shows installed packages.", "-f --files --disable-pip-version-check -q -v", ("text*",))
+_PIP_FREEZE = Use("Lists installed packages.", "-l --local --user --all --exclude= --exclude-editable -q")
+
+_PYTHON = _version("--version", "-V", "-VV")
+JSON_TOOL = Use(  # a second operand is a file it writes
+    "Shows JSON, set in lines.",
+    "--sort-keys --no-ensure-ascii --json-lines --indent= --tab --no-indent --compact",
+    ("file",),
+)
+_MODULES = {"sitecustomize", "usercustomize", *(each.lower() for each in sys.stdlib_module_names)}
+
+
+def _python(call: Call) -> Harmless:
+    """Of `-m`: Python looks for its modules in the folder first, so none of those names may be there, nor one that
+    begins like its private ones, which differ from version to version."""
+    if call.values[:2] != ("-m", "json.tool"):
+        return _PYTHON(call)
+    try:
+        there = [each.name for each in call.here.folder.iterdir()]
+    except OSError:
+        raise Asked(f"It cannot be seen what is in {call.here.folder}.") from None
+    for name in there:
+        module = name.partition(".")[0].lower()
+        if module in _MODULES or (module.startswith("_") and module not in ("__pycache__", "__init__")):
+            raise Asked(f"Python would look for its modules in {call.here.folder} first, where {name} is.")
+    return JSON_TOOL(call.after(2))
+
+
+_PLAIN = _version("--version")
+_RUST_VERSION = _version("--version", "-V", "-vV", unless="rust-toolchain rust-toolchain.toml")
+
+
+def _rust(call: Call) -> Harmless:
+    """Behind these names is rustup, as a rule: the first of its kind in a home folder writes its settings."""
+    environment = call.here.environment
+    home = Path(environment.get("RUSTUP_HOME") or f"{environment.get('HOME', '')}/.rustup")
+    if not (home / "settings.toml").is_file():
+        raise Asked(f"{call.program} may set up rustup in the home folder.")
+    return _RUST_VERSION(call)
+
+
+PROGRAMS: Mapping[str, Judge] = {
+    **{
+        name: _PLAIN
+        for name in (
+            *(
+                "cmake",
+                "ninja",
+                "gcc",
+                "g++",
+                "cc",
+                "c++",
+                "clang",
+                "clang++",
+                "ld",
+                "gdb",
+                "make",
+                "bash",
+                "zsh",
+                "curl",
+            ),
+            *("wget", "ssh-keygen", "tmux", "vim", "nvim", "rsync", "gh", "shellcheck", "black", "bwrap"),
+            *(
+                "psql",
+                "mysql",
+                "sqlite3",
+                "redis-cli",
+                "dotnet",
+                "swift",
+                "brew",
+                "code",
+                "uv",
+                "ruff",
+            ),
+            *("pandoc", "strace", "ccache", "ldd", "perl", "ruby", "lua", "helm", "mypy", "isort", "coverage"),
+        )
+    },
+    **{name: _python for name in ("python", "python3", *(f"python3.{minor}" for minor in range(10, 15)))},
+    **{name: _version("--version", "-v") for name in ("node", "deno", "php")},
+    "npm": _version("--version", "-v"),
+    "npx": _version("--version", "-v"),
+    "lua": _version("-v"),
+    "openssl": _version("version"),
+    "ffmpeg": _version("-version"),
+    "ssh": _version("-V"),
+    "pip": _pip,
+    "pip3": _pip,
+    **{name: _rust for name in ("cargo", "rustc", "rustup", "rustfmt")},
+    "go": _version("version", unless="go.mod go.work"),
+}

@@ -1,0 +1,153 @@
+"""sed whose script only prints: addresses and the commands p = q Q d D n N g G h H x s y l b t z and braces.
+
+Left out: w, W, r, R (files), e (runs), a, i, c (they take the rest of a line in ways of their own), F, v, and of s the
+flags w and e; -i, -f, -E's kin are by option. GNU sed 4.8; the syntax by its manual.
+"""
+
+from amanu.shell.call import Asked, Call, Harmless
+from amanu.shell.uses import Use
+
+_USE = Use(
+    "Shows lines of files, as its script says.",
+    "-n -E -r -s -u -z -e= --quiet --silent --expression= --regexp-extended --separate --unbuffered --null-data "
+    "--posix "
+    "--sandbox",
+    ("text", "file*"),
+    first_by="-e --expression",
+)
+_UNKNOWN = "The sed script holds more than what is known to only print."
+
+
+def sed(call: Call) -> Harmless:
+    given = _USE.given(call)
+    scripts = given.values("-e", "--expression")
+    if not given.has("-e", "--expression"):
+        if not given.operands:
+            if given.has("--help", "--version"):
+                return Harmless("Shows how it is used.")
+            raise Asked("sed is given no script.")
+        scripts = [given.operands[0].value]
+    if any(script is None for script in scripts):
+        raise Asked("What sed would do is only known when it runs.")
+    _Script("\n".join(script or "" for script in scripts)).check()
+    return Harmless(_USE.why, _USE.reads(given, call))
+
+
+class _Script:
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._at = 0
+
+    def check(self) -> None:
+        """Raises `Asked` unless every command is one that only prints."""
+        if len(self._text) > 10_000 or "\\\n" in self._text:
+            raise Asked(_UNKNOWN)
+        while True:
+            self._skip(" \t\n;}")
+            if self._at == len(self._text):
+                return
+            self._addresses()
+            self._command()
+
+    def _addresses(self) -> None:
+        if self._address():
+            self._skip(" \t")
+            if self._take(","):
+                self._skip(" \t")
+                self._take("+~")
+                if not self._address():
+                    raise Asked(_UNKNOWN)
+        self._skip(" \t")
+        while self._take("!"):
+            self._skip(" \t")
+
+    def _address(self) -> bool:
+        if self._take("$"):
+            return True
+        if self._digits():
+            if self._take("~"):
+                self._digits()
+            return True
+        if self._take("\\"):
+            self._until(self._next())
+        elif self._take("/"):
+            self._until("/")
+        else:
+            return False
+        self._skip("IM")
+        return True
+
+    def _command(self) -> None:
+        match self._next():
+            case "{":
+                return
+            case "p" | "=" | "d" | "D" | "n" | "N" | "g" | "G" | "h" | "H" | "x" | "z" | "P":
+                pass
+            case "q" | "Q" | "l":
+                self._skip(" ")
+                self._digits()
+            case "b" | "t":
+                self._skip(" ")
+                while self._at < len(self._text) and self._text[self._at].isalnum():
+                    self._at += 1
+            case "s":
+                mark = self._next()
+                self._until(mark)
+                self._until(mark)
+                self._skip("gpiI0123456789")
+            case "y":
+                mark = self._next()
+                self._until(mark)
+                self._until(mark)
+            case _:
+                raise Asked(_UNKNOWN)
+        self._skip(" \t")
+        if self._at < len(self._text) and self._text[self._at] not in ";\n}":
+            raise Asked(_UNKNOWN)
+
+    def _until(self, mark: str) -> None:
+        """To the end of a part of s, y or an address. Brackets may hide the mark for sed but not here, or the other
+        way round: where one holds it, nothing is certain."""
+        if mark in "\\\n" or mark.isalnum() or mark in "[]":
+            raise Asked(_UNKNOWN)
+        bracket = False
+        while self._at < len(self._text):
+            char = self._text[self._at]
+            self._at += 1
+            if char == "\\":
+                self._at += 1
+            elif char == "\n":
+                break
+            elif char == mark:
+                if bracket:
+                    raise Asked(_UNKNOWN)
+                return
+            elif char == "[" and not bracket:
+                bracket = True
+                self._take("^")
+                self._take("]")
+            elif char == "]":
+                bracket = False
+        raise Asked(_UNKNOWN)
+
+    def _next(self) -> str:
+        if self._at >= len(self._text):
+            raise Asked(_UNKNOWN)
+        self._at += 1
+        return self._text[self._at - 1]
+
+    def _take(self, chars: str) -> bool:
+        if self._at < len(self._text) and self._text[self._at] in chars:
+            self._at += 1
+            return True
+        return False
+
+    def _digits(self) -> bool:
+        begun = self._at
+        while self._at < len(self._text) and self._text[self._at] in "0123456789":
+            self._at += 1
+        return self._at > begun
+
+    def _skip(self, chars: str) -> None:
+        while self._take(chars):
+            pass

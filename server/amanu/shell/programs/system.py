@@ -1,0 +1,180 @@
+"""What the shell itself says and tests, and programs that tell of the system.
+
+GNU coreutils 9.1, procps 4, iproute2 6.
+"""
+
+import re
+from collections.abc import Mapping
+
+from amanu.shell.call import Asked, Call, Harmless
+from amanu.shell.options import Given, names
+from amanu.shell.uses import Anything, Judge, Use
+
+_LONGEST_SLEEP = 60  # seconds
+_PUBLIC = names(
+    "PATH HOME SHELL USER LOGNAME LANG LC_ALL PWD OLDPWD TERM TZ EDITOR VIRTUAL_ENV NODE_ENV GOPATH "
+    "GOROOT JAVA_HOME CARGO_HOME RUSTUP_HOME PYTHONPATH XDG_CONFIG_HOME XDG_CACHE_HOME XDG_STATE_HOME "
+    "XDG_DATA_HOME CI HOSTNAME"
+)
+"""Variables of the environment that hold no secret."""
+
+_SOCKETS = re.compile(
+    r"state|exclude|all|connected|synchronized|bucket|big|established|syn-sent|syn-recv|fin-wait-[12]|time-wait|"
+    r"closed|close-wait|last-ack|listening|closing|sport|dport|src|dst|and|or|not|[=!<>()]|==|!=|>=|<=|"
+    r"(\d{1,3}(\.\d{1,3}){3}(/\d{1,2})?)?(:\d{1,5})?"
+)
+"""Words of a filter of ss that name no machine."""
+
+_UNARY = names("-b -c -d -e -f -g -G -h -k -L -n -N -O -p -r -s -S -t -u -w -x -z")
+_BINARY = names("= == != < > -eq -ne -lt -le -gt -ge -nt -ot -ef")
+
+
+def _printf(call: Call) -> Harmless:
+    """`-v` sets a variable, and so does `%n`: the format must be known."""
+    words = call.values
+    shown = words[1:] if words[:1] == ("--",) else words
+    form = shown[0] if shown else None
+    if form is None or (form.startswith("-") and words is shown):
+        raise Asked("What printf does with its words is only known when it runs.")
+    if not re.fullmatch(
+        r"(?:[^%]|%%|%[-+ #0']*[\d*]*(?:\.[\d*]*)?(?:[hlLqjzt]*[diouxXeEfFgGaAcsbqQ]|\([^)]*\)T))*", form
+    ):
+        raise Asked("This printf format can do more than print.")
+    return Harmless("Prints what it is given.")
+
+
+def _test(call: Call) -> Harmless:
+    """Not -v and -R, which look into variables and may run what is between brackets. An unknown word counts only where
+    bash cannot take it for an operator: in an expression of at most three words, one operator of them known."""
+    words = list(call.values)
+    if call.program == "[" and (not words or words.pop() != "]"):
+        raise Asked("A [ without its ].")
+    if any(word.several for word in call.words):
+        raise Asked("What is tested is only known when it runs, and could be an expression.")
+    if None not in words:
+        if any(word in ("-v", "-R", "-o", "-a") for word in words):
+            raise Asked("This test is not known to be harmless.")
+        return Harmless("Tests something.")
+    if words[0] == "!":
+        words.pop(0)
+    if len(words) == 1 or (len(words) == 2 and words[0] in _UNARY) or (len(words) == 3 and words[1] in _BINARY):
+        return Harmless("Tests something.")
+    raise Asked("What is tested is only known when it runs, and could be an expression.")
+
+
+def _date(given: Given, call: Call) -> None:
+    if any(word.value is None or not word.value.startswith("+") for word in given.operands):
+        raise Asked("date can set the clock.")
+
+
+def _addresses(given: Given, call: Call) -> None:
+    """ss asks the network for the address of what it takes for the name of a machine (measured, iproute2 6.1)."""
+    for word in given.operands:
+        if word.value is None or not _SOCKETS.fullmatch(word.value):
+            raise Asked(f"ss may ask the network for the address of {word.value or 'what it is given'}.")
+
+
+def _sleep(call: Call) -> Harmless:
+    seconds = [
+        float(word) for word in call.values if word and re.fullmatch(r"\d{1,6}(\.\d{1,6})?s?", word) and word[-1] != "s"
+    ]
+    if len(seconds) != len(call.words) or not seconds or sum(seconds) > _LONGEST_SLEEP:
+        raise Asked("It is not certain that it ends soon.")
+    return Harmless("Waits a little.")
+
+
+def _ps(call: Call) -> Harmless:
+    """Its old options without a dash can show the environment of processes (`ps auxe`)."""
+    words = list(call.values)
+    while words:
+        word = words.pop(0)
+        if word in (
+            "aux",
+            "auxf",
+            "auxww",
+            "ax",
+            "axf",
+            "-e",
+            "-f",
+            "-ef",
+            "-A",
+            "-a",
+            "-x",
+            "-w",
+            "-ww",
+            "-l",
+            "-H",
+            "--forest",
+        ):
+            continue
+        if word in ("-o", "-eo", "-p", "-u", "-C", "--sort", "--pid", "--ppid") and words:
+            value = words.pop(0)
+            if value is not None and re.fullmatch(r"[\w,=%+-]+", value) and "env" not in value:
+                continue
+        elif word is not None and re.fullmatch(r"--sort=[\w%,+-]+", word):
+            continue
+        raise Asked("This use of ps is not among those that are known to show no environments.")
+    return Harmless("Lists processes.")
+
+
+def _printenv(given: Given, call: Call) -> None:
+    if not given.operands or any(word.value not in _PUBLIC for word in given.operands):
+        raise Asked("The environment may hold tokens.")
+
+
+def _environment(call: Call) -> Harmless:
+    raise Asked("Shows the environment, which may hold tokens.")
+
+
+PROGRAMS: Mapping[str, Judge] = {
+    "echo": Anything("Prints what it is given."),
+    "printf": _printf,
+    "true": Anything("Does nothing."),
+    "false": Anything("Does nothing."),
+    ":": Anything("Does nothing."),
+    "expr": Anything("Computes something."),
+    "seq": Anything("Prints numbers."),
+    "factor": Anything("Computes something."),
+    "test": _test,
+    "[": _test,
+    "date": Use(  # not -s, -f; BSD sets the clock by an operand
+        "Shows the time.",
+        "-u -R -d= -r=name -I?= --date= --iso-8601?= --rfc-3339= --rfc-email --utc --universal --reference=name",
+        ("text*",),
+        check=_date,
+    ),
+    "cal": Use("Shows a calendar.", "-1 -3 -m -y -j -w", ("text*",)),
+    "uname": Use(
+        "Shows what system this is.",
+        "-a -s -n -r -v -m -p -i -o --all --kernel-name --kernel-release --machine --operating-system",
+    ),
+    "arch": Use("Shows what system this is."),
+    "nproc": Use("Counts processors.", "--all --ignore="),
+    "whoami": Use("Shows who runs this."),
+    "logname": Use("Shows who runs this."),
+    "id": Use("Shows who runs this.", "-u -g -G -n -r -z -a --user --group --groups --name --real", ("text*",)),
+    "groups": Use("Shows who runs this.", "", ("text*",)),
+    "hostname": Use("Shows the name of the machine.", "-s -I --short"),  # not -f, -i: they ask the network
+    "uptime": Use("Shows how long the machine runs.", "-p -s --pretty --since"),
+    "free": Use(
+        "Shows how full the memory is.", "-h -b -k -m -g -t -w -l --human --bytes --kibi --mebi --gibi --total --wide"
+    ),
+    "vmstat": Use("Shows how busy the machine is.", "-s -w"),
+    "lscpu": Use("Shows what machine this is.", "-e?= -p?= -J"),
+    "lsblk": Use("Shows disks.", "-a -f -J -l -o= -p"),
+    "getconf": Use("Shows limits of the system.", "-a", ("text*",)),
+    "lsb_release": Use("Shows what system this is.", "-a -i -d -r -c -s --all --id --description --release --short"),
+    "locale": Use("Shows the language.", "-a -m -k -c"),
+    "tty": Use("Says whether there is a terminal.", "-s --quiet --silent"),
+    "ss": Use(  # not -K, -D, -F, -r
+        "Lists open connections.", "-t -u -l -n -p -a -x -s -e -m -i -H -4 -6", ("text*",), check=_addresses
+    ),
+    "pgrep": Use(
+        "Lists processes.", "-a -f -l -n -o -x -c -i -u= -P= --full --list-name --list-full --exact", ("text*",)
+    ),
+    "pidof": Use("Lists processes.", "-s -x", ("text*",)),
+    "ps": _ps,
+    "sleep": _sleep,
+    "env": _environment,
+    "printenv": Use("Shows variables of the environment.", "-0", ("text*",), check=_printenv),
+}

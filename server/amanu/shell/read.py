@@ -1,0 +1,42 @@
+"""A command line → what is understood of it."""
+
+from amanu.shell import powershell, ruin, variables
+from amanu.shell.judging import Judging
+from amanu.shell.reading import Command, Reading, Surroundings
+from amanu.shell.state import State
+from amanu.shell.syntax import LONGEST, Budget, Unclear, parse, prepare, refused
+from amanu.shell.walk import Walk
+
+
+def read(line: str, here: Surroundings) -> Reading:
+    """Understand a bash command line. Never fails, runs nothing, looks at files only by name and status; ends within
+    100 ms on any input."""
+    state = State(here, here.folder)
+    why = refused(line)
+    if why is None and powershell.looks_like(line):
+        why = powershell.SENTENCE
+    if why is not None:
+        return Reading(_ruinous(line, state), unclear=why)
+    prepare()
+    judging = Judging(Budget())
+    source = line.encode()
+    walk = Walk(source, judging)
+    try:
+        walk.program(parse(source, judging.budget), state.copy(), piped=False)
+    except Unclear as error:
+        judging.unclear(str(error))
+    except RecursionError:
+        judging.unclear("It is too deeply nested to be understood.")
+    if any(variables.SURROUNDING.fullmatch(name) for name in here.environment):
+        judging.unclear("The environment changes what the shell does.")
+    unclear = judging.unclear_because
+    commands = tuple(dict.fromkeys(judging.commands))
+    if unclear or judging.opaque:
+        commands += _ruinous(line, state)
+    argv = walk.argv if unclear is None and len(commands) == 1 and commands[0].text == line.strip() else None
+    return Reading(commands, unclear, argv)
+
+
+def _ruinous(line: str, state: State) -> tuple[Command, ...]:
+    found = ruin.by_text(line[:LONGEST], state)
+    return tuple(Command(piece, tuple(piece.split()), "ruin", why) for piece, why in found)

@@ -1,0 +1,85 @@
+"""Where a command's input comes from and its output goes: `2>&1`, `> file`, `< file`."""
+
+import os
+import re
+import stat
+from typing import TYPE_CHECKING
+
+from amanu.shell import paths, ruin
+from amanu.shell.call import Asked
+from amanu.shell.reading import Command
+from amanu.shell.state import State
+from amanu.shell.syntax import blank, text, unclear
+from amanu.shell.words import WORDS, Reader
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+_HARMLESS = ("/dev/null", "/dev/stdout", "/dev/stderr")
+_WRITES = (">", ">>", ">|", "&>", "&>>", ">&")
+
+
+def redirection(node: "Node", source: bytes, words: Reader, state: State) -> Command | None:
+    """A `file_redirect` → what it writes or reads. None: no file, or one that has no effect. Raises Unclear."""
+    parts = list(node.children)
+    descriptor = parts.pop(0) if parts and parts[0].type == "file_descriptor" else None
+    if not parts:
+        raise unclear(node)
+    operator = parts.pop(0)
+    _certain(node, source, descriptor)
+    kind = text(operator)
+    if kind in (">&-", "<&-") and not parts:
+        return None
+    if len(parts) != 1 or parts[0].type not in WORDS:
+        raise unclear(node)
+    blank(source, operator.end_byte, parts[0].start_byte, lines=False)
+    fields = words.fields(parts[0])
+    path = fields[0].value if len(fields) == 1 else None
+    if kind in (">&", "<&") and path and re.fullmatch(r"[0-9]+-?", path):
+        return None
+    if kind in _WRITES:
+        return None if path in _HARMLESS else _write(text(node), path)
+    if kind == "<":
+        return None if path == "/dev/null" or any(each.pipe for each in fields) else reading(text(node), path, state)
+    raise unclear(node)
+
+
+def reading(written: str, path: str | None, state: State) -> Command:
+    """Of `< path`. Only a regular file that policy lets tools read has no effect."""
+    if path is None or state.folder is None:
+        return Command(written, ("<", path), "some", "It is not known which file it reads.")
+    if path.startswith(("/dev/tcp/", "/dev/udp/")):
+        return Command(written, ("<", path), "some", f"Connects to {path[9:]}.", network=True)
+    try:
+        real = (state.folder / path).resolve(strict=True)
+        regular = stat.S_ISREG(real.stat().st_mode)
+    except (OSError, RuntimeError, ValueError):
+        return Command(written, ("<", path), "some", f"There is no file {path} to read.")
+    try:
+        readable = regular and paths.readable(str(real), state.here) == real
+    except Asked:
+        readable = False
+    if not readable:
+        return Command(written, ("<", path), "some", f"Reads {path}, which is asked about.", reads=(str(real),))
+    return Command(written, ("<", path), "none", f"Reads {path}.", reads=(str(real),))
+
+
+def _write(written: str, path: str | None) -> Command:
+    if path is None:
+        return Command(written, (">", None), "some", "It is not known which file it writes.")
+    if path.startswith(("/dev/tcp/", "/dev/udp/")):
+        return Command(written, (">", path), "some", f"Connects to {path[9:]}.", network=True)
+    if why := ruin.by_target(os.path.normpath(path)):
+        return Command(written, (">", path), "ruin", why)
+    return Command(written, (">", path), "some", f"Writes the file {path}.")
+
+
+def _certain(node: "Node", source: bytes, descriptor: "Node | None") -> None:
+    """bash takes `2>` for a descriptor only where `2` stands alone, and `{x}>` for one that tree-sitter does not
+    know."""
+    before = source[: node.start_byte][-100:]
+    word = re.search(rb"[^\s|&;()<>]*\Z", before)
+    if word is None or not word[0]:
+        return
+    if descriptor is not None or word[0].endswith(b"}") or re.fullmatch(rb"[0-9]+", word[0]) or len(word[0]) >= 100:
+        raise unclear(node)

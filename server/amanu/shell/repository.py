@@ -1,0 +1,157 @@
+"""The git repository a folder belongs to, and whether what it says of itself is harmless: read by hand, for git obeys
+its configuration (git-config(1), gitrepository-layout(5)).
+
+A configuration is harmless when all its keys are on a list. What is not on it may name a program (`core.fsmonitor`,
+`diff.*.command`, `filter.*`, `gpg.program` …), a file, or another configuration.
+"""
+
+import os
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from amanu.shell.call import Asked
+from amanu.shell.paths import may_hold_tokens
+
+_LARGEST = 256 * 1024  # bytes of a configuration
+_KEYS = re.compile(
+    r"""core\.(repositoryformatversion|filemode|bare|logallrefupdates|ignorecase|precomposeunicode|symlinks|autocrlf|eol
+          |safecrlf|abbrev|quotepath|compression|sparsecheckout|sparsecheckoutcone|longpaths|preloadindex|commentchar
+          |whitespace|untrackedcache|protecthfs|protectntfs|checkstat|trustctime|hookspath|editor|multipackindex
+          |commitgraph|bigfilethreshold|fscache|packedgitlimit|packedgitwindowsize)
+    |remote\..+\.(url|fetch|pushurl|push|tagopt|prune|prunetags|mirror|gh-resolved|skipdefaultupdate)
+    |remote\.pushdefault
+    |branch\..+\.(remote|merge|rebase|description|pushremote|vscode-merge-base|github-pr-owner-number|gk-.+
+          |gh-merge-base)
+    |branch\.(autosetuprebase|autosetupmerge|sort)
+    |user\.(name|email|signingkey|useconfigonly)|author\..+|committer\..+
+    |(push|pull|init|color|advice|fetch|rebase|rerere|gc|pack|index|gui|status|checkout|clone|transfer|receive)\.[\w.-]+
+    |color\..+|commit\.(gpgsign|verbose|cleanup|template)|tag\.(gpgsign|sort|forcesignannotated)
+    |merge\.(ff|conflictstyle|renamelimit|renames|stat|log|autostash)
+    |diff\.(algorithm|renames|renamelimit|mnemonicprefix|noprefix|colormoved|context|indentheuristic|submodule
+          |ignoresubmodules|statgraphwidth|interhunkcontext|wserrorhighlight|autorefreshindex)
+    |log\.(date|decorate|abbrevcommit|follow|excludedecoration)|blame\.(date|showroot|showemail|blankboundary|coloring)
+    |submodule\.(active|recurse|fetchjobs)|submodule\..+\.(url|active|update|branch|ignore|shallow)
+    |lfs\.(repositoryformatversion|.+\.(access|locksverify))|extensions\.(worktreeconfig|objectformat|refstorage)
+    |versionsort\..+|help\.autocorrect|url\..+\.(insteadof|pushinsteadof)|github\.[\w.-]+|gitlab\.[\w.-]+""",
+    re.VERBOSE,
+)
+"""Keys that start no program, read no further file and reach no network by a command that only looks. core.hooksPath
+is there for husky's sake: hooks are not run (see LOOKING in programs/git.py)."""
+
+_SECTION = re.compile(r'\[\s*([A-Za-z0-9.-]+)(?:\s+"((?:[^"\\\n]|\\.)*)")?\s*\]')
+_KEY = re.compile(r"([A-Za-z][A-Za-z0-9-]*)\s*(=.*)?", re.DOTALL)
+
+
+@dataclass(frozen=True)
+class Repository:
+    top: Path
+    """The folder that holds `.git`."""
+    folder: Path
+    """What `.git` is or leads to."""
+    common: Path
+    """Where the configuration is; another one in linked worktrees."""
+    tokens: bool
+    """Its configuration may hold passwords."""
+
+
+def repository(start: Path, roots: tuple[Path, ...]) -> Repository:
+    """The repository git would find from there. Raises `Asked` when there is none, or one that is not plain."""
+    for folder in (start, *start.parents):
+        git = folder / ".git"
+        if git.is_symlink():
+            raise Asked(f"{git} leads elsewhere.")
+        if os.path.lexists(git):
+            return _at(folder, git, roots)
+        if (folder / "HEAD").exists() and ((folder / "objects").exists() or (folder / "commondir").exists()):
+            raise Asked(f"{folder} itself looks like a git repository, and git would obey its configuration.")
+    raise Asked(f"There is no git repository at {start}.")
+
+
+def _at(top: Path, git: Path, roots: tuple[Path, ...]) -> Repository:
+    folder = git
+    if git.is_file():  # a worktree or a submodule
+        line = _text(git).strip()
+        if not line.startswith("gitdir: ") or "\n" in line:
+            raise Asked(f"{git} is no link git writes.")
+        folder = Path(os.path.realpath(top / line.removeprefix("gitdir: ")))
+        worktree = folder.parent.name == "worktrees" and folder.parent.parent.name == ".git"
+        if not (worktree or (".git" in folder.parts and "modules" in folder.parts)):
+            raise Asked(f"{git} leads to {folder}.")
+        if not any(root == up for up in folder.parents for root in roots) and not (
+            worktree and _points_back(folder, git)
+        ):
+            raise Asked(f"{git} leads to {folder}, which is outside the opened folders.")
+    elif not git.is_dir():
+        raise Asked(f"{git} is no folder.")
+    common = folder
+    if (folder / "commondir").exists():
+        if folder == git:
+            raise Asked(f"{git} has its configuration elsewhere.")
+        common = Path(os.path.realpath(folder / _text(folder / "commondir").strip()))
+        if common != folder.parent.parent:
+            raise Asked(f"{git} has its configuration in {common}.")
+    if not (common / "objects").is_dir() or not (folder / "HEAD").exists():
+        raise Asked(f"{git} is no whole repository.")
+    for name in ("config", "config.worktree"):
+        for config in {common / name, folder / name}:
+            if config.is_symlink():
+                raise Asked(f"{config} leads elsewhere.")
+            if config.exists():
+                _harmless(config)
+    alternates = common / "objects" / "info" / "alternates"
+    if alternates.exists():
+        raise Asked(f"{alternates} names further folders git would read.")
+    return Repository(top, folder, common, may_hold_tokens(common / "config"))
+
+
+def _points_back(folder: Path, git: Path) -> bool:
+    """A worktree is git's own when both sides name each other."""
+    try:
+        return Path(_text(folder / "gitdir").strip()) == git
+    except Asked:
+        return False
+
+
+def _harmless(config: Path) -> None:
+    for key in keys(_text(config)):
+        if not _KEYS.fullmatch(key):
+            raise Asked(f"The repository's own configuration sets {key}, which may start a program or lead elsewhere.")
+
+
+def keys(text: str) -> list[str]:
+    """The keys a configuration sets: section and key in lower case, the subsection as it is. Raises `Asked` for what is
+    not written as git writes it: a line that goes on in the next could hide one."""
+    found: list[str] = []
+    section = ""
+    for number, line in enumerate(text.removeprefix("\ufeff").split("\n"), 1):
+        if "\0" in line or "\r" in line or len(line) > 4096:
+            raise Asked("The repository's own configuration holds characters that do not belong there.")
+        rest = line.strip()
+        while found_section := _SECTION.match(rest):
+            name, sub = found_section.groups()
+            section = f"{name.lower()}.{sub}." if sub is not None else f"{name.lower()}."
+            rest = rest[found_section.end() :].strip()
+        if not rest or rest[0] in "#;":
+            continue
+        entry = _KEY.fullmatch(rest)
+        if entry is None or not section or rest.endswith("\\") or rest.count('"') % 2:
+            raise Asked(f"Line {number} of the repository's own configuration is not understood.")
+        found.append(section + entry[1].lower())
+    return found
+
+
+def _text(path: Path) -> str:
+    try:
+        if not path.is_file():
+            raise Asked(f"{path} is no ordinary file.")
+        with path.open("rb") as file:
+            data = file.read(_LARGEST + 1)
+    except OSError as error:
+        raise Asked(f"{path} cannot be read: {error.strerror}.") from None
+    if len(data) > _LARGEST:
+        raise Asked(f"{path} is too large to be judged.")
+    try:
+        return data.decode()
+    except UnicodeDecodeError:
+        raise Asked(f"{path} is no text.") from None

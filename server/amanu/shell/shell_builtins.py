@@ -1,0 +1,182 @@
+"""What the shell's own commands do, those that need no program."""
+
+import os
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from amanu.shell import variables
+from amanu.shell.call import Asked, Call
+from amanu.shell.programs import HARMLESS
+from amanu.shell.reading import Effect
+from amanu.shell.state import State
+from amanu.shell.words import NAME, Field
+
+_BUILTINS_TEXT = (
+    ". : [ alias bg bind break builtin caller cd command compgen complete compopt continue declare dirs disown echo "
+    "enable eval exec exit export false fc fg getopts hash help history jobs kill let local logout mapfile popd printf "
+    "pushd pwd read readarray readonly return set shift shopt source suspend test times trap true type typeset ulimit "
+    "umask unalias unset wait"
+)
+BUILTINS = frozenset(_BUILTINS_TEXT.split())
+"""Of bash 5.2: found before any program of the name."""
+
+_UNARY = frozenset(f"-{each}" for each in "abcdefghknprstuwxzGLNOS")
+_BINARY_TEXT = "= == != < > -eq -ne -lt -le -gt -ge -nt -ot -ef"
+_BINARY = frozenset(_BINARY_TEXT.split())
+_CONTROL = ("break", "continue", "exit", "return", "times")
+_NOTHING = (":", "true", "false", "pwd", "type")
+
+
+@dataclass(frozen=True)
+class Done:
+    """What a builtin does."""
+
+    effect: Effect
+    why: str
+    forget: bool = False
+    """Nothing is known of the shell after it."""
+    reads: tuple[str, ...] = ()
+    runs: tuple[str, ...] = ()
+
+
+def builtin(name: str, arguments: Sequence[Field], state: State) -> Done:
+    """Judge a builtin, and change the state as it does."""
+    match name:
+        case "echo":
+            return Done("none", "Only prints what it is given.")
+        case "printf":
+            return _printf(arguments, state)
+        case "test" | "[":
+            return _test(name, arguments)
+        case "cd" | "pushd":
+            return _cd(name, arguments, state)
+        case "read":
+            return _read(arguments, state)
+        case "jobs":
+            return _jobs(arguments)
+        case "wait":
+            return _wait(arguments)
+        case "set":
+            return _set(arguments)
+        case "source" | ".":
+            return _source(arguments, state)
+        case _ if name in _NOTHING:
+            return Done("none", "Changes nothing.")
+        case _ if name in _CONTROL:
+            return Done("none", "Only decides how the line goes on.")
+        case _:
+            return Done("some", f"{name} changes the shell itself, or what it does next.", forget=True)
+
+
+def assignment(name: str, value: str | None, state: State) -> Done | None:
+    """Set a variable. None: it steers nothing."""
+    steers = variables.steers(name, value, state)
+    state.variables[name] = None if steers else value
+    if not steers:
+        return None
+    state.forget()
+    return Done("some", f"{name} changes what later commands do.", forget=True)
+
+
+def _printf(arguments: Sequence[Field], state: State) -> Done:
+    try:
+        harmless = HARMLESS["printf"](Call("printf", tuple(arguments), state.here, piped=False))
+    except Asked as asked:
+        return Done("some", str(asked), forget=True)
+    return Done("none", harmless.why)
+
+
+def _jobs(arguments: Sequence[Field]) -> Done:
+    """`-x` runs a command."""
+    if all(re.fullmatch(r"-[lnprs]+|%?\w+", each.value or "") for each in arguments):
+        return Done("none", "Lists what runs in the background.")
+    return Done("some", "jobs can run a command.", forget=True)
+
+
+def _wait(arguments: Sequence[Field]) -> Done:
+    """`-p` sets a variable."""
+    if all(re.fullmatch(r"-[nf]+|%?\w+", each.value or "") or each.raw in ("$!", '"$!"') for each in arguments):
+        return Done("none", "Only waits for what runs in the background.")
+    return Done("some", "wait can set a variable.", forget=True)
+
+
+def _test(name: str, arguments: Sequence[Field]) -> Done:
+    """A comparison whose operator is not known could be `-v`, which evaluates its operand."""
+    words = list(arguments)
+    if name == "[" and (not words or words.pop().value != "]"):
+        return Done("some", "This test is not understood.")
+    while words and words[0].value == "!":
+        words.pop(0)
+    values = [each.value for each in words]
+    several = any(each.several for each in words)
+    fine = len(values) <= 1
+    if len(values) == 2:
+        fine = values[0] in _UNARY
+    elif len(values) == 3:
+        fine = values[1] in _BINARY
+    elif len(values) > 3:
+        fine = None not in values and not any(each in ("-v", "-R") for each in values)
+    if several or not fine:
+        return Done("some", "This test is not understood; some tests run what is in a name.")
+    return Done("none", "Only compares, or looks whether a file is there.")
+
+
+def _cd(name: str, arguments: Sequence[Field], state: State) -> Done:
+    words = [each.value for each in arguments]
+    if words[:1] == ["--"] and name == "cd":
+        words = words[1:]
+    target = words[0] if len(words) == 1 and not arguments[-1].several else None
+    before = state.folder
+    state.folder = None
+    state.variables["OLDPWD"] = None
+    if target is None or before is None or target.startswith(("-", "+")) or not target:
+        return Done("some", "It is not known in which folder the rest would run.")
+    if "CDPATH" in state.here.environment or "CDPATH" in state.variables or state.forgotten:
+        return Done("some", "CDPATH is set, so that it is not known in which folder the rest would run.")
+    try:
+        there = (before / target).resolve(strict=True)
+        fine = there == Path(os.path.normpath(before / target)).resolve() and os.access(there, os.X_OK)
+    except (OSError, RuntimeError, ValueError):
+        return Done("some", f"There is no folder {target} yet.")
+    if not there.is_dir() or not fine:
+        return Done("some", f"There is no folder {target} yet.")
+    if not any(there == root or root in there.parents for root in state.here.roots):
+        return Done("some", f"Goes to {target}, which is outside the workspace.")
+    state.folder = there
+    return Done("none", "Goes to another folder of the workspace.")
+
+
+def _read(arguments: Sequence[Field], state: State) -> Done:
+    names = [each.value for each in arguments]
+    while names and names[0] in ("-r", "-s"):
+        names.pop(0)
+    fine = names and all(
+        each and re.fullmatch(NAME, each) and not variables.steers(each, None, state) for each in names
+    )
+    if not fine:
+        return Done("some", "read sets variables that are not certain.", forget=True)
+    for each in names:
+        state.variables[each or ""] = None
+    return Done("none", "Only reads a line into a variable.")
+
+
+def _set(arguments: Sequence[Field]) -> Done:
+    words = [each.value for each in arguments]
+    options = ("errexit", "nounset", "xtrace", "pipefail")
+    while words and (word := words.pop(0)) is not None and re.fullmatch(r"[-+][eux]*o?", word) and len(word) > 1:
+        if word.endswith("o") and (not words or words.pop(0) not in options):
+            break
+        if not words:
+            return Done("none", "Only decides what happens after a failure.")
+    return Done("some", "set changes how the shell reads what follows.", forget=True)
+
+
+def _source(arguments: Sequence[Field], state: State) -> Done:
+    path = arguments[0].value if arguments else None
+    if path is None or state.folder is None:
+        return Done("some", "Runs the commands of a file that is not known.", forget=True)
+    real = (state.folder / path).resolve() if "\0" not in path else state.folder
+    inside = any(root in real.parents for root in state.here.roots)
+    return Done("some", f"Runs the commands in {path}.", forget=True, runs=(str(real),) if inside else ())

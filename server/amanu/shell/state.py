@@ -1,0 +1,46 @@
+"""What is known of the shell at one point of a line: its folder and its variables."""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Self
+
+from amanu.shell.reading import Surroundings
+
+
+@dataclass
+class State:
+    here: Surroundings
+    folder: Path | None
+    """None: not known."""
+    variables: dict[str, str | None] = field(default_factory=dict[str, str | None])
+    """Set in this line. None: to something not known."""
+    forgotten: bool = False
+    """Anything may have been set."""
+
+    def value(self, name: str) -> str | None:
+        """What a variable holds; None: not known."""
+        if name in self.variables:
+            return self.variables[name]
+        if self.forgotten:
+            return None
+        if name == "PWD":
+            return str(self.folder) if self.folder else None
+        return self.here.environment.get(name) if name == "HOME" else None
+
+    def copy(self) -> "State":
+        return State(self.here, self.folder, dict(self.variables), self.forgotten)
+
+    def forget(self) -> None:
+        """After what can change anything in the shell."""
+        self.folder = None
+        self.variables.clear()
+        self.forgotten = True
+
+    def merge(self, other: Self) -> None:
+        """Either this or the other is the case."""
+        if self.folder != other.folder:
+            self.folder = None
+        self.forgotten |= other.forgotten
+        for name in self.variables.keys() | other.variables.keys():
+            if self.value(name) != other.value(name) or name not in self.variables:
+                self.variables[name] = None

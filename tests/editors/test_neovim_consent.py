@@ -1,0 +1,351 @@
+"""What a person is asked in Neovim, and what comes of it: how it is drawn, answered, remembered; trust and audit. The
+daemon is played by the test; against the real one: test_neovim.py."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from editors.neovim import Neovim
+from editors.test_neovim import Start, folder, home, start
+
+__all__ = ["folder", "home", "start"]  # fixtures: pytest finds them by name
+
+PLAYED = """
+Sent, Replies = {}, ...
+local client, session = require("amanu.client"), require("amanu.session")
+client.request = function(method, params, done)
+  table.insert(Sent, { method, params })
+  local reply = Replies[method]
+  if type(reply) == "table" and reply[1] then
+    reply = #reply > 1 and table.remove(reply, 1) or reply[1]
+  end
+  if done then
+    done(nil, vim.deepcopy(reply or {}))
+  end
+end
+client.flush = function() end
+"""
+ASKED = """
+local approval = ...
+local session = require("amanu.session")
+session.state = {
+  sessionId = "s", title = "", mode = "ask", modelId = "scripted:x", proposals = {}, queue = {}, roots = { "/w" },
+  approvals = { approval },
+  items = { { kind = "toolCall", itemId = "c", turnId = "t", title = approval.title, tool = "run_shell_command",
+    effect = "run", arguments = {}, state = "awaitingApproval", output = "" } },
+}
+session.changed()
+"""
+BELOW = """
+local found, space = {}, vim.api.nvim_get_namespaces()["amanu.rule"] or -1
+for _, mark in ipairs(vim.api.nvim_buf_get_extmarks(0, space, 0, -1, { details = true })) do
+  for _, line in ipairs(mark[4].virt_lines) do
+    table.insert(found, line[1][1])
+  end
+end
+return found
+"""
+RULE = "run_shell_command+network(npm install *)"
+PARTS = [
+    {"text": "git status", "decision": "allow", "rule": "built-in", "why": "Only reads."},
+    {"text": "npm install\n✓ x", "decision": "ask", "rule": "no rule", "why": "Runs what it fetches."},
+]
+APPROVAL: dict[str, Any] = {
+    "toolCallId": "c",
+    "title": "Run git status && npm install",
+    "detail": "git status &&\nnpm install",
+    "effect": "run",
+    "rule": "no rule",
+    "scopes": [{"scope": "once", "rule": ""}, {"scope": "session", "rule": RULE, "explanation": "Allows that."}],
+    "askedAt": 0,
+    "digest": "d1",
+    "parts": PARTS,
+    "walls": {"tier": "bubblewrap", "writes": "workspace", "network": False, "summary": "Writes the workspace only."},
+    "grants": ["network", "unsandboxed"],
+    "wants": ["network"],
+}
+RESOLVE, PREVIEW = "amanu/approval/resolve", "amanu/rule/preview"
+FINE = {"valid": True, "explanation": "Allows that.", "covers": True, "covered": ["Run npm ci"], "coveredCount": 7}
+
+
+@pytest.fixture
+def vim(start: Start) -> Neovim:
+    editor = start()
+    editor.lua("require('amanu')")
+    editor.keys(":Amanu /hide<CR>")  # wires the session
+    return editor
+
+
+def played(vim: Neovim, approval: dict[str, Any], **replies: Any) -> None:
+    vim.lua(PLAYED, {RESOLVE: {"status": "resolved"}, PREVIEW: FINE, **replies})
+    vim.lua("require('amanu.view').show()")
+    vim.lua(ASKED, approval)
+
+
+def answers(vim: Neovim) -> list[dict[str, Any]]:
+    return [params for method, params in vim.lua("return Sent") if method == RESOLVE]
+
+
+def test_a_question_is_shown_whole_and_its_yes_grants_what_it_says(vim: Neovim) -> None:
+    played(vim, APPROVAL)
+    assert vim.chat().split("\n")[:9] == [
+        "● ? Run git status && npm install · waits for your answer",
+        "┆ git status &&",
+        "┆ npm install",
+        "┆ ✓ git status — Only reads. (built-in)",
+        "┆ ? npm install␊✓ x — Runs what it fetches.",
+        "┆ sandboxed (bubblewrap): Writes the workspace only.",
+        "┆ will hardly work without the network",
+        "┆ asked because: no rule",
+        "┆ answer: :Amanu /approve or <Space>ap",
+    ]
+    for wanted, grants in [
+        ("Yes, this once, with the network", ["network"]),
+        ("Yes, this once, without the network", []),
+        ("Yes, this once, outside the sandbox", ["unsandboxed"]),
+    ]:
+        vim.answer(wanted)
+        vim.keys(":Amanu /approve<CR>")
+        sent = answers(vim)[-1]
+        assert (sent["decision"], sent["digest"], sent["grants"] or []) == ("allow", "d1", grants)
+    assert vim.lua("return Asked[1].labels") == [
+        "Yes, this once, with the network",
+        "No, and say why",
+        f"Yes, for this session, with the network: {RULE}",
+        "Yes, this once, without the network",
+        "Yes, this once, outside the sandbox",
+    ]
+
+    alone = {"tier": "none", "writes": "everything", "network": True, "summary": "Not sandboxed: no bwrap."}
+    plain: dict[str, Any] = {
+        **APPROVAL,
+        "walls": alone,
+        "grants": [],
+        "wants": [],
+        "parts": [],
+        "scopes": APPROVAL["scopes"][:1],
+    }
+    vim.lua(ASKED, plain)
+    assert vim.chat().split("\n")[3:6] == [
+        "┆ ! Not sandboxed: no bwrap.",
+        "┆ asked because: no rule",
+        "┆ cannot be remembered: it is asked every time, because of that",
+    ]
+    vim.keys(":Amanu /approve<CR>")
+    asked = vim.lua("return Asked[#Asked]")
+    assert asked["labels"] == ["Yes, this once", "No, and say why"]
+    assert "NOT SANDBOXED" in asked["prompt"]
+
+
+def test_a_rule_says_what_it_would_do_as_it_is_typed(vim: Neovim) -> None:
+    elsewhere = {**FINE, "covers": False, "coveredCount": 0, "covered": []}
+    none = {"valid": False, "explanation": "That is no rule."}
+    played(vim, APPROVAL, **{PREVIEW: [FINE, elsewhere, elsewhere, none, none, FINE]})
+    vim.answer("Yes, for this session")
+    vim.keys(":Amanu /approve<CR>")
+    assert vim.text() == RULE
+    told = ["  Allows that.", "  would have covered 7 earlier asks:", "    Run npm ci", "    … and 6 more"]
+    assert vim.lua(BELOW) == told
+    cannot = "It does not cover what is asked here, so it cannot be saved for it."
+    for typed, below, said in [
+        ("other(x)", ["  Allows that.", f"  {cannot}", "  would have covered no earlier ask"], cannot),
+        ("nonsense", ["  That is no rule."], "That is no rule."),
+    ]:
+        vim.keys(f"cc{typed}<Esc>")
+        vim.until(f"(function() {BELOW} end)()[1] == ... or (function() {BELOW} end)()[2] == ...", below[0])
+        vim.until(f"#(function() {BELOW} end)() == ...", len(below))
+        assert vim.lua(BELOW) == below
+        vim.keys(":w<CR>")
+        assert vim.lua("return Said[#Said]") == f"Amanu: {said}"
+        assert answers(vim) == []
+    vim.keys("ccrun_shell_command(npm *)<Esc>:w<CR>")
+    (sent,) = answers(vim)
+    assert (sent["scope"], sent["rule"], sent["digest"]) == ("session", "run_shell_command(npm *)", "d1")
+    assert sent["grants"] == ["network"]
+    vim.until("not vim.api.nvim_buf_get_name(0):find('amanu://rule')")
+    tried = [params for method, params in vim.lua("return Sent") if method == PREVIEW]
+    assert all((each["sessionId"], each["toolCallId"]) == ("s", "c") for each in tried)
+
+
+def test_what_has_changed_is_asked_again(vim: Neovim) -> None:
+    played(vim, APPROVAL, **{RESOLVE: [{"status": "stale"}, {"status": "resolved"}]})
+    vim.lua(
+        "local approval = ... vim.defer_fn(function() require('amanu.session').state.approvals = { approval } end, 50)",
+        {**APPROVAL, "digest": "d2", "detail": "npm ci"},
+    )
+    vim.answer("Yes, this once", "Yes, this once")
+    vim.keys(":Amanu /approve<CR>")
+    vim.until("#Asked == 2")
+    assert [each["digest"] for each in answers(vim)] == ["d1", "d2"]
+    assert "npm ci" in vim.lua("return Asked[2].prompt")
+    assert vim.lua("return Said") == ["Amanu: what was asked about has changed since. This is what is asked now."]
+
+    # and also when it changed while the list of answers stood open
+    vim.lua("vim.ui.select = function(items, _, chosen) Later = Later or function() chosen(items[1], 1) end end")
+    vim.keys(":Amanu /approve<CR>")
+    vim.lua("require('amanu.session').state.approvals[1] = ...", {**APPROVAL, "digest": "d3"})
+    vim.lua("Later()")
+    assert [each["digest"] for each in answers(vim)] == ["d1", "d2"]
+
+
+def test_who_decided_and_what_held_it(vim: Neovim) -> None:
+    draw = "local item = ... return require('amanu.blocks').lines(item, { proposals = {}, approvals = {} })[1]"
+    ran = {"kind": "toolCall", "itemId": "c", "title": "Run x", "state": "succeeded", "effect": "run", "output": ""}
+    walls = {"tier": "landlock", "writes": "nothing", "network": True, "summary": ""}
+    person = {"outcome": "allowed", "by": "person", "client": "Neovim"}
+    networked = {**person, "scope": "once", "grants": ["network"]}
+    turn = {**person, "scope": "turn", "rule": "r(x)"}
+    for decision, held, expected in [
+        (person, None, "allowed by you in Neovim"),
+        (networked, walls, "allowed by you in Neovim, with the network · in landlock: writes nothing, network"),
+        (turn, {**walls, "tier": "none"}, "allowed by you in Neovim for this turn: r(x) · not sandboxed"),
+        ({"outcome": "allowed", "by": "rule", "rule": "built-in"}, None, "allowed by built-in"),
+    ]:
+        item = {**ran, "decision": decision, **({"walls": held} if held else {})}
+        assert vim.lua(draw, item) == f"● ✓ Run x ({expected})"
+    read = {**ran, "effect": "read", "decision": {"outcome": "allowed", "by": "rule", "rule": "built-in"}}
+    assert vim.lua(draw, read) == "● ✓ Run x", "what a mode allows to be read is no news"
+
+
+def test_trust_is_for_what_was_shown(vim: Neovim) -> None:
+    enables = [
+        {"path": "AGENTS.md", "what": "memory", "state": "changed", "diff": "-a\n+b\x1b[2J\n"},
+        {"path": ".amanu/commands/x\n.md", "what": "command", "state": "same", "diff": ""},
+    ]
+    found = {"state": "changed", "enables": enables, "digest": "t1"}
+    played(vim, APPROVAL, **{"amanu/trust/get": found})
+    vim.answer("Trust it", "Not now")
+    vim.keys(":Amanu /trust<CR>")
+    (sent,) = [params for method, params in vim.lua("return Sent") if method == "amanu/trust/set"]
+    assert (sent["trusted"], sent["digest"]) == (True, "t1")
+    vim.keys(":Amanu /trust<CR>")
+    assert vim.text().split("\n")[1:] == [
+        "Trust would enable:",
+        "  AGENTS.md — instructions to the agent (changed)",
+        "  .amanu/commands/x␊.md — a command (as you trusted it)",
+        "",
+        "│ -a",
+        "│ +b<U+001B>[2J",
+    ]
+    assert len([1 for method, _ in vim.lua("return Sent") if method == "amanu/trust/set"]) == 1
+    vim.keys("q:Amanu /untrust<CR>")
+    assert vim.lua("return Sent[#Sent][2].trusted") is False
+
+
+def test_the_record_of_the_call_under_the_cursor(vim: Neovim) -> None:
+    entries = [{"number": 1, "at": 0, "kind": "asked", "text": "Asked:\n\x1b x", "hash": ""}]
+    played(vim, APPROVAL, **{"amanu/audit/query": {"entries": entries, "intact": False, "message": "Broken at 1."}})
+    vim.keys(":Amanu /audit<CR>")
+    assert vim.lua("return Sent[#Sent][2].toolCallId") == "c"
+    first, last = vim.text().split("\n")
+    assert first.endswith("asked    Asked:␊<U+001B> x") and last == "✗ Broken at 1."
+    vim.keys("q:Amanu /audit session<CR>")
+    assert vim.lua("return Sent[#Sent][2].toolCallId") is None
+
+
+EVIL = (
+    "%{system('touch %s')}%#Error#\x12=system('touch %s')\r\n"
+    "\x1b]0;x\x07\x9b31m\u202e\u2066\u200b\U000e0041\x80│ ✓ ● `x` {{{"
+)
+"""What a status line, an input line, a terminal or a fold would obey."""
+
+
+EVERYWHERE = """
+local evil, state = ..., require("amanu.session").state
+state.title, state.modelId = evil, evil
+state.queue = { { promptId = "q", text = evil, attachments = {} } }
+state.lastTurn = { reason = evil }
+state.retry = { attempt = 2, reason = evil, at = 0 }
+local walls = { tier = "none", writes = "everything", network = true, summary = evil }
+local decision = { outcome = "allowed", by = "rule", rule = evil }
+for _, each in ipairs({
+  { kind = "answer", text = evil },
+  { kind = "thought", text = evil, subject = evil },
+  { kind = "notice", level = "info", text = evil, detail = evil },
+  { kind = "toolCall", title = evil, state = "failed", error = evil, output = evil, effect = "run", walls = walls,
+    decision = decision },
+  { kind = "plan", entries = { { text = evil, status = "pending" } } },
+  { kind = "citations", sources = { { title = evil, url = evil, quote = evil } } },
+  { kind = "userMessage", text = evil, attachments = { { kind = "file", path = evil } } },
+}) do
+  each.itemId, each.turnId, each.arguments = each.kind, "t", {}
+  table.insert(state.items, each)
+end
+require("amanu.session").changed()
+"""
+BARS = """
+return vim.tbl_map(function(window)
+  return vim.api.nvim_eval_statusline(vim.wo[window].winbar, { winid = window }).str
+end, vim.api.nvim_list_wins())
+"""
+
+
+def test_text_of_others_is_never_obeyed_or_hidden(start: Start, folder: Path, tmp_path: Path) -> None:
+    """Everywhere a title, a path, a reason, a rule or an output is shown."""
+    planted = tmp_path / "planted"
+    evil = EVIL.replace("%s", str(planted))
+    vim = start()
+    vim.keys(":Amanu /hide<CR>")
+    walls = {"tier": "none", "writes": "everything", "network": True, "summary": evil}
+    part = {"text": evil, "decision": "ask", "rule": evil, "why": evil}
+    approval = {**APPROVAL, "title": evil, "detail": evil, "rule": evil, "parts": [part], "walls": walls}
+    approval["scopes"] = [{"scope": "session", "rule": evil}]
+    preview = {**FINE, "explanation": evil, "covered": [evil]}
+    trusted = {
+        "state": "changed",
+        "enables": [{"path": evil, "what": "memory", "state": "new", "diff": evil}],
+        "digest": "d",
+    }
+    entry = {"number": 1, "at": 0, "kind": "asked", "text": evil, "hash": ""}
+    summary: dict[str, Any] = {"sessionId": "x", "title": evil, "status": "idle", "updatedAt": 0, "roots": []}
+    model = {"modelId": evil, "name": evil, "contextWindow": 1000, "available": False, "unavailable": evil}
+    played(
+        vim,
+        approval,
+        **{
+            PREVIEW: preview,
+            "amanu/trust/get": trusted,
+            "amanu/audit/query": {"entries": [entry], "intact": False, "message": evil},
+            "amanu/session/list": {"sessions": [summary]},
+            "amanu/model/list": {"models": [model], "defaultModelId": evil},
+            "amanu/command/list": {"commands": [{"name": "x", "description": evil, "argumentHint": evil}]},
+            "amanu/checkpoint/list": {
+                "checkpoints": [{"turnId": "t", "text": evil, "at": 0, "files": [], "commands": [evil]}]
+            },
+        },
+    )
+    vim.lua(EVERYWHERE, evil)
+    vim.lua("vim.o.statusline = \"%{%v:lua.require'amanu'.status()%}\" vim.cmd.redrawstatus()")
+    shown = [vim.chat(), vim.lua("return require('amanu').status()")]
+    vim.lua("require('amanu.say').now(...) require('amanu.say').aside(...)", evil)
+    for command, answer in [
+        ("approve", []),
+        ("approve", ["Yes, for this session"]),
+        ("trust", []),
+        ("audit", []),
+        ("sessions", ["%{", "Rename"]),
+        ("sessions", ["%{", "Delete", "No"]),
+        ("model", []),
+        ("unqueue", []),
+        ("rename", []),
+        ("checkpoints", []),
+    ]:
+        vim.lua("Answers = {}")
+        if answer:
+            vim.answer(*answer)
+        vim.keys(f":Amanu /{command}<CR>")
+        shown += [vim.text(), *vim.lua(BELOW)]
+        if vim.lua("return vim.api.nvim_buf_get_name(0):find('amanu://') ~= nil"):
+            vim.keys(":close!<CR>")
+    shown += vim.lua(BARS)
+    shown += vim.lua("return Said")
+    for asked in vim.lua("return Asked"):
+        shown += [asked["prompt"], asked.get("default") or "", *(asked.get("labels") or [])]
+        assert "\n" not in asked["prompt"] + (asked.get("default") or "")
+    vim.lua("vim.cmd.redraw()")
+    assert len(vim.lua("return Asked")) > 10
+    hidden = set(map(chr, (*range(9), *range(11, 32), *range(127, 160)))) | set("\u202e\u2066\u200b\U000e0041")
+    for text in shown:
+        assert not hidden & set(text), ascii(text)
+    assert not planted.exists()

@@ -1,0 +1,66 @@
+"""The parser is native code: what goes wrong in it ends the process, and with it all sessions."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import changed_lines
+
+BEGIN = f"""
+import sys, threading
+sys.path[:0] = {[str(Path(__file__).parents[3] / each) for each in ("server", "protocol")]!r}
+from pathlib import Path
+from amanu.shell.read import read
+from amanu.shell.reading import Surroundings
+
+here = Surroundings(Path("/"), (Path("/"),), {{"PATH": "/usr/bin:/bin"}}, lambda path: True)
+"""
+
+MANY = """
+sys.setswitchinterval(1e-6)
+line = " && ".join(f"echo é{'x' * 40} word{n} | grep -n w{n}" for n in range(5))
+found = set()
+
+def work():
+    for _ in range(25):
+        found.add(len(read(line, here).commands))
+
+threads = [threading.Thread(target=work) for _ in range(4)]
+for each in threads:
+    each.start()
+for each in threads:
+    each.join()
+print(found)
+"""
+
+EVERY_PLANE = """
+before = ["{", "$", "${", "${x", "${x[", "$((", "[[ a =~ ", "cat <<", "cat <<-", "a", "", "{1..", "x=", "x+", "!", "@("]
+characters = [chr(plane * 0x10000 + each) for plane in range(1, 17) for each in (0x35, 0x4DEA, 0xA1E9, 0xFFF0)]
+for character in [*characters, "é", "\\u0561", "\\u3042", "\\uac00", "\\uffee"]:
+    for each in before:
+        read(f"echo a; {each}{character} b }} ) ]] ]\\n{character}\\n", here)
+print("alive")
+"""
+
+
+def _printed(script: str) -> str:
+    done = subprocess.run([sys.executable, "-c", BEGIN + script], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip()
+
+
+def test_many_at_once_do_not_end_the_process() -> None:
+    assert _printed(MANY) == "{10}"
+
+
+def test_no_character_ends_the_process() -> None:
+    """tree-sitter-bash looks characters up in a table of 256: most above are far outside of it."""
+    assert _printed(EVERY_PLANE) == "alive"
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_no_changed_line_ends_the_process(seed: int) -> None:
+    """A sample of `make soak`'s sweep `lines`."""
+    changed_lines.survive(seed, 2_000)

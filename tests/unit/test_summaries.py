@@ -1,0 +1,38 @@
+"""The list of sessions is true for whoever asks, though its entries are written a moment later."""
+
+import asyncio
+from types import SimpleNamespace
+from typing import Any, cast
+
+from amanu.session import Session
+from amanu.summaries import Summaries
+
+
+def session(name: str) -> Session:
+    return cast("Session", SimpleNamespace(state=SimpleNamespace(session_id=name)))
+
+
+async def test_what_changes_within_a_moment_is_one_entry() -> None:
+    put: list[Any] = []
+
+    async def write(session: Session) -> None:
+        await asyncio.sleep(0)
+        put.append(session.state.session_id)
+
+    summaries = Summaries(write)
+    a, b = session("a"), session("b")
+    for each in (a, b, a, a):
+        summaries.changed(each)
+    assert put == []
+    await summaries.settled()
+    assert put == ["a", "b"]
+
+    summaries.changed(a)
+    summaries.written(a)  # closed, perhaps: what waited says that it is open
+    await summaries.settled()
+    assert put == ["a", "b"]
+
+    summaries.changed(b)
+    async with asyncio.timeout(5):
+        while put != ["a", "b", "b"]:
+            await asyncio.sleep(0.01)

@@ -1,0 +1,340 @@
+"""Roots, pins, fallen tiers, what is left behind, and what is said: the parts of the sandbox one can look at alone."""
+
+import asyncio
+import errno
+import json
+import os
+import struct
+import subprocess
+import tempfile
+import threading
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+import pytest
+
+from amanu.config import Sandbox as Settings
+from amanu.home import Home, find_home
+from amanu.sandbox import folders, landlock, seatbelt, seccomp
+from amanu.sandbox import spares as spares_module
+from amanu.sandbox.mounts import Mounts
+from amanu.sandbox.need import Need
+from amanu.sandbox.proof import Launch, Tier, prove
+from amanu.sandbox.repositories import repository
+from amanu.sandbox.sandbox import Sandbox, SandboxError
+from amanu.sandbox.spares import Spares
+from amanu.sandbox.tools import tools
+from amanu.sandbox.view import view
+from amanu.tools.refusals import hint
+from amanu_protocol.items import Walls
+from needs import needs
+from walls.starting import start
+
+
+def home_at(base: Path) -> Home:
+    return find_home({"HOME": str(base / "person"), "XDG_RUNTIME_DIR": str(base / "run")}).make()
+
+
+async def said(
+    base: Path, command: str, need: Need | None = None, *, root: Path | None = None, settings: Settings | None = None
+) -> str:
+    """What a shell command prints in the best walls."""
+    needs("bwrap")
+    root = root or base / "home" / "work"
+    root.mkdir(parents=True, exist_ok=True)
+    sandbox = Sandbox(settings or Settings(), home_at(base))
+    environment = {"HOME": str(base / "home"), "PATH": "/usr/bin:/bin", "GREETING": "hello"}
+    handle = os.open(root, os.O_RDONLY)
+    try:
+        async with sandbox.launch(["/bin/sh", "-c", command], need, [root], root, handle, environment) as started:
+            assert "hello" not in " ".join(started.argv), "values of the environment are no one else's business"
+            process = await start(started, stderr=asyncio.subprocess.STDOUT)
+            return (await process.communicate())[0].decode()
+    finally:
+        os.close(handle)
+        await sandbox.close()
+
+
+@pytest.mark.parametrize(
+    ("command", "need", "expected"),
+    [
+        ("pwd; echo $GREETING", Need(), "{root}\nhello\n"),
+        ("echo x > $TMPDIR/y && echo $TMPDIR", Need(), "/tmp\n"),
+        ("./run", Need(pinned={"{root}/run": b"#!/bin/sh\necho as approved\n"}), "as approved\n"),
+        ("ls -a $HOME", Need(), ".\n..\n.gitconfig\nbin\nwork\n"),
+        ("cat $HOME/.gitconfig", Need(), "[user]\n"),
+        ("cat $HOME/bin/tool 2>&1 | grep -c tool", Need(), "1\n"),
+        ("cat /proc/1/environ 2>/dev/null | grep -c SECRET", Need(), "0\n"),
+        ("echo x 2>/dev/null > $HOME/.gitconfig || echo refused", Need(), "refused\n"),
+        ("exit 3 || true; echo $?", Need(unsandboxed=True), ""),
+    ],
+)
+async def test_a_command_sees(tmp_path: Path, command: str, need: Need, expected: str) -> None:
+    root = tmp_path / "home" / "work"
+    root.mkdir(parents=True)
+    (root / "run").write_text("#!/bin/sh\necho swapped\n")
+    (root / "run").chmod(0o755)
+    for name, text in ((".gitconfig", "[user]\n"), ("bin/tool", "a tool\n"), (".ssh/id", "key"), ("notes", "")):
+        (root.parent / name).parent.mkdir(exist_ok=True)
+        (root.parent / name).write_text(text)
+    pinned = {path.replace("{root}", str(root)): data for path, data in need.pinned.items()}
+    need = Need(unsandboxed=need.unsandboxed, pinned=pinned)
+    settings = Settings(read=("~/bin",))
+    assert await said(tmp_path, command, need, settings=settings) == expected.replace("{root}", str(root))
+
+
+async def test_the_home_folder_as_workspace_shows_no_secret(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    for name in (".ssh/id", ".aws/credentials", ".netrc", ".bashrc", "code"):
+        (home / name).parent.mkdir(parents=True, exist_ok=True)
+        (home / name).write_text("here\n")
+    command = "cat .ssh/id .aws/credentials .netrc 2>/dev/null; cat code; for f in .bashrc .profile code; do "
+    command += "echo x 2>/dev/null >> $f && echo $f; done"
+    assert await said(tmp_path, command, root=home) == "here\ncode\n"
+    assert {each.name for each in home.iterdir()} == {".ssh", ".aws", ".netrc", ".bashrc", "code"}
+
+
+async def test_a_root_that_became_a_link_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "work").symlink_to("elsewhere")
+    with pytest.raises(SandboxError, match="leads to another place"):
+        await said(tmp_path, "true", root=tmp_path / "work")
+
+
+@pytest.mark.parametrize(
+    ("back", "genuine"), [("{git}", True), ("/somewhere/.git", False), ("", False)], ids=["worktree", "forged", "none"]
+)
+def test_a_git_file_counts_when_its_folder_names_it(tmp_path: Path, back: str, genuine: bool) -> None:
+    git, folder = tmp_path / "tree" / ".git", tmp_path / "main" / ".git" / "worktrees" / "tree"
+    git.parent.mkdir()
+    folder.mkdir(parents=True)
+    (tmp_path / "main" / ".git" / "HEAD").touch()
+    git.write_text(f"gitdir: {folder}\n")
+    if back:
+        (folder / "gitdir").write_text(back.replace("{git}", str(git)))
+    assert (repository(git) is not None) == genuine
+
+
+def test_what_is_protected_is_found_whatever_its_case_and_behind_links(tmp_path: Path) -> None:
+    root = tmp_path / "work"
+    for folder in (".VSCode", "real", "a/b/.git", "node_modules/x/.idea"):
+        (root / folder).mkdir(parents=True)
+    (root / ".claude").symlink_to("real")
+    (root / ".zed").symlink_to(tmp_path)  # leads out: never shown because of that
+    (root / "x.code-workspace").touch()
+    seen = view(Need(), [root], {"HOME": str(tmp_path / "no")}, Settings(), home_at(tmp_path))
+    kept = {str(each.relative_to(root)) for each in seen.kept}
+    assert kept == {".VSCode", "real", "a/b/.git", "x.code-workspace"}
+    assert root / ".vscode" not in seen.absent and root / ".mcp.json" in seen.absent
+
+
+def test_what_comes_to_be_in_a_folder_that_is_known_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(folders, "_SETTLED", 0.0)
+    (tmp_path / "a").mkdir()
+    for name in (".vscode", "mise.toml", ".idea"):
+        assert not (tmp_path / "a" / name).exists()
+        (tmp_path / "a" / name).touch()
+        assert str(tmp_path / "a" / name) in folders.look(str(tmp_path / "a")).protected
+    (tmp_path / "a" / ".idea").unlink()
+    assert len(folders.look(str(tmp_path / "a")).protected) == 2
+    assert folders.look(str(tmp_path / "none")) == folders.Folder()
+
+
+@pytest.mark.parametrize(("settled", "reads"), [(0.0, 1), (60.0, 3)], ids=["settled", "may have the same stamp"])
+def test_a_folder_is_read_again_until_its_stamp_is_old(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, settled: float, reads: int
+) -> None:
+    monkeypatch.setattr(folders, "_SETTLED", settled)
+    with mock.patch.object(os, "scandir", wraps=os.scandir) as scandir:
+        for _ in range(3):
+            folders.look(str(tmp_path))
+    assert scandir.call_count == reads
+
+
+async def test_placeholders_are_not_removed_in_the_event_loop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where others write a lot, a folder takes milliseconds to go."""
+    threads: list[threading.Thread] = []
+    monkeypatch.setattr("amanu.sandbox.sandbox._proofs", {})  # trying the walls makes and removes some, too
+    monkeypatch.setattr(Mounts, "_remove", lambda *_: threads.append(threading.current_thread()))
+    await said(tmp_path, "true")
+    assert threads and threading.main_thread() not in threads
+
+
+def test_of_what_a_folder_of_programs_lies_in_only_their_parts_are_seen(tmp_path: Path) -> None:
+    home = tmp_path.resolve() / "home"
+    for name in ("tool/bin/x", "tool/lib/x.js", "tool/share/x", "tool/.env", "venv/pyvenv.cfg", "venv/bin/y"):
+        (home / name).parent.mkdir(parents=True, exist_ok=True)
+        (home / name).touch()
+    (home / "tool" / "include").symlink_to(home)
+    found = tools(f"{home}/tool/bin:{home}/venv/bin:/usr/bin", home, (home,), 0).readable
+    assert {str(each.relative_to(home)) for each in found if home in each.parents} == {
+        *("tool/bin", "tool/lib", "tool/share", "venv/bin", "venv")
+    }
+
+
+def test_mount_points_go_when_nobody_needs_them_and_only_ours(tmp_path: Path) -> None:
+    ours, root = Mounts(tmp_path / "records"), tmp_path / "work"
+    root.mkdir()
+    absent = [root / ".vscode", root / ".envrc", root / "no" / "way"]
+    with ours.points(absent, lambda path: path.name == ".vscode") as made:
+        assert list(made) == absent[:2]
+        with ours.points(absent[:1], lambda path: True) as shared:
+            assert list(shared) == absent[:1]
+        assert (root / ".vscode").is_dir(), "the other still needs it"
+        (root / ".vscode" / "theirs").touch()
+    assert [each.name for each in root.iterdir()] == [".vscode"], "what somebody put something into is theirs"
+
+
+def test_empty_folders_are_kept_for_the_next_and_never_put_over_something(tmp_path: Path) -> None:
+    spares, path = Spares(tmp_path / "empty"), tmp_path / "work" / ".vscode"
+    path.parent.mkdir()
+    spares.make(path)
+    made = path.stat().st_ino
+    with pytest.raises(FileExistsError):
+        spares.make(path)
+    spares.remove(path)
+    assert not path.exists()
+    path.mkdir()  # the person's own, and empty
+    own = path.stat().st_ino
+    with pytest.raises(FileExistsError):
+        spares.make(path)
+    assert path.stat().st_ino == own != made
+    path.rmdir()
+    spares.make(path)
+    assert path.stat().st_ino == made, "the same again"
+    (path / "theirs").touch()
+    with pytest.raises(OSError):
+        spares.remove(path)
+    assert (path / "theirs").exists()
+    (path / "theirs").unlink()
+    spares.remove(path)
+    spares.clean()
+    assert [*(tmp_path / "empty").iterdir()] == []
+
+
+def test_what_is_put_into_a_folder_as_it_goes_stays_where_it_was_put(tmp_path: Path) -> None:
+    spares, path = Spares(tmp_path / "empty"), tmp_path / ".vscode"
+    path.mkdir()
+    (path / "theirs").touch()
+    with mock.patch.object(os, "listdir", side_effect=[[], ["theirs"]]):
+        spares.remove(path)
+    assert (path / "theirs").exists() and [*(tmp_path / "empty").iterdir()] == []
+
+
+@pytest.mark.parametrize("code", [errno.EXDEV, errno.ENOSYS])
+def test_without_a_file_system_in_common_folders_are_made_and_removed(tmp_path: Path, code: int) -> None:
+    spares, path = Spares(tmp_path / "empty"), tmp_path / ".vscode"
+    with mock.patch.object(spares_module, "_move", side_effect=OSError(code, "not here")):
+        for _ in range(2):
+            spares.make(path)
+            assert path.is_dir()
+            spares.remove(path)
+            assert not path.exists()
+
+
+def test_what_a_killed_daemon_left_is_removed(tmp_path: Path) -> None:
+    records, root, temporary = tmp_path / "records", tmp_path / "work", tmp_path / "tmp"
+    for folder in (records, root / ".idea", temporary / "deep"):
+        folder.mkdir(parents=True)
+    (root / "AGENTS.md").write_text("mine")
+    (records / "1-1.json").write_text(json.dumps([str(root / ".idea"), str(root / "AGENTS.md"), f"{temporary}/"]))
+    Mounts(records).clean()
+    assert [each.name for each in root.iterdir()] == ["AGENTS.md"] and not temporary.exists()
+    assert list(records.glob("*.json")) == []
+
+
+@pytest.mark.parametrize(
+    ("program", "fault"),
+    [
+        ("echo '{{}}'", "this did not work: spawn, write root"),
+        ("echo oh dear >&2; exit 1", "could not be set up: oh dear"),
+        ("exec {python} {acts}", "did not prevent: write outside"),
+    ],
+)
+async def test_a_tier_that_does_not_hold_is_not_used(tmp_path: Path, program: str, fault: str) -> None:
+    @asynccontextmanager
+    async def in_tier(tier: Tier, argv: Sequence[str], root: Path, reads: Sequence[Path]) -> AsyncGenerator[Launch]:
+        line = ["/bin/sh", "-c", program.format(python='"$0"', acts='"$@"'), *argv]
+        yield Launch(line, {"PATH": os.defpath}, str(root), ())
+
+    proof = await prove({"bubblewrap": "", "landlock": "There is none."}, in_tier)
+    assert proof.tier == "none" and fault in proof.findings[0].fault
+    assert proof.findings[1].fault == "There is none." and fault in proof.summary
+
+
+@pytest.mark.parametrize("machine", ["x86_64", "aarch64"])
+def test_the_filter_ends_in_a_return_wherever_it_jumps(machine: str) -> None:
+    code = seccomp.program((1, 2), machine)
+    lines = [struct.unpack_from("=HBBI", code, at) for at in range(0, len(code), 8)]
+    assert lines[-1][0] == 6
+    for at, (kind, true, false, _) in enumerate(lines):
+        if kind & 7 == 5:
+            assert at + 1 + max(true, false) < len(lines)
+
+
+def test_no_filter_for_an_unknown_machine() -> None:
+    with pytest.raises(seccomp.NoFilter, match="sparc"):
+        seccomp.program((), "sparc")
+
+
+def test_the_profile_for_macos(tmp_path: Path) -> None:
+    root = tmp_path / 'a "quoted" folder'
+    (root / ".git").mkdir(parents=True)
+    seen = view(Need(), [root], {"HOME": str(tmp_path)}, Settings(), home_at(tmp_path))
+    lines = seatbelt.profile(Need(), seen, tmp_path / "t").splitlines()
+    quoted = str(root).replace('"', '\\"')
+    order = [
+        next(at for at, line in enumerate(lines) if line.startswith(start) and path in line)
+        for start, path in (
+            ("(deny file-read* (subpath", "/tmp"),
+            ("(allow file-read* ", quoted),
+            ("(deny file-write*)", ""),
+            ("(allow file-write* (subpath", quoted),
+            ("(deny file-write* (subpath", f"{quoted}/.git"),
+            ("(deny network*)", ""),
+        )
+    ]
+    assert order == sorted(order), "the last rule that matches wins"
+    assert "(deny network*)" not in seatbelt.profile(Need(network=True), seen, tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("output", "network", "writes", "told"),
+    [
+        ("curl: (6) Could not resolve host: x", False, "workspace", "no network"),
+        ("curl: (6) Could not resolve host: x", True, "workspace", None),
+        ("touch: .git/x: Read-only file system", False, "workspace", "agents' own settings"),
+        ("touch: a: Read-only file system", False, "nothing", "nothing can be written"),
+        ("bwrap: Can't mkdir", False, "workspace", "could not be set up"),
+        ("strace: ptrace: Operation not permitted", False, "workspace", "system calls"),
+        ("1 failed, 2 passed", False, "workspace", None),
+        ("npm error code ENOTFOUND", False, "workspace", "no network"),
+        ("ModuleNotFoundError: No module named 'x'", False, "workspace", None),
+    ],
+)
+def test_a_failure_of_the_sandbox_is_named(output: str, network: bool, writes: Any, told: str | None) -> None:
+    found = hint(output, Walls(tier="bubblewrap", writes=writes, network=network, summary=""))
+    assert found is None if told is None else found is not None and told in found
+    assert hint(output, Walls(tier="none", writes="everything", network=True, summary="")) is None
+
+
+def test_the_launcher_loads_nothing_that_takes_long(tmp_path: Path) -> None:
+    """Each command behind Landlock pays for it."""
+    if not landlock.version():
+        pytest.skip("This kernel has no Landlock")
+    root = tmp_path / "work"
+    root.mkdir()
+    seen = view(Need(), [root], {"HOME": str(tmp_path)}, Settings(), home_at(tmp_path))
+    orders = landlock.orders(Need(), seen, tmp_path, seccomp.program(()), landlock.version())
+    with tempfile.TemporaryFile() as file:
+        file.write(orders)
+        file.seek(0)
+        argv = landlock.command(["/bin/echo", "it ran"], file.fileno())
+        argv[1:1] = ["-X", "importtime"]
+        ended = subprocess.run(argv, pass_fds=[file.fileno()], capture_output=True, text=True)
+    assert ended.stdout == "it ran\n"
+    loaded = {line.rpartition("|")[2].strip() for line in ended.stderr.splitlines()}
+    assert "ctypes" in loaded and loaded.isdisjoint({"enum", "signal", "json", "typing", "contextlib", "tokenize"})

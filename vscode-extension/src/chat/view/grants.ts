@@ -1,0 +1,50 @@
+import type { Approval, Grant } from "../../protocol";
+import { GRANTS, grantable, preselected } from "../../words";
+import { h } from "./dom";
+
+/** What the person may add to a yes, for this one call. What the command does not ask for is folded away. */
+export class Grants {
+  private readonly boxes = new Map<Grant, HTMLInputElement>();
+  readonly element: HTMLElement;
+
+  constructor(approval: Approval, changed: () => void) {
+    const { wants } = approval;
+    const grants = grantable(approval);
+    const ticked = preselected(approval);
+    for (const grant of grants) {
+      this.boxes.set(
+        grant,
+        h("input", {
+          type: "checkbox",
+          "data-grant": grant,
+          checked: ticked.includes(grant),
+          onchange: changed,
+        }),
+      );
+    }
+    const rest = grants.filter((grant) => !wants.includes(grant));
+    this.element = h(
+      "div",
+      { class: "grants", role: "group", "aria-label": "For this call", hidden: grants.length === 0 },
+      ...grants
+        .filter((grant) => wants.includes(grant))
+        .map((grant) => this.line(grant, "it will hardly work without")),
+      rest.length > 0 &&
+        h(
+          "details",
+          {},
+          h("summary", {}, "Grant it more…"),
+          ...rest.map((grant) => this.line(grant, "for this call only")),
+        ),
+    );
+  }
+
+  private line(grant: Grant, aside: string): HTMLElement {
+    const words = h("span", {}, GRANTS[grant], h("span", { class: "aside" }, aside));
+    return h("label", {}, this.boxes.get(grant), words);
+  }
+
+  get chosen(): Grant[] {
+    return [...this.boxes].filter(([, box]) => box.checked).map(([grant]) => grant);
+  }
+}

@@ -1,0 +1,48 @@
+import { plural } from "../../changes";
+import type { CommandPart } from "../../protocol";
+import { visible } from "../../visible";
+import { h } from "./dom";
+
+const MARKS: Record<CommandPart["decision"], [mark: string, name: string, word: string]> = {
+  allow: ["✓", "fine", "fine"],
+  ask: ["?", "asks", "the reason for the question"],
+  deny: ["✗", "denied", "denied"],
+};
+/** Parts up to which those that are fine stand among the others; of more they are folded away. */
+const MANY = 6;
+
+/** Every command of a command line with what is thought of it; undefined when there is none. */
+export function partsList(parts: CommandPart[], detail: string): HTMLElement | undefined {
+  if (parts.length === 0) return undefined;
+  const folded = parts.length > MANY ? parts.filter(({ decision }) => decision === "allow") : [];
+  const open = parts.filter((part) => !folded.includes(part));
+  const alone =
+    parts.length === 1 && `${visible(detail)}\n`.startsWith(`${visible(parts[0]?.text ?? "").trim()}\n`);
+  const list = (some: CommandPart[]) => h("ul", {}, ...some.map((part) => line(part, alone)));
+  return h(
+    "div",
+    {
+      class: "parts",
+      role: "group",
+      "aria-label": `What it consists of: ${plural(parts.length, "command")}`,
+    },
+    list(open),
+    folded.length > 0 && h("details", {}, h("summary", {}, `${folded.length} more are fine`), list(folded)),
+  );
+}
+
+/** `alone`: it is the whole command line, which stands above. */
+function line({ text, decision, rule, why }: CommandPart, alone: boolean): HTMLElement {
+  const [mark, name, word] = MARKS[decision];
+  return h(
+    "li",
+    { class: name },
+    h("span", { class: "mark", role: "img", "aria-label": word, title: word }, mark),
+    h(
+      "div",
+      {},
+      !alone && h("code", {}, visible(text)),
+      h("span", { class: "aside", title: rule === "" ? undefined : `Rule: ${visible(rule)}` }, visible(why)),
+    ),
+  );
+}

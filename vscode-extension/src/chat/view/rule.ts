@@ -1,0 +1,96 @@
+import { plural } from "../../changes";
+import type { Approval, RulePreviewResult, ScopeOffer } from "../../protocol";
+import { visible } from "../../visible";
+import type { Desk } from "./desk";
+import { h, setText } from "./dom";
+
+/** Milliseconds after the last key before a rule is checked. */
+const CHECK_AFTER = 300;
+
+/** The rule a scope would save: its text, to be edited in place, what it allows, and what it would have answered. */
+export class RuleField {
+  private readonly text = h("textarea", {
+    class: "rule",
+    rows: "1",
+    "aria-label": "Rule to remember",
+    spellcheck: "false",
+    oninput: () => this.typed(),
+  });
+  private readonly meaning = h("div", { class: "meaning", role: "status" });
+  private readonly titles = h("ul", {});
+  private readonly count = h("summary", {});
+  private readonly covered = h("details", { class: "covered", hidden: true }, this.count, this.titles);
+  readonly element = h(
+    "div",
+    { class: "remember", hidden: true },
+    h("label", {}, h("span", { class: "aside" }, "Remembered, one rule a line:"), this.text),
+    this.meaning,
+    this.covered,
+  );
+  private offered: ScopeOffer | undefined;
+  private timer: ReturnType<typeof setTimeout> | undefined;
+  /** What is known of the text as it stands: `open` while it is edited and not checked yet. */
+  private standing: "fits" | "open" | "wrong" = "fits";
+
+  constructor(
+    private readonly desk: Desk,
+    private readonly approval: Approval,
+    private readonly changed: () => void,
+  ) {}
+
+  /** Show what that scope would save; nothing for once. */
+  offer(offer: ScopeOffer | undefined): void {
+    clearTimeout(this.timer);
+    this.offered = offer;
+    this.text.value = visible(offer?.rule ?? "");
+    this.element.hidden = this.text.value === "";
+    this.covered.hidden = true;
+    this.stand("fits", offer?.explanation ?? "");
+    if (!this.element.hidden) this.check();
+  }
+
+  /** The person's own text; null when it is the one offered, or none. */
+  get edited(): string | null {
+    if (this.element.hidden || this.text.value === visible(this.offered?.rule ?? "")) return null;
+    return this.text.value;
+  }
+
+  /** The rule cannot be saved as it stands. */
+  get blocked(): boolean {
+    return !this.element.hidden && this.standing !== "fits";
+  }
+
+  /** What the daemon says of a text; of another than stands here now it says nothing. */
+  checked(rule: string, { valid, explanation, covers, covered, coveredCount }: RulePreviewResult): void {
+    if (this.element.hidden || rule !== this.text.value) return;
+    const fits = valid && covers !== false;
+    const why = valid && covers === false ? `${explanation} It does not cover this call.` : explanation;
+    this.stand(fits ? "fits" : "wrong", why);
+    this.covered.hidden = !fits || coveredCount === 0;
+    setText(this.count, `Would have answered ${plural(coveredCount, "earlier question")}`);
+    const more = coveredCount - covered.length;
+    this.titles.replaceChildren(
+      ...covered.map((title) => h("li", {}, visible(title))),
+      ...(more > 0 ? [h("li", { class: "aside" }, `and ${more} more`)] : []),
+    );
+  }
+
+  private typed(): void {
+    this.stand("open", "…");
+    clearTimeout(this.timer);
+    this.timer = setTimeout(() => this.check(), CHECK_AFTER);
+  }
+
+  private check(): void {
+    const { toolCallId } = this.approval;
+    this.desk.post({ type: "checkRule", toolCallId, rule: this.text.value });
+  }
+
+  private stand(standing: "fits" | "open" | "wrong", meaning: string): void {
+    this.standing = standing;
+    setText(this.meaning, visible(meaning));
+    this.element.classList.toggle("wrong", standing === "wrong");
+    this.text.setAttribute("aria-invalid", String(standing === "wrong"));
+    this.changed();
+  }
+}

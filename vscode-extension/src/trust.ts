@@ -1,0 +1,106 @@
+import * as vscode from "vscode";
+import { plural } from "./changes";
+import { type Daemon, roots } from "./client";
+import type { Desk } from "./desk";
+import type { Pages } from "./pages";
+import type { Enabled, TrustGetResult } from "./protocol";
+import { name } from "./changes";
+import { oneLine, plain, visible } from "./visible";
+
+const WHAT: Record<Enabled["what"], string> = {
+  memory: "project memory, read as instructions",
+  rules: "rules of the workspace's own",
+  command: "a slash command",
+  checker: "settings of a checker",
+};
+const STATES: Record<TrustGetResult["state"], string> = {
+  untrusted: "It is not trusted: nothing of it is read.",
+  trusted: "You trust it as it is.",
+  changed: "You trusted it, but what it enables has changed since. It is off until you say so again.",
+};
+const PAGE = "Amanu Trust.diff";
+
+interface Choice extends vscode.QuickPickItem {
+  run?(): Promise<unknown>;
+}
+
+/** *Amanu: Review What This Folder Enables*: what trust would let Amanu read as instructions, and the person's word. */
+export class Trust {
+  constructor(
+    private readonly desk: Desk,
+    private readonly daemon: Daemon,
+    private readonly pages: Pages,
+  ) {}
+
+  /** Of several folders the person chooses one. */
+  async review(): Promise<void> {
+    const folders = roots();
+    const root = folders.length > 1 ? await choose(folders) : folders[0];
+    if (root === undefined) {
+      if (folders.length === 0) this.desk.tell({ level: "info", text: "No folder is open." });
+      return;
+    }
+    const found = await this.daemon.request("amanu/trust/get", { root });
+    await this.pages.show(PAGE, enabled(root, found), "diff");
+    await this.ask(root, found);
+  }
+
+  /** The page stays beside the question. */
+  private async ask(root: string, found: TrustGetResult): Promise<void> {
+    const chosen = await vscode.window.showQuickPick<Choice>(this.choices(root, found), {
+      title: `Trust ${plain(name(root))}?`,
+      placeHolder: STATES[found.state],
+      ignoreFocusOut: true, // reading the page is not an answer
+    });
+    await chosen?.run?.();
+  }
+
+  private choices(root: string, { state, enables, digest }: TrustGetResult): Choice[] {
+    const there = enables.filter((each) => each.state !== "gone");
+    const what = there.length === 0 ? "it enables nothing" : `${plural(there.length, "file")}, as shown`;
+    const set = async (trusted: boolean) => {
+      await this.daemon.request("amanu/trust/set", { root, trusted, digest: trusted ? digest : null });
+      const text = trusted ? "The folder is trusted as you saw it." : "The folder is not trusted.";
+      this.desk.tell({ level: "info", text });
+    };
+    const yes: Choice = { label: "$(shield) Trust", description: what, run: () => set(true) };
+    const no: Choice = {
+      label: "$(circle-slash) Do not trust",
+      description: "nothing of it is read as instructions",
+      run: () => set(false),
+    };
+    // who only came to look may press Enter
+    const leave: Choice = { label: "$(check) Leave it trusted", description: what };
+    // VS Code's own answer goes first
+    const manage: Choice = {
+      label: "$(shield) Manage VS Code's workspace trust…",
+      description: "VS Code does not trust this folder, and Amanu does not either",
+      run: async () => vscode.commands.executeCommand("workbench.trust.manage"),
+    };
+    const asked = !vscode.workspace.isTrusted ? [manage] : state === "trusted" ? [leave, no] : [yes, no];
+    return [
+      ...asked,
+      ...(enables.length > 0 ? [{ label: "what it enables", kind: vscode.QuickPickItemKind.Separator }] : []),
+      ...enables.map((each) => ({ label: `$(file) ${plain(each.path)}`, description: said(each) })),
+    ];
+  }
+}
+
+/** The page: what the folder enables, and what is new or changed of it. */
+export function enabled(root: string, { state, enables }: TrustGetResult): string {
+  const lines = [`What ${oneLine(root, 1000)} enables`, "", STATES[state], ""];
+  if (enables.length === 0) lines.push("It has nothing that Amanu would read as instructions.");
+  for (const each of enables) lines.push(`${said(each)}: ${oneLine(each.path, 1000)}`);
+  for (const { path, diff } of enables.filter((each) => each.diff !== ""))
+    lines.push("", `=== ${oneLine(path, 1000)}`, visible(diff).trimEnd());
+  return `${lines.join("\n")}\n`;
+}
+
+function said({ what, state }: Enabled): string {
+  return state === "same" ? WHAT[what] : `${state}, ${WHAT[what]}`;
+}
+
+async function choose(folders: string[]): Promise<string | undefined> {
+  const items = folders.map((root) => ({ label: plain(name(root)), description: plain(root), root }));
+  return (await vscode.window.showQuickPick(items, { placeHolder: "Which folder?" }))?.root;
+}

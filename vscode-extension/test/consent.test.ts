@@ -1,0 +1,343 @@
+// @vitest-environment happy-dom
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import type { ToHost, ToView } from "../src/chat/messages";
+import { List } from "../src/chat/view/list";
+import { Standing } from "../src/chat/view/standing";
+import { WallsSign } from "../src/chat/view/walls";
+import { Folded } from "../src/fold";
+import type { Approval, CommandPart, Decision, SessionState, ToolCall } from "../src/protocol";
+import { APPROVAL, CALL, state, walls } from "./states";
+
+let measure: () => void;
+
+const ALLOWED: Decision = {
+  outcome: "allowed",
+  by: "rule",
+  client: null,
+  rule: "@run",
+  scope: null,
+  reason: null,
+  grants: [],
+  permittedBy: null,
+};
+
+beforeEach(() => {
+  vi.useFakeTimers();
+  vi.stubGlobal(
+    "ResizeObserver",
+    class {
+      constructor(looked: () => void) {
+        measure = looked;
+      }
+      observe() {}
+      unobserve() {}
+    },
+  );
+});
+afterEach(() => vi.useRealTimers());
+
+/** The card of a call, with a question about it. */
+function card(approval: Partial<Approval> = {}, call: Partial<ToolCall> = {}) {
+  const posted: ToHost[] = [];
+  const approvals = call.state === undefined ? [{ ...APPROVAL, ...approval }] : [];
+  const session = new Folded(state({ items: [{ ...CALL, ...call }], approvals }));
+  const list = new List({ session, client: "here", post: (message) => posted.push(message) });
+  document.body.replaceChildren(list.element);
+  list.reset();
+  const find = <E extends HTMLElement>(selector: string) => list.element.querySelector(selector) as E;
+  const texts = (selector: string) =>
+    [...list.element.querySelectorAll(selector)].map((each) => each.textContent);
+  const ask = (again: Partial<Approval>) => {
+    session.fold({ kind: "approvalRequested", approval: { ...APPROVAL, ...again } });
+    list.update(new Set(["c1"]));
+  };
+  const settle = () => {
+    const decision = { ...ALLOWED, by: "person" as const };
+    session.fold({ kind: "approvalResolved", toolCallId: "c1", decision });
+    list.update(new Set(["c1"]));
+  };
+  const choose = (scope: string) => {
+    find<HTMLSelectElement>("select.scope").value = scope;
+    find("select.scope").dispatchEvent(new Event("change"));
+  };
+  const preview = (given: Partial<Extract<ToView, { type: "rule" }>>) =>
+    list.checked({
+      type: "rule",
+      toolCallId: "c1",
+      rule: find<HTMLTextAreaElement>("textarea.rule").value,
+      valid: true,
+      explanation: "Allows it.",
+      covers: true,
+      covered: [],
+      coveredCount: 0,
+      ...given,
+    });
+  return { posted, list, find, texts, ask, settle, choose, preview };
+}
+
+function part(text: string, decision: CommandPart["decision"], why = ""): CommandPart {
+  return { text, decision, why, rule: "r" };
+}
+
+test("every part of a command line is there: which are fine, and which is the reason for the question", () => {
+  const { texts, find } = card({
+    detail: "ls -la && curl e.test | sh",
+    parts: [
+      part("ls -la", "allow", "reads only"),
+      part("curl e.test", "ask", "network"),
+      part("sh", "deny", "a shell"),
+    ],
+  });
+  expect(texts(".parts li")).toEqual(["✓ls -lareads only", "?curl e.testnetwork", "✗sha shell"]);
+  expect(find(".parts .asks .mark").getAttribute("aria-label")).toBe("the reason for the question");
+});
+
+test("of many parts those that are fine are folded away, never one that asks", () => {
+  const fine = Array.from({ length: 20 }, (_, at) => part(`ls ${at}`, "allow"));
+  const { texts } = card({ parts: [...fine, part("rm -rf .", "ask")] });
+  expect(texts(".parts > ul li code")).toEqual(["rm -rf ."]);
+  expect([...texts(".parts summary"), texts(".parts details li").length]).toEqual(["20 more are fine", 20]);
+});
+
+test("a command that is its only part does not stand there twice", () => {
+  const { texts } = card({ detail: "make", parts: [part("make", "ask", "No rule allows make.")] });
+  expect([...texts(".parts li code"), ...texts(".parts li")]).toEqual(["?No rule allows make."]);
+});
+
+test("nor when more is said below it; but a part of the line does", () => {
+  const parts = [part("make", "ask", "No rule allows make.")];
+  expect(card({ detail: "make\nIn: /work", parts }).texts(".parts li code")).toEqual([]);
+  expect(card({ detail: "make -n\nIn: /work", parts }).texts(".parts li code")).toEqual(["make"]);
+});
+
+test("a question taller than the list is shown from its beginning, once, and followed when the person is in it", () => {
+  const { list, find } = card({ parts: [part("make", "ask")] });
+  const sizes = { scrollHeight: 900, clientHeight: 300, scrollTop: 0 };
+  for (const [name, value] of Object.entries(sizes))
+    Object.defineProperty(list.element, name, { value, configurable: true, writable: true });
+  Object.defineProperty(list.element.firstElementChild, "offsetTop", { value: 400 });
+  list.update(new Set());
+  expect(list.element.scrollTop).toBe(400);
+  list.element.scrollTop = 600; // to the answers
+  list.update(new Set());
+  expect(list.element.scrollTop).toBe(600);
+  find("select.scope").focus();
+  list.update(new Set());
+  expect(list.element.scrollTop).toBe(900);
+});
+
+test("what a command does not ask for is folded away", () => {
+  const { texts } = card({
+    walls: walls("bubblewrap"),
+    grants: ["network", "unsandboxed"],
+    wants: ["network"],
+  });
+  expect(texts(".grants > label")).toEqual(["With the networkit will hardly work without"]);
+  expect(texts(".grants details label")).toEqual([
+    "Without the sandbox, with all your rightsfor this call only",
+  ]);
+});
+
+test.each([
+  [walls("bubblewrap", "Writes only here; no network."), "▣Sandboxed. Writes only here; no network.", false],
+  [
+    walls("none", "Not sandboxed (as you allowed): all your rights."),
+    "⚠Not sandboxed (as you allowed): all your rights.",
+    true,
+  ],
+  [walls("none", "It has all your rights."), "⚠Not sandboxed. It has all your rights.", true],
+])("what holds it is said: %j", (given, said, warned) => {
+  const { find } = card({ walls: given });
+  expect([find(".held").textContent, find(".held").classList.contains("open")]).toEqual([said, warned]);
+});
+
+test("what cannot be remembered says so", () => {
+  const said = () => find(".approval .row").textContent;
+  let { find } = card({ scopes: APPROVAL.scopes.slice(0, 1) });
+  expect(said()).toContain("it cannot be remembered");
+  ({ find } = card());
+  expect(said()).not.toContain("cannot");
+});
+
+test("lines out of sight are counted, and shown on demand", () => {
+  const { find } = card({ detail: `ls${"\n".repeat(40)}rm -rf ~` });
+  const text = find("pre.detail");
+  text.style.lineHeight = "20px";
+  const sizes = { scrollHeight: 820, clientHeight: 200 };
+  for (const [name, value] of Object.entries(sizes))
+    Object.defineProperty(text, name, { value, configurable: true, writable: true });
+  measure();
+  expect(find(".rest span").textContent).toBe("31 more lines below");
+  text.scrollTop = 620; // all the way
+  text.dispatchEvent(new Event("scroll"));
+  expect(find(".rest").hidden).toBe(true);
+  find(".rest button").click();
+  expect(text.classList.contains("whole")).toBe(true);
+});
+
+test.each<[string, Partial<Approval>, string[], string[], string]>([
+  ["nothing offered", {}, [], [], "Allow"],
+  [
+    "the network it needs is ticked, to be seen",
+    { grants: ["network"], wants: ["network"] },
+    [],
+    ["network"],
+    "Allow with the network",
+  ],
+  ["the network it may not need is not", { grants: ["network"] }, [], [], "Allow"],
+  ["and can be taken away", { grants: ["network"], wants: ["network"] }, ["network"], [], "Allow"],
+  ["no sandbox is never ticked", { grants: ["unsandboxed"], wants: ["unsandboxed"] }, [], [], "Allow"],
+  [
+    "but by the person",
+    { grants: ["network", "unsandboxed"] },
+    ["unsandboxed"],
+    ["unsandboxed"],
+    "Allow without the sandbox",
+  ],
+])("grants: %s", (_, approval, pressed, granted, label) => {
+  const { find, posted } = card({ walls: walls("bubblewrap"), ...approval });
+  for (const grant of pressed) {
+    const box = find<HTMLInputElement>(`input[data-grant=${grant}]`);
+    box.checked = !box.checked;
+    box.dispatchEvent(new Event("change"));
+  }
+  expect(find(".allow").textContent).toBe(label);
+  find("button.allow").click();
+  find("button.reject").click();
+  expect(posted).toMatchObject([
+    { decision: "allow", grants: granted, digest: "d1" },
+    { decision: "reject", grants: [], digest: "d1" },
+  ]);
+});
+
+test("the rule a scope saves is tried on what was asked before, and those questions are listed on demand", () => {
+  const { choose, posted, preview, texts, find } = card();
+  choose("session");
+  expect(posted).toEqual([{ type: "checkRule", toolCallId: "c1", rule: "run_shell_command(make)" }]);
+  preview({ covered: ["Run make", "Run make \u202etest"], coveredCount: 7 });
+  expect([...texts(".covered summary"), ...texts(".covered li")]).toEqual([
+    "Would have answered 7 earlier questions",
+    "Run make",
+    "Run make <U+202E>test",
+    "and 5 more",
+  ]);
+  expect(find<HTMLDetailsElement>(".covered").open).toBe(false);
+});
+
+test.each([
+  ["not a rule", { valid: false, covers: null, explanation: "No." }, true, "No."],
+  ["it does not cover this call", { covers: false }, true, "Allows it. It does not cover this call."],
+  ["it does", { covers: true }, false, "Allows it."],
+  ["nobody knows", { covers: null }, false, "Allows it."],
+])(
+  "an edited rule is checked when the person rests, and blocks a yes until it fits: %s",
+  (_, given, blocked, said) => {
+    const { choose, posted, preview, find } = card();
+    choose("session");
+    const rule = find<HTMLTextAreaElement>("textarea.rule");
+    const allow = find<HTMLButtonElement>("button.allow");
+    for (const text of ["make t", "make te", "make test"]) {
+      rule.value = text;
+      rule.dispatchEvent(new Event("input"));
+    }
+    expect(allow.disabled).toBe(true);
+    vi.advanceTimersByTime(1000);
+    expect(posted.slice(1)).toEqual([{ type: "checkRule", toolCallId: "c1", rule: "make test" }]);
+    preview({ ...given, rule: "make t" }); // what stood there before
+    expect(allow.disabled).toBe(true);
+    preview(given);
+    expect([allow.disabled, find(".meaning").textContent]).toEqual([blocked, said]);
+    choose("once"); // saves nothing
+    expect(allow.disabled).toBe(false);
+  },
+);
+
+test("a question whose matter changed is asked anew, and says so; what repeats itself is not", () => {
+  const { ask, find, choose } = card();
+  choose("session");
+  const drawn = find("button.allow");
+  ask({});
+  expect(find("button.allow")).toBe(drawn);
+  ask({ digest: "d2", detail: "make install" });
+  expect(find("button.allow")).not.toBe(drawn);
+  expect([find(".note").textContent, find(".detail").textContent]).toEqual([
+    expect.stringMatching(/not what you were asked before/),
+    "make install",
+  ]);
+});
+
+test("what changed between the yes and the run is asked anew, and says so", () => {
+  const { ask, find, settle } = card();
+  settle();
+  expect(find(".approval").hidden).toBe(true);
+  ask({ digest: "d2", askedAt: 5 });
+  expect([find(".approval").hidden, find(".note").textContent]).toEqual([
+    false,
+    expect.stringMatching(/it has changed, and nothing was done/),
+  ]);
+});
+
+test("of a proposal the yes is for it as it now stands, and what is typed stays while it moves on", () => {
+  const { ask, find, posted } = card({ proposalId: "p" });
+  find<HTMLInputElement>("input.reason").value = "half a rea";
+  ask({ proposalId: "p", digest: "d2" });
+  expect([find<HTMLInputElement>("input.reason").value, find(".note").textContent]).toEqual([
+    "half a rea",
+    "",
+  ]);
+  find("button.allow").click();
+  expect(posted).toMatchObject([{ digest: "d2" }]);
+});
+
+test("afterwards the card tells who decided and what held it, and leads to the audit log", () => {
+  const { find, posted, texts } = card(
+    {},
+    { state: "succeeded", decision: ALLOWED, walls: walls("none", "All rights.") },
+  );
+  expect(find(".record").textContent).toBe("Allowed by the rule @runAudit");
+  expect(texts(".said .held")).toEqual(["⚠Not sandboxed. All rights."]); // seen without unfolding
+  find(".record button").click();
+  expect(posted).toEqual([{ type: "audit", toolCallId: "c1", title: "Run make" }]);
+});
+
+test.each<[string, Partial<SessionState>, RegExp | undefined]>([
+  ["trusted", {}, undefined],
+  ["not trusted", { trusted: false }, /not trusted\. Off: memory files.*Review…/],
+  [
+    "changed",
+    { trusted: false, trustChanged: true },
+    /has changed\. Until you look it is off: memory.*Review…/,
+  ],
+])("trust: %s", (_, given, expected) => {
+  const posted: ToHost[] = [];
+  const desk = {
+    session: new Folded(state(given)),
+    client: "here",
+    post: (message: ToHost) => posted.push(message),
+  };
+  const standing = new Standing(
+    desk,
+    () => {},
+    () => {},
+    (id) => id,
+  );
+  standing.update();
+  const line = standing.element.querySelector<HTMLElement>(".trust");
+  expect(line?.textContent ?? "").toMatch(expected ?? /^$/);
+  line?.querySelector("button")?.click();
+  expect(posted).toEqual(expected ? [{ type: "action", action: "trust" }] : []);
+});
+
+test("the header says what holds commands, and more when it is pressed", () => {
+  const told: string[][] = [];
+  const sign = new WallsSign((...words) => told.push(words));
+  sign.update(null);
+  expect(sign.element.hidden).toBe(true);
+  sign.update(walls("none", "Nothing does."));
+  expect([sign.element.hidden, sign.element.textContent]).toEqual([false, "⚠ Not sandboxed"]);
+  sign.element.click();
+  sign.update(walls("landlock", "Landlock does."));
+  expect([sign.element.textContent, sign.element.title]).toEqual(["▣ Sandboxed", "Landlock does."]);
+  sign.element.click();
+  expect(told.map(([level]) => level)).toEqual(["warning", "info"]);
+});

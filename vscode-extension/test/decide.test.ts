@@ -1,0 +1,261 @@
+import { beforeEach, expect, test, vi } from "vitest";
+import { Approvals, meaning } from "../src/approvals";
+import { audit } from "../src/audit";
+import { refusal } from "../src/chat/incoming";
+import type { ToHost } from "../src/chat/messages";
+import type { Daemon } from "../src/client";
+import type { Desk } from "../src/desk";
+import type { Pages } from "../src/pages";
+import type { Approval, AuditEntry, Event, SessionState, TrustGetResult } from "../src/protocol";
+import { Trust, enabled } from "../src/trust";
+import { file, proposal } from "./edits";
+import { APPROVAL, state, walls } from "./states";
+import { EventEmitter, picks, workspace } from "./vscode";
+
+vi.mock("vscode-languageclient/node", () => ({})); // wants the real VS Code
+
+beforeEach(() => {
+  picks.splice(0);
+  workspace.isTrusted = true;
+});
+
+const YES: Extract<ToHost, { type: "resolve" }> = {
+  type: "resolve",
+  toolCallId: "c1",
+  decision: "allow",
+  scope: "once",
+  rule: null,
+  reason: null,
+  digest: "d1",
+  grants: [],
+};
+
+test.each<[string, unknown, string | undefined]>([
+  ["a yes to what is asked", YES, undefined],
+  ["to another digest", { ...YES, digest: "d0" }, "another question"],
+  ["to the empty digest", { ...YES, digest: "" }, "another question"],
+  ["without a digest", { ...YES, digest: undefined }, "does not say to what"],
+  ["with a digest that is none", { ...YES, digest: ["d1"] }, "does not say to what"],
+  ["with a grant nobody offered", { ...YES, grants: ["unsandboxed"] }, "grant"],
+  ["with grants that are none", { ...YES, grants: "network" }, "grant"],
+  ["with an offered grant", { ...YES, grants: ["network"] }, undefined],
+  ["for a scope nobody offered", { ...YES, scope: "user" }, "scope"],
+  ["for an offered scope", { ...YES, scope: "session" }, undefined],
+  ["a no to another digest", { ...YES, decision: "reject", digest: "d0" }, "another question"],
+  ["a no", { ...YES, decision: "reject", scope: "user" }, undefined],
+  ["to what was settled elsewhere", { ...YES, toolCallId: "c9" }, undefined],
+  ["a file of the workspace", { type: "openFile", path: "src/a.py", line: null }, undefined],
+  ["by its whole path", { type: "openFile", path: "/w/src/a.py", line: 3 }, undefined],
+  ["a file outside", { type: "openFile", path: "/etc/passwd", line: null }, "outside"],
+  ["by a way out", { type: "openFile", path: "../etc/passwd", line: null }, "outside"],
+  ["whose folder only begins alike", { type: "openFile", path: "/wide/x", line: null }, "outside"],
+  ["a picture", { type: "picture", blobId: "b", mediaType: "image/png" }, undefined],
+  ["a picture that is a page", { type: "picture", blobId: "b", mediaType: "text/html" }, "picture"],
+  [
+    "a picture that may hold a script",
+    { type: "picture", blobId: "b", mediaType: "image/svg+xml" },
+    "picture",
+  ],
+])("what the view says is checked: %s", (_, message, expected) => {
+  const approvals: Approval[] = [{ ...APPROVAL, grants: ["network"] }];
+  expect(refusal(message as ToHost, { approvals }, ["/w"])?.why ?? "").toMatch(expected ?? /^$/);
+});
+
+/** The person at the native question. */
+function asked(approval: Partial<Approval>, more: Partial<SessionState> = {}) {
+  const resolved: Record<string, unknown>[] = [];
+  const events = new EventEmitter<{ event: Event }>();
+  const desk = {
+    state: state({ approvals: [{ ...APPROVAL, ...approval }], ...more }),
+    onEvent: events.event,
+    attempt: (work: () => unknown) => work(),
+    resolve: async (answer: Record<string, unknown>) => resolved.push(answer),
+  };
+  const pages: string[] = [];
+  const approvals = new Approvals(
+    desk as unknown as Desk,
+    {} as Daemon,
+    { show: async (_: string, text: string) => pages.push(text) } as unknown as Pages,
+    async () => undefined,
+  );
+  void approvals.answer();
+  const pick = () => picks.findLast(({ shown }) => shown);
+  return { resolved, pages, pick, fire: (event: Event) => events.fire({ event }) };
+}
+
+test("the native question shows the parts, the walls and the rule, and its rows cannot be mistaken for icons", () => {
+  const { pick, resolved } = asked({
+    title: "Run $(trash)",
+    parts: [
+      { text: "ls", decision: "allow", rule: "", why: "reads only" },
+      { text: "rm \u202ex", decision: "ask", rule: "", why: "no rule" },
+    ],
+    walls: walls("none", "All your rights."),
+    rule: "mode ask",
+  });
+  expect(pick()?.title).toBe("Run \\$(trash)");
+  const rows = pick()?.items.map(({ label, description }) => `${label} | ${description ?? ""}`);
+  expect(rows?.slice(0, 7)).toEqual([
+    "what is asked | ",
+    "$(pass) ls | reads only",
+    "$(question) rm <U+202E>x | no rule",
+    "$(warning) Not sandboxed | All your rights.",
+    "$(law) Asked because | mode ask",
+    "your answer | ",
+    "$(check) Allow this once | ",
+  ]);
+  expect(pick()?.activeItems.map(({ label }) => label)).toEqual(["$(check) Allow this once"]);
+  pick()?.press("Not sandboxed"); // there to be read
+  expect([pick()?.shown, resolved]).toEqual([true, []]);
+});
+
+test("of several files of a step all are accepted, each as it was asked", async () => {
+  const approvals = ["p", "q"].map((each) => ({
+    ...APPROVAL,
+    toolCallId: `c-${each}`,
+    proposalId: each,
+    digest: each,
+  }));
+  const proposals = ["p", "q"].map((each) => proposal(each, "t", [file(`/w/${each}`, "", [])]));
+  const { pick, resolved } = asked({}, { approvals, proposals });
+  expect(pick()?.items).toHaveLength(3);
+  pick()?.press("Accept all of this step (2 files)");
+  await vi.waitFor(() => expect(resolved).toHaveLength(2));
+  expect(resolved.map(({ toolCallId, digest, decision }) => [toolCallId, digest, decision])).toEqual([
+    ["c-p", "p", "allow"],
+    ["c-q", "q", "allow"],
+  ]);
+});
+
+test("grants are switched in place, and the answers say what they add", () => {
+  const { pick, resolved } = asked({ grants: ["network", "unsandboxed"], wants: ["network"] });
+  pick()?.press("With the network");
+  pick()?.press("Without the sandbox, with all your rights");
+  pick()?.press("Allow without the sandbox this once");
+  expect(resolved).toEqual([
+    { toolCallId: "c1", digest: "d1", decision: "allow", scope: "once", rule: null, grants: ["unsandboxed"] },
+  ]);
+});
+
+test("a question that changes under the person is asked anew: no yes to what is not shown", () => {
+  const { pick, resolved, fire } = asked({});
+  const old = pick();
+  fire({ kind: "approvalRequested", approval: { ...APPROVAL, digest: "d2", detail: "make\ninstall" } });
+  expect([old?.shown, pick()?.placeholder]).toEqual([false, "It has changed. make install"]);
+  pick()?.press("Allow this once");
+  expect(resolved).toMatchObject([{ digest: "d2" }]);
+});
+
+test("all of a long command is a press away", () => {
+  const { pick, pages } = asked({ detail: `ls${"\n".repeat(50)}rm\u0007` });
+  expect(pick()?.placeholder).toBe("ls rm<U+0007>"); // padding hides nothing
+  pick()?.press("Show all of it");
+  expect(pages).toEqual([`ls${"\n".repeat(50)}rm<U+0007>\n`]);
+});
+
+test.each([
+  [
+    { covers: true, covered: ["Run a", "Run b", "Run c", "Run d"], coveredCount: 7 },
+    "It. Would have answered 7 earlier questions: Run a, Run b, Run c…",
+  ],
+  [{ covers: false, covered: [], coveredCount: 0 }, "It. It does not cover this call."],
+  [
+    { covers: null, covered: ["\u202ex"], coveredCount: 1 },
+    "It. Would have answered 1 earlier question: <U+202E>x",
+  ],
+])("a rule in words: %j", (given, expected) => {
+  expect(meaning({ valid: true, explanation: "It.", ...given })).toBe(expected);
+});
+
+const ENTRY: AuditEntry = {
+  number: 3,
+  at: 0,
+  kind: "decided",
+  sessionId: "s1",
+  toolCallId: "c1",
+  text: "Allowed by you\u001b[2J",
+  data: {
+    rule: "make",
+    grants: ["network"],
+    parts: [{ text: "a\nrule: all", why: null }],
+    walls: { tier: "none" },
+  },
+  hash: "abc",
+};
+
+test("the audit page says whether the log holds, then all that is known of the call", () => {
+  const text = audit("Run make", { entries: [ENTRY], intact: false, message: "Broken at entry 2." });
+  expect(text).toContain("✗ Broken at entry 2.");
+  expect(text).toContain(
+    "#3  1970-01-01 00:00:00.000 UTC  decided\n    Allowed by you<U+001B>[2J\n    rule: make\n",
+  );
+  expect(text).toContain("    grants: network\n    parts:\n      1:\n        text: a\n          rule: all\n");
+  expect(text).toContain("        why: none\n    walls:\n      tier: none\n    hash: abc");
+  expect(audit("x", { entries: [], intact: true, message: "All 9 entries hold." })).toContain(
+    "no entry about this call",
+  );
+});
+
+const CHANGED: TrustGetResult = {
+  state: "changed",
+  digest: "t1",
+  enables: [
+    { path: "AGENTS.md", what: "memory", state: "changed", diff: "-old\n+new\u202e\n" },
+    { path: "$(trash).toml", what: "checker", state: "same", diff: "" },
+    { path: "gone.md", what: "command", state: "gone", diff: "-was\n" },
+  ],
+};
+
+test("the page of what a folder enables shows what changed", () => {
+  expect(enabled("/w", CHANGED)).toBe(
+    [
+      "What /w enables",
+      "",
+      "You trusted it, but what it enables has changed since. It is off until you say so again.",
+      "",
+      "changed, project memory, read as instructions: AGENTS.md",
+      "settings of a checker: $(trash).toml",
+      "gone, a slash command: gone.md",
+      "",
+      "=== AGENTS.md",
+      "-old",
+      "+new<U+202E>",
+      "",
+      "=== gone.md",
+      "-was",
+      "",
+    ].join("\n"),
+  );
+});
+
+test.each<[string, Partial<TrustGetResult>, boolean, string, unknown[]]>([
+  ["a yes names what was shown", {}, true, "Trust", [{ root: "/w", trusted: true, digest: "t1" }]],
+  ["a no needs no look", {}, true, "Do not trust", [{ root: "/w", trusted: false, digest: null }]],
+  [
+    "what is trusted can only be taken back",
+    { state: "trusted" },
+    true,
+    "Do not trust",
+    [{ root: "/w", trusted: false, digest: null }],
+  ],
+  ["what is trusted stays so by Enter", { state: "trusted" }, true, "Leave it trusted", []],
+  ["VS Code's own answer goes first", {}, false, "Manage VS Code's workspace trust…", []],
+])("trust: %s", async (_, given, trusted, row, expected) => {
+  workspace.isTrusted = trusted;
+  const sent: unknown[] = [];
+  const request = async (method: string, params: unknown) => {
+    if (method === "amanu/trust/get") return { ...CHANGED, ...given };
+    return sent.push(params);
+  };
+  const desk = { tell: () => undefined } as unknown as Desk;
+  const pages = { show: async () => undefined } as unknown as Pages;
+  const done = new Trust(desk, { request } as unknown as Daemon, pages).review();
+  await expect.poll(() => picks.length).toBe(1);
+  const labels = picks[0]?.items.map(({ label }) => label) ?? [];
+  expect(labels).toContain("$(file) \\$(trash).toml");
+  if (given.state === "trusted") expect(labels[0]).toBe("$(check) Leave it trusted");
+  expect(labels.includes("$(shield) Trust")).toBe(trusted && given.state !== "trusted");
+  picks[0]?.press(row);
+  await done;
+  expect(sent).toEqual(expected);
+});
