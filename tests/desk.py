@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from amanu.config import Shell
+from amanu.sandbox.sandbox import Sandbox
 from amanu.tools.base import CallContext, Outcome, Preview, Tool
 from amanu.tools.registry import make_tools
 from amanu.workspace.aftermath import Aftermath
@@ -71,6 +72,7 @@ class Desk:
         shell: Shell | None = None,
         ripgrep: str | None = None,
         key_variables: Collection[str] = (),
+        sandbox: Sandbox | None = None,
     ) -> None:
         self.root = root.resolve()
         self.overlay = Overlay()
@@ -93,6 +95,7 @@ class Desk:
             shell or Shell(),
             key_variables,
             aftermath=self.aftermath,
+            sandbox=sandbox,
         )
         self.tools: dict[str, Tool[Any]] = {tool.name: tool for tool in made}
         self._ids = itertools.count(1)

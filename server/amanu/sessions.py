@@ -256,9 +256,7 @@ class Sessions:
     async def shutdown(self) -> None:
         """Cancel turns, flush journals, close connections to models."""
         async with self._lock:
-            for session in self._open.values():
-                await session.close(anyway=True)
-                await self._put_summary(session)
+            await asyncio.gather(*map(self._leave, self._open.values()))
             self._open.clear()
         await self._watching.close()
         await self._summaries.settled()
@@ -345,6 +343,13 @@ class Sessions:
         await (await self._index()).delete(session_id)
         await asyncio.to_thread(shutil.rmtree, self.documents / f"s-{session_id}", ignore_errors=True)
         self._tell(session_id)
+
+    async def _leave(self, session: Session) -> None:
+        try:
+            await session.close(anyway=True)
+        except Exception:  # the others are to be whole all the same
+            log.exception("%s could not be closed", session.state.session_id)
+        await self._put_summary(session)
 
     async def _recover(self, session_id: str, folder: Path) -> None:
         try:

@@ -9,6 +9,7 @@ from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
 from amanu.tools.processes import end_all, without_secrets
+from amanu.unbroken import start_process
 
 NICE = 10
 """The person's own work goes first."""
@@ -45,7 +46,8 @@ async def start(
     kept = without_secrets(environment, key_variables)
     heap = f"{kept.get('NODE_OPTIONS', '')} {_NODE_HEAP}".strip()
     try:
-        process = await asyncio.create_subprocess_exec(
+        process = await start_process(
+            lambda process: Process(process, mark).end(),
             *command,
             cwd=folder,
             env={**kept, "NODE_OPTIONS": heap, name: value},

@@ -17,6 +17,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+from amanu.unbroken import start_process
+
 Tier = Literal["bubblewrap", "landlock", "seatbelt", "none"]
 
 _SECONDS = 10.0  # for one tier; some 0.1 s is usual
@@ -128,7 +130,8 @@ async def _run(tier: Tier, in_tier: InTier, root: Path, orders: Mapping[str, Any
     argv = [sys.executable, "-I", "-S", str(acts), json.dumps(orders)]
     reads = [acts, *map(Path, dict.fromkeys((sys.base_prefix, sys.prefix)))]
     async with in_tier(tier, argv, root, reads) as launch, asyncio.timeout(_SECONDS):
-        process = await asyncio.create_subprocess_exec(
+        process = await start_process(
+            _kill,
             *launch.argv,
             env=launch.environment,
             cwd=launch.folder,
@@ -141,14 +144,19 @@ async def _run(tier: Tier, in_tier: InTier, root: Path, orders: Mapping[str, Any
         try:
             said, errors = await process.communicate()
         except BaseException:
-            with contextlib.suppress(ProcessLookupError):
-                process.kill()
+            await _kill(process)
             raise
     try:
         return json.loads(said)
     except ValueError:
         last = errors.decode("utf-8", "replace").strip().splitlines()[-1:] or [f"exit code {process.returncode}"]
         return f"It could not be set up: {last[0][:_SAID].rstrip('.')}."
+
+
+async def _kill(process: asyncio.subprocess.Process) -> None:
+    """What is below it ends when the walls are taken down; that is not waited for."""
+    with contextlib.suppress(ProcessLookupError):
+        process.kill()
 
 
 @contextmanager

@@ -32,8 +32,8 @@ from amanu.tools.read_output import ID_LENGTH
 from amanu.tools.refusals import hint
 from amanu.tools.vigil import Vigil
 from amanu.tools.visible import one_line, visible
+from amanu.unbroken import start_process, unbroken
 from amanu.workspace.files import FileText
-from amanu.workspace.proposals import unbroken
 from amanu.workspace.workspace import Workspace
 from amanu_protocol.errors import AmanuError
 from amanu_protocol.items import BlobRef, Grant
@@ -269,7 +269,7 @@ class RunShellCommand(Tool[RunShellCommandParams]):
                 held = await asyncio.to_thread(_identities, need)
                 if not await call.still():  # the last moment that is ours; it took some to build the walls
                     raise ToolError(_CHANGED)
-                process = await self._start(started)
+                process = await self._start(started, mark)
                 ended.placeholders = started.placeholders
                 with Vigil(need.watched, held, process.pid) as vigil:
                     try:
@@ -311,9 +311,10 @@ class RunShellCommand(Tool[RunShellCommandParams]):
         except SandboxError as error:
             raise ToolError(str(error)) from None
 
-    async def _start(self, started: Started) -> asyncio.subprocess.Process:
+    async def _start(self, started: Started, mark: str) -> asyncio.subprocess.Process:
         try:
-            return await asyncio.create_subprocess_exec(
+            return await start_process(
+                lambda process: _end(process, mark, started.holders),
                 *started.argv,
                 cwd=started.folder,
                 env=started.environment,

@@ -9,12 +9,13 @@ afterwards: kept or undone. Both are states of the same hunks, and each can be t
 import asyncio
 import contextlib
 import secrets
-from collections.abc import Callable, Collection, Coroutine, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Literal
 
 from amanu.tools.base import CallContext, ToolError
+from amanu.unbroken import unbroken
 from amanu.workspace.apply import SavePreimage, apply, lossy, settle
 from amanu.workspace.files import FileText, line_end
 from amanu.workspace.following import SMALL, Following
@@ -28,7 +29,6 @@ from amanu_protocol.errors import AmanuError
 from amanu_protocol.items import Check, Hunk, HunkState, Proposal
 from amanu_protocol.requests import HunkDecision
 
-T = TypeVar("T")
 _TOGETHER = 5.0
 """Seconds a call waits for those it shares a hunk with: all are decided by then, one may still be asked about anew."""
 SHOWN: Sequence[HunkState] = ("pending", "accepted", "applied", "conflicted", "undoing")
@@ -451,25 +451,6 @@ class Proposals:
             if call_id in live.tool_call_ids:
                 return live
         return None
-
-
-async def unbroken(work: Coroutine[Any, Any, T]) -> T:
-    """Await `work` to its end even when cancelled; then the cancellation goes on."""
-    task = asyncio.ensure_future(work)
-    cancelled = False
-    while not task.done():
-        try:
-            await asyncio.shield(task)
-        except asyncio.CancelledError:
-            if task.cancelled():
-                raise
-            cancelled = True
-        except Exception:
-            break
-    if cancelled:
-        task.exception()
-        raise asyncio.CancelledError
-    return task.result()
 
 
 _FITS: dict[str, Collection[HunkState]] = {

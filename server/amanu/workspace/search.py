@@ -19,6 +19,7 @@ from itertools import chain
 from pathlib import Path
 
 from amanu.tools.base import ToolError
+from amanu.unbroken import start_process, unbroken
 from amanu.workspace.files import FileText
 from amanu.workspace.globs import glob_pattern
 from amanu.workspace.ignore import MAX_DEPTH, NEVER, ancestors_hide, unfit, walk
@@ -366,7 +367,8 @@ async def _run(args: Sequence[str], cwd: Path, data: bytes | None = None) -> tup
     """(exit code, output up to `_MAX_OUTPUT`, errors). The process is gone when this returns or raises. It has no home:
     there is nothing of the person's it should look up there."""
     pipe, none = asyncio.subprocess.PIPE, asyncio.subprocess.DEVNULL
-    process = await asyncio.create_subprocess_exec(
+    process = await start_process(
+        _kill,
         *args,
         cwd=cwd,
         env={"LC_ALL": "C.UTF-8", "HOME": os.devnull},
@@ -393,13 +395,17 @@ async def _run(args: Sequence[str], cwd: Path, data: bytes | None = None) -> tup
             f"The search took longer than {TIME_LIMIT:.0f} s and was stopped. Use a simpler pattern or folder."
         ) from None
     finally:
-        if process.returncode is None:
-            with contextlib.suppress(ProcessLookupError):
-                process.kill()
         for task in (errors, feeding):
             if task is not None:
                 task.cancel()
-        await asyncio.shield(process.wait())
+        await unbroken(_kill(process))
+
+
+async def _kill(process: asyncio.subprocess.Process) -> None:
+    if process.returncode is None:
+        with contextlib.suppress(ProcessLookupError):
+            process.kill()
+    await process.wait()
 
 
 async def _feed(stdin: asyncio.StreamWriter, data: bytes) -> None:

@@ -9,12 +9,16 @@ from typing import Any
 
 import pytest
 
+from amanu.config import Sandbox as Settings
 from amanu.config import Shell
+from amanu.home import find_home
+from amanu.sandbox.sandbox import Sandbox
 from amanu.tools.base import ToolError
 from amanu.tools.output import Live, Output, readable
 from amanu_protocol.errors import AmanuError
 from amanu_protocol.items import BlobRef
 from desk import Desk
+from needs import needs
 
 
 def running(sign: str) -> list[int]:
@@ -101,6 +105,38 @@ async def test_cancel(tmp_path: Path) -> None:
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
+    assert running(number) == []
+
+
+@pytest.mark.parametrize("walls", [False, True])
+async def test_a_command_cancelled_while_it_starts_is_gone(
+    tmp_path: Path, walls: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """asyncio alone would wait here for as long as another process has the pipe: for ever, if that one waits for us."""
+    if walls:
+        needs("bwrap")
+    home = find_home({"AMANU_HOME": str(tmp_path / "h")}).make()
+    root = tmp_path / "w"
+    root.mkdir()
+    desk = Desk(root, sandbox=Sandbox(Settings(), home) if walls else None)
+    number = str(time.monotonic_ns())
+    create = asyncio.create_subprocess_exec
+
+    def cancel() -> None:
+        while len(running(number)) < 3:  # the shell and both; or bubblewrap's two, and the shell, which waits for us
+            time.sleep(0.01)
+        task.cancel()
+
+    async def creating(*argv: Any, **options: Any) -> asyncio.subprocess.Process:
+        if number in str(argv):
+            asyncio.get_running_loop().call_soon(cancel)  # when it has started, before asyncio has its pipe
+        return await create(*argv, **options)
+
+    monkeypatch.setattr(asyncio, "create_subprocess_exec", creating)
+    task = asyncio.create_task(desk.run("run_shell_command", {"command": f"sleep 77.{number} & sleep 77.{number}"}))
+    with pytest.raises(asyncio.CancelledError):
+        async with asyncio.timeout(10):
+            await task
     assert running(number) == []
 
 

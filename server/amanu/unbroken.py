@@ -1,0 +1,50 @@
+"""What is seen to its end though who awaits it is cancelled: then the cancellation goes on."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Coroutine
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+Process = asyncio.subprocess.Process
+
+
+async def unbroken(work: Coroutine[Any, Any, T]) -> T:
+    """Await `work` to its end even when cancelled; then the cancellation goes on."""
+    task = asyncio.ensure_future(work)
+    cancelled = False
+    while not task.done():
+        try:
+            await asyncio.shield(task)
+        except asyncio.CancelledError:
+            if task.cancelled():
+                raise
+            cancelled = True
+        except Exception:
+            break
+    if cancelled:
+        task.exception()
+        raise asyncio.CancelledError
+    return task.result()
+
+
+async def start_process(end: Callable[[Process], Awaitable[object]], *argv: str, **options: Any) -> Process:
+    """`asyncio.create_subprocess_exec(*argv, **options)`; but if it is cancelled, a process that did start is ended by
+    `end` before the cancellation goes on. `end` must end everything that holds its pipes.
+
+    asyncio itself, cancelled there, kills the one process it started and waits until nobody else holds its pipes
+    either: that may be never, and whatever holds them runs on unseen.
+    """
+    starting = asyncio.ensure_future(asyncio.create_subprocess_exec(*argv, **options))
+    try:
+        return await asyncio.shield(starting)
+    except asyncio.CancelledError:
+        await unbroken(_end(starting, end))
+        raise
+
+
+async def _end(starting: "asyncio.Task[Process]", end: Callable[[Process], Awaitable[object]]) -> None:
+    try:
+        process = await starting
+    except (OSError, ValueError):
+        return  # nothing started
+    await end(process)
