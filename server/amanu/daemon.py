@@ -27,6 +27,7 @@ from amanu import __version__, last_words, logs
 from amanu.heap import give_back
 from amanu.home import Home, find_home, hide_memory
 from amanu.imports import quick_imports
+from amanu.leaving import leave_by
 from amanu.relay import MAX_HELLO
 from amanu.sockets import make_token, opening, peer_uid, socket_path
 from amanu.stalls import watched_loop
@@ -141,6 +142,7 @@ class Daemon:
             os.close(ready)
         forgetting = asyncio.create_task(self._forget())
         await self._until_done()
+        leave_by()
         forgetting.cancel()
         await asyncio.gather(forgetting, return_exceptions=True)
         await self._go()
