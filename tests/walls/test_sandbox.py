@@ -28,7 +28,7 @@ from amanu.sandbox.sandbox import Sandbox, SandboxError
 from amanu.sandbox.spares import Spares
 from amanu.sandbox.tools import tools
 from amanu.sandbox.view import view
-from amanu.tools.refusals import hint
+from amanu.tools.refusals import hint, led_outside
 from amanu_protocol.items import Walls
 from needs import needs
 from walls.starting import start
@@ -319,6 +319,33 @@ def test_a_failure_of_the_sandbox_is_named(output: str, network: bool, writes: A
     found = hint(output, Walls(tier="bubblewrap", writes=writes, network=network, summary=""))
     assert found is None if told is None else found is not None and told in found
     assert hint(output, Walls(tier="none", writes="everything", network=True, summary="")) is None
+
+
+@pytest.mark.parametrize(
+    ("output", "told"),
+    [
+        ("/bin/bash: line 1: .venv/bin/python: No such file or directory\n", "{odd}/python3"),
+        ("/usr/bin/env: ‘.venv/bin/python’: No such file or directory\n", "{odd}/python3"),
+        ("sh: 1: .venv/bin/python: not found\n", "{odd}/python3"),
+        ("/bin/bash: line 1: .venv/bin/pytest: cannot execute: required file not found\n", "{odd}/python3"),
+        ("bash: ./own: No such file or directory", None),  # leads nowhere else
+        ("bash: nothing: No such file or directory", None),
+        ("bash: {odd}/python3: No such file or directory", None),  # not of the workspace: no way to ask what is there
+        ("bash: ../odd/python3: No such file or directory", None),
+        ("bash: .venv/bin/broken: No such file or directory", None),
+    ],
+)
+def test_a_program_that_leads_out_of_the_sandbox_is_said(tmp_path: Path, output: str, told: str | None) -> None:
+    odd, root = tmp_path / "odd", tmp_path / "w"
+    (root / ".venv" / "bin").mkdir(parents=True)
+    odd.mkdir()
+    (odd / "python3").touch()
+    (root / "own").write_text("#!/bin/sh\n")
+    (root / ".venv" / "bin" / "python").symlink_to(odd / "python3")
+    (root / ".venv" / "bin" / "broken").symlink_to(odd / "none")
+    (root / ".venv" / "bin" / "pytest").write_text(f"#!{root}/.venv/bin/python -I\n")
+    found = led_outside(output.format(odd=odd), [root], root)
+    assert found is None if told is None else found is not None and told.format(odd=odd) in found
 
 
 def test_the_launcher_loads_nothing_that_takes_long(tmp_path: Path) -> None:

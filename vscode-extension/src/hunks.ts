@@ -1,6 +1,12 @@
 import { diffArrays } from "diff";
 import type { Hunk, HunkState } from "./protocol";
 
+/** Behind its state: whose text it is by now. In the file, a formatter may have changed it. */
+export function altered(hunk: Hunk): string {
+  if (!hunk.editedByPerson) return "";
+  return hunk.appliedText === null ? ", with your changes" : ", changed in the file since";
+}
+
 /** Where a hunk's new text stands in a composed text: lines, from 0. `lines` may be 0: then before line `start`. */
 export interface Place {
   hunk: Hunk;

@@ -1,6 +1,6 @@
 import * as vscode from "vscode";
 import type { Target } from "./changes";
-import { type Place, waits } from "./hunks";
+import { altered, type Place, waits } from "./hunks";
 import type { Hunk, SessionState } from "./protocol";
 import { verdict } from "./verdict";
 import { oneLine, visible } from "./visible";
@@ -44,7 +44,7 @@ export function reasons(
 }
 
 function standing(hunk: Hunk): string {
-  const mine = hunk.editedByPerson ? ", with your changes" : "";
+  const mine = altered(hunk);
   if (waits(hunk) === "review") return `applied by a rule, waits for your review${mine}`;
   const words = {
     pending: "proposed, nothing is written yet",

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { lastTurn, rows, title, turnEdits, undoing, whereabouts, within } from "../src/changes";
 import { attachment } from "../src/comments";
-import { locate, original, waits } from "../src/hunks";
+import { altered, locate, original, waits } from "../src/hunks";
 import type { Check, Hunk, HunkState, Proposal, UndoneFile, UserMessage } from "../src/protocol";
 import { summary } from "../src/scm";
 import { verdict } from "../src/verdict";
@@ -196,6 +196,14 @@ test.each<[Partial<Check>, string[]]>([
   [{ about: "applied", added: [finding("error", 99)] }, ["pyright: added 1 error"]],
 ])("what a checker says: %j", (given, lines) => {
   expect(verdict({ ...check, ...given }, 2, 4)).toEqual(lines);
+});
+
+test.each<[Partial<Hunk>, string]>([
+  [{}, ""],
+  [{ editedByPerson: true }, ", with your changes"],
+  [{ editedByPerson: true, appliedText: "two\n" }, ", changed in the file since"],
+])("whose text it is by now: %j", (given, said) => {
+  expect(altered({ ...two("applied"), ...given })).toBe(said);
 });
 
 test("why a change is there", () => {

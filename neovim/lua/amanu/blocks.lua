@@ -86,7 +86,7 @@ local function add_diff(lines, sign, proposal)
     end
     table.insert(lines, ("%s %s %s  +%d -%d"):format(sign, file.change, name, file.added, file.removed))
     for _, hunk in ipairs(file.hunks) do
-      local note = hunk.state .. (hunk.editedByPerson and ", as you changed it" or "")
+      local note = hunk.state .. hunks.altered(hunk, ", as you changed it", ", changed in the file since")
       if hunk.reason then
         note = note .. ": " .. visible.line(hunk.reason)
       end

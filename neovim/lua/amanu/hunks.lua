@@ -16,6 +16,18 @@ local M = {}
 
 ---@alias amanu.Which fun(hunk: amanu.Hunk): boolean
 
+--- Whose text it is by now: `person`'s words for that, or `file`'s, where a formatter may have changed it; or nothing.
+---@param hunk amanu.Hunk
+---@param person string
+---@param file string
+---@return string
+function M.altered(hunk, person, file)
+  if not hunk.editedByPerson then
+    return ""
+  end
+  return hunk.appliedText and file or person
+end
+
 ---@param hunk amanu.Hunk
 ---@return boolean
 function M.open(hunk)

@@ -53,7 +53,7 @@ local function lines(place)
   end
   section(hunk.explanation)
   section(hunk.reason and hunk.state .. ": " .. hunk.reason)
-  section(hunk.editedByPerson and "You changed its text." or nil)
+  section(hunks.altered(hunk, "You changed its text.", "It was changed in the file since."))
   section(file.change == "rename" and "Renames the file to " .. vim.fn.fnamemodify(file.newPath or "", ":.") or nil)
   table.insert(found, "")
   for _, piece in ipairs(hunks.pieces(file, hunk)) do

@@ -89,7 +89,7 @@ def show_hunk(
 def hunk_lines(file: ProposedFile, hunk: Hunk, number: str = "", reason: str | None = None) -> Iterator[Span]:
     """Styled lines: a header, then context, removed and added lines, control characters visible."""
     base_text = file.base_text or ""
-    notes = [number, _STATE.get(hunk.state, ""), "your text" if hunk.edited_by_person else ""]
+    notes = [number, _STATE.get(hunk.state, ""), _altered(hunk)]
     notes += [one_line(reason, 60)] if reason else []
     if file.change == "rename":
         yield from _renamed(hunk, list(filter(None, notes)))
@@ -112,6 +112,13 @@ def hunk_lines(file: ProposedFile, hunk: Hunk, number: str = "", reason: str | N
     for sign, lines, style in parts:
         for line in lines:
             yield style, sign + visible(line.removesuffix("\r") if windows else line)
+
+
+def _altered(hunk: Hunk) -> str:
+    """Whose text it is by now; in the file, a formatter may have changed it."""
+    if not hunk.edited_by_person:
+        return ""
+    return "your text" if hunk.applied_text is None else "changed in the file since"
 
 
 def _renamed(hunk: Hunk, notes: Sequence[str]) -> Iterator[Span]:

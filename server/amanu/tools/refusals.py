@@ -1,7 +1,9 @@
 """What of a failed command's output looks like the sandbox's doing, and what the model can do about it."""
 
+import os
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from pathlib import Path
 
 from amanu_protocol.items import Walls
 
@@ -16,7 +18,48 @@ _WRITING = re.compile(
     r"read-only file system|permission denied|device or resource busy|\b(EROFS|EACCES|EBUSY)\b", re.IGNORECASE
 )
 _OTHER = re.compile(r"operation not permitted|\bEPERM\b", re.IGNORECASE)
+_MISSING = re.compile(
+    r"""([^\s:'"‘’]+)['"’]?: (?:no such file or directory|cannot execute|bad interpreter|not found)""", re.IGNORECASE
+)
+_FOUND_MISSING = 3
+"""Names that are looked at."""
+_SHOWN = tuple(map(Path, ("/usr", "/bin", "/sbin", "/opt", "/nix")))
 _SET_UP = re.compile(r"^(bwrap: |The sandbox could not be set up)", re.MULTILINE)
+
+
+def led_outside(output: str, roots: Sequence[Path], folder: Path) -> str | None:
+    """A line for the model about a program of the workspace that was "not found" though it is there: it leads, or its
+    first line does, to where the sandbox shows nothing (a virtual environment of an interpreter that is in none of the
+    usual places). What a repository leads to is not shown by itself: it could name anything. Blocking."""
+    for name in list(dict.fromkeys(_MISSING.findall(output[-_TAIL:])))[:_FOUND_MISSING]:
+        path = Path(os.path.normpath(folder / name))
+        if not _inside(path, roots):
+            continue  # else a command could ask what there is elsewhere
+        for each in _needed(path):
+            real = Path(os.path.realpath(each))
+            if not _inside(real, (*roots, *_SHOWN)) and real.is_file():
+                return (
+                    f"[{name} needs {real}, which the sandbox does not show. The person can show its folder to all "
+                    "commands (`read` under [sandbox] in their config.toml), or allow this one without a sandbox: call "
+                    "again and say so.]"
+                )
+    return None
+
+
+def _needed(path: Path) -> Iterable[Path]:
+    """The program, and the interpreter its first line names."""
+    yield path
+    try:
+        with path.open("rb") as file:
+            first = file.readline(300)
+    except OSError:
+        return
+    if first.startswith(b"#!") and (words := os.fsdecode(first[2:]).split()) and os.path.isabs(words[0]):  # noqa: PTH117
+        yield Path(words[0])
+
+
+def _inside(path: Path, roots: Iterable[Path]) -> bool:
+    return any(path.is_relative_to(each) for each in roots)
 
 
 def hint(output: str, walls: Walls, held: Sequence[str] = ()) -> str | None:

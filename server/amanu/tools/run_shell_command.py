@@ -29,7 +29,7 @@ from amanu.tools.limits import Limits
 from amanu.tools.output import Live, Output
 from amanu.tools.processes import end_all, without_git_settings, without_secrets
 from amanu.tools.read_output import ID_LENGTH
-from amanu.tools.refusals import hint
+from amanu.tools.refusals import hint, led_outside
 from amanu.tools.vigil import Vigil
 from amanu.tools.visible import one_line, visible
 from amanu.unbroken import start_process, unbroken
@@ -53,6 +53,8 @@ _SWAPPED = (
     "A script or file of settings that this runs was changed or replaced while it ran: what ran may not be what was "
     "approved."
 )
+_NOT_RUN = (126, 127)
+"""Exit codes of a shell that could not run what was named."""
 _NEW = "New since it ran, and obeyed by git, editors, shells or agents there: "
 _ENDED_SWAPPED = "It was ended: a script or file of settings that this runs was changed or replaced while it started."
 _SET = {
@@ -281,7 +283,7 @@ class RunShellCommand(Tool[RunShellCommandParams]):
         ended.swapped = vigil.swapped or await asyncio.to_thread(_identities, need) != held
         if vigil.swapped:
             ended.why = _ENDED_SWAPPED
-        return await self._outcome(output, ended, unsaved, need)
+        return await self._outcome(output, ended, unsaved, need, folder)
 
     @contextlib.contextmanager
     def _opened(self, folder: Path) -> Generator[int]:
@@ -371,7 +373,9 @@ class RunShellCommand(Tool[RunShellCommandParams]):
             return f"It was ended after {size:,} bytes of output."
         return ""
 
-    async def _outcome(self, output: Output, ended: _Ended, unsaved: Sequence[FileText], need: Need) -> Outcome:
+    async def _outcome(
+        self, output: Output, ended: _Ended, unsaved: Sequence[FileText], need: Need, folder: Path
+    ) -> Outcome:
         walls = None if self._sandbox is None else self._sandbox.walls(need)
         blob = None
         if output.binary:
@@ -408,6 +412,10 @@ class RunShellCommand(Tool[RunShellCommandParams]):
         held = () if need.unsandboxed else tuple(map(os.path.basename, need.pinned))
         if failed and walls is not None and not output.binary and (asked := hint(text, walls, held)):
             notes.append(asked)
+        if ended.code in _NOT_RUN and walls is not None and walls.tier != "none" and not output.binary:
+            roots = [way for each in self._workspace.roots for way in (each, self._workspace.guard.real(each))]
+            missing = await asyncio.to_thread(led_outside, text, roots, folder)
+            notes += [] if missing is None else [missing]
         foot = "\n".join(notes)
         body = text.rstrip("\n") or "[no output]"
         shown = f"{person.rstrip()}\n{foot}".lstrip()

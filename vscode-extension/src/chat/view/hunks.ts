@@ -1,6 +1,6 @@
 import { diffArrays } from "diff";
 import { name, plural, seen, title } from "../../changes";
-import { OPEN, waits } from "../../hunks";
+import { altered, OPEN, waits } from "../../hunks";
 import type { Approval, Hunk, HunkState, Proposal, ProposedFile } from "../../protocol";
 import { verdict } from "../../verdict";
 import type { Desk } from "./desk";
@@ -139,7 +139,7 @@ export class HunksBox {
     const where = mere ? "" : `line ${hunk.oldLines > 0 ? hunk.oldStart : hunk.newStart}`;
     const open = OPEN.has(hunk.state) && !(only && hunk.state === "pending");
     const review = waits(hunk) === "review";
-    const state = STATES[hunk.state] + (hunk.editedByPerson ? ", with your changes" : "");
+    const state = STATES[hunk.state] + altered(hunk);
     return h(
       "div",
       {
