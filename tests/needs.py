@@ -21,3 +21,8 @@ def needs(tool: str) -> str:
     if os.environ.get("CI") == "true":
         pytest.fail(f"{sentence}; with CI=true nothing is skipped", pytrace=False)
     pytest.skip(sentence)
+
+
+def needs_ripgrep() -> str:
+    """The path of the ripgrep that `make test` installs, else of the machine's own."""
+    return os.environ.get("AMANU_TEST_RIPGREP") or needs("rg")

@@ -1,6 +1,5 @@
 """Every tool sees what the person sees: text of open buffers, of every editor, over the disk."""
 
-import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -12,7 +11,7 @@ from amanu.tools.base import ToolError
 from amanu.workspace import search
 from amanu_protocol.requests import EditorApplyParams
 from desk import Desk, states
-from needs import needs
+from needs import needs_ripgrep
 
 FILES: dict[str, str | bytes] = {
     ".gitignore": "build/\n*.log\n",
@@ -61,7 +60,7 @@ class Editor:
 @pytest.fixture(params=[True, False], ids=["ripgrep", "scan"])
 def held(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Desk:
     """Two editors: a.py typed in, in the first; everything that is only in an editor in the second."""
-    path = (os.environ.get("AMANU_TEST_RIPGREP") or needs("rg")) if request.param else None
+    path = needs_ripgrep() if request.param else None
     if path is None:
         monkeypatch.setattr(search, "usable", lambda workspace: None)  # pyright: ignore[reportUnknownLambdaType]
     made = Desk(tmp_path, FILES, ripgrep=path)

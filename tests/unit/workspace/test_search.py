@@ -16,7 +16,7 @@ from amanu.workspace.guard import Guard
 from amanu.workspace.ignore import MAX_DEPTH
 from amanu.workspace.search import Query, Search
 from desk import Desk
-from needs import needs
+from needs import needs_ripgrep
 
 engines = pytest.mark.parametrize("ripgrep", [True, False], ids=["ripgrep", "scan"])
 
@@ -44,7 +44,7 @@ TREE: dict[str, str | bytes] = {
 
 
 def desk(root: Path, ripgrep: bool, monkeypatch: pytest.MonkeyPatch) -> tuple[Desk, Search]:
-    path = (os.environ.get("AMANU_TEST_RIPGREP") or needs("rg")) if ripgrep else None
+    path = needs_ripgrep() if ripgrep else None
     if path is None:
         monkeypatch.setenv("PATH", "")
     made = Desk(root, TREE, ripgrep=path)
@@ -156,7 +156,7 @@ async def test_a_ripgrep_of_the_workspace_is_not_run(tmp_path: Path, monkeypatch
     own.write_text("#!/bin/sh\ntouch ran\n")
     own.chmod(0o755)
     (tmp_path / "bin").mkdir()
-    (tmp_path / "bin" / "rg").symlink_to(needs("rg"))
+    (tmp_path / "bin" / "rg").symlink_to(needs_ripgrep())
     for given_path, paths in ((str(own), ()), (None, (tmp_path, tmp_path / "bin")), (None, (".", ""))):
         monkeypatch.setenv("PATH", os.pathsep.join(map(str, paths)))
         held = Desk(tmp_path, ripgrep=given_path)
