@@ -4,23 +4,25 @@ Files go back by undoing what that turn and all later ones applied: ours and onl
 not made by an edit, no git is asked, and what commands did is named and stays.
 """
 
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 
 from pydantic import ValidationError
 
-from amanu.earlier import EVENT
+from amanu.agent.emit import Emit
+from amanu.conversation import Conversation, Rewound
+from amanu.earlier import EVENT, SHOWN_ITEMS, Earlier
 from amanu.edits import Edits, Wanted
+from amanu.inbox import Inbox
 from amanu.journal import Journal, Record
+from amanu.restore import REWINDS, conversation, rewound
 from amanu_protocol import requests as r
 from amanu_protocol.errors import AmanuError
 from amanu_protocol.events import ItemCompleted, SessionRewound, TurnStarted
 from amanu_protocol.items import ToolCall, UserMessage
 from amanu_protocol.state import SessionState
 
-Rewind = Callable[[int, str, Sequence[str]], Awaitable[None]]
-"""Takes everything from that record on out of the conversation: (its position, the item it begins with, turns)."""
 Idle = Callable[[], AbstractAsyncContextManager[None]]
 """No turn runs in it, and none begins. Raises `AmanuError` turnInProgress, sessionReadOnly, sessionClosed."""
 REWOUND = "The conversation went back to before this was proposed."
@@ -45,16 +47,22 @@ class Checkpoints:
     def __init__(
         self,
         journal: Journal,
+        conversation: Conversation,
+        earlier: Earlier,
+        inbox: Inbox,
         edits: Edits,
         state: SessionState,
+        emit: Emit,
         idle: Idle,
-        rewind: Rewind,
     ) -> None:
         self._journal = journal
+        self._conversation = conversation
+        self._earlier = earlier
+        self._inbox = inbox
         self._edits = edits
         self._state = state
+        self._emit = emit
         self._idle = idle
-        self._rewind = rewind
 
     async def list(self) -> r.CheckpointListResult:
         """Of the turns that edited files or ran commands, and of those that wait to be said again. Oldest first."""
@@ -75,13 +83,25 @@ class Checkpoints:
             files = await self._edits.take_back(self._wanted(turns), dry_run=False) if params.files else []
             if not params.conversation:
                 return r.CheckpointRestoreResult(files=files)
-            first, turn_ids = turns[0], [turn.turn_id for turn in turns]
-            await self._edits.reject_open(turn_ids, REWOUND)
-            await self._rewind(first.position, first.prompt_id, turn_ids)
-        said = first.said
+            await self._edits.reject_open([turn.turn_id for turn in turns], REWOUND)
+            await self._rewind(turns)
+        said = turns[0].said
         return r.CheckpointRestoreResult(
             files=files, text=said.text if said else None, attachments=said.attachments if said else []
         )
+
+    async def _rewind(self, turns: "Sequence[_Turn]") -> None:
+        """Take everything from the first of these turns on, the last ones there are, out of the conversation."""
+        first, turn_ids = turns[0], [turn.turn_id for turn in turns]
+        left = None
+        if self._state.item(first.prompt_id) is None:
+            left = await self._earlier.page(self._state, self._journal, first.prompt_id, SHOWN_ITEMS)
+        event = SessionRewound(item_id=first.prompt_id, turn_ids=turn_ids, items=left[0] if left else [])
+        self._emit(event, entry=Rewound(position=first.position))
+        spans = rewound(await self._journal.holding(REWINDS))
+        self._conversation.become(await self._journal.read_through(lambda records: conversation(records, spans)))
+        self._inbox.forget(turn_ids)
+        await self._emit.durable()
 
     async def _since(self, turn_id: str) -> "Sequence[_Turn]":
         turns = await self._turns()

@@ -11,6 +11,8 @@ from amanu_protocol.state import SessionState
 
 HELD_ITEMS = 200
 """The last items of a session stay in memory, up to twice as many; those before them leave it."""
+SHOWN_ITEMS = 200
+"""Of them, those a client gets with the state."""
 
 EVENT: TypeAdapter[Event] = TypeAdapter(Event)
 """Reads the event of a record."""

@@ -14,7 +14,7 @@ from amanu.agent.approval import Approvals, Ceilings
 from amanu.agent.turn import Ending, Turn, run_compaction, run_turn
 from amanu.audited import Audited
 from amanu.checkpoints import Checkpoints
-from amanu.conversation import Rewound
+from amanu.earlier import SHOWN_ITEMS
 from amanu.editor_context import Known, describe
 from amanu.edits import Edits
 from amanu.inbox import Inbox, Prompt
@@ -26,7 +26,7 @@ from amanu.models.line import Player
 from amanu.models.pictures import unseen
 from amanu.paging import blob_page
 from amanu.pictures import NoRoom, Pictures
-from amanu.restore import REWINDS, Restored, conversation, rewound
+from amanu.restore import Restored
 from amanu.running import Running
 from amanu.services import Services
 from amanu.session_line import SessionLine
@@ -45,7 +45,6 @@ from amanu_protocol.events import (
     ItemCompleted,
     ProposalChanged,
     SessionChanged,
-    SessionRewound,
     TurnEnded,
     TurnStarted,
 )
@@ -71,8 +70,6 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-SHOWN_ITEMS = 200
-"""Items in an attach; earlier ones are paged."""
 MAX_QUEUED = 100
 """Prompts of one session that wait for its turn; each is in the state that every client gets."""
 CANCEL_SECONDS = 0.45
@@ -147,7 +144,9 @@ class Session:
             self.emit,
         )
         self.edits = Edits(self._proposals, self._approvals, self.state, self.emit, self._must_be_writable)
-        self.checkpoints = Checkpoints(journal, self.edits, self.state, self._idle, self._rewind)
+        self.checkpoints = Checkpoints(
+            journal, self._conversation, restored.earlier, self._inbox, self.edits, self.state, self.emit, self._idle
+        )
         self._known = Known()
         self._closing = restored.closing
         self._ending: asyncio.Task[None] | None = None
@@ -377,18 +376,6 @@ class Session:
             if self._running:
                 raise AmanuError("turnInProgress", "A turn is running.", hint="Stop it first.")
             yield
-
-    async def _rewind(self, position: int, item_id: str, turn_ids: Sequence[str]) -> None:
-        """In `_idle`."""
-        left = None
-        if self.state.item(item_id) is None:
-            left = await self._earlier.page(self.state, self._journal, item_id, SHOWN_ITEMS)
-        event = SessionRewound(item_id=item_id, turn_ids=list(turn_ids), items=left[0] if left else [])
-        self.emit(event, entry=Rewound(position=position))
-        spans = rewound(await self._journal.holding(REWINDS))
-        self._conversation.become(await self._journal.read_through(lambda records: conversation(records, spans)))
-        self._inbox.forget(turn_ids)
-        await self.emit.durable()
 
     def replay(self, player: Player) -> None:
         """From now on `player` answers in the place of the models' services."""

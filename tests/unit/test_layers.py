@@ -49,7 +49,7 @@ MAY_IMPORT: dict[str, str] = {
     "inbox stream restore earlier journal consent mentions pictures editor_context memory conversation agent workspace "
     "models.families models.pictures models.routing models.line",
     "amanu.edits": "agent workspace",
-    "amanu.checkpoints": "edits journal earlier",
+    "amanu.checkpoints": "edits inbox restore earlier journal conversation agent.emit",
     "amanu.verdicts": "checkers workspace tools.base",
     "amanu.checkers": "unbroken config lsp.frames tools.processes tools.base workspace.findings workspace.files "
     "workspace.hunks",
