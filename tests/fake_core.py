@@ -125,6 +125,10 @@ class FakeSession:
     def edits(self) -> "FakeSession":
         return self
 
+    @property
+    def pages(self) -> "FakeSession":
+        return self
+
     def proposal(self, proposal_id: str) -> Any:
         raise AmanuError("proposalNotFound", f"There is no proposal {proposal_id}.", hint="Look again.")
 

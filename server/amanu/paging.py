@@ -1,11 +1,36 @@
-"""Pages of blobs, which are too long for one answer. (Pages of items: `earlier.py`.)"""
+"""What is too long for one answer, page by page: the items before those a client was given, and blobs."""
 
 import base64
 
-from amanu_protocol.requests import BlobGetParams, BlobGetResult
+from amanu.earlier import Earlier
+from amanu.journal import Journal
+from amanu_protocol.errors import AmanuError
+from amanu_protocol.requests import BlobGetParams, BlobGetResult, HistoryPageParams, HistoryPageResult
+from amanu_protocol.state import SessionState
 
 
-def blob_page(data: bytes, params: BlobGetParams) -> BlobGetResult:
+class Pages:
+    """Of one session."""
+
+    def __init__(self, journal: Journal, earlier: Earlier, state: SessionState) -> None:
+        self._journal = journal
+        self._earlier = earlier
+        self._state = state
+
+    async def items(self, params: HistoryPageParams) -> HistoryPageResult:
+        """Those before one the client knows. Raises `AmanuError` itemNotFound, storageError."""
+        page = await self._earlier.page(self._state, self._journal, params.before_item_id, params.limit)
+        if page is None:
+            raise AmanuError("itemNotFound", "There is no such item in this session.")
+        items, has_earlier = page
+        return HistoryPageResult(items=items, has_earlier=has_earlier)
+
+    async def blob(self, params: BlobGetParams) -> BlobGetResult:
+        """Some of its text. Raises `AmanuError` blobNotFound."""
+        return _page(await self._journal.get_blob(params.blob_id), params)
+
+
+def _page(data: bytes, params: BlobGetParams) -> BlobGetResult:
     """From the offset on, about as much as the limit says."""
     end = params.offset + params.limit
     if params.encoding == "base64":

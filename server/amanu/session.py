@@ -6,7 +6,7 @@ import logging
 import time
 from collections.abc import AsyncGenerator, Collection, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from amanu import commands
 from amanu.agent import policy
@@ -24,7 +24,7 @@ from amanu.mentions import Heard, with_attachments
 from amanu.models import routing
 from amanu.models.line import Player
 from amanu.models.pictures import unseen
-from amanu.paging import blob_page
+from amanu.paging import Pages
 from amanu.pictures import NoRoom, Pictures
 from amanu.restore import Restored
 from amanu.running import Running
@@ -52,10 +52,6 @@ from amanu_protocol.items import Attachment, ImageAttachment, Mode, ModelInfo, N
 from amanu_protocol.requests import (
     ApprovalResolveParams,
     ApprovalResolveResult,
-    BlobGetParams,
-    BlobGetResult,
-    HistoryPageParams,
-    HistoryPageResult,
     PromptSendParams,
     PromptSendResult,
     PromptSteerParams,
@@ -64,9 +60,6 @@ from amanu_protocol.requests import (
     TurnCancelResult,
 )
 from amanu_protocol.state import SessionState
-
-if TYPE_CHECKING:
-    pass
 
 log = logging.getLogger(__name__)
 
@@ -113,7 +106,7 @@ class Session:
         self._verdicts = Verdicts(
             self._workspace, services.checkers, note, self._environment, lambda: self.state.trusted, self._covers
         )
-        self._approvals = Approvals(
+        self.approvals = Approvals(
             self.emit,
             self._circumstances,
             lambda: services.consent.rules(self.state.roots, trusted=self.state.trusted),
@@ -122,6 +115,7 @@ class Session:
             ceilings=Ceilings(services.settings.limits.unasked_commands, services.settings.limits.unasked_seconds),
             headless=services.headless,
         )
+        """For what rules say; an answer goes through `resolve_approval`."""
         self._inbox = Inbox(self.emit, self.state, self._report, list(restored.steering.values()), restored.unheard)
         self._pictures = Pictures(journal, self._conversation, self._inbox.pictures, self._inbox.queued_pictures)
         self._info: ModelInfo | None = None
@@ -136,17 +130,18 @@ class Session:
             self._workspace,
             self._proposals,
             self._aftermath,
-            self._approvals,
+            self.approvals,
             self._covers,
             self._inbox,
             self._environment,
             self.state,
             self.emit,
         )
-        self.edits = Edits(self._proposals, self._approvals, self.state, self.emit, self._must_be_writable)
+        self.edits = Edits(self._proposals, self.approvals, self.state, self.emit, self._must_be_writable)
         self.checkpoints = Checkpoints(
             journal, self._conversation, restored.earlier, self._inbox, self.edits, self.state, self.emit, self._idle
         )
+        self.pages = Pages(journal, restored.earlier, self.state)
         self._known = Known()
         self._closing = restored.closing
         self._ending: asyncio.Task[None] | None = None
@@ -204,17 +199,6 @@ class Session:
         """The state as it is now, with the last `SHOWN_ITEMS` items."""
         return self.state.last(SHOWN_ITEMS)
 
-    async def history(self, params: HistoryPageParams) -> HistoryPageResult:
-        """Items before one the client knows. Raises `AmanuError` itemNotFound, storageError."""
-        page = await self._earlier.page(self.state, self._journal, params.before_item_id, params.limit)
-        if page is None:
-            raise AmanuError("itemNotFound", "There is no such item in this session.")
-        items, has_earlier = page
-        return HistoryPageResult(items=items, has_earlier=has_earlier)
-
-    async def blob(self, params: BlobGetParams) -> BlobGetResult:
-        return blob_page(await self._journal.get_blob(params.blob_id), params)
-
     # Prompting --------------------------------------------------------------------------------------
 
     async def prompt(self, params: PromptSendParams, client: Client) -> PromptSendResult:
@@ -243,7 +227,7 @@ class Session:
         self._inbox.queue(prompt)
         if self._running.stopping and self._said_after is None:
             self._said_after = prompt.prompt_id
-        self._approvals.finish_reviews(client=client.name)
+        self.approvals.finish_reviews(client=client.name)
         return PromptSendResult(status="queued")
 
     async def steer(self, params: PromptSteerParams, client: Client) -> None:
@@ -285,13 +269,13 @@ class Session:
         )
         self._inbox.steer(message, heard.said)
         self._say_left_out(params.prompt_id, params.turn_id, heard)
-        self._approvals.finish_reviews(client=client.name)
+        self.approvals.finish_reviews(client=client.name)
 
     @property
     def command_sources(self) -> list[commands.Source]:
         """Where commands come from: the user's before a trusted workspace's, which cannot take their names."""
         workspace = self._workspace if self.state.trusted else None
-        return commands.sources(self._services.commands, workspace, self._approvals.allowed, self._covers)
+        return commands.sources(self._services.commands, workspace, self.approvals.allowed, self._covers)
 
     async def unqueue(self, prompt_id: str) -> None:
         async with self._starting:  # one that is just starting has started
@@ -311,27 +295,19 @@ class Session:
 
     async def resolve_approval(self, params: ApprovalResolveParams, client: Client) -> ApprovalResolveResult:
         self._must_be_writable()
-        pending = self._approvals.pending(params.tool_call_id)
+        pending = self.approvals.pending(params.tool_call_id)
         if params.decision == "allow" and pending is not None and pending.approval.proposal_id is not None:
             await self._proposals.catch_up(pending.approval.proposal_id)  # its digest is of the files as they are now
-        result = self._approvals.resolve(params, client.name)
+        result = self.approvals.resolve(params, client.name)
         if result.status == "resolved" and params.scope in ("workspace", "user"):
             self._services.rules_changed()
         await self.emit.durable()
         return result
 
-    def reconsider(self) -> None:
-        """Rules changed that are not of this session alone: decide again on what waits for the person."""
-        self._approvals.reconsider()
-
-    def would_cover(self, rules: str, call_id: str | None) -> tuple[bool | None, list[str]]:
-        """See `Approvals.would_cover`."""
-        return self._approvals.would_cover(rules, call_id)
-
     def allow(self, rule: str) -> None:
         """Allow by rule for this session (`--allow`). Raises `AmanuError` (invalidRule)."""
         for each in policy.allow_rules(rule, "--allow"):
-            self._approvals.allow_in_session(each)
+            self.approvals.allow_in_session(each)
 
     # Properties -------------------------------------------------------------------------------------
 
@@ -399,7 +375,7 @@ class Session:
             return
         was = self.state.trusted
         self.emit(SessionChanged(trusted=trusted, trust_changed=changed))
-        self._approvals.reconsider()  # its rules count, or no longer
+        self.approvals.reconsider()  # its rules count, or no longer
         if was and not trusted:
             self._ending = asyncio.create_task(self._verdicts.stop())
 
@@ -459,7 +435,7 @@ class Session:
         self._services.learn(prompt.environment)
         focus = commands.compaction(prompt.text)
         heard = await self._heard(prompt.text, prompt.attachments) if focus is None else None
-        seen = prompt.context and await describe(prompt.context, self._workspace, self._approvals.allowed)
+        seen = prompt.context and await describe(prompt.context, self._workspace, self.approvals.allowed)
         seen = seen and {name: self._services.secrets.mask_content(each) for name, each in seen.items()}
         await self._pictures.load()
         window = info.context_window
@@ -488,7 +464,7 @@ class Session:
         else:
             self._say_to_model(said, heard, seen, recalled, outdated)
         self._pictures.forget()
-        self._approvals.start_turn()
+        self.approvals.start_turn()
         turn = self._turns.make(turn_id, prompt.text, choice)
         self._line.hide(prompt.environment)
         if focus is None:
@@ -528,7 +504,7 @@ class Session:
         if text.startswith("/"):
             said = await asyncio.to_thread(commands.expand, text, self.command_sources)
         mask = self._services.secrets.mask_content
-        allowed = self._approvals.allowed
+        allowed = self.approvals.allowed
         return await with_attachments(said, attachments, self._workspace, self._pictures, allowed, mask)
 
     async def _ended(self, turn: Turn, ending: Ending) -> None:
@@ -588,11 +564,11 @@ class Session:
 
     def _proposal_changed(self, proposal: Proposal) -> None:
         self.emit(ProposalChanged(proposal=self.state.lean(proposal)))
-        self._approvals.changed(proposal.proposal_id)
+        self.approvals.changed(proposal.proposal_id)
         if self.state.trusted:
             self._reviewed |= {each[0]: each for each in reviewed_changes(proposal)}
         if proposal.state == "settled":
-            self._approvals.finish_reviews(proposal.proposal_id)
+            self.approvals.finish_reviews(proposal.proposal_id)
         if not self._closed:
             self._aftermath.see(proposal)
             self._verdicts.see(proposal)
@@ -634,7 +610,7 @@ class Session:
         self._must_be_writable()
         self.emit(event)
         if event.mode is not None:
-            self._approvals.reconsider()
+            self.approvals.reconsider()
         self._services.changed(self)
         await self.emit.durable()
 

@@ -318,10 +318,10 @@ class Sessions:
             covers, covered = None, list[str]()
             asking = self._open.get(params.session_id or "")
             if asking is not None:
-                covers, covered = asking.would_cover(params.rule, params.tool_call_id)
+                covers, covered = asking.approvals.would_cover(params.rule, params.tool_call_id)
                 for other in self._open.values():
                     if other is not asking and other.state.roots == asking.state.roots:
-                        covered += other.would_cover(params.rule, None)[1]
+                        covered += other.approvals.would_cover(params.rule, None)[1]
             return RulePreviewResult(
                 valid=True,
                 explanation=explanation,
@@ -451,7 +451,7 @@ class Sessions:
 
     def _rules_changed(self) -> None:
         for session in self._open.values():
-            session.reconsider()
+            session.approvals.reconsider()
 
     async def _put_summary(self, session: Session, *, closed: bool = False) -> None:
         self._summaries.written(session)

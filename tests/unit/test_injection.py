@@ -181,7 +181,7 @@ CASES = sum(len(way.payloads) for way in WAYS.values())
 def consent(d: Desk) -> dict[str, Any]:
     """All of the daemon's state that decides what may happen."""
     state = d.session.state
-    approvals = d.session._approvals  # pyright: ignore[reportPrivateUsage]
+    approvals = d.session.approvals
     home = Path(os.environ["AMANU_HOME"])
     return {
         "mode": state.mode,

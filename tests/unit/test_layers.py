@@ -59,7 +59,7 @@ MAY_IMPORT: dict[str, str] = {
     "amanu.session_line": "models.line models.recording",
     "amanu.choosing": "config agent models.registry models.routing models.availability",
     "amanu.running": "agent",
-    "amanu.paging": "",
+    "amanu.paging": "earlier journal",
     "amanu.heap": "",
     "amanu.leaving": "",
     "amanu.stalls": "",

@@ -617,11 +617,11 @@ async def test_history_is_paged(tmp_path: Path) -> None:
         for n in range(4):
             await d.prompt(f"prompt {n}", f"p{n}")
             await d.until(lambda state, n=n: state.last_turn and state.last_turn.turn_id == f"turn-p{n}")
-        page = await d.session.history(HistoryPageParams(session_id="s", before_item_id="p2", limit=3))
+        page = await d.session.pages.items(HistoryPageParams(session_id="s", before_item_id="p2", limit=3))
         assert [item.item_id for item in page.items] == ["turn-p0.1.1", "p1", "turn-p1.1.1"]
         assert page.has_earlier
         with pytest.raises(AmanuError):
-            await d.session.history(HistoryPageParams(session_id="s", before_item_id="nope"))
+            await d.session.pages.items(HistoryPageParams(session_id="s", before_item_id="nope"))
 
 
 async def test_long_output_is_kept_whole_as_a_blob(tmp_path: Path) -> None:
@@ -631,7 +631,7 @@ async def test_long_output_is_kept_whole_as_a_blob(tmp_path: Path) -> None:
         state = await d.ended()
         item = next(item for item in state.items if item.kind == "toolCall")
         assert item.blob is not None
-        first = await d.session.blob(BlobGetParams(session_id="s", blob_id=item.blob.blob_id, limit=4))
+        first = await d.session.pages.blob(BlobGetParams(session_id="s", blob_id=item.blob.blob_id, limit=4))
         assert (first.text, first.next_offset) == ("1\n2\n", 4)
         assert len(d.told()) < 100_000
 

@@ -151,7 +151,9 @@ async def test_a_picture_file_goes_as_a_picture(tmp_path: Path, text: str) -> No
         assert said.text == text
         name = "my shots/a.gif" if "gif" in text else "shot.png"
         assert [(each.name, each.media_type) for each in said.pictures] == [(name, f"image/{name[-3:]}")]
-        blob = await d.session.blob(BlobGetParams(session_id="s", blob_id=said.pictures[0].blob_id, encoding="base64"))
+        blob = await d.session.pages.blob(
+            BlobGetParams(session_id="s", blob_id=said.pictures[0].blob_id, encoding="base64")
+        )
         assert b64decode(blob.text) == (d.root / name).read_bytes()
 
 
@@ -189,7 +191,7 @@ async def test_a_picture_is_fetched_in_pages(tmp_path: Path, limit: int) -> None
             params = BlobGetParams(
                 session_id="s", blob_id=blob_of(said.attachments[0]), offset=offset, limit=limit, encoding="base64"
             )
-            page = await d.session.blob(params)
+            page = await d.session.pages.blob(params)
             assert len(b64decode(page.text)) <= limit + 2
             texts.append(page.text)
             offset = page.next_offset

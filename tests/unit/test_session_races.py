@@ -313,7 +313,7 @@ async def test_a_page_of_a_blob_ends_between_characters(tmp_path: Path) -> None:
         pages: list[str] = []
         at: int | None = 0
         while at is not None:
-            page = await d.session.blob(BlobGetParams(session_id="s", blob_id=ref.blob_id, offset=at, limit=2))
+            page = await d.session.pages.blob(BlobGetParams(session_id="s", blob_id=ref.blob_id, offset=at, limit=2))
             pages.append(page.text)
             at = page.next_offset
         assert "".join(pages) == "aé€😀z"
