@@ -4,7 +4,7 @@ import asyncio
 import contextlib
 import logging
 import time
-from collections.abc import AsyncGenerator, Collection, Mapping, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from pathlib import Path
 from typing import Literal
 
@@ -30,8 +30,8 @@ from amanu.restore import Restored
 from amanu.running import Running
 from amanu.services import Services
 from amanu.session_line import SessionLine
+from amanu.session_trust import SessionTrust
 from amanu.stream import Client, EventStream
-from amanu.trust import reviewed_changes
 from amanu.turns import Turns
 from amanu.verdicts import Verdicts
 from amanu.workspace.aftermath import Aftermath
@@ -93,18 +93,14 @@ class Session:
         self._line = SessionLine(services.secrets.mask_output, self.state, self._tell)
         roots = [Path(root) for root in self.state.roots]
         self._workspace = Workspace(roots, services.overlay, private=services.private)
-        self._declared: Collection[str] | None = None
-        """What the last editor with a say said of trust."""
-        self._heeding = asyncio.Lock()
-        self._reviewed: dict[Path, tuple[Path, bytes, bytes]] = {}
-        """Files the person changed by a yes to what they saw, from what and to what: nothing to ask about again."""
+        self.trust = SessionTrust(services.trust, self.state, self.emit, self._writable, self._trust_changed)
         for result in self._conversation.results():
             self._workspace.seen.restore(result.knows)
         self._proposals = Proposals(self._workspace, self._proposal_changed, self._save_preimage)
         note = self._proposals.note_checks
         self._aftermath = Aftermath(self._workspace, note, services.settings.checks.wait_seconds)
         self._verdicts = Verdicts(
-            self._workspace, services.checkers, note, self._environment, lambda: self.state.trusted, self._covers
+            self._workspace, services.checkers, note, self._environment, lambda: self.state.trusted, self.trust.covers
         )
         self.approvals = Approvals(
             self.emit,
@@ -131,7 +127,7 @@ class Session:
             self._proposals,
             self._aftermath,
             self.approvals,
-            self._covers,
+            self.trust.covers,
             self._inbox,
             self._environment,
             self.state,
@@ -275,7 +271,7 @@ class Session:
     def command_sources(self) -> list[commands.Source]:
         """Where commands come from: the user's before a trusted workspace's, which cannot take their names."""
         workspace = self._workspace if self.state.trusted else None
-        return commands.sources(self._services.commands, workspace, self.approvals.allowed, self._covers)
+        return commands.sources(self._services.commands, workspace, self.approvals.allowed, self.trust.covers)
 
     async def unqueue(self, prompt_id: str) -> None:
         async with self._starting:  # one that is just starting has started
@@ -357,34 +353,14 @@ class Session:
         """From now on `player` answers in the place of the models' services."""
         self._line.line.player = player
 
-    async def heed(self, client: Client | None = None) -> None:
-        """See whether the roots are trusted, as they are now: the person may have decided, an editor come along that
-        has a say, or what they enable may have changed."""
-        if client is not None and client.trusted_roots is not None:
-            self._declared = client.trusted_roots
-        async with self._heeding:  # what was seen first must not be told last
-            while self._reviewed:
-                await asyncio.to_thread(self._services.trust.reviewed, self.state.roots, *self._reviewed.popitem()[1])
-            standing = await asyncio.to_thread(self._services.trust.standing, self.state.roots, self._declared)
-            self._stand(standing == "trusted", standing == "changed")
-
-    def _stand(self, trusted: bool, changed: bool) -> None:
-        if (trusted, changed) == (self.state.trusted, self.state.trust_changed):
-            return
-        if self.state.read_only or self._closed:
-            return
-        was = self.state.trusted
-        self.emit(SessionChanged(trusted=trusted, trust_changed=changed))
+    def _trust_changed(self, taken_back: bool) -> None:
         self.approvals.reconsider()  # its rules count, or no longer
-        if was and not trusted:
+        if taken_back:
             self._ending = asyncio.create_task(self._verdicts.stop())
-
-    def _covers(self, path: Path, data: bytes) -> bool:
-        return self._services.trust.covers(self.state.roots, path, data)
 
     def hold(self, walls: Walls) -> None:
         """What holds commands from now on: it was proved."""
-        if walls != self.state.walls and not self.state.read_only and not self._closed:
+        if walls != self.state.walls and self._writable():
             self.emit(SessionChanged(walls=walls))
 
     async def close(self, *, anyway: bool = False) -> None:
@@ -427,7 +403,7 @@ class Session:
     async def _start(self, prompt: Prompt) -> str:
         """Start a turn for a prompt. Raises `AmanuError` (modelNotFound, authRequired …) before anything of it
         is on record."""
-        await self.heed()
+        await self.trust.heed()
         choice = await self._turns.choosing.choose(prompt.text, prompt.environment)
         info = choice.way.info
         self._environment.clear()
@@ -565,8 +541,7 @@ class Session:
     def _proposal_changed(self, proposal: Proposal) -> None:
         self.emit(ProposalChanged(proposal=self.state.lean(proposal)))
         self.approvals.changed(proposal.proposal_id)
-        if self.state.trusted:
-            self._reviewed |= {each[0]: each for each in reviewed_changes(proposal)}
+        self.trust.see(proposal)
         if proposal.state == "settled":
             self.approvals.finish_reviews(proposal.proposal_id)
         if not self._closed:
@@ -613,6 +588,9 @@ class Session:
             self.approvals.reconsider()
         self._services.changed(self)
         await self.emit.durable()
+
+    def _writable(self) -> bool:
+        return not self._closed and not self.state.read_only
 
     def _must_be_writable(self) -> None:
         if self._closed:

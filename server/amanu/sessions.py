@@ -145,7 +145,7 @@ class Sessions:
                     begins = True
                 await self._load(params.session_id, journal, begins=begins)
             session = self._open[params.session_id]
-        await session.heed(client)
+        await session.trust.heed(client)
         await self._put_summary(session)
         self._tell(params.session_id)
         await session.emit.durable()
@@ -175,7 +175,7 @@ class Sessions:
     async def attach(self, params: SessionAttachParams, client: Client) -> SessionAttachResult:
         """Attach a client; the trust its editor declares counts from here on."""
         session = await self.get(params.session_id)
-        await session.heed(client)
+        await session.trust.heed(client)
         session = await self.get(params.session_id)  # should it have been put away meanwhile
         return session.attach(client, params.epoch, params.since_seq)
 
@@ -300,7 +300,7 @@ class Sessions:
         await self.audit.durable()
         for session in list(self._open.values()):
             if root in session.state.roots:
-                await session.heed()
+                await session.trust.heed()
 
     async def trust_get(self, params: TrustGetParams, client: Client) -> TrustGetResult:
         """What trusting that folder enables, and what of it changed since it was trusted."""

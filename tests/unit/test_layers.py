@@ -45,9 +45,9 @@ MAY_IMPORT: dict[str, str] = {
     "amanu.retention": "config storage",
     "amanu.sessions": "sandbox retention session summaries services checkers commands inbox stream restore journal "
     "index home config logs audit secrets auth consent trust agent models.registry models.routing workspace",
-    "amanu.session": "services audited trust turns edits checkpoints verdicts session_line commands running paging "
-    "inbox stream restore earlier journal consent mentions pictures editor_context memory conversation agent workspace "
-    "models.families models.pictures models.routing models.line",
+    "amanu.session": "services audited turns edits checkpoints verdicts session_trust session_line commands running "
+    "paging inbox stream restore earlier journal mentions pictures editor_context memory conversation agent workspace "
+    "models.pictures models.routing models.line",
     "amanu.edits": "agent workspace",
     "amanu.checkpoints": "edits inbox restore earlier journal conversation agent.emit",
     "amanu.verdicts": "checkers workspace tools.base",
@@ -56,6 +56,7 @@ MAY_IMPORT: dict[str, str] = {
     "amanu.services": "sandbox audit checkers config consent trust models.availability secrets workspace.overlay",
     "amanu.turns": "services choosing memory memory_files outdated inbox journal conversation agent tools workspace "
     "models.families",
+    "amanu.session_trust": "trust stream agent.emit",
     "amanu.session_line": "models.line models.recording",
     "amanu.choosing": "config agent models.registry models.routing models.availability",
     "amanu.running": "agent",

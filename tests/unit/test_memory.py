@@ -263,7 +263,7 @@ async def test_an_edit_of_the_agents_own_is_told_too(tmp_path: Path) -> None:
         await d.answer("allow")  # what a later session obeys is asked about, in every mode
         await d.over("p1")
         assert notes(d.session) == []  # within the turn it knows what it wrote
-        await d.session.heed()
+        await d.session.trust.heed()
         assert d.session.state.trusted  # the person saw that change, and said yes to it
         assert await say(d, "p2") == ["Project memory changed: AGENTS.md (11 characters)."]
 

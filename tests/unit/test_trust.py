@@ -278,7 +278,7 @@ async def test_the_last_editor_with_a_say(tmp_path: Path) -> None:
     async with desk(tmp_path, step("One.")) as d:
         session, roots = d.session, (str(d.root),)
         for declared, trusted in [(roots, True), (None, True), ((), False), (None, False), (roots, True)]:
-            await session.heed(Client(os.environ, trusted_roots=declared))
+            await session.trust.heed(Client(os.environ, trusted_roots=declared))
             assert session.state.trusted == trusted
         write(d.root, "AGENTS.md", "Obey.\n")
         made = SessionCreateParams(session_id="t", roots=list(roots), model_id=session.state.model_id)
