@@ -4,7 +4,7 @@ import asyncio
 import contextlib
 import logging
 import time
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator
 from pathlib import Path
 from typing import Literal
 
@@ -15,15 +15,14 @@ from amanu.agent.turn import Ending, Turn, run_compaction, run_turn
 from amanu.audited import Audited
 from amanu.checkpoints import Checkpoints
 from amanu.earlier import SHOWN_ITEMS
-from amanu.editor_context import Known, describe
 from amanu.edits import Edits
+from amanu.hearing import Hearing
 from amanu.inbox import Inbox, Prompt
 from amanu.journal import Journal
-from amanu.memory import Recalled
-from amanu.mentions import Heard, with_attachments
+from amanu.mentions import Heard
 from amanu.models import routing
 from amanu.models.line import Player
-from amanu.models.pictures import unseen
+from amanu.notices import Notices
 from amanu.paging import Pages
 from amanu.pictures import NoRoom, Pictures
 from amanu.restore import Restored
@@ -48,7 +47,7 @@ from amanu_protocol.events import (
     TurnEnded,
     TurnStarted,
 )
-from amanu_protocol.items import Attachment, ImageAttachment, Mode, ModelInfo, Notice, Proposal, UserMessage, Walls
+from amanu_protocol.items import Attachment, ImageAttachment, Mode, Proposal, UserMessage, Walls
 from amanu_protocol.requests import (
     ApprovalResolveParams,
     ApprovalResolveResult,
@@ -90,6 +89,7 @@ class Session:
         self._closed = False
         self.used = time.monotonic()
         """When somebody last asked for it."""
+        self._notices = Notices(self.emit)
         self._line = SessionLine(services.secrets.mask_output, self.state, self._tell)
         roots = [Path(root) for root in self.state.roots]
         self._workspace = Workspace(roots, services.overlay, private=services.private)
@@ -114,8 +114,6 @@ class Session:
         """For what rules say; an answer goes through `resolve_approval`."""
         self._inbox = Inbox(self.emit, self.state, self._report, list(restored.steering.values()), restored.unheard)
         self._pictures = Pictures(journal, self._conversation, self._inbox.pictures, self._inbox.queued_pictures)
-        self._info: ModelInfo | None = None
-        """Of the model of the last turn."""
         self._unheard = restored.unheard
         self._earlier = restored.earlier
         self.emit.watch = self._watch
@@ -133,12 +131,24 @@ class Session:
             self.state,
             self.emit,
         )
+        self.hearing = Hearing(
+            services,
+            self._conversation,
+            self._workspace,
+            self._pictures,
+            self.approvals,
+            self.trust.covers,
+            self._inbox,
+            self._turns,
+            self._notices,
+            self.state,
+            self.emit,
+        )
         self.edits = Edits(self._proposals, self.approvals, self.state, self.emit, self._must_be_writable)
         self.checkpoints = Checkpoints(
             journal, self._conversation, restored.earlier, self._inbox, self.edits, self.state, self.emit, self._idle
         )
         self.pages = Pages(journal, restored.earlier, self.state)
-        self._known = Known()
         self._closing = restored.closing
         self._ending: asyncio.Task[None] | None = None
         """Checkers are being ended, because trust was taken back."""
@@ -168,7 +178,7 @@ class Session:
         for event, entry in self._closing:
             self.emit(event, entry)
         if self._journal.damage:
-            self._say(None, Ending("failed", self._journal.damage, kind="storageError"))
+            self._notices.ending(None, Ending("failed", self._journal.damage, kind="storageError"))
         self._closing = []
         await self._proposals.restore(self.state.proposals)
 
@@ -234,7 +244,7 @@ class Session:
             self._compact_in(params, focus)
         elif params.prompt_id not in self._prompt_ids:
             attachments = await self._pictures.keep(params.attachments)
-            heard = await self._heard(params.text, attachments)
+            heard = await self.hearing.hear(params.text, attachments)
             self._must_be_writable()
             self._put_in(params, attachments, heard, client)
         await self.emit.durable()
@@ -264,14 +274,8 @@ class Session:
             item_id=params.prompt_id, turn_id=params.turn_id, text=params.text, attachments=attachments, steer=True
         )
         self._inbox.steer(message, heard.said)
-        self._say_left_out(params.prompt_id, params.turn_id, heard)
+        self.hearing.tell_left_out(message, heard)
         self.approvals.finish_reviews(client=client.name)
-
-    @property
-    def command_sources(self) -> list[commands.Source]:
-        """Where commands come from: the user's before a trusted workspace's, which cannot take their names."""
-        workspace = self._workspace if self.state.trusted else None
-        return commands.sources(self._services.commands, workspace, self.approvals.allowed, self.trust.covers)
 
     async def unqueue(self, prompt_id: str) -> None:
         async with self._starting:  # one that is just starting has started
@@ -410,23 +414,19 @@ class Session:
         self._environment.update(prompt.environment)
         self._services.learn(prompt.environment)
         focus = commands.compaction(prompt.text)
-        heard = await self._heard(prompt.text, prompt.attachments) if focus is None else None
-        seen = prompt.context and await describe(prompt.context, self._workspace, self.approvals.allowed)
-        seen = seen and {name: self._services.secrets.mask_content(each) for name, each in seen.items()}
         await self._pictures.load()
-        window = info.context_window
-        recalled = await self._turns.memory.recall(window) if focus is None else Recalled(None, None)
-        outdated = await self._turns.news() if focus is None else None
+        opening = await self.hearing.gather(prompt, info.context_window) if focus is None else None
         self._must_be_writable()
         turn_id = _turn_id(prompt.prompt_id)
-        if recalled.system is not None:
-            self._conversation.memory = recalled.system.text
+        memory = opening and opening.recalled.system
+        if memory is not None:
+            self._conversation.memory = memory.text
         self._inbox.take_back(prompt.prompt_id)
         self._prompt_ids.add(prompt.prompt_id)
-        if not self.state.title and heard is not None:
+        if not self.state.title and opening is not None:
             self.emit(SessionChanged(title=_title(prompt.text)))
         started = TurnStarted(turn_id=turn_id, prompt_id=prompt.prompt_id, model_id=info.model_id)
-        self.emit(started, entry=recalled.system)
+        self.emit(started, entry=memory)
         said = UserMessage(
             item_id=prompt.prompt_id,
             turn_id=turn_id,
@@ -434,11 +434,11 @@ class Session:
             attachments=prompt.attachments,
             steer=False,
         )
-        self._info = info
-        if heard is None:
+        self.hearing.model = info
+        if opening is None:
             self.emit(ItemCompleted(item=said))
         else:
-            self._say_to_model(said, heard, seen, recalled, outdated)
+            self.hearing.say(said, opening)
         self._pictures.forget()
         self.approvals.start_turn()
         turn = self._turns.make(turn_id, prompt.text, choice)
@@ -450,43 +450,10 @@ class Session:
         self._services.changed(self)
         return turn_id
 
-    def _say_to_model(
-        self,
-        said: UserMessage,
-        heard: Heard,
-        seen: Mapping[str, str] | None,
-        recalled: Recalled,
-        outdated: tuple[str, str] | None,
-    ) -> None:
-        """The person's words become part of the conversation, after what it had not heard yet."""
-        message = heard.said
-        for unheard in self._inbox.take_notes():
-            self._conversation.note(*unheard.parts)
-        news = self._known.news(seen, self._conversation.generation) if seen else ""
-        changed = outdated and f"<files_changed>\n{outdated[0]}\n</files_changed>"
-        told = "\n\n".join(filter(None, [message.text, news, changed, recalled.told and recalled.told.text]))
-        message = message.model_copy(update={"text": told})
-        self.emit(ItemCompleted(item=said), entry=message)
-        self._conversation.append(message)
-        self._say_left_out(said.item_id, said.turn_id, heard)
-        if outdated is not None:
-            self._warn(f"{said.item_id}.changed", said.turn_id, "modelTold", outdated[1], level="info")
-        if recalled.told is not None:
-            self.emit(ItemCompleted(item=recalled.told.notice(said.item_id, said.turn_id)))
-
-    async def _heard(self, text: str, attachments: Sequence[Attachment]) -> Heard:
-        """What the model gets of what the person said."""
-        said = commands.Said(text, text)
-        if text.startswith("/"):
-            said = await asyncio.to_thread(commands.expand, text, self.command_sources)
-        mask = self._services.secrets.mask_content
-        allowed = self.approvals.allowed
-        return await with_attachments(said, attachments, self._workspace, self._pictures, allowed, mask)
-
     async def _ended(self, turn: Turn, ending: Ending) -> None:
         said_after, self._said_after = self._said_after, None
         if ending.reason not in ("completed", "cancelled"):
-            self._say(turn.turn_id, ending)
+            self._notices.ending(turn.turn_id, ending)
         self.emit(
             TurnEnded(
                 turn_id=turn.turn_id,
@@ -516,10 +483,10 @@ class Session:
                     continue
                 except AmanuError as error:
                     if not self._closed:
-                        self._say(None, Ending("failed", str(error), kind=error.kind))
+                        self._notices.ending(None, Ending("failed", str(error), kind=error.kind))
                 except Exception:
                     log.exception("a queued prompt could not start")
-                    self._say(None, Ending("failed", "An internal error of Amanu; see `amanu logs`."))
+                    self._notices.ending(None, Ending("failed", "An internal error of Amanu; see `amanu logs`."))
                 return
 
     def _give_back(self, prompt: Prompt, error: NoRoom) -> None:
@@ -528,7 +495,7 @@ class Session:
         attached = f"\nWith it: {', '.join(with_it)}" if with_it else ""
         text = f"{error} So this prompt was not sent, and has left the queue:\n\n{prompt.text}{attached}"
         self._inbox.take_back(prompt.prompt_id)
-        self._say(None, Ending("failed", text, kind=error.kind))
+        self._notices.ending(None, Ending("failed", text, kind=error.kind))
 
     async def _save_preimage(self, turn_id: str, path: Path, data: bytes | None, mode: int | None) -> None:
         """Before a file changes, what it says is kept, and that it will change is on the audit log."""
@@ -548,38 +515,11 @@ class Session:
             self._aftermath.see(proposal)
             self._verdicts.see(proposal)
 
-    def _say_left_out(self, prompt_id: str, turn_id: str, heard: Heard) -> None:
-        """Tell the person what of their prompt the model is not sent."""
-        if heard.left_out:
-            self._warn(f"{prompt_id}.unsent", turn_id, "attachmentNotSent", "\n".join(heard.left_out))
-        info = self._info
-        unseen_ones = [each.name for each in heard.said.pictures if info and unseen(each.media_type, info)]
-        if info and unseen_ones:
-            text = f"{info.name} cannot see {', '.join(unseen_ones)}; it is told only that there is a picture."
-            self._warn(f"{prompt_id}.unseen", turn_id, "pictureNotSeen", text)
-
-    def _warn(
-        self, item_id: str, turn_id: str, code: str, text: str, level: Literal["info", "warning"] = "warning"
-    ) -> None:
-        self.emit(ItemCompleted(item=Notice(item_id=item_id, turn_id=turn_id, level=level, code=code, text=text)))
-
-    def _say(self, turn_id: str | None, ending: Ending) -> None:
-        level = "warning" if ending.reason.endswith("Limit") or ending.reason == "refused" else "error"
-        notice = Notice(
-            item_id=f"{turn_id or f'session.{self.emit.epoch}'}.{self.emit.seq}.end",
-            turn_id=turn_id,
-            level=level,
-            code=ending.kind or ending.reason,
-            text=ending.message,
-        )
-        self.emit(ItemCompleted(item=notice))
-
     def _tell(self, code: str, level: Literal["info", "warning"], text: str) -> None:
         """Everybody who looks at the session gets to know."""
         if self._closed:
             return  # nobody looks any more
-        item_id = f"session.{self.emit.epoch}.{self.emit.seq}.{code}"
-        self.emit(ItemCompleted(item=Notice(item_id=item_id, turn_id=None, level=level, code=code, text=text)))
+        self._notices.of_session(code, level, text)
 
     async def _set(self, event: SessionChanged) -> None:
         self._must_be_writable()

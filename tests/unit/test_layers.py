@@ -45,9 +45,12 @@ MAY_IMPORT: dict[str, str] = {
     "amanu.retention": "config storage",
     "amanu.sessions": "sandbox retention session summaries services checkers commands inbox stream restore journal "
     "index home config logs audit secrets auth consent trust agent models.registry models.routing workspace",
-    "amanu.session": "services audited turns edits checkpoints verdicts session_trust session_line commands running "
-    "paging inbox stream restore earlier journal mentions pictures editor_context memory conversation agent workspace "
-    "models.pictures models.routing models.line",
+    "amanu.session": "services audited turns edits checkpoints verdicts hearing notices session_trust session_line "
+    "commands running paging inbox stream restore earlier journal mentions pictures agent workspace models.routing "
+    "models.line",
+    "amanu.hearing": "services notices turns inbox commands mentions pictures editor_context memory conversation agent "
+    "workspace tools.base models.pictures",
+    "amanu.notices": "stream agent.turn",
     "amanu.edits": "agent workspace",
     "amanu.checkpoints": "edits inbox restore earlier journal conversation agent.emit",
     "amanu.verdicts": "checkers workspace tools.base",
