@@ -54,7 +54,7 @@ class FakeSession:
         if client in self.clients:
             self.clients.remove(client)
 
-    async def prompt(self, params: r.PromptSendParams, client: Client) -> r.PromptSendResult:
+    async def send(self, params: r.PromptSendParams, client: Client) -> r.PromptSendResult:
         word, _, rest = params.text.partition(" ")
         if word == "crash":
             raise RuntimeError("secret-of-the-crash")
@@ -120,6 +120,10 @@ class FakeSession:
             case _:
                 pass
         return r.BlobGetResult(text=rest)
+
+    @property
+    def prompts(self) -> "FakeSession":
+        return self
 
     @property
     def edits(self) -> "FakeSession":

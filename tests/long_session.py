@@ -209,7 +209,7 @@ async def play(shape: Shape, folder: Path, steps: int, window: int = 32_000) -> 
         codes = [item.code for item in session.state.items if item.kind == "notice"]
         played.compactions = codes.count("compacted")
         played.masks = codes.count("masked")
-        played.errors = list(session._turns.context.errors)  # pyright: ignore[reportPrivateUsage]
+        played.errors = list(session.prompts._turns.context.errors)  # pyright: ignore[reportPrivateUsage]
         conversation = session._conversation  # pyright: ignore[reportPrivateUsage]
         conversation.check()
         assert all(isinstance(message, User | Results) or message.parts for message in conversation)
@@ -224,14 +224,14 @@ async def _say(session: Session, client: Client, person: Person, turn: int) -> N
     marker = f"wish number {turn}: colour {turn * 7919}"
     person.said.append(marker)
     text = f"Please go on with the values. Keep in mind {marker}."
-    await session.prompt(PromptSendParams(session_id="s", prompt_id=f"p{turn}", text=text), client)
+    await session.prompts.send(PromptSendParams(session_id="s", prompt_id=f"p{turn}", text=text), client)
     state = await until(session, lambda state: state.turn or _over(state, turn))
     if turn % 2 == 0 and state.turn is not None:
         steer = f"steered {turn * 104729}"
         params = PromptSteerParams(
             session_id="s", prompt_id=f"s{turn}", turn_id=state.turn.turn_id, text=f"And also: {steer}."
         )
-        await session.steer(params, client)
+        await session.prompts.steer(params, client)
         await until(session, lambda state: _heard(session, steer) or _over(state, turn))
         person.said.append(steer)
 

@@ -242,7 +242,7 @@ async def played(capabilities: Any) -> AsyncGenerator[tuple[RawClient, Place]]:
             made = SessionCreateParams(session_id="s", roots=[str(root)], model_id=f"scripted:{script}")
             await sessions.create(made, person)
             session = await sessions.get("s")
-            await session.prompt(PromptSendParams(session_id="s", prompt_id="p1", text="do it"), person)
+            await session.prompts.send(PromptSendParams(session_id="s", prompt_id="p1", text="do it"), person)
             await until(session, lambda state: state.approvals)
             try:
                 yield client, Place("s", root, root / "notes.txt")

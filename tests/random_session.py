@@ -159,7 +159,7 @@ class Player:
         text = f"prompt number {number}."
         for _ in range(2 if self.chance.random() < 0.2 else 1):
             params = PromptSendParams(session_id="s", prompt_id=f"p{number}", text=text)
-            await self.session.prompt(params, self.watchers[0])
+            await self.session.prompts.send(params, self.watchers[0])
         self.safe[f"p{number}"] = text
 
     async def steer(self) -> None:
@@ -169,19 +169,19 @@ class Player:
         number, self.number = self.number, self.number + 1
         text = f"steering number {number}."
         params = PromptSteerParams(session_id="s", prompt_id=f"p{number}", turn_id=turn.turn_id, text=text)
-        await self.session.steer(params, self.watchers[0])
+        await self.session.prompts.steer(params, self.watchers[0])
         self.safe[f"p{number}"] = text
 
     async def unqueue(self) -> None:
         if self.session.state.queue:
             prompt_id = self.chance.choice(self.session.state.queue).prompt_id
             self.taken_back.add(prompt_id)
-            await self.session.unqueue(prompt_id)
+            await self.session.prompts.unqueue(prompt_id)
 
     async def cancel(self) -> None:
         turn = self.session.state.turn
         if turn is not None:
-            assert (await self.session.cancel(turn.turn_id)).status in ("cancelled", "alreadyEnded")
+            assert (await self.session.prompts.cancel(turn.turn_id)).status in ("cancelled", "alreadyEnded")
 
     async def answer(self, decision: str | None = None) -> None:
         if not self.session.state.approvals:

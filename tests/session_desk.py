@@ -47,7 +47,7 @@ class Desk:
 
     async def prompt(self, text: str, prompt_id: str = "p1") -> str | None:
         params = PromptSendParams(session_id="s", prompt_id=prompt_id, text=text)
-        return (await self.session.prompt(params, self.client)).turn_id
+        return (await self.session.prompts.send(params, self.client)).turn_id
 
     async def until(self, reached: Callable[[SessionState], object]) -> SessionState:
         return await until(self.session, reached)

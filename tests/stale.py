@@ -367,7 +367,7 @@ async def repeat(folder: Path, rounds: int) -> Counter[str]:
                 asked = (await d.until(lambda state: state.approvals)).approvals[0]
                 yes = {"tool_call_id": asked.tool_call_id, "decision": "allow", "digest": asked.digest}
                 if at % 2:
-                    await d.session.cancel(turn or "")
+                    await d.session.prompts.cancel(turn or "")
                     ends[f"after a cancel: {await _say(d, yes)}"] += 1
                     await d.over(f"p{at}", "cancelled")
                     assert await _say(d, yes) == "alreadyResolved"

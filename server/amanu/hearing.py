@@ -98,6 +98,8 @@ class Hearing:
     def say(self, said: UserMessage, opening: Opening) -> None:
         """The person's words become part of the conversation, after what it had not heard yet."""
         message = opening.heard.said
+        if opening.recalled.system is not None:
+            self._conversation.memory = opening.recalled.system.text
         for unheard in self._inbox.take_notes():
             self._conversation.note(*unheard.parts)
         news = self._known.news(opening.seen, self._conversation.generation) if opening.seen else ""

@@ -81,7 +81,7 @@ async def test_fault(case: str, vendor: str, tmp_path: Path, monkeypatch: pytest
         created = SessionCreateParams(session_id="s", roots=[str(tmp_path)], model_id=model_id)
         client.state = (await sessions.create(created, client)).state
         session = await sessions.get("s")
-        await session.prompt(PromptSendParams(session_id="s", prompt_id="p", text="hi"), client)
+        await session.prompts.send(PromptSendParams(session_id="s", prompt_id="p", text="hi"), client)
         state = await until(session, lambda state: state.last_turn, seconds=20)
         ended = state.last_turn
         assert ended is not None

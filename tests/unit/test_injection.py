@@ -272,7 +272,7 @@ async def test_what_content_says_changes_nothing(tmp_path: Path, way: Way, monke
             attached = [way.attached(case) for case in turn] if way.attached else []
             words = "do it" + "".join(map(way.words, turn))
             prompt = PromptSendParams(session_id="s", prompt_id=f"p{number}", text=words, attachments=attached)
-            await d.session.prompt(prompt, d.client)
+            await d.session.prompts.send(prompt, d.client)
             await brought_in(d, f"turn-p{number}")
             assert consent(d) == before
             for asked in list(d.session.state.approvals):
@@ -339,7 +339,7 @@ def names(schema: Any, path: str) -> list[str]:
 
 async def test_no_tool_reaches_mode_rules_trust_or_walls(tmp_path: Path) -> None:
     async with desk(tmp_path) as d:
-        tools = d.session._turns._tools.values()  # pyright: ignore[reportPrivateUsage]
+        tools = d.session.prompts._turns._tools.values()  # pyright: ignore[reportPrivateUsage]
         assert len(tools) > 10
         said = [name for tool in tools for name in [tool.name, *names(tool.params.model_json_schema(), tool.name)]]
     assert [each for each in said if WORDS.search(each) and each not in HARMLESS] == []

@@ -347,7 +347,7 @@ async def test_cancel_while_memory_is_read(tmp_path: Path, monkeypatch: pytest.M
         write(d.root, "sub/AGENTS.md", "In sub.\n")
         write(d.root, "sub/a.py", "pass\n")
         await d.trust()
-        files = d.session._turns.memory._files  # pyright: ignore[reportPrivateUsage]
+        files = d.session.prompts._turns.memory._files  # pyright: ignore[reportPrivateUsage]
         below = files.below
 
         def slow(folders: Iterable[Path]) -> Found:
@@ -360,7 +360,7 @@ async def test_cancel_while_memory_is_read(tmp_path: Path, monkeypatch: pytest.M
         monkeypatch.setattr(files, "below", slow)
         turn_id = await d.prompt("go", "p1")
         assert await asyncio.to_thread(reading.wait, 10)
-        await d.session.cancel(turn_id or "")
+        await d.session.prompts.cancel(turn_id or "")
         await d.over("p1", "cancelled")
         go_on.set()
         assert notes(d.session) == []
@@ -383,7 +383,7 @@ class Checked:
     async def say(self, prompt_id: str) -> None:
         await self.sessions.create(self._made, self._client)
         session = await self.sessions.get("s")
-        await session.prompt(PromptSendParams(session_id="s", prompt_id=prompt_id, text="go"), self._client)
+        await session.prompts.send(PromptSendParams(session_id="s", prompt_id=prompt_id, text="go"), self._client)
         state = await until(session, lambda state: state.last_turn and state.last_turn.turn_id == f"turn-{prompt_id}")
         assert state.last_turn is not None
         assert state.last_turn.reason == "completed"

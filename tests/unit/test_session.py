@@ -55,9 +55,9 @@ async def test_a_prompt_on_a_busy_session_waits_its_turn(tmp_path: Path) -> None
         await d.until(lambda state: state.approvals)
         for prompt_id, text in (("p2", "second"), ("p3", "taken back")):
             params = PromptSendParams(session_id="s", prompt_id=prompt_id, text=text)
-            assert (await d.session.prompt(params, d.client)).status == "queued"
-        await d.session.unqueue("p3")
-        await d.session.unqueue("never heard of")
+            assert (await d.session.prompts.send(params, d.client)).status == "queued"
+        await d.session.prompts.unqueue("p3")
+        await d.session.prompts.unqueue("never heard of")
         assert [queued.prompt_id for queued in d.session.state.queue] == ["p2"]
         assert len(d.session.state.approvals) == 1  # the question about a command keeps waiting
         await d.answer("allow")
@@ -73,8 +73,8 @@ async def test_steering_ends_a_review_and_reaches_the_model_after_the_results(tm
         await d.until(lambda state: state.approvals)
         await d.decide("accept")
         steer = PromptSteerParams(session_id="s", prompt_id="s1", turn_id=turn_id or "", text="leave the rest")
-        await d.session.steer(steer, d.client)
-        await d.session.steer(steer, d.client)  # a repeat is harmless
+        await d.session.prompts.steer(steer, d.client)
+        await d.session.prompts.steer(steer, d.client)  # a repeat is harmless
         state = await d.ended()
         assert d.file.read_text() == TWELVE.replace("line 2\n", "line two\n")
         results = conversation(d.session)[2]
@@ -129,7 +129,7 @@ async def test_steering_from_before_a_crash_is_heard_as_it_was_said(tmp_path: Pa
         steer = PromptSteerParams(
             session_id="s", prompt_id="s1", turn_id=turn_id, text="/careful @rules.txt", attachments=attachments
         )
-        await d.session.steer(steer, d.client)
+        await d.session.prompts.steer(steer, d.client)
         await d.reopen()
         (d.root / "rules.txt").unlink()  # what was said stays what was said
         (theirs / "careful.md").unlink()
@@ -147,7 +147,7 @@ async def test_steering_a_turn_that_is_over(tmp_path: Path) -> None:
         await d.ended()
         with pytest.raises(AmanuError) as caught:
             params = PromptSteerParams(session_id="s", prompt_id="s1", turn_id=turn_id or "", text="wait")
-            await d.session.steer(params, d.client)
+            await d.session.prompts.steer(params, d.client)
         assert caught.value.kind == "staleTurn"
 
 
@@ -218,10 +218,10 @@ async def test_cancel_kills_the_command_and_keeps_the_queue(tmp_path: Path) -> N
                 await asyncio.sleep(0.01)
         await d.prompt("later", "p2")
         began = time.monotonic()
-        assert (await d.session.cancel(turn_id or "")).status == "cancelled"
+        assert (await d.session.prompts.cancel(turn_id or "")).status == "cancelled"
         assert time.monotonic() - began < 2
         state = await d.ended("cancelled")
-        assert (await d.session.cancel(turn_id or "")).status == "alreadyEnded"
+        assert (await d.session.prompts.cancel(turn_id or "")).status == "alreadyEnded"
         assert [queued.prompt_id for queued in state.queue] == ["p2"]
         async with asyncio.timeout(3):
             while sleeping(length):
@@ -245,7 +245,7 @@ async def test_cancel_while_a_question_stands(tmp_path: Path) -> None:
         turn_id = await d.prompt("change it")
         state = await d.until(lambda state: state.approvals)
         call_id = state.approvals[0].tool_call_id
-        await d.session.cancel(turn_id or "")
+        await d.session.prompts.cancel(turn_id or "")
         assert d.session.state.approvals == []
         late = ApprovalResolveParams(session_id="s", tool_call_id=call_id, decision="allow")
         answer = await d.session.resolve_approval(late, d.client)
@@ -411,7 +411,7 @@ async def test_a_rule_kept_in_one_session_answers_what_others_ask(tmp_path: Path
         params = SessionCreateParams(session_id="other", roots=[str(d.root)], model_id=d.session.state.model_id)
         await d.sessions.create(params, Client(os.environ))
         other = await d.sessions.get("other")
-        await other.prompt(PromptSendParams(session_id="other", prompt_id="o", text="write"), d.client)
+        await other.prompts.send(PromptSendParams(session_id="other", prompt_id="o", text="write"), d.client)
         await d.prompt("write")
         while not other.state.approvals:
             await asyncio.sleep(0.01)
@@ -446,7 +446,7 @@ async def test_mentioned_files_and_selections_go_with_the_prompt(tmp_path: Path)
         selection = SelectionAttachment(path="a.py", start_line=3, end_line=4, text="selected words")
         text = "look at @notes.txt and @nothing.txt, mail me@example.org"
         params = PromptSendParams(session_id="s", prompt_id="p1", text=text, attachments=[selection])
-        await d.session.prompt(params, d.client)
+        await d.session.prompts.send(params, d.client)
         state = await d.ended()
         said = conversation(d.session)[0]
         assert isinstance(said, User)
@@ -516,10 +516,10 @@ async def test_an_attachment_that_cannot_go_is_said_to_be_so(tmp_path: Path, pat
             said = PromptSteerParams(
                 session_id="s", prompt_id="s1", turn_id=turn_id, text="see @none", attachments=files
             )
-            await d.session.steer(said, d.client)
+            await d.session.prompts.steer(said, d.client)
             await d.answer("allow")
         else:
-            await d.session.prompt(
+            await d.session.prompts.send(
                 PromptSendParams(session_id="s", prompt_id="p1", text="see @none", attachments=files), d.client
             )
         state = await d.ended()
@@ -607,7 +607,7 @@ async def test_a_session_of_another_daemon_can_be_looked_at(tmp_path: Path) -> N
         assert session.state.read_only
         assert [item.kind for item in session.view().items] == ["userMessage", "answer"]
         with pytest.raises(AmanuError) as caught:
-            await session.prompt(PromptSendParams(session_id="s", prompt_id="p9", text="me too"), d.client)
+            await session.prompts.send(PromptSendParams(session_id="s", prompt_id="p9", text="me too"), d.client)
         assert caught.value.kind == "sessionReadOnly"
         await other.shutdown()
 

@@ -58,7 +58,7 @@ async def test_asked_for_by_the_method(tmp_path: Path) -> None:
     async with desk(tmp_path, *reads(8), step("Read.")) as d:
         await d.prompt("read it", "p1")
         await d.over("p1")
-        assert (await d.session.compact("", d.client)).status == "started"
+        assert (await d.session.prompts.compact("", d.client)).status == "started"
         state = await d.until(lambda state: state.last_turn and state.last_turn.turn_id != "turn-p1")
         assert any(item.kind == "notice" and item.code == "compacted" for item in state.items)
 
@@ -68,7 +68,7 @@ async def test_asked_for_while_a_turn_runs_it_comes_at_the_next_step(tmp_path: P
     async with desk(tmp_path, *reads(8), asks, step("Done.")) as d:
         await d.prompt("read it", "p1")
         await d.until(lambda state: state.approvals)
-        assert (await d.session.compact("", d.client)).status == "queued"
+        assert (await d.session.prompts.compact("", d.client)).status == "queued"
         await d.answer("reject")
         state = await d.over("p1")
         assert any(item.kind == "notice" and item.code == "compacted" for item in state.items)
@@ -122,7 +122,7 @@ async def test_a_steer_is_seen_and_no_message_to_the_model(text: str, tmp_path: 
         await d.until(lambda state: state.approvals)
         steer = PromptSteerParams(session_id="s", prompt_id="s1", turn_id=turn_id, text=text)
         for _ in range(2):  # a repeat is harmless
-            await d.session.steer(steer, Client(os.environ))
+            await d.session.prompts.steer(steer, Client(os.environ))
         await d.answer("reject")
         state = await d.over("p1")
         assert any(item.kind == "notice" and item.code == "compacted" for item in state.items)
@@ -139,7 +139,7 @@ async def test_a_steer_into_a_turn_that_is_over(tmp_path: Path) -> None:
         await d.over("p1")
         with pytest.raises(AmanuError, match="over") as caught:
             steer = PromptSteerParams(session_id="s", prompt_id="s1", turn_id=turn_id, text="/compact")
-            await d.session.steer(steer, d.client)
+            await d.session.prompts.steer(steer, d.client)
         assert caught.value.kind == "staleTurn"
 
 
@@ -149,7 +149,7 @@ async def test_queued_behind_a_turn(tmp_path: Path) -> None:
         await d.prompt("go", "p1")
         await d.until(lambda state: state.approvals)
         queued = PromptSendParams(session_id="s", prompt_id="p2", text="/compact")
-        assert (await d.session.prompt(queued, d.client)).status == "queued"
+        assert (await d.session.prompts.send(queued, d.client)).status == "queued"
         await d.answer("reject")
         state = await d.over("p2")
         assert any(item.kind == "notice" and item.code == "compacted" for item in state.items)

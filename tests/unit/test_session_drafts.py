@@ -81,7 +81,7 @@ async def test_a_cancelled_reply_leaves_no_draft(tmp_path: Path) -> None:
         turn_id = await d.prompt("go")
         assert turn_id is not None
         await d.until(lambda state: (item := edit(state)) and item.output)
-        await d.session.cancel(turn_id)
+        await d.session.prompts.cancel(turn_id)
         state = await d.ended("cancelled")
         assert edit(state) is None
 

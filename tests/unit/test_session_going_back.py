@@ -174,7 +174,7 @@ async def test_not_while_a_turn_runs(tmp_path: Path) -> None:
         with pytest.raises(AmanuError) as caught:
             await d.session.checkpoints.restore(params)
         assert caught.value.kind == "turnInProgress"
-        await d.session.cancel(turn_id or "")
+        await d.session.prompts.cancel(turn_id or "")
 
 
 async def test_edits_of_one_step_are_one_proposal_also_when_nobody_is_asked(tmp_path: Path) -> None:
@@ -201,7 +201,7 @@ async def test_what_is_open_goes_with_the_conversation(tmp_path: Path, reopened:
         turn_id = await d.prompt("change it") or ""
         await d.until(lambda state: state.approvals)
         await d.decide("accept")
-        await d.session.steer(
+        await d.session.prompts.steer(
             r.PromptSteerParams(session_id="s", prompt_id="s1", turn_id=turn_id, text="leave the rest"), d.client
         )
         await d.over("p1")
@@ -217,7 +217,7 @@ async def test_what_is_open_goes_with_the_conversation(tmp_path: Path, reopened:
         turn_id = await d.prompt("do it otherwise", "p2") or ""
         await d.until(lambda state: state.approvals)  # it tries the same again
         assert "earlier edits" not in d.told(), "of edits the model never made"
-        await d.session.cancel(turn_id)
+        await d.session.prompts.cancel(turn_id)
 
 
 async def test_an_edit_that_is_open_again_is_told(tmp_path: Path) -> None:

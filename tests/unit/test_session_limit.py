@@ -50,7 +50,7 @@ class House:
     async def prompt(self, name: str, text: str = "go") -> Session:
         session = await self.sessions.get(name)
         params = PromptSendParams(session_id=name, prompt_id=f"{name}-{text}", text=text)
-        await session.prompt(params, Client(os.environ))
+        await session.prompts.send(params, Client(os.environ))
         return session
 
     @property

@@ -156,7 +156,7 @@ async def test_a_branch_and_back(tmp_path: Path) -> None:
         git("checkout", "packages")
         await d.until(lambda _: bases(TWELVE))
         assert {hunk.state for each in d.session.state.proposals for hunk in each.files[0].hunks} == {"pending"}
-        await d.session.cancel("turn-p1")
+        await d.session.prompts.cancel("turn-p1")
 
 
 @pytest.mark.parametrize("decided", [True, False])

@@ -36,7 +36,7 @@ def no_guard(monkeypatch: pytest.MonkeyPatch) -> None:  # pyright: ignore[report
 
 async def send(d: Desk, text: str, *attachments: Attachment, prompt_id: str = "p1") -> str:
     params = PromptSendParams(session_id="s", prompt_id=prompt_id, text=text, attachments=list(attachments))
-    return (await d.session.prompt(params, d.client)).status
+    return (await d.session.prompts.send(params, d.client)).status
 
 
 def blob_of(attachment: Attachment) -> str:
@@ -225,7 +225,7 @@ async def test_the_queue_takes_no_more_pictures_than_there_is_room_for(tmp_path:
         with pytest.raises(AmanuError, match="more than 12 MiB"):
             await send(d, "third", *big[2:], prompt_id="p3")
         assert await send(d, "third", attached(SHOT), prompt_id="p3") == "queued"
-        await d.session.unqueue("p3")
+        await d.session.prompts.unqueue("p3")
         await d.answer("allow")
         await d.over("p2")
 
@@ -241,7 +241,7 @@ async def test_a_queued_prompt_that_never_can_start_is_given_back_and_blocks_not
         for each in big[2:]:  # files of the workspace: what they are is known only now
             (d.root / each.name).write_bytes(b64decode(each.data or ""))
         steer = PromptSteerParams(session_id="s", prompt_id="s1", turn_id=turn_id, text="see @3.png and @4.png")
-        await d.session.steer(steer, d.client)
+        await d.session.prompts.steer(steer, d.client)
         await d.answer("allow")
         state = await d.over("p3")
         assert state.queue == []
@@ -258,7 +258,7 @@ async def test_a_prompt_taken_back_can_be_sent_again_by_its_blob(tmp_path: Path)
         await d.until(lambda state: state.approvals)
         await send(d, "second", attached(SHOT), prompt_id="p2")
         queued = d.session.state.queue[0].attachments[0]
-        await d.session.unqueue("p2")
+        await d.session.prompts.unqueue("p2")
         assert await send(d, "second, better", queued, prompt_id="p3") == "queued"
         strange = queued.model_copy(update={"blob": queued.blob.model_copy(update={"blob_id": "0" * 64})})  # pyright: ignore
         with pytest.raises(AmanuError, match="not kept in this session"):
@@ -276,8 +276,8 @@ async def test_a_picture_said_into_the_turn_reaches_the_model_after_the_results(
         params = PromptSteerParams(
             session_id="s", prompt_id="s1", turn_id=turn_id, text="like this", attachments=[attached(SHOT)]
         )
-        await d.session.steer(params, d.client)
-        await d.session.steer(params, d.client)  # a repeat is harmless
+        await d.session.prompts.steer(params, d.client)
+        await d.session.prompts.steer(params, d.client)  # a repeat is harmless
         await d.answer("allow")
         state = await d.ended()
         results = conversation(d.session)[2]
@@ -294,7 +294,7 @@ async def test_a_picture_said_just_before_a_crash_is_not_lost(tmp_path: Path) ->
         await d.until(lambda state: state.approvals)
         attachments: list[Attachment] = [attached(SHOT)]
         params = PromptSteerParams(session_id="s", prompt_id="s1", turn_id=turn_id, text="so", attachments=attachments)
-        await d.session.steer(params, d.client)
+        await d.session.prompts.steer(params, d.client)
         await d.sessions.close("s")
         d.session = await d.sessions.get("s")
         d.client.state = d.session.attach(d.client, None, None).state
@@ -321,7 +321,7 @@ class Seeing:
         await self.sessions.create(self._made, self.client)
         session = await self.sessions.get("s")
         params = PromptSendParams(session_id="s", prompt_id=prompt_id, text=text, attachments=list(attachments))
-        await session.prompt(params, self.client)
+        await session.prompts.send(params, self.client)
         return await until(session, lambda state: state.last_turn and state.last_turn.turn_id == f"turn-{prompt_id}")
 
     async def restart(self) -> None:

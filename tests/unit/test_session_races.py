@@ -67,7 +67,7 @@ async def test_a_turn_cancelled_before_its_first_step_ends(tmp_path: Path) -> No
         while d.session.state.turn is None:
             await asyncio.sleep(0)
         async with asyncio.timeout(3):
-            assert (await d.session.cancel("turn-p1")).status == "cancelled"
+            assert (await d.session.prompts.cancel("turn-p1")).status == "cancelled"
             assert await prompting == "turn-p1"
             await d.over("p1", "cancelled")
             await d.prompt("again", "p2")
@@ -78,9 +78,9 @@ async def test_cancelling_twice_still_waits_for_the_command(tmp_path: Path, monk
     monkeypatch.setattr(processes, "_GRACE", 0.7)
     async with desk(tmp_path, STUBBORN) as d:
         turn_id = await slow_to_die(d)
-        first = asyncio.create_task(d.session.cancel(turn_id))
+        first = asyncio.create_task(d.session.prompts.cancel(turn_id))
         await asyncio.sleep(0.1)
-        await d.session.cancel(turn_id)
+        await d.session.prompts.cancel(turn_id)
         await first
         state = await d.over("p1", "cancelled")
         (item,) = (item for item in state.items if item.kind == "toolCall")
@@ -98,7 +98,7 @@ async def test_a_prompt_said_after_a_cancel_does_not_wait_for_the_person(
     async with desk(tmp_path, STUBBORN, step("New."), step("Old.")) as d:
         turn_id = await slow_to_die(d)
         await d.prompt("said before", "p2")
-        cancelling = asyncio.create_task(d.session.cancel(turn_id))
+        cancelling = asyncio.create_task(d.session.prompts.cancel(turn_id))
         await asyncio.sleep(0.1)
         await d.prompt("said after", "p3")
         await cancelling
@@ -116,7 +116,7 @@ async def test_after_a_cancel_the_queue_goes_on_behind_the_next_prompt(tmp_path:
         turn_id = await d.prompt("run")
         await d.until(lambda state: state.approvals)
         await d.prompt("second", "p2")
-        await d.session.cancel(turn_id or "")
+        await d.session.prompts.cancel(turn_id or "")
         await d.over("p1", "cancelled")
         await d.reopen()  # a restart in the middle of the queue changes nothing
         assert [each.prompt_id for each in d.session.state.queue] == ["p2"]
@@ -152,7 +152,7 @@ async def test_half_a_character_stops_nothing(tmp_path: Path) -> None:
         (d.root / os.fsdecode(b"odd-\xff.txt")).write_text("x")
         odd = SelectionAttachment(path="a.py", start_line=1, end_line=1, text="half: \ud83d")
         params = PromptSendParams(session_id="s", prompt_id="p1", text="what is this?", attachments=[odd])
-        await d.session.prompt(params, d.client)
+        await d.session.prompts.send(params, d.client)
         state = await d.over("p1")
         assert [item.text for item in state.items if item.kind == "answer"] == ["Odd.", "Well."]
         d.session.view().model_dump_json()
@@ -201,7 +201,7 @@ async def test_the_model_hears_of_every_decision(tmp_path: Path, when: str) -> N
         match when:
             case "before a cancel":
                 await d.decide("accept")
-                await d.session.cancel(turn_id or "")
+                await d.session.prompts.cancel(turn_id or "")
                 await d.over("p1", "cancelled")
             case "before a reject":
                 await d.decide("accept")
@@ -383,7 +383,7 @@ def late_requests(d: Desk) -> list[Callable[[], Awaitable[object]]]:
     async def attach() -> None:
         session.attach(d.client, None, None)
 
-    return [lambda: d.prompt("hi"), lambda: session.unqueue("p1"), lambda: session.cancel("t"), attach]
+    return [lambda: d.prompt("hi"), lambda: session.prompts.unqueue("p1"), lambda: session.prompts.cancel("t"), attach]
 
 
 async def test_a_prompt_that_meets_a_close(tmp_path: Path) -> None:
@@ -442,7 +442,7 @@ async def test_what_can_only_be_looked_at(tmp_path: Path) -> None:
                 "hunks": [{"hunk_id": "h", "decision": "accept"}],
             }
         )
-        for request in (session.cancel(turn_id or ""), session.edits.resolve(decided)):
+        for request in (session.prompts.cancel(turn_id or ""), session.edits.resolve(decided)):
             with pytest.raises(AmanuError) as caught:
                 await request
             assert caught.value.kind == "sessionReadOnly"

@@ -131,7 +131,7 @@ async def test_other_sessions_of_the_daemon_need_not_find_out_themselves(tmp_pat
         second = Client(os.environ)
         second.state = (await d.sessions.create(params, second)).state
         there = Desk(d.sessions, second, await d.sessions.get("s2"), d.root)
-        await there.session.prompt(PromptSendParams(session_id="s2", prompt_id="p1", text="hi"), second)
+        await there.session.prompts.send(PromptSendParams(session_id="s2", prompt_id="p1", text="hi"), second)
         state = await there.ended()
         assert (began(there), routed(there), notices(state)) == (["other"], ["other"], ["fallback"])
 

@@ -287,6 +287,6 @@ async def test_the_last_editor_with_a_say(tmp_path: Path) -> None:
         assert (state.trusted, state.trust_changed) == (False, True)
         await d.trust(False)
         second = await d.sessions.get("t")
-        await second.prompt(PromptSendParams(session_id="t", prompt_id="p", text="go"), other)
+        await second.prompts.send(PromptSendParams(session_id="t", prompt_id="p", text="go"), other)
         await until(second, lambda state: state.last_turn)
         assert (second.state.trusted, second.state.trust_changed) == (False, False)

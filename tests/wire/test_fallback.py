@@ -87,7 +87,7 @@ async def test_in_mid_loop_to_another_vendor_and_back(
         created = SessionCreateParams(session_id="s", roots=[str(work)], model_id=MODELS[one])
         client.state = (await sessions.create(created, client)).state
         session = await sessions.get("s")
-        await session.prompt(PromptSendParams(session_id="s", prompt_id="p1", text="Look around."), client)
+        await session.prompts.send(PromptSendParams(session_id="s", prompt_id="p1", text="Look around."), client)
         state = await until(session, lambda state: state.last_turn, seconds=20)
         assert state.last_turn is not None and state.last_turn.reason == "completed", state.last_turn
         answers = [item.text for item in state.items if isinstance(item, Answer)]
@@ -99,7 +99,7 @@ async def test_in_mid_loop_to_another_vendor_and_back(
         assert all(item.state == "succeeded" for item in state.items if isinstance(item, ToolCall))
         now = time.monotonic() + 4000  # its time is over
         monkeypatch.setattr(sessions._services.availability, "_clock", lambda: now)  # pyright: ignore[reportPrivateUsage]
-        await session.prompt(PromptSendParams(session_id="s", prompt_id="p2", text="And now?"), client)
+        await session.prompts.send(PromptSendParams(session_id="s", prompt_id="p2", text="And now?"), client)
         state = await until(session, lambda state: state.last_turn and state.last_turn.turn_id == "turn-p2")
         assert state.last_turn is not None and state.last_turn.reason == "completed", state.last_turn
         assert [item.text for item in state.items if isinstance(item, Answer)][-1] == "Mine again."

@@ -208,11 +208,11 @@ async def _turn(options: Options, output: Format, report: Report, out: TextIO, e
             live.start()
         params = PromptSendParams(session_id=state.session_id, prompt_id=mint(), text=options.prompt)
         with _stopped_by_signals(front):  # before the prompt: what it prints may be answered by a signal at once
-            started = await session.prompt(params, front)
+            started = await session.prompts.send(params, front)
             turn_id = started.turn_id
             if turn_id is None:  # only when a crash left a queue behind: it goes first
                 raise AmanuError("turnInProgress", "The session is still busy with an earlier prompt.")
-            code = await _until_ended(front, report, options.seconds, lambda: session.cancel(turn_id))
+            code = await _until_ended(front, report, options.seconds, lambda: session.prompts.cancel(turn_id))
         if live is not None:
             await live.stop()
         if replay is not None:

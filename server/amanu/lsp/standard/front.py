@@ -326,7 +326,7 @@ class Standard:
         turn = session.state.turn
         if turn is not None:
             try:
-                return await session.steer(
+                return await session.prompts.steer(
                     r.PromptSteerParams(
                         session_id=session_id,
                         prompt_id=prompt_id,
@@ -339,7 +339,7 @@ class Standard:
             except AmanuError as error:
                 if error.kind != "staleTurn":
                     raise
-        await session.prompt(
+        await session.prompts.send(
             r.PromptSendParams(session_id=session_id, prompt_id=prompt_id, text=text, attachments=[*about]), self
         )
         return None
@@ -371,7 +371,7 @@ class Standard:
     async def _stop(self, order: orders.Nothing) -> None:
         session = await self._mine()
         if session.state.turn is not None:
-            await session.cancel(session.state.turn.turn_id)
+            await session.prompts.cancel(session.state.turn.turn_id)
 
     def _chat(self, session: "Session") -> Chat:
         path = self._documents.of(session.state.session_id, CHAT).path

@@ -37,7 +37,7 @@ class Progress:
         """The person pressed cancel on that progress."""
         if isinstance(token, str) and token in self._tokens:
             session, turn_id = self._tokens[token]
-            await session.cancel(turn_id)
+            await session.prompts.cancel(turn_id)
 
     def close(self) -> None:
         if self._task is not None:
