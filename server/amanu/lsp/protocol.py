@@ -3,10 +3,6 @@
 Of pygls we use the feature table, the converter and the LSP types. Its read loop, dispatch, bookkeeping of
 requests and error reporting are replaced here, because they leave requests unanswered, mangle keys and leak
 (facts/sdk.md §1.2). `amanu/*` params go raw → pydantic, results pydantic → JSON; nothing else touches them.
-
-Codes: −32700 not JSON · −32600 not a request, or not now · −32601 unknown method · −32602 bad params, naming the
-field · −32803 with `data.kind` for what a person can act on · −32603 our bug · −32800 cancelled · −32002 before
-`initialize`.
 """
 
 import asyncio
@@ -14,39 +10,38 @@ import functools
 import inspect
 import json
 import logging
-import os
 from collections import ChainMap
 from collections.abc import Awaitable, Callable, Generator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, cast
 
 from cattrs import BaseValidationError, Converter
-from cattrs.errors import AttributeValidationNote, IterableValidationNote
 from lsprotocol import converters, types
 from pydantic import ValidationError
-from pygls.exceptions import JsonRpcException
 from pygls.feature_manager import is_thread_function  # pyright: ignore[reportUnknownVariableType]
 from pygls.lsp.server import LanguageServer
 from pygls.protocol import LanguageServerProtocol
 
 from amanu import __version__
 from amanu.lsp.early import BadParams
+from amanu.lsp.failures import (
+    CANCELLED,
+    INTERNAL_ERROR,
+    INVALID_REQUEST,
+    NOT_INITIALIZED,
+    PARSE_ERROR,
+    UnknownMethod,
+    bad_path,
+    failure,
+)
 from amanu.lsp.wire import to_json
 from amanu_protocol.base import Wire
-from amanu_protocol.errors import INVALID_PARAMS, REQUEST_FAILED, AmanuError, ErrorData
+from amanu_protocol.errors import REQUEST_FAILED, AmanuError
 from amanu_protocol.methods import BY_NAME
 from amanu_protocol.requests import Empty
 
-PARSE_ERROR = -32700
-INVALID_REQUEST = -32600
-METHOD_NOT_FOUND = -32601
-INTERNAL_ERROR = -32603
-NOT_INITIALIZED = -32002
-CANCELLED = -32800
 NAMED_SIZE = 16 * 1024
 """Bytes of a message above which an ill-typed field of LSP's is not named."""
-MAX_ERRORS = 1000
-"""In one message's `amanu/*` params, above which none is named."""
 MAX_OPEN = 1000
 """Requests of one client that wait for their answer at once."""
 MAX_READING = 16
@@ -237,7 +232,7 @@ class Protocol(LanguageServerProtocol):
         try:
             call, _ = self._find(method, params)
             result = call()
-        except _Unknown:
+        except UnknownMethod:
             log.debug("notification %a is not known", method)
         except Exception as error:
             self._log(method, error)
@@ -258,7 +253,7 @@ class Protocol(LanguageServerProtocol):
             task.cancel()
 
     def _find(self, method: str, params: Any) -> tuple[Callable[[], Any], bool]:
-        """The call to make, params checked, and whether it only reads. Raises `_Unknown` or what is wrong."""
+        """The call to make, params checked, and whether it only reads. Raises `UnknownMethod` or what is wrong."""
         route = self.routes.get(method)
         if route is not None:
             self.admit()
@@ -269,7 +264,7 @@ class Protocol(LanguageServerProtocol):
             return lambda: plain(params), False
         handler = self._features.get(method)
         if handler is None:
-            raise _Unknown(method)
+            raise UnknownMethod(method)
         kind = types.METHOD_TO_TYPES.get(method)
         given = params if kind is None or kind[2] is None else self._structured(params, kind[2])
         return lambda: _call(handler, given), True
@@ -285,7 +280,7 @@ class Protocol(LanguageServerProtocol):
                 try:
                     _converter(detailed=True).structure(params, kind)
                 except BaseValidationError as error:
-                    path = _bad_path(error)
+                    path = bad_path(error)
                 except Exception:
                     log.debug("the field that is wrong cannot be told")
             raise BadParams(path, "as the LSP specification says") from None
@@ -307,7 +302,7 @@ class Protocol(LanguageServerProtocol):
         self.send(b'{"jsonrpc":"2.0","id":%b,"result":%b}' % (json.dumps(id).encode(), body))
 
     def _fail(self, id: Id, method: str, error: Exception) -> None:
-        code, message, data = _describe(method, error)
+        code, message, data = failure(method, error)
         if code == INTERNAL_ERROR or isinstance(error, OSError):
             self._log(method, error)
         self.refuse(id, code, message, data)
@@ -407,16 +402,12 @@ class Protocol(LanguageServerProtocol):
 
     def _log(self, method: str, error: Exception) -> None:
         if isinstance(error, (BadParams, ValidationError, AmanuError)):
-            log.warning("%s: %s", method, _describe(method, error)[1])
+            log.warning("%s: %s", method, failure(method, error)[1])
         else:
             log.error("%s failed", method, exc_info=error)
 
 
 _TOO_MANY = (REQUEST_FAILED, f"More than {MAX_OPEN} requests of this client wait for their answer.")
-
-
-class _Unknown(Exception):
-    """No handler has that method."""
 
 
 _NOT_PYGLS = (
@@ -498,50 +489,3 @@ async def _drive(steps: Generator[Any, Any, Any]) -> Any:
         value = handler(*(args or ()), **(kwargs or {}))
         if inspect.isawaitable(value):
             value = await value
-
-
-def _describe(method: str, error: Exception) -> tuple[int, str, Any]:
-    """Code, message and data of an error reply."""
-    match error:
-        case _Unknown():
-            return METHOD_NOT_FOUND, f"Amanu does not know the method {method[:100]}.", None
-        case BadParams():
-            bad = error.error()
-            return bad["code"], f"{method}: {error.path} is missing or ill-typed.", bad["data"]
-        case ValidationError() if error.error_count() > MAX_ERRORS:
-            message = f"{method}: more than {MAX_ERRORS} fields are missing or ill-typed."
-            return INVALID_PARAMS, message, _plain(ErrorData(kind="invalidParams", path="params"))
-        case ValidationError():
-            first = error.errors(include_url=False, include_input=False, include_context=False)[0]
-            path = ".".join(str(each) for each in first["loc"])
-            data = ErrorData(kind="invalidParams", path=path)
-            return INVALID_PARAMS, f"{method}: {path[:200] or 'params'}: {first['msg'][:500]}.", _plain(data)
-        case AmanuError():
-            bad = error.kind in ("invalidParams", "unsupportedVersion")
-            return INVALID_PARAMS if bad else REQUEST_FAILED, str(error), _plain(error.data)
-        case JsonRpcException():
-            return error.code, error.message, None
-        case OSError(errno=int(number)):
-            data = ErrorData(kind="storageError", hint="`amanu logs` shows what happened.")
-            return REQUEST_FAILED, f"{method}: the system refused: {os.strerror(number)}.", _plain(data)
-        case _:
-            data = ErrorData(kind="internalError", hint="`amanu logs` shows what happened.")
-            return INTERNAL_ERROR, f"{method} failed for a reason that is Amanu's fault.", _plain(data)
-
-
-def _plain(data: ErrorData) -> Any:
-    return data.model_dump(mode="json", by_alias=True, exclude_none=True)
-
-
-def _bad_path(error: BaseException) -> str:
-    """The field cattrs could not read, as `field.index.field` in the names of the wire."""
-    path: list[str] = []
-    while isinstance(error, BaseValidationError):
-        error = error.exceptions[0]
-        for note in getattr(error, "__notes__", ()):
-            if isinstance(note, AttributeValidationNote):
-                first, *rest = note.name.split("_")
-                path.append(first + "".join(each.capitalize() for each in rest))
-            elif isinstance(note, IterableValidationNote):
-                path.append(str(note.index))
-    return ".".join(path) or "params"

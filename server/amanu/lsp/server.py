@@ -22,10 +22,11 @@ from amanu.editor_context import EditorContext
 from amanu.lsp import early
 from amanu.lsp.buffers import Buffers, path_of
 from amanu.lsp.credit import Credit
+from amanu.lsp.failures import INVALID_REQUEST, PARSE_ERROR
 from amanu.lsp.frames import Broken, Frames
 from amanu.lsp.language import Language
 from amanu.lsp.outbox import Outbox
-from amanu.lsp.protocol import INVALID_REQUEST, PARSE_ERROR, Protocol, Route, Server
+from amanu.lsp.protocol import Protocol, Route, Server
 from amanu.lsp.standard.face import Face
 from amanu.lsp.standard.front import Standard
 from amanu.lsp.text import Encoding, Position
