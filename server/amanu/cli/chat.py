@@ -14,6 +14,7 @@ from typing import get_args
 
 from amanu import asked
 from amanu.cli import exits
+from amanu.cli.amounts import money
 from amanu.cli.client import Client, Disconnected
 from amanu.cli.decide import Decider
 from amanu.cli.diff import show_proposal
@@ -24,7 +25,7 @@ from amanu.cli.mentions import line_mentions
 from amanu.cli.paper import Paper, Span, open_paper
 from amanu.cli.person import Interrupted, Terminal, Woken
 from amanu.cli.question import show_lines
-from amanu.cli.render import Renderer, money
+from amanu.cli.render import Renderer
 from amanu.cli.text import one_line, stripped, visible
 from amanu.cli.trusting import Trusting
 from amanu.cli.usage import fullness, show_context

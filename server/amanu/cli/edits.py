@@ -6,10 +6,10 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Literal, get_args
 
+from amanu.cli.amounts import plural
 from amanu.cli.decide import TOO_SOON, Person
 from amanu.cli.diff import relative, show_diff, show_file_header, show_hunks
 from amanu.cli.paper import Paper
-from amanu.cli.render import plural
 from amanu.cli.text import one_line, visible
 from amanu.cli.view import SessionView
 from amanu_protocol import requests as r

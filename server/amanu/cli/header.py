@@ -1,9 +1,9 @@
 """What a person should know before the first prompt goes out: the model, its price, whether the folder is trusted."""
 
 from amanu import asked
+from amanu.cli.amounts import amount
 from amanu.cli.paper import Paper
 from amanu.cli.question import show_lines
-from amanu.cli.render import amount
 from amanu.cli.text import one_line
 from amanu_protocol.items import ModelInfo
 from amanu_protocol.state import SessionState

@@ -8,13 +8,14 @@ import re
 import time
 
 from amanu.asked import CHANGED, Line, decided, settled, walls
+from amanu.cli.amounts import plural, seconds
 from amanu.cli.blocks import Blocks
 from amanu.cli.client import NAME
 from amanu.cli.diff import show_check, show_proposal
 from amanu.cli.paper import Paper, Span, Style
 from amanu.cli.question import show_lines
 from amanu.cli.text import Stripper, one_line, stripped
-from amanu.cli.usage import fullness
+from amanu.cli.usage import rest_line, spent_line
 from amanu_protocol.events import (
     EndReason,
     Event,
@@ -43,10 +44,8 @@ from amanu_protocol.items import (
     Notice,
     Plan,
     Proposal,
-    Spent,
     Thought,
     ToolCall,
-    Usage,
     UserMessage,
 )
 from amanu_protocol.state import SessionState
@@ -412,7 +411,7 @@ class Renderer:
         if ended.usage is not None and (ended.usage.input_tokens or ended.usage.output_tokens):
             parts.append(spent_line(ended.usage))
         if state.usage is not None and state.usage.context_tokens:
-            parts.append(_whole(state.usage, ended.usage))
+            parts.append(rest_line(state.usage, ended.usage))
         if any(parts):
             self.paper.line(("dim", " · ".join(filter(None, parts))))
 
@@ -427,31 +426,6 @@ class Renderer:
             self.paper.prose(("red", one_line(walls(change.walls).text, 400)))
 
 
-def usage_line(usage: Usage) -> str:
-    """Tokens, money and how full the window is, of the session so far."""
-    return " · ".join(filter(None, [spent_line(usage), fullness(usage)]))
-
-
-def spent_line(usage: Spent | Usage) -> str:
-    """Tokens by kind and money."""
-    read = usage.input_tokens + usage.cache_read_tokens + usage.cache_write_tokens
-    kinds = {"cached": usage.cache_read_tokens, "from tools": usage.tool_tokens}
-    of_these = ", ".join(f"{amount(count)} {name}" for name, count in kinds.items() if count)
-    thought = f" ({amount(usage.thought_tokens)} thought)" if usage.thought_tokens else ""
-    cost = "cost not known" if usage.cost_usd is None else money(usage.cost_usd)
-    out = amount(usage.output_tokens + usage.thought_tokens)
-    return f"{amount(read)} in{f' ({of_these})' if of_these else ''} · {out} out{thought} · {cost}"
-
-
-def _whole(usage: Usage, turn: Spent | None) -> str:
-    """What the session has cost, when that says more than its last turn, and how full the window is."""
-    if turn is None:
-        return usage_line(usage)
-    more = usage.cost_usd is not None and turn.cost_usd is not None and usage.cost_usd > turn.cost_usd
-    cost = f"session {money(usage.cost_usd)}" if more and usage.cost_usd is not None else ""
-    return " · ".join(filter(None, [cost, fullness(usage)]))
-
-
 def _told_by_notice(state: SessionState) -> bool:
     """The daemon has just said it in the conversation itself."""
     last = state.items[-1] if state.items else None
@@ -464,28 +438,6 @@ def decision_text(call: ToolCall) -> str:
     if decision is None or decision.by == "person" or not decision.reason:
         return one_line(decided(decision, NAME), 400)
     return f"{decision.outcome}: {one_line(decision.reason, 400)}"
-
-
-def seconds(value: float) -> str:
-    if value < 1:
-        return f"{max(0, round(value * 1000))} ms"
-    if value < 60:
-        return f"{value:.1f} s"
-    return f"{int(value // 60)} min {int(value % 60)} s"
-
-
-def amount(value: int) -> str:
-    if value < 1000:
-        return str(value)
-    return f"{value / 1000:.1f}k" if value < 1_000_000 else f"{value / 1_000_000:.2f}M"
-
-
-def money(value: float) -> str:
-    return f"${value:.4f}" if value < 0.1 else f"${value:.2f}"
-
-
-def plural(count: int, noun: str) -> str:
-    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
 
 
 def indent(text: str) -> str:

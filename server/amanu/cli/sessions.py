@@ -10,8 +10,9 @@ from pathlib import Path
 from amanu.cli import exits
 from amanu.cli.client import Client, Disconnected
 from amanu.cli.paper import open_paper
-from amanu.cli.render import Renderer, usage_line
+from amanu.cli.render import Renderer
 from amanu.cli.text import one_line, visible
+from amanu.cli.usage import usage_line
 from amanu.cli.view import attach, typed_id
 from amanu_protocol import requests as r
 from amanu_protocol.errors import AmanuError

@@ -1,8 +1,9 @@
-"""How full the model's window is and what fills it, in the words of the other clients (`vscode-extension/src/words.ts`,
-`neovim/lua/amanu/usage.lua`)."""
+"""What a session uses: tokens and money; how full the model's window is and what fills it, in the words of the other
+clients (`vscode-extension/src/words.ts`, `neovim/lua/amanu/usage.lua`)."""
 
+from amanu.cli.amounts import amount, money
 from amanu.cli.paper import Paper
-from amanu_protocol.items import ContextUse, Usage
+from amanu_protocol.items import ContextUse, Spent, Usage
 
 PARTS = {
     "system": "System prompt",
@@ -21,6 +22,31 @@ TIERS: dict[str, tuple[str, str]] = {
     "compact": ("full", "At the next step a summary takes the place of what is old."),
 }
 """How full it is, and what that means."""
+
+
+def usage_line(usage: Usage) -> str:
+    """Tokens, money and how full the window is, of the session so far."""
+    return " · ".join(filter(None, [spent_line(usage), fullness(usage)]))
+
+
+def spent_line(usage: Spent | Usage) -> str:
+    """Tokens by kind and money."""
+    read = usage.input_tokens + usage.cache_read_tokens + usage.cache_write_tokens
+    kinds = {"cached": usage.cache_read_tokens, "from tools": usage.tool_tokens}
+    of_these = ", ".join(f"{amount(count)} {name}" for name, count in kinds.items() if count)
+    thought = f" ({amount(usage.thought_tokens)} thought)" if usage.thought_tokens else ""
+    cost = "cost not known" if usage.cost_usd is None else money(usage.cost_usd)
+    out = amount(usage.output_tokens + usage.thought_tokens)
+    return f"{amount(read)} in{f' ({of_these})' if of_these else ''} · {out} out{thought} · {cost}"
+
+
+def rest_line(usage: Usage, turn: Spent | None) -> str:
+    """What the session has cost, when that says more than its last turn, and how full the window is."""
+    if turn is None:
+        return usage_line(usage)
+    more = usage.cost_usd is not None and turn.cost_usd is not None and usage.cost_usd > turn.cost_usd
+    cost = f"session {money(usage.cost_usd)}" if more and usage.cost_usd is not None else ""
+    return " · ".join(filter(None, [cost, fullness(usage)]))
 
 
 def fullness(usage: Usage) -> str:
