@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from amanu.shell import grammar
+from amanu.shell import grammar, syntax
 from amanu.shell.read import read
 from amanu.shell.reading import Reading, Surroundings
 from unit.shell.asked import ASKED
@@ -545,11 +545,19 @@ TOO_MUCH = [
 ]
 
 
+@pytest.fixture
+def unhurried(monkeypatch: pytest.MonkeyPatch) -> None:
+    """How much it is decides, not how fast this machine is just now."""
+    monkeypatch.setattr(syntax, "_SECONDS", 10)
+
+
+@pytest.mark.usefixtures("unhurried")
 @pytest.mark.parametrize(("line", "why"), TOO_MUCH, ids=range(len(TOO_MUCH)))
 def test_more_than_can_be_seen_at_once_is_asked_about(line: str, why: str, here: Surroundings) -> None:
     assert why in (read(line, here).unclear or "")
 
 
+@pytest.mark.usefixtures("unhurried")
 @pytest.mark.parametrize(
     "line", ["ls;" * 50, "cat <<'E'\n" + "a $(b) `c`\n" * 4_000 + "E", "echo " + "a" * (15 << 10)], ids=range(3)
 )
