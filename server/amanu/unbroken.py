@@ -42,6 +42,25 @@ async def start_process(end: Callable[[Process], Awaitable[object]], *argv: str,
         raise
 
 
+async def gone(process: Process) -> None:
+    """Return when that process, which was killed, is no more. What it said and nobody read is lost.
+
+    Its own `wait` also waits for the ends of its pipes. They never come of one that another process holds, nor of one
+    so full that asyncio has stopped reading it.
+    """
+    transport = getattr(process, "_transport", None)
+    if transport is not None:
+        for each in (1, 2):
+            if (reading := transport.get_pipe_transport(each)) is not None:
+                reading.close()
+        writing = transport.get_pipe_transport(0)
+        if writing is not None and (not writing.is_closing() or writing.get_write_buffer_size()):
+            writing.abort()
+    await process.wait()
+    if transport is not None:
+        transport.close()
+
+
 async def _end(starting: "asyncio.Task[Process]", end: Callable[[Process], Awaitable[object]]) -> None:
     try:
         process = await starting

@@ -19,7 +19,7 @@ from itertools import chain
 from pathlib import Path
 
 from amanu.tools.base import ToolError
-from amanu.unbroken import start_process, unbroken
+from amanu.unbroken import gone, start_process, unbroken
 from amanu.workspace.files import FileText
 from amanu.workspace.globs import glob_pattern
 from amanu.workspace.ignore import MAX_DEPTH, NEVER, ancestors_hide, unfit, walk
@@ -405,7 +405,7 @@ async def _kill(process: asyncio.subprocess.Process) -> None:
     if process.returncode is None:
         with contextlib.suppress(ProcessLookupError):
             process.kill()
-    await process.wait()
+    await gone(process)
 
 
 async def _feed(stdin: asyncio.StreamWriter, data: bytes) -> None:
