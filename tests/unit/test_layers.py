@@ -43,8 +43,8 @@ MAY_IMPORT: dict[str, str] = {
     "amanu.audited": "audit tools.base workspace",
     # sessions
     "amanu.retention": "config storage",
-    "amanu.sessions": "sandbox retention session summaries services checkers commands inbox stream restore journal "
-    "index home config logs audit secrets auth consent trust agent models.registry models.routing workspace",
+    "amanu.sessions": "unbroken sandbox retention session summaries services checkers commands inbox stream restore "
+    "journal index home config logs audit secrets auth consent trust agent models.registry models.routing workspace",
     "amanu.session": "services audited trust turns edits checkpoints verdicts session_line commands running paging "
     "inbox stream restore earlier journal consent mentions pictures editor_context memory conversation agent workspace "
     "models.families models.pictures models.routing models.line",
