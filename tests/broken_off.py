@@ -10,20 +10,22 @@ def after(steps: int, do: Callable[[], object]) -> Callable[[], bool]:
     """`do` it when the running loop has gone round so often. Returns how to ask whether that has happened; asking
     ends the counting."""
     loop: Any = asyncio.get_running_loop()
-    once = type(loop)._run_once
+    once: Callable[[], None] = loop._run_once
     left = steps
 
     def counted() -> None:
         nonlocal left
-        once(loop)
+        once()
         left -= 1
         if left == 0:
             loop.__dict__.pop("_run_once", None)
             do()
 
     def asked() -> bool:
+        nonlocal left
         loop.__dict__.pop("_run_once", None)
-        return left <= 0
+        happened, left = left <= 0, 0
+        return happened
 
     loop._run_once = counted
     return asked

@@ -271,13 +271,13 @@ async def test_each_call_of_a_step_is_cancelled_once() -> None:
     work = stage.recorder.work
     stage.recorder.gates = {"quick": asyncio.Event(), "slow": asyncio.Event()}
 
-    async def tidied(call_id: str) -> None:
+    async def tidied(name: str) -> None:
         try:
-            await work(call_id)
+            await work(name)
         finally:
-            for _ in range(9 if call_id == "slow" else 0):
+            for _ in range(9 if name == "slow" else 0):
                 await asyncio.sleep(0)
-            stage.recorder.log.append(f"tidied {call_id}")
+            stage.recorder.log.append(f"tidied {name}")
 
     stage.recorder.work = tidied
     task = asyncio.create_task(run_turn(stage.turn))
