@@ -286,6 +286,30 @@ async def test_a_search_that_is_cancelled_while_it_finds_more_than_is_read_ends(
         assert done
 
 
+async def test_of_a_search_that_fails_nothing_runs_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Folders of many files are searched by several processes."""
+    (tmp_path / "work").mkdir()
+    held, found = desk(tmp_path / "work", False, monkeypatch)
+    for number in range(501):
+        held.put(f"many/{number}.txt", "")
+    ended: list[str] = []
+
+    async def run(args: object, cwd: Path, data: bytes | None = None) -> tuple[int, bytes, bytes]:
+        if not ended:
+            ended.append("one")
+            raise ToolError("It took too long.")
+        try:
+            return await asyncio.get_running_loop().create_future()
+        finally:
+            await asyncio.sleep(0)
+            ended.append("other")
+
+    monkeypatch.setattr(search, "_run", run)
+    with pytest.raises(ToolError):
+        await found.grep(Query("needle"), held.root)
+    assert ended == ["one", "other"]
+
+
 @engines
 async def test_folders_without_end_are_left(tmp_path: Path, ripgrep: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     held, found = desk(tmp_path, ripgrep, monkeypatch)
