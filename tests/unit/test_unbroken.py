@@ -33,3 +33,11 @@ async def test_a_process_that_was_killed_is_gone_whatever_becomes_of_its_pipes(c
     assert process.returncode == -signal.SIGKILL
     with contextlib.suppress(ProcessLookupError):
         os.kill(other, signal.SIGKILL)
+
+
+async def test_a_process_that_the_kernel_holds_is_not_waited_for() -> None:
+    process = await asyncio.create_subprocess_exec("/bin/sleep", "60", stdout=PIPE)  # in its place, one that lives
+    async with asyncio.timeout(10):
+        await gone(process, 0.05)
+        while process.returncode is None:  # it is killed, for asyncio gives it up
+            await asyncio.sleep(0.01)
