@@ -210,6 +210,27 @@ async def edits(seconds: float) -> Figures:
     return {"games without a broken promise": f"{count:,}"}
 
 
+async def interruptions(seconds: float) -> Figures:
+    """Turns of every kind cancelled, closed, or left by the daemon, at random steps of the event loop: each ends, and
+    leaves nothing. Needs `bwrap`."""
+    plays = _test("interruptions.py")
+    approval.GUARD_SECONDS = 0.0  # nobody is there to read
+    begun = time.monotonic()
+    figures: Counter[str] = Counter()
+    while not figures or time.monotonic() - begun < seconds:
+        for name, scene in plays.SCENES.items():
+            for how in plays.HOWS:
+                moments = sorted(random.sample(range(1, 150), 8))
+                with tempfile.TemporaryDirectory() as folder:
+                    try:
+                        figures[f"turns broken off: {how}"] += await plays.interrupt(
+                            Path(folder).resolve(), scene, how, moments
+                        )
+                    except AssertionError as error:
+                        raise Failed(f"{name}: {error}") from error
+    return {name: f"{count:,}" for name, count in figures.items()}
+
+
 async def stale(seconds: float) -> Figures:
     """What was approved is changed in every way before it runs, 200 times each, and swapped by a thread while it
     starts, in each tier: nothing stale runs. Fewer times when the seconds are over; the figures say how many."""
@@ -323,6 +344,7 @@ SWEEPS: dict[str, Sweep] = {
     "frames": frames,
     "peers": peers,
     "edits": edits,
+    "interruptions": interruptions,
     "stale": stale,
     "crashes": crashes,
     "lines": lines,

@@ -6,7 +6,7 @@ import logging
 import os
 import shutil
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -30,6 +30,7 @@ from amanu.session import Session
 from amanu.stream import Client
 from amanu.summaries import Summaries
 from amanu.trust import Trust
+from amanu.unbroken import unbroken
 from amanu.workspace.overlay import Overlay
 from amanu.workspace.watching import Watching
 from amanu_protocol.errors import AmanuError
@@ -109,6 +110,7 @@ class Sessions:
         self._created: dict[str, int] = {}
         self._clients: list[Client] = []
         self._lock = asyncio.Lock()
+        self._leaving = False
         self._index_opened: Index | None = None
         self._index_opening = asyncio.Lock()
         self._summaries = Summaries(self._put_summary)
@@ -126,24 +128,7 @@ class Sessions:
         await routing.check(model_id, self._services.settings, self.registry, client.environment)
         async with self._lock:
             if params.session_id not in self._open:
-                await self._make_room()
-                index = await self._index()
-                journal = await Journal.open(index.folder(params.session_id))
-                begins = False
-                if journal.empty:
-                    standing = await asyncio.to_thread(self.trust.standing, roots, client.trusted_roots)
-                    first = SessionChanged(
-                        roots=roots,
-                        title=params.title or "",
-                        mode=params.mode or self._services.settings.mode,
-                        model_id=model_id,
-                        trusted=standing == "trusted",
-                        trust_changed=standing == "changed",
-                        walls=self._walls,
-                    )
-                    journal.append(Record(0, 0, _now(), first.model_dump_json(), None))
-                    begins = True
-                await self._load(params.session_id, journal, begins=begins)
+                await unbroken(self._begin(params, roots, model_id, client))
             session = self._open[params.session_id]
         await session.trust.heed(client)
         await self._put_summary(session)
@@ -160,13 +145,7 @@ class Sessions:
             session.used = time.monotonic()
             return session  # what happens to other sessions delays nothing here
         async with self._lock:
-            session = self._open.get(session_id)
-            if session is not None and session.outdated:
-                await self._open.pop(session_id).close()
-                session = None
-            if session is None:
-                await self._make_room()
-            return session or await self._open_from_disk(session_id)
+            return await unbroken(self._opened(session_id))
 
     def opened(self, session_id: str) -> Session | None:
         """The session, if it is open here."""
@@ -219,7 +198,7 @@ class Sessions:
         for session_id in await index.left():
             async with self._lock:
                 if session_id not in self._open:
-                    await self._recover(session_id, index.folder(session_id))
+                    await unbroken(self._recover(session_id, index.folder(session_id)))
 
     async def forget(self) -> None:
         """Remove what the settings say is too old (`[history]`). Sessions that are open stay as they are; one that
@@ -254,7 +233,8 @@ class Sessions:
         return any(session.running for session in self._open.values())
 
     async def shutdown(self) -> None:
-        """Cancel turns, flush journals, close connections to models."""
+        """Cancel turns, flush journals, close connections to models. From now on no session is opened."""
+        self._leaving = True
         async with self._lock:
             await asyncio.gather(*map(self._leave, self._open.values()))
             self._open.clear()
@@ -333,6 +313,38 @@ class Sessions:
             return RulePreviewResult(valid=False, explanation=f"{error} {error.data.hint or ''}".strip())
 
     # Inside -----------------------------------------------------------------------------------------
+    #
+    # What opens a session or puts one away runs to its end when who asked for it gives up: half way, a session is
+    # neither open nor away, and its lease would stay with us.
+
+    async def _begin(self, params: SessionCreateParams, roots: Sequence[str], model_id: str, client: Client) -> None:
+        """A session of that id, new or from disk. In the lock."""
+        await self._make_room()
+        standing = await asyncio.to_thread(self.trust.standing, roots, client.trusted_roots)
+        journal = await Journal.open((await self._index()).folder(params.session_id))
+        begins = journal.empty
+        if begins:
+            first = SessionChanged(
+                roots=list(roots),
+                title=params.title or "",
+                mode=params.mode or self._services.settings.mode,
+                model_id=model_id,
+                trusted=standing == "trusted",
+                trust_changed=standing == "changed",
+                walls=self._walls,
+            )
+            journal.append(Record(0, 0, _now(), first.model_dump_json(), None))
+        await self._load(params.session_id, journal, begins=begins)
+
+    async def _opened(self, session_id: str) -> Session:
+        """In the lock."""
+        session = self._open.get(session_id)
+        if session is not None and session.outdated:
+            await self._open.pop(session_id).close()
+            session = None
+        if session is None:
+            await self._make_room()
+        return session or await self._open_from_disk(session_id)
 
     async def _delete(self, session_id: str) -> None:
         session = self._open.pop(session_id, None)
@@ -368,13 +380,17 @@ class Sessions:
 
     async def _index(self) -> Index:
         async with self._index_opening:
-            if self._index_opened is None:
-                self._index_opened = await Index.open(self._home.sessions)
-            return self._index_opened
+            return self._index_opened or await unbroken(self._open_index())
+
+    async def _open_index(self) -> Index:
+        self._index_opened = await Index.open(self._home.sessions)
+        return self._index_opened
 
     async def _make_room(self) -> None:
         """For one more session: of those nobody needs now, the one used longest ago is put away until somebody asks
         for it. Raises `AmanuError` tooManySessions. In the lock."""
+        if self._leaving:
+            raise AmanuError("sessionNotFound", "Amanu is just leaving.", hint="Repeat that; it is started again.")
         most = self._services.settings.max_sessions
         idle = sorted((each for each in self._open.values() if each.idle), key=lambda each: each.used)
         for session in idle:

@@ -1,11 +1,15 @@
 """What is seen to its end though who awaits it is cancelled: then the cancellation goes on."""
 
 import asyncio
+import contextlib
 from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any, TypeVar
 
 T = TypeVar("T")
 Process = asyncio.subprocess.Process
+KERNEL = 5.0
+"""Seconds after which a process that was killed hangs in the kernel (a file system that does not answer): nobody can
+end it, and nothing may wait for it."""
 
 
 async def unbroken(work: Coroutine[Any, Any, T]) -> T:
@@ -40,6 +44,28 @@ async def start_process(end: Callable[[Process], Awaitable[object]], *argv: str,
     except asyncio.CancelledError:
         await unbroken(_end(starting, end))
         raise
+
+
+async def gone(process: Process, seconds: float = KERNEL) -> None:
+    """Return when that process, which was killed, is no more, or after so many seconds. What it said and nobody read is
+    lost.
+
+    Its own `wait` also waits for the ends of its pipes. They never come of one that another process holds, nor of one
+    so full that asyncio has stopped reading it.
+    """
+    transport = getattr(process, "_transport", None)
+    if transport is not None:
+        for each in (1, 2):
+            if (reading := transport.get_pipe_transport(each)) is not None:
+                reading.close()
+        writing = transport.get_pipe_transport(0)
+        if writing is not None and (not writing.is_closing() or writing.get_write_buffer_size()):
+            writing.abort()
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(seconds):
+            await process.wait()
+    if transport is not None:
+        transport.close()
 
 
 async def _end(starting: "asyncio.Task[Process]", end: Callable[[Process], Awaitable[object]]) -> None:

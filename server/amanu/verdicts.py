@@ -63,6 +63,8 @@ class Verdicts:
         self._checked: dict[str, Texts] = {}
         """By proposal, what is or was being checked."""
         self._tasks: dict[str, asyncio.Task[None]] = {}
+        self._all: set[asyncio.Task[None]] = set()
+        """Also those that others took the place of."""
 
     def asked(self, proposal_id: str) -> None:
         """The person was asked about it just now."""
@@ -97,10 +99,9 @@ class Verdicts:
 
     async def close(self) -> None:
         """Check nothing any more."""
-        tasks = list(self._tasks.values())
-        for task in tasks:
+        for task in self._tasks.values():
             task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await asyncio.gather(*self._all, return_exceptions=True)
 
     # ------------------------------------------------------------------------------------------------
 
@@ -109,6 +110,8 @@ class Verdicts:
         if before is not None:
             before.cancel()
         task = self._tasks[proposal.proposal_id] = asyncio.create_task(self._run(proposal, texts))
+        self._all.add(task)
+        task.add_done_callback(self._all.discard)
         task.add_done_callback(lambda done: self._forget(proposal.proposal_id, done))
 
     def _forget(self, proposal_id: str, task: asyncio.Task[None]) -> None:

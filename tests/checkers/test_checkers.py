@@ -135,6 +135,20 @@ async def test_a_check_that_is_cancelled_leaves_a_server_that_still_works(tmp_pa
         assert not kept.lock.locked() and not kept.server.lost
 
 
+async def test_a_server_whose_check_was_cancelled_goes_when_idle(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Most checks are: of proposals that are decided before it is over."""
+    monkeypatch.setattr(pool, "IDLE", 0.0)
+    async with started(toy("silent")) as held, asyncio.timeout(10):
+        checking = asyncio.create_task(verdict(held, tmp_path, ("a.py", "fine\n", "wrong\n")))
+        while not held._kept:  # pyright: ignore[reportPrivateUsage]
+            await asyncio.sleep(0.01)
+        checking.cancel()
+        while held._kept or held._ending:  # pyright: ignore[reportPrivateUsage]
+            await asyncio.sleep(0.01)
+
+
 async def test_two_checks_at_the_same_time_have_one_server(tmp_path: Path, quick: None) -> None:
     async with started(toy("well")) as held:
         both = [verdict(held, tmp_path, (name, "fine\n", "wrong\n")) for name in ("a.py", "b.py")]

@@ -43,8 +43,8 @@ MAY_IMPORT: dict[str, str] = {
     "amanu.audited": "audit tools.base workspace",
     # sessions
     "amanu.retention": "config storage",
-    "amanu.sessions": "sandbox retention session summaries services checkers commands inbox stream restore journal "
-    "index home config logs audit secrets auth consent trust agent models.registry models.routing workspace",
+    "amanu.sessions": "unbroken sandbox retention session summaries services checkers commands inbox stream restore "
+    "journal index home config logs audit secrets auth consent trust agent models.registry models.routing workspace",
     "amanu.session": "services audited prompts turns edits checkpoints verdicts hearing notices session_trust "
     "session_line paging inbox stream restore earlier journal pictures agent workspace models.routing models.line",
     "amanu.prompts": "session_trust session_line hearing notices turns running inbox commands mentions pictures stream "

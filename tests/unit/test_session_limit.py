@@ -1,5 +1,6 @@
 """How many sessions a daemon holds: what nobody looks at and does nothing makes room; what is in use never does."""
 
+import asyncio
 import json
 import os
 from collections.abc import AsyncGenerator
@@ -19,6 +20,7 @@ from amanu_protocol.requests import (
     SessionCreateParams,
     SessionListParams,
 )
+from broken_off import broken_off
 from session_client import Client, until
 from session_desk import call, step
 
@@ -126,3 +128,32 @@ async def test_what_cannot_be_saved_makes_no_room(house: House, monkeypatch: pyt
     await house.make("d")
     assert house.open == "a c d"
     monkeypatch.undo()
+
+
+async def test_who_gives_up_while_a_session_is_opened_or_makes_room_leaves_none_behind(house: House) -> None:
+    """Neither open nor put away, it could be opened by nobody any more: its lease would stay with the daemon."""
+    says(house, step("Hello."))
+    for name in "abcd":
+        await house.make(name)
+    for steps in range(1, 40):
+        away = next(each for each in "abcd" if each not in house.open)
+        await broken_off(asyncio.create_task(house.sessions.get(away)), steps)
+    for name in "abcd":
+        assert not (await house.sessions.get(name)).state.read_only
+
+
+async def test_no_session_is_opened_when_the_daemon_is_leaving(tmp_path: Path) -> None:
+    """Nobody would end what runs in it."""
+    house = House(open_sessions(), tmp_path)
+    says(house, step("Hello."))
+    await house.make("a")
+    leaving = asyncio.create_task(house.sessions.shutdown())
+    await asyncio.sleep(0)
+    with pytest.raises(AmanuError):
+        await house.make("b")
+    with pytest.raises(AmanuError):
+        await house.sessions.get("c")
+    await leaving
+    with pytest.raises(AmanuError):
+        await house.sessions.get("a")
+    assert house.open == ""

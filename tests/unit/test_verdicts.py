@@ -1,5 +1,6 @@
 """What checkers say of a proposal comes to its question, which waits for none of them."""
 
+import asyncio
 import os
 import sys
 from collections.abc import Iterator
@@ -10,7 +11,7 @@ import pytest
 
 from amanu import verdicts
 from amanu.agent import approval
-from amanu_protocol.items import Check
+from amanu_protocol.items import Check, Proposal
 from amanu_protocol.state import SessionState
 from session_desk import TWELVE, Desk, call, desk, step
 
@@ -122,6 +123,33 @@ async def test_what_may_run(tmp_path: Path, linter: Linter, how: str, runs: bool
         await d.reopen()  # whatever was begun has ended
         assert linter.canary.exists() == runs
         assert bool(checks(d.session.state)) == runs
+
+
+async def test_no_check_goes_on_when_a_session_is_put_away(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also one that another check took the place of: it may just be ending what it started."""
+    begun: list[str] = []
+    ended: list[str] = []
+
+    async def run(self: verdicts.Verdicts, proposal: Proposal, texts: object) -> None:
+        begun.append(proposal.proposal_id)
+        takes = 99 if len(begun) == 1 else 1
+        try:
+            await asyncio.get_running_loop().create_future()
+        finally:
+            for _ in range(takes):
+                await asyncio.sleep(0)
+            ended.append(proposal.proposal_id)
+
+    monkeypatch.setattr(verdicts.Verdicts, "_run", run)
+    async with desk(tmp_path, step("", EDIT)) as d:
+        await prepare(d)
+        await d.prompt("write")
+        state = await d.until(lambda state: state.proposals and begun)
+        d.session._verdicts._start(state.proposals[0], {})  # pyright: ignore[reportPrivateUsage]
+        while len(begun) < 2:
+            await asyncio.sleep(0)
+        await d.session._verdicts.close()  # pyright: ignore[reportPrivateUsage]
+        assert len(ended) == 2
 
 
 async def test_an_executable_of_an_untrusted_workspace_is_never_started(tmp_path: Path, linter: Linter) -> None:

@@ -94,7 +94,8 @@ class Calls:
             await asyncio.gather(*tasks)
         finally:
             for task in tasks:
-                task.cancel()
+                if not task.cancelling():  # once: `gather` has done it, and the first that ended has ended it
+                    task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
             for slot in self._slots:  # cancelled before its first step: its task never ran
                 if slot.result is None:

@@ -167,10 +167,9 @@ class Checkers:
                 raise
             finally:
                 kept.server.hide()
+                self._rest(key, kept)  # cancelled or not
         if await asyncio.to_thread(lambda: kept.server.process.memory) > MEMORY:
             self._drop(key)
-        else:
-            self._rest(key, kept)
         return before, after
 
     async def _server(self, ready: Ready) -> tuple[tuple[tuple[str, ...], Path], _Kept]:
@@ -202,7 +201,8 @@ class Checkers:
     def _rest(self, key: tuple[tuple[str, ...], Path], kept: _Kept) -> None:
         if kept.going is not None:
             kept.going.cancel()
-        kept.going = asyncio.get_running_loop().call_later(IDLE, self._idle, key)
+        if self._kept.get(key) is kept:
+            kept.going = asyncio.get_running_loop().call_later(IDLE, self._idle, key)
 
     def _idle(self, key: tuple[tuple[str, ...], Path]) -> None:
         kept = self._kept.get(key)

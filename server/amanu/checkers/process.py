@@ -9,7 +9,7 @@ from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
 from amanu.tools.processes import end_all, without_secrets
-from amanu.unbroken import start_process
+from amanu.unbroken import gone, start_process
 
 NICE = 10
 """The person's own work goes first."""
@@ -100,10 +100,7 @@ class Process:
         self._listening.cancel()
         self.stdin.close()
         await end_all(self._process.pid, self._mark)
-        await self._process.wait()
-        transport = getattr(self._process, "_transport", None)  # asyncio keeps pipes open until their far end closes
-        if transport is not None:
-            transport.close()
+        await gone(self._process)
 
     async def _listen(self, stream: asyncio.StreamReader) -> None:
         while data := await stream.read(4096):

@@ -32,7 +32,7 @@ from amanu.tools.read_output import ID_LENGTH
 from amanu.tools.refusals import hint, led_outside
 from amanu.tools.vigil import Vigil
 from amanu.tools.visible import one_line, visible
-from amanu.unbroken import start_process, unbroken
+from amanu.unbroken import gone, start_process, unbroken
 from amanu.workspace.files import FileText
 from amanu.workspace.workspace import Workspace
 from amanu_protocol.errors import AmanuError
@@ -466,10 +466,7 @@ async def _read(stream: asyncio.StreamReader, output: Output, live: Live) -> Non
 
 async def _end(process: asyncio.subprocess.Process, mark: str, holders: int) -> int:
     left = await end_all(process.pid, mark, holders)
-    await process.wait()
-    transport = getattr(process, "_transport", None)  # asyncio keeps the pipe open until its far end is closed
-    if transport is not None:
-        transport.close()
+    await gone(process)
     return left
 
 

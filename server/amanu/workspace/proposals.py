@@ -98,7 +98,8 @@ class Proposals:
     async def propose(self, call: CallContext, edits: Sequence[FileEdit]) -> Proposal:
         """Propose the edits of a call. They join the undecided proposal of the same step that has one of the files.
 
-        Raises `ToolError` when nothing would change or the text moved since `text` gave it."""
+        Raises `ToolError` when nothing would change or the text moved since `text` gave it. Once it has begun it is not
+        cancelled, like `resolve`: a thread would go on with hunks that nobody was told of."""
         async with self._lock:
             live = self._joinable(call, [edit.base.path for edit in edits])
             if live is None:
@@ -106,12 +107,7 @@ class Proposals:
                 live = LiveProposal(proposal_id, call.turn_id, call.step, [], [])
             for edit in edits:
                 self._check(live, edit)
-            for edit in edits:
-                await self._propose(live, edit, call.call_id)
-            if call.call_id not in live.tool_call_ids:
-                live.tool_call_ids.append(call.call_id)
-            self._live[live.proposal_id] = live
-            return self._publish(live)
+            return await unbroken(self._join(live, edits, call.call_id))
 
     # Deciding ---------------------------------------------------------------------------------------
 
@@ -330,6 +326,14 @@ class Proposals:
                 raise ToolError(f"{shown} changed at the same moment. Read it and try again.")
         if edit.text is not None:
             edit.base.encode(edit.text)
+
+    async def _join(self, live: LiveProposal, edits: Sequence[FileEdit], call_id: str) -> Proposal:
+        for edit in edits:
+            await self._propose(live, edit, call_id)
+        if call_id not in live.tool_call_ids:
+            live.tool_call_ids.append(call_id)
+        self._live[live.proposal_id] = live
+        return self._publish(live)
 
     async def _propose(self, live: LiveProposal, edit: FileEdit, call_id: str) -> None:
         file = next((each for each in live.files if each.named(edit.base.path)), None)

@@ -19,7 +19,7 @@ from itertools import chain
 from pathlib import Path
 
 from amanu.tools.base import ToolError
-from amanu.unbroken import start_process, unbroken
+from amanu.unbroken import gone, start_process, unbroken
 from amanu.workspace.files import FileText
 from amanu.workspace.globs import glob_pattern
 from amanu.workspace.ignore import MAX_DEPTH, NEVER, ancestors_hide, unfit, walk
@@ -194,11 +194,14 @@ class Search:
         names.sort()
         size = max(500, -(-len(names) // min(4, os.cpu_count() or 1)))
         parts = [names[at : at + size] for at in range(0, len(names), size)]
-        runs = [
-            _run(_scan_args(), root, _scan_input(query, b"".join(os.fsencode(name) + b"\0" for name in part)))
-            for part in parts
-        ]
-        results = await asyncio.gather(*runs)
+        inputs = [_scan_input(query, b"".join(os.fsencode(name) + b"\0" for name in part)) for part in parts]
+        runs = [asyncio.create_task(_run(_scan_args(), root, each)) for each in inputs]
+        try:
+            results = await asyncio.gather(*runs)
+        finally:  # `gather` ends with the first that fails or is cancelled
+            for each in runs:
+                each.cancel()
+            await asyncio.gather(*runs, return_exceptions=True)
         return await asyncio.to_thread(_parse, b"".join(_checked(*result) for result in results))
 
     async def _in_text(self, query: Query, name: str, text: FileText, slots: asyncio.Semaphore) -> FoundFile:
@@ -405,7 +408,7 @@ async def _kill(process: asyncio.subprocess.Process) -> None:
     if process.returncode is None:
         with contextlib.suppress(ProcessLookupError):
             process.kill()
-    await process.wait()
+    await gone(process)
 
 
 async def _feed(stdin: asyncio.StreamWriter, data: bytes) -> None:

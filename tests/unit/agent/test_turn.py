@@ -265,6 +265,30 @@ async def test_cancelled_before_a_call_ran_says_so() -> None:
     assert stage.results() == [("x", NOT_RUN)]
 
 
+async def test_each_call_of_a_step_is_cancelled_once() -> None:
+    """A second time would cut short what a call still has to put in order, because another was quicker with that."""
+    stage = Stage([says("", call("read", "quick"), call("read", "slow"))])
+    work = stage.recorder.work
+    stage.recorder.gates = {"quick": asyncio.Event(), "slow": asyncio.Event()}
+
+    async def tidied(name: str) -> None:
+        try:
+            await work(name)
+        finally:
+            for _ in range(9 if name == "slow" else 0):
+                await asyncio.sleep(0)
+            stage.recorder.log.append(f"tidied {name}")
+
+    stage.recorder.work = tidied
+    task = asyncio.create_task(run_turn(stage.turn))
+    while len(stage.recorder.log) < 2:
+        await asyncio.sleep(0)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert stage.recorder.log[2:] == ["tidied quick", "tidied slow"]
+
+
 async def test_a_withdrawn_attempt_leaves_no_ghost(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Policy, "delay", lambda self, retry: 0.0)
 

@@ -18,6 +18,7 @@ from amanu.workspace.proposals import FileEdit, Proposals
 from amanu_protocol.errors import AmanuError
 from amanu_protocol.items import Hunk, Proposal
 from amanu_protocol.requests import EditorApplyResult, HunkDecision
+from broken_off import broken_off
 from desk import Desk, hunks, states
 
 BASE = "one\ntwo\nthree\nfour\nfive\nsix\n"
@@ -37,6 +38,19 @@ def take(proposal: Proposal, *decisions: str | None, **more: str) -> list[HunkDe
         for hunk, decision in zip(hunks(proposal), decisions, strict=False)
         if decision is not None
     ]
+
+
+async def test_who_is_cancelled_while_it_proposes_leaves_nothing_that_nobody_was_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(proposing, "SMALL", 0)  # computed in a thread, like what is big
+    for steps in range(1, 6):
+        desk = Desk(tmp_path, {"f.txt": BASE})
+        _, proposal = await propose(desk, BASE.replace("one", "ONE"))
+        await broken_off(asyncio.create_task(propose(desk, EDITED)), steps)
+        for _ in range(3):
+            assert desk.proposals.get(proposal.proposal_id) == desk.versions[-1]
+            await asyncio.sleep(0.01)
 
 
 async def test_hunks_are_decided_one_by_one(tmp_path: Path) -> None:

@@ -269,6 +269,47 @@ async def test_a_slow_search_is_waited_for(tmp_path: Path, monkeypatch: pytest.M
         await task
 
 
+async def test_a_search_that_is_cancelled_while_it_finds_more_than_is_read_ends(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "work").mkdir()
+    held, found = desk(tmp_path / "work", False, monkeypatch)
+    endless = tmp_path / "rg"
+    endless.write_text("#!/bin/sh\nexec /usr/bin/yes\n")
+    endless.chmod(0o755)
+    held.workspace.ripgrep = str(endless)
+    for pause in (0.02, 0.03, 0.04, 0.05):
+        task = asyncio.create_task(found.files(held.root))
+        await asyncio.sleep(pause)
+        task.cancel()
+        done, _ = await asyncio.wait({task}, timeout=10)
+        assert done
+
+
+async def test_of_a_search_that_fails_nothing_runs_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Folders of many files are searched by several processes."""
+    (tmp_path / "work").mkdir()
+    held, found = desk(tmp_path / "work", False, monkeypatch)
+    for number in range(501):
+        held.put(f"many/{number}.txt", "")
+    ended: list[str] = []
+
+    async def run(args: object, cwd: Path, data: bytes | None = None) -> tuple[int, bytes, bytes]:
+        if not ended:
+            ended.append("one")
+            raise ToolError("It took too long.")
+        try:
+            return await asyncio.get_running_loop().create_future()
+        finally:
+            await asyncio.sleep(0)
+            ended.append("other")
+
+    monkeypatch.setattr(search, "_run", run)
+    with pytest.raises(ToolError):
+        await found.grep(Query("needle"), held.root)
+    assert ended == ["one", "other"]
+
+
 @engines
 async def test_folders_without_end_are_left(tmp_path: Path, ripgrep: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     held, found = desk(tmp_path, ripgrep, monkeypatch)
