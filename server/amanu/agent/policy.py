@@ -119,16 +119,12 @@ def acts(subject: Subject) -> bool:
 def command_parts(judged: Iterable[tuple[Subject, Verdict]]) -> list[CommandPart]:
     """What is thought of each command among them. Of `find -exec rm` both have the same text: what is fine about it is
     not said beside what asks."""
-    found = [
-        CommandPart(
-            text=visible(subject.text),
-            decision=verdict.decision,
-            rule=verdict.rule,
-            why=visible(verdict.why or subject.command.why),
-        )
+    said = dict.fromkeys(
+        (visible(subject.text), verdict.decision, verdict.rule, visible(verdict.why or subject.command.why))
         for subject, verdict in judged
         if subject.command is not None
-    ]
+    )
+    found = [CommandPart(text=text, decision=decision, rule=rule, why=why) for text, decision, rule, why in said]
     telling = {each.text for each in found if each.decision != "allow"}
     return [each for each in found if each.decision != "allow" or each.text not in telling]
 

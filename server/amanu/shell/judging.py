@@ -21,6 +21,7 @@ _NESTED = 8  # wrappers and scripts in each other
 _NOT_POSIX = ("[[", "<(", ">(", "&>", "<<<", "|&", "$'", "{", "((", ">&", "function", "**")
 """What another shell than bash reads differently, or not at all."""
 
+_PERHAPS = 12  # words at which a command may begin
 _HANDED = ("", "{}", "'{}'", '"{}"')
 """How the words of found files are written: not at all (xargs), or with the mark of find."""
 
@@ -113,6 +114,7 @@ def _run_by_shell(name: str, call: Call, state: State, judging: Judging, script:
     inner = wrappers.wrapped(name, call.words[1:])
     if inner.inner:
         judge(replace(call, words=inner.inner, depth=call.depth + 1), state, judging, script)
+    _perhaps(inner.perhaps, call, judging)
     if inner.why or not inner.inner:
         state.forget()
         why = inner.why or f"{name} changes the shell itself, or what it does next."
@@ -172,6 +174,7 @@ def _look_inside(base: str, call: Call, state: State, judging: Judging, script: 
         inner = wrappers.wrapped(base, call.words[1:])
         if inner.inner and not inner.script:
             _inner(inner.inner, call, state, judging, script)
+        _perhaps(inner.perhaps, call, judging)
     elif base in wrappers.SHELLS:
         text, _, _ = wrappers.shell_script(call.words[1:])
         if text is not None and text.value is not None:
@@ -186,7 +189,9 @@ def _wrapper(base: str, call: Call, found: Identity, state: State, judging: Judg
         words = inner.inner
         if base == "xargs" and wrappers.hands_on_words(call.words[1:]):
             words = _with_files(words, call.handed)
-        _inner(words, call, state, judging, script, piped=call.piped or base == "xargs")
+        without = tuple((name, None) for name in inner.unset if variables.taking_away_matters(name))
+        handed = replace(call, before=(*call.before, *without))
+        _inner(words, handed, state, judging, script, piped=call.piped or base == "xargs")
     elif inner.why is None:
         if base == "xargs":
             judging.commands.append(_command(call, "none", "Only prints what it reads.", program=found.program))
@@ -195,6 +200,7 @@ def _wrapper(base: str, call: Call, found: Identity, state: State, judging: Judg
     if inner.why is not None:
         judging.opaque = True
         judging.commands.append(_command(call, "some", inner.why, program=found.program, network=base == "ssh"))
+    _perhaps(inner.perhaps, call, judging)
 
 
 def _inner(
@@ -218,6 +224,14 @@ def _inner(
         depth=call.depth + 1,
     )
     judge(nested, state.copy(), judging, script)
+
+
+def _perhaps(words: Sequence[Field], call: Call, judging: Judging) -> None:
+    """Commands that a wrapper may run, called in a way that is not understood: they count for what is denied."""
+    for at, each in enumerate(words[:_PERHAPS]):
+        if each.value is not None and not each.value.startswith("-"):
+            why = "It is not certain where the command begins that would run."
+            judging.commands.append(_command(replace(call, words=tuple(words[at:])), "some", why))
 
 
 def _is_env(call: Call) -> bool:
