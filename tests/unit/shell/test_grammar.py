@@ -369,9 +369,21 @@ git config --list --name-only
 git config --get remote.origin.url
 git range-diff main HEAD HEAD
 git diff-tree --no-commit-id --name-only -r HEAD
+git log -p --diff-merges=first-parent
+git log -p --submodule=short
+git shortlog --group=author HEAD
 """
 
 ASKED = """
+git shortlog --group=%G? HEAD
+git shortlog --group format:%GS HEAD
+git for-each-ref --sort=signature
+git branch --sort=-signature:key
+git log -p --diff-merges=remerge
+git log -p --diff-merges r
+git log -p --submodule
+git log -p --submodule=diff
+git diff --submodule=log HEAD~1 HEAD
 cat .env
 cat src/../.env
 cat link-out
