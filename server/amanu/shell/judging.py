@@ -10,7 +10,7 @@ from amanu.shell import found as finding
 from amanu.shell import grammar, powershell, ruin, variables, wrappers
 from amanu.shell.grammar import Judgement
 from amanu.shell.identity import Identity, identify
-from amanu.shell.programs import acts
+from amanu.shell.programs import STARTS, acts
 from amanu.shell.reading import Command
 from amanu.shell.shell_builtins import BUILTINS, builtin
 from amanu.shell.state import State
@@ -270,6 +270,8 @@ def _judged(base: str, arguments: Sequence[Field], call: Call, found: Identity, 
     effect, why, prefix = judgement.effect, judgement.why, judgement.prefix
     if state.folder is None and effect == "none":
         effect, why, prefix = "some", "It is not known in which folder it runs.", None
+    if effect == "none" and (other := _taken_instead(base, state, judging)):
+        effect, why, prefix = "some", f"{base} starts {other} by its name, which is not the system's here.", None
     if call.before:
         effect, why = ("ruin" if effect == "ruin" else "some"), _set_before(call) or why
     judging.commands.append(
@@ -287,6 +289,16 @@ def _judged(base: str, arguments: Sequence[Field], call: Call, found: Identity, 
             len(call.before),
         )
     )
+
+
+def _taken_instead(base: str, state: State, judging: Judging) -> str | None:
+    """A program that this one starts by its name, and that would not be the system's: PATH may name folders of the
+    workspace."""
+    for name in STARTS.get(base, ()):
+        found = judging.identify(name, state)
+        if found.program is not None and not found.known:
+            return name
+    return None
 
 
 def _grammar(base: str, arguments: Sequence[Field], call: Call, state: State, judging: Judging) -> Judgement:

@@ -148,7 +148,7 @@ def _symbolic(given: Given, call: Call) -> None:
         raise Asked("git symbolic-ref with two names changes one.")
 
 
-_LOOKS: Mapping[str, _Look] = {
+LOOKS: Mapping[str, _Look] = {
     "status": _Look(
         "Shows what changed.",
         "-s --short -b --branch --show-stash --porcelain?= --long -v -u?= --untracked-files?= --ignored?= -z "
@@ -279,7 +279,7 @@ def _git(call: Call) -> Harmless:
     name = call.words[0].value
     if name in ("--version", "--help", "-v", "-h") and len(call.words) == 1:
         return Harmless("Shows its version or how it is used.")
-    look = _LOOKS.get(name or "")
+    look = LOOKS.get(name or "")
     if look is None:
         raise Asked(f"git {name or ''} is not known to only look.")
     _environment(call)
