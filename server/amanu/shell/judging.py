@@ -13,6 +13,7 @@ from amanu.shell.identity import Identity, identify
 from amanu.shell.programs import STARTS, acts
 from amanu.shell.reading import Command
 from amanu.shell.shell_builtins import BUILTINS, builtin
+from amanu.shell.shims import chosen_by
 from amanu.shell.state import State
 from amanu.shell.syntax import Budget, Unclear
 from amanu.shell.words import Field
@@ -272,6 +273,10 @@ def _judged(base: str, arguments: Sequence[Field], call: Call, found: Identity, 
         effect, why, prefix = "some", "It is not known in which folder it runs.", None
     if effect == "none" and (other := _taken_instead(base, state, judging)):
         effect, why, prefix = "some", f"{base} starts {other} by its name, which is not the system's here.", None
+    if effect == "none" and found.program and state.folder:
+        chosen = chosen_by(found.program, state.folder, state.here)
+        if chosen is not None:
+            effect, why = "some", f"{chosen} says which {base} runs."
     if call.before:
         effect, why = ("ruin" if effect == "ruin" else "some"), _set_before(call) or why
     judging.commands.append(
