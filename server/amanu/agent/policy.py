@@ -269,7 +269,8 @@ def _match_command(each: Rule, subject: Subject) -> Literal["yes", "no", "perhap
         return "yes"
     if command is None:
         return "no"
-    found = {_forbids(tokens, command) for tokens in each.commands}
+    ways = (command, replace(command, words=command.spelled)) if command.spelled else (command,)
+    found = {_forbids(tokens, way) for tokens in each.commands for way in ways}
     return "yes" if "yes" in found else "perhaps" if "perhaps" in found else "no"
 
 

@@ -46,6 +46,8 @@ class Judging:
 
     _known: dict[tuple[str, Path | None], Identity] = field(default_factory=dict[tuple[str, Path | None], Identity])
 
+    _chosen: dict[tuple[str, Path], Path | None] = field(default_factory=dict[tuple[str, Path], Path | None])
+
     def identify(self, name: str, state: State) -> Identity:
         """The program of that name. Looked for once in a line: there may be hundreds of it."""
         if "/" in name or state.forgotten or "PATH" in state.variables:
@@ -54,6 +56,13 @@ class Judging:
         if key not in self._known:
             self._known[key] = identify(name, state)
         return self._known[key]
+
+    def chosen_by(self, program: str, folder: Path, state: State) -> Path | None:
+        """The file that says what runs in the place of a program. Looked for once in a line, too."""
+        key = (program, folder)
+        if key not in self._chosen:
+            self._chosen[key] = chosen_by(program, folder, state.here)
+        return self._chosen[key]
 
     def unclear(self, why: str) -> None:
         """The first sentence counts."""
@@ -261,9 +270,8 @@ def _shell(base: str, call: Call, found: Identity, state: State, judging: Judgin
         judging.commands.append(_command(call, "some", why, program=found.program))
         return
     runs = _in_roots(path, state)
-    judging.commands.append(
-        _command(call, "some", f"Runs the script {path}.", (base, path), program=found.program, runs=runs)
-    )
+    command = _command(call, "some", f"Runs the script {path}.", (base, path), program=found.program, runs=runs)
+    judging.commands.append(_anchored(command, path, state))
 
 
 def _judged(base: str, arguments: Sequence[Field], call: Call, found: Identity, state: State, judging: Judging) -> None:
@@ -274,26 +282,43 @@ def _judged(base: str, arguments: Sequence[Field], call: Call, found: Identity, 
     if effect == "none" and (other := _taken_instead(base, state, judging)):
         effect, why, prefix = "some", f"{base} starts {other} by its name, which is not the system's here.", None
     if effect == "none" and found.program and state.folder:
-        chosen = chosen_by(found.program, state.folder, state.here)
+        chosen = judging.chosen_by(found.program, state.folder, state)
         if chosen is not None:
             effect, why = "some", f"{chosen} says which {base} runs."
     if call.before:
         effect, why = ("ruin" if effect == "ruin" else "some"), _set_before(call) or why
-    judging.commands.append(
-        Command(
-            call.text,
-            _values(call),
-            effect,
-            why,
-            None if effect == "ruin" else _remembered(call, prefix),
-            found.program,
-            judgement.reads,
-            judgement.runs,
-            judgement.network,
-            judgement.git,
-            len(call.before),
-        )
+    command = Command(
+        call.text,
+        _values(call),
+        effect,
+        why,
+        None if effect == "ruin" else _remembered(call, prefix),
+        found.program,
+        judgement.reads,
+        judgement.runs,
+        judgement.network,
+        judgement.git,
+        len(call.before),
     )
+    script = prefix[1] if prefix is not None and len(prefix) == 2 and acts.takes_script(base) else None
+    judging.commands.append(_anchored(command, script, state) if script is not None else command)
+
+
+def _anchored(command: Command, script: str, state: State) -> Command:
+    """With the path of what it runs as it is seen from the top of the workspace: a rule for `./run.sh` is not for a
+    `run.sh` of whatever folder the line goes to."""
+    if state.folder is None or state.folder in state.here.roots or script.startswith(("/", "-")):
+        return command
+    path = os.path.normpath(state.folder / script)
+    root = next((each for each in state.here.roots if each in Path(path).parents), None)
+    if root is None:
+        return replace(command, prefix=None)
+    seen = os.path.relpath(path, root)
+    if command.words[command.assigned] == script and "/" not in seen:
+        seen = f"./{seen}"  # a path, and no name to be looked for
+    words = tuple(seen if each == script else each for each in command.words)
+    prefix = command.prefix and tuple(seen if each == script else each for each in command.prefix)
+    return replace(command, words=words, prefix=prefix, spelled=command.words)
 
 
 def _taken_instead(base: str, state: State, judging: Judging) -> str | None:
@@ -338,7 +363,7 @@ def _unknown(name: str, call: Call, found: Identity, state: State, judging: Judg
         network=judgement.network,
     )
     if not found.shadows:
-        return command
+        return _anchored(command, name, state) if "/" in name else command
     at = command.assigned
     return replace(command, words=(*command.words[:at], found.program, *command.words[at + 1 :]))
 

@@ -1,7 +1,7 @@
 """Programs that stand for another: version managers put them into PATH, and ask files of the folder for which.
 
-asdf starts the programs of the folder that `.tool-versions` names (`nodejs path:./x`), mise and proto have the like, and
-Volta fetches what package.json asks for. pyenv and its kin choose among what is installed, and are not meant here.
+asdf starts the programs of the folder that `.tool-versions` names (`nodejs path:./x`), mise and proto have the like,
+and Volta fetches what package.json asks for. pyenv and its kin choose among what is installed: they are not meant here.
 """
 
 from pathlib import Path

@@ -40,6 +40,11 @@ def known(program: str) -> bool:
     return _PYTHON.fullmatch(program) is not None or any(program in each for each in tables)
 
 
+def takes_script(program: str) -> bool:
+    """Whether the second word of what is remembered of it may be a script."""
+    return program in _SCRIPTED or _PYTHON.fullmatch(program) is not None
+
+
 def act(call: Call) -> Act:
     if call.program in _SPECIAL:
         return _SPECIAL[call.program](call)
