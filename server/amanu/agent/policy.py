@@ -119,12 +119,18 @@ def acts(subject: Subject) -> bool:
 def command_parts(judged: Iterable[tuple[Subject, Verdict]]) -> list[CommandPart]:
     """What is thought of each command among them. Of `find -exec rm` both have the same text: what is fine about it is
     not said beside what asks."""
-    said = dict.fromkeys(
-        (visible(subject.text), verdict.decision, verdict.rule, visible(verdict.why or subject.command.why))
-        for subject, verdict in judged
-        if subject.command is not None
-    )
-    found = [CommandPart(text=text, decision=decision, rule=rule, why=why) for text, decision, rule, why in said]
+    found: list[CommandPart] = []
+    for subject, verdict in judged:
+        if subject.command is None:
+            continue
+        part = CommandPart(
+            text=visible(subject.text),
+            decision=verdict.decision,
+            rule=verdict.rule,
+            why=visible(verdict.why or subject.command.why),
+        )
+        if part not in found:
+            found.append(part)
     telling = {each.text for each in found if each.decision != "allow"}
     return [each for each in found if each.decision != "allow" or each.text not in telling]
 
