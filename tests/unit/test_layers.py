@@ -34,7 +34,8 @@ MAY_IMPORT: dict[str, str] = {
     "amanu.lsp.early": "lsp.frames",
     "amanu.lsp.frames": "",
     "amanu.relay": "home sockets lsp.early lsp.frames",
-    "amanu.daemon": "home sockets config logs last_words leaving lsp sessions relay imports heap stalls tools.kernel_limits",
+    "amanu.daemon": "home sockets config logs last_words leaving lsp sessions relay imports heap stalls "
+    "tools.kernel_limits",
     "amanu.sockets": "home",
     "amanu.logs": "home secrets",
     "amanu.last_words": "logs",
@@ -50,7 +51,8 @@ MAY_IMPORT: dict[str, str] = {
     "amanu.edits": "agent workspace",
     "amanu.checkpoints": "edits journal earlier",
     "amanu.verdicts": "checkers workspace tools.base",
-    "amanu.checkers": "unbroken config lsp.frames tools.processes tools.base workspace.findings workspace.files workspace.hunks",
+    "amanu.checkers": "unbroken config lsp.frames tools.processes tools.base workspace.findings workspace.files "
+    "workspace.hunks",
     "amanu.services": "sandbox audit checkers config consent trust models.availability secrets workspace.overlay",
     "amanu.turns": "services choosing memory memory_files outdated inbox journal conversation agent tools workspace "
     "models.families",
