@@ -272,9 +272,9 @@ def _at_start(act: Callable[[], None]) -> Generator[None]:
     """Do that when a command has been looked at for the last time."""
     start = RunShellCommand._start  # pyright: ignore[reportPrivateUsage]
 
-    async def watched(self: RunShellCommand, started: Started) -> asyncio.subprocess.Process:
+    async def watched(self: RunShellCommand, started: Started, mark: str) -> asyncio.subprocess.Process:
         act()
-        return await start(self, started)
+        return await start(self, started, mark)
 
     RunShellCommand._start = watched  # pyright: ignore[reportPrivateUsage]
     try:
