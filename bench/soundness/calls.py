@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from random import Random
 
 from amanu.shell.programs import HARMLESS
-from amanu.shell.programs.git import _LOOKS as LOOKS  # pyright: ignore[reportPrivateUsage]
+from amanu.shell.programs.git import LOOKS
 from amanu.shell.programs.packages import _PIP_FREEZE, _PIP_LIST, _PIP_SHOW, JSON_TOOL  # pyright: ignore[reportPrivateUsage]
 from amanu.shell.programs.search import _AG, _GREP, _RIPGREP  # pyright: ignore[reportPrivateUsage]
 from amanu.shell.uses import Use

@@ -151,11 +151,23 @@ def _workspace(root: Path, *, hostile: bool) -> None:
         path.parent.mkdir(exist_ok=True, parents=True)
         path.write_text(_TOUCH)
         path.chmod(0o755)
+    _repository_in_it(root / "inner")
+    (root / "twin").mkdir()
+    (root / "twin" / "app.py").symlink_to("../../outside/secret.txt")
     (root / "out").symlink_to("../outside")
     (root / "secret-link").symlink_to("../outside/secret.txt")
     (root / "envlink").symlink_to(".env")
     (root / "rootlink").symlink_to("/")
     (root / "loop").symlink_to("loop")
+
+
+def _repository_in_it(folder: Path) -> None:
+    """As a clone can bring it along: of ordinary files, and a HEAD that is a link to no branch yet."""
+    _write(folder, {"objects/x": "", "refs/x": "", "f": "x\n"})
+    (folder / "HEAD").symlink_to("refs/heads/main")
+    names = ["fsmonitor", "hooksPath", "pager", "sshCommand"]
+    core = "".join(f"\t{name} = touch /tmp/pwned\n" for name in names)
+    (folder / "config").write_text(f"[core]\n\tworktree = {folder}\n{core}[diff]\n\texternal = touch /tmp/pwned;:\n")
 
 
 def _archives(root: Path) -> None:

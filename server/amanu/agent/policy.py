@@ -119,16 +119,18 @@ def acts(subject: Subject) -> bool:
 def command_parts(judged: Iterable[tuple[Subject, Verdict]]) -> list[CommandPart]:
     """What is thought of each command among them. Of `find -exec rm` both have the same text: what is fine about it is
     not said beside what asks."""
-    found = [
-        CommandPart(
+    found: list[CommandPart] = []
+    for subject, verdict in judged:
+        if subject.command is None:
+            continue
+        part = CommandPart(
             text=visible(subject.text),
             decision=verdict.decision,
             rule=verdict.rule,
             why=visible(verdict.why or subject.command.why),
         )
-        for subject, verdict in judged
-        if subject.command is not None
-    ]
+        if part not in found:
+            found.append(part)
     telling = {each.text for each in found if each.decision != "allow"}
     return [each for each in found if each.decision != "allow" or each.text not in telling]
 
@@ -273,7 +275,8 @@ def _match_command(each: Rule, subject: Subject) -> Literal["yes", "no", "perhap
         return "yes"
     if command is None:
         return "no"
-    found = {_forbids(tokens, command) for tokens in each.commands}
+    ways = (command, replace(command, words=command.spelled)) if command.spelled else (command,)
+    found = {_forbids(tokens, way) for tokens in each.commands for way in ways}
     return "yes" if "yes" in found else "perhaps" if "perhaps" in found else "no"
 
 

@@ -10,9 +10,10 @@ from amanu.shell import found as finding
 from amanu.shell import grammar, powershell, ruin, variables, wrappers
 from amanu.shell.grammar import Judgement
 from amanu.shell.identity import Identity, identify
-from amanu.shell.programs import acts
+from amanu.shell.programs import STARTS, acts
 from amanu.shell.reading import Command
 from amanu.shell.shell_builtins import BUILTINS, builtin
+from amanu.shell.shims import chosen_by
 from amanu.shell.state import State
 from amanu.shell.syntax import Budget, Unclear
 from amanu.shell.words import Field
@@ -21,6 +22,7 @@ _NESTED = 8  # wrappers and scripts in each other
 _NOT_POSIX = ("[[", "<(", ">(", "&>", "<<<", "|&", "$'", "{", "((", ">&", "function", "**")
 """What another shell than bash reads differently, or not at all."""
 
+_PERHAPS = 12  # words at which a command may begin
 _HANDED = ("", "{}", "'{}'", '"{}"')
 """How the words of found files are written: not at all (xargs), or with the mark of find."""
 
@@ -44,6 +46,8 @@ class Judging:
 
     _known: dict[tuple[str, Path | None], Identity] = field(default_factory=dict[tuple[str, Path | None], Identity])
 
+    _chosen: dict[tuple[str, Path], Path | None] = field(default_factory=dict[tuple[str, Path], Path | None])
+
     def identify(self, name: str, state: State) -> Identity:
         """The program of that name. Looked for once in a line: there may be hundreds of it."""
         if "/" in name or state.forgotten or "PATH" in state.variables:
@@ -52,6 +56,13 @@ class Judging:
         if key not in self._known:
             self._known[key] = identify(name, state)
         return self._known[key]
+
+    def chosen_by(self, program: str, folder: Path, state: State) -> Path | None:
+        """The file that says what runs in the place of a program. Looked for once in a line, too."""
+        key = (program, folder)
+        if key not in self._chosen:
+            self._chosen[key] = chosen_by(program, folder, state.here)
+        return self._chosen[key]
 
     def unclear(self, why: str) -> None:
         """The first sentence counts."""
@@ -113,6 +124,7 @@ def _run_by_shell(name: str, call: Call, state: State, judging: Judging, script:
     inner = wrappers.wrapped(name, call.words[1:])
     if inner.inner:
         judge(replace(call, words=inner.inner, depth=call.depth + 1), state, judging, script)
+    _perhaps(inner.perhaps, call, judging)
     if inner.why or not inner.inner:
         state.forget()
         why = inner.why or f"{name} changes the shell itself, or what it does next."
@@ -172,6 +184,7 @@ def _look_inside(base: str, call: Call, state: State, judging: Judging, script: 
         inner = wrappers.wrapped(base, call.words[1:])
         if inner.inner and not inner.script:
             _inner(inner.inner, call, state, judging, script)
+        _perhaps(inner.perhaps, call, judging)
     elif base in wrappers.SHELLS:
         text, _, _ = wrappers.shell_script(call.words[1:])
         if text is not None and text.value is not None:
@@ -186,7 +199,9 @@ def _wrapper(base: str, call: Call, found: Identity, state: State, judging: Judg
         words = inner.inner
         if base == "xargs" and wrappers.hands_on_words(call.words[1:]):
             words = _with_files(words, call.handed)
-        _inner(words, call, state, judging, script, piped=call.piped or base == "xargs")
+        without = tuple((name, None) for name in inner.unset if variables.taking_away_matters(name))
+        handed = replace(call, before=(*call.before, *without))
+        _inner(words, handed, state, judging, script, piped=call.piped or base == "xargs")
     elif inner.why is None:
         if base == "xargs":
             judging.commands.append(_command(call, "none", "Only prints what it reads.", program=found.program))
@@ -195,6 +210,7 @@ def _wrapper(base: str, call: Call, found: Identity, state: State, judging: Judg
     if inner.why is not None:
         judging.opaque = True
         judging.commands.append(_command(call, "some", inner.why, program=found.program, network=base == "ssh"))
+    _perhaps(inner.perhaps, call, judging)
 
 
 def _inner(
@@ -218,6 +234,14 @@ def _inner(
         depth=call.depth + 1,
     )
     judge(nested, state.copy(), judging, script)
+
+
+def _perhaps(words: Sequence[Field], call: Call, judging: Judging) -> None:
+    """Commands that a wrapper may run, called in a way that is not understood: they count for what is denied."""
+    for at, each in enumerate(words[:_PERHAPS]):
+        if each.value is not None and not each.value.startswith("-"):
+            why = "It is not certain where the command begins that would run."
+            judging.commands.append(_command(replace(call, words=tuple(words[at:])), "some", why))
 
 
 def _is_env(call: Call) -> bool:
@@ -246,9 +270,8 @@ def _shell(base: str, call: Call, found: Identity, state: State, judging: Judgin
         judging.commands.append(_command(call, "some", why, program=found.program))
         return
     runs = _in_roots(path, state)
-    judging.commands.append(
-        _command(call, "some", f"Runs the script {path}.", (base, path), program=found.program, runs=runs)
-    )
+    command = _command(call, "some", f"Runs the script {path}.", (base, path), program=found.program, runs=runs)
+    judging.commands.append(_anchored(command, path, state))
 
 
 def _judged(base: str, arguments: Sequence[Field], call: Call, found: Identity, state: State, judging: Judging) -> None:
@@ -256,23 +279,56 @@ def _judged(base: str, arguments: Sequence[Field], call: Call, found: Identity, 
     effect, why, prefix = judgement.effect, judgement.why, judgement.prefix
     if state.folder is None and effect == "none":
         effect, why, prefix = "some", "It is not known in which folder it runs.", None
+    if effect == "none" and (other := _taken_instead(base, state, judging)):
+        effect, why, prefix = "some", f"{base} starts {other} by its name, which is not the system's here.", None
+    if effect == "none" and found.program and state.folder:
+        chosen = judging.chosen_by(found.program, state.folder, state)
+        if chosen is not None:
+            effect, why = "some", f"{chosen} says which {base} runs."
     if call.before:
         effect, why = ("ruin" if effect == "ruin" else "some"), _set_before(call) or why
-    judging.commands.append(
-        Command(
-            call.text,
-            _values(call),
-            effect,
-            why,
-            None if effect == "ruin" else _remembered(call, prefix),
-            found.program,
-            judgement.reads,
-            judgement.runs,
-            judgement.network,
-            judgement.git,
-            len(call.before),
-        )
+    command = Command(
+        call.text,
+        _values(call),
+        effect,
+        why,
+        None if effect == "ruin" else _remembered(call, prefix),
+        found.program,
+        judgement.reads,
+        judgement.runs,
+        judgement.network,
+        judgement.git,
+        len(call.before),
     )
+    script = prefix[1] if prefix is not None and len(prefix) == 2 and acts.takes_script(base) else None
+    judging.commands.append(_anchored(command, script, state) if script is not None else command)
+
+
+def _anchored(command: Command, script: str, state: State) -> Command:
+    """With the path of what it runs as it is seen from the top of the workspace: a rule for `./run.sh` is not for a
+    `run.sh` of whatever folder the line goes to."""
+    if state.folder is None or state.folder in state.here.roots or script.startswith(("/", "-")):
+        return command
+    path = os.path.normpath(state.folder / script)
+    root = next((each for each in state.here.roots if each in Path(path).parents), None)
+    if root is None:
+        return replace(command, prefix=None)
+    seen = os.path.relpath(path, root)
+    if command.words[command.assigned] == script and "/" not in seen:
+        seen = f"./{seen}"  # a path, and no name to be looked for
+    words = tuple(seen if each == script else each for each in command.words)
+    prefix = command.prefix and tuple(seen if each == script else each for each in command.prefix)
+    return replace(command, words=words, prefix=prefix, spelled=command.words)
+
+
+def _taken_instead(base: str, state: State, judging: Judging) -> str | None:
+    """A program that this one starts by its name, and that would not be the system's: PATH may name folders of the
+    workspace."""
+    for name in STARTS.get(base, ()):
+        found = judging.identify(name, state)
+        if found.program is not None and not found.known:
+            return name
+    return None
 
 
 def _grammar(base: str, arguments: Sequence[Field], call: Call, state: State, judging: Judging) -> Judgement:
@@ -307,7 +363,7 @@ def _unknown(name: str, call: Call, found: Identity, state: State, judging: Judg
         network=judgement.network,
     )
     if not found.shadows:
-        return command
+        return _anchored(command, name, state) if "/" in name else command
     at = command.assigned
     return replace(command, words=(*command.words[:at], found.program, *command.words[at + 1 :]))
 

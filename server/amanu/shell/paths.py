@@ -23,6 +23,7 @@ _SYSTEM_FILES = {
     *("/etc/issue", "/etc/shells", "/etc/timezone", "/dev/null"),
 }
 _NAMES = ("/usr", "/bin", "/sbin", "/lib", "/lib64", "/opt", "/etc")
+_LONGEST_LIST = 1 << 16  # characters of a file like `.gitignore`
 _TOKEN = re.compile(rb"extraheader|://[^/\s@]*@|password|oauth|token", re.IGNORECASE)
 
 
@@ -74,13 +75,14 @@ def tree(
     if ".git" in (part.lower() for part in top.parts):
         raise Asked(f"{top} belongs to git, and may hold tokens.")
     count, end = 0, min(time.thread_time() + LONGEST, here.until)
-    skipped = frozenset[str]() if ignored else _ignored(top, here)
     above = tuple(each for folder in top.parents for name in obeys for each in _taken_back(folder / name))
-    todo = [(top, above)]
+    todo = [(top, above, frozenset[str]() if ignored else _ignored(top, here))]
     while todo:
-        folder, back = todo.pop()
+        folder, back, skipped = todo.pop()
         entries = list(_entries(folder, MOST - count))
         there = {entry.name for entry in entries} if obeys else set[str]()
+        if folder != top and ".git" in there:
+            skipped = frozenset[str]()  # what a repository ignores, one within it does not
         back += tuple(each for name in obeys if name.partition("/")[0] in there for each in _taken_back(folder / name))
         for entry in entries:
             count += 1
@@ -92,12 +94,13 @@ def tree(
                     raise Asked(f"It would follow the link {entry.path}.")
                 continue
             if entry.is_dir(follow_symlinks=False):
-                if not (enters(name) or _matches(name, back)) or name in skipped:
+                named_back = _matches(name, back)
+                if not named_back and (not enters(name) or name in skipped):
                     continue
                 if name.lower() == ".git":
                     _no_tokens(Path(entry.path))
                 else:
-                    todo.append((Path(entry.path), back))
+                    todo.append((Path(entry.path), back, skipped))
             elif not (reads(name) or _matches(name, back)) or not entry.is_file(follow_symlinks=False):
                 continue
             elif not here.may_read(Path(entry.path)):
@@ -107,8 +110,9 @@ def tree(
 
 
 def globbed(patterns: list[str | None]) -> Callable[[str], bool]:
-    """Whether a name matches one of the patterns; unknown ones match everything."""
-    known = [pattern for pattern in patterns if pattern is not None]
+    """Whether a name matches one of the patterns; unknown ones match everything, and so do those that programs read in
+    ways of their own: `[^a]`, `[[:punct:]]`, a backslash, a path."""
+    known = [pattern for pattern in patterns if pattern is not None and not re.search(r"[\[\\/]", pattern)]
     if len(known) < len(patterns) or not known:
         return lambda name: True
     return lambda name: any(fnmatchcase(name, pattern) for pattern in known)
@@ -153,15 +157,20 @@ def _entries(folder: Path, most: int) -> Iterator["os.DirEntry[str]"]:
 
 
 def _taken_back(file: Path) -> Iterator[str]:
-    """The last names of the patterns that a file like `.gitignore` has after a `!`."""
+    """The last names of the patterns that a file like `.gitignore` has after a `!`; of one that is too large, any."""
+    for line in _lines(file) if file.is_file() else ():
+        if line.startswith("!"):
+            yield line[1:].rstrip().rstrip("/").rpartition("/")[2] or "*"
+
+
+def _lines(file: Path) -> list[str]:
+    """Those of a file like `.gitignore`. None that cannot be read: nor does the program."""
     try:
-        if file.is_file():
-            with file.open(encoding="utf-8", errors="replace") as lines:
-                for line in lines.read(1 << 16).splitlines():
-                    if line.startswith("!"):
-                        yield line[1:].rstrip().rstrip("/").rpartition("/")[2] or "*"
+        with file.open(encoding="utf-8-sig", errors="replace") as lines:  # a mark at its beginning is no part of a line
+            text = lines.read(_LONGEST_LIST + 1)
     except OSError:
-        return  # nor does the program read it
+        return []
+    return text.splitlines() if len(text) <= _LONGEST_LIST else ["!*"]
 
 
 def _matches(name: str, patterns: tuple[str, ...]) -> bool:
@@ -181,11 +190,7 @@ def _ignored(top: Path, here: Surroundings) -> frozenset[str]:
         return frozenset()
     if any((folder / name).exists() for name in (".ignore", ".rgignore")):
         return frozenset()
-    try:
-        with (folder / ".gitignore").open(encoding="utf-8", errors="replace") as file:
-            lines = file.read(1 << 16).splitlines()
-    except OSError:
-        return frozenset()
+    lines = _lines(folder / ".gitignore")
     if any(line.startswith("!") for line in lines):
         return frozenset()
     return frozenset(line.strip("/") for line in lines if re.fullmatch(r"[\w.-]+/?", line))

@@ -60,6 +60,9 @@ class Command:
     """It changes git's own files (commit, add, switch …) if it does anything."""
     assigned: int = 0
     """How many of the words set variables for it."""
+    spelled: tuple[str | None, ...] = ()
+    """The words as they are written, where a script among `words` is named by its place in the workspace: what is
+    denied is denied by either. Empty: the same."""
 
 
 @dataclass(frozen=True)

@@ -39,6 +39,7 @@ _KEYS = re.compile(
 """Keys that start no program, read no further file and reach no network by a command that only looks. core.hooksPath
 is there for husky's sake: hooks are not run (see LOOKING in programs/git.py)."""
 
+_HEAD = re.compile(r"ref: refs/[^\s\0]+\n?|(?:[0-9a-f]{40}|[0-9a-f]{64})\n?")
 _SECTION = re.compile(r'\[\s*([A-Za-z0-9.-]+)(?:\s+"((?:[^"\\\n]|\\.)*)")?\s*\]')
 _KEY = re.compile(r"([A-Za-z][A-Za-z0-9-]*)\s*(=.*)?", re.DOTALL)
 
@@ -61,10 +62,13 @@ def repository(start: Path, roots: tuple[Path, ...]) -> Repository:
         git = folder / ".git"
         if git.is_symlink():
             raise Asked(f"{git} leads elsewhere.")
+        # To git a HEAD may be a link that leads nowhere yet: what is asked is whether there is one.
+        if os.path.lexists(folder / "HEAD") and any(
+            os.path.lexists(folder / each) for each in ("objects", "commondir")
+        ):
+            raise Asked(f"{folder} itself looks like a git repository, and git would obey its configuration.")
         if os.path.lexists(git):
             return _at(folder, git, roots)
-        if (folder / "HEAD").exists() and ((folder / "objects").exists() or (folder / "commondir").exists()):
-            raise Asked(f"{folder} itself looks like a git repository, and git would obey its configuration.")
     raise Asked(f"There is no git repository at {start}.")
 
 
@@ -91,8 +95,15 @@ def _at(top: Path, git: Path, roots: tuple[Path, ...]) -> Repository:
         common = Path(os.path.realpath(folder / _text(folder / "commondir").strip()))
         if common != folder.parent.parent:
             raise Asked(f"{git} has its configuration in {common}.")
-    if not (common / "objects").is_dir() or not (folder / "HEAD").exists():
+    # One that git takes for none is passed by, and the next above it counts.
+    if (
+        not (common / "objects").is_dir()
+        or not (common / "refs").is_dir()
+        or not _HEAD.fullmatch(_text(folder / "HEAD"))
+    ):
         raise Asked(f"{git} is no whole repository.")
+    for each in (folder, common, common / "objects", common / "objects" / "pack"):
+        _no_links(each)
     for name in ("config", "config.worktree"):
         for config in {common / name, folder / name}:
             if config.is_symlink():
@@ -103,6 +114,17 @@ def _at(top: Path, git: Path, roots: tuple[Path, ...]) -> Repository:
     if alternates.exists():
         raise Asked(f"{alternates} names further folders git would read.")
     return Repository(top, folder, common, may_hold_tokens(common / "config"))
+
+
+def _no_links(folder: Path) -> None:
+    """What is shown of a repository must be its own. Hooks are not run."""
+    try:
+        with os.scandir(folder) as entries:
+            link = next((each for each in entries if each.is_symlink() and each.name != "hooks"), None)
+    except OSError:
+        return
+    if link is not None:
+        raise Asked(f"{link.path} leads elsewhere.")
 
 
 def _points_back(folder: Path, git: Path) -> bool:

@@ -60,6 +60,8 @@ def builtin(name: str, arguments: Sequence[Field], state: State) -> Done:
             return _wait(arguments)
         case "set":
             return _set(arguments)
+        case "ulimit" | "umask":
+            return _limits(name, arguments)
         case "source" | ".":
             return _source(arguments, state)
         case _ if name in _NOTHING:
@@ -93,6 +95,14 @@ def _jobs(arguments: Sequence[Field]) -> Done:
     if all(re.fullmatch(r"-[lnprs]+|%?\w+", each.value or "") for each in arguments):
         return Done("none", "Lists what runs in the background.")
     return Done("some", "jobs can run a command.", forget=True)
+
+
+def _limits(name: str, arguments: Sequence[Field]) -> Done:
+    """Without a value they only say what is set."""
+    shown = {"ulimit": r"-[HS]*[HSabcdefiklmnpqrstuvx]", "umask": r"-[pS]+"}[name]
+    if len(arguments) <= 1 and all(re.fullmatch(shown, each.value or "") for each in arguments):
+        return Done("none", "Only says what is set.")
+    return Done("some", f"{name} changes the shell itself, or what it does next.", forget=True)
 
 
 def _wait(arguments: Sequence[Field]) -> Done:

@@ -48,6 +48,11 @@ def kept(name: str, value: str | None) -> bool:
     return value is not None and not _LEADS.fullmatch(name) and not holds_secret(name, value)
 
 
+def taking_away_matters(name: str) -> bool:
+    """May a program do more without it? What a look is held by is set for it (GIT_OPTIONAL_LOCKS, PAGER …)."""
+    return bool(_OF_BASH.fullmatch(name)) and not _HARMLESS.fullmatch(name)
+
+
 def steers(name: str, value: str | None, state: State) -> bool:
     """Does setting it for the rest of the line change what later commands do? A variable that is in the environment
     goes to every program."""

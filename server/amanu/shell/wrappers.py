@@ -19,6 +19,10 @@ class Wrapped:
     """Why the wrapper is asked about, too. None: looking at what it runs is enough."""
     script: bool = False
     """`inner` is one word, the text of a shell script."""
+    perhaps: tuple[Field, ...] = ()
+    """Where it is not understood: words at any of which its command could begin."""
+    unset: tuple[str, ...] = ()
+    """Variables it takes away."""
 
 
 @dataclass(frozen=True)
@@ -29,38 +33,58 @@ class _Options:
     """Options without a value."""
     valued: str = ""
     """Options with a value, in the same word or the next."""
+    attached: str = ""
+    """Options whose value can only be in the same word (`--replace=X`): the next word is not theirs."""
     operands: int = 0
     """Words of its own before the command."""
+    operand: str = r"[\s\S]*"
+    """What each of those looks like; else it may not be one, and be the command."""
     number: bool = False
     """`-10` is an option."""
+    odd: str = ""
+    """Options without a value that make it another thing: known only so that its command is found, and asked about."""
+    odd_valued: str = ""
 
 
+_Own = list[tuple[str, str]]
+"""Options a wrapper was given, in order, with their values; "" for none."""
+
+
+_NUMBER = r"[0-9][\w.,-]*"
 _TRANSPARENT = {
     "command": _Options("-p"),
     "builtin": _Options(),
-    "timeout": _Options("--preserve-status --foreground -v --verbose -p -f", "-k --kill-after -s --signal", 1),
+    "timeout": _Options(
+        "--preserve-status --foreground -v --verbose -p -f", "-k --kill-after -s --signal", operands=1, operand=_NUMBER
+    ),
     "nice": _Options("", "-n --adjustment", number=True),
     "ionice": _Options("-t --ignore", "-c --class -n --classdata"),
     "nohup": _Options(),
     "stdbuf": _Options("", "-i --input -o --output -e --error"),
-    "time": _Options("-p --portability -v --verbose", "-f --format"),
-    "setsid": _Options("-f --fork -w --wait -c --ctty"),
-    "env": _Options("", "-u --unset"),
-    "chrt": _Options("-b -f -i -o -r", "", 1),
-    "taskset": _Options("", "", 1),
+    "time": _Options("-p --portability -v --verbose", "-f --format", odd="-a --append -q", odd_valued="-o --output"),
+    "setsid": _Options("-w --wait", odd="-f --fork -c --ctty"),  # -f leaves a process behind
+    "env": _Options(
+        "",
+        "-u --unset",
+        odd="-i --ignore-environment -0 --null -v --debug",
+        odd_valued="-C --chdir -S --split-string -P",
+    ),
+    "chrt": _Options("-b -f -i -o -r", operands=1, operand=_NUMBER),
+    "taskset": _Options(operands=1, operand=_NUMBER),
 }
 _XARGS = _Options(
     "-0 --null -r --no-run-if-empty -t --verbose -x --exit",
-    "-n --max-args -P --max-procs -L --max-lines -d --delimiter -s --max-chars -I --replace -E -a --arg-file",
+    "-n --max-args -P --max-procs -L -d --delimiter -s --max-chars -I -E -a --arg-file",
+    "--max-lines --replace",
 )
 _ASKED = {
     "sudo": _Options("-n -E -H -b -i -s -k -S -A", "-u -g -h -p -C -D -R -T -U"),
     "doas": _Options("-n -s", "-u -C"),
     "exec": _Options("-c -l", "-a"),
-    "flock": _Options("-n -x -s -e -u -o -F", "-w -E", 1),
+    "flock": _Options("-n -x -s -e -u -o -F", "-w -E", operands=1),
     "watch": _Options("-b -c -d -e -g -t -x -p", "-n"),
     "parallel": _Options("-k -0 -r", "-j -N -n -I"),
-    "chroot": _Options("", "", 1),
+    "chroot": _Options("", "", operands=1),
     "unshare": _Options("-m -u -i -n -p -U -C -r -f"),
     "strace": _Options("-f -ff -c -q", "-e -o -p -s"),
     "ltrace": _Options("-f -c", "-e -o -p -s"),
@@ -73,6 +97,7 @@ _ASKED = {
     "unbuffer": _Options("-p"),
     "caffeinate": _Options("-d -i -m -s -u", "-t -w"),
 }
+_SPLIT = ("-S", "--split-string")
 _OTHERS_TEXT = (
     "su runuser pkexec run0 nsenter script gdb entr at batch tmux screen ssh expect runcon prlimit "
     "setpriv setarch proot firejail bwrap proxychains torsocks start-stop-daemon ssh-agent"
@@ -87,21 +112,25 @@ NAMES = frozenset({*_TRANSPARENT, *_ASKED, *_OTHERS, "xargs"})
 def wrapped(name: str, arguments: Sequence[Field]) -> Wrapped:
     """Of one of `NAMES`: the command it runs, as far as it can be told."""
     if name in _OTHERS:
-        return Wrapped((), f"{name} runs other programs, or runs them as somebody else.")
+        return Wrapped((), f"{name} runs other programs, or runs them as somebody else.", perhaps=tuple(arguments))
     if name == "xargs":
         return _xargs(arguments)
     transparent = name in _TRANSPARENT
-    rest, certain = _after_options(arguments, _TRANSPARENT[name] if transparent else _ASKED[name])
+    rest, certain, own = _after_options(arguments, _TRANSPARENT[name] if transparent else _ASKED[name])
     why = None if transparent else f"{name} runs another program in a way of its own."
     if not certain:
         why = f"{name} is called in a way that is not understood."
     if name in ("sudo", "doas"):
         why = f"{name} runs it with the rights of somebody else."
+    perhaps = () if certain else tuple(rest[1:])
+    if name == "env":
+        rest = [*_split([value for option, value in own if option in _SPLIT]), *rest]
+    unset = tuple(value for option, value in own if name == "env" and option in ("-u", "--unset"))
     if name in ("watch",) and len(rest) == 1:
         return Wrapped((rest[0],), why, script=True)
     if name == "flock" and rest and rest[0].value == "-c":
         return Wrapped(tuple(rest[1:2]), why, script=len(rest) > 1)
-    return Wrapped(tuple(rest), why)
+    return Wrapped(tuple(rest), why, perhaps=perhaps, unset=unset)
 
 
 def executed(arguments: Sequence[Field]) -> tuple[list[Field], list[tuple[Field, ...]]]:
@@ -115,12 +144,14 @@ def executed(arguments: Sequence[Field]) -> tuple[list[Field], list[tuple[Field,
             rest.append(word)
             continue
         inner: list[Field] = []
+        marked = False
         while (
             todo
             and todo[0].value != ";"
-            and not (todo[0].value == "+" and inner and inner[-1].raw.strip("\"'") == "{}")
+            and not (todo[0].value == "+" and marked)  # by what find gets, however it is written: `\\{} +`
         ):
             each = todo.pop(0)
+            marked = each.value == "{}"
             found = each.value is not None and "{}" in each.value
             inner.append(Field(None, False, each.raw) if found else each)
         if todo and todo.pop(0).value == "+" and inner:
@@ -147,64 +178,69 @@ def shell_script(arguments: Sequence[Field]) -> tuple[Field | None, Field | None
 
 def hands_on_words(arguments: Sequence[Field]) -> bool:
     """Of xargs: whether what it reads becomes words behind those of its command, split at blanks or NUL only."""
-    rest, certain = _after_options(arguments, _XARGS)
+    rest, certain, _ = _after_options(arguments, _XARGS)
     own = " ".join(each.value or "" for each in arguments[: len(arguments) - len(rest)])
     return certain and bool(re.fullmatch(r"(?:-[0rt]+|--null|--no-run-if-empty|-[nPL] ?[0-9]+| )*", own))
 
 
 def _xargs(arguments: Sequence[Field]) -> Wrapped:
-    rest, certain = _after_options(arguments, _XARGS)
-    own = [each.value or "" for each in arguments[: len(arguments) - len(rest)]]
+    rest, certain, own = _after_options(arguments, _XARGS)
     why = None
-    if any(each.startswith(("-a", "--arg-file")) for each in own):
+    if any(name in ("-a", "--arg-file") for name, _ in own):
         why = "xargs takes words from a file, which are not known before."
     if not certain:
         why = "xargs is called in a way that is not understood."
-    replaced = any(each.startswith(("-I", "--replace")) for each in own)
     if not rest:
         return Wrapped((), why)
-    if replaced:  # its mark may be in any word, and is one word there
-        mark = next((_mark(own, index) for index, each in enumerate(own) if each.startswith(("-I", "--rep"))), "{}")
-        inner = [
-            Field(None, False, each.raw) if each.value is not None and mark in each.value else each for each in rest
-        ]
-        return Wrapped(tuple(inner), why)
-    return Wrapped((*rest, Field(None, True, "")), why)
+    # Of several marks the last counts, and -n or -L after one undoes it: any of it may be the case.
+    marks = [value or "{}" for name, value in own if name in ("-I", "--replace")]
+    appended = not marks or any(name in ("-n", "--max-args", "-L", "--max-lines") for name, _ in own)
+    inner = [
+        Field(None, False, each.raw) if each.value is not None and any(mark in each.value for mark in marks) else each
+        for each in rest
+    ]
+    return Wrapped(
+        (*inner, Field(None, True, "")) if appended else tuple(inner), why, perhaps=() if certain else tuple(rest[1:])
+    )
 
 
-def _mark(own: Sequence[str], index: int) -> str:
-    word = own[index]
-    if word == "-I":
-        return own[index + 1] if index + 1 < len(own) else "{}"
-    return word[2:] if word.startswith("-I") else word.partition("=")[2] or "{}"
+def _split(texts: Sequence[str]) -> list[Field]:
+    """Of `env -S`: about what it makes of a text, for rules that forbid."""
+    return [Field(each, False, each) for text in texts for each in text.replace("'", " ").replace('"', " ").split()]
 
 
-def _after_options(arguments: Sequence[Field], options: _Options) -> tuple[list[Field], bool]:
-    """What is left after the wrapper's own words, and whether all of those are understood."""
-    alone, valued = options.alone.split(), options.valued.split()
+def _after_options(arguments: Sequence[Field], options: _Options) -> tuple[list[Field], bool, _Own]:
+    """What is left after the wrapper's own words, whether all of those are understood, and its options."""
+    alone, valued, attached = options.alone.split(), options.valued.split(), options.attached.split()
+    odd, odd_valued = options.odd.split(), options.odd_valued.split()
     rest = list(arguments)
+    own: _Own = []
     certain = True
     while rest and (value := rest[0].value or "").startswith("-") and value != "-":
         rest.pop(0)
         if value == "--":
             break
-        name, has_value, _ = value.partition("=")
-        short = value[:2]
+        name, has_value, after = value.partition("=")
+        long = value.startswith("--")
+        short = "" if long else value[:2]
         if value in alone or (options.number and re.fullmatch(r"-[0-9]+", value)):
             continue
-        if value in valued:
-            certain = certain and bool(rest) and rest[0].value is not None
+        if value in valued or value in odd_valued:
+            certain = certain and value in valued and bool(rest) and rest[0].value is not None
+            own.append((value, (rest[0].value or "") if rest else ""))
             rest = rest[1:]
-        elif (has_value and name.startswith("--") and name in valued) or (
-            not value.startswith("--") and short in valued
-        ):
-            continue
-        elif not (not value.startswith("--") and all(f"-{each}" in alone for each in value[1:])):
+        elif value in attached or (long and has_value and name in (*valued, *attached, *odd_valued)):
+            certain = certain and name not in odd_valued
+            own.append((name, after))
+        elif short in valued or short in odd_valued:
+            certain = certain and short in valued
+            own.append((short, value[2:]))
+        elif value in odd or long or not all(f"-{each}" in alone for each in value[1:]):
             certain = False
     for _ in range(options.operands):
-        certain = certain and bool(rest) and rest[0].value is not None
+        certain = certain and bool(rest) and re.fullmatch(options.operand, rest[0].value or "") is not None
         rest = rest[1:]
-    return rest, certain and not (rest and rest[0].value is None)
+    return rest, certain and not (rest and rest[0].value is None), own
 
 
 def assignments(words: Sequence[Field]) -> tuple[list[Field], list[Field]]:

@@ -39,6 +39,18 @@ ASKED: dict[str, tuple[str, ...]] = {
         "touch x &",
         "touch x # ls",
     ),
+    "limits that are set": (
+        "ulimit 10",
+        "ulimit -n 10",
+        "ulimit -n10",
+        "ulimit -S -n 10",
+        "ulimit unlimited",
+        "ulimit $x",
+        "umask 0",
+        "umask -S 0",
+        "umask u=rwx",
+        "umask $x",
+    ),
     "control flow": (
         "if true; then touch x; fi",
         "if touch x; then ls; fi",

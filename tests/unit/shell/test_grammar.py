@@ -369,9 +369,37 @@ git config --list --name-only
 git config --get remote.origin.url
 git range-diff main HEAD HEAD
 git diff-tree --no-commit-id --name-only -r HEAD
+git log -p --diff-merges=first-parent
+grep -r --include=*.py --exclude=x a .
+diff -r --no-dereference linked src
+git log -p --submodule=short
+git shortlog --group=author HEAD
 """
 
 ASKED = """
+grep -r --exclude=x --include=*.py a .
+grep -r --include=[^a]env a .
+grep -r --include=[.]env a .
+grep -r --include='\\.env' a .
+grep -r --include=[[:punct:]]env a .
+grep -r --include=x/*.py a .
+grep -r --exclude-dir=[s]ecret a .
+grep -r --exclude-dir='s\\ecret' a .
+diff -r linked src
+diff linked src
+diff -rN src linked
+jq -n '$ #'
+unzip -l '*.zip'
+zipinfo 'a.[z]ip'
+git shortlog --group=%G? HEAD
+git shortlog --group format:%GS HEAD
+git for-each-ref --sort=signature
+git branch --sort=-signature:key
+git log -p --diff-merges=remerge
+git log -p --diff-merges r
+git log -p --submodule
+git log -p --submodule=diff
+git diff --submodule=log HEAD~1 HEAD
 cat .env
 cat src/../.env
 cat link-out
@@ -1029,6 +1057,35 @@ def test_what_an_ignore_file_takes_back_is_searched_though_it_is_hidden(tmp_path
     assert ask("rg KEY", surroundings(root)).effect == "none"
     (root / where).write_text(f"*.log\n{back}\n")
     assert ask("rg KEY", surroundings(root)).effect == "some"
+
+
+@pytest.mark.parametrize("text", ["$ENV", "$ ENV", "$#\nENV", "$ # x\n # y\n ENV.HOME", "1 | env"])
+def test_no_writing_hides_the_environment_from_what_is_said_of_jq(text: str, project: Surroundings) -> None:
+    assert judge("jq", [Word("-n"), Word(text)], project, piped=True).effect == "some"
+
+
+@pytest.mark.parametrize("text", ["\ufeff!.env\n", "*.log\n" * 20_000 + "!.env\n"])
+def test_the_whole_of_an_ignore_file_counts(text: str, tmp_path: Path) -> None:
+    """Its first line behind a byte order mark, and what comes after all that is looked at."""
+    root = tmp_path / "work"
+    root.mkdir()
+    (root / ".env").write_text("KEY=1")
+    assert ask("rg KEY", surroundings(root)).effect == "none"
+    (root / ".ignore").write_text(text)
+    assert ask("rg KEY", surroundings(root)).effect == "some"
+
+
+@pytest.mark.parametrize(("back", "effect"), [("sub/.gitignore", "some"), ("sub/.git/HEAD", "some"), ("x", "none")])
+def test_what_is_ignored_above_may_not_be_below(back: str, effect: str, tmp_path: Path) -> None:
+    """A folder takes it back, or is a repository of its own."""
+    root = tmp_path / "work"
+    (root / ".git").mkdir(parents=True)
+    (root / ".gitignore").write_text("build\n")
+    (root / "sub" / "build").mkdir(parents=True)
+    (root / "sub" / "build" / ".env").write_text("KEY=1")
+    (root / back).parent.mkdir(exist_ok=True)
+    (root / back).write_text("!build\n")
+    assert ask("rg --hidden KEY", surroundings(root)).effect == effect
 
 
 def test_more_words_than_can_be_looked_at_are_asked_about(project: Surroundings) -> None:

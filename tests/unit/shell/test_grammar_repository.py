@@ -94,6 +94,55 @@ def bare(root: Path) -> Path:
     return folder
 
 
+def bare_without_branch(root: Path) -> Path:
+    """As a clone can bring it along: its HEAD is a link, and leads to a branch that is not there yet."""
+    folder = bare(root)
+    (folder / "HEAD").unlink()
+    (folder / "HEAD").symlink_to("refs/heads/main")
+    return folder
+
+
+def bare_beside(root: Path) -> Path:
+    """A folder with a `.git` that git passes by."""
+    folder = bare(root)
+    plain(folder)
+    (folder / ".git" / "HEAD").write_text("nothing\n")
+    return folder
+
+
+def passed_by(root: Path) -> Path:
+    (root / ".git" / "HEAD").write_text("ref: elsewhere\n")
+    return root
+
+
+def no_branches(root: Path) -> Path:
+    (root / ".git" / "refs").rmdir()
+    return root
+
+
+def head_link(root: Path) -> Path:
+    (root / ".git" / "HEAD").rename(root / "x")
+    (root / ".git" / "HEAD").symlink_to("../x")
+    return root
+
+
+def objects_link(root: Path) -> Path:
+    (root / ".git" / "objects").rename(root.parent / "objects")
+    (root / ".git" / "objects").symlink_to(root.parent / "objects")
+    return root
+
+
+def pack_link(root: Path) -> Path:
+    (root / ".git" / "objects" / "pack").mkdir()
+    (root / ".git" / "objects" / "pack" / "pack-1.pack").symlink_to("/elsewhere.pack")
+    return root
+
+
+def shared_index(root: Path) -> Path:
+    (root / ".git" / "sharedindex.0123").touch()
+    return root
+
+
 def link(root: Path) -> Path:
     (root / ".git").rename(root.parent / "elsewhere")
     (root / ".git").symlink_to(root.parent / "elsewhere")
@@ -159,6 +208,14 @@ def newer_index(root: Path) -> Path:
     "change",
     [
         bare,
+        bare_without_branch,
+        bare_beside,
+        passed_by,
+        no_branches,
+        head_link,
+        objects_link,
+        pack_link,
+        shared_index,
         link,
         pointer,
         common,
@@ -175,6 +232,33 @@ def newer_index(root: Path) -> Path:
 def test_odd_repositories_are_asked_about(change: Callable[[Path], Path], root: Path) -> None:
     assert effect(root, root) == "none"
     assert effect(change(root), root) == "some"
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("status", "some"),
+        ("diff --name-only", "some"),
+        ("diff --stat", "some"),
+        ("diff-files --name-only", "some"),
+        ("diff-index --stat HEAD", "some"),
+        ("diff --cached --stat", "none"),
+        ("log --stat", "none"),
+        ("ls-files", "none"),
+    ],
+)
+def test_what_looks_at_files_looks_into_submodules(line: str, expected: str, root: Path) -> None:
+    """Names alone, too: whether a submodule changed, a git of its own says, by the filters its configuration names."""
+    submodule(root)
+    assert effect(root, root, *line.split()) == expected
+
+
+def test_a_repository_that_a_clone_brings_along_is_obeyed_by_git(root: Path) -> None:
+    """So that the case above stays one: git itself takes the folder for a repository."""
+    folder = bare_without_branch(root)
+    (folder / "config").write_text("[core]\n\tbare = true\n[x]\n\ty = obeyed\n")
+    said = subprocess.run(["git", "config", "x.y"], cwd=folder, capture_output=True, text=True, check=False)
+    assert said.stdout.strip() == "obeyed"
 
 
 def test_a_folder_of_a_repository_that_is_larger_than_what_was_opened(root: Path) -> None:

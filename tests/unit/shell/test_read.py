@@ -37,6 +37,11 @@ def test_there_are_many_of_them() -> None:
 
 
 NOTHING = [
+    "ulimit",
+    "ulimit -a",
+    "ulimit -Sn",
+    "umask",
+    "umask -S",
     "ls",
     "ls -la",
     "ls -l | head -5",

@@ -15,3 +15,11 @@ HARMLESS: Mapping[str, Judge] = {
     **git.PROGRAMS,
 }
 """Program → says why a call of it is harmless, or raises `Asked`."""
+
+STARTS: Mapping[str, tuple[str, ...]] = {
+    **dict.fromkeys(("egrep", "fgrep"), ("grep",)),  # scripts, as of grep 3.8
+    "tar": ("gzip", "bzip2", "xz", "lzma", "lzip", "lzop", "zstd", "compress"),
+    **dict.fromkeys(("npm", "npx"), ("node",)),  # `#!/usr/bin/env node`
+    **dict.fromkeys(("pip", "pip3", "lsb_release"), ("python3",)),
+}
+"""Programs with a grammar → those they start, found by PATH as the shell finds them."""

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from amanu.shell import paths
 from amanu.shell.call import Asked, Call, Judgement
 from amanu.shell.options import names
-from amanu.shell.programs.git import beyond_globals
+from amanu.shell.programs.git import LOOKS, beyond_globals
 
 
 @dataclass(frozen=True)
@@ -38,6 +38,11 @@ def known(program: str) -> bool:
     """Whether the words of a program of that name tell what it does."""
     tables = (_SPECIAL, _ARITY, _SCRIPTED, _NPM)
     return _PYTHON.fullmatch(program) is not None or any(program in each for each in tables)
+
+
+def takes_script(program: str) -> bool:
+    """Whether the second word of what is remembered of it may be a script."""
+    return program in _SCRIPTED or _PYTHON.fullmatch(program) is not None
 
 
 def act(call: Call) -> Act:
@@ -302,6 +307,8 @@ _GIT_NEVER = names(
     "daemon instaweb send-email credential submodule replace remote worktree maintenance hook"
 )
 """Not to be remembered: they run programs, name some, or destroy what git keeps."""
+_GIT_OTHERS = names("am apply archive bundle format-patch lfs ls-remote sparse-checkout")
+"""What else may be remembered. Other names can be aliases, or programs of PATH: more than a person sees in them."""
 _GIT_DESTROYS = re.compile(
     r"--hard|--force(-.*)?|--mirror|--delete|--prune|--exec(=.*)?|--upload-pack(=.*)?|--receive-pack(=.*)?"
     r"|--open-files-in-pager(=.*)?|--ext-diff|--textconv|--output(=.*)?|--template(=.*)?|--config(=.*)?|--extcmd(=.*)?"
@@ -342,7 +349,7 @@ def _git(call: Call) -> Act:
         )
     unsafe = any(each is None or (each not in plain and _GIT_DESTROYS.fullmatch(each)) for each in rest_words)
     moved = rest.here.folder != call.here.folder
-    if name in _GIT_NEVER or unsafe or moved:
+    if name in _GIT_NEVER or unsafe or moved or not (known or name in LOOKS or name in _GIT_OTHERS):
         return Act(why, None, (), network, True, known)
     return Act(why, ("git", name), (), network, True, known)
 

@@ -120,11 +120,23 @@ PROGRAMS: Mapping[str, Judge] = {
         _FILES,
     ),
     "unzip": Use("Lists an archive.", "-l -v -Z1", _ONE, clusters=False, check=lambda given, call: _lists(given)),
-    "zipinfo": Use("Lists an archive.", "-1 -2 -s -m -l -v -h -t", ("file", "text*"), clusters=False),
+    "zipinfo": Use(
+        "Lists an archive.",
+        "-1 -2 -s -m -l -v -h -t",
+        ("file", "text*"),
+        clusters=False,
+        check=lambda given, call: _one_archive(given),
+    ),
     "tar": _tar,
 }
 
 
+def _one_archive(given: Given) -> None:
+    if any(re.search(r"[*?\[\\]", word.value or "") for word in given.operands[:1]):
+        raise Asked("Which archives a pattern names is for unzip to find, through links.")
+
+
 def _lists(given: Given) -> None:
+    _one_archive(given)
     if not given.has("-l", "-v", "-Z1"):
         raise Asked("unzip writes the files of the archive.")

@@ -20,7 +20,7 @@ from amanu.shell.uses import Judge
 LOOKING: Mapping[str, str] = {
     "GIT_OPTIONAL_LOCKS": "0",
     "GIT_NO_LAZY_FETCH": "1",
-    "GIT_CONFIG_COUNT": "5",
+    "GIT_CONFIG_COUNT": "7",
     **{
         f"GIT_CONFIG_{part}_{place}": text
         for place, setting in enumerate(
@@ -30,6 +30,8 @@ LOOKING: Mapping[str, str] = {
                 ("core.hooksPath", "/dev/null"),
                 ("log.showSignature", "false"),
                 ("protocol.allow", "never"),
+                ("diff.submodule", "short"),  # what else there is starts a git in a folder that has its own settings
+                ("status.submoduleSummary", "false"),
             )
         )
         for part, text in zip(("KEY", "VALUE"), setting, strict=True)
@@ -146,7 +148,7 @@ def _symbolic(given: Given, call: Call) -> None:
         raise Asked("git symbolic-ref with two names changes one.")
 
 
-_LOOKS: Mapping[str, _Look] = {
+LOOKS: Mapping[str, _Look] = {
     "status": _Look(
         "Shows what changed.",
         "-s --short -b --branch --show-stash --porcelain?= --long -v -u?= --untracked-files?= --ignored?= -z "
@@ -277,7 +279,7 @@ def _git(call: Call) -> Harmless:
     name = call.words[0].value
     if name in ("--version", "--help", "-v", "-h") and len(call.words) == 1:
         return Harmless("Shows its version or how it is used.")
-    look = _LOOKS.get(name or "")
+    look = LOOKS.get(name or "")
     if look is None:
         raise Asked(f"git {name or ''} is not known to only look.")
     _environment(call)
@@ -291,13 +293,29 @@ def _git(call: Call) -> Harmless:
     found = repository(call.here.folder, call.here.roots)
     if look.secret and found.tokens:
         raise Asked("The repository's configuration may hold tokens.")
-    if any(value is None or "%G" in value or "signature" in value for value in given.values("--format", "--pretty")):
-        raise Asked("To show who signed, git runs gpg.")
+    _runs_nothing(given)
     if _shows(name or "", look, given):
         _content(name or "", given, found, call)
-    elif name == "status":
+    elif name in _COMPARE and not given.has("--cached", "--staged"):
         _index(found)
     return Harmless(look.why, (str(found.top),))
+
+
+_COMPARE = ("status", "diff", "diff-files", "diff-index")
+"""They look at the files of the workspace, and so into submodules, whatever they print."""
+_MERGES = names("off none on m first-parent 1 separate c combined cc dense-combined")
+"""Values of --diff-merges. Not remerge: it merges anew, in a folder it makes among the objects."""
+
+
+def _runs_nothing(given: Given) -> None:
+    """Raises `Asked` for values that make git start a program or write."""
+    shown = given.values("--format", "--pretty", "--group", "--sort")
+    if any(value is None or "%G" in value or "signature" in value for value in shown):
+        raise Asked("To show who signed, git runs gpg.")
+    if any(name == "--submodule" and (value is None or value.value != "short") for name, value, _ in given.options):
+        raise Asked("To show what changed in a submodule, git starts another git there, which obeys its configuration.")
+    if any(value not in _MERGES for value in given.values("--diff-merges")):
+        raise Asked("To show how a merge was resolved, git merges anew, and writes what comes of it.")
 
 
 _NAMES = ("--name-only", "--name-status", "--stat", "--shortstat", "--numstat", "--summary", "--compact-summary")
@@ -407,6 +425,8 @@ _SUBMODULE = b"\0\0\xe0\0"  # the mode of an entry, gitformat-index(5)
 def _index(found: Repository) -> bytes:
     """The index of the repository; its names are plain in it (but not in version 4). Raises `Asked` where it holds a
     submodule: git would start another git in it, which obeys that one's configuration."""
+    if any(each.name.startswith("sharedindex.") for each in found.folder.iterdir()):
+        raise Asked("A part of git's index lies in another file, so that it cannot be seen which files git knows of.")
     try:
         with (found.folder / "index").open("rb") as file:
             data = file.read(_LARGEST_INDEX + 1)

@@ -64,7 +64,10 @@ def _grep(call: Call) -> Harmless:
         return Harmless(_GREP.why, _GREP.reads(given, call))
     follows = given.has("-R", "--dereference-recursive")
     without = given.values("--exclude-dir")
-    skipped = frozenset[str]() if None in without else frozenset(each for each in without if each)
+    skipped = frozenset(each for each in without if each and not re.search(r"[*?\[\\/]", each))
+    # What neither kind names is searched, unless the first of them is --include.
+    first = next((name for name, _, _ in given.options if name in ("--include", "--exclude")), None)
+    included = given.values("--include") if first == "--include" else []
     pattern = () if given.has("-e", "-f", "--regexp", "--file") else given.operands[:1]
     patterns = _GREP.reads(Given(given.options, list(pattern)), call)
     return Harmless(
@@ -76,7 +79,7 @@ def _grep(call: Call) -> Harmless:
                     paths.tree(
                         each,
                         call.here,
-                        reads=paths.globbed(given.values("--include")),
+                        reads=paths.globbed(included),
                         enters=lambda name: name not in skipped,
                         follows=follows,
                     )

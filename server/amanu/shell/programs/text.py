@@ -4,6 +4,7 @@ by their manuals; those that write, run or read names from a file are left out."
 import re
 from collections.abc import Mapping
 
+from amanu.shell import paths
 from amanu.shell.call import Asked, Call
 from amanu.shell.options import Given
 from amanu.shell.uses import Judge, Use
@@ -12,9 +13,10 @@ _ONE, _FILES = ("file",), ("file*",)
 
 
 def _trees_if_recursive(given: Given, call: Call) -> None:
+    """Of two folders diff compares what has the same name, through links."""
     for word in given.operands:
         if word.value is not None and (call.here.folder / word.value).is_dir():
-            Use("", operands=("tree",)).reads(Given(operands=[word]), call)
+            paths.tree(word.value, call.here, follows=not given.has("--no-dereference"))
 
 
 def _jq(given: Given, call: Call) -> None:
@@ -24,8 +26,10 @@ def _jq(given: Given, call: Call) -> None:
     if program is None:
         raise Asked("What jq would do is only known when it runs.")
     # `env` and `$ENV` are the environment, which may hold tokens; modules are files. `.env` is a field as any other.
+    # Between the sign and its name there may be blanks and remarks.
     if re.search(
-        r"(?<![.\w])(env|import|include|modulemeta|get_search_list|input_filename|\$__loc__)\b|\$\s*ENV", program
+        r"(?<![.\w])(env|import|include|modulemeta|get_search_list|input_filename|\$__loc__)\b|\$(?=[\s#])|\$ENV",
+        program,
     ):
         raise Asked("The jq filter can read the environment or other files.")
 
