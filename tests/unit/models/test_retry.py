@@ -27,7 +27,7 @@ from amanu.models.base import (
 from amanu.models.families import known
 from amanu.models.retry import EmptyReply, Policy, Retrying, stream_with_retry
 
-QUICK = Policy(first_delay=0.001, longest_delay=0.002, idle_text=0.05, idle_thinking=0.1)
+QUICK = Policy(first_delay=0.001, longest_delay=0.002, idle_text=0.05, idle_thinking=0.5)
 REQUEST = Request(known("scripted:x"), "", (), Conversation([User(text="Hello.")]), "s1")
 
 
@@ -115,8 +115,8 @@ CASES: dict[str, tuple[list[list[Event]], list[str]]] = {
     "no room for text is an answer": ([[done(Thinking(text="h"), stop="outputLimit")]], ["Done"]),
     "silent at first": ([[10.0], [FINE]], ["retry 2", "Done"]),
     "silent after text": ([[A, 10.0], [FINE]], ["a", "Withdrawn", "retry 2", "Done"]),
-    "a thought may take longer": ([[ThoughtDelta("h"), 0.07, A, FINE]], ["h", "a", "Done"]),
-    "text may not": ([[A, 0.07, FINE], [FINE]], ["a", "Withdrawn", "retry 2", "Done"]),
+    "a thought may take longer": ([[ThoughtDelta("h"), 0.1, A, FINE]], ["h", "a", "Done"]),
+    "text may not": ([[A, 0.1, FINE], [FINE]], ["a", "Withdrawn", "retry 2", "Done"]),
     "waits as told": ([[RateLimited("Slow.", retry_after=0.0)], [FINE]], ["retry 2", "Done"]),
     "too long a wait": ([[RateLimited("Slow.", retry_after=61.0)]], ["RateLimited"]),
     "rate limited for good": (
