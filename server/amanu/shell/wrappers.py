@@ -134,7 +134,8 @@ def wrapped(name: str, arguments: Sequence[Field]) -> Wrapped:
 
 
 def executed(arguments: Sequence[Field]) -> tuple[list[Field], list[tuple[Field, ...]]]:
-    """Of `find`: its arguments without `-exec … ;`, and the commands in them. `{}` is not known before it runs."""
+    """Of `find`: its arguments without `-exec … ;`, and the commands in them. `{}` is not known before it runs. A word
+    in them that is not known is among the arguments, too."""
     rest: list[Field] = []
     commands: list[tuple[Field, ...]] = []
     todo = list(arguments)
@@ -152,6 +153,8 @@ def executed(arguments: Sequence[Field]) -> tuple[list[Field], list[tuple[Field,
         ):
             each = todo.pop(0)
             marked = each.value == "{}"
+            if each.value is None:  # it could be the end: what follows it may be for find
+                rest.append(each)
             found = each.value is not None and "{}" in each.value
             inner.append(Field(None, False, each.raw) if found else each)
         if todo and todo.pop(0).value == "+" and inner:

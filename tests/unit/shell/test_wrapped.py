@@ -32,6 +32,12 @@ ASKED = [
     'find sub -exec echo "{"} + -fprint out -exec echo x \\;',
     "find sub -exec echo $'{}' + -ok rm {} \\;",
     "find sub -exec echo {''} + -delete -exec echo x \\;",
+    # So may a word that is not known before it runs.
+    "find sub -exec echo {$unset} + -delete -exec echo x \\;",
+    "find sub -exec echo $unset -delete \\;",
+    'find sub -exec echo "$unset" -delete \\;',
+    "find sub -exec echo $(cat sub/f) -delete \\;",
+    "find sub -exec echo {} $(cat sub/f) \\;",
     # The last mark counts, and -n, -L undo it.
     "echo --output=x | xargs -I A -I B sort B",
     "echo --output=x | xargs -I A --replace=B sort B",
