@@ -2,7 +2,6 @@
 
 import gc
 import time
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -645,7 +644,8 @@ def test_a_walk_over_all_objects_takes_none_of_its_time(here: Surroundings, requ
         collected.append(phase)
 
     read("ls | head", here)  # loads the parser
-    request.addfinalizer(lambda thresholds=gc.get_threshold(): gc.set_threshold(*thresholds))
+    thresholds = gc.get_threshold()
+    request.addfinalizer(lambda: gc.set_threshold(*thresholds))
     gc.callbacks.append(collecting)
     request.addfinalizer(lambda: gc.callbacks.remove(collecting))
     gc.set_threshold(50)
