@@ -121,9 +121,9 @@ def command_parts(judged: Iterable[tuple[Subject, Verdict]]) -> list[CommandPart
     the same text: what is fine about it is not said beside what asks."""
     found: list[CommandPart] = []
     for subject, verdict in judged:
-        sentence = subject.because if subject.command is None else subject.command.why
-        if not sentence:
+        if subject.command is None and not subject.because:
             continue
+        sentence = subject.because if subject.command is None else subject.command.why
         part = CommandPart(
             text=visible(subject.text),
             decision=verdict.decision,
