@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from amanu_protocol.items import Approval, Decision, Grant, Scope, ToolCall, Walls
+from amanu_protocol.items import Approval, CommandPart, Decision, Grant, Scope, ToolCall, Walls
 from amanu_protocol.requests import AuditQueryResult, Enabled, RulePreviewResult, TrustGetResult
 
 Tone = Literal["plain", "good", "warning", "bad"]
@@ -27,6 +27,8 @@ CANNOT_SAVE = "It does not cover what is asked here, so it cannot be saved for i
 NOT_SANDBOXED = "not sandboxed"
 EARLIER = 5
 """Earlier questions that are named."""
+PART = 200
+"""Characters that are shown of a command of a line: the whole line stands above."""
 
 _SIGNS: dict[str, tuple[Tone, str]] = {"allow": ("good", "✓"), "ask": ("warning", "?"), "deny": ("bad", "✗")}
 _ENABLED = {
@@ -106,10 +108,22 @@ def can_save(preview: RulePreviewResult) -> bool:
 def _parts(approval: Approval) -> Iterator[Line]:
     for part in approval.parts:
         tone, sign = _SIGNS[part.decision]
-        what = "" if len(approval.parts) == 1 and part.text.strip() == approval.detail.strip() else part.text
-        rule = f"({part.rule})" if part.decision == "deny" or (part.rule and part.rule != approval.rule) else ""
+        alone = len(approval.parts) == 1 and f"{approval.detail}\n".startswith(f"{part.text.strip()}\n")
+        what = "" if alone else _shortened(part.text)  # it stands above, alone or as a part of it
+        rule = f"({part.rule})" if part.rule and _telling(part, approval) else ""
         said = " ".join(filter(None, [part.why, rule]))
         yield Line(tone, f"{sign} " + " — ".join(filter(None, [what, said])))
+
+
+def _telling(part: CommandPart, approval: Approval) -> bool:
+    """Its rule says what nothing else does: not the rule of all questions, nor that of all that only looks."""
+    if part.decision == "allow":
+        return not part.rule.startswith("built in: ")
+    return part.decision == "deny" or part.rule != approval.rule
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= PART else f"{text[: PART - 1]}…"
 
 
 def _held(approval: Approval) -> Iterator[Line]:
@@ -123,7 +137,7 @@ def _held(approval: Approval) -> Iterator[Line]:
 def _asked(approval: Approval) -> Iterator[Line]:
     yield Line("plain", f"asked because: {approval.rule}")
     if not rememberable(approval):
-        yield Line("plain", "cannot be remembered: it is asked every time, because of that")
+        yield Line("plain", "cannot be remembered: it is asked every time")
 
 
 def walls(held: Walls) -> Line:

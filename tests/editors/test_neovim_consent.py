@@ -130,7 +130,7 @@ def test_a_question_is_shown_whole_and_its_yes_grants_what_it_says(vim: Neovim) 
     assert vim.chat().split("\n")[3:6] == [
         "┆ ! Not sandboxed: no bwrap.",
         "┆ asked because: no rule",
-        "┆ cannot be remembered: it is asked every time, because of that",
+        "┆ cannot be remembered: it is asked every time",
     ]
     vim.keys(":Amanu /approve<CR>")
     asked = vim.lua("return Asked[#Asked]")

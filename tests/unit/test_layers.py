@@ -96,7 +96,7 @@ MAY_IMPORT: dict[str, str] = {
     "amanu.models.families": "",
     "amanu.tools": "unbroken workspace models.base config secrets shell sandbox",
     "amanu.tools.base": "models.base shell.reading sandbox.need",
-    "amanu.shell": "tools.visible secrets",
+    "amanu.shell": "tools.visible secrets imports",
     "amanu.shell.reading": "",
     "amanu.sandbox": "unbroken config home protected",
     "amanu.sandbox.launcher": "",  # runs alone, without our package

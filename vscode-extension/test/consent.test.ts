@@ -92,6 +92,11 @@ test("every part of a command line is there: which are fine, and which is the re
   expect(find(".parts .asks .mark").getAttribute("aria-label")).toBe("the reason for the question");
 });
 
+test("of a very long command its beginning is named: all of it stands above", () => {
+  const { texts } = card({ parts: [part("ls", "allow"), part(`make ${"x".repeat(5000)}`, "ask")] });
+  expect(texts(".parts li code")).toEqual(["ls", `make ${"x".repeat(194)}…`]);
+});
+
 test("of many parts those that are fine are folded away, never one that asks", () => {
   const fine = Array.from({ length: 20 }, (_, at) => part(`ls ${at}`, "allow"));
   const { texts } = card({ parts: [...fine, part("rm -rf .", "ask")] });

@@ -28,12 +28,14 @@ local ENABLED = {
 }
 local STATES = { same = "as you trusted it", new = "new", changed = "changed", gone = "gone" }
 local EARLIER = 5 -- questions that are named
+local PART = 200 -- characters that are shown of a command of a line: the whole line stands above
 local LONG = 4000 -- characters; the daemon's own limits are narrower
 
 ---@param text string
+---@param most? integer
 ---@return string
-local function said(text)
-  return visible.line((text:gsub("\n", "␊")), LONG)
+local function said(text, most)
+  return visible.line((text:gsub("\n", "␊")), most or LONG)
 end
 
 ---@param parts string[]
@@ -67,6 +69,17 @@ local function rememberable(approval)
   end)
 end
 
+---Its rule says what nothing else does: not the rule of all questions, nor that of all that only looks.
+---@param part amanu.CommandPart
+---@param approval amanu.Approval
+---@return boolean
+local function telling(part, approval)
+  if part.decision == "allow" then
+    return not vim.startswith(part.rule, "built in: ")
+  end
+  return part.decision == "deny" or part.rule ~= approval.rule
+end
+
 ---All that is to be known besides title and detail: each command of a line, what holds them, the rule that asks.
 ---@param approval amanu.Approval
 ---@return string[]
@@ -74,10 +87,11 @@ function M.question(approval)
   local lines = {}
   local parts = approval.parts or {}
   for _, part in ipairs(parts) do
-    local alone = #parts == 1 and vim.trim(part.text) == vim.trim(approval.detail)
-    local named = part.rule ~= "" and (part.decision == "deny" or part.rule ~= approval.rule)
+    -- It stands above, alone or as a part of it.
+    local alone = #parts == 1 and vim.startswith(approval.detail .. "\n", vim.trim(part.text) .. "\n")
+    local named = part.rule ~= "" and telling(part, approval)
     local why = join({ said(part.why), named and "(" .. said(part.rule) .. ")" or "" }, " ")
-    table.insert(lines, SIGNS[part.decision] .. " " .. join({ alone and "" or said(part.text), why }, " — "))
+    table.insert(lines, SIGNS[part.decision] .. " " .. join({ alone and "" or said(part.text, PART), why }, " — "))
   end
   if approval.walls then
     table.insert(lines, M.walls(approval.walls))
@@ -90,7 +104,7 @@ function M.question(approval)
   end
   table.insert(lines, "asked because: " .. said(approval.rule))
   if not rememberable(approval) then
-    table.insert(lines, "cannot be remembered: it is asked every time, because of that")
+    table.insert(lines, "cannot be remembered: it is asked every time")
   end
   return lines
 end

@@ -81,7 +81,7 @@ def decide(rules: Iterable[Rule], subject: Subject, when: Circumstances | None =
     if could_be is not None:
         return Verdict("ask", f"it could be what a rule is about: {could_be}", rememberable=False, why=why)
     if subject.unclear:
-        return Verdict("ask", NOT_UNDERSTOOD, rememberable=False, why=why)
+        return Verdict("ask", NOT_UNDERSTOOD, rememberable=False, why=subject.because)
     for each in sorted(matching, key=lambda each: not each.network):
         if subject.effect != "run" or when.walls or each.harmless:
             return Verdict("allow", str(each), network=each.network, why=why)
@@ -117,17 +117,18 @@ def acts(subject: Subject) -> bool:
 
 
 def command_parts(judged: Iterable[tuple[Subject, Verdict]]) -> list[CommandPart]:
-    """What is thought of each command among them. Of `find -exec rm` both have the same text: what is fine about it is
-    not said beside what asks."""
+    """What is thought of each command among them, and of a line that is not understood. Of `find -exec rm` both have
+    the same text: what is fine about it is not said beside what asks."""
     found: list[CommandPart] = []
     for subject, verdict in judged:
-        if subject.command is None:
+        if subject.command is None and not subject.because:
             continue
+        sentence = subject.because if subject.command is None else subject.command.why
         part = CommandPart(
             text=visible(subject.text),
             decision=verdict.decision,
             rule=verdict.rule,
-            why=visible(verdict.why or subject.command.why),
+            why=visible(verdict.why or sentence),
         )
         if part not in found:
             found.append(part)

@@ -35,12 +35,14 @@ def parser() -> argparse.ArgumentParser:
 
 
 def main(argv: list[str]) -> int:
-    arguments = parser().parse_args(argv)
+    arguments = parser().parse_args(argv or ["show"])  # the bare word looks
     folder = find_home().audit
     try:
         if arguments.command == "verify":
             return _verify(folder, arguments.noted)
         _show(folder, arguments)
+    except BrokenPipeError:  # who reads what is printed has left; that is no fault of the log
+        raise
     except OSError as error:
         print(f"amanu: {error.filename or folder} cannot be read: {error.strerror}.", file=sys.stderr)
         return exits.FAILED

@@ -437,7 +437,10 @@ def decision_text(call: ToolCall) -> str:
     decision = call.decision
     if decision is None or decision.by == "person" or not decision.reason:
         return one_line(decided(decision, NAME), 400)
-    return f"{decision.outcome}: {one_line(decision.reason, 400)}"
+    reason = one_line(decision.reason, 400)
+    if reason.lower().startswith(decision.outcome):  # "Denied by a rule: …" says it already
+        return reason[0].lower() + reason[1:]
+    return f"{decision.outcome}: {reason}"
 
 
 def indent(text: str) -> str:

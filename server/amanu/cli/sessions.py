@@ -39,7 +39,7 @@ def parser() -> argparse.ArgumentParser:
 
 
 def main(argv: list[str]) -> int:
-    arguments = parser().parse_args(argv)
+    arguments = parser().parse_args(argv or ["list"])  # the bare word looks
     if arguments.command == "list" and arguments.root is not None:
         arguments.root = str(Path(arguments.root).resolve())
     try:

@@ -42,7 +42,7 @@ def parser() -> argparse.ArgumentParser:
 
 
 def main(argv: list[str]) -> int:
-    arguments = parser().parse_args(argv)
+    arguments = parser().parse_args(argv or ["show"])  # the bare word looks
     try:
         return asyncio.run(_run(arguments, str(Path(arguments.folder).absolute())))
     except AmanuError as error:

@@ -1,5 +1,6 @@
 """A command line → what is understood of it."""
 
+from amanu.imports import uncollected
 from amanu.shell import powershell, ruin, variables
 from amanu.shell.judging import Judging
 from amanu.shell.reading import Command, Reading, Surroundings
@@ -18,6 +19,11 @@ def read(line: str, here: Surroundings) -> Reading:
     if why is not None:
         return Reading(_ruinous(line, state), unclear=why)
     prepare()
+    with uncollected():  # a walk over all objects of the daemon would be taken for a line that takes too long
+        return _read(line, here, state)
+
+
+def _read(line: str, here: Surroundings, state: State) -> Reading:
     judging = Judging(Budget())
     source = line.encode()
     walk = Walk(source, judging)

@@ -42,6 +42,8 @@ class Subject:
     """Of a command line: the one command of it that is decided on."""
     unclear: bool = False
     """A command line that is not understood: nothing allows it but a person, once."""
+    because: str = field(default="", compare=False)
+    """Why it is not, a sentence for the person."""
     arguments: Mapping[str, Any] = field(default_factory=dict[str, Any], compare=False)
     """Of the call, as the model wrote them."""
     server: str | None = None

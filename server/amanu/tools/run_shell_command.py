@@ -238,7 +238,8 @@ class RunShellCommand(Tool[RunShellCommandParams]):
         # A loop over known words runs the same command again and again.
         subjects = [Subject(self.name, "run", each.text, command=each) for each in dict.fromkeys(reading.commands)]
         if reading.unclear is not None or not subjects:
-            subjects.append(Subject(self.name, "run", params.command, unclear=True))
+            because = reading.unclear or ""
+            subjects.append(Subject(self.name, "run", params.command, unclear=True, because=because))
         reads = dict.fromkeys(path for each in reading.commands for path in each.reads)
         for path in reads:
             inside = self._workspace.guard.inside(Path(path))

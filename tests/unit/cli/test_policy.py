@@ -126,3 +126,9 @@ def test_what_is_fine_about_a_command_is_not_said_beside_what_asks(
     said = capsys.readouterr().out
     assert said.count("find . -name x -exec rm {} +") == 1
     assert "Deletes files." in said and "Lists files." not in said.split("find")[-1]
+
+
+def test_why_a_line_is_not_understood_is_said(explained: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    assert policy.main(["explain", "select each in a; do ls; done"]) == exits.OK
+    shown = capsys.readouterr().out
+    assert shown.startswith("ask  `select each in a; do ls; done` is not understood.")

@@ -154,6 +154,11 @@ STORIES: list[tuple[str, list[Event], str]] = [
         "It would have been permitted by --allow '@write(it'\\''s.txt)'.\n",
     ),
     (
+        "one that a rule denied says so once",
+        [ItemCompleted(item=call("rejected", decision=DENIED.model_copy(update={"reason": "Denied by a rule: x."})))],
+        "⊘ Read app.py  denied by a rule: x.\n",
+    ),
+    (
         "a rejected one says what the person said",
         [
             ItemCompleted(

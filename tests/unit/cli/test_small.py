@@ -34,6 +34,7 @@ def test_list(tmp_path: Path, inside: Inside, session_id: str) -> None:
     assert line.startswith(f"{session_id}  ") and line.endswith("  greet me\n")
     found = json.loads(inside.run(sessions.main, "list", "--json", cwd=tmp_path).stdout)
     assert [each["sessionId"] for each in found["sessions"]] == [session_id]
+    assert inside.run(sessions.main, cwd=tmp_path).stdout == line
     (tmp_path / "other").mkdir()
     assert inside.run(sessions.main, "list", "--root", "other", cwd=tmp_path).stdout == ""
     assert session_id in inside.run(sessions.main, "list", "--root", ".", cwd=tmp_path).stdout
@@ -57,7 +58,6 @@ def test_rename_and_delete(tmp_path: Path, inside: Inside, session_id: str) -> N
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        ([], "required"),
         (["list", "--limit", "0"], "invalid number value: '0'"),
         (["list", "--limit", "501"], "invalid number value: '501'"),
         (["list", "--root", "nowhere"], "not the absolute path of a folder"),

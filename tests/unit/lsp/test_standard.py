@@ -315,10 +315,25 @@ def test_a_question_says_what_is_fine_what_is_not_and_what_holds_it() -> None:
         "! not sandboxed: No sandbox works here.",
         "will hardly work without the network",
         "asked because: r",
-        "cannot be remembered: it is asked every time, because of that",
+        "cannot be remembered: it is asked every time",
     ]
     document = question(asks)
     assert "- ✗ rm -rf / — Ruins the machine" in document and "not sandboxed: No sandbox" in document
+
+
+def test_a_question_says_nothing_twice() -> None:
+    looks = "built in: allow @run, without effect (it only reads)"
+    make = CommandPart(text="make", decision="ask", rule="r", why="Runs a rule.")
+    alone = approval("make\nIn: /work", [], parts=[make])
+    assert told(alone)[3:5] == ["? Runs a rule.", "asked because: r"]
+    parts = [
+        CommandPart(text="ls", decision="allow", rule=looks, why="Lists files."),
+        CommandPart(text="make " + "x" * 5000, decision="ask", rule="r", why="Runs a rule."),
+    ]
+    assert told(approval("ls && make …\nIn: /work", [], parts=parts))[3:5] == [
+        "✓ ls — Lists files.",
+        f"? make {'x' * 194}… — Runs a rule.",
+    ]
 
 
 HOSTILE = st.text(alphabet="ab \n\r\t\x00\x1b\x9b]0;[m`*_<>()!\u202e\u2066\u200b\ufeff\U000e0041#-│✓", max_size=40)

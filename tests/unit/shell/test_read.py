@@ -1,5 +1,6 @@
 """What is understood of command lines: every command in them, the words it gets, and what must be asked about."""
 
+import gc
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -633,3 +634,24 @@ def test_what_xargs_does_with_a_file(line: str, commands: list[str], why: str, h
     said = [" ".join(word for word in each.words if word is not None and word != "{}") for each in inner]
     assert said == commands and outer.why == why and reading.effect == "some"
     assert not any("no program" in each.why for each in reading.commands)
+
+
+def test_a_walk_over_all_objects_takes_none_of_its_time(here: Surroundings, request: pytest.FixtureRequest) -> None:
+    """It takes longer than a line may, in a process with many, and `ls | head` was asked about."""
+    collected: list[str] = []
+
+    def collecting(phase: str, _: dict[str, int]) -> None:
+        collected.append(phase)
+
+    read("ls | head", here)  # loads the parser
+    thresholds = gc.get_threshold()
+    request.addfinalizer(lambda: gc.set_threshold(*thresholds))
+    gc.callbacks.append(collecting)
+    request.addfinalizer(lambda: gc.callbacks.remove(collecting))
+    gc.set_threshold(50)
+    assert [str(each) for each in range(100)] and [[each] for each in range(100)]
+    before = len(collected)
+    assert before  # it would
+    assert read("ls | head; " * 20 + "ls", here).unclear is None
+    assert len(collected) - before <= 4  # around it
+    assert gc.isenabled()

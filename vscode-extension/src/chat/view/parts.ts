@@ -10,6 +10,8 @@ const MARKS: Record<CommandPart["decision"], [mark: string, name: string, word: 
 };
 /** Parts up to which those that are fine stand among the others; of more they are folded away. */
 const MANY = 6;
+/** Characters that are shown of a command: the whole line stands above. */
+const LONG = 200;
 
 /** Every command of a command line with what is thought of it; undefined when there is none. */
 export function partsList(parts: CommandPart[], detail: string): HTMLElement | undefined {
@@ -41,8 +43,12 @@ function line({ text, decision, rule, why }: CommandPart, alone: boolean): HTMLE
     h(
       "div",
       {},
-      !alone && h("code", {}, visible(text)),
+      !alone && h("code", {}, shortened(visible(text))),
       h("span", { class: "aside", title: rule === "" ? undefined : `Rule: ${visible(rule)}` }, visible(why)),
     ),
   );
+}
+
+function shortened(text: string): string {
+  return text.length <= LONG ? text : `${text.slice(0, LONG - 1)}…`;
 }
