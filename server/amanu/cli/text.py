@@ -4,6 +4,7 @@ import re
 
 _INTRODUCER = "\x1b\x90\x98\x9b\x9d\x9e\x9f"
 """ESC, and the one-character forms of DCS, SOS, CSI, OSC, PM, APC (ECMA-48)."""
+_BEGINS = re.compile(f"[{_INTRODUCER}]")
 
 _SEQUENCE = re.compile(
     r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]"  # CSI: colours, cursor
@@ -52,11 +53,9 @@ class Stripper:
     def feed(self, text: str) -> str:
         text = self._held + text
         cut = len(text)
-        # Before the last whole sequence nothing waits: what that parts does not come together when it is gone.
-        whole = max((found.end() for found in _SEQUENCE.finditer(text)), default=0)
-        unfinished = _unfinished_at(text[whole:])
-        if unfinished is not None and cut - whole - unfinished <= _HELD:
-            cut = whole + unfinished
+        unfinished = _unfinished_at(text)
+        if unfinished is not None and cut - unfinished <= _HELD:
+            cut = unfinished
         shown, self._held = _SEQUENCE.sub("", text[:cut]), text[cut:]
         if shown.endswith("\r"):  # what follows, once the sequence is gone, may be the rest of a line end
             shown, self._held = shown[:-1], "\r" + self._held
@@ -64,19 +63,17 @@ class Stripper:
 
     def end(self) -> str:
         rest, self._held = self._held, ""
-        return visible(rest)
+        return stripped(rest)
 
 
 def _unfinished_at(text: str) -> int | None:
-    tail_from = max(0, len(text) - _HELD)
-    for at in range(len(text) - 1, tail_from - 1, -1):
-        if text[at] in _INTRODUCER and _UNFINISHED.match(text, at):
-            # "\x1b]…\x1b": the second ESC may be the end of the sequence the first one began
-            before = (each for each in range(at - 1, tail_from - 1, -1) if text[each] in _INTRODUCER)
-            earlier = next(before, None)
-            return earlier if earlier is not None and _UNFINISHED.match(text, earlier) else at
-        if text[at] == "\n":
-            return None
+    """Where a sequence begins that reaches to the end and is not whole. What lies within a whole one begins none."""
+    at = text.rfind("\n") + 1  # no sequence has a line end in it
+    while (found := _BEGINS.search(text, at)) is not None:
+        whole = _SEQUENCE.match(text, found.start())
+        if whole is None and _UNFINISHED.match(text, found.start()):
+            return found.start()
+        at = found.end() if whole is None else whole.end()
     return None
 
 

@@ -47,6 +47,8 @@ ALPHABET = st.text(alphabet="ab\x1b[]\\;08m\x07\r\n\x9b\x9dP\u202e", max_size=60
 @example("000000000\x9d\x1b\\", [11])
 @example("\r\x9bP\n", [2])
 @example("00\x9b\x9bPP", [5])
+@example("000000\x9d\x9bP\x07", [9])
+@example("8\x9d\x9b]bb", [4])
 def test_pieces_come_out_as_the_whole(text: str, cuts: list[int]) -> None:
     edges = [0, *sorted(min(cut, len(text)) for cut in cuts), len(text)]
     stripper = Stripper()
