@@ -6,7 +6,7 @@ import stat
 import time
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 
@@ -34,6 +34,9 @@ _FOLDERS = 500
 _TOOLS_SECONDS = 10.0
 """What is installed is looked for anew after that long."""
 
+Identity = tuple[int, int] | None
+"""Device and inode; None: it was gone when it was looked at."""
+
 
 @dataclass(frozen=True)
 class View:
@@ -58,8 +61,8 @@ class View:
     sockets: tuple[Path, ...]
     """In the roots, and served by somebody outside: nobody answers."""
     home: Path | None
-    protected: frozenset[Path] = frozenset()
-    """Names in the roots that are protected wherever they are; all of those that were found."""
+    protected: Mapping[Path, Identity] = field(default_factory=dict["Path", "Identity"])
+    """Names in the roots that are protected wherever they are, all of those that were found; and what was there."""
 
 
 def view(need: Need, roots: Sequence[Path], environment: Mapping[str, str], settings: Settings, ours: Home) -> View:
@@ -112,15 +115,23 @@ def view(need: Need, roots: Sequence[Path], environment: Mapping[str, str], sett
         secret=_outermost(secret),
         sockets=served(sockets),
         home=home,
-        protected=frozenset(found),
+        protected={path: _identity(path) for path in found},
     )
 
 
 def came_to_be(seen: View) -> list[Path]:
-    """What of protected names is in the roots now, and was not. Only at the top of a workspace can they be kept from
-    coming to be. Blocking: a walk over what changed."""
+    """What of protected names is in the roots now, and was not, or was another: a folder above it can be moved away,
+    and made anew. Only at the top of a workspace can they be kept from that. Blocking: a walk over what changed."""
     found, _, _ = _named(each for each in seen.roots if each != Path("/"))
-    return sorted({*found} - seen.protected - {*seen.absent})
+    return sorted(path for path in {*found} - {*seen.absent} if seen.protected.get(path) != _identity(path))
+
+
+def _identity(path: Path) -> Identity:
+    try:
+        status = path.lstat()
+    except OSError:
+        return None
+    return status.st_dev, status.st_ino
 
 
 def is_folder(path: Path) -> bool:
