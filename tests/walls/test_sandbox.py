@@ -4,6 +4,7 @@ import asyncio
 import errno
 import json
 import os
+import socket
 import struct
 import subprocess
 import tempfile
@@ -129,6 +130,30 @@ def test_what_is_protected_is_found_whatever_its_case_and_behind_links(tmp_path:
     kept = {str(each.relative_to(root)) for each in seen.kept}
     assert kept == {".VSCode", "real", "a/b/.git", "x.code-workspace"}
     assert root / ".vscode" not in seen.absent and root / ".mcp.json" in seen.absent
+
+
+async def test_sockets_in_places_that_are_not_hidden_are_closed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As a database has its own in `/var/lib`. One in a container is not in our table, but may be in the environment."""
+    told, silent = tmp_path / "told.sock", tmp_path / "silent.sock"
+    (tmp_path / "work").mkdir()
+    with socket.socket(socket.AF_UNIX) as first, socket.socket(socket.AF_UNIX) as second:
+        for server, path in ((first, told), (second, silent)):
+            server.bind(str(path))
+            server.listen()
+        table = [os.fsencode(told), b"@abstract", b"/gone.sock", b"/run/no.sock"]
+        monkeypatch.setattr("amanu.sandbox.view.bound", lambda: table)
+        environment = {"HOME": str(tmp_path / "no"), "BUS": f"unix:path={silent},guid=1"}
+        args = (Need(), [tmp_path / "work"], environment, Settings(), home_at(tmp_path))
+        assert view(*args).sockets == (), "nothing of /tmp is seen"
+        monkeypatch.setattr("amanu.sandbox.view._EMPTY", ("/run",))
+        assert view(*args).sockets == (told, silent)
+        shown = Settings(read=(str(told),))
+        line = f"/usr/bin/python3 -I -S -c 'import socket; socket.socket(socket.AF_UNIX).connect(\"{told}\")' 2>&1"
+        assert "Connection refused" in await said(tmp_path, line, settings=shown)
+        table.clear()
+        assert await said(tmp_path, line, settings=shown) == "", "else this proves nothing"
 
 
 def test_what_comes_to_be_in_a_folder_that_is_known_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,7 +14,7 @@ from amanu import protected
 from amanu.config import Sandbox as Settings
 from amanu.home import Home
 from amanu.sandbox.folders import Folder, look
-from amanu.sandbox.listening import served
+from amanu.sandbox.listening import bound, elsewhere, served
 from amanu.sandbox.need import Need
 from amanu.sandbox.repositories import Repository, enclosing, repository
 from amanu.sandbox.tools import inside, tools
@@ -59,7 +59,7 @@ class View:
     secret: tuple[Path, ...]
     """Cannot be read."""
     sockets: tuple[Path, ...]
-    """In the roots, and served by somebody outside: nobody answers."""
+    """Served by somebody outside: nobody answers."""
     home: Path | None
     protected: Mapping[Path, Identity] = field(default_factory=dict["Path", "Identity"])
     """Names in the roots that are protected wherever they are, all of those that were found; and what was there."""
@@ -113,7 +113,7 @@ def view(need: Need, roots: Sequence[Path], environment: Mapping[str, str], sett
         ),
         absent=tuple(dict.fromkeys(absent)),
         secret=_outermost(secret),
-        sockets=served(sockets),
+        sockets=_outside(sockets, environment, hidden, visible),
         home=home,
         protected={path: _identity(path) for path in found},
     )
@@ -178,6 +178,21 @@ def _named(roots: Iterable[Path]) -> tuple[list[Path], list[Path], list[Path]]:
         environments += map(_real, folder.environments)
         sockets += map(Path, folder.sockets)
     return found, environments, sockets
+
+
+def _outside(
+    sockets: Sequence[Path], environment: Mapping[str, str], hidden: Sequence[Path], visible: Sequence[Path]
+) -> tuple[Path, ...]:
+    """Sockets that a command sees and that are not of its own making: those of the roots that are served (all of them
+    where that is not known), and those elsewhere."""
+    names = bound()
+    ours = tuple(sockets) if names is None else served(sockets, names)
+
+    def seen(path: str) -> bool:
+        each = _real(path)
+        return inside(each, visible) or not inside(each, (*hidden, *_system("/dev", "/proc", "/sys")))
+
+    return tuple(dict.fromkeys((*ours, *elsewhere(names or (), {**os.environ, **environment}, seen))))
 
 
 def _walk(roots: Iterable[Path]) -> Iterator[Folder]:
