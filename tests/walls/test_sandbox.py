@@ -135,7 +135,7 @@ def test_what_is_protected_is_found_whatever_its_case_and_behind_links(tmp_path:
 async def test_sockets_in_places_that_are_not_hidden_are_closed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As a database has its own in `/var/lib`. One in a container is not in our table, but may be in the environment."""
+    """As a database has its own in `/var/lib`. One of a container is in no table here, but maybe in the environment."""
     told, silent = tmp_path / "told.sock", tmp_path / "silent.sock"
     (tmp_path / "work").mkdir()
     with socket.socket(socket.AF_UNIX) as first, socket.socket(socket.AF_UNIX) as second:
