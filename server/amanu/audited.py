@@ -25,7 +25,7 @@ from amanu_protocol.requests import AuditKind
 from amanu_protocol.state import SessionState
 
 _NOTES = 8000  # characters at the end of what is shown of a command
-_NEW = re.compile(r"^New since it ran, and obeyed by .*?: (.+)\. Look at it", re.M)
+_NEW = re.compile(r"^New (?:or another )?since it ran, and obeyed by .*?: (.+)\. Look at it", re.M)
 _EXIT = re.compile(r"^(?:Exit code: (-?\d+)|Ended by signal (\w+)\.|(It was ended .*))$", re.M)
 
 

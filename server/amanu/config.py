@@ -245,7 +245,7 @@ def _read(path: Path) -> dict[str, Any]:
             return tomllib.load(file)
     except FileNotFoundError:
         return {}
-    except tomllib.TOMLDecodeError as error:
+    except (ValueError, RecursionError) as error:  # also what is no UTF-8, and a thousand open brackets
         raise AmanuError("invalidParams", f"{path} is not valid TOML: {error}.") from error
     except OSError as error:
         raise AmanuError("storageError", f"{path} cannot be read: {error.strerror}.") from error

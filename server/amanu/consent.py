@@ -62,7 +62,7 @@ class Consent:
             return tomllib.loads(self._rules_file.read_text(encoding="utf-8"))
         except FileNotFoundError:
             return {}
-        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        except (ValueError, RecursionError) as error:  # also what is no UTF-8
             raise AmanuError("storageError", f"{self._rules_file} is not valid TOML: {error}.") from error
         except OSError as error:
             raise AmanuError("storageError", f"{self._rules_file} cannot be read: {error.strerror}.") from error
@@ -82,6 +82,13 @@ def _table(value: Any) -> dict[str, Any]:
 
 
 def _allowed(table: Any, origin: str) -> list[Rule]:
+    beside = sorted({*_table(table)} - {"allow"})
+    if beside:  # a deny that is passed over is worse than none
+        raise AmanuError(
+            "storageError",
+            f"{origin}: it may only hold allow; it sets {beside[0]!r}.",
+            hint="Rules that deny or ask are for [rules] of your config.toml.",
+        )
     match table:
         case {"allow": [*texts]}:
             return [rule("allow", str(text), origin) for text in cast("list[object]", texts)]

@@ -14,6 +14,7 @@ piece, so that a thread that masks never holds the interpreter for long.
 
 import json
 import re
+from base64 import b64encode
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from urllib.parse import quote
 
@@ -22,6 +23,8 @@ MASK = "[hidden-by-amanu]"
 SHORTEST = 8
 """Characters; a shorter value is a word as well, and is not hidden by its source."""
 _PIECE = 64 * 1024  # characters masked in one go: some 5 ms
+_IN_HTML = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "'": "&#x27;"})
+_URL_SAFE = str.maketrans("+/", "-_")
 _LONGEST_BLOCK = 32 * 1024  # characters of a private key; the longest RSA keys have 13,000
 
 _SECRET_NAME = re.compile(
@@ -226,9 +229,9 @@ class Secrets:
         return f"Secrets({len(self._forms)})"
 
     def learn(self, values: Iterable[str]) -> None:
-        """From now on hide these, also as they stand in JSON and in addresses. Short ones are not hidden."""
+        """From now on hide these, also as programs commonly write them (`_forms`). Short ones are not hidden."""
         long = [value for value in map(str.strip, values) if len(value) >= SHORTEST]
-        forms = {form for value in long for form in (value, json.dumps(value)[1:-1], quote(value, safe=""))}
+        forms = {form for value in long for form in _forms(value)}
         if not forms <= set(self._forms):  # one may be part of another: the longer first
             self._forms = tuple(sorted({*self._forms, *forms}, key=lambda form: (-len(form), form)))
 
@@ -257,6 +260,26 @@ class Secrets:
             if form in text:
                 text = text.replace(form, MASK)
         return work(text) if len(text) <= _PIECE else "".join(map(work, _pieces(text)))
+
+
+def _forms(value: str) -> Iterator[str]:
+    """As it is; in JSON (that of PHP, of Go, and as a text in other JSON), addresses, HTML and base64."""
+    plain, ascii = json.dumps(value, ensure_ascii=False)[1:-1], json.dumps(value)[1:-1]
+    yield from (value, plain, ascii, ascii.replace("/", "\\/"), json.dumps(ascii)[1:-1], json.dumps(plain)[1:-1])
+    yield re.sub("[<>&]", lambda found: f"\\u{ord(found[0]):04x}", plain)
+    for safe in ("", "/", "!'()*"):  # all of it, a path, as JavaScript does
+        address = quote(value, safe=safe)
+        yield from (address, re.sub("%..", lambda found: found[0].lower(), address))
+    yield from (value.translate(_IN_HTML), value.translate({**_IN_HTML, ord('"'): '"', ord("'"): "'"}))
+    yield from _in_base64(value.encode("utf-8", "surrogatepass"))
+
+
+def _in_base64(value: bytes) -> Iterator[str]:
+    """What of it is the same whatever is before and behind it: it can begin at three places of a group."""
+    for before in range(3):
+        text = b64encode(bytes(before) + value).decode()
+        begin, end = -(-before * 8 // 6), (before + len(value)) * 8 // 6
+        yield from (text[begin:end], text[begin:end].translate(_URL_SAFE))
 
 
 def marks_added(before: str, after: str) -> bool:

@@ -294,7 +294,9 @@ class Trust:
             return {path: _folder_of(each) for path, each in tree["folders"].items()}
         except FileNotFoundError:
             return {}
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
+        except OSError as error:
+            raise AmanuError("storageError", f"{self._file} cannot be read: {error.strerror}.") from error
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             raise AmanuError("storageError", f"{self._file} is damaged: {error}. Mend or delete it.") from error
 
 

@@ -141,6 +141,65 @@ def test_an_end_that_was_cut_off_stays_noticed(copied: Path) -> None:
     assert any(each.fields["data"].get("event") == "cut" for each in read(copied))
 
 
+@pytest.mark.parametrize("lost", ["nothing", "the last"])
+def test_a_head_that_was_taken_away_stays_noticed(copied: Path, lost: str) -> None:
+    """Else the next entry would make it anew, to fit whatever is left."""
+    (copied / "head").unlink()
+    if lost == "the last":
+        rewritten(sorted(copied.glob("*.jsonl"))[-1], lambda lines: lines.pop())
+    for _ in range(2):
+        log = Chain(copied)
+        log.append([entry(99)])
+        log.close()
+        assert "should be there" in verify(copied).fault
+    assert [each.fields["data"].get("event") for each in read(copied)].count("cut") == 1
+
+
+@pytest.mark.parametrize("how", ["cut", "anew"])
+def test_who_writes_remembers_the_end_it_wrote(tmp_path: Path, how: str) -> None:
+    """A head that was made to fit does not deceive the daemon that runs."""
+    log = grown(tmp_path / "audit")
+    forged = tmp_path / "forged"
+    grown(forged, LINES - 2 if how == "cut" else LINES).close()
+    for each in (*forged.glob("*.jsonl"), forged / "head"):
+        changed = each.read_bytes()
+        (tmp_path / "audit" / each.name).write_bytes(changed)
+    if how == "anew":  # of the same length: seen when the next daemon, or another, wrote meanwhile
+        other = Chain(tmp_path / "audit")
+        other.append([entry(98)])
+        other.close()
+    log.append([entry(99)])
+    log.close()
+    assert "should be there" in verify(tmp_path / "audit").fault
+
+
+def test_an_entry_of_any_size_is_found_again(tmp_path: Path) -> None:
+    """A change of a thousand files is one."""
+    log = grown(tmp_path)
+    log.append([entry(99, size=600_000)])
+    log.close()
+    grown(tmp_path, 1).close()
+    assert verify(tmp_path).fault == ""
+
+
+def test_the_end_of_a_log_that_was_not_noted_long_enough_ago_tells_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It went with the oldest entries, or all was made anew from a later number on."""
+    monkeypatch.setattr(chain, "FILE_BYTES", 1000)
+    log = Chain(tmp_path, 3000)
+    heads: list[chain.Head] = []
+    for number in range(40):
+        log.append([entry(number)])
+        heads.append(verify(tmp_path).head)
+    log.close()
+    first = verify(tmp_path).first
+    assert first > heads[0].number and verify(tmp_path).fault == ""
+    for head in heads:
+        found = verify(tmp_path, head).fault
+        assert ("not there any more" in found) if head.number < first - 1 else found == ""
+
+
 def test_a_log_made_anew_is_told_by_a_head_that_was_noted(copied: Path, tmp_path: Path) -> None:
     noted = verify(copied).head
     forged = tmp_path / "forged"
@@ -148,6 +207,19 @@ def test_a_log_made_anew_is_told_by_a_head_that_was_noted(copied: Path, tmp_path
     assert verify(forged).fault == ""  # that is what the files alone cannot tell
     assert "noted" in verify(forged, noted).fault
     assert verify(copied, noted).fault == ""
+
+
+@pytest.mark.parametrize("rest", [b"\0\n\0\0\n\0", b"x\n\n\n", b"\0" * 400_000], ids=["lines", "empty lines", "much"])
+def test_whatever_a_power_failure_left_at_the_end_is_closed(copied: Path, rest: bytes) -> None:
+    """Blocks of a batch that did not reach the disk are zeros, with the newlines of others between them."""
+    with sorted(copied.glob("*.jsonl"))[-1].open("ab") as file:
+        file.write(rest)
+    for _ in range(2):
+        log = Chain(copied)
+        log.append([entry(99)])
+        log.close()
+    assert verify(copied).fault == ""
+    assert [each.fields["data"].get("event") for each in read(copied)].count("torn") == 1
 
 
 @pytest.mark.parametrize("left", [1, 40, 100])

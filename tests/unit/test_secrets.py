@@ -1,7 +1,12 @@
 """What is hidden, what is not, and that it takes time linear in the text."""
 
+import html
+import json
+import re
 import time
+from base64 import b64encode, urlsafe_b64encode
 from pathlib import Path
+from urllib.parse import quote
 
 import pytest
 from hypothesis import example, given, settings
@@ -103,6 +108,35 @@ def test_what_is_known_is_hidden_wherever_it_stands(form: str) -> None:
     for value in ('odd "key"/1', 'odd \\"key\\"/1', "odd%20%22key%22%2F1", "spaced-key-1"):
         assert secrets.mask_content(form.format(value)) == form.format(MASK)
     assert secrets.mask_content("short") == "short"
+
+
+_ODD = "Jalr/XUt<nFEMI>+bPxRf&CYEXü!'pq\""
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        json.dumps(_ODD)[1:-1].replace("/", "\\/"),
+        json.dumps(_ODD, ensure_ascii=False)[1:-1]
+        .replace("<", "\\u003c")
+        .replace(">", "\\u003e")
+        .replace("&", "\\u0026"),
+        json.dumps({"a": json.dumps({"b": _ODD})}),
+        quote(_ODD),
+        re.sub("%..", lambda found: found[0].lower(), quote(_ODD, safe="")),
+        quote(_ODD, safe="!'()*"),
+        html.escape(_ODD),
+        html.escape(_ODD, quote=False),
+        *(b64encode(before + _ODD.encode() + b":more").decode() for before in (b"", b"u:", b"me:", b"you:")),
+        urlsafe_b64encode(b"user:" + _ODD.encode()).decode(),
+    ],
+    ids=str,
+)
+def test_what_is_known_is_hidden_as_programs_write_it(written: str) -> None:
+    secrets = Secrets()
+    secrets.learn([_ODD])
+    shown = secrets.mask_content(written)
+    assert MASK in shown and len(shown.replace(MASK, "")) <= len('{"a": "{\\"b\\": \\"\\"}"}'), shown
 
 
 @pytest.mark.parametrize(

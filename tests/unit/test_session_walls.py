@@ -66,3 +66,17 @@ async def test_what_came_to_be_in_a_subfolder_and_is_obeyed_is_told_and_on_recor
     ended = [each for each in entries if each.kind == "ended"]
     assert [each.data.get("new") for each in ended] == ["lib/.envrc, lib/.vscode", None]
     assert "new, and obeyed: lib/.envrc" in ended[0].text and ended[0].data["exit"] == "3"
+
+
+async def test_what_is_obeyed_and_was_replaced_with_the_folder_above_it_is_told(tmp_path: Path) -> None:
+    """The name itself is held, but not those above it: they are folders of the workspace like others."""
+    needs("bwrap")
+    line = "mv sub away && mkdir -p sub/.vscode && touch sub/.vscode/tasks.json"
+    async with desk(tmp_path, step("", call("run_shell_command", command=line)), step("Done.")) as d:
+        for name in ("sub", "same"):
+            (d.root / name / ".vscode").mkdir(parents=True)
+        await d.prompt("go")
+        await d.answer("allow")
+        await d.over("p1")
+        told = d.told()
+    assert "obeyed by git, editors, shells or agents there: away/.vscode, sub/.vscode. Look" in told

@@ -245,7 +245,9 @@ def test_what_is_kept_is_the_persons_own(tmp_path: Path, root: Path, trust: Trus
     assert list((tmp_path / "amanu/state/trust").iterdir()) == []
 
 
-@pytest.mark.parametrize("text", ["{", "{}", '{"folders": 1}', '{"folders": {"/x": {}}}', "7"])
+@pytest.mark.parametrize(
+    "text", ["{", "{}", '{"folders": 1}', '{"folders": {"/x": {}}}', "7", "[" * 100_000], ids=lambda text: text[:9]
+)
 def test_a_damaged_file_trusts_nobody(tmp_path: Path, root: Path, trust: Trust, text: str) -> None:
     (tmp_path / "amanu/config/trust.json").write_text(text)
     for act in (lambda: trust.standing([str(root)]), lambda: trust.set(str(root), True)):
@@ -253,6 +255,12 @@ def test_a_damaged_file_trusts_nobody(tmp_path: Path, root: Path, trust: Trust, 
             act()
         assert caught.value.kind == "storageError"
     assert (tmp_path / "amanu/config/trust.json").read_text() == text
+
+
+def test_a_file_that_cannot_be_read_trusts_nobody(tmp_path: Path, root: Path, trust: Trust) -> None:
+    (tmp_path / "amanu/config/trust.json").mkdir()
+    with pytest.raises(AmanuError, match="cannot be read"):
+        trust.standing([str(root)])
 
 
 async def test_a_session_asks_again(tmp_path: Path) -> None:

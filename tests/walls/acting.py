@@ -3,6 +3,7 @@ own, so that it can be run as another user."""
 
 import asyncio
 import contextlib
+import ctypes
 import json
 import os
 import shutil
@@ -74,7 +75,13 @@ def lay_out(base: Path) -> dict[str, dict[str, list[Any]]]:
     deep.listen()
     dead.close()
     global keep
-    keep = (tcp, udp, local, abstract, system, near, deep)
+    letters, letters_abstract = (socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) for _ in range(2))
+    letters.bind(str(base / "letters"))
+    letters_abstract.bind(f"{name}-letters")
+    shared = Path("/dev/shm") / f"amanu-acts-{os.getpid()}"
+    shared.write_text("here\n")
+    terminal = os.openpty()
+    keep = (tcp, udp, local, abstract, (system, shared), near, deep, letters, letters_abstract, terminal)
     me = os.getpid()
     network: dict[str, list[Any]] = {
         "tcp": ["tcp", tcp.getsockname()[1]],
@@ -94,6 +101,7 @@ def lay_out(base: Path) -> dict[str, dict[str, list[Any]]]:
             "change outside": ["change", str(outside)],
             "change a file of the system": ["change", str(system)],
             "change a tool in home": ["change", str(home / ".cargo" / "bin" / "tool")],
+            "truncate outside": ["truncate", str(outside)],
             "chmod outside": ["chmod", str(outside)],
             "read a file in home": ["read", str(home / "notes")],
             "read a secret in home": ["read", str(home / ".ssh" / "id")],
@@ -115,15 +123,30 @@ def lay_out(base: Path) -> dict[str, dict[str, list[Any]]]:
             "socket deep in the workspace": ["local", str(root / "lib" / "more" / "deep.sock")],
             "own socket in the workspace": ["serve_local", str(root / "lib" / "own.sock")],
             "own socket where a dead one was": ["serve_local", str(root / "lib" / "dead.sock")],
+            "datagram": ["datagram", str(base / "letters")],
+            "abstract datagram": ["datagram", f"{name}-letters"],
             "udp": ["udp", udp.getsockname()[1]],
             "vsock": ["vsock"],
+            "odd sockets": ["odd_sockets"],
             "signal": ["signal_", me],
             "see processes": ["see", me],
             "read environments": ["environment", me],
+            "read memory": ["other_memory", me],
+            "read open files": ["other_files", me],
+            "set limits": ["limits", me],
+            "shared memory": ["shared_memory", _segment()],
+            "file of shared memory": ["read", str(shared)],
+            "queue": ["shared_queue", _queue()],
+            "read a terminal": ["terminal", os.ttyname(terminal[1])],
+            "read the disk": ["disk"],
             "ptrace": ["ptrace"],
             "remount": ["remount", str(outside)],
             "mount": ["mount", str(root)],
+            "mount anew": ["mount_anew", str(root)],
+            "chroot": ["chroot", str(root)],
             "user namespace": ["namespace"],
+            "kernel programs": ["kernel_programs"],
+            "rights of another user": ["gain"],
             "kernel setting": ["kernel_setting"],
             "io_uring": ["io_uring"],
             "keyring": ["keyring"],
@@ -147,9 +170,37 @@ def lay_out(base: Path) -> dict[str, dict[str, list[Any]]]:
             "replace git config": ["rename", str(root / "b"), str(root / ".git" / "config")],
             "rename .git": ["rename", str(root / ".git"), str(root / "x")],
         },
-        "network": network,
+        "network": {
+            **network,
+            "datagram": ["datagram", str(base / "letters")],
+            "abstract datagram": ["datagram", f"{name}-letters"],
+        },
     }
 
+
+def _segment() -> int:
+    """The key of a segment of shared memory, that goes when we do."""
+    key = 0x616D0000 | os.getpid() & 0xFFFF
+    segments.append(_libc.shmget(key, 4096, 0o1666))
+    return key
+
+
+def _queue() -> str:
+    name = f"amanu-acts-{os.getpid()}"
+    _libc.syscall(
+        180 if os.uname().machine == "aarch64" else 240,
+        name.encode(),
+        os.O_CREAT | os.O_RDWR | os.O_CLOEXEC,
+        0o600,
+        None,
+    )
+    queues.append(name)
+    return name
+
+
+segments: list[int] = []
+queues: list[str] = []
+_libc = ctypes.CDLL(None, use_errno=True)
 
 keep: tuple[Any, ...] = ()
 NEEDS = {"": Need(), "git": Need(git=True), "nothing": Need(writes="nothing"), "network": Need(network=True)}
@@ -196,7 +247,12 @@ async def main(tier: Any) -> dict[str, str]:
     finally:
         await sandbox.close()
         with contextlib.suppress(OSError):
-            keep[4].unlink()
+            for each in keep[4]:
+                each.unlink(missing_ok=True)
+        for each in segments:
+            _libc.shmctl(each, 0, None)  # IPC_RMID
+        for each in queues:
+            _libc.syscall(181 if os.uname().machine == "aarch64" else 241, each.encode())
         for _ in range(9):  # without walls what outlives may write there just now
             with contextlib.suppress(OSError):
                 shutil.rmtree(base)

@@ -32,6 +32,7 @@ own server                                yes         -         yes
 change outside                            -           -         yes
 change a file of the system               -           -         -
 change a tool in home                     -           -         yes
+truncate outside                          -           -         yes
 chmod outside                             -           yes       yes
 read a file in home                       -           -         yes
 read a secret in home                     -           -         yes
@@ -56,15 +57,30 @@ socket in the workspace                   -           -         yes
 socket deep in the workspace              -           -         yes
 own socket in the workspace               yes         -         yes
 own socket where a dead one was           yes         -         yes
+datagram                                  -           -         yes
+abstract datagram                         -           -         yes
 udp                                       -           -         yes
 vsock                                     -           -         any
+odd sockets                               -           -         any
 signal                                    -           -         yes
 see processes                             -           yes       yes
 read environments                         -           -         yes
+read memory                               -           -         any
+read open files                           -           -         yes
+set limits                                -           -         yes
+shared memory                             -           -         yes
+file of shared memory                     -           -         yes
+queue                                     -           -         yes
+read a terminal                           -           -         yes
+read the disk                             -           -         any
 ptrace                                    -           -         any
 remount                                   -           -         -
 mount                                     -           -         -
+mount anew                                -           -         any
+chroot                                    -           -         -
 user namespace                            -           -         any
+kernel programs                           -           -         any
+rights of another user                    -           -         any
 kernel setting                            -           -         -
 io_uring                                  -           -         any
 keyring                                   -           -         any
@@ -87,6 +103,8 @@ network: tcp                              yes         yes       yes
 network: local socket                     -           -         yes
 network: abstract socket                  -           -         yes
 network: socket in the workspace          -           -         yes
+network: datagram                         -           -         yes
+network: abstract datagram                -           -         yes
 """
 """`any`: for the machine to say. `none` is tried as an ordinary user only, to show that the acts are real: as root some
 of them would do harm. *New nested .git*: a repository that was not there cannot be kept from coming to be."""

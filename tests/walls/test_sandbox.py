@@ -4,6 +4,7 @@ import asyncio
 import errno
 import json
 import os
+import socket
 import struct
 import subprocess
 import tempfile
@@ -129,6 +130,30 @@ def test_what_is_protected_is_found_whatever_its_case_and_behind_links(tmp_path:
     kept = {str(each.relative_to(root)) for each in seen.kept}
     assert kept == {".VSCode", "real", "a/b/.git", "x.code-workspace"}
     assert root / ".vscode" not in seen.absent and root / ".mcp.json" in seen.absent
+
+
+async def test_sockets_in_places_that_are_not_hidden_are_closed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As a database has its own in `/var/lib`. One of a container is in no table here, but maybe in the environment."""
+    told, silent = tmp_path / "told.sock", tmp_path / "silent.sock"
+    (tmp_path / "work").mkdir()
+    with socket.socket(socket.AF_UNIX) as first, socket.socket(socket.AF_UNIX) as second:
+        for server, path in ((first, told), (second, silent)):
+            server.bind(str(path))
+            server.listen()
+        table = [os.fsencode(told), b"@abstract", b"/gone.sock", b"/run/no.sock"]
+        monkeypatch.setattr("amanu.sandbox.view.bound", lambda: table)
+        environment = {"HOME": str(tmp_path / "no"), "BUS": f"unix:path={silent},guid=1"}
+        args = (Need(), [tmp_path / "work"], environment, Settings(), home_at(tmp_path))
+        assert view(*args).sockets == (), "nothing of /tmp is seen"
+        monkeypatch.setattr("amanu.sandbox.view._EMPTY", ("/run",))
+        assert view(*args).sockets == (told, silent)
+        shown = Settings(read=(str(told),))
+        line = f"/usr/bin/python3 -I -S -c 'import socket; socket.socket(socket.AF_UNIX).connect(\"{told}\")' 2>&1"
+        assert "Connection refused" in await said(tmp_path, line, settings=shown)
+        table.clear()
+        assert await said(tmp_path, line, settings=shown) == "", "else this proves nothing"
 
 
 def test_what_comes_to_be_in_a_folder_that_is_known_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -273,6 +298,91 @@ def test_the_filter_ends_in_a_return_wherever_it_jumps(machine: str) -> None:
     for at, (kind, true, false, _) in enumerate(lines):
         if kind & 7 == 5:
             assert at + 1 + max(true, false) < len(lines)
+
+
+@pytest.mark.parametrize("machine", ["x86_64", "aarch64"])
+@pytest.mark.parametrize("alone", [True, False])
+@pytest.mark.parametrize("cuts", [True, False])
+@pytest.mark.parametrize("local", [True, False])
+def test_the_filter_says(machine: str, *, alone: bool, cuts: bool, local: bool) -> None:
+    """What the kernel would, of calls and their arguments."""
+    of, shared = seccomp._MACHINES[machine].numbers, not alone  # pyright: ignore[reportPrivateUsage]
+    code = seccomp.program((1,) if local else (), machine, alone=alone, cuts=cuts)
+    pointer = 0x7F00_0000_0000  # whose lower half is nothing
+    for call, arguments, refused in (
+        ("prlimit64", (0, 7, pointer, 0), False),
+        ("prlimit64", (99, 7, 0, pointer), False),
+        ("prlimit64", (99, 7, pointer, 0), shared),
+        ("prlimit64", (99, 7, 5, 0), shared),
+        ("shmget", (1, 0, 0), shared),
+        ("mq_open", (), shared),
+        ("socketpair", (1, 1 | 0o2000000), False),
+        ("socketpair", (1, 5), False),
+        ("socketpair", (1, 2 | 0o4000), not local),
+        ("socketpair", (1, 3), not local),
+        ("socket", (1, 1), not local),
+        ("truncate", (pointer, 0), not cuts),
+        ("openat", (0, pointer, os.O_TRUNC), not cuts),
+        ("openat", (0, pointer, os.O_TRUNC | 3), not cuts),
+        ("openat", (0, pointer, os.O_TRUNC | os.O_WRONLY | os.O_CREAT), False),
+        ("openat", (0, pointer, os.O_RDONLY), False),
+        ("openat2", (), not cuts),
+        ("ptrace", (), True),
+        ("ioctl", (0, 0x5412), True),
+        ("ioctl", (0, 0x5413), False),
+    ):
+        answer = filtered(code, seccomp._MACHINES[machine].arch, of[call], arguments)  # pyright: ignore[reportPrivateUsage]
+        assert (answer != 0x7FFF0000) == refused, (call, arguments)
+
+
+def filtered(code: bytes, arch: int, number: int, arguments: Sequence[int]) -> int:
+    """What the filter answers."""
+    data = struct.pack("=IIQ6Q", number, arch, 0, *arguments, *[0] * (6 - len(arguments)))
+    at = value = 0
+    while True:
+        kind, true, false, constant = struct.unpack_from("=HBBI", code, at * 8)
+        at += 1
+        match kind:
+            case 0x20:
+                (value,) = struct.unpack_from("=I", data, constant)
+            case 0x54:
+                value &= constant
+            case 0x15:
+                at += true if value == constant else false
+            case 0x35:
+                at += true if value >= constant else false
+            case _:
+                return constant
+
+
+async def test_an_old_landlock_lets_no_file_be_cut(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Before version 3 it had no word for that (Linux 6.1 and older)."""
+    if not landlock.version():
+        pytest.skip("there is no Landlock")
+    monkeypatch.setattr(landlock, "version", lambda: 2)
+    monkeypatch.setattr("amanu.sandbox.sandbox._proofs", {})
+    root, outside = tmp_path / "work", tmp_path / "outside"
+    (root / "lib").mkdir(parents=True)
+    (root / "lib" / "it").write_text("long text\n")
+    outside.write_text("here\n")
+    line = "import os,sys\nfor how in (lambda p: os.truncate(p, 0), lambda p: os.open(p, os.O_RDONLY | os.O_TRUNC)):\n"
+    line += " try: how(sys.argv[1]); print('cut')\n except OSError as error: print(error.errno)\n"
+    line += "open('lib/it', 'w').write('short')"
+    sandbox = Sandbox(Settings(), home_at(tmp_path), best="landlock")
+    handle = os.open(root, os.O_RDONLY)
+    argv = ["/usr/bin/python3", "-I", "-S", "-c", line, str(outside)]
+    assert (await sandbox.proved()).tier == "landlock"
+    try:
+        # as a file of the system that root may write, it can be seen
+        monkeypatch.setattr("amanu.sandbox.view._EMPTY", ())
+        async with sandbox.launch(argv, None, [root], root, handle, {"PATH": "/usr/bin:/bin"}) as started:
+            process = await start(started, stderr=asyncio.subprocess.STDOUT)
+            said = (await process.communicate())[0].decode()
+    finally:
+        os.close(handle)
+        await sandbox.close()
+    assert said == f"{errno.EPERM}\n{errno.EPERM}\n"
+    assert (outside.read_text(), (root / "lib" / "it").read_text()) == ("here\n", "short")
 
 
 def test_no_filter_for_an_unknown_machine() -> None:

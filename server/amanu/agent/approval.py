@@ -215,9 +215,7 @@ class Approvals:
             raise AmanuError("approvalNotFound", "There is no such question in this session.")
         if pending.too_soon:
             return ApprovalResolveResult(status="tooSoon")
-        if params.decision == "allow" and not hmac.compare_digest(
-            (params.digest or "").encode(), pending.approval.digest.encode()
-        ):
+        if params.decision == "allow" and not _same(params.digest, pending.approval.digest):
             return ApprovalResolveResult(status="stale")
         decision = self._read_answer(params, pending, client)
         about = pending.approval.proposal_id
@@ -417,6 +415,11 @@ class Approvals:
     def _settle(self, call_id: str, decision: Decision) -> Decision:
         self._settled[call_id] = decision
         return decision
+
+
+def _same(given: str | None, digest: str) -> bool:
+    """Nothing is the same as nothing: of a proposal that is gone there is no digest, and nothing to say yes to."""
+    return bool(digest) and hmac.compare_digest((given or "").encode("utf-8", "surrogatepass"), digest.encode())
 
 
 def _quote(text: str) -> str:

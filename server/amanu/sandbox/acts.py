@@ -99,6 +99,29 @@ def vsock() -> None:
     socket.socket(40, socket.SOCK_STREAM).close()  # AF_VSOCK: the host of a virtual machine
 
 
+def odd_sockets() -> None:
+    """Of packets, of the kernel's ciphers, of Bluetooth, TIPC and XDP: more kernel than a command needs."""
+    for family, kind in ((17, 3), (38, 5), (31, 3), (30, 1), (44, 3)):
+        with contextlib.suppress(OSError):
+            socket.socket(family, kind).close()
+            return
+    raise OSError(errno.EPERM, "none")
+
+
+def datagram(path: str) -> None:
+    """To a unix socket from one of a pair, which nobody had to ask for by `socket`."""
+    for kind in (socket.SOCK_DGRAM, socket.SOCK_RAW):
+        try:
+            mine, other = socket.socketpair(socket.AF_UNIX, kind)
+        except OSError as error:
+            found = error
+            continue
+        with mine, other:
+            mine.sendto(b"acts were here", path)
+            return
+    raise found
+
+
 def serve() -> None:
     """A server and a client of its own, as tests have them."""
     with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as it, socket.socket() as other:
@@ -210,6 +233,107 @@ def outlive(path: str) -> None:
         time.sleep(0.02)
         write(path)
     os._exit(0)
+
+
+def truncate(path: str) -> None:
+    """Without opening it for writing."""
+    with contextlib.suppress(OSError):
+        os.truncate(path, 0)
+        return
+    os.close(os.open(path, os.O_RDONLY | os.O_TRUNC))
+
+
+def terminal(path: str) -> None:
+    """Listen to what somebody types."""
+    os.close(os.open(path, os.O_RDONLY | os.O_NOCTTY | os.O_NONBLOCK))
+
+
+def disk() -> None:
+    """Whatever device holds the file system: all files, and nobody's rights."""
+    for name in sorted(os.listdir("/sys/class/block")):  # noqa: PTH208
+        with contextlib.suppress(OSError):
+            read(f"/dev/{name}")
+            return
+    raise OSError(errno.EACCES, "none")
+
+
+def limits(pid: int) -> None:
+    """Another process's limits: with less time or memory it ends. Set to what they are."""
+    call, now = 261 if _ARM else 302, (ctypes.c_uint64 * 2)()
+    _syscall(call, pid, 7, None, ctypes.byref(now))  # RLIMIT_NOFILE
+    _syscall(call, pid, 7, ctypes.byref(now), None)
+
+
+def shared_memory(key: int) -> None:
+    """A segment by its key, as X11 and databases have them."""
+    _syscall(194 if _ARM else 29, key, 0, 0)
+
+
+def shared_queue(name: str) -> None:
+    os.close(_syscall(180 if _ARM else 240, name.encode(), os.O_RDONLY, 0, 0))
+
+
+def other_memory(pid: int) -> None:
+    """What a process of somebody else has in its memory: by every way to it."""
+    here, there = (ctypes.c_uint64 * 2)(id(pid), 1), (ctypes.c_uint64 * 2)(id(pid), 1)
+    for call in (270, 271) if _ARM else (310, 311):
+        if _libc.syscall(call, pid, here, 1, there, 1, 0) >= 0 or ctypes.get_errno() == errno.EFAULT:
+            return
+    for name, how in (("mem", os.O_RDONLY), ("maps", os.O_RDONLY), ("clear_refs", os.O_WRONLY)):
+        with contextlib.suppress(OSError):
+            handle = os.open(f"/proc/{pid}/{name}", how)
+            os.close(handle)
+            return
+    raise OSError(errno.EPERM, "none")
+
+
+def other_files(pid: int) -> None:
+    """Through its root, its folder or a handle of its."""
+    for name in ("root", "cwd", "fd/0", "fd/1", "exe"):
+        with contextlib.suppress(OSError):
+            os.stat(f"/proc/{pid}/{name}")  # noqa: PTH116
+            return
+    handle = _syscall(434, pid, 0)  # pidfd_open
+    try:
+        os.close(_syscall(438, handle, 0, 0))  # pidfd_getfd
+    finally:
+        os.close(handle)
+
+
+def mount_anew(path: str) -> None:
+    """The calls for mounts that came with Linux 5."""
+    tree = _libc.syscall(428, -100, path.encode(), 1)  # open_tree, OPEN_TREE_CLONE
+    if tree < 0:
+        tree = _syscall(430, b"tmpfs", 0)  # fsopen
+    os.close(tree)
+
+
+def chroot(path: str) -> None:
+    os.chroot(path)
+
+
+def kernel_programs() -> None:
+    """bpf, perf_event_open and userfaultfd: the doors of the kernel that were broken most."""
+    attributes = (ctypes.c_uint32 * 32)()
+    attributes[1] = 128
+    for call in (
+        (280 if _ARM else 321, 5, attributes, 128),
+        (241 if _ARM else 298, attributes, 0, -1, -1, 0),
+        (282 if _ARM else 323, 1),
+    ):
+        handle = _libc.syscall(*call)
+        if handle >= 0:
+            os.close(handle)
+            return
+        if ctypes.get_errno() not in (errno.EPERM, errno.EACCES, errno.ENOSYS):
+            return
+    raise OSError(errno.EPERM, "none")
+
+
+def gain() -> None:
+    """Programs that give whoever starts them the rights of another user."""
+    if _checked(_libc.prctl(39, 0, 0, 0, 0)) == 1:  # PR_GET_NO_NEW_PRIVS
+        raise OSError(errno.EPERM, "no new privileges")
 
 
 def _child(pid: int) -> None:

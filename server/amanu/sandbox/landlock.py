@@ -52,6 +52,11 @@ def handled(version: int, *, network: bool) -> tuple[int, int, int]:
     return files, tcp, _ABSTRACT | _SIGNAL if version >= 6 else 0
 
 
+def refuses_cuts(version: int) -> bool:
+    """Whether it keeps files that may be read from being cut; else the filter must."""
+    return version >= 3
+
+
 def orders(need: Need, view: View, temporary: Path, filter: bytes, version: int) -> bytes:
     """The launcher and what it does, marshalled. Blocking: lists the folders that something is taken out of."""
     files, tcp, scoped = handled(version, network=need.network)
@@ -61,7 +66,8 @@ def orders(need: Need, view: View, temporary: Path, filter: bytes, version: int)
         for path in paths:
             rules[path] = rules.get(path, 0) | rights & files
 
-    grant(_Holes((*view.hidden, *view.secret)).around("/"), READ)
+    # Of `/dev` only what is named below: terminals, disks and shared memory are there, and the user's own.
+    grant(_Holes((*view.hidden, *view.secret, Path("/dev"))).around("/"), READ)
     shown = (*view.readable, *(each for each in view.roots if each != Path("/")))
     secret = _Holes(view.secret)
     grant((part for path in shown for part in secret.around(str(path))), READ)

@@ -1,25 +1,48 @@
-"""Unix sockets that somebody outside the sandbox serves. The kernel tells of a socket that listens the name it was
-bound to, as the server wrote it: the last part is compared. What serves in a container is not told."""
+"""Unix sockets that somebody outside the sandbox serves. The kernel tells of a socket that is bound the name it was
+bound to, as the server wrote it. What serves in a container is not told; the environment may name that.
+"""
 
 import os
-from collections.abc import Iterable
+import re
+import stat
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
 _TABLE = Path("/proc/net/unix")
 _FIELDS = 7
 """Before the name."""
+_ABSOLUTE = re.compile(r"/[^\s,;:]+")
+"""In a value of the environment: `unix:path=/run/user/1000/bus,guid=…`, `/tmp/tmux-1000/default,7,0`."""
 
 
-def served(sockets: Iterable[Path]) -> tuple[Path, ...]:
-    """Of these sockets, those that are served; the others are left over, and a command may well remove them. All of
-    them where the system does not tell. Blocking; reads nothing when there are none."""
+def served(sockets: Iterable[Path], names: Iterable[bytes]) -> tuple[Path, ...]:
+    """Of these sockets, those that are served; the others are left over, and a command may well remove them. A server
+    may have written the way to its own in any manner: the last part of the names is compared."""
     found = tuple(sockets)
-    if not found:
-        return ()
+    last = {each.rpartition(b"/")[2] for each in names} if found else set[bytes]()
+    return tuple(each for each in found if os.fsencode(each.name) in last)
+
+
+def elsewhere(names: Iterable[bytes], environment: Mapping[str, str], seen: Callable[[str], bool]) -> list[Path]:
+    """Sockets by their whole paths that a command would see: who connects needs no right to write where they are, so
+    none that is shown can be left open. Real paths. Blocking."""
+    told = [os.fsdecode(each) for each in names if each.startswith(b"/")]
+    told += [path for value in environment.values() if "/" in value for path in _ABSOLUTE.findall(value)]
+    return [Path(os.path.realpath(path)) for path in dict.fromkeys(told) if _is_socket(path) and seen(path)]
+
+
+def bound() -> list[bytes] | None:
+    """The names of unix sockets here that have one; None where the system does not tell. Blocking."""
     try:
         lines = _TABLE.read_bytes().splitlines()
     except OSError:
-        return found
+        return None
     parts = (line.split(maxsplit=_FIELDS) for line in lines)
-    names = {each[_FIELDS].rpartition(b"/")[2] for each in parts if len(each) > _FIELDS}
-    return tuple(each for each in found if os.fsencode(each.name) in names)
+    return [each[_FIELDS] for each in parts if len(each) > _FIELDS]
+
+
+def _is_socket(path: str) -> bool:
+    try:
+        return stat.S_ISSOCK(os.stat(path).st_mode)  # noqa: PTH116
+    except (OSError, ValueError):
+        return False

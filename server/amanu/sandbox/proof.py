@@ -23,7 +23,10 @@ Tier = Literal["bubblewrap", "landlock", "seatbelt", "none"]
 
 _SECONDS = 10.0  # for one tier; some 0.1 s is usual
 _MUST_WORK = ("spawn", "write root")
-_MUST_FAIL = ("write outside", "read canary", "write hook", "tcp", "udp", "local socket", "abstract socket", "ptrace")
+_MUST_FAIL = (
+    *("write outside", "cut outside", "read canary", "write hook", "tcp", "udp", "local socket", "abstract socket"),
+    "ptrace",
+)
 _MUST_FAIL_IN: dict[Tier, tuple[str, ...]] = {
     "bubblewrap": (*_MUST_FAIL, "signal", "see", "remount", "namespace", "outlive"),
     "landlock": (*_MUST_FAIL, "remount", "namespace"),
@@ -181,6 +184,7 @@ def _stage(base: Path) -> Generator[tuple[dict[str, Any], Callable[[], set[str]]
             "spawn": ["spawn"],
             "write root": ["write", str(root / "inside")],
             "outlive": ["outlive", str(root / "inside")],
+            "cut outside": ["truncate", str(outside)],
             "write outside": ["change", str(outside)],
             "read canary": ["read", str(outside)],
             "write hook": ["write", str(hook)],

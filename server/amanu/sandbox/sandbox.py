@@ -211,7 +211,9 @@ class Sandbox:
             return Started(line, environment, there, came_to_be=new)
         allowed = seccomp.families(network=need.network, own_namespace=tier == "bubblewrap")
         if tier == "landlock":
-            orders = landlock.orders(need, seen, temporary, seccomp.program(allowed), landlock.version())
+            version = landlock.version()
+            filter = seccomp.program(allowed, alone=False, cuts=landlock.refuses_cuts(version))
+            orders = landlock.orders(need, seen, temporary, filter, version)
             spec = stack.enter_context(_bytes(orders))
             line = landlock.command(argv, spec)
             return Started(line, environment, there, (spec,), landlock.HOLDERS, came_to_be=new)

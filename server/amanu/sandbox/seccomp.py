@@ -6,10 +6,11 @@ Sources: seccomp(2), linux/audit.h, linux/filter.h; numbers from the kernel's ta
 """
 
 import errno
+import os
 import platform
 import socket
 import struct
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 _LOAD = 0x20  # BPF_LD | BPF_W | BPF_ABS
@@ -23,6 +24,10 @@ _NUMBER, _ARCH, _ARGUMENTS = 0, 4, 16  # offsets in struct seccomp_data
 _X32 = 0x40000000
 
 _NEW_NAMESPACES = 0x7E020080  # every CLONE_NEW* flag
+_SEQUENCES = (socket.SOCK_STREAM, socket.SOCK_SEQPACKET)
+_KIND = 0xF  # of a socket's type; above it flags
+_CUTTING = (os.O_TRUNC | os.O_RDONLY, os.O_TRUNC | os.O_ACCMODE)
+"""Flags that cut a file without opening it for writing; the second is a way in of its own, for neither (open(2))."""
 _TIOCSTI, _TIOCLINUX = 0x5412, 0x541C  # type into the terminal · its ancient relative
 
 
@@ -49,6 +54,9 @@ _MACHINES = {
             "request_key": 249, "userfaultfd": 323, "perf_event_open": 298, "kexec_load": 246, "kexec_file_load": 320,
             "open_by_handle_at": 304, "init_module": 175, "finit_module": 313, "delete_module": 176, "setns": 308,
             "unshare": 272, "clone": 56, "ioctl": 16, "socket": 41,
+            "socketpair": 53, "prlimit64": 302, "shmget": 29, "shmat": 30, "shmctl": 31, "semget": 64, "semop": 65,
+            "semctl": 66, "semtimedop": 220, "msgget": 68, "msgsnd": 69, "msgrcv": 70, "msgctl": 71, "mq_open": 240,
+            "mq_unlink": 241, "truncate": 76, "open": 2, "openat": 257, "openat2": 437,
         },
         x32=True,
     ),
@@ -60,11 +68,21 @@ _MACHINES = {
             "request_key": 218, "userfaultfd": 282, "perf_event_open": 241, "kexec_load": 104, "kexec_file_load": 294,
             "open_by_handle_at": 265, "init_module": 105, "finit_module": 273, "delete_module": 106, "setns": 268,
             "unshare": 97, "clone": 220, "ioctl": 29, "socket": 198,
+            "socketpair": 199, "prlimit64": 261, "shmget": 194, "shmat": 196, "shmctl": 195, "semget": 190,
+            "semop": 193, "semctl": 191, "semtimedop": 192, "msgget": 186, "msgsnd": 189, "msgrcv": 188, "msgctl": 187,
+            "mq_open": 180, "mq_unlink": 181, "truncate": 45, "openat": 56, "openat2": 437,
         },
     ),
 }  # fmt: skip
-_LOOKED_AT = {"unshare", "clone", "clone3", "ioctl", "socket"}
-"""Refused for some arguments only; all others are refused always."""
+_LOOKED_AT = {"unshare", "clone", "clone3", "ioctl", "socket", "socketpair"}
+"""Refused for some arguments only; those that no other set names are refused always."""
+_SHARED = {
+    *("shmget", "shmat", "shmctl", "semget", "semop", "semctl", "semtimedop", "msgget", "msgsnd", "msgrcv", "msgctl"),
+    *("mq_open", "mq_unlink"),
+}
+"""System V's and POSIX's: without a namespace the other programs' of the user, by a number that can be guessed."""
+_CUTS = {"truncate", "open", "openat", "openat2"}
+"""How a file is cut that was not opened for writing."""
 
 Instruction = tuple[int, int, int, int]
 """Code, jump if true, jump if false, constant."""
@@ -86,30 +104,40 @@ def families(*, network: bool, own_namespace: bool) -> tuple[int, ...]:
     return (socket.AF_UNIX, *internet) if own_namespace else ()
 
 
-def program(allowed_families: Sequence[int], machine: str | None = None) -> bytes:
-    """The filter as an array of `struct sock_filter`. Raises `NoFilter`."""
+def program(
+    allowed_families: Sequence[int], machine: str | None = None, *, alone: bool = True, cuts: bool = True
+) -> bytes:
+    """The filter as an array of `struct sock_filter`. Raises `NoFilter`. `alone`: in namespaces of its own, so that the
+    calls that reach other processes by a number find none. `cuts` false: nothing else keeps it from cutting files that
+    it may only read (Landlock before version 3)."""
     name = machine or platform.machine()
     found = _MACHINES.get(name)
     if found is None:
         raise NoFilter(f"There is no system call filter for {name}.")
-    return b"".join(struct.pack("=HBBI", *each) for each in _instructions(found, allowed_families))
+    return b"".join(
+        struct.pack("=HBBI", *each) for each in _instructions(found, allowed_families, alone=alone, cuts=cuts)
+    )
 
 
-def _instructions(machine: _Machine, allowed_families: Sequence[int]) -> list[Instruction]:
+def _instructions(machine: _Machine, allowed_families: Sequence[int], *, alone: bool, cuts: bool) -> list[Instruction]:
     refuse = (_RETURN, 0, 0, _ERRNO | errno.EPERM)
     allow = (_RETURN, 0, 0, _ALLOW)
     of = machine.numbers
+    not_always = {*_LOOKED_AT, *_CUTS, "prlimit64", *(_SHARED if alone else ())}
     return [
         (_LOAD, 0, 0, _ARCH),
         (_EQUAL, 1, 0, machine.arch),
         refuse,  # 32-bit programs have other numbers
         (_LOAD, 0, 0, _NUMBER),
         *(((_AT_LEAST, 0, 1, _X32), refuse) if machine.x32 else ()),
-        *_each(number for call, number in of.items() if call not in _LOOKED_AT),
+        *_each(number for call, number in of.items() if call not in not_always),
         *_on(of["clone3"], [(_RETURN, 0, 0, _ERRNO | errno.ENOSYS)]),
         *_on(of["unshare"], [*_any_flag(_NEW_NAMESPACES), allow]),
         *_on(of["clone"], [*_any_flag(_NEW_NAMESPACES), allow]),
         *_on(of["ioctl"], [(_LOAD, 0, 0, _ARGUMENTS + 8), *_each((_TIOCSTI, _TIOCLINUX)), allow]),
+        *([] if alone else _on(of["prlimit64"], [*_others_limits(), allow])),
+        *([] if cuts else _no_cuts(of, allow)),
+        *_on(of["socketpair"], [*_pairs(allowed_families, allow), refuse]),
         *_on(of["socket"], [(_LOAD, 0, 0, _ARGUMENTS), *_each(allowed_families, allow), refuse]),
         allow,
     ]
@@ -128,6 +156,37 @@ def _any_flag(flags: int) -> list[Instruction]:
         (_EQUAL, 1, 0, 0),
         (_RETURN, 0, 0, _ERRNO | errno.EPERM),
     ]
+
+
+def _pairs(allowed_families: Sequence[int], allow: Instruction) -> list[Instruction]:
+    """One of a pair that takes datagrams can send them to any name, as a socket can."""
+    if socket.AF_UNIX in allowed_families:
+        return [allow]
+    return [(_LOAD, 0, 0, _ARGUMENTS + 8), (_AND, 0, 0, _KIND), *_each(_SEQUENCES, allow)]
+
+
+def _others_limits() -> list[Instruction]:
+    """Limits are set (the third argument, a pointer) of a process that is named (the first)."""
+    return [
+        (_LOAD, 0, 0, _ARGUMENTS),
+        (_EQUAL, 5, 0, 0),
+        (_LOAD, 0, 0, _ARGUMENTS + 16),
+        (_EQUAL, 0, 2, 0),
+        (_LOAD, 0, 0, _ARGUMENTS + 20),
+        (_EQUAL, 1, 0, 0),
+        (_RETURN, 0, 0, _ERRNO | errno.EPERM),
+    ]
+
+
+def _no_cuts(of: Mapping[str, int], allow: Instruction) -> list[Instruction]:
+    """Opened for writing it may be cut: that was looked at. `openat2` has its flags where no filter sees them."""
+    lines = [*_on(of["truncate"], [(_RETURN, 0, 0, _ERRNO | errno.EPERM)])]
+    lines += _on(of["openat2"], [(_RETURN, 0, 0, _ERRNO | errno.ENOSYS)])
+    for call, flags in (("open", _ARGUMENTS + 8), ("openat", _ARGUMENTS + 16)):
+        if call in of:
+            cut = [(_LOAD, 0, 0, flags), (_AND, 0, 0, os.O_TRUNC | os.O_ACCMODE), *_each(_CUTTING), allow]
+            lines += _on(of[call], cut)
+    return lines
 
 
 def _on(number: int, body: list[Instruction]) -> list[Instruction]:

@@ -6,7 +6,7 @@ import stat
 import time
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 
@@ -14,7 +14,7 @@ from amanu import protected
 from amanu.config import Sandbox as Settings
 from amanu.home import Home
 from amanu.sandbox.folders import Folder, look
-from amanu.sandbox.listening import served
+from amanu.sandbox.listening import bound, elsewhere, served
 from amanu.sandbox.need import Need
 from amanu.sandbox.repositories import Repository, enclosing, repository
 from amanu.sandbox.tools import inside, tools
@@ -33,6 +33,9 @@ _FOLDERS = 500
 """Of a root that are looked through for protected names and repositories, the nearest first."""
 _TOOLS_SECONDS = 10.0
 """What is installed is looked for anew after that long."""
+
+Identity = tuple[int, int] | None
+"""Device and inode; None: it was gone when it was looked at."""
 
 
 @dataclass(frozen=True)
@@ -56,10 +59,10 @@ class View:
     secret: tuple[Path, ...]
     """Cannot be read."""
     sockets: tuple[Path, ...]
-    """In the roots, and served by somebody outside: nobody answers."""
+    """Served by somebody outside: nobody answers."""
     home: Path | None
-    protected: frozenset[Path] = frozenset()
-    """Names in the roots that are protected wherever they are; all of those that were found."""
+    protected: Mapping[Path, Identity] = field(default_factory=dict["Path", "Identity"])
+    """Names in the roots that are protected wherever they are, all of those that were found; and what was there."""
 
 
 def view(need: Need, roots: Sequence[Path], environment: Mapping[str, str], settings: Settings, ours: Home) -> View:
@@ -110,17 +113,25 @@ def view(need: Need, roots: Sequence[Path], environment: Mapping[str, str], sett
         ),
         absent=tuple(dict.fromkeys(absent)),
         secret=_outermost(secret),
-        sockets=served(sockets),
+        sockets=_outside(sockets, environment, hidden, visible),
         home=home,
-        protected=frozenset(found),
+        protected={path: _identity(path) for path in found},
     )
 
 
 def came_to_be(seen: View) -> list[Path]:
-    """What of protected names is in the roots now, and was not. Only at the top of a workspace can they be kept from
-    coming to be. Blocking: a walk over what changed."""
+    """What of protected names is in the roots now, and was not, or was another: a folder above it can be moved away,
+    and made anew. Only at the top of a workspace can they be kept from that. Blocking: a walk over what changed."""
     found, _, _ = _named(each for each in seen.roots if each != Path("/"))
-    return sorted({*found} - seen.protected - {*seen.absent})
+    return sorted(path for path in {*found} - {*seen.absent} if seen.protected.get(path) != _identity(path))
+
+
+def _identity(path: Path) -> Identity:
+    try:
+        status = path.lstat()
+    except OSError:
+        return None
+    return status.st_dev, status.st_ino
 
 
 def is_folder(path: Path) -> bool:
@@ -167,6 +178,21 @@ def _named(roots: Iterable[Path]) -> tuple[list[Path], list[Path], list[Path]]:
         environments += map(_real, folder.environments)
         sockets += map(Path, folder.sockets)
     return found, environments, sockets
+
+
+def _outside(
+    sockets: Sequence[Path], environment: Mapping[str, str], hidden: Sequence[Path], visible: Sequence[Path]
+) -> tuple[Path, ...]:
+    """Sockets that a command sees and that are not of its own making: those of the roots that are served (all of them
+    where that is not known), and those elsewhere."""
+    names = bound()
+    ours = tuple(sockets) if names is None else served(sockets, names)
+
+    def seen(path: str) -> bool:
+        each = _real(path)
+        return inside(each, visible) or not inside(each, (*hidden, *_system("/dev", "/proc", "/sys")))
+
+    return tuple(dict.fromkeys((*ours, *elsewhere(names or (), {**os.environ, **environment}, seen))))
 
 
 def _walk(roots: Iterable[Path]) -> Iterator[Folder]:

@@ -10,8 +10,9 @@ in the files themselves: that all of them are gone, or that somebody made the re
 Against that stands a head that was noted down elsewhere (`verify`'s `noted`).
 
 The log itself says in entries of kind `log` what happened to it: `begun` (a file begins; the hash before it), `torn` (a
-crash broke off a line: how many bytes, and their hash), `cut` (entries that were written are not there any more),
-`removed` (what is older than that number was too much, see `KEEP`).
+crash broke off lines: how many bytes, and their hash), `cut` (entries that were written are not there any more, or the
+head is not; a number is left out, so that it stays a fault), `removed` (what is older than that number was too much,
+see `keep_bytes`).
 """
 
 import contextlib
@@ -31,7 +32,7 @@ FILE_BYTES = 4 << 20
 """A file that has so many is followed by another."""
 NOTHING = "0" * 64
 """The hash before the first entry."""
-_TAIL = 256 * 1024  # bytes looked at for the last entry; entries are far smaller
+_TAIL = 256 * 1024  # bytes looked at for the last entry, at first; hardly one is larger
 
 Fields = dict[str, Any]
 
@@ -134,8 +135,9 @@ class Chain:
                 return
         self.close()
         files = _files(self._folder)
+        known = self._known()
+        told = max(known, key=lambda each: each.number, default=None)
         if not files:
-            told = _told_head(self._folder)
             self._begin(Head(0, NOTHING) if told is None else told, NOTHING)
             if told is not None:
                 self._write([_log("cut", "All entries are gone.", since=1, to=told.number)])
@@ -154,12 +156,22 @@ class Chain:
             found_hash = hashlib.sha256(torn.removesuffix(b"\n")).hexdigest()
             text = "The end of a line was lost in a crash."
             notes.append(_log("torn", text, bytes=len(torn.removesuffix(b"\n")), sha256=found_hash))
-        told = _told_head(self._folder)
-        if told is not None and told != self._head and (told.number > self._head.number or _differs(self._path, told)):
+        if told is None:
+            # One that was never written is missed after a crash with the first entry; later somebody took it away.
+            if self._head.number > 1:
+                notes.append(_log("cut", "The head is gone: entries may be, too.", since=self._head.number + 1))
+                self._head = Head(self._head.number + 1, self._head.hash)
+            write_whole(self._folder / "head", _head_bytes(last or self._head))
+        elif told.number > self._head.number or any(_differs(self._path, each) for each in known if each != self._head):
             notes.append(_log("cut", "Entries are gone.", since=self._head.number + 1, to=told.number))
-            self._head = Head(max(told.number, self._head.number), self._head.hash)
+            self._head = Head(max(told.number, self._head.number + 1), self._head.hash)
         if notes:
             self._write(notes)
+
+    def _known(self) -> list[Head]:
+        """Entries that must be there: what the file of the head says, and the last that we wrote ourselves."""
+        told = _told_head(self._folder)
+        return [*([told] if told is not None else []), *([self._head] if self._head.number else [])]
 
     def _rotate(self) -> None:
         before = self._head
@@ -176,7 +188,12 @@ class Chain:
         self._file = os.open(self._path, os.O_RDWR | os.O_APPEND | os.O_CLOEXEC)
         self._size = len(line)
         self._head = head
-        self._put_head()
+        if head.number == 1:
+            write_whole(
+                self._folder / "head", _head_bytes(head)
+            )  # so that one that is missing is never a crash's doing
+        else:
+            self._put_head()
 
     def _remove_oldest(self) -> None:
         files = _files(self._folder)
@@ -245,18 +262,21 @@ class _Look:
 
     def file(self, path: Path, lines: Sequence[bytes]) -> str:
         """The next file; what is wrong with it."""
-        torn: bytes | None = None
+        torn: list[bytes] = []
         for at, line in enumerate(lines, 1):
             where = f"line {at} of {path.name}"
             entry = _entry(line)
             if at == 1 and (fault := self._opening(path, entry)):
                 return f"{where}: {fault}"
-            if torn is not None and (entry is None or not _closes(entry, torn)):
-                return f"line {at - 1} of {path.name} is no entry: it was changed"
-            torn = line if entry is None else None
-            if entry is not None and (fault := self._entry(entry, line)):
+            if entry is None:
+                torn.append(line)
+                continue
+            if torn and not _closes(entry, b"\n".join(torn)):
+                return f"line {at - len(torn)} of {path.name} is no entry: it was changed"
+            torn = []
+            if fault := self._entry(entry, line):
                 return f"{where}: {fault}"
-        return "" if torn is None else f"the last line of {path.name} is no entry: it was changed"
+        return f"the last line of {path.name} is no entry: it was changed" if torn else ""
 
     def end(self, head: bytes | None, noted: Head | None) -> str:
         """What is wrong with all of it."""
@@ -264,9 +284,11 @@ class _Look:
             return fault
         if self.first > 1 and self._removed < self.first:
             return f"the entries before {self.first} are gone, and the log does not say that they were removed"
-        if noted is not None and noted.number >= self.first and self._hashes.get(noted.number) != noted.hash:
-            return f"entry {noted.number} is not the one that was noted"
-        return ""
+        if noted is None or self._hashes.get(noted.number) == noted.hash:
+            return ""
+        if noted.number < self.first - 1:
+            return f"entry {noted.number}, which was noted, is not there any more: nothing can be told by it"
+        return f"entry {noted.number} is not the one that was noted"
 
     def _opening(self, path: Path, entry: Entry | None) -> str:
         if entry is None or _of_log(entry).get("event") != "begun":
@@ -277,6 +299,7 @@ class _Look:
         if not self.first:
             self.first = entry.number
             self.last = Head(entry.number - 1, previous)
+            self._hashes[self.last.number] = previous
             return "" if entry.number > 1 or previous == NOTHING else "entry 1 was changed"
         if entry.number != self.last.number + 1 or previous != self.last.hash:
             return f"entries are missing after {self.last.number}, or a file was moved"
@@ -372,15 +395,19 @@ def _differs(path: Path, told: Head) -> bool:
 
 def _last(file: int, size: int) -> tuple[Head | None, int]:
     """The last line that is an entry, and where it ends."""
-    start = max(0, size - _TAIL)
-    data = os.pread(file, size - start, start)
-    end = data.rfind(b"\n") + 1
-    while end > 0:
-        begin = data.rfind(b"\n", 0, end - 1) + 1
-        if (entry := _entry(data[begin : end - 1])) is not None:
-            return Head(entry.number, entry.hash), start + end
-        end = begin
-    return None, start
+    length = _TAIL
+    while True:
+        start = max(0, size - length)
+        data = os.pread(file, size - start, start)
+        end = data.rfind(b"\n") + 1
+        while end > 0:
+            begin = data.rfind(b"\n", 0, end - 1) + 1
+            if (entry := _entry(data[begin : end - 1])) is not None:
+                return Head(entry.number, entry.hash), start + end
+            end = begin
+        if start == 0:
+            return None, 0
+        length *= 4
 
 
 def _entry(line: bytes) -> Entry | None:

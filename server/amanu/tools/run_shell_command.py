@@ -55,7 +55,7 @@ _SWAPPED = (
 )
 _NOT_RUN = (126, 127)
 """Exit codes of a shell that could not run what was named."""
-_NEW = "New since it ran, and obeyed by git, editors, shells or agents there: "
+_NEW = "New or another since it ran, and obeyed by git, editors, shells or agents there: "
 _ENDED_SWAPPED = "It was ended: a script or file of settings that this runs was changed or replaced while it started."
 _SET = {
     "AMANU": "1",

@@ -35,7 +35,7 @@ def writes(*paths: str) -> list[Subject]:
 
 
 def preview(subjects: Sequence[Subject]) -> Preview:
-    return Preview("Change files", subjects[0], "a diff", also=tuple(subjects[1:]))
+    return Preview("Change files", subjects[0], "a diff", also=tuple(subjects[1:]), digest="of the call")
 
 
 def approvals(heard: Heard, *, mode: Mode = "ask", headless: bool = False, allow: Sequence[str] = ()) -> Approvals:
@@ -251,6 +251,22 @@ async def test_a_yes_to_what_an_edit_was_before_is_forgotten_when_it_is_decided_
     rules[:] = [rule("allow", "@write", "test")]
     assert (await ours.decide("c1", edit, lambda: None)).by == "rule"
     assert ours.same_bases("c1", "p")
+
+
+@pytest.mark.parametrize("digest", [None, "", "of another call", "\ud800", "of the call"])
+async def test_a_yes_counts_only_with_the_digest_of_what_is_asked(digest: str | None) -> None:
+    for asked in ("", "of the call"):  # none there is of a proposal that is gone
+        ours = approvals(Heard())
+        call = replace(preview(runs(BUILD)), digest=asked)
+        asking = asyncio.ensure_future(ours.decide("c1", call, lambda: None))
+        while (pending := ours.pending("c1")) is None:
+            await asyncio.sleep(0)
+        pending.asked -= 1
+        answer = ApprovalResolveParams(session_id="s", tool_call_id="c1", decision="allow", scope="once")
+        answer = answer.model_copy(update={"digest": digest})  # as a client may send what the model would refuse
+        expected = "resolved" if asked and asked == digest else "stale"
+        assert ours.resolve(answer, "test").status == expected
+        asking.cancel()
 
 
 ALLOWED, DENIED = "allowed", "denied"

@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 
 from amanu.cli import exits, policy
+from amanu.config import workspace_rules
+from amanu_protocol.errors import AmanuError
 
 COMMAND = {"command": "pwd"}
 
@@ -65,12 +67,28 @@ def test_remembered_rules_of_the_wrong_shape_allow_nothing(explained: Any, tmp_p
     assert answer["decision"] == "ask"
 
 
-@pytest.mark.parametrize("data", [b"x = ", b"\xff"])
+@pytest.mark.parametrize("data", [b"x = ", b"\xff", b"x = " + b"[" * 9_000], ids=["cut off", "no text", "deep"])
 def test_remembered_rules_that_cannot_be_read_are_said(explained: Any, tmp_path: Path, data: bytes) -> None:
     (tmp_path / "home" / "config").mkdir(parents=True)
     (tmp_path / "home" / "config" / "rules.toml").write_bytes(data)
     (answer,) = explained(json.dumps({"arguments": COMMAND}).encode())
     assert answer["decision"] == "error" and "rules.toml is not valid TOML" in answer["why"]
+
+
+@pytest.mark.parametrize("text", ['user = {deny = ["@run"]}', '[workspace."{root}"]\nmust_ask = ["@run"]'])
+def test_remembered_rules_that_would_forbid_are_not_passed_over(explained: Any, tmp_path: Path, text: str) -> None:
+    (tmp_path / "home" / "config").mkdir(parents=True)
+    (tmp_path / "home" / "config" / "rules.toml").write_text(text.replace("{root}", str(Path.cwd())))
+    (answer,) = explained(json.dumps({"arguments": COMMAND}).encode())
+    assert answer["decision"] == "error" and "may only hold allow" in answer["why"]
+
+
+@pytest.mark.parametrize("data", [b"[rules]\ndeny = ['\xff']", b"x = " + b"[" * 9_000], ids=["no text", "deep"])
+def test_rules_of_a_folder_that_cannot_be_read_are_said(tmp_path: Path, data: bytes) -> None:
+    (tmp_path / ".amanu").mkdir()
+    (tmp_path / ".amanu" / "config.toml").write_bytes(data)
+    with pytest.raises(AmanuError, match="is not valid TOML"):
+        workspace_rules(tmp_path)
 
 
 def test_a_line_is_decided_on_as_a_session_does_it(explained: Any, capsys: pytest.CaptureFixture[str]) -> None:
