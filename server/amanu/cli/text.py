@@ -48,7 +48,7 @@ class Stripper:
     """`stripped` for text that comes in pieces: a sequence cut in two is held back until it is whole."""
 
     def __init__(self) -> None:
-        self._held = ""
+        self._held: str = ""
 
     def feed(self, text: str) -> str:
         text = self._held + text
