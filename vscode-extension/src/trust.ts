@@ -69,7 +69,7 @@ export class Trust {
       description: "nothing of it is read as instructions",
       run: () => set(false),
     };
-    // who only came to look may press Enter
+    // what stands first is what Enter chooses: who only came to look changes nothing by it
     const leave: Choice = { label: "$(check) Leave it trusted", description: what };
     // VS Code's own answer goes first
     const manage: Choice = {
@@ -77,7 +77,7 @@ export class Trust {
       description: "VS Code does not trust this folder, and Amanu does not either",
       run: async () => vscode.commands.executeCommand("workbench.trust.manage"),
     };
-    const asked = !vscode.workspace.isTrusted ? [manage] : state === "trusted" ? [leave, no] : [yes, no];
+    const asked = !vscode.workspace.isTrusted ? [manage] : state === "trusted" ? [leave, no] : [no, yes];
     return [
       ...asked,
       ...(enables.length > 0 ? [{ label: "what it enables", kind: vscode.QuickPickItemKind.Separator }] : []),
