@@ -1,6 +1,7 @@
 """A real VS Code in Chromium with the packaged extension, and what several tests do in it."""
 
 import asyncio
+import contextlib
 import json
 import os
 import shutil
@@ -17,6 +18,7 @@ from typing import Any
 
 import pytest
 
+from amanu.home import find_home
 from needs import needs
 from running_daemon import signal_daemon
 from strict.anthropic import Anthropic
@@ -89,6 +91,7 @@ async def workbench(
                 yield page
             except BaseException:
                 await page.screenshot(path=str(folder / "failed.png"))
+                await tell(page)
                 raise
             finally:
                 await browser.close()
@@ -96,6 +99,16 @@ async def workbench(
         os.killpg(server.pid, signal.SIGTERM)
         server.wait()
         signal_daemon()  # it stays for a question that nobody answered
+
+
+async def tell(page: Any) -> None:
+    """Print what stands on the screen and what the daemon logged: of a failure elsewhere that is all there is."""
+    for frame in page.frames:
+        with contextlib.suppress(Exception):  # it may be gone by now
+            text = await frame.evaluate("document.body?.innerText ?? ''")
+            print(f"--- {frame.url[:80]}\n{text[-3000:]}")
+    log = find_home(os.environ).logs / "daemon.log"
+    print(f"--- {log.name}\n{log.read_text()[-3000:] if log.exists() else 'none'}")
 
 
 async def open_view(page: Any) -> Any:
