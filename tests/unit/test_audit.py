@@ -4,14 +4,12 @@ unseen."""
 import asyncio
 import json
 import re
-import resource
 import shutil
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Generator
-from contextlib import contextmanager
+from collections.abc import Callable
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -30,6 +28,7 @@ from amanu.storage.chain import Chain, Head, read, verify
 from amanu.workspace import apply
 from amanu_protocol.errors import AmanuError
 from amanu_protocol.requests import AuditQueryParams, EditScope, ProposalUndoParams
+from full_disk import full_from
 from session_desk import call, desk, step
 
 LINES = 12
@@ -300,17 +299,6 @@ def test_whatever_was_acknowledged_before_a_kill_is_there(tmp_path: Path) -> Non
 
 
 # On a disk that is full -------------------------------------------------------------------------------
-
-
-@contextmanager
-def full_from(size: int) -> Generator[None]:
-    """As a full disk: writing a file beyond fails (EFBIG; Python ignores the signal)."""
-    before = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, before)
 
 
 async def test_a_full_disk_is_told_and_nothing_is_lost(tmp_path: Path) -> None:

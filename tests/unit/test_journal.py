@@ -3,7 +3,6 @@
 import asyncio
 import os
 import random
-import resource
 import sqlite3
 import subprocess
 import sys
@@ -18,6 +17,7 @@ from hypothesis import strategies as st
 
 from amanu.journal import LINGER, MAX_BLOB, Journal, Preimage, Record
 from amanu_protocol.errors import AmanuError, ErrorKind
+from full_disk import full_from
 
 SERVER = Path(__file__).parents[2]
 
@@ -333,22 +333,11 @@ async def test_preimages_by_turn_oldest_first(tmp_path: Path) -> None:
 # A disk that is full ---------------------------------------------------------------------------------
 
 
-@contextmanager
-def no_file_longer_than(size: int) -> Generator[None]:
-    """As a full disk: writing beyond fails (EFBIG; Python ignores the signal)."""
-    before = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, before)
-
-
 async def test_what_finds_no_room_is_written_when_there_is_room(tmp_path: Path) -> None:
     async with opened(tmp_path / "s") as journal:
         journal.append(record(0))
         await journal.durable()
-        with no_file_longer_than(200_000):
+        with full_from(200_000):
             for seq in range(1, 100):
                 journal.append(record(seq, 10_000))
             for _ in range(2):
@@ -371,7 +360,7 @@ async def test_records_are_found_where_they_were_put(tmp_path: Path) -> None:
         assert journal.empty
         first = [journal.append(record(seq)) for seq in range(5)]
         await journal.durable()
-        with no_file_longer_than(0):
+        with full_from(0):
             later = [journal.append(record(seq, 10_000)) for seq in range(5, 10)]
             places = [*first, *later]
             found = await journal.at([places[7], places[2], 999, places[9]])
@@ -402,7 +391,7 @@ async def test_records_are_read_when_they_are_taken(tmp_path: Path) -> None:
 
 async def test_closing_on_a_full_disk_says_so_and_closes(tmp_path: Path) -> None:
     journal = await Journal.open(tmp_path / "s")
-    with no_file_longer_than(100_000):
+    with full_from(100_000):
         journal.append(record(1, 200_000))
         with fails("storageError"):
             await journal.close()
