@@ -6,7 +6,7 @@ import os
 import re
 import socket
 import sys
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from typing import Any, cast
 
 import pytest
@@ -39,6 +39,20 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def pytest_collection_finish() -> None:
     """What was imported and collected stays until the end: no collector of a test looks through it again."""
     gc.freeze()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport() -> Generator[None, Any, Any]:
+    """To report a failure pytest parses the file it is in. A collection in the midst of that can run a finalizer that
+    shows a traceback, which parses too, and CPython before 3.12 then takes itself to be broken ("AST constructor
+    recursion depth mismatch", python/cpython#106905): pytest would end, and all other results with it."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        if enabled:
+            gc.enable()
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

@@ -9,6 +9,7 @@ from amanu.shell.programs.git import LOOKS
 from amanu.shell.programs.packages import _PIP_FREEZE, _PIP_LIST, _PIP_SHOW, JSON_TOOL  # pyright: ignore[reportPrivateUsage]
 from amanu.shell.programs.search import _AG, _GREP, _RIPGREP  # pyright: ignore[reportPrivateUsage]
 from amanu.shell.uses import Use
+from bench.soundness.walls import folder
 from bench.soundness.words import listed, table
 
 Call = list[str]
@@ -49,7 +50,7 @@ def _named(name: str, random: Random) -> str:
     chance = random.random()
     if chance < 0.96:
         return name
-    return random.choice(("/usr/bin/", "./", "bin/", "/bin/", "../", "/tmp/tools/", "")) + name
+    return random.choice(("/usr/bin/", "./", "bin/", "/bin/", "../", f"{folder('tools')}/", "")) + name
 
 
 def _words(name: str, random: Random) -> Call:

@@ -7,6 +7,20 @@ from pathlib import Path
 from bench.subjects.environment import ROOT
 
 _EMPTY = ("/tmp", "/var/tmp", "/run", "/root", "/home", "/dev/shm")
+_SHOWN = tuple(dict.fromkeys(map(Path, (str(ROOT), sys.prefix, sys.base_prefix))))
+
+
+def folder(name: str) -> Path:
+    """A folder of that name in the `/tmp` of the lines, the same within and without; with a number behind it where
+    this checkout or its Python lies there."""
+    names = (name, *(f"{name}{number}" for number in range(2, 9)))
+    return next(
+        Path("/tmp", each) for each in names if not any(shown.is_relative_to(f"/tmp/{each}") for shown in _SHOWN)
+    )
+
+
+TOP = folder("w")
+"""Where the lines run."""
 
 
 class NoWalls(Exception):
@@ -21,10 +35,10 @@ def within(*words: str) -> list[str]:
     walls = [bwrap, "--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc"]
     for each in _EMPTY:
         walls += ["--tmpfs", each]
-    walls += ["--dir", "/tmp/w"]
-    for each in dict.fromkeys((str(ROOT), sys.prefix, sys.base_prefix)):
-        if any(Path(each).is_relative_to(empty) for empty in _EMPTY):
-            walls += ["--ro-bind", each, each]
+    walls += ["--dir", str(TOP)]
+    for shown in _SHOWN:
+        if any(shown.is_relative_to(empty) for empty in _EMPTY):
+            walls += ["--ro-bind", str(shown), str(shown)]
     unshared = (
         "--unshare-net",
         "--unshare-pid",

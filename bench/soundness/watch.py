@@ -18,15 +18,16 @@ from amanu.shell.reading import Reading, Surroundings
 from amanu.tools.processes import without_git_settings, without_secrets
 from amanu.tools.run_shell_command import _SET as SET  # pyright: ignore[reportPrivateUsage]
 from bench.soundness import world
+from bench.soundness.walls import TOP, folder
 
-TOP = Path("/tmp/w")
-TEMPLATE = Path("/tmp/template")
+TEMPLATE = folder("template")
+TOOLS = folder("tools")
 TIMEOUT = 2.0  # seconds
 _LEFT = 0.5  # seconds for what is in the background to end by itself
 _AWAY = 3.0  # and for what has left the session, which may only be slow
 _OUTPUT = 1 << 20  # bytes
 _WATCHED = (str(TOP), "/var/tmp", "/run", "/dev/shm")
-_PATH = "/tmp/tools:/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin"
+_PATH = f"{TOOLS}:/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin"
 _PACKETS = ("Ip", "Tcp", "Udp", "Icmp")
 _SUBREAPER = 36  # prctl(2)
 _ENVIRONMENT = {
@@ -55,13 +56,12 @@ class Watch:
         ctypes.CDLL(None).prctl(_SUBREAPER, 1)
         self._sockets: list[socket.socket] = []
         self._kept = {TOP, TEMPLATE, *Path("/tmp").iterdir()}
-        tools = Path("/tmp/tools")
-        tools.mkdir()
-        self._kept.add(tools)
+        TOOLS.mkdir()
+        self._kept.add(TOOLS)
         for name, program in (("fd", "fdfind"), ("gsed", "sed")):  # as other systems name them
             found = shutil.which(program)
             if found and not shutil.which(name):
-                (tools / name).symlink_to(found)
+                (TOOLS / name).symlink_to(found)
         world.build(TEMPLATE)
         self.environment: Mapping[str, str] = {**without_secrets(_ENVIRONMENT, ()), **SET}
         self.rebuild()

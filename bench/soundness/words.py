@@ -1,10 +1,13 @@
-"""`words.toml`: what lines are made of."""
+"""`words.toml`: what lines are made of. `/tmp/w` in it stands for the folder they run in."""
 
 import tomllib
 from pathlib import Path
 from typing import Any, cast
 
-_ALL: dict[str, Any] = tomllib.loads(Path(__file__).with_name("words.toml").read_text("utf-8"))
+from bench.soundness.walls import TOP
+
+_TEXT = Path(__file__).with_name("words.toml").read_text("utf-8")
+_ALL: dict[str, Any] = tomllib.loads(_TEXT.replace("/tmp/w/", f"{TOP}/"))
 
 
 def listed(name: str) -> list[str]:

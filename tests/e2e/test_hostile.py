@@ -150,7 +150,7 @@ async def stage(
         yield Stage(ground, client, trace)
     finally:
         await end(client)
-        hostile.remove(ground)
+        ground.close()
 
 
 async def end(client: RawClient) -> None:
@@ -219,6 +219,12 @@ async def proved(stage: Stage, folder: Path) -> None:
         await asyncio.sleep(0.05)
     (folder / "AGENTS.md").write_text("Begin.\n")
     await stage.request("amanu/trust/get", root=str(folder))
+
+
+def test_it_can_be_removed(tmp_path: Path) -> None:
+    """Pytest removes the folders of former runs, also of one that was killed, with no more than this."""
+    hostile.build(tmp_path / "g", 9).close()
+    shutil.rmtree(tmp_path / "g")
 
 
 def test_there_are_enough_of_them() -> None:

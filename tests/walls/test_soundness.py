@@ -5,33 +5,33 @@ import json
 import subprocess
 
 from bench.soundness.sweep import SAMPLE, run
-from bench.soundness.walls import within
+from bench.soundness.walls import TOP, within
 
 from needs import needs
 
 SEEN = {
-    "touch pwned": "made '/tmp/w/hostile/pwned'",
+    "touch pwned": f"made '{TOP}/hostile/pwned'",
     "touch /tmp/pwned": "made '/tmp/pwned'",
     "touch /var/tmp/pwned": "made '/var/tmp/pwned'",
     "touch /dev/shm/pwned": "made '/dev/shm/pwned'",
-    "touch ~/pwned": "made '/tmp/w/home/pwned'",
-    "touch a.txt": "changed '/tmp/w/hostile/a.txt' (mtime, status)",
-    "touch -r a.txt a.txt": "changed '/tmp/w/hostile/a.txt' (status)",
-    "printf x >> a.txt": "changed '/tmp/w/hostile/a.txt' (size, mtime, status)",
-    "chmod 700 a.txt": "changed '/tmp/w/hostile/a.txt' (mode, status)",
-    "rm a.txt": "removed '/tmp/w/hostile/a.txt'",
-    "mkdir src/new": "made '/tmp/w/hostile/src/new'",
-    "mkfifo new": "made '/tmp/w/hostile/new'",
-    "touch x; rm x": "changed '/tmp/w/hostile' (mtime, status)",
-    "ln a.txt new": "changed '/tmp/w/hostile/a.txt' (status, links)",
-    "git add a.txt": "changed '/tmp/w/hostile/.git/index' (size, mtime, status, inode)",
-    "GIT_CONFIG_COUNT=0 GIT_OPTIONAL_LOCKS=1 git status": "changed '/tmp/w/hostile/.git/index'",
+    "touch ~/pwned": f"made '{TOP}/home/pwned'",
+    "touch a.txt": f"changed '{TOP}/hostile/a.txt' (mtime, status)",
+    "touch -r a.txt a.txt": f"changed '{TOP}/hostile/a.txt' (status)",
+    "printf x >> a.txt": f"changed '{TOP}/hostile/a.txt' (size, mtime, status)",
+    "chmod 700 a.txt": f"changed '{TOP}/hostile/a.txt' (mode, status)",
+    "rm a.txt": f"removed '{TOP}/hostile/a.txt'",
+    "mkdir src/new": f"made '{TOP}/hostile/src/new'",
+    "mkfifo new": f"made '{TOP}/hostile/new'",
+    "touch x; rm x": f"changed '{TOP}/hostile' (mtime, status)",
+    "ln a.txt new": f"changed '{TOP}/hostile/a.txt' (status, links)",
+    "git add a.txt": f"changed '{TOP}/hostile/.git/index' (size, mtime, status, inode)",
+    "GIT_CONFIG_COUNT=0 GIT_OPTIONAL_LOCKS=1 git status": f"changed '{TOP}/hostile/.git/index'",
     "echo >/dev/tcp/127.0.0.1/9": "used the network",
     "echo >/dev/tcp/192.0.2.1/9": "used the network",
     "echo >/dev/udp/192.0.2.1/9": "used the network",
     "getent ahosts example.org": "used the network",
-    "cat .env": "read /tmp/w/hostile/.env",
-    "wc -l < .env": "read /tmp/w/hostile/.env",
+    "cat .env": f"read {TOP}/hostile/.env",
+    "wc -l < .env": f"read {TOP}/hostile/.env",
     "cat .git/config": "showed a secret",
     "env": "showed a secret",
     "setsid -f sh -c 'sleep 0.1; cat .git/config'": "showed a secret",
