@@ -16,12 +16,14 @@ from amanu.conversation import (
     INTERRUPTED,
     NOT_RUN,
     AnyEntry,
+    Assistant,
     Conversation,
     Entry,
     Note,
     Result,
     Results,
     Rewound,
+    Text,
     User,
     Waiting,
 )
@@ -29,7 +31,7 @@ from amanu.earlier import EVENT, Earlier
 from amanu.journal import Record
 from amanu.unheard import Unheard
 from amanu_protocol.events import Event, ItemCompleted, ItemStarted, ItemsWithdrawn, SessionRewound, TurnEnded
-from amanu_protocol.items import Notice, ToolCall, UserMessage
+from amanu_protocol.items import Answer, Notice, Thought, ToolCall, UserMessage
 from amanu_protocol.state import SessionState, fold
 
 OPEN_STATES = ("validating", "awaitingApproval", "scheduled", "executing")
@@ -142,7 +144,7 @@ def _fold(restored: Restored, event: Event, entry: Entry | None, position: int) 
 
 def _close_what_is_open(state: SessionState) -> list[tuple[Event, Entry | None]]:
     """Events that end what a dead daemon left running, and their results."""
-    closing: list[tuple[Event, Entry | None]] = []
+    closing = _close_reply(state)
     for item in state.items:
         if isinstance(item, ToolCall) and item.state in OPEN_STATES:
             ran = item.state == "executing"
@@ -162,6 +164,17 @@ def _close_what_is_open(state: SessionState) -> list[tuple[Event, Entry | None]]
         ended_turn = TurnEnded(turn_id=state.turn.turn_id, reason="interrupted", message=message, can_continue=True)
         closing.append((ended_turn, None))
     return closing
+
+
+def _close_reply(state: SessionState) -> list[tuple[Event, Entry | None]]:
+    """What was shown of a reply that never became whole stays, and the model hears that it said it."""
+    if state.turn is None:
+        return []
+    step = f"{state.turn.turn_id}.{state.turn.steps + 1}."
+    shown = [item for item in state.items if isinstance(item, Answer | Thought) and item.item_id.startswith(step)]
+    text = "".join(item.text for item in shown if isinstance(item, Answer))
+    reply = Assistant(parts=(Text(text=text),), cut=True) if text.strip() else None
+    return [(ItemCompleted(item=item), reply if item is shown[-1] else None) for item in shown]
 
 
 def note(*said: Note) -> Results:

@@ -12,6 +12,7 @@ from pydantic import BaseModel
 from amanu.conversation import Entry
 from amanu.editor_context import EditorContext
 from amanu.journal import Journal, Record
+from amanu.partial_text import PartialText
 from amanu_protocol.events import (
     Event,
     EventMessage,
@@ -103,6 +104,7 @@ class EventStream:
         self._size = 0
         self._flushed = 0.0
         self._timer: asyncio.TimerHandle | None = None
+        self._partial = PartialText(self._put_on_record)
         self.watch: Callable[[Event, int], None] = lambda event, position: None
         """Hears of every event that is kept, when it has been folded, and of its place in the journal."""
 
@@ -168,9 +170,13 @@ class EventStream:
         if kept:
             position = self._journal.append(Record(self.epoch, self.seq, at, text, private))
             self.watch(event, position)
+        self._partial.on_event(event)
         self._remember(message)
         for client in list(self._clients):
             client.send(message)
+
+    def _put_on_record(self, event: Event) -> None:
+        self._journal.append(Record(self.epoch, self.seq, int(time.time() * 1000), _sound(event)[1], None))
 
     def _said_plainly(self, event: Event) -> Event:
         """What the daemon says of failures quotes services, and they quote what they were sent."""
@@ -219,8 +225,8 @@ def _sound(value: M) -> tuple[M, str]:
 
 
 def _is_kept(event: Event) -> bool:
-    """Deltas live in the open item, so does what is known of a call that is still being written; a retry's countdown
-    means nothing later, and closed is only who was told so."""
+    """Deltas live in the open item (`partial_text.py` has them on record), and so does what is known of a call that is
+    still being written; a retry's countdown means nothing later, and closed is only who was told so."""
     match event:
         case ItemDelta() | RetryChanged() | ItemsReplaced():
             return False

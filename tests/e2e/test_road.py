@@ -234,6 +234,35 @@ async def test_the_daemon_is_killed_while_a_proposal_waits(tmp_path: Path) -> No
     stop_daemon()
 
 
+async def test_the_daemon_is_killed_in_the_middle_of_an_answer(tmp_path: Path) -> None:
+    """What was shown for more than a second is on record, for the user and for the model that goes on."""
+    words = [f"word{n} " for n in range(500)]
+    async with service("anthropic", [Say(text=words, delay=0.02), Say(text="Going on.")]) as (served, model_id, keys):
+        async with editor({**keys, "AMANU_IDLE_SECONDS": "30"}) as client:
+            await start(client, tmp_path, model_id, "talk")
+            await client.until(
+                lambda state: any(item.kind == "answer" and "word20 " in item.text for item in state.items)
+            )
+            shown = next(item for item in client.state.items if item.kind == "answer").text  # pyright: ignore[reportOptionalMemberAccess]
+            await client.until(
+                lambda state: any(item.kind == "answer" and "word75 " in item.text for item in state.items)
+            )
+            signal_daemon(signal.SIGKILL)
+            await client.raw.exit_code()
+        async with editor(keys) as client:
+            await client.attach("s1")
+            assert client.state is not None and client.state.last_turn is not None
+            assert client.state.last_turn.reason == "interrupted"
+            answer = next(item for item in client.state.items if item.kind == "answer")
+            assert answer.text.startswith(shown)
+            await client.ask("prompt/send", sessionId="s1", promptId="p2", text="go on")
+            await client.until(lambda state: state.last_turn and state.last_turn.reason == "completed")
+        heard = [message for message in served.requests[-1].json["messages"] if message["role"] == "assistant"]
+        assert [part["text"] for part in heard[0]["content"]] == [answer.text]
+        assert not served.refused and not served.lint
+    stop_daemon()
+
+
 async def test_the_relay_is_killed_in_the_middle_of_a_stream(tmp_path: Path) -> None:
     words = [f"word{n} " for n in range(60)]
     async with service("openai", [Say(text=words, delay=0.02)]) as (served, model_id, keys):

@@ -223,13 +223,13 @@ CASES: dict[str, Case] = {
         answers=["Ich lese jetzt die Datei.", "Fine, it is done."],
         told=[note("stoppedMidway")],
         results=[OK],
-        only=(*GEMINI, "google-openai"),
+        only=("gemini-2.5",),
     ),
     "no judge for those who do not stop midway": Case(
         "stoppedMidway",
         [Say(text="Ich lese jetzt die Datei.")],
         answers=["Ich lese jetzt die Datei."],
-        only=(*ANTHROPIC, *CHAT),
+        only=(*ANTHROPIC, "gemini", "google-openai", *CHAT),
     ),
     "announced again and again": Case(
         "stoppedMidway",

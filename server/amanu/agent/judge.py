@@ -26,7 +26,7 @@ SURE = 0.9
 STEPS = 20
 """Steps that are shown."""
 SECONDS = 20.0
-"""Both answers together; the turn waits no longer."""
+"""Both answers together. The turn goes on meanwhile."""
 MAX_OUTPUT = 1024
 """Tokens of an answer, thoughts included."""
 
@@ -70,11 +70,13 @@ class Judge:
         self._steps.clear()
         self._next = max(self._next, LATEST)
 
+    @property
+    def due(self) -> bool:
+        """It is time to ask."""
+        return self._next <= 0
+
     async def ask(self, aside: Aside) -> str | None:
-        """Why both models think it is stuck, or None; mostly without asking, for it is not time. Raises nothing but
-        `CancelledError`."""
-        if self._next > 0:
-            return None
+        """Why both models think it is stuck, or None. Raises nothing but `CancelledError`."""
         self._next = LATEST
         question = self._question()
         try:

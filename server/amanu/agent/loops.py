@@ -4,6 +4,7 @@ The first alarm of a turn is told to the model, and the turn goes on; the second
 starts anew: the second one comes from what was done since.
 """
 
+import asyncio
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -43,6 +44,7 @@ class Loops:
         self._cycles = Cycles(_defaults(tools))
         self._judge = Judge(request)
         self._texts: dict[type[TextDelta | ThoughtDelta], Chanting] = {}
+        self._judging: asyncio.Task[str | None] | None = None
         self._strikes = 0
 
     def begin_reply(self) -> None:
@@ -60,23 +62,41 @@ class Loops:
         what = self._cycles.step(reply.calls, results)
         return None if what is None else _cycle(what)
 
-    async def judge(self, aside: Aside) -> Alarm | None:
-        """After a step: ask for a judgement, if it is time. Never takes longer than `judge.SECONDS`."""
-        reason = await self._judge.ask(aside)
+    def judge(self, aside: Aside) -> Alarm | None:
+        """After a step: a judgement that has come since the last one. If it is time, another is asked for; the turn
+        does not wait for it."""
+        reason = None
+        if self._judging is not None and self._judging.done():
+            reason = self._judging.result()
+            self._judging = None
+        if self._judging is None and self._judge.due:
+            self._judging = asyncio.create_task(self._judge.ask(aside))
         return None if reason is None else _judged(reason)
+
+    async def close(self) -> None:
+        """The turn has ended: nothing is asked any more."""
+        judging, self._judging = self._judging, None
+        if judging is not None:
+            judging.cancel()
+            await asyncio.wait({judging})
 
     def heard(self, text: str) -> None:
         """The person said something: what was done before was before that, and may not be what they want now."""
         self._request = f"{self._request}\n{text}"[-_REQUEST:]
-        self._cycles.start_anew()
-        self._judge.start_anew()
+        self._start_anew()
 
     def strike(self) -> bool:
         """Count an alarm and start anew. True for the first one of the turn: the model is told."""
         self._strikes += 1
+        self._start_anew()
+        return self._strikes == 1
+
+    def _start_anew(self) -> None:
         self._cycles.start_anew()
         self._judge.start_anew()
-        return self._strikes == 1
+        if self._judging is not None:  # it is about what is settled
+            self._judging.cancel()
+            self._judging = None
 
 
 def _chanting(repeated: str, kind: Literal["text", "thought"]) -> Alarm:

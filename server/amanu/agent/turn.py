@@ -185,6 +185,8 @@ async def run_turn(turn: Turn) -> Ending:
         return ending
     finally:
         turn.context.end_turn()
+        if turn.loops is not None:
+            await turn.loops.close()
 
 
 async def _run(turn: Turn) -> Ending:
@@ -228,7 +230,7 @@ async def _run(turn: Turn) -> Ending:
                 return ending
         elif reply.calls:
             patience.progress()
-            ending = await _look_back(turn, step, reply, await _run_calls(turn, step, reply))
+            ending = _look_back(turn, step, reply, await _run_calls(turn, step, reply))
             if ending is not None:
                 return ending
         elif done.stop == "paused":
@@ -317,11 +319,11 @@ def _kind(error: ModelError) -> ErrorKind:
             return "providerError"
 
 
-async def _look_back(turn: Turn, step: int, reply: Assistant, results: Sequence[Result]) -> Ending | None:
+def _look_back(turn: Turn, step: int, reply: Assistant, results: Sequence[Result]) -> Ending | None:
     """After a step: is it going in circles?"""
     if turn.loops is None:
         return None
-    alarm = turn.loops.step(reply, results) or await turn.loops.judge(turn.aside)
+    alarm = turn.loops.step(reply, results) or turn.loops.judge(turn.aside)
     return None if alarm is None else _alarm(turn, step, alarm)
 
 

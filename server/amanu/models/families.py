@@ -94,7 +94,6 @@ _GEMINI = Family(
     results="`functionResponse` parts, in call order, `output` or `error`",
     max_tools=512,
     tool_name=128,
-    may_stop_midway=True,
     max_output=65_536,
 )
 
@@ -112,7 +111,14 @@ CLAUDE_PLAIN = replace(_CLAUDE, thoughts="never", max_output=8_192)
 # 3.7 Flash and later refuse MINIMAL, as does Pro (model guides of Google Cloud); so do, perhaps, those still unknown.
 GEMINI_3 = replace(_GEMINI, efforts=_efforts("LOW", "LOW", "MEDIUM", "HIGH"), must_return="signature")
 GEMINI_3_FLASH = replace(GEMINI_3, efforts=_efforts("MINIMAL", "LOW", "MEDIUM", "HIGH"))
-GEMINI_2_5 = replace(_GEMINI, name="gemini-2.5", thinking="budget", efforts=_efforts(0, 2_048, 8_192, 24_576))
+GEMINI_2_5 = replace(
+    _GEMINI,
+    name="gemini-2.5",
+    thinking="budget",
+    efforts=_efforts(0, 2_048, 8_192, 24_576),
+    # Gemini CLI asks nobody by default (`model.skipNextSpeakerCheck`): of later ones it is not known.
+    may_stop_midway=True,
+)
 GEMINI_2_5_PRO = replace(GEMINI_2_5, efforts=_efforts(128, 2_048, 8_192, 24_576))  # cannot be told not to think
 
 GENERIC = Family("generic", "none", max_output=8_192)
@@ -164,7 +170,7 @@ FAMILIES: tuple[tuple[str, Family], ...] = (
     (r"openrouter:openai/(gpt-[5-9]|o\d)", replace(GPT_REASONING, caching="implicit")),
     (r"openrouter:openai/", replace(GPT_PLAIN, caching="implicit")),
     (r"openrouter:anthropic/claude-", replace(GENERIC, name="claude", max_output=32_000)),
-    (r"openrouter:google/gemini-3", replace(GENERIC, name="gemini-3", may_stop_midway=True, max_output=32_000)),
+    (r"openrouter:google/gemini-3", replace(GENERIC, name="gemini-3", max_output=32_000)),
     (r"[^:]+:(.*/)?deepseek", DEEPSEEK),
 )
 """What a model's id begins with → its family; the first that fits counts."""

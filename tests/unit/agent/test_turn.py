@@ -15,7 +15,7 @@ from amanu.models.base import AuthFailed, Delta, Request, StreamBroken, TextDelt
 from amanu.models.retry import Policy
 from amanu_protocol.events import ItemsWithdrawn
 from amanu_protocol.requests import ApprovalResolveParams
-from loop_stage import Call, Emitted, Reply, Stage, Write, call, says
+from loop_stage import Call, Emitted, PlayedModel, Reply, Stage, Write, call, says
 
 GO_ON = REMEDIES["cutText"].note
 
@@ -381,15 +381,53 @@ READS: list[Reply] = [says("", call("read", f"r{n}", path=f"{n}.py")) for n in r
 STUCK = says('{"reason": "It reads files nobody asked for.", "stuck": 0.95}')
 
 
+class Judge(PlayedModel):
+    """Questions aside are answered by this model, all in the same way and when `release` is set."""
+
+    def __init__(self, turn: PlayedModel, answer: Reply) -> None:
+        super().__init__([answer] * 9)
+        self._turn = turn
+        self.release = asyncio.Event()
+        self.release.set()
+
+    async def stream(self, request: Request) -> AsyncIterator[Delta]:
+        if not request.system:
+            async for delta in self._turn.stream(request):
+                yield delta
+            return
+        await self.release.wait()
+        async for delta in super().stream(request):
+            yield delta
+
+
+def judged(answer: Reply, *more: Reply) -> tuple[Stage, Judge]:
+    stage = Stage([*READS, *more], max_steps=99)
+    judge = Judge(stage.model, answer)
+    stage.turn.model = judge
+    return stage, judge
+
+
 async def test_a_judgement_after_many_steps_is_confirmed_and_told() -> None:
-    stage, reason = await play(*READS, STUCK, STUCK, says("Right: done."), max_steps=99)
-    assert reason == "completed"
-    assert [at for at, request in enumerate(stage.model.requests) if len(request) == 1][1:] == [30, 31]
-    assert "bring the task forward: It reads files nobody asked for." in str(stage.model.requests[-1][-1].notes[0])
-    assert stage.turn.usage.input_tokens == 33 * 10  # the questions are paid for
+    steps = [says("", call("read", f"x{n}", path=f"x{n}.py")) for n in range(6)]
+    stage, judge = judged(STUCK, *steps, says("Right: done."))
+    async with asyncio.timeout(5):
+        assert (await run_turn(stage.turn)).reason == "completed"
+    assert len(judge.requests) == 2
+    assert "bring the task forward: It reads files nobody asked for." in str(stage.model.requests[-1])
+    assert stage.turn.usage.input_tokens == (len(stage.model.requests) + 2) * 10  # the questions are paid for
+
+
+async def test_a_judgement_never_holds_a_turn_up() -> None:
+    stage, judge = judged(STUCK, says("done"))
+    judge.release.clear()
+    async with asyncio.timeout(5):
+        assert (await run_turn(stage.turn)).reason == "completed"
+    assert (judge.requests, told(stage)) == ([], [])
 
 
 @pytest.mark.parametrize("answer", [AuthFailed("no key"), says("Hard to say."), says('{"stuck": 0.2}')])
 async def test_without_a_sure_judgement_the_turn_goes_on(answer: Reply) -> None:
-    stage, reason = await play(*READS, answer, says("done"), max_steps=99)
-    assert (reason, told(stage)) == ("completed", [])
+    stage, _ = judged(answer, says("", call("read", "x", path="x.py")), says("done"))
+    async with asyncio.timeout(5):
+        assert (await run_turn(stage.turn)).reason == "completed"
+    assert told(stage) == []
