@@ -30,6 +30,7 @@ from amanu_protocol.requests import (
 )
 from amanu_protocol.state import fold
 from session_client import Client
+from session_desk import without_status
 
 BASE = "".join(f"line {n}\n" for n in range(1, 13))
 EXPECTED = {"staleTurn", "proposalConflict", "approvalNotFound", "sessionNotFound", "storageError", "proposalNotFound"}
@@ -315,7 +316,11 @@ class Player:
         assert not running
 
     def _prompts_once(self, conversation: Conversation) -> None:
-        said = [message.text.split("\n\n<files_changed>")[0] for message in conversation if message.role == "user"]
+        said = [
+            without_status(message.text).split("\n\n<files_changed>")[0]
+            for message in conversation
+            if message.role == "user"
+        ]
         said += [note for message in conversation if message.role == "results" for note in message.notes]
         count = Counter(said)
         for prompt_id, text in self.safe.items():

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -103,6 +104,11 @@ class Desk:
 
 def conversation(session: Session) -> Conversation:
     return session._conversation  # pyright: ignore[reportPrivateUsage]
+
+
+def without_status(text: str) -> str:
+    """What was said with a prompt, but for how the session is run."""
+    return re.sub(r"(\n\n)?<session_status>\n.*?\n</session_status>", "", text, flags=re.DOTALL)
 
 
 async def journalled(session: Session) -> Conversation:

@@ -105,7 +105,8 @@ class Hearing:
         news = self._known.news(opening.seen, self._conversation.generation) if opening.seen else ""
         changed = opening.outdated and f"<files_changed>\n{opening.outdated[0]}\n</files_changed>"
         recalled = opening.recalled.told
-        told = "\n\n".join(filter(None, [message.text, news, changed, recalled and recalled.text]))
+        status = self._turns.status.with_prompt()
+        told = "\n\n".join(filter(None, [message.text, news, status, changed, recalled and recalled.text]))
         message = message.model_copy(update={"text": told})
         self._emit(ItemCompleted(item=said), entry=message)
         self._conversation.append(message)

@@ -20,6 +20,7 @@ from amanu.memory_files import MemoryFiles
 from amanu.models.families import family
 from amanu.outdated import Outdated
 from amanu.services import Services
+from amanu.session_status import SessionStatus
 from amanu.tools.base import Covers, Subject
 from amanu.tools.finish_task import FinishTask
 from amanu.tools.read_output import ID_LENGTH
@@ -82,6 +83,7 @@ class Turns:
         memory_files = MemoryFiles(workspace, services.memory, approvals.allowed, covers=covers)
         self.memory = ProjectMemory(memory_files, conversation, lambda: state.trusted)
         self._outdated = Outdated(workspace, conversation)
+        self.status = SessionStatus(conversation, state, headless=services.headless)
         self.choosing = Choosing(settings, services.registry, services.availability, state)
         self._allowance = Allowance(settings.limits.cost_usd, settings.limits.session_cost_usd, state)
 
@@ -100,7 +102,7 @@ class Turns:
             system_for=lambda info: self._system(info).text,
             memory=system.memory,
             touched=self.memory.touched,
-            outdated=self.news,
+            outdated=self._between_steps,
             knows=self._workspace.seen.take_fresh,
             tools=self._tools,
             specs=self._specs,
@@ -129,6 +131,14 @@ class Turns:
             return None
         mask = self._services.secrets.mask_content
         return mask("\n\n".join(each[0] for each in found)), mask("\n".join(each[1] for each in found))
+
+    async def _between_steps(self) -> tuple[str, str] | None:
+        """`news`, and what changed in how the session is run."""
+        news, status = await self.news(), self.status.news()
+        if not status:
+            return news
+        shown = f"The model was told: the mode is {self._state.mode}."
+        return (status, shown) if news is None else (f"{status}\n\n{news[0]}", f"{shown}\n{news[1]}")
 
     def _readable(self, path: Path) -> bool:
         return bool(self._approvals.allowed([Subject("read_file", "read", self._workspace.relative(path))]))

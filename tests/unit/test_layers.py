@@ -58,8 +58,8 @@ MAY_IMPORT: dict[str, str] = {
     "amanu.checkers": "unbroken config lsp.frames tools.processes tools.base workspace.findings workspace.files "
     "workspace.hunks",
     "amanu.services": "sandbox audit checkers config consent trust models.availability secrets workspace.overlay",
-    "amanu.turns": "services choosing memory memory_files outdated inbox journal conversation agent tools workspace "
-    "models.families",
+    "amanu.turns": "services session_status choosing memory memory_files outdated inbox journal conversation agent "
+    "tools workspace models.families",
     "amanu.session_trust": "trust stream agent.emit",
     "amanu.session_line": "models.line models.recording",
     "amanu.choosing": "config agent models.registry models.routing models.availability",
@@ -80,6 +80,7 @@ MAY_IMPORT: dict[str, str] = {
     "amanu.framing": "tools.visible",
     "amanu.mentions": "framing commands pictures imagefile conversation workspace tools.base",
     "amanu.editor_context": "framing workspace tools.base tools.visible",
+    "amanu.session_status": "agent.policy conversation framing",
     "amanu.outdated": "workspace tools.base tools.visible conversation agent.masking",
     "amanu.memory": "memory_files memory_text conversation agent.prompt",
     "amanu.memory_files": "memory_text workspace tools.base tools.visible",

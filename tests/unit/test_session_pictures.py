@@ -21,7 +21,7 @@ from amanu_protocol.requests import BlobGetParams, PromptSendParams, PromptSteer
 from amanu_protocol.state import SessionState
 from drawn import attached, base64_of, gif, jpeg, png
 from session_client import Client, until
-from session_desk import Desk, call, conversation, desk, step
+from session_desk import Desk, call, conversation, desk, step, without_status
 from strict.anthropic import Anthropic
 from strict.http import Say, Step, ToolUse
 
@@ -148,7 +148,7 @@ async def test_a_picture_file_goes_as_a_picture(tmp_path: Path, text: str) -> No
         await d.ended()
         said = conversation(d.session)[0]
         assert isinstance(said, User)
-        assert said.text == text
+        assert without_status(said.text) == text
         name = "my shots/a.gif" if "gif" in text else "shot.png"
         assert [(each.name, each.media_type) for each in said.pictures] == [(name, f"image/{name[-3:]}")]
         blob = await d.session.pages.blob(

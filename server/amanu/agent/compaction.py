@@ -28,7 +28,7 @@ READ_FILES = 40
 LAST_ACTIONS = 30
 """Lines of the record when no model made a summary of it."""
 
-_AROUND = re.compile(r"<(editor_context|files_changed|project_memory)>\n.*?\n</\1>", re.DOTALL)
+_AROUND = re.compile(r"<(editor_context|session_status|files_changed|project_memory)>\n.*?\n</\1>", re.DOTALL)
 """What went with the person's words unasked; it is told anew after a compaction."""
 _EXPLAINED = (
     "The conversation before this point was replaced by this summary to make room. It is a record of what was said and "

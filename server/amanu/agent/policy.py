@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import cache
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 from amanu import protected
 from amanu.rules import Rule, RuleTable, Tokens, command_pattern, rule
@@ -145,6 +145,11 @@ def built_in() -> tuple[Rule, ...]:
 def of_mode(mode: Mode) -> tuple[Rule, ...]:
     """The rules a mode is."""
     return _file(mode, f"mode {mode}")
+
+
+def mode_text(mode: Mode) -> str:
+    """What the model is told of a mode."""
+    return str(_toml(mode)["model"])
 
 
 def unasked(subjects: Iterable[Subject]) -> list[Subject]:
@@ -340,9 +345,14 @@ def _text(value: object) -> str:
 
 @cache
 def _file(name: str, origin: str) -> tuple[Rule, ...]:
-    text = (importlib.resources.files("amanu.agent") / "modes" / f"{name}.toml").read_text(encoding="utf-8")
-    tables = [RuleTable.model_validate(each) for each in tomllib.loads(text)["rule"]]
+    tables = [RuleTable.model_validate(table) for table in _toml(name)["rule"]]
     return tuple(alone for each in tables for alone in _alone(each.rule(origin)))
+
+
+@cache
+def _toml(name: str) -> dict[str, Any]:
+    text = (importlib.resources.files("amanu.agent") / "modes" / f"{name}.toml").read_text(encoding="utf-8")
+    return tomllib.loads(text)
 
 
 def _alone(each: Rule) -> list[Rule]:

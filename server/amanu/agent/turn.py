@@ -203,7 +203,8 @@ async def _run(turn: Turn) -> Ending:
         step += 1
         if await turn.context.make_room(turn.at(step)):
             turn.show_use()
-            hear(turn)  # said meanwhile
+            await refresh(turn, step)  # what a compaction took, and what was said meanwhile
+            hear(turn)
         try:
             done = await ask_model(turn, step)
             overflows = 0

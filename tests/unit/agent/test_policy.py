@@ -166,7 +166,9 @@ def test_modes(mode: Mode, subject: Subject, expected: str) -> None:
 
 def test_built_in_rules_hold_no_plain_ask_and_every_verdict_names_its_rule() -> None:
     assert decide([], EDIT).rule == NOTHING_MATCHED
-    assert decide(of_mode("plan"), EDIT).rule == "mode plan: deny @write unless .amanu/plans/*.md"
+    assert decide(of_mode("plan"), EDIT).rule == (
+        "mode plan: deny @write unless .amanu/plans/*.md (plan mode writes plans only; the user can change the mode)"
+    )
 
 
 @pytest.mark.parametrize(

@@ -40,6 +40,16 @@ def test_what_nobody_can_be_asked_is_denied_and_says_what_would_help(shop: Path,
     assert (again.returncode, (shop / "a.txt").exists()) == (0, True)
 
 
+@pytest.mark.parametrize(
+    ("mode", "told"),
+    [("plan", "Mode: plan. You plan;"), ("auto", "Mode: auto."), ("ask", "Nobody is watching:")],
+)
+def test_the_model_is_told_the_mode_and_that_nobody_is_there(mode: str, told: str, shop: Path, inside: Inside) -> None:
+    model = script(shop.parent, {"expect": told, "text": "I know."})
+    done = inside.run(main, "do it", "--model", model, "--mode", mode, cwd=shop)
+    assert done.stdout.strip() == "I know."
+
+
 def test_json(shop: Path, inside: Inside) -> None:
     model = script(
         shop.parent,
