@@ -8,6 +8,12 @@ from pathlib import Path
 
 _RUNS = ("hooks", "config", "config.worktree", "info/attributes", "commondir")
 """In a repository's folder: what git runs, or is led elsewhere by."""
+_HOOKS = (
+    *("pre-commit", "prepare-commit-msg", "commit-msg", "post-commit", "pre-merge-commit", "post-merge"),
+    *("pre-rebase", "post-rewrite", "post-checkout", "pre-push", "reference-transaction", "post-index-change"),
+    *("applypatch-msg", "pre-applypatch", "post-applypatch", "pre-auto-gc"),
+)
+"""Those a command in a working tree runs, githooks(5)."""
 _MODULES = 200  # submodules that are looked at
 _DEPTH = 4  # of a submodule's name, which may hold slashes
 _POINTER = 4096  # bytes of a `.git` file
@@ -21,6 +27,8 @@ class Repository:
     """Index and HEAD."""
     common: Path
     """Objects, refs, hooks and settings; of a linked worktree that of the main one, else `folder`."""
+    top: Path
+    """Of the working tree."""
 
     def runs(self) -> Iterator[Path]:
         """What a command may not change even when it may change the rest; it need not be there. Blocking."""
@@ -31,9 +39,9 @@ class Repository:
             yield self.folder / "gitdir"
         for module in _modules(self.common / "modules", _DEPTH):
             yield from (module / each for each in _RUNS)
-        hooks = _hooks_path(self.common / "config")
+        hooks = hooks_path(self.common / "config")
         if hooks is not None:
-            yield self.common.parent / hooks
+            yield from dict.fromkeys((self.top / hooks, self.common.parent / hooks))
 
 
 def repository(git: Path) -> Repository | None:
@@ -44,7 +52,7 @@ def repository(git: Path) -> Repository | None:
         if git.is_symlink():
             return None
         if git.is_dir():
-            return Repository(git, git)
+            return Repository(git, git, git.parent)
         folder = _led_to(git)
         if folder is None or folder.stat().st_uid != git.lstat().st_uid:
             return None
@@ -52,9 +60,9 @@ def repository(git: Path) -> Repository | None:
             common = folder.parent.parent
             back = Path((folder / "gitdir").read_text("utf-8", "surrogateescape").strip())
             if _same(folder / back, git) and common.name == ".git" and (common / "HEAD").is_file():
-                return Repository(folder, common)
+                return Repository(folder, common, git.parent)
         elif any((above / ".git" / "modules") in folder.parents for above in git.parent.parents):
-            return Repository(folder, folder)
+            return Repository(folder, folder, git.parent)
     except (OSError, ValueError):
         pass
     return None
@@ -74,6 +82,37 @@ def enclosing(root: Path, homes: tuple[Path, ...]) -> Path | None:
         except OSError:
             return None
     return None
+
+
+def hooks_of(folder: Path, home: Path | None) -> list[str]:
+    """Names of the hooks git has for what is done in that folder: its repository's, else the user's. Blocking."""
+    for above in (folder, *folder.parents):
+        if os.path.lexists(above / ".git"):
+            if (found := repository(above / ".git")) is None:
+                return []
+            own = hooks_path(found.common / "config")
+            place = found.top / own if own else user_hooks(home) or found.common / "hooks"
+            return [name for name in _HOOKS if os.access(place / name, os.X_OK)]
+    return []
+
+
+def user_hooks(home: Path | None) -> Path | None:
+    """Where the user keeps hooks for all repositories, if so. Blocking."""
+    for config in () if home is None else (home / ".gitconfig", home / ".config" / "git" / "config"):
+        if (text := hooks_path(config)) is not None and home is not None:
+            return home / text.removeprefix("~/")
+    return None
+
+
+def hooks_path(config: Path) -> str | None:
+    """Where settings of git say that hooks are (husky and its like)."""
+    try:
+        found = re.search(
+            r"^\s*hooksPath\s*=\s*\"?([^\"\n]+?)\"?\s*$", config.read_text("utf-8", "replace"), re.I | re.M
+        )
+    except OSError:
+        return None
+    return found[1] if found else None
 
 
 def _led_to(git: Path) -> Path | None:
@@ -101,15 +140,3 @@ def _modules(folder: Path, depth: int) -> Iterator[Path]:
             yield from _modules(each / "modules", depth)
         elif depth:
             yield from _modules(each, depth - 1)
-
-
-def _hooks_path(config: Path) -> str | None:
-    """Where the repository's own settings say that hooks are (husky and its like). Misread is no harm: this only ever
-    protects more."""
-    try:
-        found = re.search(
-            r"^\s*hooksPath\s*=\s*\"?([^\"\n]+?)\"?\s*$", config.read_text("utf-8", "replace"), re.I | re.M
-        )
-    except OSError:
-        return None
-    return found[1] if found else None

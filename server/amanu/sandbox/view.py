@@ -16,7 +16,7 @@ from amanu.home import Home
 from amanu.sandbox.folders import Folder, look
 from amanu.sandbox.listening import bound, elsewhere, served
 from amanu.sandbox.need import Need
-from amanu.sandbox.repositories import Repository, enclosing, repository
+from amanu.sandbox.repositories import Repository, enclosing, repository, user_hooks
 from amanu.sandbox.tools import inside, tools
 
 _HOMES = ("/root", "/home", "/Users", "/mnt/c/Users", "/var/root")
@@ -76,6 +76,7 @@ def view(need: Need, roots: Sequence[Path], environment: Mapping[str, str], sett
     repositories = [each for path in found if path.name.casefold() == ".git" and (each := repository(path)) is not None]
     above = [tree for root in outside if (tree := enclosing(root, homes)) is not None]
     if need.git:
+        chosen += [each for each in (user_hooks(home),) if each is not None and each.exists()]
         repositories += [each for tree in above if (each := repository(tree / ".git")) is not None]
     installed = tools(environment.get("PATH", ""), home, homes, int(time.monotonic() / _TOOLS_SECONDS))
     readable = [*installed.readable, *chosen, *above, *_resolver(need)]

@@ -20,8 +20,8 @@ _OURS = re.compile(r".*_API_KEY|.*_AUTH_TOKEN|AMANU_.*|BASH_ENV|ENV|BASH_FUNC_.*
 
 
 _WHO = re.compile(r"GIT_(AUTHOR|COMMITTER)_|GIT_TERMINAL_PROMPT$")
+_NO_HOOKS = ("core.hooksPath", "/dev/null")
 _QUIET_GIT = (
-    ("core.hooksPath", "/dev/null"),
     ("core.fsmonitor", "false"),
     ("core.pager", "cat"),
     ("core.editor", "true"),
@@ -43,13 +43,14 @@ def without_secrets(
     }
 
 
-def without_git_settings(environment: Mapping[str, str]) -> dict[str, str]:
-    """With git as it is out of the box: it runs nothing that a repository or the environment names (hooks, pagers, file
-    system monitors). Who commits stays."""
+def without_git_settings(environment: Mapping[str, str], *, hooks: bool = False) -> dict[str, str]:
+    """With git as it is out of the box: it runs nothing that a repository or the environment names (pagers, file system
+    monitors, and hooks unless `hooks`). Who commits stays."""
     kept = {name: value for name, value in environment.items() if not name.startswith("GIT_") or _WHO.match(name)}
-    for at, (name, value) in enumerate(_QUIET_GIT):
+    settings = _QUIET_GIT if hooks else (*_QUIET_GIT, _NO_HOOKS)
+    for at, (name, value) in enumerate(settings):
         kept |= {f"GIT_CONFIG_KEY_{at}": name, f"GIT_CONFIG_VALUE_{at}": value}
-    return {**kept, "GIT_CONFIG_COUNT": str(len(_QUIET_GIT))}
+    return {**kept, "GIT_CONFIG_COUNT": str(len(settings))}
 
 
 async def end_all(leader: int, mark: str, holders: int = 0) -> int:

@@ -16,6 +16,7 @@ from secrets import token_hex
 from pydantic import Field
 
 from amanu.sandbox.need import Need
+from amanu.sandbox.repositories import hooks_of
 from amanu.sandbox.sandbox import Sandbox, SandboxError, Started
 from amanu.secrets import Secrets
 from amanu.shell.programs.git import LOOKING
@@ -57,6 +58,10 @@ _NOT_RUN = (126, 127)
 """Exit codes of a shell that could not run what was named."""
 _NEW = "New or another since it ran, and obeyed by git, editors, shells or agents there: "
 _ENDED_SWAPPED = "It was ended: a script or file of settings that this runs was changed or replaced while it started."
+_SKIPPED = (
+    "these git hooks of the repository were skipped where the command would run them, for the folder is not trusted "
+    "and no sandbox without network held the command."
+)
 _SET = {
     "AMANU": "1",
     "PAGER": "cat",
@@ -406,6 +411,10 @@ class RunShellCommand(Tool[RunShellCommandParams]):
             notes.append(f"{_NEW}{named}. Look at it before you work in that folder.")
         if seen := [each for each in ended.placeholders if re.search(rf"(?<![\w.-]){re.escape(each)}(?![\w.-])", text)]:
             notes.append(f"Not files of the workspace, but placeholders of the sandbox: {', '.join(seen)}.")
+        home = self._environment.get("HOME")
+        if need.git and not self._runs_hooks(need):
+            hooks = await asyncio.to_thread(hooks_of, folder, Path(home) if home else None)
+            notes += [f"{', '.join(hooks)}: {_SKIPPED}"] if hooks else []
         if unsaved:
             named = _named([self._workspace.shown(each.path) for each in unsaved])
             notes.append(f"Unsaved in the editor, so the command saw older text: {named}.")
@@ -433,7 +442,14 @@ class RunShellCommand(Tool[RunShellCommandParams]):
         environment = {**own, **_SET, name: value}
         if need.writes == "nothing":
             return {**without_git_settings(environment), **LOOKING}
-        return environment if self._trusted() else without_git_settings(environment)
+        return environment if self._trusted() else without_git_settings(environment, hooks=self._runs_hooks(need))
+
+    def _runs_hooks(self, need: Need) -> bool:
+        """Hooks are the repository's code: where the user does not trust it, they run behind walls without network, as
+        part of the command that was allowed, and nowhere else."""
+        if need.writes == "nothing":
+            return False
+        return self._trusted() or (self._sandbox is not None and self._sandbox.walls(need).network is False)
 
     def _bash(self) -> str:
         if (found := self._found_bash()) is None:

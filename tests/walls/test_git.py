@@ -1,0 +1,110 @@
+"""git behind walls: hooks run as part of the command, and repositories work whose own files are elsewhere."""
+
+import subprocess
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from amanu.config import Sandbox as Settings
+from amanu.home import find_home
+from amanu.sandbox import landlock
+from amanu.sandbox.proof import Tier
+from amanu.sandbox.sandbox import Sandbox
+from amanu.tools.base import Outcome
+from desk import Desk
+from needs import needs
+
+TIERS: tuple[Tier, ...] = ("bubblewrap", "landlock")
+HOOK = "#!/bin/sh\necho the hook ran\ncat ../key 2>/dev/null && exit 0\nexit 1\n"
+COMMIT = "git add . && git -c user.name=a -c user.email=a@b commit -m x"
+
+
+def git(folder: Path, *words: str) -> str:
+    who = ("-c", "user.name=a", "-c", "user.email=a@b", "-c", "init.defaultBranch=main")
+    return subprocess.run(["git", *who, *words], cwd=folder, check=True, capture_output=True, text=True).stdout
+
+
+@asynccontextmanager
+async def desk(root: Path, base: Path, tier: Tier) -> AsyncGenerator[Desk]:
+    if tier == "bubblewrap":
+        needs("bwrap")
+    if tier == "landlock" and not landlock.version():
+        pytest.skip("there is no Landlock")
+    home = base / "home"
+    home.mkdir()
+    sandbox = Sandbox(Settings(), find_home({"AMANU_HOME": str(base / "ours")}).make(), best=tier)
+    assert (await sandbox.proved()).tier == tier
+    try:
+        yield Desk(root, environment={"PATH": "/usr/bin:/bin", "HOME": str(home)}, sandbox=sandbox)
+    finally:
+        await sandbox.close()
+
+
+def hooked(root: Path) -> None:
+    root.mkdir()
+    git(root, "init")
+    (root / ".git" / "hooks" / "pre-commit").write_text(HOOK)
+    (root / ".git" / "hooks" / "pre-commit").chmod(0o755)
+    (root / "a.txt").write_text("a\n")
+
+
+async def run(desk: Desk, command: str, **granted: bool) -> Outcome:
+    """As when the user allowed it, with those grants."""
+    tool, call = desk.tools["run_shell_command"], desk.context()
+    params = tool.params.model_validate({"command": command})
+    call.preview = await tool.preview(params, call)
+    assert call.preview.need is not None
+    call.preview = replace(call.preview, need=replace(call.preview.need, **granted))
+    return await tool.run(params, call)
+
+
+@pytest.mark.parametrize("tier", TIERS)
+async def test_a_hook_that_fails_fails_the_commit(tmp_path: Path, tier: Tier) -> None:
+    root = tmp_path / "work"
+    hooked(root)
+    (tmp_path / "key").write_text("secret\n")
+    async with desk(root, tmp_path, tier) as at:
+        outcome = await run(at, COMMIT)
+    assert outcome.is_error and "the hook ran" in outcome.for_model
+    assert "secret" not in outcome.for_model, "a hook is behind the walls, too"
+    assert subprocess.run(["git", "rev-parse", "HEAD"], cwd=root, capture_output=True).returncode != 0
+
+
+@pytest.mark.parametrize("granted", ["unsandboxed", "network"])
+async def test_hooks_of_an_untrusted_folder_are_skipped_where_they_could_do_harm_and_that_is_told(
+    tmp_path: Path, granted: str
+) -> None:
+    root = tmp_path / "work"
+    hooked(root)
+    async with desk(root, tmp_path, "bubblewrap") as at:
+        outcome = await run(at, COMMIT, **{granted: True})
+    assert not outcome.is_error and "the hook ran" not in outcome.for_model
+    assert "pre-commit: these git hooks of the repository were skipped" in outcome.for_model
+    assert "pre-commit: these git hooks of the repository were skipped" in outcome.for_person
+
+
+async def test_the_users_own_hooks_for_all_repositories_are_run(tmp_path: Path) -> None:
+    root = tmp_path / "work"
+    hooked(root)
+    async with desk(root, tmp_path, "bubblewrap") as at:
+        hooks = tmp_path / "home" / "hooks"
+        hooks.mkdir()
+        (hooks / "commit-msg").write_text("#!/bin/sh\necho my own; exit 1\n")
+        (hooks / "commit-msg").chmod(0o755)
+        (tmp_path / "home" / ".gitconfig").write_text("[core]\n\thooksPath = ~/hooks\n")
+        outcome = await run(at, COMMIT)
+    assert outcome.is_error and "my own" in outcome.for_model
+
+
+async def test_a_look_runs_no_hook(tmp_path: Path) -> None:
+    root = tmp_path / "work"
+    hooked(root)
+    (root / ".git" / "hooks" / "post-index-change").write_text(f"#!/bin/sh\ntouch {tmp_path}/work/ran\n")
+    (root / ".git" / "hooks" / "post-index-change").chmod(0o755)
+    async with desk(root, tmp_path, "bubblewrap") as at:
+        outcome = await run(at, "git status")
+    assert not outcome.is_error and not (root / "ran").exists()
+    assert "skipped" not in outcome.for_model
