@@ -73,6 +73,7 @@ class Desk:
         ripgrep: str | None = None,
         key_variables: Collection[str] = (),
         sandbox: Sandbox | None = None,
+        trusted: bool = False,
     ) -> None:
         self.root = root.resolve()
         self.overlay = Overlay()
@@ -96,6 +97,7 @@ class Desk:
             key_variables,
             aftermath=self.aftermath,
             sandbox=sandbox,
+            trusted=lambda: trusted,
         )
         self.tools: dict[str, Tool[Any]] = {tool.name: tool for tool in made}
         self._ids = itertools.count(1)

@@ -28,7 +28,7 @@ def git(folder: Path, *words: str) -> str:
 
 
 @asynccontextmanager
-async def desk(root: Path, base: Path, tier: Tier) -> AsyncGenerator[Desk]:
+async def desk(root: Path, base: Path, tier: Tier, *, trusted: bool = False) -> AsyncGenerator[Desk]:
     if tier == "bubblewrap":
         needs("bwrap")
     if tier == "landlock" and not landlock.version():
@@ -38,7 +38,7 @@ async def desk(root: Path, base: Path, tier: Tier) -> AsyncGenerator[Desk]:
     sandbox = Sandbox(Settings(), find_home({"AMANU_HOME": str(base / "ours")}).make(), best=tier)
     assert (await sandbox.proved()).tier == tier
     try:
-        yield Desk(root, environment={"PATH": "/usr/bin:/bin", "HOME": str(home)}, sandbox=sandbox)
+        yield Desk(root, environment={"PATH": "/usr/bin:/bin", "HOME": str(home)}, sandbox=sandbox, trusted=trusted)
     finally:
         await sandbox.close()
 
@@ -108,3 +108,81 @@ async def test_a_look_runs_no_hook(tmp_path: Path) -> None:
         outcome = await run(at, "git status")
     assert not outcome.is_error and not (root / "ran").exists()
     assert "skipped" not in outcome.for_model
+
+
+LINE = (
+    "git status --short && git add . && git -c user.name=a -c user.email=a@b commit -q -m second && git log --oneline"
+)
+TAMPER = "; cd ../bare.git && for each in config hooks/pre-commit worktrees/tree/gitdir; do echo >> $each; done"
+
+
+def bare_with_worktree(base: Path) -> tuple[Path, Path]:
+    """(The bare repository, a worktree of it beside it.)"""
+    source = base / "source"
+    hooked(source)
+    (source / ".git" / "hooks" / "pre-commit").unlink()
+    git(source, "add", ".")
+    git(source, "commit", "-m", "first")
+    git(base, "clone", "--bare", "source", "bare.git")
+    git(base / "bare.git", "worktree", "add", "-b", "feature", "../tree")
+    return base / "bare.git", base / "tree"
+
+
+@pytest.mark.parametrize("tier", TIERS)
+async def test_git_works_in_a_worktree_of_a_bare_repository(tmp_path: Path, tier: Tier) -> None:
+    bare, tree = bare_with_worktree(tmp_path)
+    (tree / "b.txt").write_text("b\n")
+    config = (bare / "config").read_text()
+    async with desk(tree, tmp_path, tier) as at:
+        look = await at.preview("run_shell_command", {"command": "git status --short"})
+        assert look.need is not None and look.need.writes == "nothing"
+        assert "?? b.txt" in (await run(at, "git status --short")).for_model
+        outcome = await run(at, LINE)
+        await run(at, f"git add .{TAMPER}")
+    assert not outcome.is_error, outcome.for_model
+    assert "?? b.txt" in outcome.for_model and "second" in outcome.for_model and "first" in outcome.for_model
+    assert "second" in git(bare, "log", "--oneline", "feature")
+    if tier == "bubblewrap":
+        assert (bare / "config").read_text() == config
+        assert not (bare / "hooks" / "pre-commit").exists()
+
+
+async def test_a_command_that_is_not_gits_cannot_write_a_bare_repository_in_the_workspace(tmp_path: Path) -> None:
+    """As people keep worktrees beside each other: `.git` is a file that leads to `.bare`."""
+    bare, _ = bare_with_worktree(tmp_path)
+    root = tmp_path / "work"
+    root.mkdir()
+    bare.rename(root / ".bare")
+    (root / ".git").write_text("gitdir: ./.bare\n")
+    async with desk(root, tmp_path, "bubblewrap") as at:
+        await run(at, "echo x > .bare/hooks/pre-commit; echo x >> .bare/config; echo x > ordinary")
+    assert not (root / ".bare" / "hooks" / "pre-commit").exists() and "x" not in (root / ".bare" / "config").read_text()
+    assert (root / "ordinary").exists()
+
+
+@pytest.mark.parametrize("tier", TIERS)
+async def test_git_works_in_a_shared_clone_of_a_trusted_folder(tmp_path: Path, tier: Tier) -> None:
+    bare, _ = bare_with_worktree(tmp_path)
+    git(tmp_path, "clone", "--shared", "bare.git", "work")
+    (tmp_path / "work" / "b.txt").write_text("b\n")
+    before = sorted((bare / "objects").rglob("*"))
+    async with desk(tmp_path / "work", tmp_path, tier, trusted=True) as at:
+        outcome = await run(at, LINE)
+    assert not outcome.is_error, outcome.for_model
+    assert "second" in outcome.for_model and "first" in outcome.for_model
+    assert sorted((bare / "objects").rglob("*")) == before
+
+
+@pytest.mark.parametrize("trusted", [True, False])
+async def test_objects_of_another_repository_are_not_shown_because_a_list_names_them(
+    tmp_path: Path, trusted: bool
+) -> None:
+    """A command that may write git's files can write that list, too; its settings it cannot."""
+    hooked(tmp_path / "work")
+    hooked(tmp_path / "private")
+    (tmp_path / "work" / ".git" / "objects" / "info" / "alternates").write_text(f"{tmp_path}/private/.git/objects\n")
+    if not trusted:
+        git(tmp_path / "work", "remote", "add", "origin", str(tmp_path / "private"))
+    async with desk(tmp_path / "work", tmp_path, "bubblewrap", trusted=trusted) as at:
+        outcome = await run(at, f"git add . ; ls {tmp_path}/private/.git/objects")
+    assert "No such file" in outcome.for_model

@@ -14,6 +14,7 @@ from pathlib import Path
 from types import CodeType
 
 from amanu.sandbox.need import Need
+from amanu.sandbox.tools import inside
 from amanu.sandbox.view import View
 
 START = "import marshal,sys;code,orders=marshal.load(open(int(sys.argv[1]),'rb'));exec(code);os._exit(main(orders))"
@@ -72,8 +73,8 @@ def orders(need: Need, view: View, temporary: Path, filter: bytes, version: int)
     secret = _Holes(view.secret)
     grant((part for path in shown for part in secret.around(str(path))), READ)
     kept = {*view.kept, *view.absent, *view.secret}
-    if need.git:  # whoever may make files in `.git` may make them in its hooks
-        kept = {each for each in kept if ".git" not in each.parts[:-1]}
+    # Whoever may make files in `.git` may make them in its hooks.
+    kept = {each for each in kept if each in view.repositories or not inside(each, view.repositories)}
     closed = _Holes(kept)
     for path in view.writable:
         # Of the root itself nothing is granted: whoever may make files there may make `.vscode`.

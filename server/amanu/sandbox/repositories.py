@@ -17,6 +17,8 @@ _HOOKS = (
 _MODULES = 200  # submodules that are looked at
 _DEPTH = 4  # of a submodule's name, which may hold slashes
 _POINTER = 4096  # bytes of a `.git` file
+_SETTINGS = 256 * 1024  # bytes of a file of settings
+_ALTERNATES = 10  # folders of objects of other repositories
 
 
 @dataclass(frozen=True)
@@ -47,7 +49,8 @@ class Repository:
 def repository(git: Path) -> Repository | None:
     """The repository a `.git` stands for: a folder, or a file that leads to one. None when it is neither, or when the
     file leads to what does not belong to this working tree: only a folder of the same user that names this very file
-    in return (a worktree), or that lies in the `.git/modules` of a folder above (a submodule). Blocking."""
+    in return (a worktree, of a bare repository too), that lies in the working tree, or in the `.git/modules` of a
+    folder above (a submodule). Blocking."""
     try:
         if git.is_symlink():
             return None
@@ -59,13 +62,34 @@ def repository(git: Path) -> Repository | None:
         if folder.parent.name == "worktrees":
             common = folder.parent.parent
             back = Path((folder / "gitdir").read_text("utf-8", "surrogateescape").strip())
-            if _same(folder / back, git) and common.name == ".git" and (common / "HEAD").is_file():
+            if _same(folder / back, git) and (_is_whole(common) or common.name == ".git"):
                 return Repository(folder, common, git.parent)
-        elif any((above / ".git" / "modules") in folder.parents for above in git.parent.parents):
+        elif any(above in folder.parents for above in (git.parent, *_module_folders(git))):
             return Repository(folder, folder, git.parent)
     except (OSError, ValueError):
         pass
     return None
+
+
+def borrowed(repository: Repository) -> list[Path]:
+    """Folders of objects that a repository reads besides its own, as one made by `git clone --shared` does: those of
+    repositories that its settings name as remotes. A command may write the list of such folders, but not the settings,
+    so it leads nowhere else. Blocking."""
+    found: list[Path] = []
+    todo = [repository.common]
+    while todo and len(found) < _ALTERNATES:
+        common = todo.pop(0)
+        remotes = {os.path.realpath(common.parent / each) for each in _remotes(common / "config")}
+        for line in _text(common / "objects" / "info" / "alternates").splitlines():
+            objects = Path(os.path.realpath(common / "objects" / line))
+            named = remotes & {
+                str(objects.parent),
+                *([str(objects.parent.parent)] if objects.parent.name == ".git" else ()),
+            }
+            if named and objects.name == "objects" and objects not in found and _is_whole(objects.parent):
+                found.append(objects)
+                todo.append(objects.parent)
+    return found
 
 
 def enclosing(root: Path, homes: tuple[Path, ...]) -> Path | None:
@@ -106,13 +130,31 @@ def user_hooks(home: Path | None) -> Path | None:
 
 def hooks_path(config: Path) -> str | None:
     """Where settings of git say that hooks are (husky and its like)."""
-    try:
-        found = re.search(
-            r"^\s*hooksPath\s*=\s*\"?([^\"\n]+?)\"?\s*$", config.read_text("utf-8", "replace"), re.I | re.M
-        )
-    except OSError:
-        return None
+    found = re.search(r"^\s*hooksPath\s*=\s*\"?([^\"\n]+?)\"?\s*$", _text(config), re.I | re.M)
     return found[1] if found else None
+
+
+def _is_whole(folder: Path) -> bool:
+    """It holds what every repository does, bare or not, gitrepository-layout(5)."""
+    return (folder / "HEAD").is_file() and (folder / "objects").is_dir() and (folder / "refs").is_dir()
+
+
+def _module_folders(git: Path) -> Iterator[Path]:
+    return (above / ".git" / "modules" for above in git.parent.parents)
+
+
+def _remotes(config: Path) -> list[str]:
+    """Remotes on this machine that settings name."""
+    found = re.findall(r"^\s*url\s*=\s*\"?(?:file://)?([^\"\n]+?)\"?\s*$", _text(config), re.I | re.M)
+    return [each for each in found if ":" not in each]
+
+
+def _text(path: Path) -> str:
+    try:
+        with path.open("rb") as file:
+            return file.read(_SETTINGS).decode("utf-8", "surrogateescape")
+    except OSError:
+        return ""
 
 
 def _led_to(git: Path) -> Path | None:

@@ -16,7 +16,7 @@ from amanu.home import Home
 from amanu.sandbox.folders import Folder, look
 from amanu.sandbox.listening import bound, elsewhere, served
 from amanu.sandbox.need import Need
-from amanu.sandbox.repositories import Repository, enclosing, repository, user_hooks
+from amanu.sandbox.repositories import Repository, borrowed, enclosing, repository, user_hooks
 from amanu.sandbox.tools import inside, tools
 
 _HOMES = ("/root", "/home", "/Users", "/mnt/c/Users", "/var/root")
@@ -61,6 +61,8 @@ class View:
     sockets: tuple[Path, ...]
     """Served by somebody outside: nobody answers."""
     home: Path | None
+    repositories: tuple[Path, ...] = ()
+    """Git's own folders that can be written."""
     protected: Mapping[Path, Identity] = field(default_factory=dict["Path", "Identity"])
     """Names in the roots that are protected wherever they are, all of those that were found; and what was there."""
 
@@ -82,13 +84,15 @@ def view(need: Need, roots: Sequence[Path], environment: Mapping[str, str], sett
     readable = [*installed.readable, *chosen, *above, *_resolver(need)]
     readable += [each.common for each in repositories]
     readable += [each.folder for each in repositories]
+    readable += [objects for each in repositories if need.borrowing for objects in borrowed(each)]
     writable = [*also_written]
+    own = list(dict.fromkeys(place for each in repositories if need.git for place in (each.folder, each.common)))
     kept: list[Path] = []
     absent: list[Path] = []
     if need.writes == "workspace":
         writable += outside
         kept, absent = _closed(need, outside, found, repositories)
-        writable += [place for each in repositories if need.git for place in (each.folder, each.common)]
+        writable += own
         for root in outside:
             if home is not None and (root == home or root in home.parents):
                 more = [home / each for each in (*protected.HOME_FILES, *protected.HOME_FOLDERS)]
@@ -116,6 +120,7 @@ def view(need: Need, roots: Sequence[Path], environment: Mapping[str, str], sett
         secret=_outermost(secret),
         sockets=_outside(sockets, environment, hidden, visible),
         home=home,
+        repositories=tuple(own),
         protected={path: _identity(path) for path in found},
     )
 
@@ -155,8 +160,10 @@ def _closed(
             there = {entry.name.casefold() for entry in entries}
         names = (*protected.FOLDERS, protected.OWN, *protected.FILES, *protected.SHELL_FILES)
         absent += [root / name for name in names if name.casefold() not in there and not (need.git and name == ".git")]
-    if need.git:
-        places = {place for each in repositories for place in (each.folder, each.common)}
+    places = {place for each in repositories for place in (each.folder, each.common)}
+    if not need.git:
+        kept += places
+    else:
         kept = [each for each in kept if each not in places]
         for each in repositories:
             runs = list(dict.fromkeys(each.runs()))

@@ -79,7 +79,9 @@ def _at(top: Path, git: Path, roots: tuple[Path, ...]) -> Repository:
         if not line.startswith("gitdir: ") or "\n" in line:
             raise Asked(f"{git} is no link git writes.")
         folder = Path(os.path.realpath(top / line.removeprefix("gitdir: ")))
-        worktree = folder.parent.name == "worktrees" and folder.parent.parent.name == ".git"
+        worktree = folder.parent.name == "worktrees" and (
+            folder.parent.parent.name == ".git" or _points_back(folder, git)
+        )
         if not (worktree or (".git" in folder.parts and "modules" in folder.parts)):
             raise Asked(f"{git} leads to {folder}.")
         if not any(root == up for up in folder.parents for root in roots) and not (

@@ -225,6 +225,7 @@ class RunShellCommand(Tool[RunShellCommandParams]):
         need = Need(
             writes="nothing" if reading.effect == "none" else "workspace",
             git=any(each.git for each in reading.commands),
+            borrowing=self._trusted(),
             pinned={path: data for path, data in kept.items() if path in held},
             argv=reading.argv,
             place=(place.st_dev, place.st_ino),
