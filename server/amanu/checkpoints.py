@@ -4,6 +4,7 @@ Files go back by undoing what that turn and all later ones applied: ours and onl
 not made by an edit, no git is asked, and what commands did is named and stays.
 """
 
+import contextlib
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
@@ -19,7 +20,7 @@ from amanu.journal import Journal, Record
 from amanu.restore import REWINDS, conversation, rewound
 from amanu_protocol import requests as r
 from amanu_protocol.errors import AmanuError
-from amanu_protocol.events import ItemCompleted, SessionRewound, TurnStarted
+from amanu_protocol.events import ItemCompleted, SessionChanged, SessionRewound, TurnStarted
 from amanu_protocol.items import ToolCall, UserMessage
 from amanu_protocol.state import SessionState
 
@@ -89,6 +90,19 @@ class Checkpoints:
         return r.CheckpointRestoreResult(
             files=files, text=said.text if said else None, attachments=said.attachments if said else []
         )
+
+    async def forget(self, turn_id: str) -> None:
+        """Take the last turn out of the conversation: its prompt could not be saved. Nothing when that is not the last
+        one, or unknown."""
+        async with self._idle():
+            turns = await self._turns()
+            if not turns or turns[-1].turn_id != turn_id:
+                return
+            await self._edits.reject_open([turn_id], REWOUND)
+            with contextlib.suppress(AmanuError):  # that the disk is full was said
+                await self._rewind(turns[-1:])
+            if len(turns) == 1:
+                self._emit(SessionChanged(title=""))
 
     async def _rewind(self, turns: "Sequence[_Turn]") -> None:
         """Take everything from the first of these turns on, the last ones there are, out of the conversation."""

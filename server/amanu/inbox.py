@@ -9,7 +9,7 @@ from amanu.editor_context import EditorContext
 from amanu.pictures import reference
 from amanu.restore import note
 from amanu.unheard import LATE_DECISION, Unheard
-from amanu_protocol.events import ItemCompleted, ItemStarted, PromptQueued, PromptUnqueued
+from amanu_protocol.events import ItemCompleted, ItemStarted, ItemsWithdrawn, PromptQueued, PromptUnqueued
 from amanu_protocol.items import Attachment, ImageAttachment, Notice, QueuedPrompt, UserMessage
 from amanu_protocol.state import SessionState
 
@@ -82,6 +82,15 @@ class Inbox:
         """The person says something into the running turn; `said` is how the model will get it."""
         self._steering.append((message, said))
         self._emit(ItemStarted(item=message), entry=Waiting(said=said))
+
+    def take_back_steering(self, item_id: str) -> bool:
+        """It is not said into the turn any more; False when the model has it already, or it is unknown."""
+        kept = [each for each in self._steering if each[0].item_id != item_id]
+        if len(kept) == len(self._steering):
+            return False
+        self._steering = kept
+        self._emit(ItemsWithdrawn(item_ids=[item_id], reason="It could not be saved."))
+        return True
 
     def forget(self, turn_ids: Collection[str]) -> None:
         """Those turns never happened: what was said into them is not said any more."""

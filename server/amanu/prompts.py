@@ -5,7 +5,7 @@ cancel. At most one turn runs.
 import asyncio
 import contextlib
 import logging
-from collections.abc import AsyncGenerator, Callable, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 
 from amanu import commands
 from amanu.agent.approval import Approvals
@@ -43,7 +43,7 @@ CANCEL_SECONDS = 0.45
 class Prompts:
     """One method per request, raising `AmanuError`. `check` raises when nothing may be changed, `writable` tells it;
     `changed` is called when a turn began or ended; `environment` is the one commands start with, that of the last
-    prompt, whose keys `learn` hides."""
+    prompt, whose keys `learn` hides; `forget` takes a turn out of the conversation."""
 
     def __init__(
         self,
@@ -64,6 +64,7 @@ class Prompts:
         writable: Callable[[], bool],
         changed: Callable[[], None],
         learn: Callable[[Mapping[str, str]], None],
+        forget: Callable[[str], Awaitable[None]],
     ) -> None:
         self._state = state
         self._prompt_ids = prompt_ids
@@ -81,6 +82,7 @@ class Prompts:
         self._writable = writable
         self._changed = changed
         self._learn = learn
+        self._forget = forget
         self.starting = asyncio.Lock()
         """Held while a turn starts."""
         self._running = Running(self._ended)
@@ -89,16 +91,22 @@ class Prompts:
 
     async def send(self, params: PromptSendParams, client: Client) -> PromptSendResult:
         """Start a turn, or queue behind the running one. Returns when the prompt is on disk. A known `promptId`
-        changes nothing. Raises `AmanuError` (invalidParams) for a picture no model would take."""
+        changes nothing. Raises `AmanuError`: invalidParams for a picture no model would take; storageError when it
+        cannot be saved, and then it is as if it had never been sent."""
         async with self.starting:
             self._check()
-            if params.prompt_id in self._prompt_ids:
+            known = params.prompt_id in self._prompt_ids
+            if known:
                 waits = self._inbox.has(params.prompt_id)
                 turn_id = None if waits else _turn_id(params.prompt_id)
                 result = PromptSendResult(status="queued" if waits else "started", turn_id=turn_id)
             else:
+                await self._emit.durable()  # a disk that takes nothing takes no prompt either
                 result = await self._take(params, client)
-        await self._emit.durable()
+        if known:
+            await self._emit.durable()
+        else:
+            await self._save_or_forget(params.prompt_id)
         return result
 
     async def _take(self, params: PromptSendParams, client: Client) -> PromptSendResult:
@@ -127,7 +135,12 @@ class Prompts:
             heard = await self._hearing.hear(params.text, attachments)
             self._check()
             self._put_in(params, attachments, heard, client)
-        await self._emit.durable()
+        try:
+            await self._emit.durable()
+        except AmanuError:
+            if self._inbox.take_back_steering(params.prompt_id):
+                self._prompt_ids.discard(params.prompt_id)
+            raise
 
     def _compact_in(self, params: PromptSteerParams, focus: str) -> None:
         """The person asks the running turn for a compaction: they see that it was heard, the model does not."""
@@ -182,7 +195,7 @@ class Prompts:
             text = f"/{commands.COMPACT} {focus}".rstrip()
             prompt = Prompt(f"compact-{self._emit.epoch}-{self._emit.seq}", text, [], dict(client.environment))
             await self._start(prompt)
-        await self._emit.durable()
+        await self._save_or_forget(prompt.prompt_id)
         return SessionCompactResult(status="started")
 
     @property
@@ -205,6 +218,22 @@ class Prompts:
             yield
 
     # ------------------------------------------------------------------------------------------------
+
+    async def _save_or_forget(self, prompt_id: str) -> None:
+        """Whoever is told that their prompt was not saved sends it again, or does not want it any more: it must not run
+        later, when there is room. Nothing it may have led to had an effect, for that waits until it is on disk.
+        Raises `AmanuError` storageError."""
+        try:
+            await self._emit.durable()
+        except AmanuError:
+            turn_id = _turn_id(prompt_id)
+            self._inbox.take_back(prompt_id)
+            if self._state.turn is not None and self._state.turn.turn_id == turn_id:
+                await self._running.stop()
+            with contextlib.suppress(AmanuError):  # another turn runs already, or the session was closed
+                await self._forget(turn_id)
+            self._prompt_ids.discard(prompt_id)
+            raise
 
     async def _start(self, prompt: Prompt) -> str:
         """Start a turn for a prompt. Raises `AmanuError` (modelNotFound, authRequired …) before anything of it

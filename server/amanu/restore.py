@@ -133,6 +133,9 @@ def _fold(restored: Restored, event: Event, entry: Entry | None, position: int) 
         restored.steering = {
             key: each for key, each in restored.steering.items() if each[0].turn_id not in event.turn_ids
         }
+    if isinstance(event, ItemsWithdrawn):
+        for item_id in event.item_ids:
+            restored.steering.pop(item_id, None)
     if isinstance(event, ItemStarted | ItemCompleted) and isinstance(event.item, UserMessage):
         item = event.item
         restored.prompt_ids.add(item.item_id)

@@ -141,6 +141,7 @@ class Session:
             writable=self._writable,
             changed=lambda: services.changed(self),
             learn=services.learn,
+            forget=lambda turn_id: self.checkpoints.forget(turn_id),
         )
         self.edits = Edits(self._proposals, self.approvals, self.state, self.emit, self._must_be_writable)
         self.checkpoints = Checkpoints(

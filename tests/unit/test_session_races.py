@@ -19,6 +19,7 @@ from amanu_protocol.items import SelectionAttachment
 from amanu_protocol.requests import (
     BlobGetParams,
     PromptSendParams,
+    PromptSteerParams,
     ProposalResolveParams,
     SessionCreateParams,
 )
@@ -321,15 +322,16 @@ async def test_a_page_of_a_blob_ends_between_characters(tmp_path: Path) -> None:
 
 async def test_a_full_disk_changes_no_file_and_loses_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     disk = Disk(monkeypatch)
-    steps = WRITE, step("", call("run_shell_command", command="touch ran")), step("Pity."), step("Better.")
+    first = step("", call("read_file", path="notes.txt"), call("run_shell_command", command="touch before"))
+    steps = first, WRITE, step("", call("run_shell_command", command="touch ran")), step("Pity."), step("Better.")
     async with desk(tmp_path, *steps, mode="acceptEdits") as d:
         d.session.allow("run_shell_command(touch ran)")
+        await d.prompt("change it")
+        await d.until(lambda state: state.approvals)
         disk.full = True
         with pytest.raises(AmanuError) as caught:
-            await d.prompt("change it")
+            await d.answer("allow")
         assert caught.value.kind == "storageError"
-        with pytest.raises(AmanuError):
-            await d.prompt("change it")  # a repeat does not say that it is safe
         await d.over("p1")
         assert d.file.read_text() == TWELVE
         assert not (d.root / "ran").exists()
@@ -337,9 +339,52 @@ async def test_a_full_disk_changes_no_file_and_loses_nothing(tmp_path: Path, mon
             await d.sessions.close("s")
         assert d.client.state is not None and not d.client.state.closed
         disk.full = False
-        await d.prompt("change it")
         await d.prompt("and now?", "p2")
         await d.over("p2")
+
+
+async def test_a_prompt_that_was_refused_for_want_of_disk_never_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    disk = Disk(monkeypatch)
+    async with desk(tmp_path, step("Only this."), step("Or this.")) as d:
+        disk.full = True
+        for text, prompt_id in (("change it", "p1"), ("change it again", "p2"), ("change it", "p1")):
+            with pytest.raises(AmanuError) as caught:
+                await d.prompt(text, prompt_id)
+            assert caught.value.kind == "storageError"
+            state = d.session.state
+            assert (state.turn, state.queue, state.items, state.title, d.session.running) == (None, [], [], "", False)
+        disk.full = False
+        await d.prompt("say something", "p3")
+        await d.over("p3")
+        assert "change it" not in d.told() and "say something" in d.told()
+        await d.reopen()
+        assert [each.text for each in d.session.state.items if each.kind == "userMessage"] == ["say something"]
+
+
+async def test_what_was_refused_for_want_of_disk_is_not_queued_and_not_said_into_the_turn(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    disk = Disk(monkeypatch)
+    steps = step("", call("run_shell_command", command="touch it")), step("Done."), step("And more.")
+    async with desk(tmp_path, *steps) as d:
+        turn_id = await d.prompt("go")
+        await d.until(lambda state: state.approvals)
+        disk.full = True
+        steer = PromptSteerParams(session_id="s", turn_id=turn_id or "", prompt_id="s1", text="steered", attachments=[])
+        with pytest.raises(AmanuError):
+            await d.session.prompts.steer(steer, d.client)
+        with pytest.raises(AmanuError):
+            await d.prompt("queued", "p2")
+        disk.full = False
+        await d.answer("allow")
+        await d.over("p1")
+        assert (d.session.state.queue, d.session.running) == ([], False)
+        await d.reopen()
+        await d.prompt("what now?", "p3")
+        await d.over("p3")
+        assert "steered" not in d.told() and "queued" not in d.told()
 
 
 async def test_a_session_can_be_deleted_from_a_full_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
