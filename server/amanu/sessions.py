@@ -22,7 +22,7 @@ from amanu.index import Index
 from amanu.journal import Journal, Record
 from amanu.models import routing
 from amanu.models.registry import Registry
-from amanu.restore import REWINDS, restore, rewound
+from amanu.restore import REWINDS, Restored, restore, rewound
 from amanu.sandbox.sandbox import Sandbox
 from amanu.secrets import Secrets
 from amanu.services import Services
@@ -57,6 +57,7 @@ from amanu_protocol.requests import (
     TrustGetResult,
     TrustSetParams,
 )
+from amanu_protocol.state import fold
 
 _ALL = 1_000_000
 _COVERED = 20  # earlier questions named
@@ -429,8 +430,11 @@ class Sessions:
     async def _load(self, session_id: str, journal: Journal, *, begins: bool = False) -> Session:
         try:
             spans = rewound(await journal.holding(REWINDS))
-            fold = partial(restore, session_id, spans=spans, read_only=journal.read_only)
-            restored = await journal.read_through(fold)
+            restoring = partial(restore, session_id, spans=spans, read_only=journal.read_only)
+            restored = await journal.read_through(restoring)
+            gone = journal.empty and not begins and not journal.read_only
+            if gone or journal.damage:
+                await self._make_good(session_id, journal, restored)
             self._created[session_id] = _now() if restored.created_at is None else restored.created_at
             session = Session(self._services, journal, restored)
             await session.open(begins=begins)
@@ -444,6 +448,24 @@ class Sessions:
         elif self._proving is None:
             self._proving = asyncio.create_task(self._prove())
         return session
+
+    async def _make_good(self, session_id: str, journal: Journal, restored: Restored) -> None:
+        """What a journal does not tell any more, by the entry in the list of sessions."""
+        summary = await (await self._index()).get(session_id)
+        if summary is None:
+            return
+        if not journal.damage:
+            journal.damage = (
+                f"This session's journal is gone from {journal.folder}: what was said is lost, and earlier edits can "
+                "no longer be undone. The session goes on empty."
+            )
+        recalled = SessionChanged(
+            title=summary.title,
+            roots=None if restored.state.roots else summary.roots,
+            model_id=summary.model_id or None,
+        )
+        fold(restored.state, recalled)
+        restored.closing.insert(0, (recalled, None))
 
     @property
     def _walls(self) -> Walls | None:

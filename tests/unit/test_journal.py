@@ -497,6 +497,20 @@ async def test_a_damaged_journal_gives_what_is_valid(
         assert not (folder / "damaged-2.sqlite").exists()
 
 
+async def test_a_journal_cut_anywhere_opens(tmp_path: Path) -> None:
+    """SQLite gives rows of which all columns are NULL where the file was cut."""
+    folder = tmp_path / "s"
+    written = await write(folder, 200, 200)
+    whole = (folder / "journal.sqlite").read_bytes()
+    for end in range(0, len(whole) - 1, len(whole) // 40):
+        cut_off = tmp_path / str(end)
+        cut_off.mkdir()
+        (cut_off / "journal.sqlite").write_bytes(whole[:end])
+        async with opened(cut_off) as journal:
+            assert "damaged" in journal.damage
+            assert set(await journal.records()) <= set(written)
+
+
 async def test_a_crash_between_setting_aside_and_making_anew(tmp_path: Path) -> None:
     folder = tmp_path / "s"
     written = await write(folder, 10)

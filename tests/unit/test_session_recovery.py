@@ -11,7 +11,7 @@ import pytest
 from amanu.home import find_home
 from amanu.sessions import open_sessions
 from amanu.storage import lease
-from session_desk import TWELVE, desk
+from session_desk import TWELVE, desk, step
 
 WORKER = """
 import asyncio, os, signal, sys
@@ -80,3 +80,33 @@ async def test_what_is_open_or_was_put_away_is_left_alone(tmp_path: Path) -> Non
         assert not lease.left(find_home().sessions / "s")
         d.session = await d.sessions.get("s")
         d.client.state = d.session.attach(d.client, None, None).state
+
+
+@pytest.mark.parametrize("left", [None, 0, 0.3, 0.5, 0.6])
+async def test_a_session_without_its_journal_goes_on_and_says_so(tmp_path: Path, left: float | None) -> None:
+    """Of the file that part is left; None: it was deleted."""
+    async with desk(tmp_path, step("One."), step("Two.")) as d:
+        await d.session.set_mode("plan")
+        await d.prompt("go")
+        await d.over("p1")
+        model = d.session.state.model_id
+        await d.sessions.close("s")
+        folder = find_home().sessions / "s"
+        journal = folder / "journal.sqlite"
+        for each in folder.glob("journal.sqlite-*"):
+            each.unlink()
+        if left is None:
+            journal.unlink()
+        else:
+            os.truncate(journal, int(journal.stat().st_size * left))
+        for _ in range(2):
+            d.session = await d.sessions.get("s")
+            state = d.session.state
+            assert (state.model_id, state.title, state.roots) == (model, "go", [str(d.root)])
+            notices = [each.text for each in state.items if each.kind == "notice"]
+            assert len(notices) == 1 and ("is gone" if left is None else "was damaged") in notices[0]
+            await d.sessions.close("s")
+        d.session = await d.sessions.get("s")
+        d.client.state = d.session.attach(d.client, None, None).state
+        await d.prompt("and now?", "p2")
+        await d.over("p2")

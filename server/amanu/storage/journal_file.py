@@ -8,7 +8,7 @@ import os
 import sqlite3
 import zlib
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -125,17 +125,17 @@ class _Rows:
             self.damaged = True
 
 
-class Records:
-    """The valid rows (position, epoch, seq, at, event, private, checksum), in order, each read when it is asked for.
-    `damaged` once all were read: some were not valid."""
+class _Valid:
+    """The valid rows of a query. `damaged` once all were read: some were not valid."""
 
-    def __init__(self, db: sqlite3.Connection) -> None:
-        self._rows = _Rows(db, _RECORDS)
+    def __init__(self, db: sqlite3.Connection, query: str, is_valid: Callable[[Row], bool]) -> None:
+        self._rows = _Rows(db, query)
+        self._is_valid = is_valid
         self._wrong = False
 
     def __iter__(self) -> Iterator[Row]:
         for row in self._rows:
-            if _is_valid(row):
+            if self._is_valid(row):
                 yield row
             else:
                 self._wrong = True
@@ -145,12 +145,20 @@ class Records:
         return self._wrong or self._rows.damaged
 
 
-class Preimages(_Rows):
-    """The rows (position, turn_id, path, blob_id, mode), oldest first, each read when it is asked for. `damaged` as of
-    `Records`."""
+class Records(_Valid):
+    """The valid rows (position, epoch, seq, at, event, private, checksum), in order, each read when it is asked for.
+    `damaged` once all were read: some were not valid."""
 
     def __init__(self, db: sqlite3.Connection) -> None:
-        super().__init__(db, _PREIMAGES)
+        super().__init__(db, _RECORDS, _is_valid)
+
+
+class Preimages(_Valid):
+    """The valid rows (position, turn_id, path, blob_id, mode), oldest first, each read when it is asked for. `damaged`
+    as of `Records`."""
+
+    def __init__(self, db: sqlite3.Connection) -> None:
+        super().__init__(db, _PREIMAGES, _is_valid_preimage)
 
 
 def record(db: sqlite3.Connection, position: int) -> Row | None:
@@ -227,7 +235,14 @@ def connect(path: Path, mode: str) -> sqlite3.Connection:
 
 
 def _is_valid(row: Row) -> bool:
-    return row[-1] == checksum(*row[1:-1])
+    """Of a file cut short, SQLite gives rows without what was cut off."""
+    _, epoch, seq, at, event, private, known = row
+    whole = all(isinstance(each, int) for each in (epoch, seq, at)) and isinstance(event, bytes)
+    return whole and (private is None or isinstance(private, bytes)) and known == checksum(*row[1:-1])
+
+
+def _is_valid_preimage(row: Row) -> bool:
+    return isinstance(row[1], str) and isinstance(row[2], bytes)
 
 
 def _is_damaged(path: Path, *, newest: int | None = None) -> bool:
