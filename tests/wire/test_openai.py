@@ -141,6 +141,38 @@ SHAPES: dict[str, tuple[list[Any], list[tuple[str, Any]]]] = {
                        "finish_reason": "tool_calls"}]}],
         CALLS[:1],
     ),
+    "Gemini's name and args in tool_calls": (
+        [delta(tool_calls=[{"id": "x", "name": "f", "args": {"a": 1}}, {"name": "g", "args": {"b": 2}}]), STOP],
+        CALLS,
+    ),
+    "name and arguments beside the function": (
+        [delta(tool_calls=[{"index": 0, "name": "f", "arguments": '{"a"'}]),
+         delta(tool_calls=[{"index": 0, "arguments": ": 1}"}]), STOP],
+        CALLS[:1],
+    ),
+    "function.args, an object": ([delta(tool_calls=[{"id": "x", "function": {"name": "f", "args": {"a": 1}}}]), STOP],
+        CALLS[:1]),
+    "function.args, a text": ([delta(tool_calls=[{"id": "x", "function": {"name": "f", "args": '{"a": 1}'}}]), STOP],
+        CALLS[:1]),
+    "functionCall in tool_calls": (
+        [delta(tool_calls=[{"functionCall": {"name": "f", "args": {"a": 1}}},
+                           {"function_call": {"name": "g", "args": {"b": 2}}}]), STOP],
+        CALLS,
+    ),
+    "functionCall of the delta": ([delta(functionCall={"name": "f", "args": {"a": 1}}), STOP], CALLS[:1]),
+    "functionCall parts": (
+        [delta(parts=[{"text": "Let me see."}, {"functionCall": {"name": "f", "args": {"a": 1}}}]),
+         delta(parts=[{"functionCall": {"name": "g", "args": {"b": 2}}}]), STOP],
+        CALLS,
+    ),
+    "functionCall parts of the content, whole": (
+        [{"choices": [{"message": {"content": [{"text": "Hm."}, {"functionCall": {"name": "f", "args": {"a": 1}}}]},
+                       "finish_reason": "stop"}]}],
+        CALLS[:1],
+    ),
+    "tool_use in the content": (
+        [delta(content=[{"type": "tool_use", "id": "x", "name": "f", "input": {"a": 1}}]), STOP], CALLS[:1]
+    ),
     "half a surrogate pair": ([piece("f", '{"a": "\\ud83d"}', index=0, id="x"), STOP], [("f", {"a": "?"})]),
 }  # fmt: skip
 

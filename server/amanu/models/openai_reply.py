@@ -30,6 +30,8 @@ from amanu.models.openai_messages import WIRE, call_of
 from amanu_protocol.items import Source
 
 _CUT = {"length", "max_tokens", "model_length"}
+_ARGUMENTS = ("arguments", "args", "input")
+"""OpenAI's name for them, Gemini's and Anthropic's."""
 _REFUSED = {"content_filter", "safety", "sensitive"}
 
 
@@ -96,9 +98,11 @@ class Reply:
         if thought:
             self._add_text(Thinking, thought)
             yield ThoughtDelta(thought)
-        content = delta.get("content")
+        content, parts = delta.get("content"), cast(list[dict[str, Any]], delta.get("parts") or [])
         if isinstance(content, list):  # Mistral: a list of typed parts
-            content = "".join(str(each.get("text") or "") for each in cast(list[dict[str, Any]], content))
+            content, parts = None, cast(list[dict[str, Any]], content)
+        if parts:
+            content = (content or "") + "".join(str(part.get("text") or "") for part in parts)
         if content:
             content = _text(content)
             self._add_text(Text, content)
@@ -111,6 +115,9 @@ class Reply:
             yield from self._add_call(call)
         if legacy := delta.get("function_call"):
             yield from self._add_call({"index": 0, "function": legacy})
+        for part in (delta, *parts):
+            if "functionCall" in part or part.get("type") == "tool_use":
+                yield from self._add_call(part)
 
     def _add_text(self, kind: type[Text] | type[Thinking], text: str) -> None:
         if not self._parts or self._parts[-1][0] is not kind:
@@ -130,7 +137,7 @@ class Reply:
                 last[key] = value
 
     def _add_call(self, piece: dict[str, Any]) -> Iterator[Delta]:
-        function: dict[str, Any] = piece.get("function") or {}
+        function = _function(piece)
         writing = self._writing(piece, function.get("name") or "")
         extra: Any = piece.get("extra_content")
         if isinstance(extra, dict) and isinstance(cast(dict[str, Any], extra).get("google", {}), dict):
@@ -139,7 +146,7 @@ class Reply:
             writing.tool = _text(function["name"])
             self._named.append(writing)
             yield CallStarted(writing.call_id, writing.tool)
-        arguments = function.get("arguments")
+        arguments = next((function[name] for name in _ARGUMENTS if function.get(name) is not None), None)
         if arguments is not None and not isinstance(arguments, str):
             arguments = json.dumps(arguments, ensure_ascii=False)
         if arguments:
@@ -216,6 +223,15 @@ class Reply:
                 made["extra_content"] = writing.extra
             wire.setdefault("tool_calls", []).append(made)
         return Native(wire=WIRE, model=self._model, blocks=cast(JsonValue, wire), call_ids=ids)
+
+
+def _function(piece: dict[str, Any]) -> dict[str, Any]:
+    """The name and the arguments of a piece of a call: under `function`, or where gateways that translate from Gemini or
+    Anthropic leave them."""
+    for name in ("function", "functionCall", "function_call"):
+        if isinstance(function := piece.get(name), dict):
+            return cast(dict[str, Any], function)
+    return piece
 
 
 def _cited(annotation: dict[str, Any]) -> Iterator[Source]:
