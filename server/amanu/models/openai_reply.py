@@ -226,8 +226,8 @@ class Reply:
 
 
 def _function(piece: dict[str, Any]) -> dict[str, Any]:
-    """The name and the arguments of a piece of a call: under `function`, or where gateways that translate from Gemini or
-    Anthropic leave them."""
+    """The name and the arguments of a piece of a call: under `function`, or where gateways that translate from
+    Gemini or Anthropic leave them."""
     for name in ("function", "functionCall", "function_call"):
         if isinstance(function := piece.get(name), dict):
             return cast(dict[str, Any], function)
