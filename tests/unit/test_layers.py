@@ -91,7 +91,7 @@ MAY_IMPORT: dict[str, str] = {
     "tools.visible",
     # the loop: no editor, disk, process, socket or vendor
     "amanu.agent": "rules protected shell.reading conversation models.base models.retry models.families "
-    "models.availability tools.base tools.visible",
+    "models.availability tools.arguments tools.base tools.visible",
     # what the loop sees as Model and Tool
     "amanu.models": "conversation config auth imports secrets",
     "amanu.models.base": "conversation models.families",

@@ -687,3 +687,20 @@ async def test_a_session_knows_what_holds_commands(tmp_path: Path) -> None:
         assert d.sessions.sandbox.proof is not None
         await d.reopen()
         assert d.session.state.walls == state.walls
+
+
+async def test_other_agents_names_of_arguments_are_what_rules_and_people_see(tmp_path: Path) -> None:
+    edit = call("edit_file", file_path=".env", old_string="A", new_string="B", expected_replacements=1)
+    read = call("read_file", file_path="notes.txt", encoding="utf-8")
+    async with desk(tmp_path, step("", read), step("", edit), step("Done."), mode="auto") as d:
+        (d.root / ".env").write_text("A\n")
+        await d.prompt("read")
+        state = await d.until(lambda state: state.approvals)
+        assert state.approvals[0].title == "Edit .env"
+        await d.answer("allow")
+        state = await d.ended()
+        assert (d.root / ".env").read_text() == "B\n"
+        assert "no such arguments: encoding. It has: path, start_line, end_line." in d.told()
+        assert "no such arguments: expected_replacements." in d.told()
+        used = [item.arguments for item in state.items if item.kind == "toolCall"]
+        assert used[0] == {"path": "notes.txt"}

@@ -19,6 +19,7 @@ from pydantic import JsonValue, ValidationError
 from amanu.agent.approval import Approvals
 from amanu.agent.emit import Emit
 from amanu.conversation import NOT_RUN, Call, Result
+from amanu.tools.arguments import named
 from amanu.tools.base import CallContext, Outcome, Params, Preview, Tool, ToolError
 from amanu.tools.visible import one_line
 from amanu_protocol.errors import AmanuError
@@ -40,6 +41,10 @@ class Slot:
     call: Call
     tool: AnyTool | None
     item: ToolCall
+    note: str = ""
+    """For the model, with the result: how its arguments were understood."""
+    fault: str = ""
+    """Why its arguments cannot be understood."""
     preview: Preview | None = None
     allowed: bool = False
     result: Result | None = None
@@ -201,6 +206,8 @@ class Calls:
                 f"The arguments of {call.tool} are not a JSON object. Send the call again with arguments that fit "
                 f"its schema: {json.dumps(tool.spec().parameters)}"
             )
+        if slot.fault:
+            raise ToolError(f"Wrong arguments for {call.tool}: {slot.fault}. Correct them and call again.")
         try:
             return tool, tool.params.model_validate(call.arguments)
         except ValidationError as error:
@@ -208,7 +215,8 @@ class Calls:
                 f"{'.'.join(str(each) for each in fault['loc']) or 'arguments'}: {fault['msg']}"
                 for fault in error.errors(include_url=False, include_input=False)
             )
-            raise ToolError(f"Wrong arguments for {call.tool}: {faults}. Correct them and call again.") from error
+            note = f" {slot.note}" if slot.note else ""
+            raise ToolError(f"Wrong arguments for {call.tool}: {faults}. Correct them and call again.{note}") from error
 
     async def _may_preview(self, slot: Slot, earlier: Sequence[Slot]) -> None:
         """Edits are computed in call order, each as if its predecessors were accepted. A command runs after them, so it
@@ -263,6 +271,7 @@ class Calls:
 
     def _succeeded(self, slot: Slot, outcome: Outcome, text: str) -> None:
         call = slot.call
+        text = "\n\n".join(filter(None, [text, slot.note and f"[{slot.note}]"]))
         result = Result(call_id=call.call_id, tool=call.tool, text=text, is_error=outcome.is_error)
         slot.item = slot.item.model_copy(
             update={"output": self._emit.plain(outcome.for_person), "blob": outcome.blob, "walls": outcome.walls}
@@ -288,8 +297,14 @@ class Calls:
         self._emit(ItemChanged(item=slot.item))
 
     def _slot(self, call: Call) -> Slot:
-        tool = self._tools.get(call.tool)
-        return Slot(call, tool, call_item(self._turn_id, call, tool))
+        tool, note, fault = self._tools.get(call.tool), "", ""
+        if tool is not None and isinstance(call.arguments, dict):
+            try:
+                arguments = named(tool.params, call.arguments)
+                call, note = call.model_copy(update={"arguments": arguments.arguments}), arguments.note
+            except ValueError as error:
+                fault = str(error)
+        return Slot(call, tool, call_item(self._turn_id, call, tool), note, fault)
 
 
 def call_item(turn_id: str, call: Call, tool: AnyTool | None) -> ToolCall:

@@ -60,7 +60,15 @@ async def test_results_go_back_in_call_order_whatever_finishes_first() -> None:
     ("bad", "expected"),
     [
         (call("raed", "x"), "There is no tool 'raed'. There is: read."),
-        (call("read", "x", pth="a"), "Wrong arguments for read: pth: Extra inputs are not permitted."),
+        (
+            call("read", "x", path=7, pth="a"),
+            "Wrong arguments for read: path: Input should be a valid string. Correct them and call again. Ignored, for "
+            "the tool has no such arguments: pth. It has: ",
+        ),
+        (
+            call("read", "x", path="a", file_path="b"),
+            "Wrong arguments for read: path and file_path are the same argument, but say different things; give path",
+        ),
         (call("read", "x", path=7), "Wrong arguments for read: path: Input should be a valid string."),
         (Call(call_id="x", tool="read", arguments='{"path": "a'), "The arguments of read are not a JSON object."),
         (call("read", "x", fails=True), "it did not work; try another way"),

@@ -1,0 +1,56 @@
+"""Arguments under other agents' names, and arguments a tool does not have."""
+
+from typing import Any
+
+import pytest
+
+from amanu.tools.arguments import named
+from amanu.tools.base import Params
+from amanu.tools.edit_file import EditFileParams
+from amanu.tools.glob import GlobParams
+from amanu.tools.list_symbols import ListSymbolsParams
+from amanu.tools.read_file import ReadFileParams
+from amanu.tools.read_many_files import ReadManyFilesParams
+from amanu.tools.run_shell_command import RunShellCommandParams
+from amanu.tools.write_file import WriteFileParams
+
+CASES: dict[str, tuple[type[Params], dict[str, Any], dict[str, Any], str]] = {
+    "our own": (ReadFileParams, {"path": "a", "start_line": 2}, {"path": "a", "start_line": 2}, ""),
+    "Claude Code's edit": (
+        EditFileParams,
+        {"file_path": "a", "old_string": "x", "new_string": "y", "replace_all": True},
+        {"path": "a", "old_text": "x", "new_text": "y", "replace_all": True},
+        "",
+    ),
+    "edits within an edit": (
+        EditFileParams,
+        {"path": "a", "edits": [{"old_str": "x", "new_str": "y", "why": 1}]},
+        {"path": "a", "edits": [{"old_text": "x", "new_text": "y"}]},
+        "why",
+    ),
+    "Gemini CLI's": (ReadFileParams, {"absolute_path": "/a"}, {"path": "/a"}, ""),
+    "Codex's": (RunShellCommandParams, {"cmd": "ls", "workdir": "b"}, {"command": "ls", "path": "b"}, ""),
+    "Cline's": (WriteFileParams, {"path": "a", "file_text": "x"}, {"path": "a", "content": "x"}, ""),
+    "several files": (ReadManyFilesParams, {"file_paths": ["a"]}, {"paths": ["a"]}, ""),
+    "both, the same": (ReadFileParams, {"path": "a", "file_path": "a"}, {"path": "a"}, ""),
+    "a name that is the tool's own": (ListSymbolsParams, {"query": "x"}, {"query": "x"}, ""),
+    "the same name elsewhere": (GlobParams, {"query": "*.py"}, {"pattern": "*.py"}, ""),
+    "unknown": (ReadFileParams, {"path": "a", "encoding": "utf-8", "limit": 3}, {"path": "a"}, "encoding, limit"),
+    "of the wrong kind": (EditFileParams, {"path": 7, "edits": "x"}, {"path": 7, "edits": "x"}, ""),
+}
+
+
+@pytest.mark.parametrize(("params", "written", "expected", "ignored"), CASES.values(), ids=CASES)
+def test_arguments_are_understood(
+    params: type[Params], written: dict[str, Any], expected: dict[str, Any], ignored: str
+) -> None:
+    found = named(params, written)
+    assert found.arguments == expected
+    assert bool(found.note) == bool(ignored)
+    assert f"no such arguments: {ignored}. It has: " in found.note or not ignored
+    assert named(params, found.arguments).arguments == expected
+
+
+def test_what_contradicts_itself_is_refused() -> None:
+    with pytest.raises(ValueError, match="path and file_path are the same argument"):
+        named(ReadFileParams, {"path": "a", "file_path": "b"})
