@@ -29,7 +29,7 @@ _LONGEST_BLOCK = 32 * 1024  # characters of a private key; the longest RSA keys 
 
 _SECRET_NAME = re.compile(
     r"(?:.*[_-])?(?:(?:api|access|private|secret|signing|encryption|master|account)[_-]?keys?(?:[_-]id)?|key|pat|auth"
-    r"|passphrase|credentials?|cookie)(?:[_-](?:\d+|base|file|uri))?"
+    r"|passphrase|credentials?|creds?|cookie|jwt|sk)(?:[_-](?:\d+|base|file|uri))?"
     r"|.*[_-]pwd|.*(?:token|secret|password|passwd|apikey|sshpass)s?(?:[_-](?:\d+|base|file|key|id))?",
     re.IGNORECASE,
 )
@@ -45,6 +45,25 @@ def is_secret_name(name: str) -> bool:
 def holds_secret(name: str, value: str) -> bool:
     """Whether a variable does, by its name or by the shape of its value."""
     return is_secret_name(name) or _hide_shapes(value, sure=True) != value
+
+
+_WAY_NAME = re.compile(
+    r"SSH_AUTH_SOCK|KUBECONFIG|(?:.*_)?(?:DSN|WEBHOOK(?:_UR[LI])?|CONN(?:ECTION)?_?STR(?:ING)?)", re.I
+)
+_WAY_VALUE = re.compile(
+    r"https?://[0-9a-f]{32}@|https://hooks\.|/api/webhooks/|\.webhook\.office\.com/"
+    r"|[;?& ](?:password|pwd|sharedaccesskey|accountkey)=[^;& ]",
+    re.I,
+)
+_WITH_PASSWORD = re.compile(r"(://[^\s/:@]*):[^\s/@]+@")
+
+
+def without_way(name: str, value: str) -> str | None:
+    """The value of a variable for who cannot reach services anyway: with another password in its address, so that what
+    reads it still works; None when the whole is a way to a service (a webhook, a connection string, an agent)."""
+    if _WAY_NAME.fullmatch(name) or _WAY_VALUE.search(value):
+        return None
+    return _WITH_PASSWORD.sub(r"\1:hidden@", value)
 
 
 # Shapes ----------------------------------------------------------------------------------------------

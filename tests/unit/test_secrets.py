@@ -16,6 +16,7 @@ from amanu.config import Shell
 from amanu.secrets import MASK, Secrets, is_secret_name, marks_added
 from amanu.tools.base import ToolError
 from amanu.tools.output import Live, Output
+from amanu.tools.processes import without_secrets
 from desk import Desk
 
 PEM = (
@@ -147,6 +148,7 @@ def test_what_is_known_is_hidden_as_programs_write_it(written: str) -> None:
             for name in ("GITHUB_TOKEN", "STRIPE_KEY", "PGPASSWORD", "AWS_SESSION_TOKEN", "npm_config__auth")
         ),
         *((name, True) for name in ("SECRET_KEY_BASE", "DB_PASSWD", "GOOGLE_APPLICATION_CREDENTIALS", "MY_PAT")),
+        *((name, True) for name in ("MYAPP_CREDS", "STRIPE_SK", "JWT")),
         *(
             (name, False)
             for name in ("PATH", "HOME", "SSH_AUTH_SOCK", "AWS_REGION", "KEYBOARD", "TOKENIZERS_PARALLELISM")
@@ -156,6 +158,36 @@ def test_what_is_known_is_hidden_as_programs_write_it(written: str) -> None:
 )
 def test_names_of_secrets(name: str, secret: bool) -> None:
     assert is_secret_name(name) == secret
+
+
+WAYS = {
+    "DATABASE_URL": "postgres://me:S3cret@db.example/x",
+    "HTTP_PROXY": "http://me:S3cret@proxy:8080",
+    "SENTRY_DSN": "https://examplePublicS3cret@o0.ingest.sentry.io/0",
+    "ERRORS": "https://0123456789abcdef0123456789abcdef@o0.ingest.sentry.io/0",
+    "SLACK_WEBHOOK": "S3cret",
+    "NOTIFY": "https://hooks.slack.com/services/T0/B0/S3cret",
+    "CONN_STR": "S3cret",
+    "DB": "Server=db;User Id=me;Password=S3cret;",
+    "SSH_AUTH_SOCK": "/tmp/S3cret/agent.1",
+    "KUBECONFIG": "/home/me/S3cret",
+}
+PLAIN = {
+    "EDITOR_URL": "https://example.com/a:b@c",
+    "GREETING": "hello",
+    "DEBUG": "a=1;b=2",
+    "REDIS": "redis://localhost:6379",
+}
+
+
+def test_who_reaches_no_service_knows_no_way_to_one() -> None:
+    environment = {**WAYS, **PLAIN}
+    kept = without_secrets(environment, ())
+    assert "S3cret" not in str(kept) and "0123456789abcdef" not in str(kept)
+    assert kept["DATABASE_URL"] == "postgres://me:hidden@db.example/x", "what reads it still works"
+    assert {name: kept[name] for name in PLAIN} == PLAIN
+    assert without_secrets(environment, (), services=True) == environment
+    assert without_secrets(environment, (), ["SENTRY_DSN"])["SENTRY_DSN"] == WAYS["SENTRY_DSN"]
 
 
 HOSTILE = [

@@ -10,7 +10,7 @@ import time
 from collections.abc import Collection, Mapping
 from pathlib import Path
 
-from amanu.secrets import holds_secret
+from amanu.secrets import holds_secret, without_way
 
 _GRACE = 1.0  # seconds between SIGTERM and SIGKILL
 _GIVE_UP = 3.0  # seconds of SIGKILL; then a process hangs in the kernel and nobody can end it
@@ -32,15 +32,24 @@ _QUIET_GIT = (
 
 
 def without_secrets(
-    environment: Mapping[str, str], key_variables: Collection[str], passed: Collection[str] = ()
+    environment: Mapping[str, str],
+    key_variables: Collection[str],
+    passed: Collection[str] = (),
+    *,
+    services: bool = False,
 ) -> dict[str, str]:
     """The environment as a child may have it. `key_variables` hold keys of the user's own endpoints; `passed` are
-    variables the user wants passed on though they hold secrets."""
-    return {
-        name: value
-        for name, value in environment.items()
-        if not _OURS.fullmatch(name) and name not in key_variables and (name in passed or not holds_secret(name, value))
-    }
+    variables the user wants passed on though they hold secrets. `services`: the user let it reach services, and so it
+    knows the ways to them (`DATABASE_URL` with its password, `SSH_AUTH_SOCK` …)."""
+    kept: dict[str, str] = {}
+    for name, value in environment.items():
+        if _OURS.fullmatch(name) or name in key_variables:
+            continue
+        if name in passed or (services and not holds_secret(name, value)):
+            kept[name] = value
+        elif not holds_secret(name, value) and (reduced := without_way(name, value)) is not None:
+            kept[name] = reduced
+    return kept
 
 
 def without_git_settings(environment: Mapping[str, str], *, hooks: bool = False) -> dict[str, str]:

@@ -439,7 +439,8 @@ class RunShellCommand(Tool[RunShellCommandParams]):
 
     def _child_environment(self, mark: str, need: Need) -> dict[str, str]:
         name, _, value = mark.partition("=")
-        own = without_secrets(self._environment, self._key_variables, self._passed)
+        services = need.writes != "nothing" and (self._sandbox is None or self._sandbox.walls(need).network)
+        own = without_secrets(self._environment, self._key_variables, self._passed, services=services)
         environment = {**own, **_SET, name: value}
         if need.writes == "nothing":
             return {**without_git_settings(environment), **LOOKING}

@@ -4,6 +4,7 @@ import asyncio
 import os
 import time
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -57,6 +58,24 @@ async def test_run(tmp_path: Path, command: str, expected: str, failed: bool) ->
     outcome = await desk.run("run_shell_command", {"command": command})
     assert outcome.for_model == expected.format(root=desk.root)
     assert outcome.is_error == failed
+
+
+@pytest.mark.parametrize(("network", "expected"), [(False, "hidden"), (True, "S3cret")])
+async def test_ways_to_services_are_for_commands_that_may_reach_them(
+    tmp_path: Path, network: bool, expected: str
+) -> None:
+    needs("bwrap")
+    sandbox = Sandbox(Settings(), find_home({"AMANU_HOME": str(tmp_path / "h")}).make())
+    environment = {"PATH": "/usr/bin:/bin", "DATABASE_URL": "postgres://me:S3cret@db/x", "APP_TOKEN": "t0ken"}
+    desk = Desk(tmp_path / "w", {"a": ""}, environment=environment, sandbox=sandbox)
+    tool, call = desk.tools["run_shell_command"], desk.context()
+    params = tool.params.model_validate({"command": "touch b; echo ${DATABASE_URL:11} $APP_TOKEN"})
+    call.preview = await tool.preview(params, call)
+    assert call.preview.need is not None
+    call.preview = replace(call.preview, need=replace(call.preview.need, network=network))
+    outcome = await tool.run(params, call)
+    await sandbox.close()
+    assert outcome.for_model.startswith(f"me:{expected}@db/x\n")
 
 
 async def test_preview(tmp_path: Path) -> None:
