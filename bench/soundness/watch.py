@@ -63,7 +63,7 @@ class Watch:
             if found and not shutil.which(name):
                 (TOOLS / name).symlink_to(found)
         world.build(TEMPLATE)
-        self.environment: Mapping[str, str] = {**without_secrets(_ENVIRONMENT, ()), **SET}
+        self.environment: Mapping[str, str] = {**without_secrets(_ENVIRONMENT, (), services=True), **SET}
         self.rebuild()
 
     def here(self, kind: str) -> Surroundings:
