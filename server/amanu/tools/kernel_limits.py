@@ -1,12 +1,14 @@
-"""What the kernel holds a command to: how large a file, how many processes and open files; and that it leaves no core.
+"""What the kernel holds a command to: how large a file, how many processes and open files; that it leaves no core; and
+how much memory, where nobody was asked about it.
 
 Set on the way into the command (`way_in`), inside its walls, never in the daemon between fork and exec, which has
-threads. Memory is not limited: address space is no measure of it (Go, Java and sanitizers reserve terabytes), and a
-limit would break what works.
+threads. Memory is what a process may write to, its data: address space is no measure of it (Go, Java, node and
+sanitizers reserve terabytes of it).
 """
 
 import contextlib
 import sys
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -20,6 +22,10 @@ MORE_PROCESSES = 4_096
 """Beside those the machine runs: a parallel build has a few hundred, a fork bomb has them in a second."""
 
 
+LEAST_MEMORY = 1 << 30
+"""Of one process, on small machines."""
+
+
 class KernelLimits(NamedTuple):
     """For one command. None: not set here (the system does not tell, or does not know such a limit)."""
 
@@ -28,6 +34,8 @@ class KernelLimits(NamedTuple):
     """Of this user, in a user namespace those that are in it; threads too. The kernel does not hold root to it."""
     open_files: int | None
     """The soft limit the daemon was started with: programs that use `select` break above 1,024."""
+    memory: int | None = None
+    """Bytes of one process."""
 
 
 _given_files: int | None = None
@@ -52,16 +60,19 @@ def raise_file_limit(want: int = OPEN_FILES) -> int | None:
     return resource.getrlimit(resource.RLIMIT_NOFILE)[0]
 
 
-def limits() -> KernelLimits:
-    """What holds for a command that starts now. Reads one line of /proc."""
-    return KernelLimits(FILE_BYTES, _processes(), _given_files)
+def limits(parts: int | None = None) -> KernelLimits:
+    """What holds for a command that starts now; of memory, one of so many parts of this machine's, None: all of it.
+    Reads one line of /proc."""
+    memory = None if parts is None or (all_of_it := _memory()) is None else max(LEAST_MEMORY, all_of_it // parts)
+    return KernelLimits(FILE_BYTES, _processes(), _given_files, memory)
 
 
 def way_in(bash: str, given: KernelLimits | None = None) -> WayIn:
     """Into a command that is held to the limits. One the system refuses is left out; the command runs all the same.
     POSIX only."""
     found = given or limits()
-    wanted = [("c", 0), ("f", found.file_bytes >> 10), ("u", found.processes), ("n", found.open_files)]
+    memory = None if found.memory is None else found.memory >> 10
+    wanted = [("c", 0), ("f", found.file_bytes >> 10), ("u", found.processes), ("n", found.open_files), ("d", memory)]
     # Hard and soft: a command cannot take them back. Of open files only the soft one: node and others raise it.
     steps = [
         f"ulimit -{'S' * (letter == 'n')}{letter} {value} 2>/dev/null" for letter, value in wanted if value is not None
@@ -76,3 +87,13 @@ def _processes() -> int | None:
         return int(Path("/proc/loadavg").read_text().split()[3].partition("/")[2]) + MORE_PROCESSES
     except (OSError, ValueError, IndexError):
         return None
+
+
+@cache
+def _memory() -> int | None:
+    """Bytes of this machine, or of the container we are in."""
+    found: list[int] = []
+    for path, place in (("/proc/meminfo", 1), ("/sys/fs/cgroup/memory.max", 0)):
+        with contextlib.suppress(OSError, ValueError, IndexError):
+            found.append(int(Path(path).read_text().split()[place]) << (10 if place else 0))
+    return min(found, default=None)

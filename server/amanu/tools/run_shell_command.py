@@ -25,7 +25,7 @@ from amanu.shell.reading import Reading, Surroundings
 from amanu.shell.rewriting import rewritten
 from amanu.tools.base import CallContext, Outcome, Params, Preview, Subject, Tool, ToolError
 from amanu.tools.identity import contents, fingerprint, identity
-from amanu.tools.kernel_limits import way_in
+from amanu.tools.kernel_limits import KernelLimits, limits, way_in
 from amanu.tools.limits import Limits
 from amanu.tools.output import Live, Output
 from amanu.tools.processes import end_all, without_git_settings, without_secrets
@@ -56,6 +56,7 @@ _SWAPPED = (
 )
 _NOT_RUN = (126, 127)
 """Exit codes of a shell that could not run what was named."""
+_NO_MEMORY = re.compile(r"cannot allocate|memoryerror|out of memory|bad_alloc|memory exhausted", re.I)
 _NEW = "New or another since it ran, and obeyed by git, editors, shells or agents there: "
 _ENDED_SWAPPED = "It was ended: a script or file of settings that this runs was changed or replaced while it started."
 _SKIPPED = (
@@ -105,6 +106,8 @@ class _Ended:
     """Processes it had left running."""
     swapped: bool = False
     """A file that it runs was changed or replaced meanwhile."""
+    memory: int | None = None
+    """Bytes each of its processes might have; None: not limited."""
     placeholders: Sequence[str] = ()
     """See `Started`."""
     came_to_be: Sequence[Path] = ()
@@ -269,12 +272,14 @@ class RunShellCommand(Tool[RunShellCommandParams]):
             total = min(total, self._limits.shell_look)
         argv = list(need.argv) if need.argv is not None else [self._bash(), "-c", params.command]
         environment = self._child_environment(mark, need)
-        ended = _Ended()
+        # Nobody was asked: it may not take the machine's memory. What only looks needs little.
+        kernel = limits(None if call.by_person else 4 if need.writes == "nothing" else 2)
+        ended = _Ended(memory=kernel.memory)
         with self._opened(folder) as handle:
             status = os.fstat(handle)
             if need.place not in (None, (status.st_dev, status.st_ino)):
                 raise ToolError(_CHANGED)
-            async with self._walled(argv, need, folder, handle, environment) as started:
+            async with self._walled(argv, need, folder, handle, environment, kernel) as started:
                 held = await asyncio.to_thread(_identities, need)
                 if not await call.still():  # the last moment that is ours; it took some to build the walls
                     raise ToolError(_CHANGED)
@@ -303,11 +308,17 @@ class RunShellCommand(Tool[RunShellCommandParams]):
 
     @contextlib.asynccontextmanager
     async def _walled(
-        self, argv: list[str], need: Need, folder: Path, handle: int, environment: dict[str, str]
+        self,
+        argv: list[str],
+        need: Need,
+        folder: Path,
+        handle: int,
+        environment: dict[str, str],
+        kernel: KernelLimits,
     ) -> AsyncGenerator[Started]:
         """How to start it, in the very folder that was checked, whatever its name leads to now."""
         bash = self._found_bash()
-        held = None if bash is None else way_in(bash)
+        held = None if bash is None else way_in(bash, kernel)
         if self._sandbox is None:
             argv = argv if held is None else held.to(argv)
             there = f"/proc/self/fd/{handle}"
@@ -420,6 +431,10 @@ class RunShellCommand(Tool[RunShellCommandParams]):
             named = _named([self._workspace.shown(each.path) for each in unsaved])
             notes.append(f"Unsaved in the editor, so the command saw older text: {named}.")
         failed = bool(ended.why) or ended.code != 0
+        if ended.memory is not None and _NO_MEMORY.search(text):
+            notes.append(
+                f"As nobody was asked about it, each process had at most {ended.memory / (1 << 30):.1f} GiB of memory."
+            )
         held = () if need.unsandboxed else tuple(map(os.path.basename, need.pinned))
         if failed and walls is not None and not output.binary and (asked := hint(text, walls, held)):
             notes.append(asked)

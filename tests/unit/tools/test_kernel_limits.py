@@ -6,7 +6,8 @@ import sys
 
 import pytest
 
-from amanu.tools.kernel_limits import KernelLimits, limits, raise_file_limit, way_in
+from amanu.tools.kernel_limits import LEAST_MEMORY, KernelLimits, limits, raise_file_limit, way_in
+from needs import needs
 
 BASH = "/bin/bash"
 ROOMY = KernelLimits(file_bytes=1 << 20, processes=20_000, open_files=512)
@@ -39,6 +40,26 @@ def test_held_to_limits(tmp_path: object, command: list[str], code: int, output:
     )
     assert done.returncode == code, done.stderr
     assert output is None or done.stdout == output
+
+
+@pytest.mark.parametrize(
+    "program", [["python3", "-c", "bytearray(150_000_000)"], ["node", "-e", "Buffer.alloc(150e6, 1)"]]
+)
+def test_what_nobody_was_asked_about_cannot_take_all_memory(program: list[str]) -> None:
+    needs(program[0])
+
+    def run(memory: int | None) -> int:
+        words = way_in(BASH, ROOMY._replace(memory=memory)).to(program)
+        return subprocess.run(words, capture_output=True).returncode
+
+    assert [run(None), run(1 << 30)] == [0, 0], "node and others reserve far more than that, and do not use it"
+    assert run(100 << 20) != 0
+
+
+def test_memory_of_this_machine() -> None:
+    assert limits().memory is None
+    quarter, half = limits(4).memory, limits(2).memory
+    assert quarter is not None and half is not None and LEAST_MEMORY <= quarter <= half
 
 
 def test_it_becomes_the_command() -> None:

@@ -14,6 +14,7 @@ from amanu.config import Sandbox as Settings
 from amanu.config import Shell
 from amanu.home import find_home
 from amanu.sandbox.sandbox import Sandbox
+from amanu.tools import kernel_limits
 from amanu.tools.base import ToolError
 from amanu.tools.output import Live, Output, readable
 from amanu_protocol.errors import AmanuError
@@ -76,6 +77,20 @@ async def test_ways_to_services_are_for_commands_that_may_reach_them(
     outcome = await tool.run(params, call)
     await sandbox.close()
     assert outcome.for_model.startswith(f"me:{expected}@db/x\n")
+
+
+@pytest.mark.parametrize("asked", [False, True])
+async def test_what_nobody_was_asked_about_has_part_of_the_memory(
+    tmp_path: Path, asked: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(kernel_limits, "LEAST_MEMORY", 100 << 20)
+    monkeypatch.setattr(kernel_limits, "_memory", lambda: 200 << 20)
+    desk = Desk(tmp_path)
+    call = desk.context()
+    call.by_person = asked
+    outcome = await desk.run("run_shell_command", {"command": "echo {1..3000000} | wc -c"}, call=call)
+    assert ("22888896\n" in outcome.for_model) == asked
+    assert ("at most 0.1 GiB of memory" in outcome.for_model) != asked
 
 
 async def test_preview(tmp_path: Path) -> None:
