@@ -25,7 +25,12 @@ from amanu_protocol.requests import AuditKind
 from amanu_protocol.state import SessionState
 
 _NOTES = 8000  # characters at the end of what is shown of a command
-_NEW = re.compile(r"^New (?:or another )?since it ran, and obeyed by .*?: (.+)\. Look at it", re.M)
+_OBEYED = {
+    "new": re.compile(r"^New in a new folder, and obeyed by .*?: (.+)\. Look before", re.M),
+    "aside": re.compile(r"^Put aside, for .*?: (.+)\. It lies in", re.M),
+    "back": re.compile(r"^Put back as before, for .*?: (.+)\. What was made", re.M),
+    "failed": re.compile(r"^Could not be put aside or back, .*?: (.+)\. Tell the user", re.M),
+}
 _EXIT = re.compile(r"^(?:Exit code: (-?\d+)|Ended by signal (\w+)\.|(It was ended .*))$", re.M)
 
 
@@ -128,16 +133,17 @@ class Audited:
         call = self._calls.pop(item.item_id, _Call())
         output = item.output.encode("utf-8", "surrogatepass")
         walls = item.walls and item.walls.model_dump(mode="json")
-        exit, new = _exit(item)
+        exit, obeyed = _exit(item)
+        told = "; ".join(f"{how}, and obeyed: {names}" for how, names in obeyed.items())
         self._add(
             "ended",
-            f"{item.state.capitalize()}: {item.title}{f' (new, and obeyed: {new})' if new else ''}",
+            f"{item.state.capitalize()}: {item.title}{f' ({told})' if told else ''}",
             item.item_id,
             record=position,
             tool=item.tool,
             state=item.state,
             exit=exit,
-            new=new,
+            **obeyed,
             ms=None if call.started is None else round((time.monotonic() - call.started) * 1000),
             bytes=item.blob.size if item.blob else len(output),
             sha256=item.blob.blob_id if item.blob else hashlib.sha256(output).hexdigest(),
@@ -253,11 +259,12 @@ def _replacements(hunks: Iterable[Hunk]) -> list[tuple[int, int, str]]:
     return sorted(found)
 
 
-def _exit(item: ToolCall) -> tuple[str | None, str | None]:
-    """How a command ended, and what came to be that is obeyed, in its own words at the end of what is shown of it."""
+def _exit(item: ToolCall) -> tuple[str | None, dict[str, str]]:
+    """How a command ended, and what became of that which is obeyed, in the words at the end of what is shown of it."""
     shown = item.output[-_NOTES:]
     found = list(_EXIT.finditer(shown)) if item.effect == "run" else []
     if not found:
-        return None, None
-    new = _NEW.search(shown, found[-1].end())  # what stands before is the command's, which may write anything
-    return next((group for group in found[-1].groups() if group), None), new and new[1]
+        return None, {}
+    at = found[-1].end()  # what stands before is the command's, which may write anything
+    obeyed = {how: match[1] for how, pattern in _OBEYED.items() if (match := pattern.search(shown, at))}
+    return next((group for group in found[-1].groups() if group), None), obeyed

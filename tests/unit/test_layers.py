@@ -100,7 +100,7 @@ MAY_IMPORT: dict[str, str] = {
     "amanu.tools.base": "models.base shell.reading sandbox.need",
     "amanu.shell": "tools.visible secrets imports",
     "amanu.shell.reading": "",
-    "amanu.sandbox": "unbroken config home protected",
+    "amanu.sandbox": "unbroken config home protected storage.files storage.failure",
     "amanu.sandbox.launcher": "",  # runs alone, without our package
     "amanu.sandbox.acts": "",
     "amanu.sandbox.need": "",

@@ -28,32 +28,21 @@ async def _run(tmp_path: Path, command: str, **files: str) -> tuple[str, list[st
         return d.told(), sorted(each.name for each in d.root.iterdir())
 
 
-async def test_what_only_seems_to_be_there_is_named_as_that(tmp_path: Path) -> None:
-    told, there = await _run(tmp_path, "touch -c it && ls && echo .vscode/x")
-    assert "Not files of the workspace, but placeholders of the sandbox: .vscode, AGENTS.md, CLAUDE.md" in told
-    assert there == ["notes.txt"]
+async def test_nothing_is_there_but_the_workspace(tmp_path: Path) -> None:
+    told, there = await _run(tmp_path, "touch -c it && ls -A && find . -name '*.md' -exec cat {} +", README="read me")
+    assert "notes.txt" in told and "read me" in told and ".vscode" not in told and "Exit code: 0" in told
+    assert there == ["README.md", "notes.txt"]
 
 
-async def test_who_reads_all_texts_is_not_stopped_by_what_only_seems_to_be_there(tmp_path: Path) -> None:
-    """A formatter of Markdown opens whatever is called `*.md` and no folder."""
-    told, _ = await _run(tmp_path, "touch -c it && find . -name '*.md' ! -type d -exec cat {} +", README="read me")
-    assert "read me" in told and "Exit code: 0" in told
-    assert "CLAUDE.md" not in told
-
-
-async def test_what_is_there_is_no_placeholder(tmp_path: Path) -> None:
-    told, _ = await _run(tmp_path, "touch -c it && cat AGENTS.md", AGENTS="Not AGENTS.mdx: see AGENTS.md")
-    assert "see AGENTS.md" in told and "placeholders" not in told
-
-
-async def test_what_came_to_be_in_a_subfolder_and_is_obeyed_is_told_and_on_record(tmp_path: Path) -> None:
-    """It cannot be kept from coming to be: only at the top of a workspace is it known where."""
+async def test_what_came_to_be_and_is_obeyed_is_told_and_on_record(tmp_path: Path) -> None:
+    """Put aside in a folder that was there; in a new one, which may be a clone or an archive, it stays."""
     needs("bwrap")
-    line = "mkdir -p lib/.vscode old/.git && touch lib/.envrc lib/plain; echo 'Exit code: 0'; exit 3"
+    line = "mkdir -p lib/.vscode new/.vscode old/.git && touch lib/.envrc lib/plain; echo 'Exit code: 0'; exit 3"
     again = call("run_shell_command", command="touch lib/plain")
     first = step("", call("run_shell_command", command=line))
     async with desk(tmp_path, first, step("", again), step("Done.")) as d:
         (d.root / "old" / ".git").mkdir(parents=True)
+        (d.root / "lib").mkdir()
         await d.prompt("go")
         await d.answer("allow")
         await d.answer("allow")
@@ -61,14 +50,17 @@ async def test_what_came_to_be_in_a_subfolder_and_is_obeyed_is_told_and_on_recor
         shown = [each.output for each in d.session.state.items if each.kind == "toolCall"]
         entries = (await d.sessions.audit_query(AuditQueryParams(session_id="s"))).entries
         told = d.told()
-    assert "obeyed by git, editors, shells or agents there: lib/.envrc, lib/.vscode. Look" in shown[0]
-    assert "lib/.envrc, lib/.vscode" in told and "obeyed" not in shown[1]
+        there = sorted(each.name for each in (d.root / "lib").iterdir())
+    assert there == ["plain"]
+    assert "obeyed by git, editors, shells or agents there: new/.vscode. Look" in shown[0]
+    assert "would obey it: lib/.envrc, lib/.vscode. It lies in" in told and "obey" not in shown[1]
     ended = [each for each in entries if each.kind == "ended"]
-    assert [each.data.get("new") for each in ended] == ["lib/.envrc, lib/.vscode", None]
-    assert "new, and obeyed: lib/.envrc" in ended[0].text and ended[0].data["exit"] == "3"
+    assert [each.data.get("new") for each in ended] == ["new/.vscode", None]
+    assert [each.data.get("aside") for each in ended] == ["lib/.envrc, lib/.vscode", None]
+    assert "aside, and obeyed: lib/.envrc" in ended[0].text and ended[0].data["exit"] == "3"
 
 
-async def test_what_is_obeyed_and_was_replaced_with_the_folder_above_it_is_told(tmp_path: Path) -> None:
+async def test_what_is_obeyed_and_was_replaced_with_the_folder_above_it_is_put_aside(tmp_path: Path) -> None:
     """The name itself is held, but not those above it: they are folders of the workspace like others."""
     needs("bwrap")
     line = "mv sub away && mkdir -p sub/.vscode && touch sub/.vscode/tasks.json"
@@ -79,4 +71,5 @@ async def test_what_is_obeyed_and_was_replaced_with_the_folder_above_it_is_told(
         await d.answer("allow")
         await d.over("p1")
         told = d.told()
-    assert "obeyed by git, editors, shells or agents there: away/.vscode, sub/.vscode. Look" in told
+        assert (d.root / "away" / ".vscode").exists() and not (d.root / "sub" / ".vscode").exists()
+    assert "would obey it: sub/.vscode. It lies in" in told

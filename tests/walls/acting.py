@@ -219,7 +219,10 @@ async def main(tier: Any) -> dict[str, str]:
         proof = await sandbox.proved()
         assert proof.tier == tier, proof.summary
         for name, acts in plan.items():
+            before = state(root)
             said = await act(sandbox, NEEDS[name], root, environment, acts)
+            if tier != "none" and state(root) == before:
+                said |= {key: "undone" for key in (*OBEYED, "link to git config") if said.get(key) == "done"}
             if "outlive" in acts:
                 before = (root / "a").stat().st_size
                 time.sleep(0.1)
@@ -258,6 +261,28 @@ async def main(tier: Any) -> dict[str, str]:
                 shutil.rmtree(base)
                 break
     return found
+
+
+def state(root: Path) -> dict[str, Any]:
+    """Of what git, editors and agents obey: where it is, and what is in it."""
+    found: dict[str, Any] = {}
+    for path in root.rglob("*"):
+        parts = path.relative_to(root).parts
+        passed_by = {"objects", "refs", "logs", "index", "COMMIT_EDITMSG"} & {*parts} or parts == (
+            "lib",
+            ".git",
+        )  # the new one
+        if {*parts} & {".git", ".vscode", ".mcp.json", ".idea", "AGENTS.md"} and not passed_by:
+            status = path.lstat()
+            text = path.read_bytes() if path.is_file() else b""
+            found[str(path.relative_to(root))] = (status.st_mode, text, path.is_dir() or status.st_nlink)
+    return found
+
+
+OBEYED = (
+    *("new git hook", "change git config", "rename .git", "replace git config", "absent .vscode", "absent .mcp.json"),
+    *("present .idea", "present AGENTS.md", "replace AGENTS.md", "nested .vscode", "nested .git"),
+)
 
 
 async def act(

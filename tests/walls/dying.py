@@ -1,6 +1,5 @@
-"""A daemon that runs a command which leaves processes behind in every way, and waits to be killed:
-`python dying.py TIER NUMBER FOLDER`; they sleep for that number of seconds. Says when it has started the command, and
-when they are there. Everything is in the folder."""
+"""A daemon that runs a command and waits to be killed: `python dying.py TIER COMMAND FOLDER`. Says when it has started
+the command, and the first line of that. Everything is in the folder."""
 
 import asyncio
 import os
@@ -14,23 +13,14 @@ from amanu.home import find_home
 from amanu.sandbox.sandbox import Sandbox
 from walls.starting import start
 
-COMMAND = """
-setsid -f sleep {n}
-(env -i setsid sleep {n} &)
-sleep {n} &
-while [ $(pgrep -cxf "sleep {n}") -lt 3 ]; do :; done
-echo 3
-wait
-"""
 
-
-async def main(tier: Any, number: str, base: Path) -> None:
+async def main(tier: Any, command: str, base: Path) -> None:
     tempfile.tempdir = str(base)
     root = base / "work"
-    root.mkdir()
-    sandbox = Sandbox(Settings(), find_home({"AMANU_HOME": str(base / "amanu")}).make(), best=tier)
+    root.mkdir(exist_ok=True)
+    sandbox = Sandbox(Settings(), find_home({"AMANU_HOME": str(base / "ours")}).make(), best=tier)
     handle = os.open(root, os.O_RDONLY)
-    argv = ["/bin/bash", "-c", COMMAND.replace("{n}", number)]
+    argv = ["/bin/bash", "-c", command]
     async with sandbox.launch(argv, None, [root], root, handle, {"PATH": "/usr/bin:/bin"}) as started:
         process = await start(started)
         print("started", flush=True)

@@ -2,13 +2,11 @@
 
 import asyncio
 import errno
-import json
 import os
 import socket
 import struct
 import subprocess
 import tempfile
-import threading
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -20,13 +18,11 @@ import pytest
 from amanu.config import Sandbox as Settings
 from amanu.home import Home, find_home
 from amanu.sandbox import folders, landlock, seatbelt, seccomp
-from amanu.sandbox import spares as spares_module
-from amanu.sandbox.mounts import Mounts
 from amanu.sandbox.need import Need
 from amanu.sandbox.proof import Launch, Tier, prove
 from amanu.sandbox.repositories import repository
 from amanu.sandbox.sandbox import Sandbox, SandboxError
-from amanu.sandbox.spares import Spares
+from amanu.sandbox.temporary import TemporaryFolders
 from amanu.sandbox.tools import tools
 from amanu.sandbox.view import view
 from amanu.tools.refusals import hint, led_outside
@@ -94,7 +90,7 @@ async def test_the_home_folder_as_workspace_shows_no_secret(tmp_path: Path) -> N
         (home / name).write_text("here\n")
     command = "cat .ssh/id .aws/credentials .netrc 2>/dev/null; cat code; for f in .bashrc .profile code; do "
     command += "echo x 2>/dev/null >> $f && echo $f; done"
-    assert await said(tmp_path, command, root=home) == "here\ncode\n"
+    assert await said(tmp_path, command, root=home) == "here\n.profile\ncode\n", "that was not there is put aside"
     assert {each.name for each in home.iterdir()} == {".ssh", ".aws", ".netrc", ".bashrc", "code"}
 
 
@@ -129,7 +125,7 @@ def test_what_is_protected_is_found_whatever_its_case_and_behind_links(tmp_path:
     seen = view(Need(), [root], {"HOME": str(tmp_path / "no")}, Settings(), home_at(tmp_path))
     kept = {str(each.relative_to(root)) for each in seen.kept}
     assert kept == {".VSCode", "real", "a/b/.git", "x.code-workspace"}
-    assert root / ".vscode" not in seen.absent and root / ".mcp.json" in seen.absent
+    assert {root / ".claude", root / "real", root / ".VSCode"} <= {*seen.guarded}
 
 
 async def test_sockets_in_places_that_are_not_hidden_are_closed(
@@ -179,15 +175,6 @@ def test_a_folder_is_read_again_until_its_stamp_is_old(
     assert scandir.call_count == reads
 
 
-async def test_placeholders_are_not_removed_in_the_event_loop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where others write a lot, a folder takes milliseconds to go."""
-    threads: list[threading.Thread] = []
-    monkeypatch.setattr("amanu.sandbox.sandbox._proofs", {})  # trying the walls makes and removes some, too
-    monkeypatch.setattr(Mounts, "_remove", lambda *_: threads.append(threading.current_thread()))
-    await said(tmp_path, "true")
-    assert threads and threading.main_thread() not in threads
-
-
 def test_of_what_a_folder_of_programs_lies_in_only_their_parts_are_seen(tmp_path: Path) -> None:
     home = tmp_path.resolve() / "home"
     for name in ("tool/bin/x", "tool/lib/x.js", "tool/share/x", "tool/.env", "venv/pyvenv.cfg", "venv/bin/y"):
@@ -200,75 +187,15 @@ def test_of_what_a_folder_of_programs_lies_in_only_their_parts_are_seen(tmp_path
     }
 
 
-def test_mount_points_go_when_nobody_needs_them_and_only_ours(tmp_path: Path) -> None:
-    ours, root = Mounts(tmp_path / "records"), tmp_path / "work"
-    root.mkdir()
-    absent = [root / ".vscode", root / ".envrc", root / "no" / "way"]
-    with ours.points(absent, lambda path: path.name == ".vscode") as made:
-        assert list(made) == absent[:2]
-        with ours.points(absent[:1], lambda path: True) as shared:
-            assert list(shared) == absent[:1]
-        assert (root / ".vscode").is_dir(), "the other still needs it"
-        (root / ".vscode" / "theirs").touch()
-    assert [each.name for each in root.iterdir()] == [".vscode"], "what somebody put something into is theirs"
-
-
-def test_empty_folders_are_kept_for_the_next_and_never_put_over_something(tmp_path: Path) -> None:
-    spares, path = Spares(tmp_path / "empty"), tmp_path / "work" / ".vscode"
-    path.parent.mkdir()
-    spares.make(path)
-    made = path.stat().st_ino
-    with pytest.raises(FileExistsError):
-        spares.make(path)
-    spares.remove(path)
-    assert not path.exists()
-    path.mkdir()  # the person's own, and empty
-    own = path.stat().st_ino
-    with pytest.raises(FileExistsError):
-        spares.make(path)
-    assert path.stat().st_ino == own != made
-    path.rmdir()
-    spares.make(path)
-    assert path.stat().st_ino == made, "the same again"
-    (path / "theirs").touch()
-    with pytest.raises(OSError):
-        spares.remove(path)
-    assert (path / "theirs").exists()
-    (path / "theirs").unlink()
-    spares.remove(path)
-    spares.clean()
-    assert [*(tmp_path / "empty").iterdir()] == []
-
-
-def test_what_is_put_into_a_folder_as_it_goes_stays_where_it_was_put(tmp_path: Path) -> None:
-    spares, path = Spares(tmp_path / "empty"), tmp_path / ".vscode"
-    path.mkdir()
-    (path / "theirs").touch()
-    with mock.patch.object(os, "listdir", side_effect=[[], ["theirs"]]):
-        spares.remove(path)
-    assert (path / "theirs").exists() and [*(tmp_path / "empty").iterdir()] == []
-
-
-@pytest.mark.parametrize("code", [errno.EXDEV, errno.ENOSYS])
-def test_without_a_file_system_in_common_folders_are_made_and_removed(tmp_path: Path, code: int) -> None:
-    spares, path = Spares(tmp_path / "empty"), tmp_path / ".vscode"
-    with mock.patch.object(spares_module, "_move", side_effect=OSError(code, "not here")):
-        for _ in range(2):
-            spares.make(path)
-            assert path.is_dir()
-            spares.remove(path)
-            assert not path.exists()
-
-
-def test_what_a_killed_daemon_left_is_removed(tmp_path: Path) -> None:
-    records, root, temporary = tmp_path / "records", tmp_path / "work", tmp_path / "tmp"
-    for folder in (records, root / ".idea", temporary / "deep"):
+def test_temporary_files_a_killed_daemon_left_are_removed(tmp_path: Path) -> None:
+    records, temporary = tmp_path / "records", tmp_path / "tmp"
+    for folder in (records, temporary / "deep"):
         folder.mkdir(parents=True)
-    (root / "AGENTS.md").write_text("mine")
-    (records / "1-1.json").write_text(json.dumps([str(root / ".idea"), str(root / "AGENTS.md"), f"{temporary}/"]))
-    Mounts(records).clean()
-    assert [each.name for each in root.iterdir()] == ["AGENTS.md"] and not temporary.exists()
-    assert list(records.glob("*.json")) == []
+    (records / "1-1").write_text(str(temporary))
+    with TemporaryFolders(records).make(lambda: tempfile.mkdtemp(dir=tmp_path)) as ours:
+        TemporaryFolders(records).clean()
+        assert ours.exists() and not temporary.exists()
+    assert not ours.exists() and list(records.iterdir()) == []
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from amanu.sandbox.need import Need
-from amanu.sandbox.view import View, is_folder
+from amanu.sandbox.view import View
 
 PLACES = ("/usr/bin/bwrap", "/bin/bwrap", "/run/current-system/sw/bin/bwrap")
 """Only there: a copy could be anybody's, and Ubuntu lets only the first make user namespaces (codex #14919)."""
@@ -37,7 +37,6 @@ def command(
     need: Need,
     view: View,
     *,
-    points: Sequence[Path],
     temporary: Path,
     folder: Path,
     roots: Mapping[Path, int],
@@ -46,8 +45,8 @@ def command(
     as_root: bool,
 ) -> list[str]:
     """The command line that runs `argv` in these walls. `roots` are handles of the roots, `pinned` of the bytes of
-    files; `filter` of the system call filter: bubblewrap reads and closes them. `points` are those of `view.absent`
-    where something can be mounted; `temporary` becomes `/tmp`; `folder` is where it starts."""
+    files; `filter` of the system call filter: bubblewrap reads and closes them. `temporary` becomes `/tmp`; `folder` is
+    where it starts."""
     nothing = need.writes == "nothing"
     out = [str(program), *_NAMESPACES, "--hostname", "amanu", *(("--share-net",) if need.network else ())]
     out += ["--ro-bind", "/", "/"]
@@ -73,8 +72,7 @@ def command(
             out += _bound("--ro-bind-try", path)
     for path, handle in pinned.items():
         out += ["--perms", "0755", "--ro-bind-data", str(handle), path]
-    closed = {path: is_folder(path) for path in (() if nothing else points)}
-    closed |= {path: path.is_dir() for path in view.secret}
+    closed = {path: path.is_dir() for path in view.secret}
     closed |= dict.fromkeys(view.sockets, False)
     # bubblewrap reads the table of all mounts for each bind it makes, and for no other: folders come last.
     for path, _ in sorted(closed.items(), key=lambda each: each[1]):

@@ -1,5 +1,6 @@
 """Tier 2: Landlock and the same system call filter, put on by a launcher. Weaker than namespaces, and said so: what is
-not granted is refused, but nothing can be taken out of what is granted, so writing is granted entry by entry.
+not granted is refused, but nothing can be taken out of what is granted. So all of the workspace can be written, and
+what git, editors and agents obey is recorded before and put back afterwards (`records.py`).
 
 Rights and versions: landlock(7), linux/landlock.h.
 """
@@ -14,7 +15,6 @@ from pathlib import Path
 from types import CodeType
 
 from amanu.sandbox.need import Need
-from amanu.sandbox.tools import inside
 from amanu.sandbox.view import View
 
 START = "import marshal,sys;code,orders=marshal.load(open(int(sys.argv[1]),'rb'));exec(code);os._exit(main(orders))"
@@ -58,8 +58,10 @@ def refuses_cuts(version: int) -> bool:
     return version >= 3
 
 
-def orders(need: Need, view: View, temporary: Path, filter: bytes, version: int) -> bytes:
-    """The launcher and what it does, marshalled. Blocking: lists the folders that something is taken out of."""
+def orders(need: Need, view: View, temporary: Path, filter: bytes, version: int, closed: Iterable[Path] = ()) -> bytes:
+    """The launcher and what it does, marshalled. `closed` cannot be written, and then nothing can come to be beside it:
+    whoever may make files in a folder may replace those in it. Blocking: lists the folders that something is taken out
+    of."""
     files, tcp, scoped = handled(version, network=need.network)
     rules: dict[str, int] = {}
 
@@ -72,13 +74,9 @@ def orders(need: Need, view: View, temporary: Path, filter: bytes, version: int)
     shown = (*view.readable, *(each for each in view.roots if each != Path("/")))
     secret = _Holes(view.secret)
     grant((part for path in shown for part in secret.around(str(path))), READ)
-    kept = {*view.kept, *view.absent, *view.secret}
-    # Whoever may make files in `.git` may make them in its hooks.
-    kept = {each for each in kept if each in view.repositories or not inside(each, view.repositories)}
-    closed = _Holes(kept)
+    holes = _Holes({*closed, *view.secret})
     for path in view.writable:
-        # Of the root itself nothing is granted: whoever may make files there may make `.vscode`.
-        grant(closed.around(str(path), whole=path not in view.roots), WRITE)
+        grant(holes.around(str(path)), WRITE)
     grant([str(temporary)], WRITE)
     grant((f"/dev/{each}" for each in _DEVICES), READ | _WRITE_FILE | _DEVICE)
     told = {
@@ -112,11 +110,11 @@ class _Holes:
             while (hole := os.path.dirname(hole)) not in self._above:  # noqa: PTH120
                 self._above.add(hole)
 
-    def around(self, path: str, *, whole: bool = True) -> Iterator[str]:
-        """The largest files and folders in `path` that hold none of the holes. `whole` false: not `path` itself."""
+    def around(self, path: str) -> Iterator[str]:
+        """The largest files and folders in `path` that hold none of the holes."""
         if path in self._holes:
             return
-        if whole and path not in self._above:
+        if path not in self._above:
             yield path
             return
         try:

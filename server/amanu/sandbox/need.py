@@ -14,6 +14,8 @@ class Need:
     network: bool = False
     git: bool = False
     """Git's own files too (index, objects, refs; not hooks, not config): the command is a git command that needs it."""
+    settings: bool = False
+    """Git's settings too, as git itself changes them (remotes, branches, submodules): the line is such commands."""
     borrowing: bool = False
     """Git may read objects of other repositories that those here borrow from: the user trusts the folder."""
     unsandboxed: bool = False

@@ -9,19 +9,20 @@ import sys
 import tempfile
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, asynccontextmanager
-from dataclasses import dataclass, field
-from functools import partial
+from dataclasses import dataclass
 from pathlib import Path
 
 from amanu.config import Sandbox as Settings
 from amanu.home import Home
 from amanu.sandbox import bubblewrap, landlock, seatbelt, seccomp
 from amanu.sandbox.lifeline import Lifeline, lifeline
-from amanu.sandbox.mounts import Mounts
 from amanu.sandbox.need import Need
 from amanu.sandbox.proof import Launch, Proof, Tier, prove
+from amanu.sandbox.records import Kept, Records, before
+from amanu.sandbox.settling import Settled
+from amanu.sandbox.temporary import TemporaryFolders
 from amanu.sandbox.tools import inside
-from amanu.sandbox.view import came_to_be, is_folder, view
+from amanu.sandbox.view import View, view
 from amanu.sandbox.way_in import WayIn, plain_way_in
 from amanu_protocol.items import Walls
 
@@ -47,11 +48,10 @@ class Started:
     pass_fds: tuple[int, ...] = ()
     holders: int = 0
     """How many processes of ours are around it; they end by themselves when it has ended, and it when they do."""
-    placeholders: list[str] = field(default_factory=list[str])
-    """Protected names that are not there, but seem to be while it runs."""
     lifeline: Lifeline | None = None
-    came_to_be: Callable[[], list[Path]] = list[Path]
-    """What git, editors or agents obey and was not there before it ran; to be asked in a thread, once it has ended."""
+    settle: Callable[[], Settled] = Settled
+    """Puts aside or back what it made of that which git, editors, shells and agents obey, and says what that was; to be
+    called in a thread, once it has ended. Done anyway when the context of `Sandbox.launch` is left."""
 
     def answered(self) -> AbstractContextManager[None]:
         """Stay in it while the command runs: it begins when it was answered. In the event loop."""
@@ -65,7 +65,8 @@ class Sandbox:
         self._settings = settings
         self._home = home
         self._best: Tier = best
-        self._mounts = Mounts(home.runtime / "sandbox", home.state / "empty")
+        self._temporaries = TemporaryFolders(home.runtime / "temporary")
+        self._records = Records(home.state / "sandbox", home.state / "aside")
         self._temporary: dict[tuple[Path, ...], Path] = {}
         self._kept = ExitStack()
         self._proving: asyncio.Task[Proof] | None = None
@@ -139,7 +140,6 @@ class Sandbox:
             await asyncio.gather(self._proving, return_exceptions=True)
         await asyncio.gather(*self._undoing, return_exceptions=True)
         await asyncio.to_thread(self._kept.close)
-        await asyncio.to_thread(self._mounts.clean)
 
     # Inside -----------------------------------------------------------------------------------------
 
@@ -150,11 +150,17 @@ class Sandbox:
     async def _prove(self) -> Proof:
         if not self._cleaned:
             self._cleaned = True
-            await asyncio.to_thread(self._mounts.clean)
+            await asyncio.to_thread(self._clean)
         proof = await prove(_candidates(self._best), self._in_tier)
         _proofs[self._key] = proof
         log.info("sandbox: %s", proof.summary)
         return proof
+
+    def _clean(self) -> None:
+        """What killed daemons left. Blocking."""
+        self._temporaries.clean()
+        with self._records.lock():
+            pass
 
     @asynccontextmanager
     async def _in_tier(
@@ -163,6 +169,7 @@ class Sandbox:
         """For the self-test: the same road that commands take, and what the test itself must read."""
         settings = self._settings.model_copy(update={"read": (*self._settings.read, *map(str, reads))})
         tried = Sandbox(settings, self._home)
+        tried._records = Records(root.parent / "records", root.parent / "aside")  # gone with the stage
         handle = os.open(root, _HANDLE)
         stack = ExitStack()
         try:
@@ -199,8 +206,8 @@ class Sandbox:
             return Started(argv, environment, there)
         handles = {root: stack.enter_context(_opened(root)) for root in roots if root != Path("/")}
         _is_in_them(handle, handles)
-        seen = view(need, roots, environment, self._settings, self._home)
-        new = partial(came_to_be, seen) if need.writes == "workspace" else list[Path]
+        seen, kept, closed = self._begin(stack, tier, need, roots, environment)
+        settle = Settled if kept is None else kept.settle
         temporary = self._temporary_for(tuple(roots))
         shown = Path("/tmp") if tier == "bubblewrap" else temporary
         environment |= dict.fromkeys(("TMPDIR", "TMP", "TEMP"), str(shown))
@@ -208,28 +215,28 @@ class Sandbox:
             environment["GIT_OPTIONAL_LOCKS"] = "0"  # a mere look must not fail because it cannot refresh the index
         if tier == "seatbelt":
             line = seatbelt.command(argv, need, seen, temporary)
-            return Started(line, environment, there, came_to_be=new)
+            return Started(line, environment, there, settle=settle)
         allowed = seccomp.families(network=need.network, own_namespace=tier == "bubblewrap")
         if tier == "landlock":
             version = landlock.version()
             filter = seccomp.program(allowed, alone=False, cuts=landlock.refuses_cuts(version))
-            orders = landlock.orders(need, seen, temporary, filter, version)
+            orders = landlock.orders(need, seen, temporary, filter, version, closed)
             spec = stack.enter_context(_bytes(orders))
             line = landlock.command(argv, spec)
-            return Started(line, environment, there, (spec,), landlock.HOLDERS, came_to_be=new)
+            # The launcher, which outlives all of the command, keeps the record locked.
+            passed = (spec,) if kept is None else (spec, kept.handle)
+            return Started(line, environment, there, passed, landlock.HOLDERS, settle=settle)
         program = bubblewrap.program()
         if program is None:
             raise SandboxError("bubblewrap is gone; restart Amanu.")
         filter = stack.enter_context(_bytes(seccomp.program(allowed)))
         pinned = {path: stack.enter_context(_bytes(data)) for path, data in need.pinned.items()}
-        points = stack.enter_context(self._mounts.points(seen.absent, is_folder))
         line = None if way_in is None else stack.enter_context(lifeline())
         command = bubblewrap.command(
             program,
             argv if line is None or way_in is None else way_in.then(line.step).to(argv),
             need,
             seen,
-            points=points,
             temporary=temporary,
             folder=Path(os.readlink(there)),  # noqa: PTH115
             roots=handles,
@@ -238,14 +245,30 @@ class Sandbox:
             as_root=os.geteuid() == 0,
         )
         passed = (*handles.values(), *pinned.values(), filter, *(() if line is None else (line.handle,)))
-        placeholders = [each.name for each in points]
-        return Started(command, environment, there, passed, bubblewrap.HOLDERS, placeholders, line, new)
+        return Started(command, environment, there, passed, bubblewrap.HOLDERS, line, settle)
+
+    def _begin(
+        self, stack: ExitStack, tier: Tier, need: Need, roots: list[Path], environment: Mapping[str, str]
+    ) -> tuple[View, Kept | None, list[Path]]:
+        """(What it sees, its record, what can neither be recorded nor made read only by itself.)"""
+        if need.writes == "nothing":
+            return view(need, roots, environment, self._settings, self._home), None, []
+        try:
+            with self._records.lock():
+                seen = view(need, roots, environment, self._settings, self._home)
+                found, closed = before(tier, need, seen)
+                return seen, stack.enter_context(self._records.kept(found)), closed
+        except OSError as error:
+            raise SandboxError(
+                f"What git, editors and agents obey in the workspace could not be recorded in {self._home.state}: "
+                f"{error.strerror}. The command was not run; free some space there, or check who owns it."
+            ) from None
 
     def _temporary_for(self, roots: tuple[Path, ...]) -> Path:
         """What a command leaves in `/tmp`, the next one in the same folders finds there."""
         found = self._temporary.get(roots)
         if found is None or not found.is_dir():
-            make = self._mounts.temporary(lambda: tempfile.mkdtemp(prefix="amanu-"))
+            make = self._temporaries.make(lambda: tempfile.mkdtemp(prefix="amanu-"))
             found = self._temporary[roots] = Path(os.path.realpath(self._kept.enter_context(make)))
         return found
 
@@ -273,13 +296,13 @@ def _candidates(best: Tier) -> dict[Tier, str]:
 def _sentence(tier: Tier, need: Need) -> str:
     writes = "It can change nothing"
     if need.writes == "workspace":
-        git = " but git's hooks and settings" if need.git else " but git's own files"
-        writes = f"It can change the workspace{git} and what editors and agents obey"
+        git = "git's hooks and settings" if need.git else "git's own files"
+        writes = f"It can change the workspace but {git} and what editors and agents obey"
         if tier == "landlock":
-            git = "git's own files with its hooks" if need.git else "not git's own files"
-            writes = f"It can change what is in the workspace's files and folders, {git}; nothing new at its top"
-        if tier == "seatbelt" and need.git:
-            writes = "It can change the workspace and git's own files, but not what editors and agents obey"
+            writes = (
+                "It can change the workspace; what it does to git's hooks and settings and to what editors and agents "
+                "obey is put aside when it has ended"
+            )
     network = "it can use the network" if need.network else "it has no network"
     return f"Sandboxed ({tier}). {writes}; {network}; of your home folder it sees installed tools only."
 

@@ -7,6 +7,7 @@ Source: the profiles in `/usr/share/sandbox` of macOS, sandbox-exec(1).
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+from amanu import protected
 from amanu.sandbox.need import Need
 from amanu.sandbox.view import View
 
@@ -37,7 +38,7 @@ def profile(need: Need, view: View, temporary: Path) -> str:
         "(deny file-write*)",
         *_rule("allow file-write*", "literal", _DEVICES),
         *_rule("allow file-write*", "subpath", (temporary, *view.writable)),
-        *_rule("deny file-write*", "subpath", (*view.kept, *view.absent)),
+        *_rule("deny file-write*", "subpath", (*view.kept, *_absent(view))),
         *_rule("deny file-read* file-write*", "subpath", view.secret),
     ]
     if not need.network:
@@ -47,6 +48,13 @@ def profile(need: Need, view: View, temporary: Path) -> str:
             "(deny network-outbound (remote unix))",
         ]
     return "\n".join(lines)
+
+
+def _absent(view: View) -> list[Path]:
+    """At the top of what can be written: where what is protected would come to be."""
+    names = (*protected.FOLDERS, protected.OWN, *protected.FILES, *protected.SHELL_FILES)
+    tops = [each for each in view.roots if each in view.writable]
+    return [top / name for top in tops for name in names if name not in (".git", ".gitmodules")]
 
 
 def _rule(act: str, how: str, paths: Iterable[Path | str]) -> list[str]:

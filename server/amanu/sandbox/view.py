@@ -4,18 +4,18 @@ earlier one left behind was there when it was looked at once."""
 import os
 import stat
 import time
-from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
 from amanu import protected
 from amanu.config import Sandbox as Settings
 from amanu.home import Home
-from amanu.sandbox.folders import Folder, look
 from amanu.sandbox.listening import bound, elsewhere, served
 from amanu.sandbox.need import Need
+from amanu.sandbox.obeyed import Obeyed, obeyed
+from amanu.sandbox.plain import is_settings
 from amanu.sandbox.repositories import Repository, borrowed, enclosing, repository, user_hooks
 from amanu.sandbox.tools import inside, tools
 
@@ -29,13 +29,8 @@ _SYSTEM_SECRETS = (
     *("/etc/ssh/ssh_host_rsa_key", "/etc/ssh/ssh_host_ecdsa_key", "/etc/ssh/ssh_host_ed25519_key"),
     *("/etc/krb5.keytab", "/etc/NetworkManager/system-connections", "/etc/wireguard"),
 )
-_FOLDERS = 500
-"""Of a root that are looked through for protected names and repositories, the nearest first."""
 _TOOLS_SECONDS = 10.0
 """What is installed is looked for anew after that long."""
-
-Identity = tuple[int, int] | None
-"""Device and inode; None: it was gone when it was looked at."""
 
 
 @dataclass(frozen=True)
@@ -54,17 +49,16 @@ class View:
     """Roots among them, unless nothing may be written."""
     kept: tuple[Path, ...]
     """Inside what can be written: read only."""
-    absent: tuple[Path, ...]
-    """Inside what can be written: not there, and may not come to be."""
+    guarded: tuple[Path, ...]
+    """Inside what can be written, by its own name: as before when the command has ended. Read only, where the walls can
+    do that."""
     secret: tuple[Path, ...]
     """Cannot be read."""
     sockets: tuple[Path, ...]
     """Served by somebody outside: nobody answers."""
     home: Path | None
-    repositories: tuple[Path, ...] = ()
-    """Git's own folders that can be written."""
-    protected: Mapping[Path, Identity] = field(default_factory=dict["Path", "Identity"])
-    """Names in the roots that are protected wherever they are, all of those that were found; and what was there."""
+    obeyed: Obeyed
+    """All that was there of that which git, editors and agents obey."""
 
 
 def view(need: Need, roots: Sequence[Path], environment: Mapping[str, str], settings: Settings, ours: Home) -> View:
@@ -74,30 +68,28 @@ def view(need: Need, roots: Sequence[Path], environment: Mapping[str, str], sett
     hidden = [*_system(*_EMPTY, *_SERVICES), *homes, *_own(settings.hide, home)]
     also_written = [each for each in _own(settings.write, home) if each.exists()]
     chosen = [each for each in _own(settings.read, home) if each.exists()]
-    found, environments, sockets = _named(outside)
-    repositories = [each for path in found if path.name.casefold() == ".git" and (each := repository(path)) is not None]
     above = [tree for root in outside if (tree := enclosing(root, homes)) is not None]
+    others: list[Repository] = []
     if need.git:
         chosen += [each for each in (user_hooks(home),) if each is not None and each.exists()]
-        repositories += [each for tree in above if (each := repository(tree / ".git")) is not None]
+        others = [each for tree in above if (each := repository(tree / ".git")) is not None]
+    seen = obeyed(outside, home, others)
+    repositories = seen.repositories
     installed = tools(environment.get("PATH", ""), home, homes, int(time.monotonic() / _TOOLS_SECONDS))
     readable = [*installed.readable, *chosen, *above, *_resolver(need)]
     readable += [each.common for each in repositories]
     readable += [each.folder for each in repositories]
     readable += [objects for each in repositories if need.borrowing for objects in borrowed(each)]
     writable = [*also_written]
-    own = list(dict.fromkeys(place for each in repositories if need.git for place in (each.folder, each.common)))
     kept: list[Path] = []
-    absent: list[Path] = []
+    guarded: list[Path] = []
     if need.writes == "workspace":
-        writable += outside
-        kept, absent = _closed(need, outside, found, repositories)
-        writable += own
-        for root in outside:
-            if home is not None and (root == home or root in home.parents):
-                more = [home / each for each in (*protected.HOME_FILES, *protected.HOME_FOLDERS)]
-                kept += [each for each in more if each.exists()]
-                absent += [each for each in more if not os.path.lexists(each) and each.parent.is_dir()]
+        gits = dict.fromkeys(place for each in repositories for place in (each.folder, each.common))
+        writable += [*outside, *(gits if need.git else ())]
+        names, runs = [each for each in seen.names if each not in gits], seen.runs()
+        guarded = [*names, *runs]
+        kept = [*names, *(runs if need.git else gits)]
+        kept = [each for each in kept if not (need.settings and is_settings(each))]
     visible = [*outside, *readable, *also_written]
     secret = [
         *(each for each in _secrets(home) if not inside(each, chosen) and (inside(each, visible))),
@@ -106,7 +98,7 @@ def view(need: Need, roots: Sequence[Path], environment: Mapping[str, str], sett
         *(each for each in _own(settings.hide, home) if each.exists()),
     ]
     if need.writes == "nothing":
-        secret += environments
+        secret += seen.environments
     return View(
         hidden=_outermost(each for each in hidden if each.is_dir() and each != Path("/")),
         readable=_outermost(each for each in readable if _reachable(each) and not inside(each, outside)),
@@ -116,76 +108,14 @@ def view(need: Need, roots: Sequence[Path], environment: Mapping[str, str], sett
         kept=tuple(
             dict.fromkeys(real for each in kept for real in (_real(each),) if inside(real, writable) and real.exists())
         ),
-        absent=tuple(dict.fromkeys(absent)),
+        guarded=tuple(
+            dict.fromkeys(path for each in guarded for path in (each, _real(each)) if inside(path, writable))
+        ),
         secret=_outermost(secret),
-        sockets=_outside(sockets, environment, hidden, visible),
+        sockets=_outside(seen.sockets, environment, hidden, visible),
         home=home,
-        repositories=tuple(own),
-        protected={path: _identity(path) for path in found},
+        obeyed=seen,
     )
-
-
-def came_to_be(seen: View) -> list[Path]:
-    """What of protected names is in the roots now, and was not, or was another: a folder above it can be moved away,
-    and made anew. Only at the top of a workspace can they be kept from that. Blocking: a walk over what changed."""
-    found, _, _ = _named(each for each in seen.roots if each != Path("/"))
-    return sorted(path for path in {*found} - {*seen.absent} if seen.protected.get(path) != _identity(path))
-
-
-def _identity(path: Path) -> Identity:
-    try:
-        status = path.lstat()
-    except OSError:
-        return None
-    return status.st_dev, status.st_ino
-
-
-def is_folder(path: Path) -> bool:
-    """Whether a folder keeps that path from coming to be: where it would be one itself, and where it would be Markdown,
-    for formatters of it open all that has such a name and is no folder."""
-    return (
-        path.suffix == ".md"
-        or path.name.casefold() in {*protected.FOLDERS, protected.OWN, "hooks"}
-        or any(path.as_posix().endswith(f"/{each}") for each in protected.HOME_FOLDERS)
-    )
-
-
-def _closed(
-    need: Need, roots: Iterable[Path], found: Iterable[Path], repositories: Iterable[Repository]
-) -> tuple[list[Path], list[Path]]:
-    """What stays as it is in the roots, and what stays away."""
-    kept, absent = list(found), list[Path]()
-    for root in roots:
-        with os.scandir(root) as entries:
-            there = {entry.name.casefold() for entry in entries}
-        names = (*protected.FOLDERS, protected.OWN, *protected.FILES, *protected.SHELL_FILES)
-        absent += [root / name for name in names if name.casefold() not in there and not (need.git and name == ".git")]
-    places = {place for each in repositories for place in (each.folder, each.common)}
-    if not need.git:
-        kept += places
-    else:
-        kept = [each for each in kept if each not in places]
-        for each in repositories:
-            runs = list(dict.fromkeys(each.runs()))
-            kept += [path for path in runs if os.path.lexists(path)]
-            # Git itself stumbles over others that are there and cannot be read.
-            absent += [
-                path for path in runs if path.name == "hooks" and not os.path.lexists(path) and path.parent.is_dir()
-            ]
-    return kept, absent
-
-
-def _named(roots: Iterable[Path]) -> tuple[list[Path], list[Path], list[Path]]:
-    """(Protected files and folders of the roots, by their names; real paths of those like `.env`; sockets.) The nearest
-    `_FOLDERS` folders are looked through. A link stands for what it leads to."""
-    found: list[Path] = []
-    environments: list[Path] = []
-    sockets: list[Path] = []
-    for folder in _walk(roots):
-        found += map(Path, folder.protected)
-        environments += map(_real, folder.environments)
-        sockets += map(Path, folder.sockets)
-    return found, environments, sockets
 
 
 def _outside(
@@ -201,16 +131,6 @@ def _outside(
         return inside(each, visible) or not inside(each, (*hidden, *_system("/dev", "/proc", "/sys")))
 
     return tuple(dict.fromkeys((*ours, *elsewhere(names or (), {**os.environ, **environment}, seen))))
-
-
-def _walk(roots: Iterable[Path]) -> Iterator[Folder]:
-    for root in roots:
-        todo, seen = deque([str(root)]), 0
-        while todo and seen < _FOLDERS:
-            seen += 1
-            folder = look(todo.popleft())
-            todo += folder.below
-            yield folder
 
 
 def _homes(environment: Mapping[str, str]) -> tuple[Path | None, tuple[Path, ...]]:

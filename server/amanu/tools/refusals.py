@@ -84,8 +84,8 @@ def hint(output: str, walls: Walls, held: Sequence[str] = ()) -> str | None:
             return "[It ran in a sandbox where nothing can be written, for it was judged to have no effect.]"
         if walls.tier == "landlock":
             return (
-                "[It ran in a sandbox: only what is in the workspace can be written, nothing new at its top, not git's "
-                "files. If that is needed, call again and say so: the person can allow it without a sandbox.]"
+                "[It ran in a sandbox: outside the workspace nothing can be written. If that is needed, call again and "
+                "say so: the person can allow it without a sandbox.]"
             )
         return (
             "[It ran in a sandbox: outside the workspace, and in git's, editors' and agents' own settings, nothing can "

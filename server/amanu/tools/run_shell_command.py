@@ -9,7 +9,7 @@ import shutil
 import signal
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Generator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from secrets import token_hex
 
@@ -18,8 +18,9 @@ from pydantic import Field
 from amanu.sandbox.need import Need
 from amanu.sandbox.repositories import hooks_of
 from amanu.sandbox.sandbox import Sandbox, SandboxError, Started
+from amanu.sandbox.settling import Settled
 from amanu.secrets import Secrets
-from amanu.shell.programs.git import LOOKING
+from amanu.shell.programs.git import LOOKING, writes_settings
 from amanu.shell.read import read
 from amanu.shell.reading import Reading, Surroundings
 from amanu.shell.rewriting import rewritten
@@ -57,7 +58,16 @@ _SWAPPED = (
 _NOT_RUN = (126, 127)
 """Exit codes of a shell that could not run what was named."""
 _NO_MEMORY = re.compile(r"cannot allocate|memoryerror|out of memory|bad_alloc|memory exhausted", re.I)
-_NEW = "New or another since it ran, and obeyed by git, editors, shells or agents there: "
+_NEW = "New in a new folder, and obeyed by git, editors, shells or agents there: {names}. Look before working there."
+_ASIDE = (
+    "Put aside, for git, editors, shells or agents would obey it: {names}. It lies in {folder}, which no tool reads. "
+    "What of it is wanted, propose with write_file: the user is asked."
+)
+_BACK = (
+    "Put back as before, for commands may not change what git, editors, shells or agents obey: {names}. What was made "
+    "of it lies in {folder}, which no tool reads; propose what is wanted with write_file: the user is asked."
+)
+_FAILED = "Could not be put aside or back, and git, editors, shells or agents may obey it: {names}. Tell the user."
 _ENDED_SWAPPED = "It was ended: a script or file of settings that this runs was changed or replaced while it started."
 _SKIPPED = (
     "these git hooks of the repository were skipped where the command would run them, for the folder is not trusted "
@@ -108,10 +118,8 @@ class _Ended:
     """A file that it runs was changed or replaced meanwhile."""
     memory: int | None = None
     """Bytes each of its processes might have; None: not limited."""
-    placeholders: Sequence[str] = ()
-    """See `Started`."""
-    came_to_be: Sequence[Path] = ()
-    """See `Started`."""
+    settled: Settled = field(default_factory=Settled)
+    """See `Started.settle`."""
 
 
 @dataclass(frozen=True)
@@ -228,6 +236,9 @@ class RunShellCommand(Tool[RunShellCommandParams]):
         need = Need(
             writes="nothing" if reading.effect == "none" else "workspace",
             git=any(each.git for each in reading.commands),
+            settings=reading.unclear is None
+            and any(each.git for each in reading.commands)
+            and all(each.effect == "none" or (each.git and writes_settings(each.words)) for each in reading.commands),
             borrowing=self._trusted(),
             pinned={path: data for path, data in kept.items() if path in held},
             argv=reading.argv,
@@ -284,13 +295,12 @@ class RunShellCommand(Tool[RunShellCommandParams]):
                 if not await call.still():  # the last moment that is ours; it took some to build the walls
                     raise ToolError(_CHANGED)
                 process = await self._start(started, mark)
-                ended.placeholders = started.placeholders
                 with Vigil(need.watched, held, process.pid) as vigil:
                     try:
                         await self._follow(process, output, call, total, ended)
                     finally:
                         ended.left = await unbroken(_end(process, mark, started.holders))
-                ended.came_to_be = await asyncio.to_thread(started.came_to_be)
+                ended.settled = await asyncio.to_thread(started.settle)
         ended.code = process.returncode
         ended.swapped = vigil.swapped or await asyncio.to_thread(_identities, need) != held
         if vigil.swapped:
@@ -418,11 +428,10 @@ class RunShellCommand(Tool[RunShellCommandParams]):
             notes.append(f"{ended.left} processes it had left in the background were ended.")
         if ended.swapped:
             notes.append(_SWAPPED)
-        if ended.came_to_be:
-            named = _named([self._spelt(each) for each in ended.came_to_be])
-            notes.append(f"{_NEW}{named}. Look at it before you work in that folder.")
-        if seen := [each for each in ended.placeholders if re.search(rf"(?<![\w.-]){re.escape(each)}(?![\w.-])", text)]:
-            notes.append(f"Not files of the workspace, but placeholders of the sandbox: {', '.join(seen)}.")
+        found = ended.settled
+        for said, paths in ((_ASIDE, found.aside), (_BACK, found.back), (_NEW, found.new), (_FAILED, found.failed)):
+            if paths:
+                notes.append(said.format(names=_named([self._spelt(each) for each in paths]), folder=found.folder))
         home = self._environment.get("HOME")
         if need.git and not self._runs_hooks(need):
             hooks = await asyncio.to_thread(hooks_of, folder, Path(home) if home else None)

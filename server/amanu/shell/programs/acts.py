@@ -339,6 +339,7 @@ def _git(call: Call) -> Act:
         return Act("It is not certain what git is to do.", git=True)
     name = words[0]
     network = name in _GIT_NETWORK or (name in ("submodule", "remote") and "update" in words)
+    network = network or words[:2] == ("submodule", "add")
     known = name in _GIT_WHY
     why = _GIT_WHY.get(name, f"git {name} may change the repository.")
     plain = _GIT_PLAIN_FLAGS.get(name, frozenset())

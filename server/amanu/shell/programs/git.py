@@ -7,7 +7,7 @@ environment.
 
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -39,6 +39,15 @@ LOOKING: Mapping[str, str] = {
 }
 """The environment in which a git command that only looks really only looks: else `status` and `diff` write the index
 anew (measured with 2.39; GIT_OPTIONAL_LOCKS alone holds `status` back, not `diff`)."""
+
+_WRITES_SETTINGS: Mapping[str, frozenset[str] | None] = {
+    "submodule": names("add init update sync deinit set-url set-branch absorbgitdirs"),
+    "remote": names("add remove rm rename set-url set-branches"),
+    "branch": None,
+    "init": None,
+}
+"""Commands that change git's settings in a way git has for it, and which of their verbs; None: they have none. What a
+`git config` sets may be anything."""
 
 _HARMLESS_VARIABLES = re.compile(
     r"GIT_(?:(?:SSL|HTTP|CURL|PROXY|SSH|LFS|AUTHOR|COMMITTER|PS1)_\w+|SSH|PAGER|EDITOR|SEQUENCE_EDITOR|ASKPASS|"
@@ -90,6 +99,15 @@ _LIST = (
     "--format= --sort= --contains= --no-contains= --merged= --no-merged= --points-at= -i --ignore-case --color?= "
     "--no-color --column?= --no-column"
 )
+
+
+def writes_settings(words: Sequence[str | None]) -> bool:
+    """Whether these are words of a git command that changes remotes, branches or submodules in git's settings, and
+    nothing else there."""
+    if len(words) < 2 or words[1] is None or words[1] not in _WRITES_SETTINGS or None in words:
+        return False
+    verbs = _WRITES_SETTINGS[words[1]]
+    return verbs is None or next((word for word in words[2:] if word and not word.startswith("-")), "") in verbs
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,87 @@
+"""What of some folders git, editors, shells and agents run or obey. Looked at before a command and after it."""
+
+import os
+from collections import deque
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from amanu import protected
+from amanu.sandbox.folders import Folder, look
+from amanu.sandbox.repositories import Repository, repository
+
+_FOLDERS = 500
+"""Of a root that are looked through, the nearest first."""
+
+Identity = tuple[int, int]
+"""Device and inode."""
+
+
+@dataclass(frozen=True)
+class Obeyed:
+    """Whole paths of what is there."""
+
+    names: tuple[Path, ...]
+    """Protected files and folders."""
+    repositories: tuple[Repository, ...]
+    folders: frozenset[Path]
+    """That were looked through."""
+    environments: tuple[Path, ...]
+    """Real paths of files like `.env`."""
+    sockets: tuple[Path, ...]
+
+    def runs(self) -> list[Path]:
+        """Of the repositories: what git runs, or is led elsewhere by. Blocking."""
+        found = dict.fromkeys(path for each in self.repositories for path in each.runs())
+        return [each for each in found if os.path.lexists(each)]
+
+
+def obeyed(roots: Iterable[Path], home: Path | None, repositories: Iterable[Repository] = ()) -> Obeyed:
+    """What there is in the nearest folders of each root, in the home folder where that is one or below one, and in
+    those repositories besides. Blocking; short where nothing changed."""
+    roots = [each for each in roots if each != Path("/")]
+    names: list[Path] = []
+    folders: list[Path] = []
+    environments: list[Path] = []
+    sockets: list[Path] = []
+    for path, folder in _walk(roots):
+        folders.append(Path(path))
+        names += map(Path, folder.protected)
+        environments += (Path(os.path.realpath(each)) for each in folder.environments)
+        sockets += map(Path, folder.sockets)
+    gits = [each for path in names if path.name.casefold() == ".git" and (each := repository(path)) is not None]
+    names += [each for each in of_home(roots, home) if os.path.lexists(each)]
+    return Obeyed(
+        tuple(dict.fromkeys(names)),
+        tuple(dict.fromkeys((*gits, *repositories))),
+        frozenset(folders),
+        tuple(environments),
+        tuple(sockets),
+    )
+
+
+def of_home(roots: Iterable[Path], home: Path | None) -> list[Path]:
+    """What a login or a desktop runs, where the home folder can be written; it need not be there."""
+    if home is None or not any(root == home or root in home.parents for root in roots):
+        return []
+    return [home / each for each in (*protected.HOME_FILES, *protected.HOME_FOLDERS)]
+
+
+def identity(path: Path) -> Identity | None:
+    """None: nothing is there."""
+    try:
+        status = path.lstat()
+    except OSError:
+        return None
+    return status.st_dev, status.st_ino
+
+
+def _walk(roots: Iterable[Path]) -> Iterator[tuple[str, Folder]]:
+    for root in roots:
+        todo, seen = deque([str(root)]), 0
+        while todo and seen < _FOLDERS:
+            seen += 1
+            path = todo.popleft()
+            folder = look(path)
+            todo += folder.below
+            yield path, folder
