@@ -293,6 +293,7 @@ async def stage(folder: Path) -> AsyncGenerator[Stage]:
     allowed = {how: f"http://127.0.0.1:{port}/{how}/v1" for how in ("headers", "body", "drips")}
     lines = [f'[endpoints.{how}]\nbase_url = "{address}"' for how, address in allowed.items()]
     write_private(home.state / "local-models.json", {"allowed": allowed})
+    lines.append(f"[sandbox]\nread = {json.dumps([sys.prefix, sys.base_prefix])}")
     lines.append(f"[checks.checkers]\nruff = {json.dumps(idle)}\npyright = {json.dumps(idle)}")
     (home.config / "config.toml").write_text("\n".join(lines))
     ready, theirs = os.pipe()

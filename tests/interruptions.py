@@ -96,7 +96,9 @@ class House:
         self._environment["GOOGLE_GEMINI_BASE_URL"] = provider
         home = find_home({"AMANU_HOME": str(folder / "h")}).make()
         toy = (sys.executable, "-P", str(TOY), "silent")
-        settings = Settings.model_validate({"checks": {"checkers": {"ruff": False, "pyright": toy}}})
+        shown = [sys.prefix, sys.base_prefix, str(TOY.parent)]
+        checkers = {"ruff": False, "pyright": toy}
+        settings = Settings.model_validate({"checks": {"checkers": checkers}, "sandbox": {"read": shown}})
         self.sessions = Sessions(home, settings)
         if not scene.walls:
             self.sessions.sandbox._best = "none"  # pyright: ignore[reportPrivateUsage]

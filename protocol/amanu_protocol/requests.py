@@ -506,8 +506,8 @@ class Enabled(Wire):
 
     path: str
     """Relative to the root."""
-    what: Literal["memory", "rules", "command", "checker"]
-    """Project memory · the workspace's own rules · a slash command · settings of checkers."""
+    what: Literal["memory", "rules", "command"]
+    """Project memory · the workspace's own rules · a slash command."""
     state: Literal["same", "new", "changed", "gone"]
     """Against what the person trusted; `new` where nothing was trusted yet."""
     diff: str = ""

@@ -35,7 +35,6 @@ _ENABLED = {
     "memory": "instructions to the agent",
     "rules": "rules of its own, that deny or ask",
     "command": "a command",
-    "checker": "settings of checkers",
 }
 _STATES = {"same": "as you trusted it", "new": "new", "changed": "changed", "gone": "gone"}
 

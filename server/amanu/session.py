@@ -80,7 +80,7 @@ class Session:
         note = self._proposals.note_checks
         self._aftermath = Aftermath(self._workspace, note, services.settings.checks.wait_seconds)
         self._verdicts = Verdicts(
-            self._workspace, services.checkers, note, self._environment, lambda: self.state.trusted, self.trust.covers
+            self._workspace, services.checkers, note, self._environment, lambda: self.state.trusted
         )
         self.approvals = Approvals(
             self.emit,

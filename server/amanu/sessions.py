@@ -82,8 +82,8 @@ class Sessions:
         self.registry = Registry(settings, self.auth, home.state / "local-models.json")
         self.consent = Consent(home.config, settings)
         self.trust = Trust(home.config / "trust.json", home.state / "trust", policy.unasked, home.private)
-        self._checkers = Checkers(settings.checks, settings.key_variables)
         self.sandbox = Sandbox(settings.sandbox, home)
+        self._checkers = Checkers(settings.checks, self.sandbox, settings.key_variables)
         self._proving: asyncio.Task[None] | None = None
         self.documents = home.state / "documents"
         """What editors without a plugin show of sessions: a folder of files each."""

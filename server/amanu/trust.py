@@ -1,19 +1,17 @@
 """Which folders the person trusts, and what exactly they trusted in them.
 
-Trust is a word about a *folder* and about *what it enables*: the files in it that Amanu takes as instructions or that
-checkers run. It is kept under the folder's real path with device and inode, so that a folder put in its place, or one
-that merely says it is the same (a `.git` file, a `commondir`), has nothing of it; and with the content of those files.
-Content that is new or another makes the folder `changed`: not trusted, until the person has seen the difference and
-says yes again. What is *gone* enables nothing any more and asks nothing, but for rules: they forbid.
+Trust is a word about a *folder* and about *what it enables*: the files in it that Amanu takes as instructions. It is
+kept under the folder's real path with device and inode, so that a folder put in its place, or one that merely says it
+is the same (a `.git` file, a `commondir`), has nothing of it; and with the content of those files. Content that is new
+or another makes the folder `changed`: not trusted, until the person has seen the difference and says yes again. What is
+*gone* enables nothing any more and asks nothing, but for rules: they forbid.
 
     memory    AGENTS.md, CLAUDE.md, GEMINI.md, in every folder, and what they import (`memory_files.py`)
     rules     .amanu/config.toml
     command   .amanu/commands/*.md
-    checker   what checkers *run*, not merely read: `Checker.code` of the table
 
-Settings that checkers only read (pyproject.toml, ruff.toml, tsconfig.json) change every other day and can do no more
-than find more or less: a question about them would teach people to say yes. So would one about package.json or what is
-in node_modules; trusting a folder trusts those, whatever they become.
+What checkers read or run (pyproject.toml, eslint.config.js, node_modules) is held by the sandbox, and changes every
+other day: a question about it would teach people to say yes. Trusting a folder trusts those, whatever they become.
 
 Nothing is taken on the word of this look alone: who reads one of these files shows what was read to `covers`, and what
 is not what the person trusted stays unread. So a file that turns up in some deep folder later, or is swapped between
@@ -41,7 +39,6 @@ from difflib import unified_diff
 from pathlib import Path, PurePosixPath
 from typing import Any, Literal, cast
 
-from amanu.checkers.table import CHECKERS
 from amanu.commands import MAX_BYTES
 from amanu.memory_files import NAMES, MemoryFiles
 from amanu.storage.failure import storage_error
@@ -59,11 +56,10 @@ from amanu_protocol.items import Proposal
 from amanu_protocol.requests import Enabled, TrustGetResult
 
 Standing = Literal["untrusted", "trusted", "changed"]
-What = Literal["memory", "rules", "command", "checker"]
+What = Literal["memory", "rules", "command"]
 Word = Literal["yes", "no", "editor"]
 """What is kept of a folder: the person's word here; or that an editor's yes was heard, which counts only with it."""
 
-CODE = tuple(dict.fromkeys(pattern for checker in CHECKERS for pattern in checker.code))
 LOOK_SECONDS = 3.0
 """For finding files in deep folders; what is not found in time is not trusted when it turns up."""
 SHOWN_LINES = 200
@@ -232,8 +228,6 @@ class Trust:
         memory.below(folder for folder in deep if folder != root)
         others: dict[str, What] = {".amanu/config.toml": "rules"}
         others |= {f".amanu/commands/{name}": "command" for name in _listed(workspace, ".amanu/commands", "*.md")}
-        others |= {name: "checker" for name in _listed(workspace, ".", *CODE)}
-        others |= {name: "checker" for name in names if _what(name) == "checker"}
         for name, what in others.items():
             data = _data(workspace, name)
             if data is not None:
@@ -333,7 +327,7 @@ def _what(name: str) -> What | None:
         return "rules"
     if path.parent == PurePosixPath(".amanu/commands") and path.suffix == ".md":
         return "command"
-    return "checker" if any(fnmatch.fnmatch(path.name, pattern) for pattern in CODE) else None
+    return None
 
 
 def _name(path: Path, root: str) -> str:
@@ -363,11 +357,11 @@ def _diff(name: str, old: bytes, new: bytes) -> str:
 
 
 def _deep(workspace: Workspace) -> Iterator[str]:
-    """Names of files in all folders that may be memory, or are run by checkers."""
+    """Names of files in all folders that may be memory."""
     ends = time.monotonic() + LOOK_SECONDS
     with contextlib.suppress(OSError, ToolError), workspace.guard.listing(workspace.roots[0]) as root:
         for name in walk(root):
-            if _what(name) in ("memory", "checker"):
+            if _what(name) == "memory":
                 yield name
             if time.monotonic() > ends:
                 return
@@ -403,5 +397,6 @@ def _as_json(folder: Folder) -> dict[str, Any]:
 
 def _folder_of(tree: Mapping[str, Any]) -> Folder:
     files = tree["files"]
-    known = None if files is None else {name: (what, digest) for name, (what, digest) in files.items()}
+    # Older versions kept the settings of checkers too.
+    known = None if files is None else {name: (what, sha) for name, (what, sha) in files.items() if what != "checker"}
     return Folder(tree["word"], tree["device"], tree["inode"], cast("Files | None", known))

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from amanu.checkers.checkers import Change, Checkers, Ready
 from amanu.checkers.process import CheckFailed
-from amanu.tools.base import Covers, ToolError
+from amanu.tools.base import ToolError
 from amanu.workspace.aftermath import Note
 from amanu.workspace.files import split_lines
 from amanu.workspace.findings import Difference
@@ -39,8 +39,7 @@ Texts = Mapping[Path, Change]
 
 
 class Verdicts:
-    """Of one session. `environment` is the one commands start with; `trusted` says whether the session's roots are,
-    `covers` whether a file in them is as it was then."""
+    """Of one session. `environment` is the one commands start with; `trusted` says whether the session's roots are."""
 
     def __init__(
         self,
@@ -49,14 +48,12 @@ class Verdicts:
         note: Note,
         environment: Mapping[str, str],
         trusted: Callable[[], bool],
-        covers: Covers,
     ) -> None:
         self._workspace = workspace
         self._checkers = checkers
         self._note = note
         self._environment = environment
         self._trusted = trusted
-        self._covers = covers
         self._latest: dict[str, Proposal] = {}
         """Undecided ones."""
         self._asked: set[str] = set()
@@ -121,7 +118,7 @@ class Verdicts:
     async def _run(self, proposal: Proposal, texts: Texts) -> None:
         try:
             await self._clear(proposal, texts)
-            if texts and len(texts) <= MOST_FILES:
+            if texts and len(texts) <= MOST_FILES and await self._checkers.held():
                 await asyncio.sleep(PAUSE)
                 await self._check(proposal.proposal_id, texts)
         except AmanuError:
@@ -146,7 +143,7 @@ class Verdicts:
         try:
             for root in roots:
                 within = [path for path in texts if roots[self._workspace.guard.locate(path)[0]] == root]
-                of = (within, root, roots, self._environment, self._covers)
+                of = (within, root, roots, self._environment)
                 for ready in await asyncio.to_thread(self._checkers.ready, *of):
                     fitting = [path for path in within if path.suffix.lower() in ready.checker.languages]
                     for path in fitting:

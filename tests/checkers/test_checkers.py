@@ -1,6 +1,7 @@
 """Checkers as real processes: what they say of texts in no file, and what is left when they misbehave."""
 
 import asyncio
+import contextlib
 import os
 import sys
 from collections.abc import AsyncGenerator, Mapping
@@ -16,6 +17,10 @@ from amanu.checkers.checkers import Change, Checkers, Ready
 from amanu.checkers.process import CheckFailed
 from amanu.checkers.table import CHECKERS
 from amanu.config import Checks
+from amanu.config import Sandbox as Walls
+from amanu.home import find_home
+from amanu.sandbox.proof import Tier
+from amanu.sandbox.sandbox import Sandbox
 from needs import needs
 
 TOY = Path(__file__).parents[1] / "editors" / "toy_server.py"
@@ -31,21 +36,27 @@ def toy(*how: str) -> Checks:
     return only(pyright=(sys.executable, "-P", str(TOY), *how))
 
 
+def sandbox(best: Tier = "bubblewrap", write: Path | None = None) -> Sandbox:
+    """Walls in which what the tests themselves start can be seen, and that folder written."""
+    own = (sys.prefix, sys.base_prefix, str(TOY.parent))
+    return Sandbox(Walls(read=own, write=() if write is None else (str(write),)), find_home().make(), best=best)
+
+
 @asynccontextmanager
-async def started(settings: Checks) -> AsyncGenerator[Checkers]:
-    held = Checkers(settings, {"OWN_KEY"})
+async def started(settings: Checks, best: Tier = "bubblewrap", write: Path | None = None) -> AsyncGenerator[Checkers]:
+    walls = sandbox(best, write)
+    if best != "none" and (await walls.proved()).tier == "none":
+        pytest.skip("no sandbox works here")
+    held = Checkers(settings, walls, {"OWN_KEY"})
     try:
         yield held
     finally:
         await held.end()
-
-
-def all_covered(path: Path, data: bytes) -> bool:
-    return True
+        await walls.close()
 
 
 def ready(held: Checkers, root: Path, name: str = "a.py", environment: Mapping[str, str] = ENVIRONMENT) -> list[Ready]:
-    return held.ready([root / name], root, [root], environment, all_covered)
+    return held.ready([root / name], root, [root], environment)
 
 
 async def verdict(
@@ -57,7 +68,7 @@ async def verdict(
 ) -> list[str]:
     """What the only checker says: "name line: message" for what is new, "name -n" for what is gone."""
     changes = [Change(root / name, before, after) for name, before, after in texts]
-    (only_one,) = held.ready([each.path for each in changes], root, [root], environment, all_covered)
+    (only_one,) = held.ready([each.path for each in changes], root, [root], environment)
     found = await held.check(only_one, changes, {root / name: text for name, text in (others or {}).items()})
     said: list[str] = []
     for path, now in found.items():
@@ -158,12 +169,14 @@ async def test_two_checks_at_the_same_time_have_one_server(tmp_path: Path, quick
 
 async def test_others_see_texts_that_are_not_saved(tmp_path: Path, quick: None) -> None:
     """The toy finds words of every file it was shown; here it is enough that it was shown them, and closed them."""
-    log = tmp_path.parent / "log"
-    async with started(toy("strict", str(log))) as held:
+    root, log = tmp_path / "work", tmp_path / "log" / "log"
+    root.mkdir()
+    log.parent.mkdir()
+    async with started(toy("strict", str(log)), write=log.parent) as held:
         await verdict(
-            held, tmp_path, ("a.py", "fine\n", "wrong\n"), others={"b.py": "unsaved\n", "c.txt": "x", "a.py": "no"}
+            held, root, ("a.py", "fine\n", "wrong\n"), others={"b.py": "unsaved\n", "c.txt": "x", "a.py": "no"}
         )
-        await verdict(held, tmp_path, ("a.py", "fine\n", "wrong\n"))
+        await verdict(held, root, ("a.py", "fine\n", "wrong\n"))
     lines = log.read_text().splitlines()
     assert sorted(lines[:2]) == ["open a.py", "open b.py"] and "TWICE" not in log.read_text()
 
@@ -229,20 +242,82 @@ async def test_a_linter(tmp_path: Path, before: str | None, after: str, said: li
             assert await verdict(held, tmp_path, ("a.sh", before, after)) == said
 
 
+def running(path: Path) -> list[str]:
+    """Processes with that path in their command line."""
+    found: list[str] = []
+    for process in Path("/proc").glob("[0-9]*/cmdline"):
+        with contextlib.suppress(OSError):
+            if str(path).encode() in process.read_bytes():
+                found.append(process.parent.name)
+    return found
+
+
 async def test_a_linter_whose_check_was_cancelled_is_gone_when_the_checkers_are(tmp_path: Path) -> None:
-    stubborn = "#!/bin/sh\ntrap '' TERM\necho $$ > new && mv new begun\nwhile :; do sleep 0.05; done\n"
-    async with started(only(shellcheck=(str(program(tmp_path / "bin", "shellcheck", stubborn)),))) as held:
+    stubborn = "#!/bin/sh\ntrap '' TERM\n: > begun\nwhile :; do sleep 0.05; done\n"
+    path = program(tmp_path / "bin", "shellcheck", stubborn)
+    async with started(only(shellcheck=(str(path),)), write=tmp_path) as held:
         checking = asyncio.create_task(verdict(held, tmp_path, ("a.sh", None, "x")))
         async with asyncio.timeout(10):
             while not (tmp_path / "begun").exists():
                 await asyncio.sleep(0.01)
+        assert running(path)
         for _ in range(2):  # impatiently: the second one leaves what waits for the linter's end
             checking.cancel()
             await asyncio.sleep(0)
         with pytest.raises(asyncio.CancelledError):
             await checking
-    with pytest.raises(ProcessLookupError):
-        os.kill(int((tmp_path / "begun").read_text()), 0)
+    assert running(path) == []
+
+
+SPY = """#!{python} -P
+import json, os, socket, sys
+sys.stdin.read()
+found = {{}}
+def tried(what, act):
+    try:
+        act()
+        found[what] = "done"
+    except OSError as error:
+        found[what] = type(error).__name__
+tried("write the workspace", lambda: open("planted", "w"))
+try:
+    open(os.environ["OUTSIDE"] + "/planted", "w")  # perhaps a folder of its own in that place: the test looks outside
+except OSError:
+    pass
+tried("read a key", lambda: open(os.environ["HOME"] + "/.ssh/id_rsa").read())
+tried("connect", lambda: socket.create_connection(("127.0.0.1", int(os.environ["PORT"])), 2))
+tried("write temporary files", lambda: open(os.environ["TMPDIR"] + "/t", "w"))
+tried("write its caches", lambda: os.makedirs(os.environ["XDG_CACHE_HOME"] + "/spy", exist_ok=True))
+print(json.dumps([{{"line": 1, "level": "error", "code": 1, "message": f"{{what}}: {{how}}"}}
+    for what, how in found.items()]))
+"""
+
+
+@pytest.mark.parametrize("best", ["bubblewrap", "landlock"])
+async def test_a_checker_that_was_planted_in_the_workspace_is_held_by_walls(tmp_path: Path, best: Tier) -> None:
+    root, home = tmp_path / "work", tmp_path / "home"
+    program(root / ".venv" / "bin", "shellcheck", SPY)
+    (home / ".ssh").mkdir(parents=True)
+    (home / ".ssh" / "id_rsa").write_text("secret")
+    server = await asyncio.start_server(lambda _, writer: writer.close(), "127.0.0.1", 0)
+    port = server.sockets[0].getsockname()[1]
+    environment = {"PATH": "/usr/bin:/bin", "HOME": str(home), "OUTSIDE": str(tmp_path), "PORT": str(port)}
+    on = only()
+    on.checkers["shellcheck"] = True
+    async with server, started(on, best) as held:
+        said = await verdict(held, root, ("a.sh", None, "x"), environment=environment)
+    did = [each.removeprefix("a.sh 1: ").partition(": ")[0] for each in said if each.endswith(": done")]
+    assert (len(said), did) == (5, ["write temporary files", "write its caches"])
+    assert not (root / "planted").exists() and not (tmp_path / "planted").exists()
+
+
+async def test_without_a_sandbox_nothing_is_started(tmp_path: Path) -> None:
+    path = program(tmp_path / "bin", "shellcheck", "#!/bin/sh\n: > begun\n")
+    async with started(only(shellcheck=(str(path),)), "none") as held:
+        assert not await held.held()
+        with pytest.raises(CheckFailed, match="no checker is started outside"):
+            await verdict(held, tmp_path, ("a.sh", None, "x"))
+    assert not (tmp_path / "begun").exists()
 
 
 async def test_no_key_is_given_to_a_checker(tmp_path: Path) -> None:
@@ -282,7 +357,7 @@ def test_where_programs_are_found(tmp_path: Path, there: list[str], path: list[s
             program((tmp_path / name).parent, Path(name).name)
     environment = {"PATH": os.pathsep.join("." if each == "." else str(tmp_path / each) for each in path)}
     off: dict[str, Any] = {each.name: False for each in CHECKERS if each.name != "ruff"}
-    held = Checkers(Checks(checkers=off))
+    held = Checkers(Checks(checkers=off), sandbox())
     commands = [each.command[0] for each in ready(held, root, environment=environment)]
     assert commands == ([] if found is None else [str(tmp_path / found)])
 
@@ -302,7 +377,7 @@ def test_a_linter_without_settings_is_not_asked(tmp_path: Path, files: list[str]
     for each in files:
         (tmp_path / each).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / each).touch()
-    held = Checkers(only(eslint=(str(program(tmp_path / "bin", "eslint")),)))
+    held = Checkers(only(eslint=(str(program(tmp_path / "bin", "eslint")),)), sandbox())
     assert bool(ready(held, tmp_path, name)) == fits
 
 

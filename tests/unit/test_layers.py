@@ -55,7 +55,7 @@ MAY_IMPORT: dict[str, str] = {
     "amanu.edits": "agent workspace",
     "amanu.checkpoints": "edits inbox restore earlier journal conversation agent.emit",
     "amanu.verdicts": "checkers workspace tools.base",
-    "amanu.checkers": "unbroken config lsp.frames tools.processes tools.base workspace.findings workspace.files "
+    "amanu.checkers": "unbroken config lsp.frames sandbox tools.processes workspace.findings workspace.files "
     "workspace.hunks",
     "amanu.services": "sandbox audit checkers config consent trust models.availability secrets workspace.overlay",
     "amanu.turns": "services session_status choosing memory memory_files outdated inbox journal conversation agent "
@@ -87,8 +87,7 @@ MAY_IMPORT: dict[str, str] = {
     "amanu.memory_text": "",
     "amanu.commands": "workspace tools.base",
     "amanu.consent": "config rules agent.policy storage.files storage.failure",
-    "amanu.trust": "checkers.table commands memory_files storage.files storage.failure workspace tools.base "
-    "tools.visible",
+    "amanu.trust": "commands memory_files storage.files storage.failure workspace tools.base tools.visible",
     # the loop: no editor, disk, process, socket or vendor
     "amanu.agent": "rules protected shell.reading conversation models.base models.retry models.families "
     "models.availability tools.arguments tools.base tools.visible",

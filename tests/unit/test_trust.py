@@ -32,9 +32,7 @@ ENABLED = {
     ".amanu/config.toml": "rules",
     "AGENTS.md": "memory",
     "docs/style.md": "memory",
-    "eslint.config.js": "checker",
     "sub/CLAUDE.md": "memory",
-    "web/.eslintrc.cjs": "checker",
 }
 
 
@@ -85,15 +83,13 @@ def linked_out(root: Path) -> None:
         (lambda root: write(root, "GEMINI.md", "New.\n"), "changed"),
         (lambda root: write(root, ".amanu/config.toml", "[rules]\ndeny = []\n"), "changed"),
         (lambda root: write(root, ".amanu/commands/more.md", "More.\n"), "changed"),
-        (lambda root: write(root, "eslint.config.js", "evil()\n"), "changed"),
-        (lambda root: write(root, "web/.eslintrc.cjs", "evil()\n"), "changed"),
-        (lambda root: write(root, ".luarc.json", "{}\n"), "changed"),
         (lambda root: (root / ".amanu/config.toml").unlink(), "changed"),  # it forbade something
         (lambda root: (root / "AGENTS.md").unlink(), "trusted"),  # nothing is enabled by what is gone
         (lambda root: (root / ".amanu/commands/look.md").unlink(), "trusted"),
         (lambda root: write(root, "GEMINI.md", " \n"), "trusted"),  # says nothing
         (lambda root: write(root, "GEMINI.md", b"\0\xff"), "trusted"),  # is no text
-        (lambda root: write(root, "pyproject.toml", "[tool.black]\n"), "trusted"),  # read by checkers, not run
+        (lambda root: write(root, "pyproject.toml", "[tool.black]\n"), "trusted"),  # a checker's business
+        (lambda root: write(root, "eslint.config.js", "evil()\n"), "trusted"),  # it runs in the sandbox
         (lambda root: write(root, "src/main.py", "import os\n"), "trusted"),
         (lambda root: os.utime(root / "AGENTS.md"), "trusted"),
         (replaced, "untrusted"),

@@ -1,6 +1,7 @@
 """What checkers say of a proposal comes to its question, which waits for none of them."""
 
 import asyncio
+import json
 import os
 import sys
 from collections.abc import Iterator
@@ -11,6 +12,7 @@ import pytest
 
 from amanu import verdicts
 from amanu.agent import approval
+from amanu.home import find_home
 from amanu_protocol.items import Check, Proposal
 from amanu_protocol.state import SessionState
 from session_desk import TWELVE, Desk, call, desk, step
@@ -40,8 +42,12 @@ class Linter:
     """A `shellcheck` first on PATH: every line with `wrong` is an error. It answers when its gate is open."""
 
     def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.canary, self.gate = folder / "canary", folder / "gate"
+        self.canary, self.gate = folder / "log" / "canary", folder / "log" / "gate"
+        self.canary.parent.mkdir()
         (folder / "bin").mkdir()
+        shown = [str(folder / "bin"), sys.prefix, sys.base_prefix]
+        walls = f"[sandbox]\nread = {json.dumps(shown)}\nwrite = {json.dumps([str(self.canary.parent)])}\n"
+        (find_home().make().config / "config.toml").write_text(walls)
         path = folder / "bin" / "shellcheck"
         path.write_text(LINTER.format(python=sys.executable, canary=str(self.canary), gate=str(self.gate)))
         path.chmod(0o755)
@@ -107,9 +113,8 @@ async def test_nobody_waits_for_a_verdict(tmp_path: Path, linter: Linter) -> Non
 async def test_what_may_run(tmp_path: Path, linter: Linter, how: str, runs: bool) -> None:
     linter.open()
     if how == "off":
-        config = Path(os.environ["AMANU_HOME"]) / "config"
-        config.mkdir(parents=True)
-        (config / "config.toml").write_text("[checks]\nenabled = false\n")
+        with (find_home().config / "config.toml").open("a") as file:
+            file.write("[checks]\nenabled = false\n")
     mode: Any = "acceptEdits" if how == "nobody asked" else "ask"
     async with desk(tmp_path, step("", EDIT), step("Done."), mode=mode) as d:
         await prepare(d, trusted=how != "untrusted")

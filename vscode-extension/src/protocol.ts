@@ -1204,8 +1204,8 @@ export interface TrustGetParams {
 export interface Enabled {
   /** Relative to the root. */
   path: string;
-  /** Project memory · the workspace's own rules · a slash command · settings of checkers. */
-  what: "memory" | "rules" | "command" | "checker";
+  /** Project memory · the workspace's own rules · a slash command. */
+  what: "memory" | "rules" | "command";
   /** Against what the person trusted; `new` where nothing was trusted yet. */
   state: "same" | "new" | "changed" | "gone";
   /** Unified, of `new` (cut at 200 lines), `changed` and `gone`. */

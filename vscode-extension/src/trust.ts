@@ -11,7 +11,6 @@ const WHAT: Record<Enabled["what"], string> = {
   memory: "project memory, read as instructions",
   rules: "rules of the workspace's own",
   command: "a slash command",
-  checker: "settings of a checker",
 };
 const STATES: Record<TrustGetResult["state"], string> = {
   untrusted: "It is not trusted: nothing of it is read.",

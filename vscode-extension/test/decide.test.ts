@@ -201,7 +201,7 @@ const CHANGED: TrustGetResult = {
   digest: "t1",
   enables: [
     { path: "AGENTS.md", what: "memory", state: "changed", diff: "-old\n+new\u202e\n" },
-    { path: "$(trash).toml", what: "checker", state: "same", diff: "" },
+    { path: "$(trash).toml", what: "rules", state: "same", diff: "" },
     { path: "gone.md", what: "command", state: "gone", diff: "-was\n" },
   ],
 };

@@ -24,7 +24,6 @@ local ENABLED = {
   memory = "instructions to the agent",
   rules = "rules of its own, that deny or ask",
   command = "a command",
-  checker = "settings of checkers",
 }
 local STATES = { same = "as you trusted it", new = "new", changed = "changed", gone = "gone" }
 local EARLIER = 5 -- questions that are named

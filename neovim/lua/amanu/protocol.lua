@@ -842,7 +842,7 @@
 ---Something in a folder that trust lets Amanu read as instructions, or interpret.
 ---@class amanu.Enabled
 ---@field path string Relative to the root.
----@field what "memory"|"rules"|"command"|"checker" Project memory · the workspace's own rules · a slash command · settings of checkers.
+---@field what "memory"|"rules"|"command" Project memory · the workspace's own rules · a slash command.
 ---@field state "same"|"new"|"changed"|"gone" Against what the person trusted; `new` where nothing was trusted yet.
 ---@field diff string Unified, of `new` (cut at 200 lines), `changed` and `gone`.
 

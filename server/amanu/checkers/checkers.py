@@ -14,10 +14,11 @@ from typing import Any
 
 from amanu.checkers.language_server import Document, LanguageServer
 from amanu.checkers.linter import command_line, lint
-from amanu.checkers.process import CheckFailed, find, start
+from amanu.checkers.process import CheckFailed, Process, find, start
 from amanu.checkers.table import CHECKERS, Checker
 from amanu.config import Checks as Settings
-from amanu.tools.base import Covers
+from amanu.sandbox.sandbox import Sandbox
+from amanu.tools.processes import without_secrets
 from amanu.workspace.findings import Difference, difference
 from amanu_protocol.items import Finding
 
@@ -31,8 +32,6 @@ MEMORY = 1 << 31
 """Bytes; a server that takes more is ended after its check."""
 REST = 300.0
 """Seconds in which one that failed is not tried again."""
-MAX_CODE = 100_000
-"""Bytes of a file that a checker runs; a longer one is no settings."""
 MAX_TEXT = 1_000_000
 """Characters; type checkers take minutes for bigger ones, which no person wrote."""
 
@@ -53,7 +52,11 @@ class Ready:
     checker: Checker
     command: tuple[str, ...]
     root: Path
+    roots: tuple[Path, ...]
+    """All of the session, it among them."""
     environment: Mapping[str, str]
+    shown: tuple[Path, ...]
+    """Caches it reads, outside the roots."""
 
 
 @dataclass
@@ -65,10 +68,12 @@ class _Kept:
 
 
 class Checkers:
-    """One per daemon. What it starts is the workspace's business too (settings, plugins): for trusted ones only."""
+    """One per daemon. What it starts is the workspace's business too (settings, plugins): for trusted ones only, and
+    held by the sandbox."""
 
-    def __init__(self, settings: Settings, key_variables: Collection[str] = ()) -> None:
+    def __init__(self, settings: Settings, sandbox: Sandbox, key_variables: Collection[str] = ()) -> None:
         self._settings = settings
+        self._sandbox = sandbox
         self._key_variables = key_variables
         self._kept: dict[tuple[tuple[str, ...], Path], _Kept] = {}
         self._failed: dict[tuple[tuple[str, ...], Path], float] = {}
@@ -79,23 +84,19 @@ class Checkers:
     def enabled(self) -> bool:
         return self._settings.enabled
 
+    async def held(self) -> bool:
+        """Whether a sandbox works here: outside of one no checker is started."""
+        return (await self._sandbox.proved()).tier != "none"
+
     def ready(
-        self,
-        paths: Sequence[Path],
-        root: Path,
-        roots: Sequence[Path],
-        environment: Mapping[str, str],
-        covers: Covers,
+        self, paths: Sequence[Path], root: Path, roots: Sequence[Path], environment: Mapping[str, str]
     ) -> list[Ready]:
-        """Those that know the language of one of the files, are installed, did not fail just now and would run nothing
-        of the workspace that `covers` does not know. Blocking."""
+        """Those that know the language of one of the files, are installed and did not fail just now. Blocking."""
         found: list[Ready] = []
         for checker in CHECKERS:
             own = self._settings.checkers.get(checker.name, True)
             known = [path for path in paths if path.suffix.lower() in checker.languages]
             if own is False or not known or not _has_beside(checker, known, root):
-                continue
-            if not all(_is_covered(path, covers) for path in _near(checker.code, known, root)):
                 continue
             for command in checker.commands if own is True else (own,):
                 program = find(command[0], environment, roots)
@@ -103,7 +104,13 @@ class Checkers:
                     continue
                 line = (program, *command[1:])
                 if self._failed.get((line, root), 0.0) <= time.monotonic():
-                    found.append(Ready(checker, line, root, {**environment, **checker.environment}))
+                    own_home = environment.get("HOME", "")
+                    shown = tuple(Path(own_home, each) for each in checker.caches if own_home)
+                    given = without_secrets(environment, self._key_variables) | {
+                        variable: f"{own_home}{value[1:]}" if value.startswith("~") else value
+                        for variable, value in checker.environment.items()
+                    }
+                    found.append(Ready(checker, line, root, tuple(roots), given, shown))
                 break
         return found
 
@@ -184,7 +191,7 @@ class Checkers:
         idle = sorted((each.used, other) for other, each in self._kept.items() if not each.lock.locked())
         for _, other in idle[: max(0, len(self._kept) - MOST_SERVERS + 1)]:
             self._drop(other)
-        process = await start(ready.command, ready.root, ready.environment, self._key_variables)
+        process = await self._start(ready, ready.command)
         server = LanguageServer(ready.checker, process, ready.root)
         try:
             await server.initialize()
@@ -223,6 +230,9 @@ class Checkers:
         task.add_done_callback(self._ending.discard)
         return task
 
+    async def _start(self, ready: Ready, command: Sequence[str]) -> Process:
+        return await start(self._sandbox, command, ready.root, ready.roots, ready.environment, ready.shown)
+
     # Linters ----------------------------------------------------------------------------------------
 
     async def _by_linter(
@@ -237,7 +247,7 @@ class Checkers:
 
     async def _lint(self, ready: Ready, path: Path, text: str) -> list[Finding]:
         command = command_line(ready.checker.reads, ready.command, path)
-        process = await start(command, ready.root, ready.environment, self._key_variables)
+        process = await self._start(ready, command)
         try:
             return await lint(ready.checker.reads, process, text)
         finally:
@@ -253,13 +263,6 @@ def _near(patterns: Sequence[str], paths: Sequence[Path], root: Path) -> Iterato
     """The files with names of those patterns in the folders of the paths and above, up to the root."""
     folders = {folder for path in paths for folder in path.parents if folder == root or root in folder.parents}
     return (found for folder in folders for pattern in patterns for found in folder.glob(pattern))
-
-
-def _is_covered(path: Path, covers: Covers) -> bool:
-    try:
-        return path.is_file() and path.stat().st_size <= MAX_CODE and covers(path, path.read_bytes())
-    except OSError:
-        return False
 
 
 def _differences(

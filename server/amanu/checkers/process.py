@@ -1,14 +1,20 @@
-"""A checker's process: where its program is found, what it is given, and how it ends."""
+"""A checker's process: where its program is found, what holds it, what it is given, and how it ends.
+
+What a workspace brings along, and what its settings make a checker do, is somebody else's code: a command that was held
+by walls may have put it there. So a checker runs in the walls of a command that only looks, or not at all."""
 
 import asyncio
 import contextlib
 import os
 import secrets
 import shutil
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from contextlib import AsyncExitStack
 from pathlib import Path
 
-from amanu.tools.processes import end_all, without_secrets
+from amanu.sandbox.need import Need
+from amanu.sandbox.sandbox import Sandbox, SandboxError
+from amanu.tools.processes import end_all
 from amanu.unbroken import gone, start_process
 
 NICE = 10
@@ -38,40 +44,63 @@ def find(program: str, environment: Mapping[str, str], roots: Sequence[Path]) ->
 
 
 async def start(
-    command: Sequence[str], folder: Path, environment: Mapping[str, str], key_variables: Collection[str]
+    sandbox: Sandbox,
+    command: Sequence[str],
+    folder: Path,
+    roots: Sequence[Path],
+    environment: Mapping[str, str],
+    shown: Sequence[Path] = (),
 ) -> "Process":
-    """Start it in that folder, without the keys of the environment. Raises `CheckFailed`."""
+    """Start it in that folder, where it sees the roots and what else is `shown`, writes nothing but temporary files and
+    has no network. Raises `CheckFailed`."""
+    if (await sandbox.proved()).tier == "none":
+        raise CheckFailed("No sandbox works here, and no checker is started outside of one.")
     mark = f"AMANU_CHECKER={secrets.token_hex(8)}"
     name, _, value = mark.partition("=")
-    kept = without_secrets(environment, key_variables)
-    heap = f"{kept.get('NODE_OPTIONS', '')} {_NODE_HEAP}".strip()
+    heap = f"{environment.get('NODE_OPTIONS', '')} {_NODE_HEAP}".strip()
+    given = {**environment, "NODE_OPTIONS": heap, name: value}
+    walls = AsyncExitStack()
     try:
+        handle = await asyncio.to_thread(os.open, folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        walls.callback(os.close, handle)
+        need = Need(writes="nothing", shown=tuple(shown))
+        started = await walls.enter_async_context(sandbox.launch(command, need, roots, folder, handle, given))
+        caches = {"XDG_CACHE_HOME": os.path.join(started.environment["TMPDIR"], "cache")}  # noqa: PTH118
         process = await start_process(
-            lambda process: Process(process, mark).end(),
-            *command,
-            cwd=folder,
-            env={**kept, "NODE_OPTIONS": heap, name: value},
+            lambda process: Process(process, mark, walls, started.holders).end(),
+            *started.argv,
+            cwd=started.folder,
+            env={**started.environment, **caches},
+            pass_fds=started.pass_fds,
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.PIPE,
             start_new_session=True,
         )
-    except (OSError, ValueError) as error:
-        raise CheckFailed(f"{command[0]} could not be started: {getattr(error, 'strerror', None) or error}.") from None
+    except BaseException as error:
+        await walls.aclose()
+        if isinstance(error, SandboxError):
+            raise CheckFailed(str(error)) from None
+        if isinstance(error, OSError | ValueError):
+            reason = getattr(error, "strerror", None) or error
+            raise CheckFailed(f"{command[0]} could not be started: {reason}.") from None
+        raise
     with contextlib.suppress(OSError, AttributeError):  # gone already; Windows has no niceness
-        os.setpriority(os.PRIO_PROCESS, process.pid, NICE)
-    return Process(process, mark)
+        os.setpriority(os.PRIO_PGRP, process.pid, NICE)
+    return Process(process, mark, walls, started.holders)
 
 
 class Process:
-    """A child with its streams. `end` it, whatever happens."""
+    """A child with its streams, in its walls. `end` it, whatever happens."""
 
-    def __init__(self, process: asyncio.subprocess.Process, mark: str) -> None:
+    def __init__(self, process: asyncio.subprocess.Process, mark: str, walls: AsyncExitStack, holders: int) -> None:
         assert process.stdin is not None and process.stdout is not None and process.stderr is not None
         self.stdin = process.stdin
         self.stdout = process.stdout
         self._process = process
         self._mark = mark
+        self._walls = walls
+        self._holders = holders
         self._errors = ""
         self._listening = asyncio.create_task(self._listen(process.stderr))
 
@@ -89,18 +118,22 @@ class Process:
 
     @property
     def memory(self) -> int:
-        """Bytes it takes of the machine's memory, without its own children; 0 where that is not known. Blocking."""
-        with contextlib.suppress(OSError, ValueError, IndexError):
-            pages = int(Path(f"/proc/{self._process.pid}/statm").read_text().split()[1])
-            return pages * os.sysconf("SC_PAGE_SIZE")
-        return 0
+        """Bytes it and all it started take of the machine's memory; 0 where that is not known. Blocking."""
+        pages, left = 0, [str(self._process.pid)]
+        while left:
+            process = Path("/proc", left.pop())
+            with contextlib.suppress(OSError, ValueError, IndexError):
+                pages += int((process / "statm").read_text().split()[1])
+                left += (process / "task" / process.name / "children").read_text().split()
+        return pages * os.sysconf("SC_PAGE_SIZE")
 
     async def end(self) -> None:
         """It and all it started. Returns when they are gone."""
         self._listening.cancel()
         self.stdin.close()
-        await end_all(self._process.pid, self._mark)
+        await end_all(self._process.pid, self._mark, self._holders)
         await gone(self._process)
+        await self._walls.aclose()
 
     async def _listen(self, stream: asyncio.StreamReader) -> None:
         while data := await stream.read(4096):

@@ -1,6 +1,6 @@
 """What can look at a text that is in no file yet: language servers and linters, as data.
 
-Left out is what writes into the workspace or runs its code to look at it: rust-analyzer builds into `target/`.
+Left out is what must write into the workspace to look at it: rust-analyzer builds into `target/`.
 """
 
 from collections.abc import Mapping
@@ -46,18 +46,25 @@ class Checker:
     settings: Mapping[str, Any] = field(default_factory=dict[str, Any])
     """What a server that asks for its configuration is told, by section."""
     environment: Mapping[str, str] = field(default_factory=dict[str, str])
+    """A leading `~` is the user's home."""
     silent: float | None = None
     """Seconds without a word after which nothing has changed, for a server that publishes only what did."""
-    code: tuple[str, ...] = ()
-    """Patterns of names of files that it runs as programs. It is started only where each such file, in a file's folder
-    or above, is what the person trusted. What those load in turn is the project's, as all that trust is about."""
+    caches: tuple[str, ...] = ()
+    """Folders below the user's home that it cannot work without; it sees them, and writes elsewhere."""
     beside: tuple[str, ...] = ()
     """Patterns of file names. It has something to say only where a file's folder or one above it has such a file."""
 
 
 CHECKERS: tuple[Checker, ...] = (
     Checker("ruff", _PYTHON, (("ruff", "server"),)),
-    Checker("pyright", _PYTHON, (("basedpyright-langserver", "--stdio"), ("pyright-langserver", "--stdio"))),
+    Checker(
+        "pyright",
+        _PYTHON,
+        (("basedpyright-langserver", "--stdio"), ("pyright-langserver", "--stdio")),
+        # Where the one from PyPI keeps the program it is a wrapper of.
+        environment={"PYRIGHT_PYTHON_CACHE_DIR": "~/.cache/pyright-python"},
+        caches=(".cache/pyright-python",),
+    ),
     Checker(
         "typescript",
         _SCRIPT,
@@ -69,7 +76,6 @@ CHECKERS: tuple[Checker, ...] = (
         _SCRIPT,
         (("eslint", "--format", "json", "--stdin", "--stdin-filename"),),
         "eslint",
-        code=("eslint.config.*", ".eslintrc*"),
         beside=("eslint.config.*", ".eslintrc*"),
     ),
     Checker(
@@ -78,11 +84,11 @@ CHECKERS: tuple[Checker, ...] = (
         (("gopls",),),
         # It asks `go` about packages, which would fetch modules and whole toolchains.
         environment={"GOPROXY": "off", "GOTOOLCHAIN": "local", "GOFLAGS": "-mod=readonly"},
+        caches=("go/pkg/mod",),
     ),
     # Its index would be written into the workspace (.cache/clangd).
     Checker("clangd", _C, (("clangd", "--background-index=false", "--log=error"),)),
-    # Its settings can name a plugin.
-    Checker("lua", {".lua": "lua"}, (("lua-language-server",),), code=(".luarc.json", ".luarc.jsonc")),
+    Checker("lua", {".lua": "lua"}, (("lua-language-server",),)),
     Checker(
         "shellcheck", {".sh": "sh", ".bash": "bash"}, (("shellcheck", "--format=json", "--norc", "-"),), "shellcheck"
     ),

@@ -22,7 +22,6 @@ WHATS = {
     "memory": "instructions to the model",
     "rules": "rules of the workspace (they can only forbid)",
     "command": "a command, said with /",
-    "checker": "run by a checker",
 }
 
 

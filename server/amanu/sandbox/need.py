@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Literal
 
 
@@ -18,6 +19,8 @@ class Need:
     """Git's settings too, as git itself changes them (remotes, branches, submodules): the line is such commands."""
     borrowing: bool = False
     """Git may read objects of other repositories that those here borrow from: the user trusts the folder."""
+    shown: tuple[Path, ...] = ()
+    """What else it may read: caches of a program of ours, never what a model or a workspace names."""
     unsandboxed: bool = False
     """The person said so, for this call."""
     pinned: Mapping[str, bytes] = field(default_factory=dict[str, bytes])
