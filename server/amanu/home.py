@@ -9,6 +9,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 
+class HomeError(PermissionError):
+    """The user's folders cannot be used: a sentence that says why, and what to do."""
+
+
 class Home(NamedTuple):
     """The user's folders. Made private (0700) when first asked for by `make`."""
 
@@ -19,6 +23,8 @@ class Home(NamedTuple):
     logs: Path
     runtime: Path
     """Socket, its token, and locks."""
+    root: Path | None = None
+    """What `AMANU_HOME` names: all of these are in it."""
 
     @property
     def private(self) -> tuple[Path, ...]:
@@ -44,20 +50,39 @@ class Home(NamedTuple):
 
     def make(self) -> "Home":
         """Create the folders, private to the user; one that others may read is closed to them. Returns itself. Raises
-        `PermissionError` for a folder of somebody else, and for one that strangers could write to: what is in it by now
-        need not be this user's."""
-        for folder in (self.config, self.state, self.logs, self.runtime):
-            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            found = folder.stat()
-            if hasattr(os, "getuid") and found.st_uid != os.getuid():
-                raise PermissionError(f"{folder} belongs to another user; remove it, or set AMANU_HOME")
-            if found.st_mode & stat.S_IWOTH:
-                raise PermissionError(
-                    f"everybody may write to {folder}: look through what is in it, then: chmod 700 {folder}"
-                )
-            if stat.S_IMODE(found.st_mode) & 0o077:
-                folder.chmod(0o700)
+        `HomeError` when that cannot be done, for a folder of somebody else, and for one that strangers could write to:
+        what is in it by now need not be this user's."""
+        if self.root is not None and self.root.is_symlink():
+            raise HomeError(f"AMANU_HOME is {self.root}, which is a link; set it to the folder itself")
+        for folder in (self.root, self.config, self.state, self.logs, self.runtime):
+            if folder is not None:
+                try:
+                    _make(folder, private=folder != self.root)
+                except FileExistsError:
+                    raise HomeError(f"{folder} is not a folder; remove it, or set AMANU_HOME to a folder") from None
+                except NotADirectoryError:
+                    raise HomeError(
+                        f"{folder} cannot be made below what is not a folder; set AMANU_HOME to a folder"
+                    ) from None
+                except HomeError:
+                    raise
+                except OSError as error:
+                    raise HomeError(
+                        f"{folder} cannot be used ({error.strerror}); set AMANU_HOME to a folder you may write to"
+                    ) from None
         return self
+
+
+def _make(folder: Path, *, private: bool) -> None:
+    """`private`: nobody else may even read it."""
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    found = folder.stat()
+    if hasattr(os, "getuid") and found.st_uid != os.getuid():
+        raise HomeError(f"{folder} belongs to another user; remove it, or set AMANU_HOME")
+    if found.st_mode & stat.S_IWOTH:
+        raise HomeError(f"everybody may write to {folder}: look through what is in it, then: chmod 700 {folder}")
+    if private and stat.S_IMODE(found.st_mode) & 0o077:
+        folder.chmod(0o700)
 
 
 def find_home(environ: Mapping[str, str] = os.environ) -> Home:
@@ -65,7 +90,7 @@ def find_home(environ: Mapping[str, str] = os.environ) -> Home:
     own = environ.get("AMANU_HOME")
     if own:
         root = Path(own).absolute()
-        return Home(root / "config", root / "state", root / "logs", root / "run")
+        return Home(root / "config", root / "state", root / "logs", root / "run", root)
     user = Path(environ.get("HOME") or Path.home())
     if sys.platform == "darwin":
         base = user / "Library" / "Application Support" / "amanu"

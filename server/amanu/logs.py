@@ -14,7 +14,7 @@ from io import TextIOWrapper
 from pathlib import Path
 
 from amanu import __version__
-from amanu.home import Home
+from amanu.home import Home, HomeError
 from amanu.secrets import Secrets
 
 SIZE = 5 * 1024 * 1024
@@ -28,9 +28,12 @@ _secrets = Secrets()
 
 
 def start(home: Home, level: str) -> Path:
-    """Log this process into the home's file from now on. `level`: debug, info, warning or error."""
+    """Log this process into the home's file from now on. `level`: debug, info, warning or error. Raises `HomeError`."""
     path = log_file(home)
-    handler = _PrivateFile(path, maxBytes=SIZE, backupCount=KEPT, encoding="utf-8", errors="backslashreplace")
+    try:
+        handler = _PrivateFile(path, maxBytes=SIZE, backupCount=KEPT, encoding="utf-8", errors="backslashreplace")
+    except OSError as error:
+        raise HomeError(f"{path} cannot be written ({error.strerror}); set AMANU_HOME to a folder of yours") from None
     handler.setFormatter(_Formatter("%(asctime)s %(process)d %(levelname)s %(name)s: %(message)s"))
     root = logging.getLogger()
     for earlier in root.handlers:

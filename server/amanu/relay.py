@@ -107,7 +107,10 @@ def _start(home: Home, path: Path, command: Sequence[str]) -> socket.socket:
     """Start a daemon unless somebody else does so at this moment, and connect to it."""
     import fcntl
 
-    lock = os.open(home.runtime / "daemon.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        lock = os.open(home.runtime / "daemon.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    except OSError as error:
+        raise NoDaemon(f"Amanu cannot write in {home.runtime}: {error.strerror}.") from None
     try:
         fcntl.flock(lock, fcntl.LOCK_EX)
         link = _connect(path)

@@ -70,7 +70,7 @@ class Session:
         self.used = time.monotonic()
         """When somebody last asked for it."""
         self._notices = Notices(self.emit)
-        self._line = SessionLine(services.secrets.mask_output, self.state, self._tell)
+        self._line = SessionLine(services.secrets.mask_output, self.state, self._tell, services.private)
         roots = [Path(root) for root in self.state.roots]
         self._workspace = Workspace(roots, services.overlay, private=services.private)
         self.trust = SessionTrust(services.trust, self.state, self.emit, self._writable, self._trust_changed)

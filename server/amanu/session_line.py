@@ -1,7 +1,8 @@
 """A session's line to its models: what is recorded of it, and what plays in their place."""
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Literal
 
 from amanu.models.line import Line
@@ -10,18 +11,21 @@ from amanu_protocol.state import SessionState
 
 
 class SessionLine:
-    """Of one session. `mask` takes all known keys out of a text; `tell` shows a notice: code, level, text."""
+    """Of one session. `mask` takes all known keys out of a text; `tell` shows a notice: code, level, text;
+    `private` are Amanu's own folders."""
 
     def __init__(
         self,
         mask: Callable[[str], str],
         state: SessionState,
         tell: Callable[[str, Literal["info", "warning"], str], None],
+        private: Sequence[Path],
     ) -> None:
         self.line = Line()
         self._mask = mask
         self._state = state
         self._tell = tell
+        self._private = private
         self._loop = asyncio.get_running_loop()
 
     def record(self, path: str | None, environment: Mapping[str, str]) -> None:
@@ -29,7 +33,7 @@ class SessionLine:
         `new_path` does, storageError."""
         recorder = None
         if path is not None:
-            place = new_path(path, self._state.roots)
+            place = new_path(path, self._state.roots, self._private)
             recorder = Recorder(place, self._state.model_id, self._mask, failed=self._failed)
             recorder.hide(environment)
         before = self.line.recorder

@@ -1,14 +1,18 @@
 """The user's folders and memory are theirs alone."""
 
 import os
+import re
 import stat
 import subprocess
 import sys
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
 
 from amanu.home import find_home
+from amanu.lsp.frames import frame
+from needs import needs
 
 HIDDEN = """
 import ctypes, sys
@@ -18,6 +22,10 @@ main()
 print(ctypes.CDLL(None).prctl(3))
 """
 
+
+INITIALIZE = (
+    b'{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"processId":null,"rootUri":null,"capabilities":{}}}'
+)
 
 FOLDERS = ["config", "state", "logs", "run"]
 
@@ -65,3 +73,59 @@ def test_a_folder_of_somebody_else_is_not_used(tmp_path: Path, folder: str, monk
 def test_no_other_process_reads_the_keys_in_our_memory() -> None:
     done = subprocess.run([sys.executable, "-P", "-c", HIDDEN], capture_output=True, text=True, check=True)
     assert done.stdout.splitlines()[-1] == "0"
+
+
+def a_file(home: Path) -> str:
+    home.write_text("")
+    return "is not a folder"
+
+
+def below_a_file(home: Path) -> str:
+    home.parent.rmdir()
+    home.parent.write_text("")
+    return "is not a folder; set AMANU_HOME"
+
+
+def a_link(home: Path) -> str:
+    (home.parent / "real").mkdir()
+    home.symlink_to("real")
+    return "is a link"
+
+
+def open_to_all(home: Path) -> str:
+    home.mkdir()
+    home.chmod(0o777)
+    return "everybody may write"
+
+
+@pytest.mark.parametrize("make", [a_file, below_a_file, a_link, open_to_all])
+@pytest.mark.parametrize("command", [["sessions", "list"], ["run", "hi"], ["tool", "list_directory"], ["serve"]])
+def test_a_home_that_cannot_be_used_is_a_sentence(
+    tmp_path: Path, make: Callable[[Path], str], command: list[str]
+) -> None:
+    home = tmp_path / "x" / "home"
+    home.parent.mkdir()
+    expected = make(home)
+    assert expected in said(command, home)
+
+
+@pytest.mark.parametrize("used", [False, True])
+@pytest.mark.parametrize("command", [["sessions", "list"], ["run", "hi"], ["tool", "list_directory"], ["serve"]])
+def test_a_home_that_is_read_only_is_a_sentence(tmp_path: Path, used: bool, command: list[str]) -> None:
+    home = tmp_path / "home"
+    home.mkdir()
+    if used:
+        find_home({"AMANU_HOME": str(home)}).make()
+    bwrap = [needs("bwrap"), "--dev-bind", "/", "/", "--ro-bind", str(home), str(home)]
+    assert re.search(r"Read-only file system|may not write in", said(command, home, bwrap))
+
+
+def said(command: list[str], home: Path, prefix: Sequence[str] = ()) -> str:
+    """What it says as it fails: one line, no traceback."""
+    environment = {**os.environ, "AMANU_HOME": str(home)}
+    argv = [*prefix, sys.executable, "-P", "-m", "amanu", *command]
+    typed = frame(INITIALIZE).decode() if command == ["serve"] else ""
+    done = subprocess.run(argv, env=environment, capture_output=True, text=True, input=typed)
+    assert done.returncode == 1 and "Traceback" not in done.stderr
+    assert done.stderr.count("\n") == 1, done.stderr
+    return done.stderr

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from amanu.home import find_home
 from amanu.models import recording
 from amanu.models.recording import load
 from amanu.session import Session
@@ -31,6 +32,11 @@ async def test_a_recording_begins_and_ends(tmp_path: Path) -> None:
             await stage.session.record(str(first))
         with pytest.raises(AmanuError, match="is in the workspace"):
             await stage.session.record(str(tmp_path / "work" / "r.ndjson"))
+        ours = find_home()
+        for folder in (ours.config, ours.state / "trust", ours.logs, ours.runtime):
+            folder.mkdir(parents=True, exist_ok=True)
+            with pytest.raises(AmanuError, match="Amanu's own folder"):
+                await stage.session.record(str(folder / "trust2.json"))
         with pytest.raises(AmanuError, match="not an absolute path"):
             await stage.session.record("r.ndjson")
 

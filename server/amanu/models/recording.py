@@ -65,9 +65,10 @@ class Recording:
     exchanges: Sequence[Exchange]
 
 
-def new_path(path: str, roots: Iterable[str]) -> Path:
+def new_path(path: str, roots: Iterable[str], private: Iterable[Path] = ()) -> Path:
     """Where to record to. Raises `AmanuError` (invalidParams) unless it is the absolute path of a new file in a folder
-    that exists, outside the workspace: its tools would read and search what is written there at each step."""
+    that exists, outside the workspace, whose tools would read and search what is written there at each step, and
+    outside Amanu's own folders, where a file of that name may mean something."""
     wanted = Path(path)
     if not wanted.is_absolute():
         raise AmanuError("invalidParams", f"{path} is not an absolute path.", path="path")
@@ -86,6 +87,9 @@ def new_path(path: str, roots: Iterable[str]) -> Path:
                 hint=f"Name a file elsewhere, for example {Path.home() / wanted.name}.",
                 path="path",
             )
+    for own in private:
+        if folder.is_relative_to(own.resolve()):
+            raise AmanuError("invalidParams", f"{path} is in Amanu's own folder {own}.", path="path")
     return folder / wanted.name
 
 
