@@ -86,6 +86,16 @@ async def test_what_is_new_and_obeyed_is_put_aside_and_told(root: Path, tmp_path
     assert aside(tmp_path) == found, "and the link, which leads nowhere now"
     assert "obey it: .mcp.json, .zed, CLAUDE.md, lib/.idea. It lies in" in outcome.for_model
     assert "write_file" in outcome.for_model and ".mcp.json" in outcome.for_person
+    assert "[.zed/tasks.json, put aside:]\nevil\n" in outcome.for_model, "so that it can be proposed"
+
+
+@pytest.mark.parametrize("tier", TIERS)
+async def test_many_new_folders_hide_nothing(root: Path, tmp_path: Path, tier: Tier) -> None:
+    line = "mkdir new{1..600} new1/.idea; mkdir lib/deep/.idea; mkdir lib/deep/plain"
+    async with desk(root, tmp_path, tier) as at:
+        outcome = await run(at, line)
+    assert "lib/deep/.idea. It lies in" in outcome.for_model
+    assert [each.name for each in (root / "lib" / "deep").iterdir()] == ["plain"]
 
 
 @pytest.mark.parametrize("tier", TIERS)

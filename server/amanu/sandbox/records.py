@@ -97,7 +97,7 @@ class Records:
         with path.open("x") as file:
             fcntl.flock(file, fcntl.LOCK_EX)
             try:
-                json.dump(before.to_json(), file)
+                file.write(json.dumps(before.to_json()))
                 file.flush()
                 if before.contents:
                     os.fsync(file.fileno())
@@ -138,7 +138,7 @@ class Records:
         for path in self._folder.glob("*.json"):
             with contextlib.suppress(OSError), path.open("rb") as file:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                with contextlib.suppress(ValueError):  # cut off in the middle: its command never began
+                with contextlib.suppress(ValueError, LookupError, TypeError):  # cut off: its command never began
                     before = Before.from_json(json.load(file))
                     if found := self.settle(before):
                         self.keep_unheard(before.roots, found)
@@ -148,7 +148,7 @@ class Records:
         """Of commands that run; `_recover` has removed all others."""
         found: list[Before] = []
         for path in self._folder.glob("*.json"):
-            with contextlib.suppress(OSError, ValueError):
+            with contextlib.suppress(OSError, ValueError, LookupError, TypeError):
                 found.append(Before.from_json(json.loads(path.read_bytes())))
         return found
 

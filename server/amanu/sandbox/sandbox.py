@@ -159,7 +159,7 @@ class Sandbox:
     def _clean(self) -> None:
         """What killed daemons left. Blocking."""
         self._temporaries.clean()
-        with self._records.lock():
+        with contextlib.suppress(OSError), self._records.lock():
             pass
 
     @asynccontextmanager

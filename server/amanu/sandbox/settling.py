@@ -11,11 +11,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from amanu.protected import is_env
 from amanu.sandbox.contents import TooLarge, Tree, data, put_back, tree
 from amanu.sandbox.obeyed import Identity, Obeyed, identity, obeyed, of_home
 from amanu.sandbox.plain import is_plain, is_settings, odd_settings
 from amanu.sandbox.repositories import Repository
 from amanu.storage.failure import sync_folder
+
+_SHORT, _SHORT_ONES = 2000, 3
+"""Bytes and number of the texts that are shown of what was put aside."""
 
 
 @dataclass(frozen=True)
@@ -25,7 +29,7 @@ class Before:
     roots: tuple[Path, ...]
     home: Path | None
     repositories: tuple[Repository, ...]
-    folders: frozenset[Path]
+    folders: frozenset[str]
     """That were looked through."""
     identities: dict[Path, Identity]
     """Of all that is obeyed."""
@@ -41,7 +45,7 @@ class Before:
             return self
 
         def new(path: Path) -> bool:
-            return path not in other.identities and path.parent in other.folders
+            return path not in other.identities and str(path.parent) in other.folders
 
         identities = {path: known for path, known in self.identities.items() if not new(path)}
         contents = {path: kept for path, kept in self.contents.items() if not new(path)}
@@ -57,7 +61,7 @@ class Before:
             "roots": [str(each) for each in self.roots],
             "home": None if self.home is None else str(self.home),
             "repositories": [[str(each.folder), str(each.common), str(each.top)] for each in self.repositories],
-            "folders": [str(each) for each in self.folders],
+            "folders": [*self.folders],
             "identities": {str(path): list(known) for path, known in self.identities.items()},
             "contents": {str(path): kept for path, kept in self.contents.items()},
             "settings": self.settings,
@@ -69,7 +73,7 @@ class Before:
             tuple(map(Path, found["roots"])),
             None if found["home"] is None else Path(found["home"]),
             tuple(Repository(*map(Path, each)) for each in found["repositories"]),
-            frozenset(map(Path, found["folders"])),
+            frozenset(found["folders"]),
             {Path(path): (device, inode) for path, (device, inode) in found["identities"].items()},
             {Path(path): kept for path, kept in found["contents"].items()},
             settings=found["settings"],
@@ -93,6 +97,20 @@ class Settled:
 
     def __bool__(self) -> bool:
         return any((self.aside, self.back, self.new, self.failed))
+
+    def texts(self) -> dict[Path, str]:
+        """Some short texts among what was put aside, by the paths they had: somebody may have to propose them.
+        Blocking."""
+        found: dict[Path, str] = {}
+        for folder, below, names in os.walk(self.folder or ""):
+            below[:] = sorted(each for each in below if each != ".git")
+            for path in (Path(folder, each) for each in sorted(names) if not is_env(each)):
+                with contextlib.suppress(OSError, ValueError):
+                    if not path.is_symlink() and path.is_file() and path.stat().st_size <= _SHORT:
+                        found[Path("/") / path.relative_to(self.folder or "")] = path.read_text("utf-8")
+                if len(found) == _SHORT_ONES:
+                    return found
+        return found
 
     def joined(self, other: "Settled") -> "Settled":
         return Settled(
@@ -131,7 +149,8 @@ class _Settling:
         return Settled(tuple(self._aside), tuple(self._back), used, tuple(self._new), tuple(self._failed))
 
     def _look(self) -> Obeyed:
-        return obeyed(self._before.roots, self._before.home, self._before.repositories)
+        before = self._before  # its folders may not be among the nearest any more
+        return obeyed(before.roots, before.home, before.repositories, before.folders)
 
     def _repositories_back(self, now: Obeyed) -> bool:
         """One that was moved away is put where it was."""
@@ -160,7 +179,11 @@ class _Settling:
             return
         if self._was_elsewhere(path, known) or _is_as_git_makes_it(path, before.identities):
             return
-        if path.parent not in before.folders and path.name.casefold() != ".git" and not self._is_of_git_or_home(path):
+        if (
+            str(path.parent) not in before.folders
+            and path.name.casefold() != ".git"
+            and not self._is_of_git_or_home(path)
+        ):
             self._new.append(path)
             return
         with self._failing(path):
@@ -242,7 +265,7 @@ def _is_gits_own_change(path: Path, kept: Tree, now: Tree) -> bool:
     return odd is not None and odd == odd_settings(after)
 
 
-def _find(known: Identity, folders: Iterable[Path]) -> Path | None:
+def _find(known: Identity, folders: Iterable[str]) -> Path | None:
     """Where in those folders it is."""
     for folder in folders:
         with contextlib.suppress(OSError), os.scandir(folder) as entries:

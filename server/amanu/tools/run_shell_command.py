@@ -61,7 +61,7 @@ _NO_MEMORY = re.compile(r"cannot allocate|memoryerror|out of memory|bad_alloc|me
 _NEW = "New in a new folder, and obeyed by git, editors, shells or agents there: {names}. Look before working there."
 _ASIDE = (
     "Put aside, for git, editors, shells or agents would obey it: {names}. It lies in {folder}, which no tool reads. "
-    "What of it is wanted, propose with write_file: the user is asked."
+    "Propose what is wanted with write_file: the user is asked."
 )
 _BACK = (
     "Put back as before, for commands may not change what git, editors, shells or agents obey: {names}. What was made "
@@ -429,6 +429,7 @@ class RunShellCommand(Tool[RunShellCommandParams]):
         if ended.swapped:
             notes.append(_SWAPPED)
         found = ended.settled
+        texts = await asyncio.to_thread(found.texts)
         for said, paths in ((_ASIDE, found.aside), (_BACK, found.back), (_NEW, found.new), (_FAILED, found.failed)):
             if paths:
                 notes.append(said.format(names=_named([self._spelt(each) for each in paths]), folder=found.folder))
@@ -454,7 +455,8 @@ class RunShellCommand(Tool[RunShellCommandParams]):
         foot = "\n".join(notes)
         body = text.rstrip("\n") or "[no output]"
         shown = f"{person.rstrip()}\n{foot}".lstrip()
-        return Outcome(f"{body}\n\n{foot}", shown, blob, is_error=failed, walls=walls)
+        made = "".join(f"\n\n[{self._spelt(path)}, put aside:]\n{self._mask(each)}" for path, each in texts.items())
+        return Outcome(f"{body}{made}\n\n{foot}", shown, blob, is_error=failed, walls=walls)
 
     def _spelt(self, path: Path) -> str:
         """A real path as the model knows it; what is there may be a link to anywhere."""
