@@ -16,6 +16,7 @@ from amanu.mentions import Heard
 from amanu.notices import Notices
 from amanu.pictures import NoRoom, Pictures
 from amanu.running import Running
+from amanu.secrets import MASK
 from amanu.session_line import SessionLine
 from amanu.session_trust import SessionTrust
 from amanu.stream import Client, EventStream
@@ -39,11 +40,16 @@ MAX_QUEUED = 100
 CANCEL_SECONDS = 0.45
 """A cancel is acknowledged within half a second, also when a process takes longer to die."""
 
+_HIDDEN = (
+    f"What looks like a key in your words was hidden, from the model and from what is kept: {MASK} stands for it. Put "
+    "the key into a file or a variable of the environment that your program reads, and name that."
+)
+
 
 class Prompts:
     """One method per request, raising `AmanuError`. `check` raises when nothing may be changed, `writable` tells it;
     `changed` is called when a turn began or ended; `environment` is the one commands start with, that of the last
-    prompt, whose keys `learn` hides; `forget` takes a turn out of the conversation."""
+    prompt, whose keys `learn` hides; `forget` takes a turn out of the conversation; `mask` takes keys out of a text."""
 
     def __init__(
         self,
@@ -65,6 +71,7 @@ class Prompts:
         changed: Callable[[], None],
         learn: Callable[[Mapping[str, str]], None],
         forget: Callable[[str], Awaitable[None]],
+        mask: Callable[[str], str],
     ) -> None:
         self._state = state
         self._prompt_ids = prompt_ids
@@ -83,6 +90,7 @@ class Prompts:
         self._changed = changed
         self._learn = learn
         self._forget = forget
+        self._mask = mask
         self.starting = asyncio.Lock()
         """Held while a turn starts."""
         self._running = Running(self._ended)
@@ -93,6 +101,7 @@ class Prompts:
         """Start a turn, or queue behind the running one. Returns when the prompt is on disk. A known `promptId`
         changes nothing. Raises `AmanuError`: invalidParams for a picture no model would take; storageError when it
         cannot be saved, and then it is as if it had never been sent."""
+        text = self._mask(params.text)
         async with self.starting:
             self._check()
             known = params.prompt_id in self._prompt_ids
@@ -102,7 +111,8 @@ class Prompts:
                 result = PromptSendResult(status="queued" if waits else "started", turn_id=turn_id)
             else:
                 await self._emit.durable()  # a disk that takes nothing takes no prompt either
-                result = await self._take(params, client)
+                result = await self._take(params.model_copy(update={"text": text}), client)
+                self._tell_hidden(params.text, text)
         if known:
             await self._emit.durable()
         else:
@@ -132,9 +142,11 @@ class Prompts:
             self._compact_in(params, focus)
         elif params.prompt_id not in self._prompt_ids:
             attachments = await self._pictures.keep(params.attachments)
-            heard = await self._hearing.hear(params.text, attachments)
+            plain = params.model_copy(update={"text": self._mask(params.text)})
+            heard = await self._hearing.hear(plain.text, attachments)
             self._check()
-            self._put_in(params, attachments, heard, client)
+            self._put_in(plain, attachments, heard, client)
+            self._tell_hidden(params.text, plain.text)
         try:
             await self._emit.durable()
         except AmanuError:
@@ -153,6 +165,10 @@ class Prompts:
         )
         self._emit(ItemCompleted(item=said))
         self._turns.context.compact_soon(focus)
+
+    def _tell_hidden(self, said: str, text: str) -> None:
+        if text != said:
+            self._notices.of_session("secretHidden", "warning", _HIDDEN)
 
     def _must_run(self, turn_id: str) -> None:
         if not self._running or self._state.turn is None or self._state.turn.turn_id != turn_id:

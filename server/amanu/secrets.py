@@ -6,9 +6,10 @@ by *shape* (`sk-ant-…`, `ghp_…`, a private key). A `Secrets` knows the value
 - `mask`: all three, generously. What is about other things than code: logs, errors, the audit log.
 - `mask_output`: all three, with care. What commands print and what is recorded: most of it is code.
 - `mask_content`: source and shape. What file tools show: a model that edits needs the text to be exact, so little is
-  hidden, and no edit can write the mark into a file (`marks_added`).
+  hidden, and no edit can write the mark into a file (`marks_added`). What the user says, too: a key among it is there
+  by mistake more often than not, and would be kept and sent for good.
 
-What the person says is never masked. Every degree takes time linear in the text, whatever it holds, and works piece by
+Every degree takes time linear in the text, whatever it holds, and works piece by
 piece, so that a thread that masks never holds the interpreter for long.
 """
 

@@ -141,7 +141,8 @@ class Session:
             writable=self._writable,
             changed=lambda: services.changed(self),
             learn=services.learn,
-            forget=lambda turn_id: self.checkpoints.forget(turn_id),
+            forget=self._forget,
+            mask=services.secrets.mask_content,
         )
         self.edits = Edits(self._proposals, self.approvals, self.state, self.emit, self._must_be_writable)
         self.checkpoints = Checkpoints(
@@ -285,6 +286,9 @@ class Session:
             self.approvals.reconsider()
         self._services.changed(self)
         await self.emit.durable()
+
+    async def _forget(self, turn_id: str) -> None:
+        await self.checkpoints.forget(turn_id)
 
     # What hears of what ----------------------------------------------------------------------------
 

@@ -47,8 +47,8 @@ MAY_IMPORT: dict[str, str] = {
     "journal index home config logs audit secrets auth consent trust agent models.registry models.routing workspace",
     "amanu.session": "services audited prompts turns edits checkpoints verdicts hearing notices session_trust "
     "session_line paging inbox stream restore earlier journal pictures agent workspace models.routing models.line",
-    "amanu.prompts": "session_trust session_line hearing notices turns running inbox commands mentions pictures stream "
-    "agent",
+    "amanu.prompts": "secrets session_trust session_line hearing notices turns running inbox commands mentions "
+    "pictures stream agent",
     "amanu.hearing": "services notices turns inbox commands mentions pictures editor_context memory conversation agent "
     "workspace tools.base models.pictures",
     "amanu.notices": "stream agent.turn",
