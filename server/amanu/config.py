@@ -138,7 +138,7 @@ class Checks(Section):
     checkers: dict[str, bool | Annotated[tuple[str, ...], Field(min_length=1)]] = {}
     """Name (`checkers/table.py`) → false: not that one; a list: its command, where it is not on `PATH`."""
     wait_seconds: float = Field(default=3, ge=0, le=60)
-    """The result of an edit waits that long for what the editor finds in the changed file; 0: not at all."""
+    """The result of an edit waits that long for what checkers and the editor find in the file; 0: not at all."""
 
 
 class History(Section):

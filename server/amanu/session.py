@@ -78,10 +78,11 @@ class Session:
             self._workspace.seen.restore(result.knows)
         self._proposals = Proposals(self._workspace, self._proposal_changed, self._save_preimage)
         note = self._proposals.note_checks
-        self._aftermath = Aftermath(self._workspace, note, services.settings.checks.wait_seconds)
         self._verdicts = Verdicts(
             self._workspace, services.checkers, note, self._environment, lambda: self.state.trusted
         )
+        wait = services.settings.checks.wait_seconds
+        self._aftermath = Aftermath(self._workspace, note, wait, self._verdicts.of_applied)
         self.approvals = Approvals(
             self.emit,
             self._circumstances,

@@ -35,6 +35,9 @@ MOST_BESIDE = 20
 
 log = logging.getLogger(__name__)
 
+MOST_KNOWN = 50
+"""Verdicts kept until their edit is applied."""
+
 Texts = Mapping[Path, Change]
 
 
@@ -59,6 +62,8 @@ class Verdicts:
         self._asked: set[str] = set()
         self._checked: dict[str, Texts] = {}
         """By proposal, what is or was being checked."""
+        self._known: dict[tuple[str, Path], tuple[Change, Difference]] = {}
+        """By checker and file, the last verdict on a proposed change."""
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._all: set[asyncio.Task[None]] = set()
         """Also those that others took the place of."""
@@ -85,6 +90,20 @@ class Verdicts:
         if texts != self._checked.get(proposal_id, {}):
             self._checked[proposal_id] = texts
             self._start(proposal, texts)
+
+    async def of_applied(self, path: Path, before: str | None, after: str) -> Difference:
+        """What all checkers find in an edit that was applied. Never fails: one that cannot look has found nothing."""
+        if not self._checkers.enabled or not self._trusted() or not await self._checkers.held():
+            return Difference()
+        roots, others = self._workspace.roots, await self._unsaved()
+        root = roots[self._workspace.guard.locate(path)[0]]
+        change = Change(path, before, after)
+        checks = [
+            self._applied_by(ready, change, others)
+            for ready in await asyncio.to_thread(self._checkers.ready, [path], root, roots, self._environment)
+        ]
+        found = await asyncio.gather(*checks)
+        return Difference(tuple(finding for each in found for finding in each.added), sum(each.fixed for each in found))
 
     async def stop(self) -> None:
         """Trust was taken back: nothing of the workspace is looked at any more."""
@@ -160,6 +179,15 @@ class Verdicts:
                 work.cancel()
             await asyncio.gather(*works, return_exceptions=True)
 
+    async def _applied_by(self, ready: Ready, change: Change, others: Mapping[Path, str]) -> Difference:
+        known = self._known.get((ready.checker.name, change.path))
+        if known is not None and known[0] == change:
+            return known[1]  # from when the user was asked about it
+        try:
+            return (await self._checkers.check(ready, [change], others))[change.path]
+        except CheckFailed:
+            return Difference()
+
     async def _by(
         self,
         ready: Ready,
@@ -170,6 +198,9 @@ class Verdicts:
     ) -> None:
         try:
             found = await self._checkers.check(ready, changes, others)
+            self._known |= {(ready.checker.name, each.path): (each, found[each.path]) for each in changes}
+            while len(self._known) > MOST_KNOWN:
+                del self._known[next(iter(self._known))]
             verdicts = {each.path: _done(ready, found[each.path]) for each in changes}
         except CheckFailed as error:
             verdicts = {each.path: _of(ready, "failed", str(error)) for each in changes}

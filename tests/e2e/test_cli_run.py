@@ -3,12 +3,15 @@
 import json
 import signal
 import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from amanu.home import find_home
 from e2e.cli import AMANU, amanu, call, script
+from needs import needs
 
 WRITE = call("write_file", path="a.txt", content="one\n")
 SLOW: dict[str, Any] = {"text": "slow " * 2000, "chunk": 4, "delay_ms": 20}
@@ -27,6 +30,24 @@ def test_text_is_only_the_answers(shop: Path) -> None:
     assert (shop / "a.txt").read_text() == "one\n"
     for part in ("plays a script", "› do it", "… Hm", "✓ Create a.txt", "+one"):
         assert part in done.stderr
+
+
+def test_the_model_hears_of_checkers_with_the_result_of_its_edit(shop: Path) -> None:
+    ruff = [needs("ruff"), "server"]
+    walls = f"[sandbox]\nread = {json.dumps([sys.prefix, sys.base_prefix])}\n"
+    only = f"[checks.checkers]\npyright = false\nruff = {json.dumps(ruff)}\n"
+    (find_home().make().config / "config.toml").write_text(f"{walls}[checks]\nwait_seconds = 20\n{only}")
+    (shop / "a.py").write_text("import os\n\nprint(os)\n")
+    model = script(
+        shop.parent,
+        {"calls": [call("edit_file", path="a.py", old_text="print(os)", new_text="print(os, countt)")]},
+        {
+            "expect": "a.py after this change (line: severity: message):\n- 3: error: Undefined name `countt`",
+            "text": "Heard.",
+        },
+    )
+    done = amanu("run", "do it", "--model", model, "--mode", "acceptEdits", "--trust", cwd=shop)
+    assert (done.returncode, done.stdout.strip()) == (0, "Heard.")
 
 
 def test_the_prompt_may_come_from_a_pipe(shop: Path) -> None:

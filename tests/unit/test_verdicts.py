@@ -108,18 +108,18 @@ async def test_nobody_waits_for_a_verdict(tmp_path: Path, linter: Linter) -> Non
 
 
 @pytest.mark.parametrize(
-    ("how", "runs"), [("trusted", True), ("untrusted", False), ("nobody asked", False), ("off", False)]
+    ("how", "runs"), [("trusted", True), ("untrusted", False), ("a rule allows it", True), ("off", False)]
 )
 async def test_what_may_run(tmp_path: Path, linter: Linter, how: str, runs: bool) -> None:
     linter.open()
     if how == "off":
         with (find_home().config / "config.toml").open("a") as file:
             file.write("[checks]\nenabled = false\n")
-    mode: Any = "acceptEdits" if how == "nobody asked" else "ask"
+    mode: Any = "acceptEdits" if how == "a rule allows it" else "ask"
     async with desk(tmp_path, step("", EDIT), step("Done."), mode=mode) as d:
         await prepare(d, trusted=how != "untrusted")
         await d.prompt("write")
-        if how != "nobody asked":
+        if mode == "ask":
             await d.until(lambda state: state.approvals)
             if runs:
                 await d.until(checks)
@@ -127,7 +127,10 @@ async def test_what_may_run(tmp_path: Path, linter: Linter, how: str, runs: bool
         await d.ended()
         await d.reopen()  # whatever was begun has ended
         assert linter.canary.exists() == runs
-        assert bool(checks(d.session.state)) == runs
+        assert bool(checks(d.session.state)) == (runs and mode == "ask")
+        assert ("New findings in a.sh after this change" in d.told()) == runs
+        assert d.told().count("wrong new") == 1 + runs, "in the edit, and in what was found"
+        assert linter.canary.read_text().count("ran") == 2 if runs else True, "once for each text"
 
 
 async def test_no_check_goes_on_when_a_session_is_put_away(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,4 +1,5 @@
-"""What an applied edit did to the findings of the person's own editor: only what is new, and how many are gone.
+"""What an applied edit did to the findings of the user's own editor and of Amanu's checkers: only what is new, and how
+many are gone.
 
 An editor does not say which text its findings are about. So they are asked for again and again after the change, and
 count when they stay the same for a while; one that finds the same as before gets longer.
@@ -12,8 +13,12 @@ from pathlib import Path
 from typing import Any, Literal
 
 from amanu.tools.base import ToolError
+from amanu.workspace.checked import Check as CheckText
+from amanu.workspace.checked import Checked, no_check
+from amanu.workspace.files import split_lines
 from amanu.workspace.findings import Difference, difference, line
-from amanu.workspace.live import BEFORE
+from amanu.workspace.hunks import compose
+from amanu.workspace.live import BEFORE, first_line
 from amanu.workspace.overlay import Language
 from amanu.workspace.workspace import Workspace
 from amanu_protocol.items import Check, Finding, HunkState, Proposal, ProposedFile
@@ -59,11 +64,16 @@ class _Watch:
         self.told = False
         self.task: asyncio.Task[None] | None = None
 
+    @property
+    def untold(self) -> bool:
+        return bool(self.difference) and not self.told and self.after is not None
+
 
 class Aftermath:
-    """Of one session. `wait` is how many seconds the result of an edit may wait for it."""
+    """Of one session. `wait` is how many seconds the result of an edit may wait for it; `check` has Amanu's checkers
+    look."""
 
-    def __init__(self, workspace: Workspace, note: Note, wait: float) -> None:
+    def __init__(self, workspace: Workspace, note: Note, wait: float, check: CheckText = no_check) -> None:
         self._workspace = workspace
         self._note = note
         self._wait = wait
@@ -72,6 +82,7 @@ class Aftermath:
         self._before: dict[Path, tuple[str, asyncio.Task[_Seen | None]]] = {}
         """With the hash of the base that was looked at."""
         self._watches: dict[Path, _Watch] = {}
+        self._checked = Checked(check)
 
     def see(self, proposal: Proposal) -> None:
         """A proposal is now this. Before its edits are applied the editor is asked what it finds, afterwards what is
@@ -84,6 +95,7 @@ class Aftermath:
             self._applied[key] = applied
             if applied != was:
                 self._start(proposal.proposal_id, path, _place(file, was), _place(file, applied))
+                self._have_checked(file, was, applied)
             elif states & _OPEN:
                 self._look(path, file.base_sha256)
 
@@ -96,34 +108,27 @@ class Aftermath:
     async def news(self, paths: Sequence[Path]) -> str:
         """For the model: what the last edits of these files did to their findings; "" when nothing, when nobody says
         so in time, or when it was told already."""
-        watches = [(path, self._watches[path]) for path in paths if path in self._watches]
-        waiting = [asyncio.ensure_future(watch.answered.wait()) for _, watch in watches]
+        waiting: list[asyncio.Future[Any]] = [check for path in paths if (check := self._checked.pending(path))]
+        events = [asyncio.ensure_future(self._watches[path].answered.wait()) for path in paths if path in self._watches]
         try:
-            if waiting:
-                await asyncio.wait(waiting, timeout=self._wait)
+            if waiting or events:
+                await asyncio.wait([*waiting, *events], timeout=self._wait)
         finally:
-            for each in waiting:
-                each.cancel()
-        told: list[str] = []
-        for path, watch in watches:
-            if watch.difference and not watch.told:
-                watch.told = True
-                told.append(_told(self._workspace.shown(path), watch.difference))
-        return "\n\n".join(told)
+            for event in events:
+                event.cancel()
+        return "\n\n".join(filter(None, [self._news_of(path, lambda text: True) for path in paths]))
 
     async def late(self, readable: Callable[[Path], bool]) -> tuple[str, str] | None:
         """What became known after `news` had to be given, in the files that may be quoted: for the model, and what the
         person is told of that. Each once; nothing of a file that is another by now."""
         told: list[str] = []
         names: list[str] = []
-        for path, watch in list(self._watches.items()):
-            if not watch.difference or watch.told or watch.after is None:
-                continue
-            watch.told = True
-            if not readable(path) or await self._text(path) != watch.after.text:
-                continue
-            names.append(self._workspace.shown(path))
-            told.append(_told(names[-1], watch.difference))
+        untold = [path for path, watch in self._watches.items() if watch.untold]
+        for path in dict.fromkeys([*untold, *self._checked.done]):
+            now = await self._text(path) if readable(path) else None
+            if text := self._news_of(path, lambda text, now=now: text == now):
+                names.append(self._workspace.shown(path))
+                told.append(text)
         if not told:
             return None
         shown = f"The model was told of findings that came later than its edits: {', '.join(names)}."
@@ -136,8 +141,38 @@ class Aftermath:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
+        await self._checked.close()
 
     # ------------------------------------------------------------------------------------------------
+
+    def _news_of(self, path: Path, counts: Callable[[str], bool]) -> str:
+        """What is known of that file by now, of a text that `counts`; "" for nothing. It is told with that."""
+        found: list[Difference] = []
+        watch = self._watches.get(path)
+        if watch is not None and watch.untold and watch.after is not None:
+            watch.told = True
+            found += [watch.difference] if counts(watch.after.text) else []
+        if (checked := self._checked.take(path)) is not None and counts(checked[0]):
+            known = () if watch is None else watch.difference.added  # the editor may have the same checker
+            found.append(_but(checked[1], known))
+        fixed = max((each.fixed for each in found), default=0)
+        both = Difference(tuple(finding for each in found for finding in each.added), fixed)
+        return _told(self._workspace.shown(path), both) if both else ""
+
+    def _have_checked(self, file: ProposedFile, was: Sequence[str], applied: Sequence[str]) -> None:
+        """By Amanu's own checkers, what was applied just now; not what was taken back."""
+        path = _place(file, was)
+        if not set(applied) - set(was) or file.change not in ("edit", "create") or file.base_text is None:
+            self._checked.forget(path)
+            return
+        lines = split_lines(file.base_text)
+
+        def having(hunk_ids: Sequence[str]) -> str:
+            used = [hunk for hunk in file.hunks if hunk.hunk_id in hunk_ids]
+            return compose(lines, [(first_line(hunk), hunk.old_lines, hunk.new_text) for hunk in used])
+
+        before = None if file.change == "create" and not was else having(was)
+        self._checked.see(path, before, having(applied))
 
     def _look(self, path: Path, base: str) -> None:
         """What the editor finds before an edit; again when the person changed the file."""
@@ -254,10 +289,16 @@ def _place(file: ProposedFile, applied: Sequence[str]) -> Path:
     return Path(file.new_path if moved and file.new_path is not None else file.path)
 
 
+def _but(now: Difference, known: Sequence[Finding]) -> Difference:
+    """Without those that are known."""
+    keys = {(each.start_line, each.message) for each in known}
+    return Difference(tuple(each for each in now.added if (each.start_line, each.message) not in keys), now.fixed)
+
+
 def _told(path: str, now: Difference) -> str:
     gone = f"{now.fixed} finding{'s are' if now.fixed > 1 else ' is'} gone" if now.fixed else ""
     if not now.added:
-        return f"Findings of the editor's language servers in {path} after this change: {gone}, nothing new."
+        return f"Findings in {path} after this change: {gone}, nothing new."
     lines = [f"- {line(each)}" for each in now.added[:TOLD]]
     if len(now.added) > TOLD:
         lines.append(f"- {len(now.added) - TOLD} more; see get_diagnostics")
