@@ -379,6 +379,15 @@ class Proposal(Wire):
     hunk fits again."""
     files: list[ProposedFile]
 
+    @property
+    def waiting(self) -> int:
+        """Hunks that wait for a decision or, applied by a rule, to be kept or undone."""
+        return sum(
+            hunk.state in ("pending", "conflicted") or (hunk.state == "applied" and not hunk.reviewed)
+            for file in self.files
+            for hunk in file.hunks
+        )
+
 
 # Session -------------------------------------------------------------------------------------------
 

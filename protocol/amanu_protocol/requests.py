@@ -67,6 +67,13 @@ class SessionResult(Wire):
     from_seq: int
 
 
+class Question(Wire):
+    """What a session waits for, as far as a list of sessions tells."""
+
+    tool_call_id: str
+    title: str
+
+
 class SessionSummary(Wire):
     session_id: str
     title: str
@@ -75,6 +82,10 @@ class SessionSummary(Wire):
     created_at: int
     updated_at: int
     status: Literal["idle", "running", "waiting", "closed"]
+    questions: list[Question] = []
+    """The decisions it waits for, oldest first."""
+    changes: int = 0
+    """Hunks that wait for a decision or, applied, to be kept or undone."""
 
 
 class SessionListParams(Wire):

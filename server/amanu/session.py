@@ -303,7 +303,10 @@ class Session:
             self._verdicts.asked(event.approval.proposal_id)
 
     def _proposal_changed(self, proposal: Proposal) -> None:
+        before = self._proposal(proposal.proposal_id)
         self.emit(ProposalChanged(proposal=self.state.lean(proposal)))
+        if self.state.turn is None and (before is None or before.waiting != proposal.waiting):
+            self._services.changed(self)  # the end of a turn tells it anyway
         self.approvals.changed(proposal.proposal_id)
         self.trust.see(proposal)
         if proposal.state == "settled":

@@ -44,6 +44,7 @@ from amanu_protocol.requests import (
     CommandListParams,
     CommandListResult,
     ModelListResult,
+    Question,
     RulePreviewParams,
     RulePreviewResult,
     SessionAttachParams,
@@ -504,6 +505,8 @@ class Sessions:
             created_at=self._created[state.session_id],
             updated_at=_now(),
             status="closed" if closed else state.status,
+            questions=[Question(tool_call_id=each.tool_call_id, title=each.title) for each in state.approvals],
+            changes=sum(proposal.waiting for proposal in state.proposals),
         )
         with contextlib.suppress(AmanuError):  # the list is a convenience; the session's journal is the truth
             await (await self._index()).put(summary)

@@ -6,6 +6,7 @@ import type { Daemon } from "./client";
 import { selection } from "./context";
 import type { Desk } from "./desk";
 import type { Doctor } from "./doctor";
+import type { Overview } from "./overview";
 import type { Mode } from "./protocol";
 import { MODES, price } from "./words";
 import type { Setup } from "./setup";
@@ -21,6 +22,7 @@ export function commands(
   desk: Desk,
   daemon: Daemon,
   panel: Panel,
+  overview: Overview,
   approvals: Approvals,
   setup: Setup,
   doctor: Doctor,
@@ -57,7 +59,9 @@ export function commands(
       panel.post({ type: "attach", attachment });
       return panel.post({ type: "focus" });
     }),
-    on("amanu.answer", () => approvals.answer()),
+    on("amanu.answer", async () => {
+      if (desk.state.approvals.length > 0 || !(await overview.answer())) await approvals.answer();
+    }),
     on("amanu.setKey", async () => {
       const outcome = await setKey(daemon);
       if (outcome === undefined) return;

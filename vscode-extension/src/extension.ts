@@ -11,6 +11,7 @@ import { Desk } from "./desk";
 import { Doctor } from "./doctor";
 import { Edits } from "./edits";
 import { language } from "./language";
+import { Overview } from "./overview";
 import { Pages } from "./pages";
 import { BASE, PROPOSED, Proposals } from "./proposals";
 import { Review } from "./review";
@@ -28,12 +29,13 @@ export function activate(context: vscode.ExtensionContext): void {
     log,
     {
       "amanu/event": (message) => desk.receive(message),
-      "amanu/session/listChanged": () => listSoon(),
+      "amanu/session/listChanged": () => overview.soon(),
     },
     { "amanu/editor/apply": apply, ...language },
   );
   const shown = new Shown(context.globalStorageUri.fsPath, roots(), context.workspaceState);
   const desk = new Desk(daemon, shown);
+  const overview = new Overview(daemon, desk, (sessionId) => panel.showSession(sessionId));
   const looking = new Context(daemon, context.workspaceState);
   const edits = new Edits(desk, daemon, (text, attachments) => {
     void vscode.commands.executeCommand("amanu.chat.focus");
@@ -50,6 +52,7 @@ export function activate(context: vscode.ExtensionContext): void {
     looking,
     context.workspaceState,
     edits,
+    overview,
     (proposalId, path) => review.openDiff(proposalId, path),
     (call) => showAudit(desk, daemon, pages, call),
     log,
@@ -57,7 +60,6 @@ export function activate(context: vscode.ExtensionContext): void {
   const approvals = new Approvals(desk, daemon, pages, (proposalId) => review.openDiff(proposalId));
   const doctor = new Doctor(context, desk, daemon, setup, pages);
   const trust = new Trust(desk, daemon, pages);
-  const listSoon = gathered(() => panel.listSessions());
 
   context.subscriptions.push(
     log,
@@ -65,20 +67,21 @@ export function activate(context: vscode.ExtensionContext): void {
     daemon,
     desk,
     shown,
+    overview,
     review,
     new Changes(desk, proposals),
     new Comments(desk, proposals, context.workspaceState, () => looking.flush()),
     panel,
     looking,
     pages,
-    new Status(desk, daemon, (waiting) => panel.badge(waiting)),
+    new Status(desk, daemon, overview, (waiting) => panel.badge(waiting)),
     vscode.window.registerWebviewViewProvider("amanu.chat", panel),
     vscode.workspace.registerFileSystemProvider(PROPOSED, proposals, { isCaseSensitive: true }),
     vscode.workspace.registerTextDocumentContentProvider(BASE, proposals),
     vscode.workspace.onDidOpenTextDocument((document) => proposals.opened(document)),
-    ...commands(desk, daemon, panel, approvals, setup, doctor, trust, log),
+    ...commands(desk, daemon, panel, overview, approvals, setup, doctor, trust, log),
     daemon.onConnection(({ status }) => {
-      if (status === "ready") void desk.attempt(() => desk.connected());
+      if (status === "ready") void desk.attempt(() => desk.connected()).then(() => overview.soon());
     }),
     desk.onEvent(({ event }) => {
       const wanted = vscode.workspace.getConfiguration("amanu").get<boolean>("openDiffs", false);
@@ -95,17 +98,4 @@ export function activate(context: vscode.ExtensionContext): void {
     .update(daemon)
     .catch((error: unknown) => log.error(text(error)))
     .then(() => daemon.start());
-}
-
-/** Milliseconds in which calls become one. */
-const GATHER = 300;
-
-function gathered(work: () => Promise<unknown>): () => void {
-  let timer: ReturnType<typeof setTimeout> | undefined;
-  return () => {
-    timer ??= setTimeout(() => {
-      timer = undefined;
-      work().catch(() => undefined); // the list is asked for again when it is opened
-    }, GATHER);
-  };
 }

@@ -785,6 +785,12 @@ export interface SessionResult {
   fromSeq: number;
 }
 
+/** What a session waits for, as far as a list of sessions tells. */
+export interface Question {
+  toolCallId: string;
+  title: string;
+}
+
 export interface SessionSummary {
   sessionId: string;
   title: string;
@@ -793,6 +799,10 @@ export interface SessionSummary {
   createdAt: number;
   updatedAt: number;
   status: "idle" | "running" | "waiting" | "closed";
+  /** The decisions it waits for, oldest first. */
+  questions: Question[];
+  /** Hunks that wait for a decision or, applied, to be kept or undone. */
+  changes: number;
 }
 
 export interface SessionListParams {

@@ -2,8 +2,11 @@ import * as vscode from "vscode";
 import { plural, rows } from "./changes";
 import type { Daemon } from "./client";
 import type { Desk } from "./desk";
+import { type Overview, titled } from "./overview";
+import type { SessionSummary } from "./protocol";
 
-/** The status item: connected, working, waiting for the person. It is how a hidden chat makes itself heard. */
+/** The status item: connected, working, waiting for the person, in whichever session. It is how a hidden chat and a
+ * session that is not shown make themselves heard. */
 export class Status implements vscode.Disposable {
   private readonly item = vscode.window.createStatusBarItem("amanu", vscode.StatusBarAlignment.Left, 0);
   private readonly subscriptions: vscode.Disposable[];
@@ -14,6 +17,7 @@ export class Status implements vscode.Disposable {
   constructor(
     private readonly desk: Desk,
     private readonly daemon: Daemon,
+    private readonly overview: Pick<Overview, "others" | "onChanged">,
     private readonly waits: (count: number) => void,
   ) {
     this.item.name = "Amanu";
@@ -24,6 +28,7 @@ export class Status implements vscode.Disposable {
         if (event.kind !== "itemDelta") this.draw();
       }),
       daemon.onConnection(() => this.draw()),
+      overview.onChanged(() => this.draw()),
     ];
     this.draw();
     this.item.show();
@@ -35,8 +40,12 @@ export class Status implements vscode.Disposable {
 
   private draw(): void {
     const { connection } = this.daemon;
-    const waiting = this.desk.state.approvals.length;
-    const review = rows(this.desk.state.proposals).reduce((sum, row) => sum + row.open + row.review, 0);
+    const { others } = this.overview;
+    const here = this.desk.state.approvals.length;
+    const asking = others.filter(({ questions }) => questions.length > 0);
+    const waiting = here + sum(asking, ({ questions }) => questions.length);
+    const running = others.filter(({ status }) => status === "running");
+    const review = sum(rows(this.desk.state.proposals), (row) => row.open + row.review);
     const [text, tooltip, command] =
       connection.status === "missing" || connection.status === "lost"
         ? ["$(warning) Amanu", connection.message, "amanu.focus"]
@@ -47,7 +56,9 @@ export class Status implements vscode.Disposable {
             : waiting > 0
               ? [
                   `$(question) Amanu waits`,
-                  `Waits for ${plural(waiting, "decision")} of yours`,
+                  here === 0
+                    ? `${named(asking)} waits for ${plural(waiting, "decision")} of yours`
+                    : `Waits for ${plural(here, "decision")} of yours${asking.length > 0 ? `; ${named(asking)} waits too` : ""}`,
                   "amanu.answer",
                 ]
               : this.desk.state.turn !== null
@@ -58,7 +69,9 @@ export class Status implements vscode.Disposable {
                       `Amanu is ready. ${plural(review, "change")} ${review === 1 ? "waits" : "wait"} for your review`,
                       "amanu.reviewAll",
                     ]
-                  : ["$(check) Amanu", "Amanu is ready", "amanu.focus"];
+                  : running.length > 0
+                    ? ["$(sync~spin) Amanu", `A turn runs in ${named(running)}`, "amanu.sessions"]
+                    : ["$(check) Amanu", ready(others), "amanu.focus"];
     this.context("amanu.session", this.desk.state.sessionId !== "");
     this.context("amanu.running", this.desk.state.turn !== null);
     this.context("amanu.waiting", waiting > 0);
@@ -78,4 +91,27 @@ export class Status implements vscode.Disposable {
     this.told.set(key, value);
     void vscode.commands.executeCommand("setContext", key, value);
   }
+}
+
+function sum<T>(list: T[], count: (one: T) => number): number {
+  return list.reduce((total, one) => total + count(one), 0);
+}
+
+/** The session by its title, or how many they are. */
+function named(sessions: SessionSummary[]): string {
+  const [first, ...more] = sessions;
+  if (first === undefined) return "";
+  return more.length === 0 ? titled(first) : `one of ${sessions.length} other sessions`;
+}
+
+function ready(others: SessionSummary[]): string {
+  const left = others.filter(({ changes }) => changes > 0);
+  if (left.length === 0) return "Amanu is ready";
+  const changes = plural(
+    sum(left, (session) => session.changes),
+    "change",
+  );
+  const where =
+    left.length === 1 && left[0] !== undefined ? titled(left[0]) : `${left.length} other sessions`;
+  return `Amanu is ready. To review in ${where}: ${changes}`;
 }

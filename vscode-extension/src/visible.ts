@@ -29,6 +29,11 @@ export function plain(text: string, most = LINE): string {
   return oneLine(text, most).replaceAll("$(", "\\$(");
 }
 
+/** For VS Code's notifications, which make links of `[text](command:…)`: like `oneLine`, and no link. */
+export function message(text: string, most = 3 * LINE): string {
+  return oneLine(text, most).replaceAll("](", "] (");
+}
+
 function named(hidden: string): string {
   const point = (hidden.codePointAt(0) ?? 0).toString(16).toUpperCase();
   return `<U+${point.padStart(4, "0")}>`;

@@ -74,7 +74,12 @@ export const QuickPickItemKind = { Separator: -1, Default: 0 };
 export class ThemeIcon {
   constructor(readonly id: string) {}
 }
+/** What was shown beside the window, and the way to press its button. */
+export const notifications: { text: string; press(button?: string): void }[] = [];
+
 export const window = {
+  showInformationMessage: (text: string) =>
+    new Promise<string | undefined>((press) => notifications.push({ text, press })),
   createQuickPick: () => new Pick(),
   showQuickPick: (items: Item[], options: { title?: string; placeHolder?: string }) => {
     const pick = new Pick();

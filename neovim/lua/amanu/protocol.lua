@@ -538,6 +538,11 @@
 ---@field epoch integer
 ---@field fromSeq integer
 
+---What a session waits for, as far as a list of sessions tells.
+---@class amanu.Question
+---@field toolCallId string
+---@field title string
+
 ---@class amanu.SessionSummary
 ---@field sessionId string
 ---@field title string
@@ -546,6 +551,8 @@
 ---@field createdAt integer
 ---@field updatedAt integer
 ---@field status "idle"|"running"|"waiting"|"closed"
+---@field questions amanu.Question[] The decisions it waits for, oldest first.
+---@field changes integer Hunks that wait for a decision or, applied, to be kept or undone.
 
 ---@class amanu.SessionListParams
 ---@field root? string Only sessions of this workspace folder.

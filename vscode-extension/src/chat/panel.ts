@@ -5,6 +5,7 @@ import type { Context } from "../context";
 import { contains } from "../paths";
 import type { Desk } from "../desk";
 import type { Edits } from "../edits";
+import type { Overview } from "../overview";
 import type { Event } from "../protocol";
 import { findFiles } from "./files";
 import { PICTURES, refusal, within } from "./incoming";
@@ -62,6 +63,8 @@ const TURN: Record<TurnWish, string> = {
 export class Panel implements vscode.WebviewViewProvider, vscode.Disposable {
   private view: vscode.WebviewView | undefined;
   private ready = false;
+  /** How many wait. */
+  private decisions = 0;
   /** Whether some model can be used, when the daemon has said so. */
   private model: boolean | undefined;
   /** The hindrance the view shows. */
@@ -78,6 +81,7 @@ export class Panel implements vscode.WebviewViewProvider, vscode.Disposable {
     private readonly context: Context,
     private readonly memory: vscode.Memento,
     private readonly edits: Edits,
+    private readonly overview: Overview,
     private readonly openDiff: (proposalId: string, path: string) => Promise<void>,
     private readonly audit: (call: { toolCallId: string; title: string }) => Promise<void>,
     private readonly log: vscode.LogOutputChannel,
@@ -93,12 +97,14 @@ export class Panel implements vscode.WebviewViewProvider, vscode.Disposable {
       ),
       daemon.onConnection(() => this.connection()),
       context.onChanged(() => this.looking()),
+      overview.onChanged(() => this.listed()),
     ];
   }
 
   resolveWebviewView(view: vscode.WebviewView): void {
     this.view = view;
     this.ready = false;
+    this.badge(this.decisions);
     const dist = vscode.Uri.joinPath(this.folder, "dist", "chat");
     view.webview.options = { enableScripts: true, enableCommandUris: false, localResourceRoots: [dist] };
     view.webview.onDidReceiveMessage((message: ToHost) => this.desk.attempt(() => this.receive(message)));
@@ -112,6 +118,7 @@ export class Panel implements vscode.WebviewViewProvider, vscode.Disposable {
 
   /** The badge: how many decisions wait. Nothing takes the focus. */
   badge(waiting: number): void {
+    this.decisions = waiting;
     if (this.view)
       this.view.badge =
         waiting === 0
@@ -125,13 +132,12 @@ export class Panel implements vscode.WebviewViewProvider, vscode.Disposable {
     else if (KEPT.has(message.type)) this.waiting.push(message); // the rest the view gets anew when it comes
   }
 
-  async listSessions(): Promise<void> {
-    const root = roots()[0];
-    const { sessions } = await this.daemon.request("amanu/session/list", {
-      limit: 200,
-      ...(root === undefined ? {} : { root }),
-    });
-    this.post({ type: "sessions", sessions, current: this.desk.state.sessionId });
+  /** Show a session, or the list of them. */
+  async showSession(sessionId: string | undefined): Promise<void> {
+    await vscode.commands.executeCommand("amanu.chat.focus");
+    if (sessionId === undefined) return this.post({ type: "showSessions" });
+    await this.desk.open(sessionId);
+    this.post({ type: "focus" });
   }
 
   async listModels(): Promise<void> {
@@ -217,12 +223,12 @@ export class Panel implements vscode.WebviewViewProvider, vscode.Disposable {
       case "audit":
         return this.audit(message);
       case "sessions":
-        return this.listSessions();
+        return this.overview.refresh();
       case "open":
         return desk.open(message.sessionId);
       case "rename":
         await desk.rename(message.sessionId, message.title);
-        return this.listSessions();
+        return this.overview.refresh();
       case "delete":
         return this.delete(message.sessionId, message.title);
       case "new":
@@ -273,6 +279,10 @@ export class Panel implements vscode.WebviewViewProvider, vscode.Disposable {
   private get folders(): string[] {
     const { state } = this.desk;
     return state.roots.length > 0 ? state.roots : roots();
+  }
+
+  private listed(): void {
+    this.post({ type: "sessions", sessions: this.overview.sessions, current: this.desk.state.sessionId });
   }
 
   private show(): void {
@@ -353,7 +363,7 @@ export class Panel implements vscode.WebviewViewProvider, vscode.Disposable {
     const yes = await vscode.window.showWarningMessage(question, { modal: true }, "Delete");
     if (yes !== "Delete") return;
     await this.desk.delete(sessionId);
-    await this.listSessions();
+    await this.overview.refresh();
   }
 }
 

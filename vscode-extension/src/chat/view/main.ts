@@ -178,7 +178,7 @@ class View implements Desk {
         if (this.composer.text === "") this.composer.restore({ text: message.text, attachments: [] });
         break;
       case "focus":
-        this.composer.focus();
+        this.sessions.leave();
         break;
     }
   }

@@ -59,7 +59,8 @@ export class Sessions {
     if (!this.element.hidden && this.renaming === undefined) this.draw();
   }
 
-  private leave(then?: () => void): void {
+  /** To the conversation. */
+  leave(then?: () => void): void {
     this.element.hidden = true;
     this.renaming = undefined;
     then?.();
@@ -86,6 +87,7 @@ export class Sessions {
     const { sessionId } = session;
     if (this.renaming === sessionId) return this.renameRow(session);
     const status = STATUS[session.status];
+    const left = status === "" && session.changes > 0 ? `${session.changes} to review` : "";
     return h(
       "li",
       { class: sessionId === this.current ? "current" : "", "data-session": sessionId },
@@ -98,7 +100,7 @@ export class Sessions {
       h(
         "span",
         { class: `aside ${session.status}` },
-        [status, ago(session.updatedAt, Date.now())].filter(Boolean).join(" · "),
+        [status, left, ago(session.updatedAt, Date.now())].filter(Boolean).join(" · "),
       ),
       button(
         "Rename",

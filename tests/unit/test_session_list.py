@@ -1,0 +1,53 @@
+"""What the list of sessions tells of one that nobody looks at: whether it waits, for what, what is to be reviewed."""
+
+from pathlib import Path
+
+import pytest
+
+from amanu.agent import approval
+from amanu_protocol.requests import EditScope, ProposalDecideParams, SeenProposal, SessionListParams, SessionSummary
+from session_desk import TWO_HUNKS, Desk, call, desk, step
+
+
+@pytest.fixture(autouse=True)
+def quick_answers(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(approval, "GUARD_SECONDS", 0.0)
+
+
+async def listed(d: Desk) -> SessionSummary:
+    (summary,) = (await d.sessions.list(SessionListParams())).sessions
+    return summary
+
+
+async def test_it_names_the_questions_that_wait(tmp_path: Path) -> None:
+    commands = [call("run_shell_command", command=f"touch {name}") for name in ("a", "b")]
+    async with desk(tmp_path, step("", *commands), step("Done.")) as d:
+        await d.prompt("go")
+        state = await d.until(lambda state: len(state.approvals) == 2)
+        summary = await listed(d)
+        assert summary.status == "waiting"
+        assert [each.tool_call_id for each in summary.questions] == [each.tool_call_id for each in state.approvals]
+        assert [each.title for each in summary.questions] == [each.title for each in state.approvals]
+        d.client.changed.clear()
+        await d.answer("reject")
+        assert d.client.changed == ["s"]
+        assert len((await listed(d)).questions) == 1
+        await d.answer("reject")
+        await d.ended()
+        summary = await listed(d)
+        assert (summary.status, summary.questions) == ("idle", [])
+
+
+async def test_it_counts_the_changes_to_review(tmp_path: Path) -> None:
+    edit = call("write_file", path="notes.txt", content=TWO_HUNKS)
+    async with desk(tmp_path, step("", edit), step("Done."), mode="acceptEdits") as d:
+        await d.prompt("go")
+        await d.ended()
+        assert (await listed(d)).changes == 2
+        d.client.changed.clear()
+        (proposal,) = d.session.state.proposals
+        seen = [SeenProposal(proposal_id=proposal.proposal_id, version=proposal.version)]
+        keep = ProposalDecideParams(session_id="s", scope=EditScope(), decision="keep", seen=seen)
+        await d.session.edits.decide(keep)
+        assert d.client.changed == ["s"]
+        assert (await listed(d)).changes == 0
