@@ -170,16 +170,21 @@ async def test_git_makes_repositories_submodules_and_remotes(root: Path, tmp_pat
 @pytest.mark.parametrize(
     "settings", ["[core]\n\tfsmonitor = ./x\n", "[include]\n\tpath = ../x\n", "[core] fsmonitor = x"]
 )
-async def test_a_new_repository_stays_where_nothing_in_it_runs(
+async def test_of_a_new_repository_what_git_would_run_is_put_aside(
     root: Path, tmp_path: Path, tier: Tier, settings: str
 ) -> None:
     (root / "more").write_text(settings)
     line = "git init -q lib/plain; git init -q lib/evil; cat more >> lib/evil/.git/config; "
     line += "git init -q lib/hooked; echo evil > lib/hooked/.git/hooks/post-checkout; "
-    line += "mkdir lib/led && cp -r lib/evil/.git lib/led/real && echo 'gitdir: real' > lib/led/.git"
+    line += "mkdir lib/led && cp -r lib/evil/.git lib/led/real && echo 'gitdir: real' > lib/led/.git; "
+    line += "mkdir lib/far && echo 'gitdir: ../evil/.git' > lib/far/.git; mkdir lib/link && ln -s ../evil/.git lib/link"
     async with desk(root, tmp_path, tier, trusted=True) as at:
         outcome = await run(at, line)
-    assert [each.parent.name for each in (root / "lib").rglob(".git")] == ["plain"], outcome.for_model
+    lib = root / "lib"
+    assert {each.parent.name for each in lib.rglob(".git")} == {"plain", "evil", "hooked", "led"}, outcome.for_model
+    assert {str(each.relative_to(lib)) for each in lib.rglob("config")} == {"plain/.git/config", "hooked/.git/config"}
+    assert not (lib / "hooked" / ".git" / "hooks").exists() and (lib / "plain" / ".git" / "hooks").exists()
+    assert "lib/evil/.git/config, " in outcome.for_model and "lib/hooked/.git/hooks" in outcome.for_model
 
 
 @pytest.mark.parametrize("tier", TIERS)

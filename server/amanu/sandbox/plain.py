@@ -7,7 +7,6 @@ Settings: git-config(1), gitmodules(5). A file is read as git writes it; what is
 import os
 import re
 import stat
-from collections.abc import Collection
 from pathlib import Path
 
 from amanu.sandbox.repositories import repository
@@ -17,9 +16,10 @@ _LARGEST = 256 * 1024
 _SECTION = re.compile(r'\[([A-Za-z0-9.-]+)(?: "((?:[^"\\\n]|\\.)*)")?\]')
 _ENTRY = re.compile(r"([A-Za-z][A-Za-z0-9-]*)(?:\s*=\s*(.*))?")
 _SETTINGS = re.compile(
-    r"core\.(repositoryformatversion|filemode|bare|logallrefupdates|ignorecase|precomposeunicode|symlinks)"
-    r"|extensions\.(objectformat|refstorage|worktreeconfig)"
-    r"|remote\..+\.(url|pushurl|fetch|tagopt)|branch\..+\.(remote|merge|rebase|pushremote)"
+    r"core\.(repositoryformatversion|filemode|bare|logallrefupdates|ignorecase|precomposeunicode|symlinks|autocrlf|eol)"
+    r"|extensions\.(objectformat|refstorage|worktreeconfig|partialclone)|lfs\.(repositoryformatversion|.+\.access)"
+    r"|remote\..+\.(url|pushurl|fetch|tagopt|prune|gh-resolved|promisor|partialclonefilter)|user\.(name|email)"
+    r"|branch\..+\.(remote|merge|rebase|pushremote|description|vscode-merge-base)|commit\.gpgsign"
     r"|submodule\..+\.(path|url|active|branch|ignore|shallow|update|fetchrecursesubmodules)|submodule\.active"
     r"|core\.sparsecheckout(cone)?",
     re.DOTALL,
@@ -61,16 +61,14 @@ def is_settings(path: Path) -> bool:
     return path.name in ("config", "config.worktree", ".gitmodules")
 
 
-def is_plain(path: Path, known: Collection[Path] = ()) -> bool:
-    """Whether a `.git`, a `.gitmodules`, or one of `Repository.runs` is as git makes it; `known` were there before and
-    do not count. Blocking."""
+def is_plain(path: Path) -> bool:
+    """Whether a `.git`, a `.gitmodules`, or one of `Repository.runs` is as git makes it; of a `.git`, but for the
+    latter. Blocking."""
     if path.is_symlink():
         return False
     if path.name == ".git":
         found = repository(path)
-        mine = [] if found is None else [found.folder, *([found.common] if found.common not in known else [])]
-        runs = [] if found is None else [each for each in found.runs() if any(place in each.parents for place in mine)]
-        return found is not None and all(is_plain(each, known) for each in runs if each not in known)
+        return found is not None and not os.path.lexists(found.common / "objects" / "info" / "alternates")
     try:
         kind = path.lstat().st_mode
         if path.name == "hooks":
@@ -86,7 +84,7 @@ def is_plain(path: Path, known: Collection[Path] = ()) -> bool:
         return odd_settings(data) == []
     if path.name == "commondir":
         return path.parent.parent.name == "worktrees" and data.strip() == b"../.."
-    return path.name == "gitdir" or not data.strip()
+    return path.name == "gitdir" or (path.name == "attributes" and not data.strip())
 
 
 def _plain(key: str, value: str) -> bool:

@@ -6,7 +6,7 @@ import errno
 import os
 import shutil
 import stat
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -141,8 +141,9 @@ class _Settling:
         now = self._look()
         if self._repositories_back(now):
             now = self._look()
-        for path in sorted({*now.names, *now.runs()}):
-            self._judge(path)
+        runs, home = now.runs(), of_home(self._before.roots, self._before.home)
+        for path in sorted({*now.names, *runs}):
+            self._judge(path, gits=path in runs, homes=path in home)
         for path, kept in self._before.contents.items():
             self._compare(path, kept)
         used = self._folder if self._folder.exists() else None
@@ -172,18 +173,15 @@ class _Settling:
                 moved = True
         return moved
 
-    def _judge(self, path: Path) -> None:
-        """Whether what is there now may stay."""
+    def _judge(self, path: Path, *, gits: bool, homes: bool) -> None:
+        """Whether what is there now may stay. `gits`: git runs it, in a repository; `homes`: a login does."""
         before, known = self._before, identity(path)
         if known is None or path in before.contents or before.identities.get(path) == known:
             return
-        if self._was_elsewhere(path, known) or _is_as_git_makes_it(path, before.identities):
+        gits = gits or path.name in (".git", ".gitmodules")
+        if self._was_elsewhere(path, known) or (gits and is_plain(path)):
             return
-        if (
-            str(path.parent) not in before.folders
-            and path.name.casefold() != ".git"
-            and not self._is_of_git_or_home(path)
-        ):
+        if str(path.parent) not in before.folders and not gits and not homes:
             self._new.append(path)
             return
         with self._failing(path):
@@ -198,10 +196,6 @@ class _Settling:
         with contextlib.suppress(TooLarge):
             return old not in self._before.contents or tree(path) == self._before.contents[old]
         return False
-
-    def _is_of_git_or_home(self, path: Path) -> bool:
-        places = [place for each in self._before.repositories for place in (each.folder, each.common)]
-        return any(_is_in(path, each) for each in places) or path in of_home(self._before.roots, self._before.home)
 
     def _compare(self, path: Path, kept: Tree) -> None:
         """Put back what was changed."""
@@ -248,13 +242,6 @@ class _Settling:
             yield
         except OSError:
             self._failed.append(path)
-
-
-def _is_as_git_makes_it(path: Path, known: Collection[Path]) -> bool:
-    git = path.name in (".git", ".gitmodules") or any(
-        path.name == each for each in ("hooks", "config", "config.worktree", "attributes", "commondir", "gitdir")
-    )
-    return git and is_plain(path, known)
 
 
 def _is_gits_own_change(path: Path, kept: Tree, now: Tree) -> bool:

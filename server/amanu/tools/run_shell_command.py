@@ -455,7 +455,9 @@ class RunShellCommand(Tool[RunShellCommandParams]):
         foot = "\n".join(notes)
         body = text.rstrip("\n") or "[no output]"
         shown = f"{person.rstrip()}\n{foot}".lstrip()
-        made = "".join(f"\n\n[{self._spelt(path)}, put aside:]\n{self._mask(each)}" for path, each in texts.items())
+        made = "".join(
+            f"\n\n[{one_line(self._spelt(path))}, put aside:]\n{self._mask(each)}" for path, each in texts.items()
+        )
         return Outcome(f"{body}{made}\n\n{foot}", shown, blob, is_error=failed, walls=walls)
 
     def _spelt(self, path: Path) -> str:
