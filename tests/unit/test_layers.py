@@ -89,8 +89,8 @@ MAY_IMPORT: dict[str, str] = {
     "amanu.consent": "config rules agent.policy storage.files storage.failure",
     "amanu.trust": "commands memory_files storage.files storage.failure workspace tools.base tools.visible",
     # the loop: no editor, disk, process, socket or vendor
-    "amanu.agent": "rules protected shell.reading conversation models.base models.retry models.families "
-    "models.availability tools.arguments tools.base tools.visible",
+    "amanu.agent": "rules protected shell.destroying shell.reading conversation models.base models.retry "
+    "models.families models.availability tools.arguments tools.base tools.visible",
     # what the loop sees as Model and Tool
     "amanu.models": "conversation config auth imports secrets",
     "amanu.models.base": "conversation models.families",
@@ -99,6 +99,7 @@ MAY_IMPORT: dict[str, str] = {
     "amanu.tools.base": "models.base shell.reading sandbox.need",
     "amanu.shell": "tools.visible secrets imports",
     "amanu.shell.reading": "",
+    "amanu.shell.destroying": "",
     "amanu.sandbox": "unbroken config home protected storage.files storage.failure",
     "amanu.sandbox.launcher": "",  # runs alone, without our package
     "amanu.sandbox.acts": "",

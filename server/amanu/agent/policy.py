@@ -17,6 +17,7 @@ from typing import Any, Literal, get_args
 
 from amanu import protected
 from amanu.rules import Rule, RuleTable, Tokens, command_pattern, rule
+from amanu.shell.destroying import destroying
 from amanu.shell.reading import Command
 from amanu.tools.base import Subject
 from amanu.tools.visible import visible
@@ -49,6 +50,8 @@ class Verdict:
 
 
 NOTHING_MATCHED = "no rule allows it"
+HIDDEN = "its name holds characters that cannot be seen, or change the direction of text"
+DESTROYS = "it destroys what no undo brings back, and no rule names that"
 NOT_UNDERSTOOD = "a command that is not understood is always asked about"
 NO_SANDBOX = "no sandbox works here, so rules for commands do not count (sandbox.without)"
 
@@ -82,12 +85,16 @@ def decide(rules: Iterable[Rule], subject: Subject, when: Circumstances | None =
         return Verdict("ask", f"it could be what a rule is about: {could_be}", rememberable=False, why=why)
     if subject.unclear:
         return Verdict("ask", NOT_UNDERSTOOD, rememberable=False, why=subject.because)
+    if subject.effect == "write" and ("\n" in subject.text or visible(subject.text) != subject.text):
+        return Verdict("ask", HIDDEN, rememberable=False)
     for each in sorted(matching, key=lambda each: not each.network):
         if subject.effect != "run" or when.walls or each.harmless:
             return Verdict("allow", str(each), network=each.network, why=why)
     rememberable = subject.command is None or subject.command.prefix is not None
     if matching:
         return Verdict("ask", NO_SANDBOX, rememberable=False, why=why)
+    if subject.command is not None and _destroys(subject.command):
+        return Verdict("ask", DESTROYS, rememberable=False, why=why)
     return Verdict("ask", NOTHING_MATCHED, rememberable, why=why)
 
 
@@ -290,9 +297,15 @@ def _allows(pattern: Tokens, command: Command) -> bool:
     """Token by token, from the first on; a word that is not known yet is no token. With harmless options left out, too:
     `make -j4 test` is `make test`."""
     count = len(pattern.tokens)
+    if pattern.more and count and (destroying := _destroys(command)) and not destroying & {*pattern.tokens}:
+        return False  # `git *` was not meant for `git clean`
     if pattern.more and command.prefix is not None and command.prefix[:count] == pattern.tokens:
         return True
     return command.words[:count] == pattern.tokens and (pattern.more or len(command.words) == count)
+
+
+def _destroys(command: Command) -> frozenset[str]:
+    return destroying(command.words[command.assigned :])
 
 
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=")

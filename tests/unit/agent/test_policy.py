@@ -81,6 +81,24 @@ def rules(*texts: str) -> list[Rule]:
         (("allow *",), run("pytest -q", unclear=True), "ask"),
         (("allow run_shell_command(pytest *)",), run("pytest -q", unclear=True), "ask"),
         (("allow *",), run("rm -rf /", "ruin"), "ask"),
+        # what no undo brings back is covered by a rule that names it
+        (("allow @run(git *)",), run("git commit -m x"), "allow"),
+        (("allow @run(git *)",), run("git reset HEAD a"), "allow"),
+        (("allow @run(git *)",), run("git reset --hard"), "ask"),
+        (("allow @run(git *)",), run("git clean -fdx"), "ask"),
+        (("allow @run(git clean *)",), run("git clean -fdx"), "allow"),
+        (("allow @run(git *)",), run("/usr/bin/git -C x checkout -- a.py"), "ask"),
+        (("allow @run(git push *)",), run("git push -u origin main"), "allow"),
+        (("allow @run(git push *)",), run("git push --force-with-lease"), "ask"),
+        (("allow @run(git push *)",), run("git push origin +main"), "ask"),
+        (("allow @run(git push --force *)",), run("git push --force origin"), "allow"),
+        (("allow @run(git push --force)",), run("git push --force"), "allow"),
+        (("allow @run(git stash *)",), run("git stash drop"), "ask"),
+        (("allow @run(rm *)",), run("rm a.txt"), "allow"),
+        (("allow @run(rm *)",), run("rm -rf src"), "ask"),
+        (("allow @run(rm -rf *)",), run("rm -rf src"), "allow"),
+        (("allow @run(A=1 rm *)",), run("A=1 rm -r src"), "ask"),
+        (("allow @run",), run("rm -rf src"), "allow"),  # as mode auto has it, in the sandbox
         # the network has to be said
         (("allow run_shell_command(npm *)",), run("npm install", network=True), "ask"),
         (("allow run_shell_command+network(npm *)",), run("npm install", network=True), "allow"),
@@ -116,6 +134,13 @@ def rules(*texts: str) -> list[Rule]:
         (("allow @write(SRC/APP.PY)",), EDIT, "ask"),
         # a newline in a path is no way around a rule
         (("deny @write(**/.git/**)",), Subject("edit_file", "write", "a\nb/.git/config"), "deny"),
+        # what cannot be seen in a name is asked about
+        (("allow @write",), Subject("write_file", "write", "a\u202egnp.exe"), "ask"),
+        (("allow @write",), Subject("write_file", "write", "a\u200b.py"), "ask"),
+        (("allow @write",), Subject("write_file", "write", "a\nb.py"), "ask"),
+        (("allow @write", "deny write_file"), Subject("write_file", "write", "a\u202eb"), "deny"),
+        (("allow @write",), Subject("write_file", "write", "Übung é 漢字.md"), "allow"),
+        (("allow @read",), Subject("read_file", "read", "a\u202egnp.exe"), "allow"),
         (("allow edit_file(a\\*b)",), Subject("edit_file", "write", "aXb"), "ask"),
         (("allow edit_file(a\\*b)",), Subject("edit_file", "write", "a*b"), "allow"),
     ],
