@@ -1,6 +1,8 @@
 """What git, editors, shells and agents obey is as before when a command has ended; nothing is made up for that."""
 
 import asyncio
+import contextlib
+import fcntl
 import os
 import signal
 from pathlib import Path
@@ -36,6 +38,17 @@ def root(tmp_path: Path) -> Path:
 
 def names(root: Path) -> set[str]:
     return {str(each.relative_to(root)) for each in root.rglob("*") if ".git" not in each.relative_to(root).parts}
+
+
+async def unlocked(records: Path) -> None:
+    """All of the command has ended, its reaper too."""
+    (path,) = records.glob("*.json")
+    async with asyncio.timeout(5):
+        while True:
+            with contextlib.suppress(BlockingIOError), path.open() as file:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                return
+            await asyncio.sleep(0.01)
 
 
 def aside(base: Path) -> dict[str, str]:
@@ -188,7 +201,10 @@ async def test_of_a_new_repository_what_git_would_run_is_put_aside(
 
 
 @pytest.mark.parametrize("tier", TIERS)
-async def test_what_a_dead_daemon_left_is_settled_by_the_next(root: Path, tmp_path: Path, tier: Tier) -> None:
+@pytest.mark.parametrize("asked", [True, False], ids=["with its first command", "when it tries its walls"])
+async def test_what_a_dead_daemon_left_is_settled_by_the_next(
+    root: Path, tmp_path: Path, tier: Tier, asked: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
     if tier == "bubblewrap":
         needs("bwrap")
     config, left = (root / ".git" / "config").read_text(), names(root)
@@ -200,7 +216,11 @@ async def test_what_a_dead_daemon_left_is_settled_by_the_next(root: Path, tmp_pa
         daemon.send_signal(signal.SIGKILL)
     assert (root / ".zed").exists(), "else this proves nothing"
     assert tier == "bubblewrap" or "evil" in (root / ".git" / "config").read_text()
+    if not asked:
+        monkeypatch.setattr("amanu.sandbox.sandbox._proofs", {})
+        await unlocked(tmp_path / "ours" / "state" / "sandbox")
     async with desk(root, tmp_path, tier) as at:
+        assert asked or not (root / ".zed").exists()
         outcome = await run(at, "touch x")
     assert (root / ".git" / "config").read_text() == config
     assert (root / ".vscode" / "settings.json").read_text() == SETTINGS
