@@ -19,7 +19,7 @@ class Home(NamedTuple):
     config: Path
     """`config.toml`, `rules.toml`, `auth.json`, `trust.json`."""
     state: Path
-    """Sessions and their index; the texts of what was trusted."""
+    """Sessions and their index; the texts of what was trusted; what commands wrote and may not (`aside`)."""
     logs: Path
     runtime: Path
     """Socket, its token, and locks."""
