@@ -81,7 +81,8 @@ class SessionSummary(Wire):
     model_id: str
     created_at: int
     updated_at: int
-    status: Literal["idle", "running", "waiting", "closed"]
+    status: Literal["idle", "running", "waiting", "interrupted", "closed"]
+    """`interrupted`: the daemon died in the middle of its last turn."""
     questions: list[Question] = []
     """The decisions it waits for, oldest first."""
     changes: int = 0

@@ -91,10 +91,11 @@ class SessionState(Wire):
         self.reindex()
 
     @property
-    def status(self) -> Literal["idle", "running", "waiting"]:
-        """`waiting`: the turn needs the person."""
+    def status(self) -> Literal["idle", "running", "waiting", "interrupted"]:
+        """`waiting`: the turn needs the person. `interrupted`: the daemon died in the middle of the last one."""
         if self.turn is None:
-            return "idle"
+            died = self.last_turn is not None and self.last_turn.reason == "interrupted"
+            return "interrupted" if died else "idle"
         return "waiting" if self.approvals else "running"
 
     def last(self, count: int) -> "SessionState":

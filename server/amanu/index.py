@@ -82,7 +82,7 @@ class Index:
 
     async def list(self, root: str | None = None, limit: int = 50) -> list[SessionSummary]:
         """Sessions, newest first; of one root, or all. A session that was running in a process that is gone is
-        `idle`. Raises `AmanuError` `storageError`."""
+        `interrupted`. Raises `AmanuError` `storageError`."""
         asked = {"root": root, "limit": limit}
         rows = await self._run(lambda db: db.execute(_LIST, asked).fetchall())
         return [self._as_it_is(SessionSummary.model_validate_json(row[0])) for row in rows]
@@ -110,7 +110,7 @@ class Index:
             return summary
         if lease.holder(self.folder(summary.session_id)) is not None:
             return summary
-        return summary.model_copy(update={"status": "idle"})
+        return summary.model_copy(update={"status": "interrupted", "questions": []})
 
     async def _run(self, work: Callable[[sqlite3.Connection], T]) -> T:
         def on_thread() -> T:

@@ -444,6 +444,8 @@ class Sessions:
                 await journal.close()  # else its lease stays with us, and nobody can open it any more
             raise
         self._open[session_id] = session
+        if restored.closing:
+            await self._put_summary(session)  # as the dead daemon left it, it says that a turn runs
         if self._walls is not None:
             session.hold(self._walls)
         elif self._proving is None:

@@ -3,12 +3,14 @@ whose turn died with the daemon does not seem to run."""
 
 import asyncio
 import os
+import signal
 from pathlib import Path
 
 import pytest
 
 from amanu.home import find_home
-from editors.workbench import SECONDS, VSCODE, answered, asked, open_chat, send, service, shoot, workbench
+from editors.workbench import SECONDS, VSCODE, answered, asked, command, open_chat, send, service, shoot, workbench
+from running_daemon import signal_daemon
 from strict.http import Say, ToolUse
 
 pytestmark = [
@@ -60,3 +62,22 @@ async def test_a_session_that_waits_is_announced(tmp_path: Path) -> None:
         await page.locator(".activitybar .badge-content", has_text="1").wait_for(state="hidden", timeout=SECONDS)
         assert await page.locator(".notification-toast").count() == 0  # once, and not when it is shown
         assert not served.refused
+
+
+async def test_a_turn_that_died_does_not_seem_to_run(tmp_path: Path) -> None:
+    (tmp_path / "work").mkdir()
+    says = [Say(text=["One ", "two "], delay=0.5, repeat=1000)]
+    async with service("anthropic", says) as (_, environment), workbench(tmp_path, environment) as page:
+        chat = await open_chat(page)
+        await send(chat, "Count")
+        await answered(chat, "One two")
+        row = chat.locator(".sessions li", has_text="Count")
+        await command(page, "Amanu: Sessions")
+        await row.locator(".aside", has_text="running").wait_for(timeout=SECONDS)
+        signal_daemon(signal.SIGKILL)
+        await row.locator(".aside", has_text="interrupted").wait_for(timeout=SECONDS)
+        await shoot(page, "sessions-2-interrupted")
+        await page.keyboard.press("Escape")
+        await chat.locator(".standing", has_text="The daemon stopped in the middle of this turn").wait_for(
+            timeout=SECONDS
+        )

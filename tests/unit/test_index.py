@@ -177,7 +177,7 @@ async def test_a_summary_of_a_later_amanu_is_read(tmp_path: Path) -> None:
         assert await index.list() == [summary("s")]
 
 
-async def test_what_ran_in_a_process_that_is_gone_is_idle(tmp_path: Path) -> None:
+async def test_what_ran_in_a_process_that_is_gone_was_interrupted(tmp_path: Path) -> None:
     async with opened(tmp_path) as index:
         await index.put(summary("here", 2, status="running"))
         await index.put(summary("gone", 1, status="waiting"))
@@ -188,7 +188,7 @@ async def test_what_ran_in_a_process_that_is_gone_is_idle(tmp_path: Path) -> Non
         await asyncio.to_thread(
             subprocess.run, [sys.executable, "-c", child, index.folder("gone")], check=True, env=env
         )
-        assert [each.status for each in await index.list()] == ["running", "idle", "closed"]
+        assert [each.status for each in await index.list()] == ["running", "interrupted", "closed"]
         await journal.close()
 
 

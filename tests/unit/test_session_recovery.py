@@ -11,6 +11,7 @@ import pytest
 from amanu.home import find_home
 from amanu.sessions import open_sessions
 from amanu.storage import lease
+from amanu_protocol.requests import SessionListParams
 from session_desk import TWELVE, desk, step
 
 WORKER = """
@@ -39,6 +40,21 @@ async def main():
 
 asyncio.run(main())
 """
+ASKS = """
+import asyncio, os, signal, sys
+from pathlib import Path
+from amanu_protocol.requests import SessionListParams
+from session_desk import call, desk, step
+
+async def main():
+    async with desk(Path(sys.argv[1]), step("", call("run_shell_command", command="touch x"))) as d:
+        await d.prompt("go")
+        await d.until(lambda state: state.approvals)
+        assert [each.status for each in (await d.sessions.list(SessionListParams())).sessions] == ["waiting"]
+        os.kill(os.getpid(), signal.SIGKILL)
+
+asyncio.run(main())
+"""
 AFTER = {"notes.txt": TWELVE.replace("line 2\n", "line two\n"), "new.txt": "new\n", "newer.txt": "newer\n"}
 
 
@@ -61,6 +77,30 @@ async def test_an_edit_of_a_session_nobody_opens_again(tmp_path: Path, dies_at: 
         assert state.turn is None
         hunks = {hunk.state for proposal in state.proposals for file in proposal.files for hunk in file.hunks}
         assert hunks == {"pending" if dies_at == 1 else "applied"}
+    finally:
+        await sessions.shutdown()
+
+
+@pytest.mark.parametrize("opened_first", [True, False])
+async def test_the_list_says_that_a_turn_died_with_its_daemon(tmp_path: Path, opened_first: bool) -> None:
+    command = [sys.executable, "-c", ASKS, str(tmp_path)]
+    tests = str(Path(__file__).parents[1])
+    died = subprocess.run(command, env={**os.environ, "PYTHONPATH": tests}, check=False)
+    assert died.returncode == -signal.SIGKILL
+    sessions = open_sessions()
+
+    async def status() -> str:
+        (summary,) = (await sessions.list(SessionListParams())).sessions
+        return summary.status
+
+    try:
+        assert await status() == "interrupted"
+        if opened_first:  # by whoever looks at it: it is held by a living process then
+            assert (await sessions.get("s")).state.turn is None
+            assert await status() == "interrupted"
+        await sessions.recover()
+        assert await status() == "interrupted"
+        await sessions.close("s")
     finally:
         await sessions.shutdown()
 

@@ -798,7 +798,8 @@ export interface SessionSummary {
   modelId: string;
   createdAt: number;
   updatedAt: number;
-  status: "idle" | "running" | "waiting" | "closed";
+  /** `interrupted`: the daemon died in the middle of its last turn. */
+  status: "idle" | "running" | "waiting" | "interrupted" | "closed";
   /** The decisions it waits for, oldest first. */
   questions: Question[];
   /** Hunks that wait for a decision or, applied, to be kept or undone. */

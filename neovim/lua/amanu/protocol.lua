@@ -550,7 +550,7 @@
 ---@field modelId string
 ---@field createdAt integer
 ---@field updatedAt integer
----@field status "idle"|"running"|"waiting"|"closed"
+---@field status "idle"|"running"|"waiting"|"interrupted"|"closed" `interrupted`: the daemon died in the middle of its last turn.
 ---@field questions amanu.Question[] The decisions it waits for, oldest first.
 ---@field changes integer Hunks that wait for a decision or, applied, to be kept or undone.
 

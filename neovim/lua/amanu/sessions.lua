@@ -96,7 +96,7 @@ function M.list()
     select(result.sessions, "Sessions of " .. session.root(), function(each)
       local here = session.state and session.state.sessionId == each.sessionId and "* " or "  "
       local when = os.date("%Y-%m-%d %H:%M", math.floor(each.updatedAt / 1000))
-      return ("%s%s  %-7s  %s"):format(here, when, each.status, visible.line(each.title, 60))
+      return ("%s%s  %-11s  %s"):format(here, when, each.status, visible.line(each.title, 60))
     end, act)
   end)
 end

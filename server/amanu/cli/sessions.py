@@ -142,4 +142,4 @@ def _title(text: str) -> str:
 def session_line(summary: SessionSummary) -> str:
     """One session in one line: id, when, how it stands, title."""
     when = time.strftime("%Y-%m-%d %H:%M", time.localtime(summary.updated_at / 1000))
-    return f"{summary.session_id}  {when}  {summary.status:8}  {one_line(summary.title, 80) or 'Untitled'}"
+    return f"{summary.session_id}  {when}  {summary.status:11}  {one_line(summary.title, 80) or 'Untitled'}"

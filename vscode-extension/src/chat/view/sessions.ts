@@ -6,6 +6,7 @@ const STATUS: Record<SessionSummary["status"], string> = {
   idle: "",
   running: "running",
   waiting: "waits for you",
+  interrupted: "interrupted",
   closed: "",
 };
 
