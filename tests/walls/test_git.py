@@ -185,3 +185,13 @@ async def test_objects_of_another_repository_are_not_shown_because_a_list_names_
     async with desk(tmp_path / "work", tmp_path, "bubblewrap", trusted=trusted) as at:
         outcome = await run(at, f"git add . ; ls {tmp_path}/private/.git/objects")
     assert "No such file" in outcome.for_model
+
+
+@pytest.mark.parametrize("tier", TIERS)
+async def test_a_git_command_leaves_no_list_of_other_repositories(tmp_path: Path, tier: Tier) -> None:
+    hooked(tmp_path / "work")
+    alternates = tmp_path / "work" / ".git" / "objects" / "info" / "alternates"
+    async with desk(tmp_path / "work", tmp_path, tier) as at:
+        outcome = await run(at, f"git add . ; echo {tmp_path}/private/.git/objects > {alternates}; ls .git/index")
+    assert ".git/index\n" in outcome.for_model
+    assert not alternates.exists()

@@ -36,6 +36,7 @@ class Repository:
         """What a command may not change even when it may change the rest; it need not be there. Blocking."""
         for place in dict.fromkeys((self.folder, self.common)):
             yield from (place / each for each in _RUNS)
+        yield self.common / "objects" / "info" / "alternates"
         yield from (each / name for each in _entries(self.common / "worktrees") for name in ("gitdir", *_RUNS))
         if self.folder != self.common:
             yield self.folder / "gitdir"
