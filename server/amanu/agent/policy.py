@@ -178,7 +178,18 @@ def offers(asked: Sequence[tuple[Subject, Verdict]], *, allowed: int = 0) -> lis
         return [once]  # what is not seen is not agreed to for good
     text = "\n".join(suggested_rule(each) for each in subjects)
     scopes: Sequence[Scope] = ("turn", "session", "workspace", "user")
-    return [once, *(ScopeOffer(scope=scope, rule=text, explanation=explain(text)) for scope in scopes)]
+    explanation = f"{explain(text)}{_rewritable(subjects)}"
+    return [once, *(ScopeOffer(scope=scope, rule=text, explanation=explanation) for scope in scopes)]
+
+
+def _rewritable(subjects: Iterable[Subject]) -> str:
+    """A sentence about what of the workspace those commands carry out: a rule is not for the bytes of now."""
+    runs = dict.fromkeys(path for each in subjects if each.command is not None for path in each.command.runs)
+    names = [visible(path.rpartition("/")[2]) for path in runs]
+    if not names:
+        return ""
+    shown = ", ".join(names[:_TAKEN_IN]) + (" …" if len(names) > _TAKEN_IN else "")
+    return f" Also when {shown} says something else by then."
 
 
 def suggested_rule(subject: Subject) -> str:

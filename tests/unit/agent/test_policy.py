@@ -1,5 +1,6 @@
 """Which rule decides: deny beats must-ask beats allow; nothing matched means ask."""
 
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -233,6 +234,17 @@ def test_several_commands_are_remembered_together_and_several_files_are_not() ->
     assert scopes(EDIT, Subject("edit_file", "write", "b.py")) == ["once"]
     assert scopes(EDIT, allowed=1) == ["once"]
     assert scopes(*(run(f"p{n}") for n in range(5))) == ["once"]
+
+
+def test_a_rule_for_what_runs_a_script_says_that_the_script_may_be_another_by_then() -> None:
+    subject = run("make test", prefix=2)
+    assert subject.command is not None
+    held = replace(subject, command=replace(subject.command, runs=("/w/Makefile",)))
+    once, *kept = offers([(held, decide([], held))])
+    assert "Makefile" not in once.explanation
+    assert {each.explanation for each in kept} == {
+        "Allows make test with whatever follows, without the network. Also when Makefile says something else by then."
+    }
 
 
 @pytest.mark.parametrize("text", ["ls \u200b", "\u202ex", "ls\u3164", "l\x1bs", "ls\ufe0f"])
