@@ -2,6 +2,9 @@
 before they are changed, and for the sandbox, in which commands cannot change them (facts/security.md §2, cases 5, 15,
 18, 21, 25). Names are compared with case folded: on some systems `.ENV` is `.env`."""
 
+import re
+from collections.abc import Iterable
+
 FOLDERS = (
     *(".git", ".husky"),
     *(".vscode", ".idea", ".zed", ".devcontainer", ".helix"),
@@ -43,25 +46,51 @@ HOME_FOLDERS = (
 """What a login, a shell or a desktop runs: protected where the workspace is the home folder, or above it."""
 
 SECRETS = (
-    *(".ssh", ".gnupg", ".aws", ".azure", ".config/gcloud", ".kube", ".docker", ".config/containers", ".config/gh"),
-    *(".config/glab-cli", ".config/hub", ".netrc", "_netrc", ".git-credentials", ".config/git/credentials", ".npmrc"),
-    *(".yarnrc.yml", ".pypirc", ".config/pip", ".pip", ".cargo/credentials", ".cargo/credentials.toml"),
-    *(".gem/credentials", ".bundle/config", ".m2/settings.xml", ".m2/settings-security.xml"),
-    *(".gradle/gradle.properties",),
+    *(".env*", "id_rsa", "id_dsa", "id_ecdsa", "id_ecdsa_sk", "id_ed25519", "id_ed25519_sk", ".ssh", ".gnupg"),
+    *("credentials.json", "client_secret*.json", "service-account*.json", "service_account*.json", "*.kdbx", "*.ppk"),
+    *(".netrc", "_netrc", ".git-credentials", ".config/git/credentials", ".npmrc", ".pypirc", ".pgpass", ".my.cnf"),
+    *(".aws/credentials", ".azure", ".kube", ".docker/config.json", ".config/containers", ".config/gcloud"),
+    *(".config/gh", ".config/glab-cli", ".config/hub", ".pip", ".cargo/credentials", ".cargo/credentials.toml"),
+    *(".gem/credentials", ".m2/settings.xml", ".m2/settings-security.xml", ".gradle/gradle.properties"),
     *(".composer/auth.json", ".config/composer", ".terraform.d", ".terraformrc", ".vault-token", ".boto", ".s3cfg"),
-    *(".config/rclone", ".config/sops", ".config/op", ".password-store", ".pgpass", ".my.cnf", ".databricks"),
-    *(".snowflake", ".wrangler", ".config/configstore", ".config/heroku", ".fly", ".netlify", ".local/share/keyrings"),
-    *(".local/share/kwalletd", ".local/share/TelegramDesktop", ".config/Signal", ".config/Slack", ".config/discord"),
-    *(".mozilla", ".thunderbird", ".config/google-chrome", ".config/chromium", ".config/BraveSoftware"),
-    *(".config/microsoft-edge", ".config/opera", ".config/vivaldi", "snap", ".var/app"),
-    *(".codex", ".config/openai", ".anthropic", ".config/anthropic", ".claude.json", ".claude/.credentials.json"),
-    *(".gemini/oauth_creds.json", ".config/github-copilot", ".local/share/opencode"),
-    *(".huggingface", ".cache/huggingface/token"),
-    *(".bash_history", ".zsh_history", ".python_history", ".node_repl_history", ".psql_history", ".mysql_history"),
-    *(".Xauthority", ".ICEauthority", "Library/Keychains", "Library/Cookies", "Library/Application Support"),
+    *(".config/rclone", ".config/sops", ".config/op", ".password-store", ".snowflake", ".config/configstore"),
+    *(".config/heroku", ".fly", ".local/share/keyrings", ".local/share/kwalletd", ".local/share/TelegramDesktop"),
+    *(".config/Signal", ".config/Slack", ".config/discord", ".mozilla", ".thunderbird", ".config/google-chrome"),
+    *(".config/chromium", ".config/BraveSoftware", ".config/microsoft-edge", ".config/opera", ".config/vivaldi"),
+    *(".var/app", ".codex/auth.json", ".config/openai", ".anthropic", ".config/anthropic", ".claude.json"),
+    *(".claude/.credentials.json", ".gemini/oauth_creds.json", ".config/github-copilot", ".local/share/opencode"),
+    *(".huggingface", ".cache/huggingface/token", ".bash_history", ".zsh_history", ".python_history"),
+    *(".node_repl_history", ".psql_history", ".mysql_history", ".Xauthority", ".ICEauthority"),
+    *("Library/Keychains", "Library/Cookies", "Library/Application Support"),
 )  # fmt: skip
-"""Below the home folder: keys, tokens, browser profiles, histories. Never readable in a sandbox, even where the
-workspace is the home folder itself."""
+"""Keys, tokens, browser profiles, histories, wherever they lie; of folders, all that is in them. `*` stays in a name.
+Precise: `id_generator.py` and `credentials.py` are source. One list for the file tools, which ask before they read
+such a file, and for the sandbox, in which commands nobody was asked about cannot."""
+
+NO_SECRETS = (
+    *(f".env*{mark}{word}" for mark in ".-_" for word in (
+        "example", "sample", "template", "dist", "defaults", "tmpl", "tpl", "schema"
+    )),
+    "*.pub",
+)  # fmt: skip
+"""What they are not: templates, public keys."""
+
+KEYS = ("*.pem", "*.key", "*.p12", "*.pfx", "*.jks", "*.keystore")
+"""Secrets, too, but where nobody keeps any."""
+
+NO_KEYS = (
+    *(f"{name}/**" for name in ("test", "tests", "testing", "testdata", "test-data", "test_data", "spec", "specs")),
+    *(f"{name}/**" for name in ("fixture", "fixtures", "__tests__", "__fixtures__", "e2e", "mocks", "__mocks__")),
+    *(f"{name}/**" for name in ("node_modules", "site-packages")),
+    *("cacert.pem", "ca-bundle.pem", "ca-certificates.pem", "public*.pem"),
+)
+
+HOME_SECRETS = (
+    *(".aws", ".docker", ".codex", ".yarnrc.yml", ".config/pip", ".bundle/config", ".databricks", ".wrangler"),
+    *(".netlify", "snap"),
+)
+"""Only below the home folder: in a repository they are files like others. Those and `SECRETS` that lie there are never
+readable in a sandbox, even where the workspace is the home folder itself."""
 
 _FOLDED = frozenset(each.casefold() for each in (*FOLDERS, *FILES, *SHELL_FILES, OWN))
 
@@ -72,6 +101,37 @@ def is_protected(name: str) -> bool:
     return folded in _FOLDED or folded.endswith(ENDINGS)
 
 
-def is_env(name: str) -> bool:
-    """Whether a file of that name is asked about before it is read (`.env`, `.env.local` …)."""
-    return name.casefold().startswith(".env")
+def may_be_secret(name: str) -> bool:
+    """By the last part of its path alone: a quick look at what a folder holds."""
+    return _LAST.fullmatch(name.casefold()) is not None
+
+
+def is_secret(path: str) -> bool:
+    """Whether a file or folder of that path, relative to its root, holds secrets."""
+    folded = path.casefold()
+    if _NO_SECRET.fullmatch(folded):
+        return False
+    return bool(_SECRET.fullmatch(folded) or (_KEY.fullmatch(folded) and not _NO_KEY.fullmatch(folded)))
+
+
+def npmrc_holds_token(path: str) -> bool:
+    """Most `.npmrc` of repositories hold none, and are settings that npm needs. Blocking."""
+    try:
+        with open(path, "rb") as file:  # noqa: PTH123
+            return _NPM_TOKEN.search(file.read(1 << 16)) is not None
+    except OSError:
+        return True
+
+
+def _pattern(names: Iterable[str]) -> str:
+    return "|".join(
+        re.escape(name.casefold()).replace(r"/\*\*", "/.+").replace(r"\*", "[^/]*") for name in dict.fromkeys(names)
+    )
+
+
+_NPM_TOKEN = re.compile(rb"_(?:auth|authToken|password)[ \t\"']*=[ \t\"']*(?!\$\{)\S", re.IGNORECASE)
+_SECRET = re.compile(rf"(?:.*/)?(?:{_pattern(SECRETS)})(?:/.*)?", re.DOTALL)
+_KEY = re.compile(rf"(?:.*/)?(?:{_pattern(KEYS)})", re.DOTALL)
+_NO_SECRET = re.compile(rf"(?:.*/)?(?:{_pattern(NO_SECRETS)})", re.DOTALL)
+_NO_KEY = re.compile(rf"(?:.*/)?(?:{_pattern(NO_KEYS)})", re.DOTALL)
+_LAST = re.compile(_pattern(each.rpartition("/")[2] for each in (*SECRETS, *KEYS)), re.DOTALL)

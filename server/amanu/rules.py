@@ -71,6 +71,8 @@ class Rule:
     """Only commands that have no effect (True), only such that have or may have (False)."""
     ruin: bool = False
     """Only commands that destroy what nobody can bring back."""
+    secret: bool = False
+    """Only files that hold secrets (`protected.is_secret`)."""
     reason: str = ""
 
     def __str__(self) -> str:
@@ -143,6 +145,8 @@ class RuleTable(BaseModel):
     """Only commands that are known to have no effect, or only others."""
     ruin: bool = False
     """Only commands that destroy what nobody can bring back (`rm -rf ~`)."""
+    secret: bool = False
+    """Only files whose names say that they hold secrets (`.env`, `id_rsa`, `*.pem` …)."""
     reason: str = ""
     """For the person, shown with the decision."""
 
@@ -181,6 +185,7 @@ class RuleTable(BaseModel):
             network=self.network,
             harmless=self.harmless,
             ruin=self.ruin,
+            secret=self.secret,
             reason=self.reason,
         )
 
@@ -194,6 +199,7 @@ class RuleTable(BaseModel):
             *([f"until {self.until}"] if self.until else []),
             *([("without" if self.harmless else "with an") + " effect"] if self.harmless is not None else []),
             *(["ruinous"] if self.ruin else []),
+            *(["files that hold secrets"] if self.secret else []),
         ]
         text = "/".join(targets) + ("+network" if self.network else "")
         text += f"({' | '.join(patterns)})" if patterns else ""

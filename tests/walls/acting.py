@@ -154,6 +154,11 @@ def lay_out(base: Path) -> dict[str, dict[str, list[Any]]]:
             "handles of the host": ["handles"],
             "outlive": ["outlive", str(root / "a")],
         },
+        "unasked": {
+            "read .env": ["read", str(root / ".env")],
+            "change the workspace": ["change", str(root / "a")],
+            "new file at its top": ["write", str(root / "newer")],
+        },
         "nothing": {
             "change the workspace": ["change", str(root / "a")],
             "new file in a folder of it": ["write", str(root / "lib" / "new2")],
@@ -203,7 +208,13 @@ queues: list[str] = []
 _libc = ctypes.CDLL(None, use_errno=True)
 
 keep: tuple[Any, ...] = ()
-NEEDS = {"": Need(), "git": Need(git=True), "nothing": Need(writes="nothing"), "network": Need(network=True)}
+NEEDS = {
+    "": Need(secrets=True),
+    "unasked": Need(),
+    "git": Need(git=True, secrets=True),
+    "nothing": Need(writes="nothing"),
+    "network": Need(network=True, secrets=True),
+}
 
 
 async def main(tier: Any) -> dict[str, str]:
@@ -244,6 +255,7 @@ async def main(tier: Any) -> dict[str, str]:
             ".idea",
             ".git",
             "new",
+            "newer",
             "x",
         }
         found["left in the workspace"] = ", ".join(sorted(left))

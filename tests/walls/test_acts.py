@@ -97,6 +97,9 @@ keyring                                   -           -         any
 type ahead                                -           -         any
 handles of the host                       -           -         -
 outlive                                   -           -         yes
+unasked: read .env                        -           -         yes
+unasked: change the workspace             yes         yes       yes
+unasked: new file at its top              yes         -         yes
 nothing: change the workspace             -           -         yes
 nothing: new file in a folder of it       -           -         yes
 nothing: read the workspace               yes         yes       yes
@@ -117,8 +120,9 @@ network: datagram                         -           -         yes
 network: abstract datagram                -           -         yes
 """
 """`any`: for the machine to say. `none` is tried as an ordinary user only, to show that the acts are real: as root some
-of them would do harm. `after`: done, and when the command has ended all is as before. *New nested .git*: a repository
-in which nothing runs."""
+of them would do harm. *Unasked*: what no rule of the user's names, which sees no secrets; where a file at the top is
+hidden, Landlock lets nothing come to be beside it. `after`: done, and when the command has ended all is as before. *New
+nested .git*: a repository in which nothing runs."""
 
 _ROWS = [line for line in TABLE.splitlines() if line]
 TIERS: list[str] = _ROWS[0].split()

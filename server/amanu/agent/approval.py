@@ -237,6 +237,11 @@ class Approvals:
             return decision.by == "person" and now.decision == "ask"
         return decision.by == "person" or now.network or "network" not in decision.grants
 
+    def reveals(self, preview: Preview, decision: Decision) -> bool:
+        """Whether that yes lets a command read files that hold secrets: the user was asked about it, or keeps a rule
+        that names it."""
+        return decision.by == "person" or self.verdict((preview.subject, *preview.also)).named
+
     def same_bases(self, call_id: str, proposal_id: str) -> bool:
         """Whether the files of a proposal are based on what they were when the person allowed that call. Hunks that
         others added, or decided, since are not its business. True where no person did."""

@@ -177,7 +177,7 @@ class Calls:
             slot.allowed = True
             await self._may_run(slot, earlier)
             context.accept_all = decision.outcome == "allowed"
-            context.preview = _granted(preview, decision)
+            context.preview = _granted(preview, decision, secrets=self._approvals.reveals(preview, decision))
             now = await tool.again(params, context)
             now = preview if now is None else _about_call(now, slot.call)
             # While it waited, mode, trust and rules may have changed, too. What was reviewed is done already.
@@ -342,12 +342,13 @@ def _still(
     return still
 
 
-def _granted(preview: Preview, decision: Decision) -> Preview:
+def _granted(preview: Preview, decision: Decision, *, secrets: bool) -> Preview:
     """With what the yes allows a command to do."""
     if preview.need is None:
         return preview
     network, unsandboxed = "network" in decision.grants, "unsandboxed" in decision.grants
-    return replace(preview, need=replace(preview.need, network=network, unsandboxed=unsandboxed))
+    need = replace(preview.need, network=network, unsandboxed=unsandboxed, secrets=secrets)
+    return replace(preview, need=need)
 
 
 def _same_path(slot: Slot, other: Slot) -> bool:

@@ -45,6 +45,8 @@ class Verdict:
     """False when only `once` can be answered."""
     network: bool = False
     """Allowed with the network."""
+    named: bool = False
+    """Of a command: allowed by a rule that names it, so it is the user's."""
     why: str = ""
     """A sentence about the command, for the person."""
 
@@ -87,9 +89,10 @@ def decide(rules: Iterable[Rule], subject: Subject, when: Circumstances | None =
         return Verdict("ask", NOT_UNDERSTOOD, rememberable=False, why=subject.because)
     if subject.effect == "write" and ("\n" in subject.text or visible(subject.text) != subject.text):
         return Verdict("ask", HIDDEN, rememberable=False)
+    named = subject.effect == "run" and any(map(_names, matching))
     for each in sorted(matching, key=lambda each: not each.network):
         if subject.effect != "run" or when.walls or each.harmless:
-            return Verdict("allow", str(each), network=each.network, why=why)
+            return Verdict("allow", str(each), network=each.network, named=named, why=why)
     rememberable = subject.command is None or subject.command.prefix is not None
     if matching:
         return Verdict("ask", NO_SANDBOX, rememberable=False, why=why)
@@ -108,14 +111,15 @@ def decide_all(
     verdicts = [decide(rules, subject, when) for subject in subjects]
     first = min(verdicts, key=lambda verdict: (_STRICT.index(verdict.decision), verdict.rememberable))
     if first.decision != "allow":
-        return replace(first, network=False), verdicts
+        return replace(first, network=False, named=False), verdicts
     acting = [(each, verdict) for each, verdict in zip(subjects, verdicts, strict=True) if acts(each)]
     without = next((verdict for _, verdict in acting if not verdict.network), None)
     if without is not None and any(each.command is not None and each.command.network for each, _ in acting):
         over = f"it would have the network because of another command of the line: {without.rule}"
         return Verdict("ask", over, rememberable=False, why=without.why), verdicts
     decisive = acting[0][1] if acting else first  # what only looks needed no rule of the person's
-    return replace(decisive, network=bool(acting) and without is None), verdicts
+    named = bool(acting) and all(verdict.named for _, verdict in acting)
+    return replace(decisive, network=bool(acting) and without is None, named=named), verdicts
 
 
 def acts(subject: Subject) -> bool:
@@ -278,6 +282,8 @@ def _match(each: Rule, subject: Subject, when: Circumstances) -> Literal["yes", 
         return _match_command(each, subject)
     if each.ruin or each.harmless is not None or each.network:
         return "no"
+    if each.secret and not protected.is_secret(subject.text):
+        return "no"
     if any(_glob(glob, False).fullmatch(subject.text) for glob in each.unless):
         return "no"
     found = not each.patterns or any(_glob(glob, fold).fullmatch(subject.text) for glob in each.patterns)
@@ -286,6 +292,8 @@ def _match(each: Rule, subject: Subject, when: Circumstances) -> Literal["yes", 
 
 def _match_command(each: Rule, subject: Subject) -> Literal["yes", "no", "perhaps"]:
     command = subject.command
+    if each.secret:
+        return "no"
     effect = "some" if command is None else command.effect
     if each.ruin != (effect == "ruin") and (each.ruin or each.kind == "allow"):
         return "no"
@@ -293,6 +301,8 @@ def _match_command(each: Rule, subject: Subject) -> Literal["yes", "no", "perhap
         return "no"
     if each.kind == "allow":
         if subject.unclear or command is None or (command.network and not each.network and effect != "none"):
+            return "no"
+        if command.secrets and not _names(each):
             return "no"
         return "yes" if not each.patterns or any(_allows(tokens, command) for tokens in each.commands) else "no"
     if not each.patterns:
@@ -317,6 +327,11 @@ def _allows(pattern: Tokens, command: Command) -> bool:
 
 def _destroys(command: Command) -> frozenset[str]:
     return destroying(command.words[command.assigned :])
+
+
+def _names(each: Rule) -> bool:
+    """It says which command it is about: no mode does, nor a rule for whatever may run."""
+    return any(pattern.tokens for pattern in each.commands)
 
 
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=")
@@ -395,6 +410,7 @@ def _said(each: Rule, target: str, patterns: tuple[str, ...]) -> str:
         + (f" unless {' | '.join(each.unless)}" if each.unless else "")
         + ("" if each.harmless is None else f", {'without' if each.harmless else 'with an'} effect")
         + (", ruinous" if each.ruin else "")
+        + (", files that hold secrets" if each.secret else "")
     )
 
 

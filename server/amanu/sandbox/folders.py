@@ -24,8 +24,8 @@ class Folder:
     """Whole paths of what is in it."""
 
     protected: tuple[str, ...] = ()
-    environments: tuple[str, ...] = ()
-    """Files like `.env`."""
+    perhaps_secret: tuple[str, ...] = ()
+    """Files and folders like `.env`, by their names alone."""
     sockets: tuple[str, ...] = ()
     below: tuple[str, ...] = ()
     """Folders that are worth a look."""
@@ -52,20 +52,20 @@ def look(path: str) -> Folder:
 
 
 def _read(path: str) -> Folder:
-    names, environments, sockets, below = list[str](), list[str](), list[str](), list[str]()
+    names, perhaps_secret, sockets, below = list[str](), list[str](), list[str](), list[str]()
     with os.scandir(path) as entries:
         for entry in entries:
             name = entry.name
             if protected.is_protected(name):
                 names.append(entry.path)
-            if protected.is_env(name):
-                environments.append(entry.path)
+            if protected.may_be_secret(name):
+                perhaps_secret.append(entry.path)
             if entry.is_dir(follow_symlinks=False):
                 if name not in _PASSED_BY:
                     below.append(entry.path)
             elif not entry.is_file(follow_symlinks=False) and _is_socket(entry):
                 sockets.append(entry.path)
-    return Folder(tuple(names), tuple(environments), tuple(sockets), tuple(below))
+    return Folder(tuple(names), tuple(perhaps_secret), tuple(sockets), tuple(below))
 
 
 def _is_socket(entry: "os.DirEntry[str]") -> bool:

@@ -21,6 +21,9 @@ class Need:
     """Git may read objects of other repositories that those here borrow from: the user trusts the folder."""
     shown: tuple[Path, ...] = ()
     """What else it may read: caches of a program of ours, never what a model or a workspace names."""
+    secrets: bool = False
+    """Files of the workspace that hold secrets (`.env`, keys) can be read: the user was asked, or a rule of theirs
+    names the command."""
     unsandboxed: bool = False
     """The person said so, for this call."""
     pinned: Mapping[str, bytes] = field(default_factory=dict[str, bytes])

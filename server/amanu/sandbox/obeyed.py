@@ -26,8 +26,8 @@ class Obeyed:
     repositories: tuple[Repository, ...]
     folders: frozenset[str]
     """That were looked through. As text: pathlib takes a millisecond for hundreds."""
-    environments: tuple[Path, ...]
-    """Real paths of files like `.env`."""
+    secrets: tuple[Path, ...]
+    """Real paths of files and folders that hold secrets."""
     sockets: tuple[Path, ...]
 
     def runs(self) -> list[Path]:
@@ -44,12 +44,12 @@ def obeyed(
     roots = [each for each in roots if each != Path("/")]
     names: list[Path] = []
     seen: list[str] = []
-    environments: list[Path] = []
+    secrets: list[Path] = []
     sockets: list[Path] = []
     for path, folder in _walk(roots, folders):
         seen.append(path)
         names += map(Path, folder.protected)
-        environments += (Path(os.path.realpath(each)) for each in folder.environments)
+        secrets += (Path(os.path.realpath(each)) for each in folder.perhaps_secret if _is_secret(each, roots))
         sockets += map(Path, folder.sockets)
     gits = [each for path in names if path.name.casefold() == ".git" and (each := repository(path)) is not None]
     names += [each for each in of_home(roots, home) if os.path.lexists(each)]
@@ -57,7 +57,7 @@ def obeyed(
         tuple(dict.fromkeys(names)),
         tuple(dict.fromkeys((*gits, *repositories))),
         frozenset(seen),
-        tuple(environments),
+        tuple(secrets),
         tuple(sockets),
     )
 
@@ -76,6 +76,16 @@ def identity(path: Path) -> Identity | None:
     except OSError:
         return None
     return status.st_dev, status.st_ino
+
+
+def _is_secret(path: str, roots: Iterable[Path]) -> bool:
+    """`path` is of a folder that was looked through for one of the roots."""
+    root = next((each for each in roots if path.startswith(f"{each}/")), None)
+    if root is None or not protected.is_secret(os.path.relpath(path, root)):
+        return False
+    if path.endswith("/.npmrc"):
+        return protected.npmrc_holds_token(path)
+    return not os.path.exists(f"{path}/pyvenv.cfg")  # noqa: PTH110 (a virtual environment of that name)
 
 
 def _walk(roots: Iterable[Path], folders: Collection[str]) -> Iterator[tuple[str, Folder]]:

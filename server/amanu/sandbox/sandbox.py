@@ -49,6 +49,8 @@ class Started:
     holders: int = 0
     """How many processes of ours are around it; they end by themselves when it has ended, and it when they do."""
     lifeline: Lifeline | None = None
+    unseen: tuple[Path, ...] = ()
+    """Files of the workspace that hold secrets and cannot be read."""
     settle: Callable[[], Settled] = Settled
     """Puts aside or back what it made of that which git, editors, shells and agents obey, and says what that was; to be
     called in a thread, once it has ended. Done anyway when the context of `Sandbox.launch` is left."""
@@ -215,7 +217,7 @@ class Sandbox:
             environment["GIT_OPTIONAL_LOCKS"] = "0"  # a mere look must not fail because it cannot refresh the index
         if tier == "seatbelt":
             line = seatbelt.command(argv, need, seen, temporary)
-            return Started(line, environment, there, settle=settle)
+            return Started(line, environment, there, unseen=seen.unseen, settle=settle)
         allowed = seccomp.families(network=need.network, own_namespace=tier == "bubblewrap")
         if tier == "landlock":
             version = landlock.version()
@@ -225,7 +227,7 @@ class Sandbox:
             line = landlock.command(argv, spec)
             # The launcher, which outlives all of the command, keeps the record locked.
             passed = (spec,) if kept is None else (spec, kept.handle)
-            return Started(line, environment, there, passed, landlock.HOLDERS, settle=settle)
+            return Started(line, environment, there, passed, landlock.HOLDERS, unseen=seen.unseen, settle=settle)
         program = bubblewrap.program()
         if program is None:
             raise SandboxError("bubblewrap is gone; restart Amanu.")
@@ -245,7 +247,7 @@ class Sandbox:
             as_root=os.geteuid() == 0,
         )
         passed = (*handles.values(), *pinned.values(), filter, *(() if line is None else (line.handle,)))
-        return Started(command, environment, there, passed, bubblewrap.HOLDERS, line, settle)
+        return Started(command, environment, there, passed, bubblewrap.HOLDERS, line, seen.unseen, settle)
 
     def _begin(
         self, stack: ExitStack, tier: Tier, need: Need, roots: list[Path], environment: Mapping[str, str]

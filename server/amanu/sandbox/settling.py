@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from amanu.protected import is_env
+from amanu.protected import is_secret
 from amanu.sandbox.contents import TooLarge, Tree, data, put_back, tree
 from amanu.sandbox.obeyed import Identity, Obeyed, identity, obeyed, of_home
 from amanu.sandbox.plain import is_plain, is_settings, odd_settings
@@ -104,7 +104,9 @@ class Settled:
         found: dict[Path, str] = {}
         for folder, below, names in os.walk(self.folder or ""):
             below[:] = sorted(each for each in below if each != ".git")
-            for path in (Path(folder, each) for each in sorted(names) if not is_env(each)):
+            for path in (Path(folder, each) for each in sorted(names)):
+                if is_secret(path.as_posix()):
+                    continue
                 with contextlib.suppress(OSError, ValueError):
                     if not path.is_symlink() and path.is_file() and path.stat().st_size <= _SHORT:
                         found[Path("/") / path.relative_to(self.folder or "")] = path.read_text("utf-8")

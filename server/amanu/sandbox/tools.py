@@ -83,7 +83,7 @@ def _holds_secrets(folder: Path, homes: tuple[Path, ...]) -> bool:
 
 @cache
 def _secret_places(home: str) -> tuple[str, ...]:
-    return tuple(f"{home}/{each}/" for each in (*protected.SECRETS, ".local/state"))
+    return tuple(f"{home}/{each}/" for each in (*protected.SECRETS, *protected.HOME_SECRETS, ".local/state"))
 
 
 def _below(path: Path, folders: tuple[Path, ...]) -> bool:

@@ -54,6 +54,8 @@ class View:
     do that."""
     secret: tuple[Path, ...]
     """Cannot be read."""
+    unseen: tuple[Path, ...]
+    """Of those, the ones of the workspace, which a command the user was asked about sees."""
     sockets: tuple[Path, ...]
     """Served by somebody outside: nobody answers."""
     home: Path | None
@@ -97,8 +99,8 @@ def view(need: Need, roots: Sequence[Path], environment: Mapping[str, str], sett
         *(each for each in map(_real, (ours.config, ours.state, ours.logs, ours.runtime)) if each.exists()),
         *(each for each in _own(settings.hide, home) if each.exists()),
     ]
-    if need.writes == "nothing":
-        secret += seen.environments
+    unseen = [] if need.secrets else [each for each in seen.secrets if not inside(each, chosen)]
+    secret += unseen
     return View(
         hidden=_outermost(each for each in hidden if each.is_dir() and each != Path("/")),
         readable=_outermost(each for each in readable if _reachable(each) and not inside(each, outside)),
@@ -112,6 +114,7 @@ def view(need: Need, roots: Sequence[Path], environment: Mapping[str, str], sett
             dict.fromkeys(path for each in guarded for path in (each, _real(each)) if inside(path, writable))
         ),
         secret=_outermost(secret),
+        unseen=tuple(unseen),
         sockets=_outside(seen.sockets, environment, hidden, visible),
         home=home,
         obeyed=seen,
@@ -149,7 +152,9 @@ def _own(paths: Iterable[str], home: Path | None) -> list[Path]:
 
 def _secrets(home: Path | None) -> Iterator[Path]:
     if home is not None:
-        for each in protected.SECRETS:
+        for each in (*protected.SECRETS, *protected.HOME_SECRETS):
+            if "*" in each:
+                continue
             path = f"{home}/{each}"  # as text: pathlib takes ten times as long
             if os.path.lexists(path):
                 yield _real(path)

@@ -63,6 +63,8 @@ class Command:
     spelled: tuple[str | None, ...] = ()
     """The words as they are written, where a script among `words` is named by its place in the workspace: what is
     denied is denied by either. Empty: the same."""
+    secrets: bool = False
+    """The call asks for the files of the workspace that hold secrets."""
 
 
 @dataclass(frozen=True)

@@ -5,10 +5,14 @@ from pathlib import Path
 
 from pydantic import Field
 
+from amanu.protected import is_secret
 from amanu.tools.base import CallContext, Outcome, Params, Preview, Subject, Tool, ToolError
 from amanu.tools.limits import Limits
+from amanu.workspace.globs import glob_pattern
 from amanu.workspace.search import FoundFile, Query, Search
 from amanu.workspace.workspace import Workspace
+
+_NAMED = 5  # of the files left out
 
 
 class GrepParams(Params):
@@ -28,8 +32,8 @@ class Grep(Tool[GrepParams]):
     effect = "read"
     description = (
         "Searches file contents, unsaved text in the editor included; files ignored by git, node_modules and binary "
-        "files are left out, and files the person is asked about before they are read (.env), unless path names one. "
-        "Shows `path`, then `line: text` for each match, in path order."
+        "files are left out, and files the user is asked about before they are read (.env, keys), unless path names "
+        "one. Shows `path`, then `line: text` for each match, in path order."
     )
     params = GrepParams
 
@@ -54,17 +58,20 @@ class Grep(Tool[GrepParams]):
             raise ToolError("The pattern holds a line break, but lines are searched one by one. Search for one line.")
         query = Query(params.pattern, params.fixed, params.ignore_case, params.context, params.include)
         found: list[tuple[str, FoundFile]] = []
+        skipped: list[str] = []
         complete = True
         for path in [self._workspace.resolve(params.path)] if params.path else self._workspace.roots:
             call.hold_to(path)
-            result = await self._search.grep(query, path)
+            result, names = await asyncio.gather(self._search.grep(query, path), self._search.files(path))
             complete = complete and result.complete
             root = self._workspace.roots[self._workspace.guard.locate(path)[0]]
             readable = await asyncio.to_thread(self._readable, result.files, path, call)
             found += [(self._workspace.shown(root / file.path), file) for file in readable]
+            secret = await asyncio.to_thread(self._skipped, names, query, path, call)
+            skipped += [self._workspace.shown(root / name) for name in secret]
         total = sum(file.matches for _, file in found)
         if not total:
-            return Outcome(f"Nothing matches {params.pattern}.", "no matches")
+            return Outcome(f"Nothing matches {params.pattern}.\n{_left_out(skipped)}".rstrip(), "no matches")
         limit = params.limit or self._limits.grep_lines
         text = _show(found, limit, params.context)
         least = "" if complete else "at least "
@@ -73,6 +80,7 @@ class Grep(Tool[GrepParams]):
                 f"[{least}{total} matches in {len(found)} files; {total - min(limit, total)} of them left out. "
                 "Narrow the pattern, path or include.]\n"
             )
+        text += _left_out(skipped)
         return Outcome(text, f"{least}{total} match{'es' * (total != 1)} in {len(found)} file{'s' * (len(found) != 1)}")
 
     def _readable(self, files: list[FoundFile], searched: Path, call: CallContext) -> list[FoundFile]:
@@ -81,6 +89,27 @@ class Grep(Tool[GrepParams]):
         named = self._workspace.relative(searched)
         allowed = {each.text for each in call.allowed(Subject(self.name, self.effect, file.path) for file in files)}
         return [file for file in files if file.path == named or file.path in allowed]
+
+    def _skipped(self, names: list[str], query: Query, searched: Path, call: CallContext) -> list[str]:
+        """Files that hold secrets and were not searched, whatever is in them."""
+        wanted = glob_pattern(query.include) if query.include else None
+        named = self._workspace.relative(searched)
+        secret = [
+            name for name in names if is_secret(name) and name != named and (wanted is None or wanted.fullmatch(name))
+        ]
+        allowed = {each.text for each in call.allowed(Subject(self.name, self.effect, name) for name in secret)}
+        return [name for name in secret if name not in allowed]
+
+
+def _left_out(skipped: list[str]) -> str:
+    if not skipped:
+        return ""
+    files = "1 file" if len(skipped) == 1 else f"{len(skipped)} files"
+    more = ", …" if len(skipped) > _NAMED else ""
+    return (
+        f"[{files} not searched, as they hold secrets: {', '.join(skipped[:_NAMED])}{more}. "
+        "Name one as path, and the user is asked.]\n"
+    )
 
 
 def _show(found: list[tuple[str, FoundFile]], limit: int, context: int) -> str:

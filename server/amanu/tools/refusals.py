@@ -62,9 +62,9 @@ def _inside(path: Path, roots: Iterable[Path]) -> bool:
     return any(path.is_relative_to(each) for each in roots)
 
 
-def hint(output: str, walls: Walls, held: Sequence[str] = ()) -> str | None:
+def hint(output: str, walls: Walls, held: Sequence[str] = (), unseen: Sequence[str] = ()) -> str | None:
     """A line for the model, or None when the failure has nothing to do with the sandbox. `held`: names of files that
-    stay as they were approved while it runs."""
+    stay as they were approved while it runs; `unseen`: paths of files it could not read, as they hold secrets."""
     if walls.tier == "none":
         return None
     said = output[-_TAIL:]
@@ -74,6 +74,11 @@ def hint(output: str, walls: Walls, held: Sequence[str] = ()) -> str | None:
         return "[There is no network in the sandbox. If it is needed, call again and say so: the person can allow it.]"
     if _WRITING.search(said):
         refused = "\n".join(line for line in said.splitlines() if _WRITING.search(line))
+        if secret := [each for each in unseen if os.path.basename(each) in refused]:  # noqa: PTH119
+            return (
+                f"[{', '.join(secret[:_FOUND_MISSING])}: files that hold secrets are hidden from commands the user was "
+                "not asked about. If it is needed, call again with secrets=true and a reason: the user is asked.]"
+            )
         if walls.tier == "bubblewrap" and (named := [each for each in held if each in refused]):
             return (
                 f"[{', '.join(named)}: what a command runs stays as it was approved until the command has ended, so it "

@@ -15,6 +15,7 @@ from secrets import token_hex
 
 from pydantic import Field
 
+from amanu.protected import npmrc_holds_token
 from amanu.sandbox.need import Need
 from amanu.sandbox.repositories import hooks_of
 from amanu.sandbox.sandbox import Sandbox, SandboxError, Started
@@ -103,6 +104,12 @@ class RunShellCommandParams(Params):
     network: bool = Field(
         default=False, description="It needs the network, which is closed otherwise; the person is asked for it."
     )
+    secrets: bool = Field(
+        default=False,
+        description="It needs files that hold secrets (.env, keys), which are hidden from commands the user is not "
+        "asked about; the user is asked.",
+    )
+    reason: str | None = Field(default=None, description="Why it needs that, in a short sentence for the user.")
 
 
 @dataclass
@@ -120,6 +127,8 @@ class _Ended:
     """Bytes each of its processes might have; None: not limited."""
     settled: Settled = field(default_factory=Settled)
     """See `Started.settle`."""
+    unseen: Sequence[Path] = ()
+    """See `Started`."""
 
 
 @dataclass(frozen=True)
@@ -175,6 +184,8 @@ class RunShellCommand(Tool[RunShellCommandParams]):
         lines = [visible(params.command)]
         if params.description:
             lines.append(f"The model says: {visible(params.description)}")
+        if asked_for := _asked_for(params):
+            lines.append(f"It asks for {asked_for}" + (f": {visible(params.reason)}" if params.reason else "."))
         lines.append(f"In: {visible(str(folder))}")
         if self._sandbox is not None:
             await self._sandbox.proved()
@@ -208,6 +219,8 @@ class RunShellCommand(Tool[RunShellCommandParams]):
             inside = self._workspace.guard.inside(path)
             if inside is None:
                 return False
+            if path.name == ".npmrc" and not npmrc_holds_token(str(path)):
+                return True  # as a command sees it, too
             return bool(call.allowed([Subject(self.name, "read", self._workspace.relative(inside))]))
 
         here = Surroundings(
@@ -226,6 +239,8 @@ class RunShellCommand(Tool[RunShellCommandParams]):
         if params.network:
             wants = (replace(each, network=True) if each.effect == "some" else each for each in reading.commands)
             reading = replace(reading, commands=tuple(wants))
+        if params.secrets:
+            reading = replace(reading, commands=tuple(replace(each, secrets=True) for each in reading.commands))
         runs = {each for command in reading.commands for each in command.runs}
         held = runs - rewritten(reading.commands)
         kept, seen = contents(runs)
@@ -295,6 +310,7 @@ class RunShellCommand(Tool[RunShellCommandParams]):
                 if not await call.still():  # the last moment that is ours; it took some to build the walls
                     raise ToolError(_CHANGED)
                 process = await self._start(started, mark)
+                ended.unseen = started.unseen
                 with Vigil(need.watched, held, process.pid) as vigil:
                     try:
                         await self._follow(process, output, call, total, ended)
@@ -446,7 +462,8 @@ class RunShellCommand(Tool[RunShellCommandParams]):
                 f"As nobody was asked about it, each process had at most {ended.memory / (1 << 30):.1f} GiB of memory."
             )
         held = () if need.unsandboxed else tuple(map(os.path.basename, need.pinned))
-        if failed and walls is not None and not output.binary and (asked := hint(text, walls, held)):
+        unseen = [self._spelt(each) for each in ended.unseen]
+        if failed and walls is not None and not output.binary and (asked := hint(text, walls, held, unseen)):
             notes.append(asked)
         if ended.code in _NOT_RUN and walls is not None and walls.tier != "none" and not output.binary:
             roots = [way for each in self._workspace.roots for way in (each, self._workspace.guard.real(each))]
@@ -494,6 +511,11 @@ class RunShellCommand(Tool[RunShellCommandParams]):
                 if not any(root.resolve() in real.parents for root in self._workspace.roots):
                     return found
         return None
+
+
+def _asked_for(params: RunShellCommandParams) -> str:
+    """What the call asks the user for, in words."""
+    return "the files of the workspace that hold secrets" if params.secrets else ""
 
 
 def _named(paths: Sequence[str]) -> str:

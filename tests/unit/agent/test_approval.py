@@ -286,7 +286,7 @@ ALLOWED, DENIED = "allowed", "denied"
         ("ask", runs(BUILD), "plan", DENIED, "mode plan: deny @run"),
         ("auto", runs(FETCH, network=[FETCH]), "plan", DENIED, "@run"),
         ("ask", runs(BUILD, FETCH, network=[FETCH]), "auto", None, "no rule allows it"),
-        ("acceptEdits", writes(".env"), "ask", None, "**/.env*"),
+        ("acceptEdits", writes(".env"), "ask", None, "@write, files that hold secrets"),
         ("acceptEdits", writes(".env"), "plan", DENIED, "@write"),
     ],
 )

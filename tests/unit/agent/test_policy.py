@@ -184,6 +184,10 @@ def test_decision(texts: tuple[str, ...], subject: Subject, expected: str) -> No
         ("auto", Subject("write_file", "write", ".Nvim.lua"), "ask"),
         ("auto", Subject("write_file", "write", ".gitignore"), "allow"),
         ("auto", Subject("read_file", "read", ".env.d/production"), "ask"),
+        ("auto", Subject("read_file", "read", "sub/id_rsa"), "ask"),
+        ("auto", Subject("read_file", "read", "sub/id_rsa.pub"), "allow"),
+        ("ask", Subject("grep", "read", ".ssh"), "ask"),
+        ("acceptEdits", Subject("write_file", "write", ".aws/credentials"), "ask"),
     ],
 )
 def test_modes(mode: Mode, subject: Subject, expected: str) -> None:

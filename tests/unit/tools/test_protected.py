@@ -50,8 +50,11 @@ async def test_what_grep_leaves_out_cannot_be_found_out_by_guessing(tmp_path: Pa
     held = desk(tmp_path)
     (tmp_path / "a.py").unlink()
     wrong, right = [await held.run("grep", {"pattern": f"KEY={guess}"}, call=watched(held)) for guess in ("x", "s")]
-    assert (wrong.for_model, wrong.for_person) == ("Nothing matches KEY=x.", "no matches")
-    assert (right.for_model, right.for_person) == ("Nothing matches KEY=s.", "no matches")
+    left_out = (
+        "[2 files not searched, as they hold secrets: .env, sub/.ENV.local. Name one as path, and the user is asked.]"
+    )
+    assert (wrong.for_model, wrong.for_person) == (f"Nothing matches KEY=x.\n{left_out}", "no matches")
+    assert (right.for_model, right.for_person) == (f"Nothing matches KEY=s.\n{left_out}", "no matches")
 
 
 @pytest.mark.parametrize("path", [".env", "ok.txt", "sub/.ENV.local"])

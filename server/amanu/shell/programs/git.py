@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from amanu.protected import is_secret
 from amanu.shell import paths
 from amanu.shell.call import Asked, Call, Harmless, Word
 from amanu.shell.options import Given, names, parse, table
@@ -419,21 +420,26 @@ def _content(name: str, given: Given, found: Repository, call: Call) -> None:
             and not paths.inside(paths.real(text, call.here), call.here)
         ) and not re.match(r"\.\.\.?\w", text):
             raise Asked(f"{text} is outside the opened folders.")
-    for tracked in _tracked_environments(_index(found)):
+    for tracked in _tracked_secrets(_index(found)):
         if not call.here.may_read(found.top / tracked):
             raise Asked(f"Git knows of {tracked}, which is not read without a question, and could show it.")
 
 
-def _tracked_environments(index: bytes) -> Iterator[str]:
-    """Files like `.env` in an index; templates of one do not count."""
-    at = index.find(b".env")
-    while at >= 0:
-        begin, end = index.rfind(b"\0", 0, at) + 1, index.find(b"\0", at)
-        name = index[max(begin, at - 1000) : end if end >= 0 else None].decode(errors="replace")
+_SECRET = re.compile(
+    rb"\.env|\.pem|\.key|\.p12|\.pfx|\.jks|\.ppk|id_[rde]|credentials|netrc|npmrc|pypirc|pgpass|service.account|client_secret",
+    re.IGNORECASE,
+)
+"""Parts of the names of secrets that are found in repositories."""
+
+
+def _tracked_secrets(index: bytes) -> Iterator[str]:
+    """Files in an index that hold secrets."""
+    for found in _SECRET.finditer(index):
+        begin, end = index.rfind(b"\0", 0, found.start()) + 1, index.find(b"\0", found.end())
+        name = index[max(begin, found.start() - 1000) : end if end >= 0 else None].decode(errors="replace")
         name = re.split(r"[^\w./@ +-]", name)[-1]
-        if ".env" in name and not name.endswith((".example", ".sample", ".template", ".dist", ".defaults")):
+        if is_secret(name):
             yield name
-        at = index.find(b".env", at + 4)
 
 
 _LARGEST_INDEX = 8 << 20  # bytes

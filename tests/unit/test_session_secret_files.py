@@ -1,0 +1,121 @@
+"""Files that hold secrets: read by nobody the user was not asked about, whatever reads them."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from amanu.agent import approval
+from amanu.sandbox import landlock
+from amanu.sandbox.proof import Tier
+from amanu.sandbox.sandbox import Sandbox
+from amanu_protocol.items import Mode
+from needs import needs
+from session_desk import Desk, call, desk, step
+
+KEY = "canary-48151623"
+SECRETS = (
+    *(".env", "api/.env.local", ".ssh/id_rsa", "deploy/id_ed25519", ".aws/credentials", ".netrc", ".npmrc", ".pypirc"),
+    *(".docker/config.json", "server.pem", "certs/private.key", "credentials.json"),
+)
+
+
+@pytest.fixture(autouse=True)
+def no_guard(monkeypatch: pytest.MonkeyPatch) -> None:  # pyright: ignore[reportUnusedFunction]
+    monkeypatch.setattr(approval, "GUARD_SECONDS", 0.0)
+
+
+@pytest.fixture(params=["bubblewrap", "landlock"])
+def tier(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Tier:
+    """The walls of the sessions of a test."""
+    found: Tier = request.param
+    if found == "bubblewrap":
+        needs("bwrap")
+    elif not landlock.version():
+        pytest.skip("this kernel has no Landlock")
+    made = Sandbox.__init__
+
+    def make(self: Sandbox, *args: Any, **more: Any) -> None:
+        made(self, *args, **{"best": found, **more})
+
+    monkeypatch.setattr(Sandbox, "__init__", make)
+    return found
+
+
+def lay(d: Desk) -> None:
+    for name in SECRETS:
+        path = d.root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(f"//host/:_authToken={KEY}\n")
+    for name in ("id_generator.py", "credentials.py", ".env.example", "tests/server.pem", "deploy/id_ed25519.pub"):
+        path = d.root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("harmless\n")
+
+
+@pytest.mark.parametrize("trusted", [False, True])
+@pytest.mark.parametrize("mode", ["ask", "auto"])
+async def test_file_tools_ask_before_they_read_a_secret(tmp_path: Path, mode: Mode, trusted: bool) -> None:
+    reads = [call("read_file", path=name) for name in SECRETS]
+    plain = [call("read_file", path=name) for name in ("id_generator.py", "credentials.py", ".env.example")]
+    plain += [call("read_file", path=name) for name in ("tests/server.pem", "deploy/id_ed25519.pub")]
+    search = call("grep", pattern="authToken|harmless")
+    async with desk(tmp_path, step("", *plain, search), step("", *reads), step("Done."), mode=mode) as d:
+        lay(d)
+        if trusted:
+            await d.trust()
+        await d.prompt("go")
+        for _ in SECRETS:
+            await d.answer("reject")
+        await d.over("p1")
+        told = d.told()
+    assert KEY not in told and told.count("harmless") >= 5
+    assert "12 files not searched, as they hold secrets: .aws/credentials, .docker/config.json, .env" in told
+
+
+@pytest.mark.parametrize("trusted", [False, True])
+@pytest.mark.parametrize(
+    "line",
+    [
+        "cp .env x.txt; cat x.txt",
+        "python3 -c 'print(open(\".env\").read())'",
+        'python3 -c \'import shutil; shutil.move(".env", "x"); print(open("x").read())\'',
+        'ln .env x; ln -s .env y; python3 -c \'print(open("x").read(), open("y").read())\'',
+        'python3 -c \'import os; [print(open(os.path.join(d, f), errors="replace").read()) for d, _, fs in '
+        'os.walk(".") for f in fs if os.access(os.path.join(d, f), os.R_OK)]\'',
+    ],
+    ids=["cp", "open", "move", "link", "walk"],
+)
+async def test_a_command_nobody_was_asked_about_reads_no_secret(
+    tmp_path: Path, tier: Tier, line: str, trusted: bool
+) -> None:
+    run = call("run_shell_command", command=line)
+    look = call("run_shell_command", command="cat x.txt x 2>/dev/null; python3 -c 'print(open(\"x\").read())'")
+    async with desk(tmp_path, step("", run), step("", look), step("Done."), mode="auto") as d:
+        lay(d)
+        if trusted:
+            await d.trust()
+        await d.prompt("go")
+        state = await d.over("p1")
+        told = d.told()
+    assert all(each.decision and each.decision.by == "rule" for each in state.items if each.kind == "toolCall")
+    assert KEY not in told
+    assert (d.root / ".env").read_text().strip().endswith(KEY), "and they stay where they are"
+
+
+async def test_what_needs_secrets_asks_for_them_and_the_answer_is_kept(tmp_path: Path, tier: Tier) -> None:
+    line = "./show.py"
+    plain, asking = (call("run_shell_command", command=line, **more) for more in ({}, {"secrets": True, "reason": "?"}))
+    async with desk(tmp_path, step("", plain), step("", asking), step("", plain), step("Done."), mode="auto") as d:
+        lay(d)
+        (d.root / "show.py").write_text('#!/usr/bin/env python3\nprint(open(".env").read()[-5:])\n')
+        (d.root / "show.py").chmod(0o755)
+        await d.trust()
+        await d.prompt("go")
+        state = await d.until(lambda state: state.approvals)
+        assert "It asks for the files of the workspace that hold secrets: ?" in state.approvals[0].detail
+        assert "call again with secrets=true" in d.told()
+        await d.answer("allow", scope="session")
+        await d.over("p1")
+        shown = [each.output or "" for each in d.session.state.items if each.kind == "toolCall"]
+    assert [KEY[-4:] in each for each in shown] == [False, True, True]
