@@ -8,6 +8,7 @@ from typing import Any, get_args
 
 import pytest
 
+from amanu.agent.calls import TOO_MANY
 from amanu.agent.recovery import CUT_CALL, REMEDIES, Oddity
 from amanu.agent.turn import run_turn
 from amanu.conversation import User
@@ -198,12 +199,19 @@ CASES: dict[str, Case] = {
     "nothing after results": Case(
         "emptyAfterResults", [Say(calls=[READ]), Say(), FINE], told=[note("emptyAfterResults")], results=[OK]
     ),
-    "nothing twice after results is done": Case(
+    "nothing again and again after results": Case(
         "emptyAfterResults",
-        [Say(calls=[READ]), Say(), Say()],
+        [Say(calls=[READ]), Say(), Say(), Say(), Say()],
         answers=[],
-        told=[note("emptyAfterResults")],
+        told=[note("emptyAfterResults")] * 3,
         results=[OK],
+        reason="failed",
+        message="The model sent 4 empty replies in a row after its work, and no answer.",
+    ),
+    "more calls than are run": Case(
+        "manyCalls",
+        [Say(calls=[ToolUse("read", {"path": f"{n}.py"}) for n in range(130)]), FINE],
+        results=[*(f"read {n}.py for the model" for n in range(128)), TOO_MANY, TOO_MANY],
     ),
     "announced, by rule": Case(
         "stoppedMidway",

@@ -34,6 +34,11 @@ _ASKED_AGAIN = 3
 """Times a call that became something else is decided on anew."""
 
 
+MOST = 128
+"""Calls of one reply that are run; nobody means more, but for a model that lost its way."""
+TOO_MANY = f"Not run: of one reply the first {MOST} calls are run. If you still need this one, call again."
+
+
 @dataclass
 class Slot:
     """One call on its way through its states."""
@@ -94,7 +99,14 @@ class Calls:
 
     async def run(self) -> None:
         """Bring every call to its end. On cancellation each unfinished call is answered as cancelled first."""
-        tasks = [asyncio.create_task(self._bring_to_end(slot, self._slots[:at])) for at, slot in enumerate(self._slots)]
+        for slot in self._slots[MOST:]:
+            slot.previewed.set()
+            slot.finished.set()
+            self._finish(slot, "cancelled", _failed(slot.call, TOO_MANY), error=TOO_MANY)
+        tasks = [
+            asyncio.create_task(self._bring_to_end(slot, self._slots[:at]))
+            for at, slot in enumerate(self._slots[:MOST])
+        ]
         try:
             await asyncio.gather(*tasks)
         finally:

@@ -23,7 +23,7 @@ ROUNDS = (5, 4, 3, 3, 3)
 PATIENCE = 2
 """Times as many rounds, for times that change and for calls that wait."""
 SAME_FAILURES = 6
-"""Failures of one tool at one file, the same way, with no success of it there in between."""
+"""Steps in which one tool failed at one file, the same way, with no success of it there in between."""
 SAME_IN_STEP = 5
 """Equal calls with equal results within one step."""
 _PLACES = 64
@@ -78,20 +78,25 @@ class Cycles:
         return self._failing(calls, results) or _at_once(calls, pairs)
 
     def _failing(self, calls: Sequence[Call], results: Sequence[Result]) -> str | None:
+        ways: dict[str, tuple[Call, str | None]] = {}
+        """Place → how the calls of this step failed there, None where one worked: a reply is one try, however many
+        calls it makes."""
         for call, result in zip(calls, results, strict=False):
             path = _path(call)
             place = f"{call.tool} {path}"
-            if not result.is_error:
+            worked = not result.is_error or ways.get(place, (call, ""))[1] is None
+            ways[place] = (call, None if worked else _way(result.text, path))
+        for place, (call, way) in ways.items():
+            if way is None:
                 self._failures.pop(place, None)
                 continue
-            way = _way(result.text, path)
             if _REJECTED in way:
                 continue
             before, times = self._failures.pop(place, ("", 0))
             times = times + 1 if way == before else 1
             self._failures[place] = (way, times)
             if times >= SAME_FAILURES:
-                there = f" on {path}" if path else ""
+                there = f" on {path}" if (path := _path(call)) else ""
                 return f"used {call.tool}{there} {times} times and failed in the same way each time"
             if len(self._failures) > _PLACES:
                 del self._failures[next(iter(self._failures))]

@@ -98,7 +98,7 @@ REMEDIES: Mapping[Oddity, Remedy] = MappingProxyType(
         ),
         "cutCall": Remedy("split", 2, CUT_CALL),
         "emptyAfterResults": Remedy(
-            "continue", 1, "Please give your answer.", "The model said nothing after its work; it was asked to answer."
+            "continue", 3, "Please give your answer.", "The model said nothing after its work; it was asked to answer."
         ),
         "stoppedMidway": Remedy(
             "continue", 3, "Please continue.", "The model stopped in the middle of its work; it was asked to go on."

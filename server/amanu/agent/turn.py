@@ -58,6 +58,12 @@ class Ending:
 
 
 NO_ROOM = Ending("failed", "The reply did not fit the model's output limit.", can_continue=True)
+NO_ANSWER = Ending(
+    "failed",
+    f"The model sent {REMEDIES['emptyAfterResults'].most + 1} empty replies in a row after its work, and no answer.",
+    can_continue=True,
+    kind="providerError",
+)
 
 
 async def _nothing(paths: Collection[str]) -> None:
@@ -265,7 +271,7 @@ async def _mend(turn: Turn, step: int, done: Done, odd: Oddity, patience: Patien
         case _ if patience.another(odd):
             remind(turn, step, odd)
         case _:
-            return NO_ROOM if odd == "cutText" else await _stopped(turn, step, done.message, patience)
+            return NO_ROOM if odd == "cutText" else NO_ANSWER
     return None
 
 

@@ -13,8 +13,8 @@ piece, are a megabyte or two."""
 MAX_LINES = 600_000
 """Bounds the time of a reply, where `MAX_REPLY` bounds its memory. 128,000 tokens in events of their own, each of three
 lines, are 400,000; Gemini's SDK takes a minute for twice that."""
-MAX_CALLS = 128
-"""Calls in one reply. Eleven at once were seen (facts/gemini-cli.md §5); OpenAI allows 128 tools."""
+MAX_CALLS = 2048
+"""Calls in one reply. Eleven at once were seen; how many of them are run is `agent/calls.py`'s."""
 MAX_ARGUMENTS = 8 << 20
 """Characters of one call's arguments. 128,000 tokens are about half a megabyte."""
 MAX_NESTING = 64

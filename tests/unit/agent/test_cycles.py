@@ -137,3 +137,22 @@ def test_a_start_anew_forgets(paths: list[int]) -> None:
     for _ in range(ROUNDS[0]):
         call, result = Call(call_id="1", tool="t", arguments={}), Result(call_id="1", tool="t", text="")
         assert watch.step([call], [result]) == fresh.step([call], [result])
+
+
+@pytest.mark.parametrize(
+    ("steps", "seen"),
+    [
+        ([[("fetch", {"url": f"u{n}"}, "no network", True) for n in range(11)]], None),
+        ([[("fetch", {"url": f"u{at}{n}"}, "no network", True) for n in range(3)] for at in range(8)], SAME_FAILURES),
+        (
+            [
+                [("fetch", {"url": f"u{at}{n}"}, "page" if n == 1 else "no network", n != 1) for n in range(3)]
+                for at in range(8)
+            ],
+            None,
+        ),
+    ],
+    ids=["eleven at once", "three at once, again and again", "one of three works"],
+)
+def test_what_fails_at_once_is_one_try(steps: list[list[Made]], seen: int | None) -> None:
+    assert run(*steps) == seen
