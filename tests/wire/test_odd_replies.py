@@ -99,6 +99,7 @@ def hm(vendor: Vendor) -> str:
     return "" if "thoughts" in vendor.lacks else "Hm."
 
 
+TOOL_CODE = """```tool_code\nprint(default_api.read(path="a.py"))\n```"""
 OK = "read a.py for the model"
 MALFORMED = ToolUse("read", '{"path": ')
 NO_OBJECT = "The arguments of read are not a JSON object."
@@ -212,6 +213,21 @@ CASES: dict[str, Case] = {
         "manyCalls",
         [Say(calls=[ToolUse("read", {"path": f"{n}.py"}) for n in range(130)]), FINE],
         results=[*(f"read {n}.py for the model" for n in range(128)), TOO_MANY, TOO_MANY],
+    ),
+    "a call as text": Case(
+        "writtenCall",
+        [Say(text=TOOL_CODE), Say(calls=[READ]), FINE],
+        answers=[TOOL_CODE, "Fine, it is done."],
+        told=[note("writtenCall")],
+        results=[OK],
+    ),
+    "calls as text again": Case(
+        "writtenCall",
+        [Say(text=TOOL_CODE), Say(text=TOOL_CODE)],
+        answers=[TOOL_CODE, TOOL_CODE],
+        told=[note("writtenCall")],
+        reason="failed",
+        message="The model writes tool calls as text, where nothing runs them, also after it was told.",
     ),
     "announced, by rule": Case(
         "stoppedMidway",

@@ -5,11 +5,12 @@ row above all: a reply that spent its whole budget on thinking is never asked fo
 """
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Literal
 
+from amanu.agent.written_calls import written_call
 from amanu.conversation import Conversation, Result, Results
 from amanu.models.base import EFFORTS, Breakage, Done, Effort, TokenUsage
 from amanu.models.families import family
@@ -25,6 +26,7 @@ Oddity = Literal[
     "cutText",
     "cutCall",
     "emptyAfterResults",
+    "writtenCall",
     "stoppedMidway",
     "unfinished",
     # forms a translator takes as they are meant
@@ -38,7 +40,7 @@ Oddity = Literal[
 ]
 """`spentThinking`: the output limit was met before a word or a call · `cutText`, `cutCall`: met in the middle of one ·
 `stoppedMidway`: it said what it would do next, and stopped · `unfinished`: it stopped without calling `finish_task`
-where that was asked for."""
+where that was asked for · `writtenCall`: a call as text, which nothing runs."""
 
 Way = Literal["accept", "retry", "nudge", "room", "continue", "split", "end"]
 """`accept`: the translator understands it · `retry`: withdrawn and asked for again · `nudge`: the same, and the model
@@ -100,6 +102,13 @@ REMEDIES: Mapping[Oddity, Remedy] = MappingProxyType(
         "emptyAfterResults": Remedy(
             "continue", 3, "Please give your answer.", "The model said nothing after its work; it was asked to answer."
         ),
+        "writtenCall": Remedy(
+            "continue",
+            1,
+            "You wrote a tool call as text, and nothing was run. Make it with the tool-calling interface, by the name "
+            "and the arguments of your tools; or, if you only meant to show it, say so in a sentence.",
+            "The model wrote a tool call as text, where nothing runs it; it was told so.",
+        ),
         "stoppedMidway": Remedy(
             "continue", 3, "Please continue.", "The model stopped in the middle of its work; it was asked to go on."
         ),
@@ -121,9 +130,9 @@ REMEDIES: Mapping[Oddity, Remedy] = MappingProxyType(
 )
 
 
-def judged(done: Done) -> Oddity | None:
-    """What is odd about a reply that came whole, as far as the reply alone can tell. A blank one that says it is whole
-    gets here only after results (`models/retry.py`)."""
+def judged(done: Done, tools: Collection[str] = ()) -> Oddity | None:
+    """What is odd about a reply that came whole, as far as the reply alone can tell, with the names of the tools that
+    are there. A blank one that says it is whole gets here only after results (`models/retry.py`)."""
     said = bool(done.message.text.strip())
     match done.stop:
         case "refused":
@@ -132,6 +141,8 @@ def judged(done: Done) -> Oddity | None:
             return "cutCall" if done.message.calls else "cutText" if said else "spentThinking"
         case "end" if not said and not done.message.calls:
             return "emptyAfterResults"
+        case "end" if not done.message.calls and written_call(done.message.text, tools):
+            return "writtenCall"
         case _:
             return None
 

@@ -66,6 +66,17 @@ NO_ANSWER = Ending(
 )
 
 
+WRITTEN = Ending(
+    "failed",
+    "The model writes tool calls as text, where nothing runs them, also after it was told. "
+    "Another model may do better.",
+    can_continue=True,
+    kind="providerError",
+)
+AT_LAST: Mapping[Oddity, Ending] = {"emptyAfterResults": NO_ANSWER, "writtenCall": WRITTEN, "cutText": NO_ROOM}
+"""What becomes of a turn when a remedy was used as often as it may be."""
+
+
 async def _nothing(paths: Collection[str]) -> None:
     pass
 
@@ -230,7 +241,7 @@ async def _run(turn: Turn) -> Ending:
             continue
         if done.window_full:
             turn.context.filled()
-        reply, odd = done.message, judged(done)
+        reply, odd = done.message, judged(done, turn.tools)
         if odd is not None:
             ending = await _mend(turn, step, done, odd, patience)
             if ending is not None:
@@ -271,7 +282,7 @@ async def _mend(turn: Turn, step: int, done: Done, odd: Oddity, patience: Patien
         case _ if patience.another(odd):
             remind(turn, step, odd)
         case _:
-            return NO_ROOM if odd == "cutText" else NO_ANSWER
+            return AT_LAST.get(odd, NO_ROOM)
     return None
 
 
