@@ -183,7 +183,7 @@ async def test_nothing_of_it_happens(stage: Stage, listening: tuple[socket.socke
     assert "".join(each["text"] for each in state["items"] if each["kind"] == "notice").count(OBEY) == 0
 
     shown = await stage.request("amanu/trust/get", root=root)
-    assert {"AGENTS.md", "CLAUDE.md", "src/AGENTS.md", ".amanu/config.toml", "eslint.config.js"} <= {
+    assert {"AGENTS.md", "CLAUDE.md", "src/AGENTS.md", ".amanu/config.toml"} <= {
         each["path"] for each in shown["enables"]
     }
     ground.write(
