@@ -65,6 +65,60 @@ test("web links stay, and say where they lead", () => {
   expect(draw("[x](https://example.org/a)")).toContain('title="https://example.org/a"');
 });
 
+test.each<[string, string | undefined, number?]>([
+  ["[src/click/utils.py](src/click/utils.py)", "src/click/utils.py"],
+  ["[utils](src/click/utils.py:219)", "src/click/utils.py", 219],
+  ["[utils](src/click/utils.py#L219)", "src/click/utils.py", 219],
+  ["[utils](src/click/utils.py#L219-L230)", "src/click/utils.py", 219],
+  ["[utils](./src/click/utils.py:219:5)", "./src/click/utils.py", 219],
+  ["[`utils.py`](src/click/utils.py)", "src/click/utils.py"],
+  ["[a b](docs/a%20b.md)", "docs/a b.md"],
+  ["[a b](<docs/a b.md>)", "docs/a b.md"],
+  ["[licence](LICENSE)", "LICENSE"],
+  ["see `utils.py:219` there", "utils.py", 219],
+  ["see `src/click/utils.py` there", "src/click/utils.py"],
+  ["see `src/click/utils.py:219-230` there", "src/click/utils.py", 219],
+  ["see `os.path` there", undefined],
+  ["see `utils.py` there", undefined], // it may be a name in the code as well
+  ["see `http://example.org/a.py:80` there", undefined],
+  ["see `/etc/passwd:1`", undefined],
+  ["see `../up/secret.txt:1`", undefined],
+  ["see `localhost:8080` there", undefined],
+  ["see `12:30` there", undefined],
+  ["[x](/etc/passwd)", undefined],
+  ["[x](../up/secret.txt)", undefined],
+  ["[x](src/../../up/secret.txt)", undefined],
+  ["[x](src/%2e%2e/%2e%2e/up/secret.txt)", undefined],
+  ["[x](file:///etc/passwd)", undefined],
+  ["[x](//e.test/share)", undefined],
+  ["[x](%5C%5Ce.test/share)", undefined],
+  ["[x](javascript:1)", undefined],
+  ["[x](data:12)", undefined],
+  ["[x](c:/windows/x.txt)", undefined],
+  ["[x](src/%E2%80%AEtxt.py)", undefined],
+  ["[x](#heading)", undefined],
+  ["[x](src/%zz.py)", undefined],
+])("a file of the workspace is opened by the host: %s", (text, path, line) => {
+  const { posted, find } = show({ items: [{ kind: "answer", itemId: "a", turnId: "t", text }] });
+  const link = find(".markdown a");
+  if (path === undefined) {
+    expect(find(".markdown").querySelectorAll("a")).toHaveLength(0);
+    return;
+  }
+  expect([link.getAttribute("href"), link.title]).toEqual([null, line ? `${path}:${line}` : path]);
+  (link.querySelector("code") ?? link).click();
+  link.dispatchEvent(new KeyboardEvent("keydown", { key: "Enter", bubbles: true }));
+  const open = { type: "openFile", path, line: line ?? null };
+  expect(posted).toEqual([open, open]);
+});
+
+test("a cell says by its class where its text stands", () => {
+  const html = draw("| a | b | c | d |\n|:--|:-:|--:|---|\n| 1 | 2 | 3 | 4 |");
+  const classes = [...html.matchAll(/<t[hd]( class="\w+")?>/g)].map(([, name]) => name?.slice(8, -1));
+  expect(classes).toEqual(["left", "center", "right", undefined, "left", "center", "right", undefined]);
+  expect(html).not.toContain("style");
+});
+
 test("the subject of a thought is its latest heading", () => {
   expect(subject("**One**\n\ntext **bold** text\n\n**Two**\n\nmore")).toBe("Two");
   expect(subject("no heading")).toBe("");

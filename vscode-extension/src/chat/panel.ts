@@ -7,7 +7,8 @@ import type { Desk } from "../desk";
 import type { Edits } from "../edits";
 import type { Overview } from "../overview";
 import type { Event } from "../protocol";
-import { findFiles } from "./files";
+import { plain } from "../visible";
+import { findFiles, open } from "./files";
 import { PICTURES, refusal, within } from "./incoming";
 import type { Action, Hindrance, ToHost, ToView, TurnWish } from "./messages";
 import { page } from "./page";
@@ -353,9 +354,8 @@ export class Panel implements vscode.WebviewViewProvider, vscode.Disposable {
   private async openFile(path: string, line: number | null): Promise<void> {
     const full = within(path, this.folders);
     if (full === undefined) return;
-    const at = Math.max(0, (line ?? 1) - 1);
-    const selection = line === null ? {} : { selection: new vscode.Range(at, 0, at, 0) };
-    await vscode.window.showTextDocument(vscode.Uri.file(full), selection);
+    if (!(await open(full, path, line)))
+      this.desk.tell({ level: "info", text: `There is no ${plain(path)} in the workspace.` });
   }
 
   private async delete(sessionId: string, title: string): Promise<void> {

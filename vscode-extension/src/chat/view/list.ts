@@ -3,6 +3,7 @@ import type { ToView } from "../messages";
 import { makeCard, type Card } from "./cards";
 import type { Desk } from "./desk";
 import { button, h } from "./dom";
+import { placeAt } from "./markdown";
 import { TurnRow } from "./turn";
 
 /** Cards in the document at most, and by how many the window moves. A session may have thousands of items. */
@@ -32,6 +33,8 @@ export class List {
 
   constructor(private readonly desk: Desk) {
     this.element.addEventListener("scroll", () => this.scrolled(), { passive: true });
+    this.element.addEventListener("click", (event) => this.opens(event));
+    this.element.addEventListener("keydown", (event) => event.key === "Enter" && this.opens(event));
     this.newest.hidden = true;
     this.sizes.observe(this.element); // what stands below may grow and take room
   }
@@ -85,6 +88,14 @@ export class List {
 
   get count(): number {
     return this.cards.size;
+  }
+
+  /** A file that an answer names. */
+  private opens(event: Event): void {
+    const place = placeAt(event.target);
+    if (place === undefined) return;
+    event.preventDefault();
+    this.desk.post({ type: "openFile", ...place });
   }
 
   private place(touched: Set<string>): void {

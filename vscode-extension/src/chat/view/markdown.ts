@@ -1,19 +1,25 @@
-import MarkdownIt from "markdown-it";
+import MarkdownIt, { type RendererRule } from "markdown-it";
 import { straight } from "../../visible";
 import { button, h } from "./dom";
+import { linkedPlace, type Place, spannedPlace } from "./places";
 
-/** No HTML, no images (nothing is loaded), links only to the web, and where they lead to be seen: what a model writes is
- * not to be trusted. */
+/** No HTML, no images (nothing is loaded), links only to the web, and where they lead to be seen, and to files of the
+ * workspace, which the host opens: what a model writes is not to be trusted. */
 const markdown = new MarkdownIt({ html: false, linkify: false, breaks: false });
 markdown.disable("image");
-markdown.validateLink = leadsToWeb;
-markdown.normalizeLink = (url) => (leadsToWeb(url) ? new URL(url).href : ""); // letters of other scripts as what they are
+markdown.validateLink = (url) => leadsToWeb(url) || linkedPlace(url) !== undefined;
+markdown.normalizeLink = (url) => {
+  if (leadsToWeb(url)) return new URL(url).href; // letters of other scripts as what they are
+  return linkedPlace(url) === undefined ? "" : url;
+};
 markdown.renderer.rules.link_open = (tokens, at, options, _env, self) => {
   const token = tokens[at];
-  token?.attrSet("title", token.attrGet("href") ?? "");
+  const href = token?.attrGet("href") ?? "";
+  if (token && !leadsToWeb(href)) token.attrs = attributes(linkedPlace(href));
+  else token?.attrSet("title", href);
   return self.renderToken(tokens, at, options);
 };
-/** Where a link leads stands beside it, in full, unless it is what it says. */
+/** Where a link leads stands beside it, in full, unless it is what it says or a file. */
 markdown.renderer.rules.link_close = (tokens, at) => {
   const open = tokens.slice(0, at).findLastIndex(({ type }) => type === "link_open");
   const href = tokens[open]?.attrGet("href") ?? "";
@@ -21,9 +27,52 @@ markdown.renderer.rules.link_close = (tokens, at) => {
     .slice(open + 1, at)
     .map(({ content }) => content)
     .join("");
-  const same = said === href || `${said}/` === href;
+  const same = href === "" || said === href || `${said}/` === href;
   return `${same ? "" : ` <span class="where">${markdown.utils.escapeHtml(href)}</span>`}</a>`;
 };
+/** A code span that names a file leads there, unless it stands in a link. */
+markdown.renderer.rules.code_inline = (tokens, at, _options, _env, self) => {
+  const token = tokens[at];
+  const code = `<code>${markdown.utils.escapeHtml(token?.content ?? "")}</code>`;
+  const opened = tokens.slice(0, at).filter(({ type }) => type === "link_open").length;
+  const closed = tokens.slice(0, at).filter(({ type }) => type === "link_close").length;
+  const place = opened === closed ? spannedPlace(token?.content ?? "") : undefined;
+  if (!token || place === undefined) return code;
+  token.attrs = attributes(place);
+  return `<a${self.renderAttrs(token)}>${code}</a>`;
+};
+/** No inline style is let in: a cell says by its class where its text stands. */
+const cell: RendererRule = (tokens, at, options, _env, self) => {
+  const token = tokens[at];
+  const side = /^text-align:(left|center|right)$/.exec(String(token?.attrGet("style") ?? ""))?.[1];
+  if (token) token.attrs = side === undefined ? null : [["class", side]];
+  return self.renderToken(tokens, at, options);
+};
+markdown.renderer.rules.th_open = cell;
+markdown.renderer.rules.td_open = cell;
+
+/** Of a link to a file. It has no address: `openPlace` tells the host. */
+function attributes(place: Place | undefined): [string, string][] {
+  if (place === undefined) return [];
+  const { path, line } = place;
+  const title = line === null ? path : `${path}:${line}`;
+  return [
+    ["class", "file"],
+    ["role", "link"],
+    ["tabindex", "0"],
+    ["title", title],
+    ["data-path", path],
+    ["data-line", line === null ? "" : String(line)],
+  ];
+}
+
+/** The file a click or a key in drawn Markdown means, if any. */
+export function placeAt(target: EventTarget | null): Place | undefined {
+  const link = target instanceof Element ? target.closest<HTMLElement>(".markdown a.file") : null;
+  if (!link) return undefined;
+  const { path = "", line = "" } = link.dataset;
+  return { path, line: line === "" ? null : Number(line) };
+}
 
 /** Characters of one block that are drawn as they are beyond that: a table of a megabyte must not stop the view. */
 const HUGE = 200_000;
