@@ -129,11 +129,11 @@ function nothing(): { active: string; openFiles: string; findings: Map<string, s
   return { active: "{}", openFiles: "[]", findings: new Map() };
 }
 
-function activeEditor({ selection, document }: vscode.TextEditor): ActiveEditor {
+/** What is before the user, and what of it is selected. */
+export function activeEditor({ selection, document }: vscode.TextEditor): ActiveEditor {
   return {
     path: document.uri.fsPath,
-    startLine: selection.start.line + 1,
-    endLine: selection.end.line + 1,
+    ...lines(selection),
     selectedText: selection.isEmpty ? null : document.getText(selection).slice(0, SELECTED),
   };
 }
@@ -172,9 +172,13 @@ export function selection(): AttachmentInput | undefined {
   const path = saved ? document.uri.fsPath : document.fileName;
   if (range.isEmpty && saved) return { kind: "file", path };
   // what is on no disk goes along as text
-  const lines = range.isEmpty ? new vscode.Range(0, 0, document.lineCount, 0) : range;
-  const text = document.getText(lines);
-  if (text === "") return undefined;
-  const [startLine, endLine] = [lines.start.line + 1, lines.end.line + (lines.end.character === 0 ? 0 : 1)];
-  return { kind: "selection", path, startLine, endLine: Math.max(startLine, endLine), text };
+  const taken = range.isEmpty ? new vscode.Range(0, 0, document.lineCount, 0) : range;
+  const text = document.getText(taken);
+  return text === "" ? undefined : { kind: "selection", path, ...lines(taken), text };
+}
+
+/** The lines of a range, from 1. One that ends before the first character of a line takes nothing of it. */
+export function lines({ start, end }: vscode.Range): { startLine: number; endLine: number } {
+  const startLine = start.line + 1;
+  return { startLine, endLine: Math.max(startLine, end.line + (end.character === 0 ? 0 : 1)) };
 }

@@ -78,6 +78,9 @@ export class ThemeIcon {
 export const notifications: { text: string; press(button?: string): void }[] = [];
 
 export const window = {
+  get activeTextEditor(): unknown {
+    return undefined;
+  },
   showInformationMessage: (text: string) =>
     new Promise<string | undefined>((press) => notifications.push({ text, press })),
   createQuickPick: () => new Pick(),
