@@ -1,9 +1,16 @@
 import * as vscode from "vscode";
 import type { Daemon } from "./client";
-import type { AuthStatus } from "./protocol";
+import type { Desk } from "./desk";
+import type { AuthStatus, ModelInfo } from "./protocol";
 
-/** Ask for a vendor's key and hand it to the daemon, which keeps it in the user's own folder. What became of it, in words. */
-export async function setKey(daemon: Daemon): Promise<string | undefined> {
+/** What became of a key, in words; `vendor` when there is one now. */
+export interface KeySet {
+  words: string;
+  vendor?: string;
+}
+
+/** Ask for a vendor's key and hand it to the daemon, which keeps it in the user's own folder. */
+export async function setKey(daemon: Pick<Daemon, "request">): Promise<KeySet | undefined> {
   const { vendors } = await daemon.request("amanu/auth/status", {});
   const items = vendors.map((status) => ({ label: status.vendor, description: where(status), status }));
   const chosen = await vscode.window.showQuickPick(items, {
@@ -26,10 +33,24 @@ export async function setKey(daemon: Daemon): Promise<string | undefined> {
   const given = key.trim();
   if (given === "" && source !== "file") return undefined;
   await daemon.request("amanu/auth/set", { vendor, key: given || null });
-  if (!given) return "The key is forgotten.";
+  if (!given) return { words: "The key is forgotten." };
   const now = (await daemon.request("amanu/auth/status", {})).vendors.find((each) => each.vendor === vendor);
-  if (now?.source !== "environment") return "The key is kept.";
-  return `The key is kept, but ${now.variable ?? "a variable"} of the environment goes before it: take it out of amanu.server.environment, or of the environment VS Code was started in.`;
+  if (now?.source !== "environment") return { words: "The key is kept.", vendor };
+  const words = `The key is kept, but ${now.variable ?? "a variable"} of the environment goes before it: take it out of amanu.server.environment, or of the environment VS Code was started in.`;
+  return { words, vendor };
+}
+
+/** The model a new key of that vendor opens, where the session's own cannot answer: it is a script, or has no key. */
+export async function opened(
+  daemon: Pick<Daemon, "request">,
+  { scripted, state }: Pick<Desk, "scripted" | "state">,
+  vendor: string,
+): Promise<ModelInfo | undefined> {
+  const { models, defaultModelId } = await daemon.request("amanu/model/list", {});
+  const current = models.find(({ modelId }) => modelId === state.modelId);
+  if (!scripted && current?.available !== false) return undefined;
+  const usable = models.filter(({ modelId, available }) => available && modelId.startsWith(`${vendor}:`));
+  return usable.find(({ modelId }) => modelId === defaultModelId) ?? usable[0];
 }
 
 function where({ source, variable }: AuthStatus): string {

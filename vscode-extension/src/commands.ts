@@ -1,6 +1,6 @@
 import * as vscode from "vscode";
 import type { Approvals } from "./approvals";
-import { setKey } from "./auth";
+import { opened, setKey } from "./auth";
 import type { Panel } from "./chat/panel";
 import type { Daemon } from "./client";
 import { selection } from "./context";
@@ -65,8 +65,10 @@ export function commands(
     on("amanu.setKey", async () => {
       const outcome = await setKey(daemon);
       if (outcome === undefined) return;
-      const next = desk.scripted ? " Begin a new session (+) to use it." : "";
-      desk.tell({ level: "info", text: outcome + next });
+      const model = outcome.vendor === undefined ? undefined : await opened(daemon, desk, outcome.vendor);
+      if (model !== undefined) await desk.setModel(model.modelId);
+      const next = model === undefined ? "" : ` ${model.name} answers from now on.`;
+      desk.tell({ level: "info", text: outcome.words + next });
       await panel.listModels();
     }),
     on("amanu.selectModel", () => selectModel(desk, daemon)),
