@@ -55,9 +55,7 @@ export function commands(
       const attachment = selection();
       if (attachment === undefined)
         return desk.tell({ level: "info", text: "There is no file to attach from." });
-      await vscode.commands.executeCommand("amanu.chat.focus");
-      panel.post({ type: "attach", attachment });
-      return panel.post({ type: "focus" });
+      return panel.attachToPrompt(attachment);
     }),
     on("amanu.answer", async () => {
       if (desk.state.approvals.length > 0 || !(await overview.answer())) await approvals.answer();

@@ -1,4 +1,5 @@
 import * as vscode from "vscode";
+import { Actions } from "./actions";
 import { Approvals } from "./approvals";
 import { apply } from "./apply";
 import { showAudit } from "./audit";
@@ -71,6 +72,17 @@ export function activate(context: vscode.ExtensionContext): void {
     review,
     new Changes(desk, proposals),
     new Comments(desk, proposals, context.workspaceState, () => looking.flush()),
+    new Actions(
+      {
+        say: async (text, attachments) => {
+          await vscode.commands.executeCommand("amanu.chat.focus");
+          looking.flush();
+          await desk.prompt(text, attachments, desk.state.turn === null ? "send" : "steer");
+        },
+        attach: (attachment) => panel.attachToPrompt(attachment),
+      },
+      (work) => desk.attempt(work),
+    ),
     panel,
     looking,
     pages,

@@ -6,7 +6,7 @@ import { contains } from "../paths";
 import type { Desk } from "../desk";
 import type { Edits } from "../edits";
 import type { Overview } from "../overview";
-import type { Event } from "../protocol";
+import type { AttachmentInput, Event } from "../protocol";
 import { plain } from "../visible";
 import { findFiles, open } from "./files";
 import { PICTURES, refusal, within } from "./incoming";
@@ -131,6 +131,13 @@ export class Panel implements vscode.WebviewViewProvider, vscode.Disposable {
   post(message: ToView): void {
     if (this.ready) void this.view?.webview.postMessage(message);
     else if (KEPT.has(message.type)) this.waiting.push(message); // the rest the view gets anew when it comes
+  }
+
+  /** Lay it into the prompt box, where the user goes on. */
+  async attachToPrompt(attachment: AttachmentInput): Promise<void> {
+    await vscode.commands.executeCommand("amanu.chat.focus");
+    this.post({ type: "attach", attachment });
+    this.post({ type: "focus" });
   }
 
   /** Show a session, or the list of them. */

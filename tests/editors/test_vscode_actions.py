@@ -1,0 +1,71 @@
+"""Amanu's code actions in a real VS Code: *fix this* at a problem and on a selection, *ask about this* anywhere."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from editors.workbench import SECONDS, VSCODE, answered, open_chat, open_file, service, shoot, workbench
+from strict.http import Received, Say
+
+pytestmark = [
+    pytest.mark.skipif(not VSCODE, reason="run by make test-vscode"),
+    pytest.mark.timeout(180),
+]
+
+SETTINGS = '{\n  "one": 1,\n  "two": 2,,\n  "three": 3\n}\n'
+
+
+async def act(page: Any, title: str) -> None:
+    await page.keyboard.press("Control+.")
+    await page.locator(".action-widget .monaco-list-row", has_text=title).click(timeout=SECONDS)
+
+
+def said(request: Received) -> str:
+    return json.dumps(json.loads(request.body)["messages"][-1], ensure_ascii=False)
+
+
+async def test_code_actions(tmp_path: Path) -> None:
+    folder = tmp_path / "work"
+    folder.mkdir()
+    (folder / "settings.json").write_text(SETTINGS)
+    says = [Say(text="Mended."), Say(text="Better now."), Say(text="Explained.")]
+    async with service("anthropic", says) as (served, environment), workbench(tmp_path, environment) as page:
+        chat = await open_chat(page)
+        await open_file(page, "settings.json")
+        await page.locator(".squiggly-error").first.wait_for(timeout=2 * SECONDS)
+
+        # at a problem: the lines and what is found there
+        await page.keyboard.press("F8")
+        await page.keyboard.press("Escape")
+        await page.keyboard.press("Control+.")
+        fix = page.locator(".action-widget .monaco-list-row", has_text="Amanu: fix this")
+        await fix.wait_for(timeout=SECONDS)
+        await shoot(page, "actions-1-menu")
+        await fix.click()
+        await answered(chat, "Mended.")
+        heard = said(served.requests[0])
+        assert "Fix this. What is found there" in heard and "3: error: " in heard and '\\"two\\": 2,,' in heard
+
+        # on a selection without any
+        await page.locator(".editor-instance .view-line", has_text="one").click()
+        await page.keyboard.press("Home")
+        await page.keyboard.press("Shift+ArrowDown")
+        await act(page, "Amanu: fix this")
+        await answered(chat, "Better now.")
+        heard = said(served.requests[1])
+        assert "Find what is wrong with these lines" in heard and '\\"one\\": 1' in heard and '\\"two\\"' not in heard
+
+        # a question of the user's about it
+        await page.locator(".editor-instance .view-line", has_text="three").click()
+        await act(page, "Amanu: ask about this…")
+        await chat.locator(".chip", has_text="settings.json:4").wait_for(timeout=SECONDS)
+        await chat.locator("textarea:focus").wait_for(timeout=SECONDS)
+        await page.keyboard.type("What is this for?")
+        await shoot(page, "actions-2-ask")
+        await page.keyboard.press("Enter")
+        await answered(chat, "Explained.")
+        heard = said(served.requests[2])
+        assert "What is this for?" in heard and '\\"three\\": 3' in heard
+        assert not served.refused
