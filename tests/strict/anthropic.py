@@ -51,9 +51,13 @@ class Anthropic(Service):
     """Characters of body, pictures aside, above which the prompt is too long."""
     most = 32 * 1024 * 1024
     """Bytes of body above which it is not read."""
+    knows_eager = True
+    """It takes `eager_input_streaming`; not every gateway does."""
 
     def __init__(self, script: Any = ()) -> None:
         super().__init__(script)
+        self._eager: set[str] = set()
+        """Names of tools whose arguments are sent as they are written."""
         self._issued: dict[str, tuple[dict[str, Any], str, str]] = {}
         """Signature (or data) → block, model, digest of what came before it."""
         self._sent: set[str] = set()
@@ -107,11 +111,13 @@ class Anthropic(Service):
     def _check_tools(self, body: dict[str, Any]) -> None:
         names: set[str] = set()
         for tool in body.get("tools", []):
-            for field in tool.keys() - _TOOL:
+            for field in tool.keys() - (_TOOL if self.knows_eager else _TOOL - {"eager_input_streaming"}):
                 raise Refused(f"tools: {field}: Extra inputs are not permitted")
             need(bool(re.fullmatch(r"[a-zA-Z0-9_-]{1,128}", tool["name"])), "tools: bad name")
             need(tool["name"] not in names, f"tools: Tool names must be unique: {tool['name']}")
             names.add(tool["name"])
+            if tool.get("eager_input_streaming") is True:
+                self._eager.add(tool["name"])
             schema = tool["input_schema"]
             need(schema.get("type") == "object", "tools: input_schema.type: must be object")
             need(not {"oneOf", "anyOf", "allOf"} & schema.keys(), "tools: input_schema: no top-level oneOf/anyOf/allOf")
@@ -249,7 +255,7 @@ class Anthropic(Service):
             call_id = call.call_id or f"toolu_{self._made}_{number}"
             self._openings[call_id] = opening
             text = call.arguments if isinstance(call.arguments, str) else json.dumps(call.arguments)
-            half = len(text) // 2
+            half = len(text) // 2 if call.tool in self._eager else len(text)
             pieces = [{"type": "input_json_delta", "partial_json": part} for part in ("", text[:half], text[half:])]
             yield from _block_events(index, {"type": "tool_use", "id": call_id, "name": call.tool, "input": {}}, pieces)
             index += 1

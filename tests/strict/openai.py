@@ -83,7 +83,8 @@ class OpenAI(Service):
                 "context_length_exceeded",
             )
         body: dict[str, Any] = request.json
-        for name in body.keys() - _TOP:
+        taken = _TOP | {"cache_control"} if str(body.get("model")).startswith("anthropic/") else _TOP
+        for name in body.keys() - taken:
             raise Refused(f"Unrecognized request argument supplied: {name}")
         need(body.get("model"), "you must provide a model parameter")
         need("stream_options" not in body or body.get("stream"), "stream_options is only allowed when stream is true")
@@ -176,7 +177,7 @@ class OpenAI(Service):
         thought = message.get("reasoning_content")
         need(
             thought is not None or not self._deepseek,
-            f"Missing `reasoning_content` field in the assistant message at message index {at}.",
+            f"thinking is enabled but reasoning_content is missing in assistant tool call message at index {at}",
         )
         need(
             thought is None or self._deepseek or thought in self._thoughts,

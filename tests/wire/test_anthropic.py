@@ -20,6 +20,7 @@ from amanu.models.anthropic_reply import Reply
 from amanu.models.anthropic_request import Bodies
 from amanu.models.base import (
     AuthFailed,
+    CallDelta,
     ContextTooLong,
     Done,
     ModelError,
@@ -34,7 +35,7 @@ from amanu.models.families import Effort, known
 from amanu_protocol.items import Source
 from strict.anthropic import Anthropic
 from strict.http import Fault, Raw, Received, Refusal, Say, Step, ToolUse
-from wire.vendors import KEY, TOOLS, VENDORS, answer, request, running
+from wire.vendors import KEY, TOOLS, VENDORS, answer, deltas, request, running
 
 BOUND, ADAPTIVE, BUDGET = VENDORS[:3]
 READ = ToolUse("read_file", {"path": "a.py"})
@@ -201,6 +202,20 @@ async def test_a_loop_begun_by_another_model_goes_on_without_thinking_where_that
         conversation.append(User(text="A new turn."))
         await answer(model, request(BUDGET, conversation=conversation))
         assert ["thinking" in each.json for each in service.requests] == [False, True]
+
+
+@pytest.mark.parametrize("known_there", [True, False], ids=["the service", "a gateway that refuses the wish"])
+async def test_arguments_come_as_they_are_written_where_the_service_can(known_there: bool) -> None:
+    async with running(ADAPTIVE, [Say(calls=[READ]), Say(calls=[READ])]) as (service, model):
+        service.knows_eager = known_there  # type: ignore[attr-defined]
+        for _ in range(2):
+            seen = await deltas(model, request(ADAPTIVE))
+            pieces = [each for each in seen if isinstance(each, CallDelta) and each.text]
+            assert (len(pieces) > 1, isinstance(seen[-1], Done)) == (known_there, True)
+        assert [len(service.refused), *(["eager_input_streaming" in each for each in service.refused])] == (
+            [0] if known_there else [1, True]
+        ), "told once, it is not wished for again"
+        service.refused.clear()
 
 
 async def test_the_key_given_is_the_key_sent(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -424,7 +424,9 @@ async def test_a_broken_streamed_call_is_asked_for_again_whole(streaming: Any) -
         ("openai:gpt-5.1", {"max_completion_tokens": 64_000, "reasoning_effort": "medium"}, {"max_tokens"}),
         ("openai:gpt-5-mini", {"reasoning_effort": "medium"}, {"max_tokens"}),
         ("openai:gpt-4.1", {"max_tokens": 16_384}, {"max_completion_tokens", "reasoning_effort"}),
-        ("ollama:qwen3", {"max_tokens": 8_192, "model": "qwen3"}, {"reasoning_effort"}),
+        ("ollama:qwen3", {"max_tokens": 8_192, "model": "qwen3"}, {"reasoning_effort", "cache_control"}),
+        ("openrouter:anthropic/claude-opus-5.5", {"cache_control": {"type": "ephemeral"}}, set()),
+        ("openrouter:deepseek/deepseek-v4-pro", {}, {"cache_control"}),
         ("vllm:org/model:tag", {"model": "org/model:tag"}, {"reasoning_effort"}),
     ],
 )

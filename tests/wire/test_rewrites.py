@@ -89,6 +89,7 @@ async def _elsewhere(talk: Talk) -> None:
         "google-openai": "gemini-3.8-flash",
         "openai": "gpt-5.2",
         "deepseek": "deepseek-v4-pro",
+        "moonshot": "kimi-k2.7-code",
     }
     vendor = talk.vendor.model_id.partition(":")[0]
     await talk.say(Say(thought="I, too.", calls=[GREP]), model=f"{vendor}:{other.get(vendor, 'another')}")

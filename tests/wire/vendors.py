@@ -116,6 +116,14 @@ VENDORS = [
         {**_OPENAI, "eyes": "the model cannot see"},
     ),
     Vendor(
+        "kimi",
+        partial(OpenAI, deepseek=True),
+        _compatible("moonshot", always),
+        "moonshot:kimi-k3",
+        "OpenAI-compatible",
+        {**_OPENAI, "eyes": "the model cannot see"},
+    ),
+    Vendor(
         "local",
         partial(OpenAI, keyless=True),
         _local,

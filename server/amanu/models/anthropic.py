@@ -77,12 +77,13 @@ class AnthropicModel:
             await self._client.made.close()
 
     async def _ask(self, client: "AsyncAnthropic", request: Request) -> "tuple[AsyncStream[object], Reply]":
-        """Send the request; once more without any thinking if the service refuses what it holds of it.
+        """Send the request; once more without what the service refuses of it, if it can do without: thinking, or the
+        wish for arguments in pieces, which gateways need not know.
 
-        It should not: what was rewritten costs its thinking in `anthropic_request.py`. But a session must not be lost
-        to a block the service no longer takes (the key of another account, a proxy that touched a message). The
-        service's own way out, `block_binding.prefix_mismatch_behavior`, is a beta that gateways need not know, and
-        leaves open what the model saw; ours is exact, and the digests of later replies stay true.
+        Of thinking it should refuse none: what was rewritten costs its thinking in `anthropic_request.py`. But a
+        session must not be lost to a block the service no longer takes (the key of another account, a proxy that
+        touched a message). The service's own way out, `block_binding.prefix_mismatch_behavior`, is a beta that gateways
+        need not know, and leaves open what the model saw; ours is exact, and the digests of later replies stay true.
         """
         from anthropic import BadRequestError
 
@@ -92,8 +93,10 @@ class AnthropicModel:
         try:
             return await self._open(client, body), Reply(model, prefix, taken)
         except BadRequestError as error:
-            refused = _ABOUT_THINKING.search(error.response.text) is not None
-            if not refused or not self._bodies.forget_thinking(request.conversation):
+            said = error.response.text
+            if self._bodies.eager and "eager_input_streaming" in said:
+                self._bodies.eager = False
+            elif not _ABOUT_THINKING.search(said) or not self._bodies.forget_thinking(request.conversation):
                 raise
         body, prefix = self._bodies.body(request)
         return await self._open(client, body), Reply(model, prefix, taken)

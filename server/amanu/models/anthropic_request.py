@@ -35,6 +35,9 @@ class Bodies:
 
     def __init__(self) -> None:
         self._kept: WeakKeyDictionary[Conversation, _History] = WeakKeyDictionary()
+        self.eager = True
+        """Ask for the arguments of calls as they are written; else the service holds them back until they are whole,
+        and nothing can be drawn meanwhile. False where a gateway refused that."""
 
     def body(self, request: Request) -> tuple[bytes, str]:
         """The body, and the digest of all that the model will have seen when it answers: a thinking block of the
@@ -48,8 +51,8 @@ class Bodies:
             history = self._kept[request.conversation] = _History(start, request.model, facts.prefix_checked)
         history.follow(request.conversation)
         head = _head(request, facts, model, think=not history.loop_without_thinking())
-        if tools:
-            head["tools"] = tools
+        if tools:  # not part of the digest above: it changes nothing the model sees
+            head["tools"] = [tool | {"eager_input_streaming": True} for tool in tools] if self.eager else tools
         if system:
             head["system"] = system
         messages, prefix = history.wire()

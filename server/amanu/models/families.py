@@ -28,12 +28,13 @@ MustReturn = Literal[
     "nothing",  # what the model thought may be left out
     "thinking",  # Anthropic with a budget: the replies of the present tool loop open with their thinking
     "signature",  # Gemini 3: in the present tool loop, the first call of each reply carries its signature
-    "reasoning",  # DeepSeek: a reply with calls has a `reasoning_content`
+    "reasoning",  # DeepSeek, Kimi and their like: a reply with calls has a `reasoning_content`
 ]
 """What a request is refused without, when the model thinks."""
 
 Caching = Literal[
     "marks",  # Anthropic: up to four marks say where a prefix ends
+    "one mark",  # OpenRouter, of Claude: one for the whole request, which it puts at the end
     "implicit",  # the service finds a prefix it has seen by itself
     "key",  # OpenAI: implicit, and a key leads the requests of a session to the same cache
 ]
@@ -131,7 +132,9 @@ GPT_REASONING = replace(
     max_tokens_field="max_completion_tokens",
     max_output=64_000,
 )
-DEEPSEEK = replace(GENERIC, thoughts="as text in `reasoning_content`", must_return="reasoning")
+THINKS_IN_TEXT = replace(GENERIC, thoughts="as text in `reasoning_content`", must_return="reasoning")
+"""DeepSeek and Kimi refuse a call that comes back without its thoughts, also one another model made; an empty text will
+do, and GLM and MiniMax take it."""
 SCRIPTED = replace(GENERIC, name="scripted", thoughts="as the script says")
 
 
@@ -169,9 +172,9 @@ FAMILIES: tuple[tuple[str, Family], ...] = (
     (r"openai:", GPT_REASONING),
     (r"openrouter:openai/(gpt-[5-9]|o\d)", replace(GPT_REASONING, caching="implicit")),
     (r"openrouter:openai/", replace(GPT_PLAIN, caching="implicit")),
-    (r"openrouter:anthropic/claude-", replace(GENERIC, name="claude", max_output=32_000)),
+    (r"openrouter:anthropic/claude-", replace(GENERIC, name="claude", caching="one mark", max_output=32_000)),
     (r"openrouter:google/gemini-3", replace(GENERIC, name="gemini-3", max_output=32_000)),
-    (r"[^:]+:(.*/)?deepseek", DEEPSEEK),
+    (r"[^:]+:(.*/)?(deepseek|kimi|k3|glm-|minimax)", THINKS_IN_TEXT),
 )
 """What a model's id begins with → its family; the first that fits counts."""
 
@@ -218,18 +221,33 @@ def _model(
     )
 
 
-def _claude(model: str, name: str, window: int, output: int, prices: tuple[float, float] | None) -> ModelInfo:
-    """A cache read costs a tenth of the input price, a five-minute write five quarters."""
-    cache = (round(prices[0] * 0.1, 4), round(prices[0] * 1.25, 4)) if prices else None
+def _claude(
+    model: str, name: str, window: int, output: int, prices: tuple[float, float] | None, read: float | None = None
+) -> ModelInfo:
+    """A cache read costs a tenth of the input price unless the price list says otherwise, a five-minute write five
+    quarters."""
+    cache = (round(prices[0] * 0.1, 4) if read is None else read, round(prices[0] * 1.25, 4)) if prices else None
     return _model(f"anthropic:{model}", name, window, output, prices, cache)
 
 
+def _gemini(model: str, name: str, prices: tuple[float, float], read: float) -> ModelInfo:
+    """A prefix the service finds again by itself costs less to read, and nothing more to write."""
+    return _model(f"gemini:{model}", name, 1_048_576, 65_536, prices, (read, prices[0]))
+
+
+def _gpt(
+    model: str, name: str, window: int, output: int, prices: tuple[float, float], read: float, *, thinking: bool = True
+) -> ModelInfo:
+    """As of Gemini."""
+    return _model(f"openai:{model}", name, window, output, prices, (read, prices[0]), thinking=thinking)
+
+
 MODELS: tuple[ModelInfo, ...] = (
-    _claude("claude-opus-5-5", "Claude Opus 5.5", 1_000_000, 128_000, (4, 20)),
-    _claude("claude-sonnet-5-5", "Claude Sonnet 5.5", 1_000_000, 128_000, (2, 10)),
+    _claude("claude-opus-5-5", "Claude Opus 5.5", 1_000_000, 128_000, (4, 20), 0.2),
+    _claude("claude-sonnet-5-5", "Claude Sonnet 5.5", 1_000_000, 128_000, (2, 10), 0.2),
     _claude("claude-haiku-5-5", "Claude Haiku 5.5", 1_000_000, 128_000, None),  # price depends on the prompt
-    _claude("claude-fable-5-2", "Claude Fable 5.2", 1_000_000, 128_000, None),
-    _claude("claude-fable-5-1", "Claude Fable 5.1", 1_000_000, 128_000, (10, 50)),
+    _claude("claude-fable-5-2", "Claude Fable 5.2", 1_000_000, 128_000, (8, 40), 0.2),
+    _claude("claude-fable-5-1", "Claude Fable 5.1", 1_000_000, 128_000, (10, 50), 0.25),
     _claude("claude-opus-5", "Claude Opus 5", 1_000_000, 128_000, (5, 25)),
     _claude("claude-sonnet-5", "Claude Sonnet 5", 1_000_000, 128_000, (2, 10)),
     _claude("claude-opus-4-8", "Claude Opus 4.8", 1_000_000, 128_000, (5, 25)),
@@ -238,16 +256,16 @@ MODELS: tuple[ModelInfo, ...] = (
     _claude("claude-sonnet-4-6", "Claude Sonnet 4.6", 1_000_000, 64_000, (3, 15)),
     _claude("claude-opus-4-5", "Claude Opus 4.5", 200_000, 64_000, (5, 25)),
     _claude("claude-haiku-4-5", "Claude Haiku 4.5", 200_000, 64_000, (1, 5)),
-    _model("gemini:gemini-3.8-flash", "Gemini 3.8 Flash", 1_048_576, 65_536, (0.75, 3.75)),
-    _model("gemini:gemini-3.5-flash", "Gemini 3.5 Flash", 1_048_576, 65_536, (1.5, 9), (0.15, 1.5)),
-    _model("gemini:gemini-3.1-pro-preview", "Gemini 3.1 Pro", 1_048_576, 65_536, (2, 12), (0.2, 2)),
-    _model("gemini:gemini-3.1-flash-lite", "Gemini 3.1 Flash-Lite", 1_048_576, 65_536),
-    _model("gemini:gemini-2.5-pro", "Gemini 2.5 Pro", 1_048_576, 65_536, (1.25, 10)),
-    _model("gemini:gemini-2.5-flash", "Gemini 2.5 Flash", 1_048_576, 65_536, (0.3, 2.5)),
-    _model("openai:gpt-5.2", "GPT-5.2", 400_000, 128_000, (1.75, 14)),
-    _model("openai:gpt-5.1", "GPT-5.1", 400_000, 128_000, (1.25, 10)),
-    _model("openai:gpt-5-mini", "GPT-5 mini", 400_000, 128_000, (0.25, 2)),
-    _model("openai:gpt-4.1", "GPT-4.1", 1_047_576, 32_768, (2, 8), thinking=False),
+    _gemini("gemini-3.8-flash", "Gemini 3.8 Flash", (0.75, 3.75), 0.075),
+    _gemini("gemini-3.5-flash", "Gemini 3.5 Flash", (1.5, 9), 0.15),
+    _gemini("gemini-3.1-pro-preview", "Gemini 3.1 Pro", (2, 12), 0.2),
+    _gemini("gemini-3.1-flash-lite", "Gemini 3.1 Flash-Lite", (0.25, 1.5), 0.025),
+    _gemini("gemini-2.5-pro", "Gemini 2.5 Pro", (1.25, 10), 0.125),
+    _gemini("gemini-2.5-flash", "Gemini 2.5 Flash", (0.3, 2.5), 0.03),
+    _gpt("gpt-5.2", "GPT-5.2", 400_000, 128_000, (1.75, 14), 0.175),
+    _gpt("gpt-5.1", "GPT-5.1", 400_000, 128_000, (1.25, 10), 0.125),
+    _gpt("gpt-5-mini", "GPT-5 mini", 400_000, 128_000, (0.25, 2), 0.025),
+    _gpt("gpt-4.1", "GPT-4.1", 1_047_576, 32_768, (2, 8), 0.5, thinking=False),
 )
 
 _KNOWN = {info.model_id: info for info in MODELS}

@@ -139,6 +139,8 @@ class OpenAICompatibleModel:
             rest["reasoning_effort"] = facts.efforts[request.effort]
         if facts.caching == "key":
             rest["prompt_cache_key"] = request.session_id
+        if facts.caching == "one mark":
+            rest["cache_control"] = {"type": "ephemeral"}
         pieces = [b","] * max(0, 2 * len(messages) - 1)
         pieces[::2] = messages
         return b"".join((b'{"messages":[', *pieces, b"],", dumps(rest)[1:]))
