@@ -94,7 +94,7 @@ class ScopeOffer(Wire):
 
 
 Grant = Literal["network", "unsandboxed"]
-"""What a person may add to a yes, for this one call: the network · no sandbox at all."""
+"""What a person may add to a yes: the network · no sandbox at all. A rule they keep with that yes grants it, too."""
 
 
 class Walls(Wire):

@@ -8,6 +8,7 @@ As text, what approvals show and remember:
     run_shell_command(npm run *)           and whatever follows
     run_shell_command(A=1 npm test *)      with that set for it, and nothing else
     @run+network(npm install *)            with the network
+    @run+unsandboxed(docker ps *)          outside the sandbox
     @write(docs/**) until 2026-12-24       to the end of that day, UTC
 
 As a table, in `[[rule]]` of the settings: the same and more, see `RuleTable`.
@@ -15,7 +16,7 @@ As a table, in `[[rule]]` of the settings: the same and more, see `RuleTable`.
 
 import re
 import shlex
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, time
 from functools import cache
@@ -24,15 +25,16 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from amanu_protocol.errors import AmanuError
-from amanu_protocol.items import Mode
+from amanu_protocol.items import Grant, Mode
 
 Kind = Literal["allow", "deny", "mustAsk"]
 
 _TEXT = re.compile(
-    r"(?P<target>\*|@?[A-Za-z][A-Za-z0-9_-]*)(?P<network>\+network)?(?:\((?P<pattern>.+)\))?"
+    r"(?P<target>\*|@?[A-Za-z][A-Za-z0-9_-]*)(?P<network>\+network)?(?P<unsandboxed>\+unsandboxed)?(?:\((?P<pattern>.+)\))?"
     r"(?:\s+until\s+(?P<until>\d{4}-\d{2}-\d{2}))?",
     re.DOTALL,
 )
+_GRANTS: tuple[Grant, ...] = ("network", "unsandboxed")
 _EFFECTS = ("@read", "@write", "@run")
 
 
@@ -67,6 +69,8 @@ class Rule:
     until: datetime | None = None
     network: bool = False
     """Of an allowed command: with the network."""
+    unsandboxed: bool = False
+    """Of an allowed command: outside the sandbox."""
     harmless: bool | None = None
     """Only commands that have no effect (True), only such that have or may have (False)."""
     ruin: bool = False
@@ -97,8 +101,10 @@ def rule(kind: Kind, text: str, origin: str) -> Rule:
     target, pattern, network = found["target"], found["pattern"], found["network"] is not None
     if target.startswith("@") and target not in _EFFECTS:
         raise AmanuError("invalidRule", f"{target} is not an effect; there are @read, @write and @run.")
-    if network and target in ("@read", "@write"):
-        raise AmanuError("invalidRule", f"{target} needs no network; +network is for commands.")
+    unsandboxed = found["unsandboxed"] is not None
+    if target in ("@read", "@write") and (network or unsandboxed):
+        given = "+network" if network else "+unsandboxed"
+        raise AmanuError("invalidRule", f"{given} is for commands, and {target} is about none.")
     if pattern is not None and _about_commands(target):
         tokens(pattern)  # says what is wrong with it
     return Rule(
@@ -109,7 +115,23 @@ def rule(kind: Kind, text: str, origin: str) -> Rule:
         (pattern,) if pattern is not None else (),
         until=_end_of(found["until"]) if found["until"] else None,
         network=network,
+        unsandboxed=unsandboxed,
     )
+
+
+def granting(text: str, grants: Collection[Grant], *, only: bool = False) -> str:
+    """The rules of a text, one a line: those about commands with these grants as well, or with these alone. What is no
+    rule stays as it is."""
+
+    def line(text: str) -> str:
+        found = _TEXT.fullmatch(text.strip())
+        if found is None or found["target"] in ("@read", "@write"):
+            return text
+        wanted = {*grants} | ({each for each in _GRANTS if found[each]} if not only else set[Grant]())
+        rest = text.strip()[max(found.end(each) for each in ("target", *_GRANTS)) :]
+        return found["target"] + "".join(f"+{each}" for each in _GRANTS if each in wanted) + rest
+
+    return "\n".join(map(line, text.splitlines()))
 
 
 class RuleTable(BaseModel):
@@ -141,6 +163,8 @@ class RuleTable(BaseModel):
     """To the end of that day, UTC."""
     network: bool = False
     """Of an allowed command: it may have the network."""
+    unsandboxed: bool = False
+    """Of an allowed command: it runs outside the sandbox, with all the user's rights."""
     harmless: bool | None = None
     """Only commands that are known to have no effect, or only others."""
     ruin: bool = False
@@ -183,6 +207,7 @@ class RuleTable(BaseModel):
             agent=self.agent,
             until=None if self.until is None else _end_of(self.until.isoformat()),
             network=self.network,
+            unsandboxed=self.unsandboxed,
             harmless=self.harmless,
             ruin=self.ruin,
             secret=self.secret,
@@ -201,7 +226,7 @@ class RuleTable(BaseModel):
             *(["ruinous"] if self.ruin else []),
             *(["files that hold secrets"] if self.secret else []),
         ]
-        text = "/".join(targets) + ("+network" if self.network else "")
+        text = "/".join(targets) + ("+network" if self.network else "") + ("+unsandboxed" if self.unsandboxed else "")
         text += f"({' | '.join(patterns)})" if patterns else ""
         text += f" unless {' | '.join(_tuple(self.unless))}" if self.unless else ""
         return text + (f", {', '.join(conditions)}" if conditions else "")

@@ -91,3 +91,19 @@ def test_a_reader_that_leaves_ends_the_turn(shop: Path) -> None:
         said = process.stderr.read()
     assert process.returncode == 130
     assert "Traceback" not in said and "Exception ignored" not in said
+
+
+@pytest.mark.parametrize("mode", ["ask", "auto"])
+def test_a_denial_names_the_way_out_and_that_is_one(shop: Path, tmp_path: Path, mode: str) -> None:
+    """Where nobody can be asked, what is said to permit a call does."""
+    needs("bwrap")
+    outside = tmp_path / "outside.txt"
+    run = call("run_shell_command", command=f"./put {outside}", outside=True, reason="it is elsewhere")
+    (shop / "put").write_text('#!/bin/sh\necho here > "$1"\n')
+    (shop / "put").chmod(0o755)
+    model = script(tmp_path, {"calls": [run]}, {"text": "Done."})
+    denied = amanu("run", "do it", "--model", model, "--mode", mode, "--output-format", "json", cwd=shop)
+    permitted_by = json.loads(denied.stdout)["toolCalls"][0]["decision"]["allow"]
+    assert permitted_by.startswith("run_shell_command+unsandboxed(") and not outside.exists()
+    amanu("run", "do it", "--model", model, "--mode", mode, "--allow", permitted_by, cwd=shop)
+    assert outside.read_text() == "here\n"

@@ -6,7 +6,7 @@ import type { Pages } from "./pages";
 import type { Approval, CommandPart, Grant, RulePreviewResult, Scope, SessionState, Walls } from "./protocol";
 import { acceptStep, type Step, standingStep } from "./step";
 import { oneLine, plain, visible } from "./visible";
-import { GRANTS, grantable, granting, held, preselected, SCOPES } from "./words";
+import { GRANTS, grantable, granting, held, preselected, ruleGranting, SCOPES } from "./words";
 
 const EDIT: vscode.QuickInputButton = {
   iconPath: new vscode.ThemeIcon("edit"),
@@ -103,27 +103,32 @@ export class Approvals {
       this.desk.resolve({ toolCallId, digest, decision: "allow", scope, rule, grants });
     const reject = (reason: string | null) =>
       this.desk.resolve({ toolCallId, digest, decision: "reject", reason });
+    // what is kept must do for the next call like this one, too
+    const lacking = preselected(approval).some(
+      (grant) => !grants.includes(grant) && !grants.includes("unsandboxed"),
+    );
+    const scopes = approval.scopes.filter(({ rule }) => rule === "" || !lacking);
     const yes = edits ? "Accept all" : `Allow${granting(grants)}`;
     return [
       ...(proposalId === null
         ? []
         : [{ label: "$(diff) Review the changes", run: () => this.openDiff(proposalId) }]),
-      ...approval.scopes.map(({ scope, rule, explanation }, at): Answer => {
+      ...scopes.map(({ scope, rule, explanation }, at): Answer => {
         const label = `$(check) ${yes} ${SCOPES[scope]}`;
         if (rule === "") return { label, run: () => allow(scope, null) };
         const edit = async () => {
-          const edited = await this.editRule(rule, toolCallId);
+          const edited = await this.editRule(ruleGranting(rule, grants), toolCallId);
           if (edited !== undefined) await allow(scope, edited);
         };
-        const description = rule
+        const description = ruleGranting(rule, grants)
           .split("\n")
           .map((line) => plain(line))
           .join("  ·  ");
         return {
           label,
           description,
-          // of several that save the same it is said once
-          ...(explanation === approval.scopes[at - 1]?.explanation
+          // of several that save the same it is said once; of what other grants were added to, nothing
+          ...(explanation === scopes[at - 1]?.explanation || ruleGranting(rule, grants) !== rule
             ? {}
             : { detail: plain(explanation, ASKED) }),
           buttons: [EDIT],
@@ -133,7 +138,9 @@ export class Approvals {
       }),
       ...grantable(approval).map((grant): Answer => {
         const on = grants.includes(grant);
-        const why = approval.wants.includes(grant) ? "it will hardly work without" : "for this call only";
+        const why = approval.wants.includes(grant)
+          ? "it will hardly work without"
+          : "it did not ask for this";
         return {
           label: `${on ? "$(pass-filled)" : "$(circle-large-outline)"} ${GRANTS[grant]}`,
           description: why,

@@ -115,7 +115,7 @@ export interface ScopeOffer {
   explanation: string;
 }
 
-/** What a person may add to a yes, for this one call: the network · no sandbox at all. */
+/** What a person may add to a yes: the network · no sandbox at all. A rule they keep with that yes grants it, too. */
 export type Grant = "network" | "unsandboxed";
 
 /** What holds a command: the sandbox it runs in, or would. */

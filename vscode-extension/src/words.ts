@@ -31,10 +31,24 @@ export function grantable({ grants, walls }: Pick<Approval, "grants" | "walls">)
   return grants.filter((grant) => (grant === "network" ? !walls?.network : walls?.tier !== "none"));
 }
 
-/** The network a command needs is ticked already, to be seen and to be taken away; that it shall run without a sandbox
- * is always the person's own doing. */
+/** What a command asks for is ticked already, to be seen and to be taken away: a yes without it would be to something
+ * else. The button says it, too. */
 export function preselected(approval: Pick<Approval, "grants" | "wants" | "walls">): Grant[] {
-  return grantable(approval).filter((grant) => grant === "network" && approval.wants.includes(grant));
+  return grantable(approval).filter((grant) => approval.wants.includes(grant));
+}
+
+const RULE = /^(\*|@?[A-Za-z][\w-]*)(?:\+network)?(?:\+unsandboxed)?(?=\(|\s|$)/;
+
+/** The rules of a text, one a line: those about commands with these grants and no others, as the daemon saves them
+ * (`granting` in `server/amanu/rules.py`). */
+export function ruleGranting(text: string, grants: Grant[]): string {
+  const marks = (["network", "unsandboxed"] as const)
+    .filter((each) => grants.includes(each))
+    .map((each) => `+${each}`);
+  return text
+    .split("\n")
+    .map((line) => (/^@(read|write)\b/.test(line) ? line : line.replace(RULE, `$1${marks.join("")}`)))
+    .join("\n");
 }
 
 /** What a yes with these grants says more than yes. */

@@ -139,7 +139,7 @@ test("what a command does not ask for is folded away", () => {
   });
   expect(texts(".grants > label")).toEqual(["With the networkit will hardly work without"]);
   expect(texts(".grants details label")).toEqual([
-    "Without the sandbox, with all your rightsfor this call only",
+    "Without the sandbox, with all your rightsit did not ask for this",
   ]);
 });
 
@@ -191,9 +191,16 @@ test.each<[string, Partial<Approval>, string[], string[], string]>([
   ],
   ["the network it may not need is not", { grants: ["network"] }, [], [], "Allow"],
   ["and can be taken away", { grants: ["network"], wants: ["network"] }, ["network"], [], "Allow"],
-  ["no sandbox is never ticked", { grants: ["unsandboxed"], wants: ["unsandboxed"] }, [], [], "Allow"],
+  ["no sandbox is not ticked where it is not asked for", { grants: ["unsandboxed"] }, [], [], "Allow"],
   [
-    "but by the person",
+    "where it is asked for it is, and the button says it",
+    { grants: ["unsandboxed"], wants: ["unsandboxed"] },
+    [],
+    ["unsandboxed"],
+    "Allow without the sandbox",
+  ],
+  [
+    "or by the person",
     { grants: ["network", "unsandboxed"] },
     ["unsandboxed"],
     ["unsandboxed"],
@@ -227,6 +234,22 @@ test("the rule a scope saves is tried on what was asked before, and those questi
     "and 5 more",
   ]);
   expect(find<HTMLDetailsElement>(".covered").open).toBe(false);
+});
+
+test("the rule that is saved keeps what is granted", () => {
+  const { choose, posted, find } = card({ walls: walls("bubblewrap"), grants: ["network", "unsandboxed"] });
+  choose("session");
+  const box = find<HTMLInputElement>("input[data-grant=unsandboxed]");
+  box.checked = true;
+  box.dispatchEvent(new Event("change"));
+  expect(find<HTMLTextAreaElement>("textarea.rule").value).toBe("run_shell_command+unsandboxed(make)");
+  find<HTMLButtonElement>("button.allow").click();
+  expect(posted.at(-1)).toMatchObject({
+    decision: "allow",
+    scope: "session",
+    rule: null,
+    grants: ["unsandboxed"],
+  });
 });
 
 test.each([

@@ -83,7 +83,7 @@
 ---@field rule string
 ---@field explanation string A sentence saying what that allows from then on.
 
----What a person may add to a yes, for this one call: the network · no sandbox at all.
+---What a person may add to a yes: the network · no sandbox at all. A rule they keep with that yes grants it, too.
 ---@alias amanu.Grant "network"|"unsandboxed"
 
 ---What holds a command: the sandbox it runs in, or would.

@@ -24,7 +24,7 @@ from amanu.agent.policy import (
     remember,
     suggested_rule,
 )
-from amanu.rules import Rule
+from amanu.rules import Rule, granting
 from amanu.tools.base import Preview, Subject
 from amanu.tools.visible import one_line, visible
 from amanu_protocol.errors import AmanuError
@@ -235,7 +235,7 @@ class Approvals:
         now = self.verdict((preview.subject, *preview.also))
         if now.decision != "allow":
             return decision.by == "person" and now.decision == "ask"
-        return decision.by == "person" or now.network or "network" not in decision.grants
+        return decision.by == "person" or {*decision.grants} <= {*_given(now)}
 
     def reveals(self, preview: Preview, decision: Decision) -> bool:
         """Whether that yes lets a command read files that hold secrets: the user was asked about it, or keeps a rule
@@ -298,8 +298,7 @@ class Approvals:
         verdict = self._within_ceilings(subjects, self.verdict(subjects))
         match verdict.decision:
             case "allow":
-                grants: list[Grant] = ["network"] if verdict.network else []
-                return verdict, Decision(outcome="allowed", by="rule", rule=verdict.rule, grants=grants)
+                return verdict, Decision(outcome="allowed", by="rule", rule=verdict.rule, grants=_given(verdict))
             case "deny":
                 reason = f"Denied by a rule: {verdict.rule}."
                 return verdict, Decision(outcome="denied", by="rule", rule=verdict.rule, reason=reason)
@@ -372,9 +371,12 @@ class Approvals:
     def _unasked(self, preview: Preview, verdict: Verdict) -> Decision:
         """Nobody is there to ask: no, and what would have permitted it. Nothing does where a must-ask decided."""
         reason, allow = "Nobody is there to ask.", None
-        if verdict.rememberable:
-            asked = [each for each in (preview.subject, *preview.also) if not self.allowed([each])]
+        subjects = (preview.subject, *preview.also)
+        asked = [each for each in subjects if not self.allowed([each])]
+        if verdict.rememberable or not asked:
             wanted = list(dict.fromkeys(map(suggested_rule, asked)))
+            if not asked:  # each command is allowed, but not the network to all of them
+                wanted = [granting(suggested_rule(each), ["network"]) for each in subjects if acts(each)]
             allow = wanted[0]
             options = " ".join(f"--allow {_quote(each)}" for each in wanted[:_NAMED])
             reason += f" It would have been permitted by {options}{' …' if len(wanted) > _NAMED else ''}."
@@ -393,8 +395,11 @@ class Approvals:
         offered = {offer.scope: offer.rule for offer in pending.approval.scopes}
         if params.scope not in offered:
             raise AmanuError("invalidRule", f"This cannot be remembered for the scope {params.scope!r}.")
-        text = params.rule or offered[params.scope]
-        rules = remember(text, params.scope, pending.asked_about, self._when())
+        # What is kept grants what this answer does, and this call gets what is kept.
+        text = params.rule or granting(offered[params.scope], grants, only=True)
+        rules = remember(text, params.scope, pending.asked_about, self._when(), grants)
+        kept = decide_all((*self.rules(), *rules), pending.subjects, self._when())[0]
+        grants = [each for each in pending.approval.grants if each in {*grants, *_given(kept)}]
         for rule in rules:
             match params.scope:
                 case "turn":
@@ -420,6 +425,10 @@ class Approvals:
     def _settle(self, call_id: str, decision: Decision) -> Decision:
         self._settled[call_id] = decision
         return decision
+
+
+def _given(verdict: Verdict) -> list[Grant]:
+    return ["unsandboxed"] if verdict.unsandboxed else ["network"] if verdict.network else []
 
 
 def _same(given: str | None, digest: str) -> bool:

@@ -16,13 +16,13 @@ from functools import cache
 from typing import Any, Literal, get_args
 
 from amanu import protected
-from amanu.rules import Rule, RuleTable, Tokens, command_pattern, rule
+from amanu.rules import Rule, RuleTable, Tokens, command_pattern, granting, rule
 from amanu.shell.destroying import destroying
 from amanu.shell.reading import Command
 from amanu.tools.base import Subject
 from amanu.tools.visible import visible
 from amanu_protocol.errors import AmanuError
-from amanu_protocol.items import CommandPart, Mode, Scope, ScopeOffer
+from amanu_protocol.items import CommandPart, Grant, Mode, Scope, ScopeOffer
 
 
 @dataclass(frozen=True)
@@ -45,6 +45,8 @@ class Verdict:
     """False when only `once` can be answered."""
     network: bool = False
     """Allowed with the network."""
+    unsandboxed: bool = False
+    """Allowed outside the sandbox."""
     named: bool = False
     """Of a command: allowed by a rule that names it, so it is the user's."""
     why: str = ""
@@ -90,9 +92,10 @@ def decide(rules: Iterable[Rule], subject: Subject, when: Circumstances | None =
     if subject.effect == "write" and ("\n" in subject.text or visible(subject.text) != subject.text):
         return Verdict("ask", HIDDEN, rememberable=False)
     named = subject.effect == "run" and any(map(_names, matching))
-    for each in sorted(matching, key=lambda each: not each.network):
-        if subject.effect != "run" or when.walls or each.harmless:
-            return Verdict("allow", str(each), network=each.network, named=named, why=why)
+    for each in sorted(matching, key=lambda each: (not each.unsandboxed, not each.network)):
+        if subject.effect != "run" or when.walls or each.harmless or each.unsandboxed:
+            given = {"network": each.network or each.unsandboxed, "unsandboxed": each.unsandboxed}
+            return Verdict("allow", str(each), **given, named=named, why=why)
     rememberable = subject.command is None or subject.command.prefix is not None
     if matching:
         return Verdict("ask", NO_SANDBOX, rememberable=False, why=why)
@@ -106,25 +109,33 @@ def decide_all(
 ) -> tuple[Verdict, list[Verdict]]:
     """(The verdict on a call about all of them, the verdict on each.) The strictest counts: of two that ask, the one no
     rule can answer. The commands of a line run in the same walls: with the network when each that has an effect may
-    have it; when only some may, and need it, that is asked about."""
+    have it; when only some may, and need it, that is asked about. So with the sandbox."""
     when = when or Circumstances()
     verdicts = [decide(rules, subject, when) for subject in subjects]
     first = min(verdicts, key=lambda verdict: (_STRICT.index(verdict.decision), verdict.rememberable))
     if first.decision != "allow":
-        return replace(first, network=False, named=False), verdicts
-    acting = [(each, verdict) for each, verdict in zip(subjects, verdicts, strict=True) if acts(each)]
+        return replace(first, network=False, unsandboxed=False, named=False), verdicts
+    acting = [(each, verdict) for each, verdict in zip(subjects, verdicts, strict=True) if acts(each) or _asks(each)]
     without = next((verdict for _, verdict in acting if not verdict.network), None)
     if without is not None and any(each.command is not None and each.command.network for each, _ in acting):
         over = f"it would have the network because of another command of the line: {without.rule}"
         return Verdict("ask", over, rememberable=False, why=without.why), verdicts
     decisive = acting[0][1] if acting else first  # what only looks needed no rule of the person's
-    named = bool(acting) and all(verdict.named for _, verdict in acting)
-    return replace(decisive, network=bool(acting) and without is None, named=named), verdicts
+    given = {
+        "network": bool(acting) and without is None,
+        "unsandboxed": bool(acting) and all(verdict.unsandboxed for _, verdict in acting),
+        "named": bool(acting) and all(verdict.named for _, verdict in acting),
+    }
+    return replace(decisive, **given), verdicts
 
 
 def acts(subject: Subject) -> bool:
     """It is a command that has an effect, or may have."""
     return subject.effect == "run" and (subject.command is None or subject.command.effect != "none")
+
+
+def _asks(subject: Subject) -> bool:
+    return subject.command is not None and bool(subject.command.asks)
 
 
 def command_parts(judged: Iterable[tuple[Subject, Verdict]]) -> list[CommandPart]:
@@ -203,14 +214,21 @@ def suggested_rule(subject: Subject) -> str:
     command = subject.command
     if command is None or command.prefix is None:
         return f"{subject.tool}({subject.text})"
-    network = "+network" if command.network else ""
-    return f"{subject.tool}{network}({command_pattern(command.prefix, more=True)})"
+    grants: list[Grant] = ["network"] if command.network or "network" in command.asks else []
+    grants = ["unsandboxed"] if "unsandboxed" in command.asks else grants
+    return granting(f"{subject.tool}({command_pattern(command.prefix, more=True)})", grants)
 
 
-def remember(text: str, scope: Scope, asked: Sequence[Subject], when: Circumstances | None = None) -> list[Rule]:
-    """Allow rules from the text a person saw or edited, one a line. Raises `AmanuError` (invalidRule) when one is no
-    rule, or together they would not have covered what was asked."""
-    found = allow_rules(text, scope)
+def remember(
+    text: str,
+    scope: Scope,
+    asked: Sequence[Subject],
+    when: Circumstances | None = None,
+    grants: Sequence[Grant] = (),
+) -> list[Rule]:
+    """Allow rules from the text a person saw or edited, one a line; those about commands with what the answer grants.
+    Raises `AmanuError` (invalidRule) when one is no rule, or together they would not have covered what was asked."""
+    found = allow_rules(granting(text, grants), scope)
     missed = next((each for each in asked if decide(found, each, when).decision != "allow"), None)
     if missed is not None:
         raise AmanuError(
@@ -251,6 +269,7 @@ def _explained(each: Rule) -> str:
     ends = f" Until {each.until:%Y-%m-%d}." if each.until else ""
     if not each.patterns:
         held = " that is understood, in the sandbox" if target == "@run" else ""
+        held = " that is understood, outside the sandbox" if each.unsandboxed else held
         return f"Allows {who}{held}{' with the network' if each.network else ''}.{ends}"
     if target not in ("@run", "run_shell_command"):
         return f"Allows {who}, for: {each.patterns[0]}{ends and '.'}{ends}"
@@ -258,7 +277,9 @@ def _explained(each: Rule) -> str:
     shown = command_pattern(pattern.tokens, more=False)
     what = f"{shown} with whatever follows" if pattern.more else f"exactly {shown}"
     what = what if pattern.tokens else "every command that is understood"
-    return f"Allows {what}, {'with the network' if each.network else 'without the network'}.{ends}"
+    how = "with the network" if each.network else "without the network"
+    how = "outside the sandbox, with all your rights" if each.unsandboxed else how
+    return f"Allows {what}, {how}.{ends}"
 
 
 def _match(each: Rule, subject: Subject, when: Circumstances) -> Literal["yes", "no", "perhaps"]:
@@ -280,7 +301,7 @@ def _match(each: Rule, subject: Subject, when: Circumstances) -> Literal["yes", 
             return "no"
     if subject.effect == "run":
         return _match_command(each, subject)
-    if each.ruin or each.harmless is not None or each.network:
+    if each.ruin or each.harmless is not None or each.network or each.unsandboxed:
         return "no"
     if each.secret and not protected.is_secret(subject.text):
         return "no"
@@ -300,9 +321,14 @@ def _match_command(each: Rule, subject: Subject) -> Literal["yes", "no", "perhap
     if each.harmless is not None and each.harmless != (effect == "none"):
         return "no"
     if each.kind == "allow":
-        if subject.unclear or command is None or (command.network and not each.network and effect != "none"):
+        network = each.network or each.unsandboxed
+        if subject.unclear or command is None or (command.network and not network and effect != "none"):
             return "no"
-        if command.secrets and not _names(each):
+        if (
+            ("network" in command.asks and not network)
+            or ("unsandboxed" in command.asks and not each.unsandboxed)
+            or ("secrets" in command.asks and not _names(each))
+        ):
             return "no"
         return "yes" if not each.patterns or any(_allows(tokens, command) for tokens in each.commands) else "no"
     if not each.patterns:

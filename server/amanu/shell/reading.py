@@ -27,6 +27,8 @@ class Surroundings:
     """When looking at files has to end, as `time.thread_time()`: what is not seen by then is asked about."""
 
 
+Ask = Literal["network", "unsandboxed", "secrets"]
+
 Effect = Literal["none", "some", "ruin"]
 """Nothing but output · anything else, or not known · what no rule may allow (`rm -rf /`)."""
 
@@ -63,8 +65,9 @@ class Command:
     spelled: tuple[str | None, ...] = ()
     """The words as they are written, where a script among `words` is named by its place in the workspace: what is
     denied is denied by either. Empty: the same."""
-    secrets: bool = False
-    """The call asks for the files of the workspace that hold secrets."""
+    asks: frozenset[Ask] = frozenset()
+    """What the call asks the user for, whatever the command is: the network, to run outside the sandbox, the files of
+    the workspace that hold secrets."""
 
 
 @dataclass(frozen=True)

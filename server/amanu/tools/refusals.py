@@ -11,7 +11,13 @@ _TAIL = 20_000  # characters; what went wrong stands at the end
 _NETWORK = re.compile(
     r"network is unreachable|could not resolve host|temporary failure in name resolution|name or service not known"
     r"|\b(EAI_AGAIN|ENETUNREACH|ENOTFOUND)\b|no address associated with hostname|dns error|failed to lookup address"
-    r"|failed to establish a new connection|no such host|unable to access 'https?://|network unreachable",
+    r"|failed to establish a new connection|no such host|unable to access 'https?://|network unreachable"
+    r"|connection refused|\bECONNREFUSED\b",
+    re.IGNORECASE,
+)
+_SERVICE = re.compile(
+    r"docker daemon|\b(docker|podman|containerd|mysqld|redis)\.sock\b|\.s\.PGSQL|publickey|host key verification failed"
+    r"|gh auth login|not logged in|unable to locate credentials|could not read (username|password)",
     re.IGNORECASE,
 )
 _WRITING = re.compile(
@@ -40,8 +46,8 @@ def led_outside(output: str, roots: Sequence[Path], folder: Path) -> str | None:
             if not _inside(real, (*roots, *_SHOWN)) and real.is_file():
                 return (
                     f"[{name} needs {real}, which the sandbox does not show. The person can show its folder to all "
-                    "commands (`read` under [sandbox] in their config.toml), or allow this one without a sandbox: call "
-                    "again and say so.]"
+                    "commands (`read` under [sandbox] in their config.toml), or allow this one outside: call "
+                    "again with outside=true and a reason, and the user is asked.]"
                 )
     return None
 
@@ -69,33 +75,47 @@ def hint(output: str, walls: Walls, held: Sequence[str] = (), unseen: Sequence[s
         return None
     said = output[-_TAIL:]
     if _SET_UP.search(said):
-        return "[The sandbox could not be set up for this command; tell the person, who can allow it without one.]"
-    if not walls.network and _NETWORK.search(said):
-        return "[There is no network in the sandbox. If it is needed, call again and say so: the person can allow it.]"
-    if _WRITING.search(said):
-        refused = "\n".join(line for line in said.splitlines() if _WRITING.search(line))
-        if secret := [each for each in unseen if os.path.basename(each) in refused]:  # noqa: PTH119
-            return (
-                f"[{', '.join(secret[:_FOUND_MISSING])}: files that hold secrets are hidden from commands the user was "
-                "not asked about. If it is needed, call again with secrets=true and a reason: the user is asked.]"
-            )
-        if walls.tier == "bubblewrap" and (named := [each for each in held if each in refused]):
-            return (
-                f"[{', '.join(named)}: what a command runs stays as it was approved until the command has ended, so it "
-                "cannot change that itself. If it must, call again and say so: the person can allow it without a "
-                "sandbox. Or change the file with the edit tools.]"
-            )
-        if walls.writes == "nothing":
-            return "[It ran in a sandbox where nothing can be written, for it was judged to have no effect.]"
-        if walls.tier == "landlock":
-            return (
-                "[It ran in a sandbox: outside the workspace nothing can be written. If that is needed, call again and "
-                "say so: the person can allow it without a sandbox.]"
-            )
+        return f"[The sandbox could not be set up for this command. {_OUTSIDE}]"
+    if _SERVICE.search(said):
         return (
-            "[It ran in a sandbox: outside the workspace, and in git's, editors' and agents' own settings, nothing can "
-            "be written. If that is needed, call again and say so: the person can allow it without a sandbox.]"
+            "[It ran in a sandbox, which shows no keys and tokens of the user's home folder and no sockets of services "
+            f"outside. {_OUTSIDE}]"
         )
+    if not walls.network and _NETWORK.search(said):
+        return f"[There is no network in the sandbox. {_way('network')}]"
+    if _WRITING.search(said):
+        return f"[{_writing(said, walls, held, unseen)}]"
     if _OTHER.search(said):
-        return "[It ran in a sandbox, which refuses some system calls (ptrace, mount, namespaces).]"
+        return f"[It ran in a sandbox, which refuses some system calls (ptrace, mount, namespaces). {_OUTSIDE}]"
     return None
+
+
+def _writing(said: str, walls: Walls, held: Sequence[str], unseen: Sequence[str]) -> str:
+    refused = "\n".join(line for line in said.splitlines() if _WRITING.search(line))
+    if secret := [each for each in unseen if os.path.basename(each) in refused]:  # noqa: PTH119
+        names = ", ".join(secret[:_FOUND_MISSING])
+        return f"{names}: what holds secrets is hidden from commands the user was not asked about. {_way('secrets')}"
+    if walls.tier == "bubblewrap" and (named := [each for each in held if each in refused]):
+        return (
+            f"{', '.join(named)}: what a command runs stays as it was approved until the command has ended, so it "
+            f"cannot change that itself. Change the file with the edit tools. {_OUTSIDE}"
+        )
+    if walls.writes == "nothing":
+        return f"It ran in a sandbox where nothing can be written, for it was judged to have no effect. {_OUTSIDE}"
+    if walls.tier == "landlock" and unseen:
+        names = ", ".join(unseen[:_FOUND_MISSING])
+        return (
+            f"It ran in a sandbox: {names}: what holds secrets is hidden from commands the user was not asked about; "
+            f"nothing new can be made in its folder and above it. {_way('secrets')}"
+        )
+    where = "outside the workspace"
+    if walls.tier != "landlock":
+        where += ", and in git's, editors' and agents' own settings,"
+    return f"It ran in a sandbox: {where} nothing can be written. {_OUTSIDE}"
+
+
+def _way(argument: str) -> str:
+    return f"If it is needed, call again with {argument}=true and a reason: the user is asked."
+
+
+_OUTSIDE = _way("outside")

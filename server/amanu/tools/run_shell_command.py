@@ -23,7 +23,7 @@ from amanu.sandbox.settling import Settled
 from amanu.secrets import Secrets
 from amanu.shell.programs.git import LOOKING, writes_settings
 from amanu.shell.read import read
-from amanu.shell.reading import Reading, Surroundings
+from amanu.shell.reading import Ask, Reading, Surroundings
 from amanu.shell.rewriting import rewritten
 from amanu.tools.base import CallContext, Outcome, Params, Preview, Subject, Tool, ToolError
 from amanu.tools.identity import contents, fingerprint, identity
@@ -102,7 +102,12 @@ class RunShellCommandParams(Params):
         description="Seconds the command may take in all. Default: 1800; at most 300 where it only looks.",
     )
     network: bool = Field(
-        default=False, description="It needs the network, which is closed otherwise; the person is asked for it."
+        default=False, description="It needs the network, which is closed otherwise; the user is asked for it."
+    )
+    outside: bool = Field(
+        default=False,
+        description="It cannot work in the sandbox: it needs a service's socket (docker), keys or tokens of the user's "
+        "home folder (gh, git push over ssh), or to write elsewhere. The user is asked to let it run without.",
     )
     secrets: bool = Field(
         default=False,
@@ -185,7 +190,7 @@ class RunShellCommand(Tool[RunShellCommandParams]):
         if params.description:
             lines.append(f"The model says: {visible(params.description)}")
         if asked_for := _asked_for(params):
-            lines.append(f"It asks for {asked_for}" + (f": {visible(params.reason)}" if params.reason else "."))
+            lines.append(f"It asks {asked_for}" + (f": {visible(params.reason)}" if params.reason else "."))
         lines.append(f"In: {visible(str(folder))}")
         if self._sandbox is not None:
             await self._sandbox.proved()
@@ -204,7 +209,7 @@ class RunShellCommand(Tool[RunShellCommandParams]):
             need=understood.need,
             walls=None if self._sandbox is None else self._sandbox.walls(understood.need),
             grants=self._grants(),
-            wants=("network",) if self._grants() and any(each.network for each in understood.reading.commands) else (),
+            wants=self._wants(params, understood.reading),
         )
 
     async def again(self, params: RunShellCommandParams, call: CallContext) -> Preview:
@@ -236,11 +241,11 @@ class RunShellCommand(Tool[RunShellCommandParams]):
             trusted=self._trusted(),
         )
         reading = read(params.command, here)
-        if params.network:
-            wants = (replace(each, network=True) if each.effect == "some" else each for each in reading.commands)
+        if asks := self._asks(params):
+            # What only looks needs nothing of it, unless nothing else is there to need it.
+            plain = all(each.effect == "none" for each in reading.commands)
+            wants = (replace(each, asks=asks) if plain or each.effect != "none" else each for each in reading.commands)
             reading = replace(reading, commands=tuple(wants))
-        if params.secrets:
-            reading = replace(reading, commands=tuple(replace(each, secrets=True) for each in reading.commands))
         runs = {each for command in reading.commands for each in command.runs}
         held = runs - rewritten(reading.commands)
         kept, seen = contents(runs)
@@ -281,6 +286,22 @@ class RunShellCommand(Tool[RunShellCommandParams]):
             if inside is not None:
                 subjects.append(Subject(self.name, "read", self._workspace.relative(inside)))
         return subjects
+
+    def _asks(self, params: RunShellCommandParams) -> frozenset[Ask]:
+        """What the call asks the user for, as far as it is withheld."""
+        asks: set[Ask] = set()
+        asks |= {"network"} if params.network else set()
+        asks |= {"unsandboxed"} if params.outside and self._grants() else set()
+        asks |= {"secrets"} if params.secrets else set()
+        return frozenset(asks)
+
+    def _wants(self, params: RunShellCommandParams, reading: Reading) -> tuple[Grant, ...]:
+        """Of `_grants`, what it will hardly work without."""
+        if not self._grants():
+            return ()
+        if params.outside:
+            return ("unsandboxed",)
+        return ("network",) if params.network or any(each.network for each in reading.commands) else ()
 
     def _grants(self) -> tuple[Grant, ...]:
         """Where nothing holds a command, there is nothing to let it out of."""
@@ -515,7 +536,12 @@ class RunShellCommand(Tool[RunShellCommandParams]):
 
 def _asked_for(params: RunShellCommandParams) -> str:
     """What the call asks the user for, in words."""
-    return "the files of the workspace that hold secrets" if params.secrets else ""
+    asked = {
+        "to run outside the sandbox": params.outside,
+        "for the network": params.network and not params.outside,
+        "for the files of the workspace that hold secrets": params.secrets,
+    }
+    return " and ".join(words for words, wanted in asked.items() if wanted)
 
 
 def _named(paths: Sequence[str]) -> str:

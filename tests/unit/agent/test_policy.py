@@ -13,17 +13,18 @@ from amanu.agent.policy import (
     Circumstances,
     built_in,
     decide,
+    decide_all,
     explain,
     of_mode,
     offers,
     remember,
     suggested_rule,
 )
-from amanu.rules import Rule, RuleTable, rule
-from amanu.shell.reading import Command, Effect
+from amanu.rules import Rule, RuleTable, granting, rule
+from amanu.shell.reading import Ask, Command, Effect
 from amanu.tools.base import Subject
 from amanu_protocol.errors import AmanuError
-from amanu_protocol.items import Mode
+from amanu_protocol.items import Grant, Mode
 
 READ = Subject("read_file", "read", "src/app.py")
 EDIT = Subject("edit_file", "write", "src/app.py")
@@ -223,6 +224,47 @@ def scopes(*subjects: Subject, given: list[Rule] | None = None, allowed: int = 0
     return [offer.scope for offer in offers([(each, decide(given or [], each)) for each in subjects], allowed=allowed)]
 
 
+@pytest.mark.parametrize(
+    ("text", "grants", "only", "expected"),
+    [
+        ("run_shell_command(a *)", ["unsandboxed"], False, "run_shell_command+unsandboxed(a *)"),
+        ("run_shell_command+network(a *)", ["unsandboxed"], False, "run_shell_command+network+unsandboxed(a *)"),
+        ("run_shell_command+network(a *)", ["unsandboxed"], True, "run_shell_command+unsandboxed(a *)"),
+        ("@run+network(a)\n@run(b) until 2030-01-01", [], True, "@run(a)\n@run(b) until 2030-01-01"),
+        ("@run(a)\n\n@write(b)", ["network"], False, "@run+network(a)\n\n@write(b)"),
+        ("no rule at all", ["network"], False, "no rule at all"),
+    ],
+)
+def test_a_rule_keeps_what_is_granted(text: str, grants: list[Grant], only: bool, expected: str) -> None:
+    assert granting(text, grants, only=only) == expected
+
+
+@pytest.mark.parametrize(
+    ("asks", "texts", "decision", "unsandboxed"),
+    [
+        ("unsandboxed", ("allow @run",), "ask", False),
+        ("unsandboxed", ("allow @run+network",), "ask", False),
+        ("unsandboxed", ("allow @run", "allow @run+unsandboxed(docker ps *)"), "allow", True),
+        ("network", ("allow @run(docker ps *)",), "ask", False),
+        ("network", ("allow @run+unsandboxed(docker ps *)",), "allow", True),
+        ("secrets", ("allow @run+network",), "ask", False),
+        ("secrets", ("allow @run(docker ps *)",), "allow", False),
+        (None, ("allow @run", "allow @run+unsandboxed(docker ps *)"), "allow", True),
+    ],
+)
+@pytest.mark.parametrize("effect", ["some", "none"])
+def test_what_a_call_asks_for_is_asked_unless_a_rule_grants_it(
+    asks: Ask | None, texts: tuple[str, ...], decision: str, unsandboxed: bool, effect: Effect
+) -> None:
+    subject = run("docker ps -a", effect)
+    assert subject.command is not None
+    if asks is not None:
+        subject = replace(subject, command=replace(subject.command, asks=frozenset([asks])))
+    found, _ = decide_all((*built_in(), *rules(*texts)), [subject])
+    assert found.decision == decision
+    assert found.unsandboxed == (unsandboxed and (asks is not None or effect == "some"))
+
+
 def test_what_must_be_asked_can_only_be_answered_once() -> None:
     assert scopes(EDIT, given=rules("mustAsk @write")) == ["once"]
     assert len(scopes(EDIT)) == 5
@@ -275,6 +317,8 @@ def test_what_cannot_be_remembered() -> None:
         "deny: x",
         "@run(git 'x)",
         "@write+network",
+        "@read+unsandboxed",
+        "@run+unsandboxed+network",
         "@run(ls) until 2026-02-31",
         "@run(ls) until tomorrow",
     ],
@@ -370,6 +414,10 @@ def test_a_verdict_says_why_rules_do_not_count() -> None:
     [
         ("run_shell_command(git commit *)", "Allows git commit with whatever follows, without the network."),
         ("@run+network(npm ci)", "Allows exactly npm ci, with the network."),
+        (
+            "@run+unsandboxed(docker ps *)",
+            "Allows docker ps with whatever follows, outside the sandbox, with all your rights.",
+        ),
         ("@write(src/**)", "Allows every tool that changes files, for: src/**"),
         ("@run", "Allows every command that is understood, in the sandbox."),
         ("grep until 2026-12-24", "Allows the tool grep. Until 2026-12-24."),

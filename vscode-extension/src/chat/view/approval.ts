@@ -64,14 +64,17 @@ export class ApprovalBox {
       scope.append(h("option", { value: offer.scope }, SCOPES[offer.scope]));
     const chosen = () => approval.scopes[scope.selectedIndex];
     scope.addEventListener("change", () => {
-      rule.offer(chosen());
+      rule.offer(chosen(), grants.chosen);
       setText(this.note, "");
     });
     const look = () => {
       allow.disabled = rule.blocked;
       if (!edits) setText(allow, `Allow${granting(grants.chosen)}`);
     };
-    const grants = new Grants(approval, () => look());
+    const grants = new Grants(approval, () => {
+      rule.grant(grants.chosen);
+      look();
+    });
     const rule = new RuleField(this.desk, approval, () => look());
     const reason = h("input", {
       class: "reason",

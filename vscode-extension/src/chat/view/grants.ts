@@ -34,7 +34,7 @@ export class Grants {
           "details",
           {},
           h("summary", {}, "Grant it more…"),
-          ...rest.map((grant) => this.line(grant, "for this call only")),
+          ...rest.map((grant) => this.line(grant, "it did not ask for this")),
         ),
     );
   }

@@ -1,6 +1,7 @@
 import { plural } from "../../changes";
-import type { Approval, RulePreviewResult, ScopeOffer } from "../../protocol";
+import type { Approval, Grant, RulePreviewResult, ScopeOffer } from "../../protocol";
 import { visible } from "../../visible";
+import { ruleGranting } from "../../words";
 import type { Desk } from "./desk";
 import { h, setText } from "./dom";
 
@@ -28,6 +29,8 @@ export class RuleField {
     this.covered,
   );
   private offered: ScopeOffer | undefined;
+  /** The text as it would be saved, were it not edited. */
+  private unedited = "";
   private timer: ReturnType<typeof setTimeout> | undefined;
   /** What is known of the text as it stands: `open` while it is edited and not checked yet. */
   private standing: "fits" | "open" | "wrong" = "fits";
@@ -39,19 +42,25 @@ export class RuleField {
   ) {}
 
   /** Show what that scope would save; nothing for once. */
-  offer(offer: ScopeOffer | undefined): void {
+  offer(offer: ScopeOffer | undefined, grants: Grant[]): void {
     clearTimeout(this.timer);
     this.offered = offer;
-    this.text.value = visible(offer?.rule ?? "");
+    this.unedited = visible(ruleGranting(offer?.rule ?? "", grants));
+    this.text.value = this.unedited;
     this.element.hidden = this.text.value === "";
     this.covered.hidden = true;
     this.stand("fits", offer?.explanation ?? "");
     if (!this.element.hidden) this.check();
   }
 
+  /** Other grants were chosen: a rule that nobody has edited is saved with those. */
+  grant(grants: Grant[]): void {
+    if (this.edited === null) this.offer(this.offered, grants);
+  }
+
   /** The person's own text; null when it is the one offered, or none. */
   get edited(): string | null {
-    if (this.element.hidden || this.text.value === visible(this.offered?.rule ?? "")) return null;
+    if (this.element.hidden || this.text.value === this.unedited) return null;
     return this.text.value;
   }
 
