@@ -103,6 +103,24 @@ async def test_a_command_nobody_was_asked_about_reads_no_secret(
     assert (d.root / ".env").read_text().strip().endswith(KEY), "and they stay where they are"
 
 
+async def test_a_secret_is_not_brought_under_a_harmless_name_with_its_folder(tmp_path: Path, tier: Tier) -> None:
+    move = call("run_shell_command", command="mkdir tests; mv certs tests/; mv .aws api/plain; mv deploy moved; ls")
+    look = call("run_shell_command", command="python3 -c 'print(open(\"tests/certs/private.key\").read())'")
+    also = call("run_shell_command", command="python3 -c 'print(open(\"api/plain/credentials\").read())'")
+    async with desk(tmp_path, step("", move), step("", look, also), step("Done."), mode="auto") as d:
+        lay(d)
+        (d.root / "certs" / "a.txt").write_text("harmless\n")
+        await d.prompt("go")
+        await d.over("p1")
+        told = d.told()
+    assert KEY not in told
+    for name in ("certs/private.key", ".aws/credentials"):
+        assert KEY in (d.root / name).read_text()
+    if tier == "bubblewrap":
+        assert "Moved back to where they were" in told and (d.root / "tests" / "certs" / "a.txt").exists()
+        assert KEY in (d.root / "moved" / "id_ed25519").read_text(), "there it is hidden as well"
+
+
 async def test_what_needs_secrets_asks_for_them_and_the_answer_is_kept(tmp_path: Path, tier: Tier) -> None:
     line = "./show.py"
     plain, asking = (call("run_shell_command", command=line, **more) for more in ({}, {"secrets": True, "reason": "?"}))

@@ -356,6 +356,7 @@ def test_the_profile_for_macos(tmp_path: Path) -> None:
         ("To get started, please run: gh auth login", True, "workspace", "call again with outside=true"),
         ("touch: /opt/x: Read-only file system", False, "workspace", "call again with outside=true"),
         ("cat: .env: Permission denied", False, "workspace", "call again with secrets=true"),
+        ("error: .env: can only add regular files, symbolic links", False, "workspace", "call again with secrets=true"),
         ("ModuleNotFoundError: No module named 'x'", False, "workspace", None),
     ],
 )

@@ -10,6 +10,7 @@ import tempfile
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, asynccontextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from amanu.config import Sandbox as Settings
@@ -17,8 +18,10 @@ from amanu.home import Home
 from amanu.sandbox import bubblewrap, landlock, seatbelt, seccomp
 from amanu.sandbox.lifeline import Lifeline, lifeline
 from amanu.sandbox.need import Need
+from amanu.sandbox.obeyed import Identity
 from amanu.sandbox.proof import Launch, Proof, Tier, prove
 from amanu.sandbox.records import Kept, Records, before
+from amanu.sandbox.secret_files import bring_back, identities
 from amanu.sandbox.settling import Settled
 from amanu.sandbox.temporary import TemporaryFolders
 from amanu.sandbox.tools import inside
@@ -210,6 +213,9 @@ class Sandbox:
         _is_in_them(handle, handles)
         seen, kept, closed = self._begin(stack, tier, need, roots, environment)
         settle = Settled if kept is None else kept.settle
+        if kept is not None and seen.unseen:
+            settle = partial(_settle, settle, identities(seen.unseen), roots)
+            stack.callback(settle)  # once more: whoever gave up waiting has not called it
         temporary = self._temporary_for(tuple(roots))
         shown = Path("/tmp") if tier == "bubblewrap" else temporary
         environment |= dict.fromkeys(("TMPDIR", "TMP", "TEMP"), str(shown))
@@ -293,6 +299,11 @@ def _candidates(best: Tier) -> dict[Tier, str]:
     if best != "none":
         found["landlock"] = no_filter or ("" if landlock.version() else "This kernel has no Landlock, or it is off.")
     return found
+
+
+def _settle(settle: Callable[[], Settled], secrets: Mapping[Path, Identity], roots: list[Path]) -> Settled:
+    back = bring_back(secrets, [each for each in roots if each != Path("/")])
+    return Settled(secrets=tuple(back)).joined(settle())
 
 
 def _sentence(tier: Tier, need: Need) -> str:

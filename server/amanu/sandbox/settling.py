@@ -94,9 +94,11 @@ class Settled:
     """Is new in a new folder, and stays."""
     failed: tuple[Path, ...] = ()
     """Should not be as it is now, and could not be put aside or back."""
+    secrets: tuple[Path, ...] = ()
+    """Held secrets, had left with the folder above, and is again where it was."""
 
     def __bool__(self) -> bool:
-        return any((self.aside, self.back, self.new, self.failed))
+        return any((self.aside, self.back, self.new, self.failed, self.secrets))
 
     def texts(self) -> dict[Path, str]:
         """Some short texts among what was put aside, by the paths they had: somebody may have to propose them.
@@ -121,6 +123,7 @@ class Settled:
             self.folder or other.folder,
             (*other.new, *self.new),
             (*other.failed, *self.failed),
+            (*other.secrets, *self.secrets),
         )
 
 

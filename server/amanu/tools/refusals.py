@@ -23,6 +23,12 @@ _SERVICE = re.compile(
 _WRITING = re.compile(
     r"read-only file system|permission denied|device or resource busy|\b(EROFS|EACCES|EBUSY)\b", re.IGNORECASE
 )
+_HIDING = re.compile(
+    r"permission denied|device or resource busy|operation not permitted|can only add regular files"
+    r"|\b(EACCES|EBUSY|EPERM)\b",
+    re.IGNORECASE,
+)
+"""What is said of a file that holds secrets: it is there, and cannot be opened."""
 _OTHER = re.compile(r"operation not permitted|\bEPERM\b", re.IGNORECASE)
 _MISSING = re.compile(
     r"""([^\s:'"‘’]+)['"’]?: (?:no such file or directory|cannot execute|bad interpreter|not found)""", re.IGNORECASE
@@ -74,6 +80,10 @@ def hint(output: str, walls: Walls, held: Sequence[str] = (), unseen: Sequence[s
     if walls.tier == "none":
         return None
     said = output[-_TAIL:]
+    hiding = "\n".join(line for line in said.splitlines() if _HIDING.search(line))
+    if secret := [each for each in unseen if os.path.basename(each) in hiding]:  # noqa: PTH119
+        names = ", ".join(secret[:_FOUND_MISSING])
+        return f"[{names}: what holds secrets is hidden from commands the user was not asked about. {_way('secrets')}]"
     if _SET_UP.search(said):
         return f"[The sandbox could not be set up for this command. {_OUTSIDE}]"
     if _SERVICE.search(said):
@@ -92,9 +102,6 @@ def hint(output: str, walls: Walls, held: Sequence[str] = (), unseen: Sequence[s
 
 def _writing(said: str, walls: Walls, held: Sequence[str], unseen: Sequence[str]) -> str:
     refused = "\n".join(line for line in said.splitlines() if _WRITING.search(line))
-    if secret := [each for each in unseen if os.path.basename(each) in refused]:  # noqa: PTH119
-        names = ", ".join(secret[:_FOUND_MISSING])
-        return f"{names}: what holds secrets is hidden from commands the user was not asked about. {_way('secrets')}"
     if walls.tier == "bubblewrap" and (named := [each for each in held if each in refused]):
         return (
             f"{', '.join(named)}: what a command runs stays as it was approved until the command has ended, so it "

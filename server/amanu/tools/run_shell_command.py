@@ -68,6 +68,7 @@ _BACK = (
     "Put back as before, for commands may not change what git, editors, shells or agents obey: {names}. What was made "
     "of it lies in {folder}, which no tool reads; propose what is wanted with write_file: the user is asked."
 )
+_SECRETS = "Moved back to where they were, for they hold secrets and the user was not asked about this: {names}."
 _FAILED = "Could not be put aside or back, and git, editors, shells or agents may obey it: {names}. Tell the user."
 _ENDED_SWAPPED = "It was ended: a script or file of settings that this runs was changed or replaced while it started."
 _SKIPPED = (
@@ -106,15 +107,13 @@ class RunShellCommandParams(Params):
     )
     outside: bool = Field(
         default=False,
-        description="It cannot work in the sandbox: it needs a service's socket (docker), keys or tokens of the user's "
-        "home folder (gh, git push over ssh), or to write elsewhere. The user is asked to let it run without.",
+        description="It cannot work in the sandbox: it needs a service's socket (docker), the user's keys (gh, ssh) or "
+        "to write elsewhere; the user is asked.",
     )
     secrets: bool = Field(
-        default=False,
-        description="It needs files that hold secrets (.env, keys), which are hidden from commands the user is not "
-        "asked about; the user is asked.",
+        default=False, description="It needs files that hold secrets (.env, keys), hidden otherwise; the user is asked."
     )
-    reason: str | None = Field(default=None, description="Why it needs that, in a short sentence for the user.")
+    reason: str | None = Field(default=None, description="Why it needs that, for the user.")
 
 
 @dataclass
@@ -467,7 +466,8 @@ class RunShellCommand(Tool[RunShellCommandParams]):
             notes.append(_SWAPPED)
         found = ended.settled
         texts = await asyncio.to_thread(found.texts)
-        for said, paths in ((_ASIDE, found.aside), (_BACK, found.back), (_NEW, found.new), (_FAILED, found.failed)):
+        settled = {_ASIDE: found.aside, _BACK: found.back, _NEW: found.new, _FAILED: found.failed}
+        for said, paths in {**settled, _SECRETS: found.secrets}.items():
             if paths:
                 notes.append(said.format(names=_named([self._spelt(each) for each in paths]), folder=found.folder))
         home = self._environment.get("HOME")
