@@ -3,6 +3,7 @@
 import argparse
 import asyncio
 import contextlib
+import logging
 import os
 import shutil
 import sys
@@ -23,7 +24,7 @@ from amanu.cli.header import show_header
 from amanu.cli.live import rows
 from amanu.cli.mentions import line_mentions
 from amanu.cli.paper import Paper, Span, open_paper
-from amanu.cli.person import Interrupted, Terminal, Woken
+from amanu.cli.person import Escaped, Interrupted, Terminal, Woken
 from amanu.cli.question import show_lines
 from amanu.cli.render import Renderer
 from amanu.cli.text import one_line, stripped, visible
@@ -34,11 +35,15 @@ from amanu_protocol import requests as r
 from amanu_protocol.errors import AmanuError
 from amanu_protocol.items import Attachment, Mode, Notice, ToolCall
 
+log = logging.getLogger(__name__)
+
 TWICE_SECONDS = 2.0
 """A second Ctrl-C within that time leaves."""
 SHOWN_ITEMS = 20
 """Of a session that is opened again."""
 RECONNECTS = 6
+MISTAKE_SECONDS = 0.5
+"""Before the next round after a bug: one that comes again at once must not fill the screen."""
 LIVE_ROWS = 8
 """Of the text being written, above the prompt."""
 
@@ -63,7 +68,7 @@ COMMANDS = {
     "/untrust": "do not trust it any more",
     "/audit": "how the last tool call was decided and what was done; /audit session: all of them",
     "/record": "write what the models are told and say to a new file; /record off ends it",
-    "/cancel": "stop the turn (Ctrl-C does too)",
+    "/cancel": "stop the turn (Esc and Ctrl-C do too)",
     "/help": "this",
     "/quit": "leave (Ctrl-D does too)",
 }
@@ -134,6 +139,7 @@ async def _chat(wanted: Wanted, *, alone: bool) -> int:
                     commands=chat.commands,
                     above=chat.above,
                     toolbar=chat.toolbar,
+                    stoppable=chat.stoppable,
                 )
             )
         except AmanuError as error:
@@ -188,6 +194,10 @@ class Chat:
                 found.append((style, row))
         return found[-LIVE_ROWS:]
 
+    def stoppable(self) -> bool:
+        """A turn runs."""
+        return self._view.state.turn is not None
+
     def toolbar(self) -> str:
         """The line below the prompt."""
         state = self._view.state
@@ -199,6 +209,8 @@ class Chat:
             parts.append(money(state.usage.cost_usd))
         if state.queue:
             parts.append(f"{len(state.queue)} queued")
+        if self.stoppable():
+            parts.insert(1, "Esc stops")
         return " · ".join(parts)
 
     # One round -----------------------------------------------------------------------------------------
@@ -214,6 +226,8 @@ class Chat:
                 await self._act(await self._terminal.read(self._needed))
         except Woken:
             pass
+        except Escaped:
+            await self._view.cancel()
         except Interrupted:
             await self._interrupt()
         except EOFError:
@@ -223,6 +237,11 @@ class Chat:
             self._paper.prose(("red", visible(f"✗ {error}{hint}")))
         except Disconnected:
             pass  # the next round reconnects
+        except Exception as error:
+            log.exception("the chat failed")
+            what = f"{type(error).__name__}: {error}"
+            self._paper.prose(("red", visible(f"✗ That is a mistake of Amanu's own, the session is whole ({what}).")))
+            await asyncio.sleep(MISTAKE_SECONDS)
 
     def _needed(self) -> bool:
         return bool(self._view.state.approvals) or self._view.client.lost.is_set()
@@ -456,7 +475,7 @@ class Chat:
 
     async def _ask_trust(self) -> None:
         if not self._view.state.trusted:
-            with contextlib.suppress(Interrupted):
+            with contextlib.suppress(Interrupted, Escaped):
                 await self._trusting.ask()
 
     def _mentioned(self, text: str) -> list[Attachment]:

@@ -20,6 +20,10 @@ from amanu_protocol.state import SessionState
 SCOPES: dict[str, Scope] = {"t": "turn", "s": "session", "w": "workspace", "u": "user"}
 TOO_SOON = "That came within half a second of the question, so it does not count. Once more:"
 STALE = "What was asked about has changed since. This is what is asked now:"
+UNKNOWN = "  Unknown answer '{}'. A letter from above answers; a few words refuse, and the model reads them."
+NO = ("n", "no", "r", "reject")
+LONGEST_SLIP = 3
+"""Characters of an unknown answer that may be a slip of the finger; more are words to the model."""
 STALE_SECONDS = 2.0
 """In which the question comes anew. If it does not, it is asked as it is."""
 GRANTING: dict[tuple[Grant, ...], str] = {(): "-", ("network",): "+", ("unsandboxed",): "!"}
@@ -109,11 +113,13 @@ class Decider:
         answer = await self._ask(self._choices(approval), approval)
         if answer is None:
             return False
-        word, _, rest = answer.partition(" ")
+        word, rest = _split(answer)
+        if rest and word not in NO:
+            return await self._answer(approval, "reject", reason=answer)
         scopes = {offer.scope for offer in approval.scopes}
         first, *others = asked.ways(approval)
         granting = {GRANTING[each]: each for each in others}
-        match word.lower(), approval.proposal_id:
+        match word, approval.proposal_id:
             case (("y" | "yes"), None):
                 return await self._answer(approval, "allow", grants=first)
             case (("a" | "accept"), str()):
@@ -126,11 +132,15 @@ class Decider:
                 return await self._hunks(approval, proposal_id)
             case ("f", str()):
                 return await self._answer(approval, "finish")
-            case (("n" | "no"), None) | (("r" | "n" | "no"), str()):
+            case (("n" | "no"), None) | (("r" | "n" | "no" | "reject"), str()):
                 return await self._reject(approval, rest)
             case (key, _) if SCOPES.get(key) in scopes:
                 return await self._remember(approval, SCOPES[key])
+            case _ if len(answer) > LONGEST_SLIP:
+                return await self._answer(approval, "reject", reason=answer)
             case _:
+                if answer:
+                    self._paper.line(("yellow", UNKNOWN.format(visible(answer))))
                 return False
 
     def _step(self) -> list[Approval]:
@@ -244,11 +254,13 @@ class Decider:
             answer = await self._person.ask(question, valid=lambda: self._pending(approval))
             if answer is None or answer == "q":
                 return False
-            word, _, reason = answer.partition(" ")
-            match word.lower():
+            word, reason = _split(answer)
+            match word:
+                case _ if reason and word not in NO:
+                    decision = r.HunkDecision(hunk_id=hunk.hunk_id, decision="reject", reason=answer)
                 case "y" | "a":
                     decision = r.HunkDecision(hunk_id=hunk.hunk_id, decision="accept")
-                case "n" | "r":
+                case "n" | "no" | "r":
                     decision = r.HunkDecision(hunk_id=hunk.hunk_id, decision="reject", reason=reason or None)
                 case "e":
                     text = await self._person.edit(hunk.new_text, PurePath(file.path).suffix)
@@ -256,6 +268,8 @@ class Decider:
                         self._paper.line(("dim", "  the text is unchanged"))
                         continue
                     decision = r.HunkDecision(hunk_id=hunk.hunk_id, decision="accept", new_text=text)
+                case _ if len(answer) > LONGEST_SLIP:
+                    decision = r.HunkDecision(hunk_id=hunk.hunk_id, decision="reject", reason=answer)
                 case _:
                     continue
             try:
@@ -302,6 +316,12 @@ class Decider:
     def _say_error(self, error: AmanuError) -> None:
         hint = f" {error.data.hint}" if error.data.hint else ""
         self._paper.line(("red", f"  {visible(str(error))}{visible(hint)}"))
+
+
+def _split(answer: str) -> tuple[str, str]:
+    """The letter or word of an answer, and what follows: words to the model, which are a refusal, also after a yes."""
+    word, _, rest = answer.partition(" ")
+    return (word.lower().rstrip(",.;:!") or word), rest.strip()
 
 
 def _next_open(proposal: Proposal | None) -> tuple[Proposal, ProposedFile, Hunk, int, int] | None:

@@ -19,6 +19,7 @@ from amanu_protocol.errors import AmanuError
 
 if TYPE_CHECKING:
     from prompt_toolkit import PromptSession
+    from prompt_toolkit.application import Application
     from prompt_toolkit.completion import Completer
     from prompt_toolkit.input import Input
     from prompt_toolkit.key_binding import KeyBindings
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
 LOOK_SECONDS = 0.1
 """How often an open question is checked for being settled elsewhere, and the status line redrawn."""
 PREVIEW_ROWS = 8
+ESC_SECONDS = 0.2
+"""After Esc, for the rest of a sequence."""
 
 _ABOVE: dict[Style, str] = {"green": "fg:ansigreen", "red": "fg:ansired", "bold": "bold"}
 
@@ -39,6 +42,10 @@ class Woken(Exception):
 
 class Interrupted(Exception):
     """Ctrl-C. An ordinary exception: KeyboardInterrupt in a task would end the event loop."""
+
+
+class Escaped(Exception):
+    """Esc: what runs is to stop. Like Ctrl-C, but it never leaves."""
 
 
 class Terminal:
@@ -52,6 +59,7 @@ class Terminal:
         commands: Sequence[str] = (),
         above: Callable[[], list[Span]] = list,
         toolbar: Callable[[], str] = str,
+        stoppable: Callable[[], bool] = lambda: False,
         keyboard: "Input | None" = None,
         screen: "Output | None" = None,
     ) -> None:
@@ -65,7 +73,7 @@ class Terminal:
             history=FileHistory(str(history)) if history is not None else InMemoryHistory(),
             completer=prompt_completer(roots, commands),
             complete_while_typing=False,
-            key_bindings=_keys(),
+            key_bindings=prompt_keys(stoppable),
             multiline=True,
             erase_when_done=True,
             interrupt_exception=Interrupted,
@@ -73,25 +81,41 @@ class Terminal:
             output=screen,
         )
         self._question: PromptSession[str] = PromptSession(
-            interrupt_exception=Interrupted, input=keyboard, output=screen, reserve_space_for_menu=0
+            key_bindings=question_keys(),
+            interrupt_exception=Interrupted,
+            input=keyboard,
+            output=screen,
+            reserve_space_for_menu=0,
         )
+        for session in (self._prompt, self._question):
+            # Esc may begin a sequence (Alt-Enter): nobody should wait a second to learn that it does not.
+            session.app.ttimeoutlen = session.app.timeoutlen = ESC_SECONDS
 
     async def read(self, wake: Callable[[], bool]) -> str:
-        """A prompt, of one line or many. Raises Woken when `wake` holds, Interrupted on Ctrl-C,
-        EOFError on Ctrl-D."""
-        text = await self._run(
-            self._prompt,
-            wake,
-            message=self._message,
-            bottom_toolbar=self._bottom,
-            default=self._draft,
-            refresh_interval=LOOK_SECONDS,
-        )
-        if text is None:
+        """A prompt, of one line or many, never blank. Raises Woken when `wake` holds, Interrupted on Ctrl-C, EOFError
+        on Ctrl-D, Escaped on Esc while something can be stopped; what was typed stays as the draft then."""
+        try:
+            text = await self._run(
+                self._prompt,
+                wake,
+                message=self._message,
+                bottom_toolbar=self._bottom,
+                default=self._draft,
+                refresh_interval=LOOK_SECONDS,
+            )
+        except Escaped:
+            self._draft = self._prompt.default_buffer.text
+            raise
+        if text is None or not text.strip():
             self._draft = self._prompt.default_buffer.text
             raise Woken
         self._draft = ""
         return text.strip()
+
+    @property
+    def app(self) -> "Application[str]":
+        """What reads keys now."""
+        return self._question.app if self._question.app.is_running else self._prompt.app
 
     def draft(self, text: str) -> None:
         """What the next prompt begins with."""
@@ -100,7 +124,7 @@ class Terminal:
     async def ask(
         self, question: str, *, default: str = "", valid: Callable[[], bool], preview: "Preview | None" = None
     ) -> str | None:
-        """See `decide.Person`. Raises Interrupted on Ctrl-C; Ctrl-D leaves the question."""
+        """See `decide.Person`. Raises Interrupted on Ctrl-C, Escaped on Esc; Ctrl-D leaves the question."""
         watched = Watched(preview, self._question) if preview is not None else None
         below = {} if watched is None else {"bottom_toolbar": watched.shown, "refresh_interval": LOOK_SECONDS}
         try:
@@ -198,11 +222,14 @@ def edit_text(text: str, suffix: str) -> str | None:
             Path(name).unlink()
 
 
-def _keys() -> "KeyBindings":
-    """Enter sends; Alt-Enter or Ctrl-J begins a new line, and so does Enter after a backslash."""
-    from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
+def prompt_keys(stoppable: Callable[[], bool]) -> "KeyBindings":
+    """Enter sends; Alt-Enter or Ctrl-J begins a new line, and so does Enter after a backslash. Esc stops what runs,
+    where that is `stoppable`."""
+    from prompt_toolkit.application.current import get_app
+    from prompt_toolkit.filters import Condition, has_completions, is_searching
+    from prompt_toolkit.key_binding import KeyPressEvent
 
-    keys = KeyBindings()
+    keys = _sane_keys()
 
     @keys.add("enter")
     def send(event: KeyPressEvent) -> None:  # pyright: ignore[reportUnusedFunction]
@@ -217,6 +244,40 @@ def _keys() -> "KeyBindings":
     @keys.add("c-j")
     def new_line(event: KeyPressEvent) -> None:  # pyright: ignore[reportUnusedFunction]
         event.current_buffer.insert_text("\n")
+
+    @keys.add("escape", filter=Condition(stoppable) & ~is_searching & ~has_completions)
+    def stop(event: KeyPressEvent) -> None:  # pyright: ignore[reportUnusedFunction]
+        if get_app().is_running:
+            event.app.exit(exception=Escaped(), style="class:aborting")
+
+    return keys
+
+
+def question_keys() -> "KeyBindings":
+    """Enter answers; Esc stops what asks."""
+    from prompt_toolkit.filters import is_searching
+    from prompt_toolkit.key_binding import KeyPressEvent
+
+    keys = _sane_keys()
+
+    @keys.add("escape", filter=~is_searching)
+    def stop(event: KeyPressEvent) -> None:  # pyright: ignore[reportUnusedFunction]
+        event.app.exit(exception=Escaped(), style="class:aborting")
+
+    return keys
+
+
+def _sane_keys() -> "KeyBindings":
+    """Without what prompt_toolkit does by default and nobody expects here: Ctrl-O sends, and takes up the next line of
+    the history; elsewhere it shows more. An Alt with a key that means nothing is no Esc."""
+    from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
+
+    keys = KeyBindings()
+
+    @keys.add("c-o")
+    @keys.add("escape", "<any>")
+    def nothing(event: KeyPressEvent) -> None:  # pyright: ignore[reportUnusedFunction]
+        pass
 
     return keys
 

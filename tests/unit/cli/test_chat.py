@@ -10,6 +10,9 @@ from typing import Any
 
 import pytest
 from prompt_toolkit.input import PipeInput, create_pipe_input
+from prompt_toolkit.key_binding.defaults import load_key_bindings
+from prompt_toolkit.key_binding.key_processor import KeyPress
+from prompt_toolkit.keys import Keys
 from prompt_toolkit.output import DummyOutput
 
 from amanu.cli.chat import Chat, Wanted
@@ -57,14 +60,16 @@ class Desk:
         return self.client
 
     def _terminal(self, chat: Chat) -> Terminal:
-        return Terminal(
+        self.terminal = Terminal(
             roots=[str(self.root)],
             commands=["/mode", "/model"],
             above=chat.above,
             toolbar=chat.toolbar,
+            stoppable=chat.stoppable,
             keyboard=self.keyboard,
             screen=DummyOutput(),
         )
+        return self.terminal
 
 
 @pytest.fixture
@@ -126,7 +131,76 @@ async def started(desk: Desk, tmp_path: Path, *steps: dict[str, Any]) -> None:
     await desk.sees("/trust changes that")
 
 
+ESC = "\x1b"
 SLOW = {"text": "slow " * 400, "chunk": 4, "delay_ms": 20}
+
+
+async def test_esc_stops_the_turn_and_never_leaves(desk: Desk, tmp_path: Path) -> None:
+    await started(desk, tmp_path, SLOW, {"calls": [EDIT]}, {"text": "Done."})
+    desk.types("go" + ENTER)
+    await desk.sees("› go")
+    assert "Esc stops" in desk.chat.toolbar()
+    desk.types("half a sen" + ESC)
+    await desk.sees("Stopped.")
+    assert "Esc stops" not in desk.chat.toolbar()
+    desk.types("tence" + ENTER)
+    await desk.sees("› half a sentence")
+    await desk.sees("+one")
+    desk.types(ESC)
+    await desk.sees("Stopped.")
+    assert not (desk.root / "a.txt").exists() and not desk.task.done()
+    desk.types(CTRL_D)
+    assert await desk.left() == 0
+
+
+SAID = {"enter", "c-m", "c-j", "c-c", "c-d", "c-z", "<sigint>"}
+NO_KEYS = {"<any>", "<ignore>", "<cursor-position-response>", "<vt100-mouse-event>", "<windows-mouse-event>"}
+
+
+def every_key() -> list[tuple[Keys | str, ...]]:
+    """All that prompt_toolkit binds, in Emacs' way and in vi's, and each key by itself and with Alt. Not those that do
+    what they say, which other tests press: sending, stopping, leaving."""
+    bound = {tuple(each.keys) for each in load_key_bindings().bindings}
+    alone = {(key,) for key in Keys} | {(Keys.Escape, key) for key in Keys}
+    names = {keys: tuple(str(getattr(key, "value", key)) for key in keys) for keys in bound | alone}
+    kept = [keys for keys, name in names.items() if name != ("escape",) and not (SAID | NO_KEYS) & {*name}]
+    return sorted(kept, key=lambda keys: names[keys])
+
+
+@pytest.mark.parametrize("where", ["idle", "running", "asked"])
+async def test_no_other_key_ends_the_chat_or_sends_or_stops_anything(desk: Desk, tmp_path: Path, where: str) -> None:
+    steps = {"idle": [], "running": [SLOW], "asked": [{"calls": [EDIT]}]}[where]
+    await started(desk, tmp_path, *steps, {"text": "Done."})
+    if steps:
+        desk.types("go" + ENTER)
+        await desk.sees("› go" if where == "running" else "+one")
+    async with asyncio.timeout(15):
+        while not (app := desk.terminal.app).is_running:
+            await asyncio.sleep(0.01)
+    for keys in every_key():
+        for key in ("x", *keys):
+            app.key_processor.feed(KeyPress(key))
+        app.key_processor.process_keys()
+        assert app.is_running and app.future is not None and not app.future.done(), f"{keys} ended the prompt"
+    before = desk.out.getvalue()
+    await asyncio.sleep(0)
+    assert not desk.task.done() and "Stopped." not in before and before.count("› go") == bool(steps)
+
+
+async def test_a_mistake_of_our_own_ends_no_chat(desk: Desk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    await started(desk, tmp_path, {"text": "Done."})
+
+    async def broken(self: Chat, text: str) -> None:
+        raise KeyError(text)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Chat, "_say", broken)
+        desk.types("one" + ENTER)
+        await desk.sees("a mistake of Amanu's own, the session is whole (KeyError: 'one')")
+    desk.types("two" + ENTER)
+    await desk.sees("Done.")
+    desk.types(CTRL_D)
+    assert await desk.left() == 0
 
 
 async def test_ctrl_c_stops_the_turn_and_twice_leaves(desk: Desk, tmp_path: Path) -> None:

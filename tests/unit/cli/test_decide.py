@@ -152,7 +152,11 @@ ALLOW = {"decision": "allow", "scope": "once"}
     ("answers", "sent"),
     [
         (["y"], ALLOW),
-        (["", "what?", "yes"], ALLOW),
+        (["", "wh?", "yes"], ALLOW),
+        (["use make check"], {"decision": "reject", "scope": "once", "reason": "use make check"}),
+        (["stop"], {"decision": "reject", "scope": "once", "reason": "stop"}),
+        (["No, use floats please"], {"decision": "reject", "scope": "once", "reason": "use floats please"}),
+        (["yes but use floats"], {"decision": "reject", "scope": "once", "reason": "yes but use floats"}),
         (["n", "use make check"], {"decision": "reject", "scope": "once", "reason": "use make check"}),
         (["n use make check"], {"decision": "reject", "scope": "once", "reason": "use make check"}),
         (["n", ""], {"decision": "reject", "scope": "once"}),
