@@ -7,18 +7,26 @@ from collections.abc import Iterable
 
 FOLDERS = (
     *(".git", ".husky"),
-    *(".vscode", ".idea", ".zed", ".devcontainer", ".helix"),
-    *(".cursor", ".claude", ".gemini"),
+    *(".vscode", ".idea", ".zed", ".devcontainer", ".helix", ".fleet"),
+    *(".cursor", ".claude", ".gemini", ".codex", ".opencode", ".roo", ".clinerules", ".windsurf"),
 )
 """Protected with all that is in them. `.git` may be a file that leads to another folder."""
 
 FILES = (
-    *(".gitmodules", ".gitconfig", ".ripgreprc", ".mcp.json", ".devcontainer.json"),
-    *(".exrc", ".nvimrc", ".nvim.lua", ".vimrc", ".dir-locals.el"),
+    *(".gitmodules", ".gitconfig", ".gitattributes", ".pre-commit-config.yaml", ".pre-commit-config.yml"),
+    *(".ripgreprc", ".npmrc", ".bashrc", ".mcp.json", ".devcontainer.json", "opencode.json", "opencode.jsonc"),
+    *(".exrc", ".nvimrc", ".nvim.lua", ".vimrc", ".dir-locals.el", ".cursorrules", ".windsurfrules"),
     *("AGENTS.md", "CLAUDE.md", "GEMINI.md"),  # project memory: what one session writes, all later ones obey
 )
 
-ENDINGS = (".code-workspace",)
+PATHS = (".github/workflows", ".github/copilot-instructions.md")
+"""Files and folders that are protected in a folder of that name alone."""
+
+ENDINGS = (".code-workspace", ".sublime-project")
+
+CHECKED_OUT = (".gitattributes", ".pre-commit-config.yaml", ".pre-commit-config.yml", ".npmrc", *PATHS)
+"""Of these, what differs between the branches of most repositories: a line of nothing but git commands may change it,
+or no branch could be left."""
 
 OWN = ".amanu"
 """Our own folder in a workspace; plans in it may be written by the file tools, so policy has a rule of its own."""
@@ -27,7 +35,7 @@ SHELL_FILES = (".envrc", ".mise.toml", "mise.toml", ".tool-versions")
 """What a shell runs or obeys on entering a folder. Policy asks about `.env*` anyway."""
 
 GLOBS = (
-    *(glob for name in FOLDERS for glob in (f"**/{name}", f"**/{name}/**")),
+    *(glob for name in (*FOLDERS, *PATHS) for glob in (f"**/{name}", f"**/{name}/**")),
     *(f"**/{name}" for name in FILES),
     *(f"**/*{ending}" for ending in ENDINGS),
 )
@@ -92,13 +100,20 @@ HOME_SECRETS = (
 """Only below the home folder: in a repository they are files like others. Those and `SECRETS` that lie there are never
 readable in a sandbox, even where the workspace is the home folder itself."""
 
+_CHECKED_OUT = tuple(f"/{each}" for each in CHECKED_OUT)
 _FOLDED = frozenset(each.casefold() for each in (*FOLDERS, *FILES, *SHELL_FILES, OWN))
 
 
-def is_protected(name: str) -> bool:
-    """Whether commands may not change a file or folder of that name, wherever it is in a workspace."""
+def is_protected(name: str, folder: str) -> bool:
+    """Whether commands may not change a file or folder of that name in a folder of that name, wherever they are in a
+    workspace."""
     folded = name.casefold()
-    return folded in _FOLDED or folded.endswith(ENDINGS)
+    return folded in _FOLDED or folded.endswith(ENDINGS) or f"{folder.casefold()}/{folded}" in PATHS
+
+
+def is_checked_out(path: str) -> bool:
+    """Whether it is protected, but for git."""
+    return f"/{path.casefold()}".endswith(_CHECKED_OUT)
 
 
 def may_be_secret(name: str) -> bool:

@@ -293,3 +293,49 @@ async def test_what_is_too_large_to_be_recorded_cannot_be_written(root: Path, tm
 )  # fmt: skip
 def test_settings_that_git_does_not_write_by_itself(text: str, odd: list[tuple[str, str]] | None) -> None:
     assert odd_settings(text.encode()) == odd
+
+
+OTHERS = (
+    *(".gitattributes", ".github/workflows/ci.yml", ".github/copilot-instructions.md", ".npmrc", ".bashrc"),
+    *(".codex/config.toml", "opencode.json", ".opencode/x.json", ".roo/mcp.json", ".clinerules", ".windsurf/rules.md"),
+    *(".cursorrules", ".fleet/run.json", "a.sublime-project", ".pre-commit-config.yaml", "lib/.clinerules/x.md"),
+)
+
+
+@pytest.mark.parametrize("tier", TIERS)
+@pytest.mark.parametrize("there", [False, True], ids=["absent", "there"])
+async def test_what_other_agents_and_services_obey(root: Path, tmp_path: Path, tier: Tier, there: bool) -> None:
+    """Nothing is made up for their names, either."""
+    for name in OTHERS if there else ():
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text("mine\n")
+    before = names(root)
+    lines = [f"mkdir -p {Path(name).parent}; echo evil > {name}" for name in OTHERS]
+    async with desk(root, tmp_path, tier) as at:
+        seen = await run(at, "ls -A; touch ok")
+        outcome = await run(at, "; ".join(lines), secrets=True)
+    assert ".cursorrules" not in seen.for_model or there
+    files = {name: (root / name).read_text() for name in OTHERS if (root / name).is_file()}
+    assert files == (dict.fromkeys(OTHERS, "mine\n") if there else {})
+    assert names(root) - before <= {"ok", ".github"}
+    assert ".pre-commit-config.yaml" in outcome.for_model
+
+
+@pytest.mark.parametrize("tier", TIERS)
+async def test_a_branch_with_other_workflows_can_be_checked_out(root: Path, tmp_path: Path, tier: Tier) -> None:
+    ci, attributes = root / ".github" / "workflows" / "ci.yml", root / ".gitattributes"
+    ci.parent.mkdir(parents=True)
+    ci.write_text("one\n")
+    git(root, "add", ".")
+    git(root, "commit", "-m", "second")
+    git(root, "checkout", "-b", "other")
+    ci.write_text("two\n")
+    attributes.write_text("* text\n")
+    git(root, "add", ".")
+    git(root, "commit", "-m", "third")
+    git(root, "checkout", "main")
+    async with desk(root, tmp_path, tier, trusted=True) as at:
+        outcome = await run(at, "git status && git checkout other")
+        assert not outcome.is_error and (ci.read_text(), attributes.exists()) == ("two\n", True)
+        await run(at, "git checkout main; echo evil > .github/workflows/ci.yml")
+        assert ci.read_text() == "two\n", "with another command beside it nothing of it may change"

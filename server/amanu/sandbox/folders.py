@@ -53,10 +53,11 @@ def look(path: str) -> Folder:
 
 def _read(path: str) -> Folder:
     names, perhaps_secret, sockets, below = list[str](), list[str](), list[str](), list[str]()
+    own = os.path.basename(path)  # noqa: PTH119
     with os.scandir(path) as entries:
         for entry in entries:
             name = entry.name
-            if protected.is_protected(name):
+            if protected.is_protected(name, own):
                 names.append(entry.path)
             if protected.may_be_secret(name):
                 perhaps_secret.append(entry.path)

@@ -17,6 +17,8 @@ class Need:
     """Git's own files too (index, objects, refs; not hooks, not config): the command is a git command that needs it."""
     settings: bool = False
     """Git's settings too, as git itself changes them (remotes, branches, submodules): the line is such commands."""
+    checkout: bool = False
+    """What of `protected` differs between branches, too (`protected.CHECKED_OUT`): the line is nothing but git."""
     borrowing: bool = False
     """Git may read objects of other repositories that those here borrow from: the user trusts the folder."""
     shown: tuple[Path, ...] = ()

@@ -37,10 +37,16 @@ class Obeyed:
 
 
 def obeyed(
-    roots: Iterable[Path], home: Path | None, repositories: Iterable[Repository] = (), folders: Collection[str] = ()
+    roots: Iterable[Path],
+    home: Path | None,
+    repositories: Iterable[Repository] = (),
+    folders: Collection[str] = (),
+    *,
+    checkout: bool = False,
 ) -> Obeyed:
     """What there is in the nearest folders of each root, in the home folder where that is one or below one, and in
-    those repositories and folders besides. Blocking; short where nothing changed."""
+    those repositories and folders besides; `checkout`: without what git may change. Blocking; short where nothing
+    changed."""
     roots = [each for each in roots if each != Path("/")]
     names: list[Path] = []
     seen: list[str] = []
@@ -48,7 +54,7 @@ def obeyed(
     sockets: list[Path] = []
     for path, folder in _walk(roots, folders):
         seen.append(path)
-        names += map(Path, folder.protected)
+        names += (Path(each) for each in folder.protected if not (checkout and protected.is_checked_out(each)))
         secrets += (Path(os.path.realpath(each)) for each in folder.perhaps_secret if _is_secret(each, roots))
         sockets += map(Path, folder.sockets)
     gits = [each for path in names if path.name.casefold() == ".git" and (each := repository(path)) is not None]

@@ -40,6 +40,7 @@ def before(tier: Tier, need: Need, seen: View) -> tuple[Before, list[Path]]:
         identities={path: known for path in names if (known := identity(path)) is not None},
         contents=contents,
         settings=need.settings,
+        checkout=need.checkout,
     )
     return found, large
 

@@ -7,11 +7,11 @@ import os
 import shutil
 import stat
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from amanu.protected import is_secret
+from amanu.protected import is_protected, is_secret
 from amanu.sandbox.contents import TooLarge, Tree, data, put_back, tree
 from amanu.sandbox.obeyed import Identity, Obeyed, identity, obeyed, of_home
 from amanu.sandbox.plain import is_plain, is_settings, odd_settings
@@ -37,6 +37,8 @@ class Before:
     """Of that which the walls leave open."""
     settings: bool = False
     """The command may change git's settings, as git itself does."""
+    checkout: bool = False
+    """See `Need.checkout`."""
 
     def joined(self, other: "Before") -> "Before":
         """As it was when `other` began, which still runs: what has changed since, it may have changed."""
@@ -52,9 +54,7 @@ class Before:
         for path, kept in other.contents.items():
             if path in contents or any(_is_in(path, root) for root in self.roots):
                 contents[path] = kept
-        return Before(
-            self.roots, self.home, self.repositories, self.folders, identities, contents, settings=self.settings
-        )
+        return replace(self, identities=identities, contents=contents)
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -65,6 +65,7 @@ class Before:
             "identities": {str(path): list(known) for path, known in self.identities.items()},
             "contents": {str(path): kept for path, kept in self.contents.items()},
             "settings": self.settings,
+            "checkout": self.checkout,
         }
 
     @staticmethod
@@ -77,6 +78,7 @@ class Before:
             {Path(path): (device, inode) for path, (device, inode) in found["identities"].items()},
             {Path(path): kept for path, kept in found["contents"].items()},
             settings=found["settings"],
+            checkout=found["checkout"],
         )
 
 
@@ -156,7 +158,7 @@ class _Settling:
 
     def _look(self) -> Obeyed:
         before = self._before  # its folders may not be among the nearest any more
-        return obeyed(before.roots, before.home, before.repositories, before.folders)
+        return obeyed(before.roots, before.home, before.repositories, before.folders, checkout=before.checkout)
 
     def _repositories_back(self, now: Obeyed) -> bool:
         """One that was moved away is put where it was."""
@@ -186,7 +188,9 @@ class _Settling:
         gits = gits or path.name in (".git", ".gitmodules")
         if self._was_elsewhere(path, known) or (gits and is_plain(path)):
             return
-        if str(path.parent) not in before.folders and not gits and not homes:
+        # `.github` alone is nobody's: what is in a new one is as new as at the top.
+        beside = path.parent if is_protected(path.name, "") else path.parent.parent
+        if str(beside) not in before.folders and not gits and not homes:
             self._new.append(path)
             return
         with self._failing(path):

@@ -75,7 +75,7 @@ def view(need: Need, roots: Sequence[Path], environment: Mapping[str, str], sett
     if need.git:
         chosen += [each for each in (user_hooks(home),) if each is not None and each.exists()]
         others = [each for tree in above if (each := repository(tree / ".git")) is not None]
-    seen = obeyed(outside, home, others)
+    seen = obeyed(outside, home, others, checkout=need.checkout)
     repositories = seen.repositories
     installed = tools(environment.get("PATH", ""), home, homes, int(time.monotonic() / _TOOLS_SECONDS))
     readable = [*installed.readable, *chosen, *above, *_resolver(need)]

@@ -252,12 +252,13 @@ class RunShellCommand(Tool[RunShellCommandParams]):
             place = real.stat()
         except OSError:
             raise ToolError(_CHANGED) from None
+        effective = [each for each in reading.commands if each.effect != "none"]
+        only_git = reading.unclear is None and bool(effective) and all(each.git for each in effective)
         need = Need(
             writes="nothing" if reading.effect == "none" else "workspace",
             git=any(each.git for each in reading.commands),
-            settings=reading.unclear is None
-            and any(each.git for each in reading.commands)
-            and all(each.effect == "none" or (each.git and writes_settings(each.words)) for each in reading.commands),
+            settings=only_git and all(writes_settings(each.words) for each in effective),
+            checkout=only_git,
             borrowing=self._trusted(),
             pinned={path: data for path, data in kept.items() if path in held},
             argv=reading.argv,

@@ -184,6 +184,21 @@ def test_decision(texts: tuple[str, ...], subject: Subject, expected: str) -> No
         ("auto", Subject("write_file", "write", "a.code-workspace"), "ask"),
         ("auto", Subject("write_file", "write", ".Nvim.lua"), "ask"),
         ("auto", Subject("write_file", "write", ".gitignore"), "allow"),
+        *(
+            ("acceptEdits", Subject("write_file", "write", name), "ask")
+            for name in (
+                *(
+                    ".gitattributes",
+                    ".github/workflows/ci.yml",
+                    "sub/.github/copilot-instructions.md",
+                    ".npmrc",
+                    ".bashrc",
+                ),
+                *(".codex/config.toml", "opencode.json", ".opencode/x", ".roo/x", ".clinerules", ".clinerules/x.md"),
+                *(".windsurf/x", ".cursorrules", ".fleet/x", "a.sublime-project", ".pre-commit-config.yaml"),
+            )
+        ),
+        ("acceptEdits", Subject("write_file", "write", ".github/dependabot.yml"), "allow"),
         ("auto", Subject("read_file", "read", ".env.d/production"), "ask"),
         ("auto", Subject("read_file", "read", "sub/id_rsa"), "ask"),
         ("auto", Subject("read_file", "read", "sub/id_rsa.pub"), "allow"),
