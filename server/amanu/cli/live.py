@@ -1,6 +1,7 @@
 """A status line at the bottom of a terminal, for commands that do not read from it while they run."""
 
 import asyncio
+import io
 import shutil
 from collections.abc import Callable
 from typing import TextIO
@@ -62,12 +63,15 @@ class LivePaper:
 
 
 def rows(lines: list[str], count: int, columns: int) -> list[str]:
-    """The last `count` rows of the screen that these lines fill. A long line goes on in the next row: cut off, it
-    would seem to stand still while it grows."""
-    from rich.cells import chop_cells
+    """The last `count` rows of the screen that these lines fill, wrapped between words. A long line goes on in the next
+    row: cut off, it would seem to stand still while it grows."""
+    from rich.console import Console
+    from rich.text import Text
 
+    console = Console(width=columns, file=io.StringIO())
     found: list[str] = []
     for line in lines:
         start = max(0, len(line) // columns - 4 * count) * columns  # far more than can be seen, and no more
-        found += chop_cells(line[start:], columns) or [""]
+        wrapped = Text(line[start:]).wrap(console, columns, overflow="fold")
+        found += [row.plain for row in wrapped] or [""]
     return found[-count:]

@@ -51,6 +51,8 @@ def test_the_tail_is_what_is_being_written() -> None:
         (["abcdefgh"], 3, 3, ["abc", "def", "gh"]),
         (["abcdefgh"], 2, 3, ["def", "gh"]),
         (["日本語"], 3, 4, ["日本", "語"]),
+        (["one two three"], 3, 8, ["one two", "three"]),
+        (["the 1080 words"], 3, 7, ["the", "1080", "words"]),
         (["x" * 100_000 + "yz"], 2, 10, ["x" * 10, "yz"]),
     ],
 )

@@ -185,7 +185,7 @@ async def test_the_whole_command_is_shown_with_the_reason_and_the_rule_before_it
     assert "  │ make test; ␛[8mrm -rf ~\n" in shown
     assert "asked because: no rule allows it" in shown
     assert f"allow for every workspace of yours, from now on:\n    {RULE}\n" in shown
-    assert person.asked[0] == "[y] once · [s] session · [u] user · [n] no › "
+    assert person.asked[0] == "[y] once · [s] session · [u] user · [n] no, or say why › "
     assert person.defaults[2] == RULE, "the rule is edited, not typed anew"
 
 
