@@ -98,7 +98,8 @@ class Decider:
             yes = [f"[y] once {asked.way(first, approval)}".rstrip()]
             yes += [f"[{GRANTING[each]}] {asked.way(each, approval)}" for each in others]
             return _in_rows([*yes, *remembered, "[n] no, or say why"]) + " › "
-        rows = ["[a] accept all · [h] hunk by hunk · [r] reject, or say why · [f] finish review"]  # 80 columns hold each
+        # 80 columns hold each row
+        rows = ["[a] accept all · [h] hunk by hunk · [r] reject, or say why · [f] finish review"]
         if step := self._step():
             found = [self._proposal(each.proposal_id) for each in step]
             files = {file.path for each in found if each is not None for file in each.files}

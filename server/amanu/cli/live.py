@@ -73,5 +73,5 @@ def rows(lines: list[str], count: int, columns: int) -> list[str]:
     for line in lines:
         start = max(0, len(line) // columns - 4 * count) * columns  # far more than can be seen, and no more
         wrapped = Text(line[start:]).wrap(console, columns, overflow="fold")
-        found += [row.plain for row in wrapped] or [""]
+        found += [row.plain.rstrip() for row in wrapped] or [""]
     return found[-count:]
