@@ -143,13 +143,18 @@ async def test_the_way_out_is_told_asked_for_and_kept(
 async def test_what_the_user_adds_to_a_kept_yes_is_kept(tmp_path: Path, tier: Tier, scope: Scope) -> None:
     with service(tmp_path, "ps") as address:
         plain = call("run_shell_command", command=f"./docker ps {address}")
-        async with desk(tmp_path, step("", plain), step("", plain), step("Done.")) as d:
+        steps = (step("", plain), step("", plain), step("Done."), step("", plain), step("Done."))
+        async with desk(tmp_path, *steps) as d:
             lay(d)
             await d.prompt("go")
             await d.answer("allow", scope=scope, grants=["unsandboxed"])
-            state = await d.over("p1")
-        assert [each.state for each in calls(state)] == ["succeeded", "succeeded"]
-        assert [each.decision and each.decision.by for each in calls(state)] == ["person", "rule"]
+            await d.over("p1")
+            if scope == "user":  # of the others, none outlives the daemon
+                await d.reopen()
+            await d.prompt("again", "p2")
+            state = await d.over("p2")
+        assert [each.state for each in calls(state)] == ["succeeded"] * 3
+        assert [each.decision and each.decision.by for each in calls(state)] == ["person", "rule", "rule"]
 
 
 async def test_no_mode_lets_a_call_out_unasked(tmp_path: Path, tier: Tier) -> None:
