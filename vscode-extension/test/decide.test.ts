@@ -214,7 +214,7 @@ test("the page of what a folder enables shows what changed", () => {
       "You trusted it, but what it enables has changed since. It is off until you say so again.",
       "",
       "changed, project memory, read as instructions: AGENTS.md",
-      "settings of a checker: $(trash).toml",
+      "rules of the workspace's own: $(trash).toml",
       "gone, a slash command: gone.md",
       "",
       "=== AGENTS.md",
