@@ -113,6 +113,7 @@ class Sessions:
         self._clients: list[Client] = []
         self._lock = asyncio.Lock()
         self._leaving = False
+        self._reaching: set[asyncio.Task[None]] = set()
         self._index_opened: Index | None = None
         self._index_opening = asyncio.Lock()
         self._summaries = Summaries(self._put_summary)
@@ -158,6 +159,9 @@ class Sessions:
         session = await self.get(params.session_id)
         await session.trust.heed(client)
         session = await self.get(params.session_id)  # should it have been put away meanwhile
+        reaching = asyncio.create_task(self._reach(session.state.model_id, client))
+        self._reaching.add(reaching)
+        reaching.add_done_callback(self._reaching.discard)
         return session.attach(client, params.epoch, params.since_seq)
 
     async def list(self, params: SessionListParams) -> SessionListResult:
@@ -250,6 +254,8 @@ class Sessions:
         if self._index_opened is not None:
             await self._index_opened.close()
         await self.audit.close()
+        for reaching in self._reaching:
+            reaching.cancel()
         await self.registry.close()
 
     # Models, keys, trust, rules ---------------------------------------------------------------------
@@ -265,6 +271,11 @@ class Sessions:
             model_id = self.registry.default(client.environment)
         if model_id is not None:
             await self.registry.warm(model_id.partition(":")[0])
+
+    async def _reach(self, model_id: str, client: Client) -> None:
+        """Open the way to the model of a session somebody looks at: a prompt may follow."""
+        with contextlib.suppress(AmanuError):  # the prompt will be told
+            await routing.check(model_id, self._services.settings, self.registry, client.environment)
 
     def auth_status(self, client: Client) -> AuthStatusResult:
         return AuthStatusResult(vendors=self.auth.status(client.environment))

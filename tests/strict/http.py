@@ -107,6 +107,10 @@ class Service(ABC):
     async def stop(self) -> None:
         if self._server is not None:
             self._server.close()
+        await self.hang_up()
+
+    async def hang_up(self) -> None:
+        """Close all connections."""
         for task in list(self._tasks):
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)

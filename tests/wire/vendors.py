@@ -10,7 +10,7 @@ import pytest
 
 from amanu.conversation import Assistant, Conversation, Message, Result, Results, User
 from amanu.models.anthropic import AnthropicModel
-from amanu.models.base import Delta, Done, Model, Request, ToolSpec
+from amanu.models.base import Delta, Done, Model, RemoteModel, Request, ToolSpec
 from amanu.models.families import known
 from amanu.models.gemini import GeminiModel
 from amanu.models.openai_compatible import OpenAICompatibleModel, Quirks
@@ -43,7 +43,7 @@ class Vendor:
 
     name: str
     service: Callable[[Script], Service]
-    model: Callable[[str, str], Model]
+    model: Callable[[str, str], RemoteModel]
     """From key and base URL."""
     model_id: str
     column: Column
@@ -55,11 +55,11 @@ class Vendor:
 always = Quirks(streaming="always")
 
 
-def _compatible(vendor: str, quirks: Quirks | None = None) -> Callable[[str, str], Model]:
+def _compatible(vendor: str, quirks: Quirks | None = None) -> Callable[[str, str], RemoteModel]:
     return lambda key, url: OpenAICompatibleModel(vendor, f"{url}/v1", key, quirks)
 
 
-def _local(_: str, url: str) -> Model:
+def _local(_: str, url: str) -> RemoteModel:
     """No key, and whole replies once a streamed call came malformed."""
     return OpenAICompatibleModel("ollama", f"{url}/v1")
 
@@ -140,7 +140,9 @@ TOOLS = (
 
 
 @asynccontextmanager
-async def running(vendor: Vendor, script: Script, *, lint_ok: bool = False) -> AsyncGenerator[tuple[Service, Model]]:
+async def running(
+    vendor: Vendor, script: Script, *, lint_ok: bool = False
+) -> AsyncGenerator[tuple[Service, RemoteModel]]:
     """The vendor's service and a model that talks to it. At the end no stream may be open, nothing may have been
     refused, and there may be no lint."""
     service = vendor.service(script)

@@ -10,6 +10,7 @@ import contextlib
 import re
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
@@ -26,6 +27,8 @@ from amanu.models.sse import Events
 if TYPE_CHECKING:
     from anthropic import AsyncAnthropic, AsyncStream
 
+    from amanu.models.transport import Client
+
 BASE_URL = "https://api.anthropic.com"
 VENDOR = "Anthropic"
 
@@ -37,14 +40,14 @@ class AnthropicModel:
         self._key = key
         self._base_url = base_url
         self._bodies = Bodies()
-        self._client: Once[AsyncAnthropic] = Once(self._make)
+        self._connection = Once(self._connect)
 
     def __repr__(self) -> str:
         return f"AnthropicModel({self._base_url!r})"
 
     async def stream(self, request: Request) -> AsyncGenerator[Delta]:
         """See `Model.stream`."""
-        client = self._client.made or await self._client.get()
+        client = (self._connection.made or await self._connection.get()).client
         stream = None
         try:
             stream, reply = await self._ask(client, request)
@@ -72,9 +75,12 @@ class AnthropicModel:
                 await stream.close()
         yield done
 
+    async def connect(self) -> None:
+        (await self._connection.get()).http.connect()
+
     async def close(self) -> None:
-        if self._client.made is not None:
-            await self._client.made.close()
+        if (made := self._connection.made) is not None:
+            await made.http.aclose()
 
     async def _ask(self, client: "AsyncAnthropic", request: Request) -> "tuple[AsyncStream[object], Reply]":
         """Send the request; once more without what the service refuses of it, if it can do without: thinking, or the
@@ -108,11 +114,11 @@ class AnthropicModel:
             "/v1/messages", cast_to=object, content=body, stream=True, stream_cls=AsyncStream[object]
         )
 
-    def _make(self) -> "AsyncAnthropic":
+    def _connect(self) -> "_Connection":
         from anthropic import AsyncAnthropic
 
         http = http_client(self._base_url, tls_for(self._base_url), follow_redirects=False)
-        return AsyncAnthropic(
+        client = AsyncAnthropic(
             api_key=self._key,
             base_url=self._base_url,
             max_retries=0,
@@ -120,6 +126,7 @@ class AnthropicModel:
             open_telemetry=False,
             http_client=http,
         )
+        return _Connection(http, client)
 
     def _said(self, data: str) -> ModelError:
         """The error of an error event, which comes after a 200: its type says what it is."""
@@ -146,6 +153,12 @@ class AnthropicModel:
         if isinstance(error, httpx2.HTTPError | httpx2.StreamError):
             return transport_error(VENDOR, error, self._base_url, started=started)
         return error
+
+
+@dataclass(frozen=True)
+class _Connection:
+    http: "Client"
+    client: "AsyncAnthropic"
 
 
 async def _events(body: AsyncIterator[bytes]) -> AsyncGenerator[bytes]:

@@ -150,6 +150,14 @@ class Model(Protocol):
         ...
 
 
+class RemoteModel(Model, Protocol):
+    """A model of a service."""
+
+    async def connect(self) -> None:
+        """Begin to open the connection of the first request. Sends none, and nobody hears of a failure."""
+        ...
+
+
 @dataclass(eq=False)
 class ModelError(Exception):
     """A request to a model failed. `message` is a sentence for the person; it never holds a key."""

@@ -3,6 +3,7 @@ redirects (the key goes to the address it was given for), no proxy to ourselves.
 `transport.py`."""
 
 import asyncio
+import socket
 import ssl
 import urllib.request
 from collections.abc import Callable
@@ -10,23 +11,44 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 from urllib.parse import urlsplit
 
 if TYPE_CHECKING:
-    import httpx2
+    from amanu.models.transport import Client
 
 CONNECT_TIMEOUT = 15.0
 """Seconds to wait for a connection."""
 
+KEPT = 300.0
+"""Seconds a connection is kept after a reply: people think for longer than a moment. One that the service closed
+meanwhile is noticed before it is used."""
+
 T = TypeVar("T")
 
 
-def http_client(base_url: str, tls: ssl.SSLContext, **more: Any) -> "httpx2.AsyncClient":
+def http_client(base_url: str, tls: ssl.SSLContext, **more: Any) -> "Client":
     """A client for one service. `more` as `httpx2.AsyncClient` takes it."""
     import httpx2
 
-    from amanu.models.transport import Transport
+    from amanu.models.ahead import Ahead
+    from amanu.models.transport import Client, Transport
 
-    inner = httpx2.AsyncHTTPTransport(verify=tls, proxy=_proxy(base_url))
+    proxy = _proxy(base_url)
+    limits = httpx2.Limits(max_connections=100, max_keepalive_connections=20, keepalive_expiry=KEPT)
+    inner = httpx2.AsyncHTTPTransport(verify=tls, proxy=proxy, limits=limits, socket_options=_OPTIONS)
+    ahead = None
+    pool: Any = getattr(inner, "_pool", None)
+    if proxy is None and hasattr(pool, "_network_backend"):  # httpx2 has no way of its own to it
+        url = httpx2.URL(base_url)
+        secure = url.scheme == "https"
+        port = url.port or (443 if secure else 80)
+        ahead = pool._network_backend = Ahead(
+            pool._network_backend,
+            url.raw_host.decode(),
+            port,
+            tls=tls if secure else None,
+            timeout=CONNECT_TIMEOUT,
+            options=_OPTIONS,
+        )
     timeout = httpx2.Timeout(None, connect=CONNECT_TIMEOUT)
-    return httpx2.AsyncClient(transport=Transport(inner), timeout=timeout, trust_env=False, **more)
+    return Client(Transport(inner, ahead), timeout=timeout, trust_env=False, **more)
 
 
 def tls_for(base_url: str) -> ssl.SSLContext:
@@ -46,6 +68,26 @@ def _proxy(base_url: str) -> str | None:
     proxies = urllib.request.getproxies()
     proxy = proxies.get(address.scheme) or proxies.get("all")
     return proxy if not proxy or "://" in proxy else f"http://{proxy}"
+
+
+def _options() -> tuple[tuple[int, int, int], ...]:
+    """A kept connection is asked after each half minute, so that no router forgets it; and one that leads nowhere any
+    more (the machine slept, the network is another) fails in half a minute, not when the idle watchdog ends it."""
+    wanted = {
+        "TCP_KEEPIDLE": 30,
+        "TCP_KEEPALIVE": 30,
+        "TCP_KEEPINTVL": 10,
+        "TCP_KEEPCNT": 3,
+        "TCP_USER_TIMEOUT": 30_000,
+    }
+    tcp = ((getattr(socket, name, None), value) for name, value in wanted.items())  # macOS has another name for one
+    return (
+        (socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1),
+        *((socket.IPPROTO_TCP, option, value) for option, value in tcp if option is not None),
+    )
+
+
+_OPTIONS = _options()
 
 
 class Once(Generic[T]):

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from google import genai
     from google.genai.types import GenerateContentResponse
 
+    from amanu.models.transport import Client
+
 BASE_URL = "https://generativelanguage.googleapis.com"
 
 VENDOR = "Gemini"
@@ -71,6 +73,9 @@ class GeminiModel:
                 if seen % 16 == 0:
                     await asyncio.sleep(0)  # a burst of chunks is 0.13 ms each, without a pause of its own
         yield reply.done()
+
+    async def connect(self) -> None:
+        (await self._connection.get()).http.connect()
 
     async def close(self) -> None:
         if (made := self._connection.made) is not None:
@@ -152,7 +157,7 @@ class GeminiModel:
 
 @dataclass(frozen=True)
 class _Connection:
-    http: "httpx2.AsyncClient"
+    http: "Client"
     client: "genai.Client"
 
 

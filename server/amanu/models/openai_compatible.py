@@ -21,7 +21,7 @@ from amanu.models.quotas import google_daily, google_wait
 from amanu.models.sse import Events
 
 if TYPE_CHECKING:
-    import httpx2
+    from amanu.models.transport import Client
 
 LINGER = 0.5
 """Seconds to wait for more of a reply that is complete: the usage follows it, and a body read to its end leaves
@@ -73,6 +73,9 @@ class OpenAICompatibleModel:
             )
         yield reply.done()
 
+    async def connect(self) -> None:
+        (await self._connection.get()).connect()
+
     async def close(self) -> None:
         if (http := self._connection.made) is not None:
             await http.aclose()
@@ -105,7 +108,7 @@ class OpenAICompatibleModel:
             if not reply.complete:
                 raise transport_error(self._vendor, error, self._base_url, started=started) from None
 
-    def _connect(self) -> "httpx2.AsyncClient":
+    def _connect(self) -> "Client":
         headers = {"content-type": "application/json"}
         if self._key:
             headers["authorization"] = f"Bearer {self._key}"

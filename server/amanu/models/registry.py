@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 from amanu.auth import Auth
 from amanu.config import Settings
 from amanu.imports import quick_imports
-from amanu.models.base import Model
+from amanu.models.base import Model, RemoteModel
 from amanu.models.families import MODELS, known
 from amanu.models.local import LocalServers, models_of
 from amanu_protocol.errors import AmanuError
@@ -20,19 +20,19 @@ _SCRIPTED = "scripted:"
 _LOOPBACK = {"127.0.0.1", "::1", "localhost"}
 
 
-def _anthropic(_: str, base_url: str, key: str | None) -> Model:
+def _anthropic(_: str, base_url: str, key: str | None) -> RemoteModel:
     from amanu.models.anthropic import AnthropicModel
 
     return AnthropicModel(key or "", base_url)
 
 
-def _gemini(_: str, base_url: str, key: str | None) -> Model:
+def _gemini(_: str, base_url: str, key: str | None) -> RemoteModel:
     from amanu.models.gemini import GeminiModel
 
     return GeminiModel(key or "", base_url)
 
 
-def _compatible(vendor: str, base_url: str, key: str | None) -> Model:
+def _compatible(vendor: str, base_url: str, key: str | None) -> RemoteModel:
     from amanu.models.openai_compatible import OpenAICompatibleModel
 
     return OpenAICompatibleModel(vendor, base_url, key)
@@ -45,7 +45,7 @@ class Vendor:
     name: str
     title: str
     base_url: str
-    make: Callable[[str, str, str | None], Model] = _compatible
+    make: Callable[[str, str, str | None], RemoteModel] = _compatible
     """From vendor, base URL and key."""
     base_variable: str | None = None
     path: str = ""
@@ -106,11 +106,12 @@ class Registry:
             )
             if endpoint.key_variable is not None:
                 auth.expect(name, endpoint.key_variable)
-        self._clients: dict[tuple[str, str, str | None], Model] = {}
+        self._clients: dict[tuple[str, str, str | None], RemoteModel] = {}
         self._asking: dict[tuple[str, str | None], asyncio.Task[list[str] | None]] = {}
         """Servers that are asked what they offer at this moment."""
         self._warming = asyncio.Lock()
-        self._importing: set[asyncio.Task[None]] = set()
+        self.opening: set[asyncio.Task[None]] = set()
+        """What is imported and connected to at this moment; nobody waits for it."""
         self.replays = False
         """A recording answers: no key is needed, and nobody's consent."""
 
@@ -120,22 +121,16 @@ class Registry:
         if model_id.startswith(_SCRIPTED) and model_id != _SCRIPTED:
             return await self._scripted(model_id.removeprefix(_SCRIPTED))
         vendor, base_url, key = await self._way(model_id, environment)
-        if (vendor.name, base_url, key) not in self._clients:
-            await self.warm(vendor.name)  # in a thread: here it would hold up every session for a second
-        client = self._clients.get((vendor.name, base_url, key))
-        if client is None:
-            client = self._clients[vendor.name, base_url, key] = vendor.make(vendor.name, base_url, key)
-        return client, self._facts(model_id)
+        return await self._client(vendor, base_url, key), self._facts(model_id)
 
     async def check(self, model_id: str, environment: Mapping[str, str]) -> ModelInfo:
-        """The facts of a model that can be had; raises like `resolve`. What it needs is imported meanwhile: who opens
-        a session need not wait for that."""
+        """The facts of a model that can be had; raises like `resolve`. What it needs is imported meanwhile, and a
+        connection opened: who opens a session need not wait for that, nor who prompts."""
         if model_id.startswith(_SCRIPTED):
             return (await self.resolve(model_id, environment))[1]
-        vendor, _, _ = await self._way(model_id, environment)
-        warming = asyncio.create_task(self.warm(vendor.name))
-        self._importing.add(warming)
-        warming.add_done_callback(self._imported)
+        opening = asyncio.create_task(self._open(*await self._way(model_id, environment)))
+        self.opening.add(opening)
+        opening.add_done_callback(self._opened)
         return self._facts(model_id)
 
     async def _way(self, model_id: str, environment: Mapping[str, str]) -> tuple[Vendor, str, str | None]:
@@ -158,11 +153,24 @@ class Registry:
     def _facts(self, model_id: str) -> ModelInfo:
         return self._known(model_id).model_copy(update={"available": True})
 
-    def _imported(self, warming: "asyncio.Task[None]") -> None:
-        """An import that failed fails again, and is told, when the model is asked."""
-        self._importing.discard(warming)
-        if not warming.cancelled():
-            warming.exception()
+    async def _client(self, vendor: Vendor, base_url: str, key: str | None) -> RemoteModel:
+        if (vendor.name, base_url, key) not in self._clients:
+            await self.warm(vendor.name)  # in a thread: here it would hold up every session for a second
+        client = self._clients.get((vendor.name, base_url, key))
+        if client is None:
+            client = self._clients[vendor.name, base_url, key] = vendor.make(vendor.name, base_url, key)
+        return client
+
+    async def _open(self, vendor: Vendor, base_url: str, key: str | None) -> None:
+        client = await self._client(vendor, base_url, key)
+        if not self.replays:
+            await client.connect()
+
+    def _opened(self, opening: "asyncio.Task[None]") -> None:
+        """What failed fails again, and is told, when the model is asked."""
+        self.opening.discard(opening)
+        if not opening.cancelled():
+            opening.exception()
 
     async def list(self, environment: Mapping[str, str]) -> list[ModelInfo]:
         """All known models, then those of the servers that answer; each with whether it can be used, else why not."""
@@ -203,8 +211,8 @@ class Registry:
                 await asyncio.to_thread(_import, vendor.modules)
 
     async def close(self) -> None:
-        for asking in tuple(self._asking.values()):
-            asking.cancel()
+        for task in (*self._asking.values(), *self.opening):
+            task.cancel()
         clients = list(self._clients.values())
         self._clients.clear()
         await asyncio.gather(*(client.close() for client in clients))

@@ -133,6 +133,9 @@ class ScriptedModel:
         message = Assistant(parts=(*said, *calls))
         yield Done(message, TokenUsage(**step.usage), "calls" if calls else "end")
 
+    async def connect(self) -> None:
+        pass
+
     async def close(self) -> None:
         pass
 

@@ -1,14 +1,18 @@
 """What every exchange with a service passes through, whatever the vendor: limits, recording, replay."""
 
 import asyncio
+import math
+import time
 import zlib
 from collections.abc import AsyncIterator, Iterator
 from types import AsyncGeneratorType
-from typing import cast
+from typing import Any, cast
 
 import httpx2
 
+from amanu.models.ahead import Ahead
 from amanu.models.base import ReplyTooLong, StreamBroken
+from amanu.models.connection import KEPT
 from amanu.models.limits import MAX_LINE, MAX_LINES, MAX_REPLY
 from amanu.models.line import line
 from amanu.models.pieces import in_pieces
@@ -23,12 +27,32 @@ _AT_ONCE = 1 << 16
 """Bytes of a request below which recording it takes no longer than handing it to a thread."""
 
 
+class Client(httpx2.AsyncClient):
+    """Sends by a `Transport`."""
+
+    def __init__(self, transport: "Transport", **more: Any) -> None:
+        super().__init__(transport=transport, **more)
+        self._sending = transport
+
+    def connect(self) -> None:
+        """Begin to open the connection the first request will go over; nobody hears of a failure."""
+        self._sending.connect()
+
+
 class Transport(httpx2.AsyncBaseTransport):
     """Around the transport that really sends. Compression is not asked for, and undone here where it is used all the
     same: limits and recordings are about what was said."""
 
-    def __init__(self, inner: httpx2.AsyncBaseTransport) -> None:
+    def __init__(self, inner: httpx2.AsyncBaseTransport, ahead: Ahead | None = None) -> None:
+        """`ahead` connects for `inner`."""
         self._inner = inner
+        self._ahead = ahead
+        self._used_at = -math.inf
+
+    def connect(self) -> None:
+        """See `Client.connect`. Lately used, it has a connection."""
+        if self._ahead is not None and time.monotonic() - self._used_at > KEPT:
+            self._ahead.open()
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         request.headers["accept-encoding"] = "identity"
@@ -47,6 +71,7 @@ class Transport(httpx2.AsyncBaseTransport):
                 response = _played(over.player.answer(request.method, str(request.url), await _body(request)))
             else:
                 await in_pieces(request)
+                self._used_at = time.monotonic()
                 response = await self._inner.handle_async_request(request)
         except BaseException as error:
             if writing is not None:
@@ -61,6 +86,8 @@ class Transport(httpx2.AsyncBaseTransport):
         )
 
     async def aclose(self) -> None:
+        if self._ahead is not None:
+            await self._ahead.aclose()
         await self._inner.aclose()
 
 

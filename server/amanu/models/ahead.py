@@ -1,0 +1,141 @@
+# ruff: noqa: ASYNC109  (parameters are as httpcore2 names them)
+"""The first connection to a service, opened before there is anything to ask of it, so that the first prompt need not
+wait for it. No request is sent; who asks connects as ever when there is none."""
+
+import asyncio
+import logging
+import ssl
+from collections.abc import Coroutine, Iterable, Sequence
+from typing import Any
+
+import httpcore2
+from httpcore2 import AsyncNetworkStream
+
+log = logging.getLogger(__name__)
+
+
+class Ahead(httpcore2.AsyncNetworkBackend):
+    """Connects for a pool. The pool's next connection is the one that `open` opened."""
+
+    def __init__(
+        self,
+        inner: httpcore2.AsyncNetworkBackend,
+        host: str,
+        port: int,
+        *,
+        tls: ssl.SSLContext | None,
+        timeout: float,
+        options: Sequence[tuple[int, int, int]],
+    ) -> None:
+        """`inner` connects; the rest is for `open`. `tls` None is plain HTTP; `options` are the socket's."""
+        self._inner = inner
+        self._host = host
+        self._port = port
+        self._tls = tls
+        self._timeout = timeout
+        self._options = options
+        self._opened: _Opened | None = None
+
+    def open(self) -> None:
+        """Begin to open a connection, unless one waits. Nobody hears of a failure."""
+        if self._opened is None or self._opened.gone:
+            self._opened = _Opened(self._connect())
+
+    async def connect_tcp(
+        self,
+        host: str,
+        port: int,
+        timeout: float | None = None,
+        local_address: str | None = None,
+        socket_options: Iterable[Any] | None = None,
+    ) -> AsyncNetworkStream:
+        if (host, port) == (self._host, self._port) and self._opened is not None:
+            opened, self._opened = self._opened, None
+            if (stream := await opened.take()) is not None:
+                return stream
+        return await self._inner.connect_tcp(host, port, timeout, local_address, socket_options)
+
+    async def sleep(self, seconds: float) -> None:
+        await asyncio.sleep(seconds)
+
+    async def aclose(self) -> None:
+        if self._opened is not None:
+            await self._opened.close()
+
+    async def _connect(self) -> AsyncNetworkStream:
+        stream = await self._inner.connect_tcp(
+            self._host, self._port, timeout=self._timeout, socket_options=self._options
+        )
+        if self._tls is None:
+            return stream
+        try:
+            self._tls.set_alpn_protocols(["http/1.1"])  # as the pool does before each of its own
+            return _Secured(await stream.start_tls(self._tls, self._host, self._timeout))
+        except BaseException:
+            await stream.aclose()
+            raise
+
+
+class _Opened:
+    """A connection on which nothing was asked yet."""
+
+    def __init__(self, connecting: Coroutine[Any, Any, AsyncNetworkStream]) -> None:
+        self._stream: AsyncNetworkStream | None = None
+        self._settled = asyncio.Event()
+        """It is open, or will not be."""
+        self._holding = asyncio.create_task(self._hold(connecting))
+
+    @property
+    def gone(self) -> bool:
+        """It could not be opened, or was closed again."""
+        return self._settled.is_set() and self._stream is None
+
+    async def take(self) -> AsyncNetworkStream | None:
+        """The connection, which is the caller's from here on; None when it is gone."""
+        try:
+            await self._settled.wait()
+        except asyncio.CancelledError:
+            await self.close()
+            raise
+        stream, self._stream = self._stream, None
+        self._holding.cancel()
+        await asyncio.wait([self._holding])
+        return stream
+
+    async def close(self) -> None:
+        self._holding.cancel()
+        await asyncio.wait([self._holding])
+        if self._stream is not None:
+            await self._stream.aclose()
+
+    async def _hold(self, connecting: Coroutine[Any, Any, AsyncNetworkStream]) -> None:
+        """Until it is taken. A service that has something to say before it was asked is about to close it; what TLS
+        itself has to say after its handshake is read here, too."""
+        try:
+            self._stream = await connecting
+            self._settled.set()
+            await self._stream.read(1)
+        except Exception as error:  # the first request will meet it, and tell
+            log.debug("No connection ahead of the first request: %r", error)
+        self._settled.set()
+        stream, self._stream = self._stream, None
+        if stream is not None:
+            await stream.aclose()
+
+
+class _Secured(AsyncNetworkStream):
+    """A connection whose TLS the pool finds begun."""
+
+    def __init__(self, stream: AsyncNetworkStream) -> None:
+        self._stream = stream
+
+    async def start_tls(
+        self, ssl_context: ssl.SSLContext, server_hostname: str | None = None, timeout: float | None = None
+    ) -> AsyncNetworkStream:
+        return self._stream
+
+    async def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
+        return await self._stream.read(max_bytes, timeout)
+
+    async def aclose(self) -> None:
+        await self._stream.aclose()
