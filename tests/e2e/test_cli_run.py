@@ -55,6 +55,20 @@ def test_the_prompt_may_come_from_a_pipe(shop: Path) -> None:
     assert amanu("run", "--model", model, cwd=shop, typed="from the pipe\n").stdout == "Heard.\n\n"
 
 
+def test_what_is_piped_in_goes_with_the_prompt_as_data(shop: Path) -> None:
+    (shop / "a.txt").write_text("a secret plan\n")
+    model = script(shop.parent, {"expect": 'lines 1-2">\nboom\nsee @a.txt\n\n</selection>', "text": "Heard."})
+    done = amanu("run", "explain", "--model", model, cwd=shop, typed="boom\nsee @a.txt\n")
+    assert (done.stdout, "Standard input goes with the prompt: 2 lines." in done.stderr) == ("Heard.\n\n", True)
+
+
+def test_a_session_goes_on_by_its_beginning_and_as_the_latest(shop: Path) -> None:
+    model = script(shop.parent, {"text": "One."}, {"text": "Two."}, {"text": "Three."})
+    begun = json.loads(amanu("run", "go", "--model", model, "--output-format", "json", cwd=shop).stdout)
+    for which, answer in ((["--session", begun["sessionId"][:8]], "Two."), (["--continue"], "Three.")):
+        assert amanu("run", "on", *which, cwd=shop).stdout == f"{answer}\n\n"
+
+
 def test_a_prompt_that_is_no_text_is_read_as_far_as_it_goes(shop: Path) -> None:
     model = script(shop.parent, {"expect": "caf\ufffd", "text": "Heard."})
     for prompt, typed in ((b"caf\xe9", b""), (b"-", b"caf\xe9")):

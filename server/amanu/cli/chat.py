@@ -31,6 +31,7 @@ from amanu.cli.text import one_line, stripped, visible
 from amanu.cli.trusting import Trusting
 from amanu.cli.usage import fullness, show_context
 from amanu.cli.view import SessionView, attach, create, mint
+from amanu.cli.which import latest, listing, meant, session_line
 from amanu_protocol import requests as r
 from amanu_protocol.errors import AmanuError
 from amanu_protocol.items import Attachment, Mode, Notice, ToolCall
@@ -62,7 +63,7 @@ COMMANDS = {
     "/restore": "N [files|all]: go back to before that turn; all: the conversation, too",
     "/context": "what fills the model's window",
     "/notes": "what stands behind the notices: summaries, what was masked",
-    "/sessions": "list the sessions of this folder, or change to one",
+    "/sessions": "list the sessions of this folder, or change to one: its id, the beginning of it, latest",
     "/new": "a new session",
     "/trust": "what trusting this folder enables, and trust it; /untrust takes that back",
     "/untrust": "do not trust it any more",
@@ -84,7 +85,7 @@ def parser() -> argparse.ArgumentParser:
     parser.add_argument("--model", metavar="ID", help="vendor:model")
     parser.add_argument("--mode", choices=get_args(Mode), help="what may happen unasked (default: ask)")
     which = parser.add_mutually_exclusive_group()
-    which.add_argument("--session", metavar="ID", help="go on with that session")
+    which.add_argument("--session", metavar="ID", help="go on with that session: its id, its beginning, or latest")
     which.add_argument("--continue", dest="latest", action="store_true", help="go on with the latest one here")
     parser.add_argument("--alone", action="store_true", help="in this process, without the shared daemon")
     return parser
@@ -332,7 +333,8 @@ class Chat:
             case "/notes":
                 self._show_notes()
             case "/sessions" if rest:
-                await self._enter(await attach(self._view.client, rest), detach=True)
+                session_id = await meant(rest, self._wanted.roots[0], listing(self._view.client))
+                await self._enter(await attach(self._view.client, session_id), detach=True)
             case "/sessions":
                 await self._list_sessions()
             case "/new":
@@ -403,8 +405,6 @@ class Chat:
             self._paper.prose(("" if model.available else "dim", describe(model) + missing))
 
     async def _list_sessions(self) -> None:
-        from amanu.cli.sessions import session_line
-
         params = r.SessionListParams(root=self._wanted.roots[0])
         answer = await self._view.client.request("amanu/session/list", params, r.SessionListResult)
         for summary in answer.sessions:
@@ -415,10 +415,10 @@ class Chat:
     async def _first_view(self, client: Client) -> SessionView:
         session_id = self._wanted.session_id
         if self._wanted.latest:
-            params = r.SessionListParams(root=self._wanted.roots[0])
-            found = (await client.request("amanu/session/list", params, r.SessionListResult)).sessions
-            begun = [each for each in found if each.title]  # the others were opened, and never spoken in
-            session_id = begun[0].session_id if begun else None
+            with contextlib.suppress(AmanuError):  # nothing was said here yet: a new one
+                session_id = await latest(self._wanted.roots[0], listing(client))
+        elif session_id is not None:
+            session_id = await meant(session_id, self._wanted.roots[0], listing(client))
         if session_id is None:
             return await self._create(client)
         view = await attach(client, session_id)

@@ -7,7 +7,7 @@ import json
 import os
 import signal
 import sys
-from collections.abc import Awaitable, Callable, Generator, Mapping
+from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -20,11 +20,13 @@ from amanu.cli.live import LivePaper
 from amanu.cli.paper import Paper, open_paper
 from amanu.cli.render import Renderer
 from amanu.cli.report import Report, error_json
+from amanu.cli.stdin import Piped, piped
 from amanu.cli.text import stripped, visible
-from amanu.cli.view import mint, typed_id
+from amanu.cli.view import mint
+from amanu.cli.which import LATEST, meant
 from amanu_protocol.errors import AmanuError
 from amanu_protocol.events import EventMessage, ItemCompleted, TurnEnded
-from amanu_protocol.items import Answer, Item, Mode, ModelInfo
+from amanu_protocol.items import Answer, Attachment, Item, Mode, ModelInfo
 from amanu_protocol.methods import PROTOCOL_VERSION
 from amanu_protocol.requests import PromptSendParams, SessionAttachParams, SessionCreateParams
 from amanu_protocol.state import SessionState
@@ -44,7 +46,7 @@ def parser() -> argparse.ArgumentParser:
         "which --allow would have permitted it.",
         epilog=exits.HELP,
     )
-    parser.add_argument("prompt", nargs="?", help="what to do; - or nothing reads it from standard input")
+    parser.add_argument("prompt", nargs="?", help="what to do; - or nothing: on standard input")
     parser.add_argument("--output-format", choices=get_args(Format), default="text", help="default: text")
     parser.add_argument("--mode", choices=get_args(Mode), help="what may happen unasked (default: ask)")
     parser.add_argument("--model", metavar="ID", help="vendor:model")
@@ -54,7 +56,11 @@ def parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--workspace", metavar="DIR", action="append", default=[], help="workspace folder (default: this one)"
     )
-    parser.add_argument("--session", metavar="ID", help="go on with that session")
+    which = parser.add_mutually_exclusive_group()
+    which.add_argument("--session", metavar="ID", help="go on with that session, by its beginning, too")
+    which.add_argument(
+        "--continue", dest="session", action="store_const", const=LATEST, help="go on with the latest one here"
+    )
     parser.add_argument("--max-steps", metavar="N", type=_positive(int), help="at most N requests to the model")
     parser.add_argument("--timeout", metavar="S", type=_positive(float), help="at most S seconds")
     parser.add_argument("--max-cost", metavar="USD", type=_positive(float), help="at most that many US dollars")
@@ -81,13 +87,18 @@ def main(argv: list[str]) -> int:
         if sys.stdin.isatty():
             print("There is no prompt: give one as an argument or on standard input.", file=sys.stderr)
             return exits.USAGE
-        prompt = sys.stdin.read()
+        prompt, beside = sys.stdin.read(), Piped()
+    else:
+        beside = piped()
     prompt = prompt.encode("utf-8", "surrogateescape").decode("utf-8", "replace")  # bytes that are no UTF-8
     if not prompt.strip():
         print("The prompt is empty.", file=sys.stderr)
         return exits.USAGE
+    if beside.notice and arguments.output_format == "text":
+        print(beside.notice, file=sys.stderr)
     options = Options(
         prompt=prompt,
+        attachments=[beside.attachment] if beside.attachment is not None else [],
         roots=roots,
         mode=arguments.mode,
         model_id=arguments.model,
@@ -111,6 +122,7 @@ class Options:
 
     prompt: str
     roots: list[str]
+    attachments: Sequence[Attachment] = ()
     mode: Mode | None = None
     model_id: str | None = None
     allow: list[str] = field(default_factory=list[str])
@@ -206,7 +218,9 @@ async def _turn(options: Options, output: Format, report: Report, out: TextIO, e
         front.show = show
         if live is not None:
             live.start()
-        params = PromptSendParams(session_id=state.session_id, prompt_id=mint(), text=options.prompt)
+        params = PromptSendParams(
+            session_id=state.session_id, prompt_id=mint(), text=options.prompt, attachments=[*options.attachments]
+        )
         with _stopped_by_signals(front):  # before the prompt: what it prints may be answered by a signal at once
             started = await session.prompts.send(params, front)
             turn_id = started.turn_id
@@ -247,8 +261,9 @@ async def _session(sessions: "Sessions", options: Options, front: "Front", defau
         )
         session = await sessions.get((await sessions.create(params, front)).state.session_id)
     else:
-        await sessions.attach(SessionAttachParams(session_id=typed_id(options.session_id)), front)
-        session = await sessions.get(options.session_id)
+        session_id = await meant(options.session_id, options.roots[0], sessions.list)
+        await sessions.attach(SessionAttachParams(session_id=session_id), front)
+        session = await sessions.get(session_id)
         _must_be_auto(options, options.mode or session.state.mode)
         if options.mode is not None:
             await session.set_mode(options.mode)

@@ -4,7 +4,6 @@ import argparse
 import asyncio
 import json
 import sys
-import time
 from pathlib import Path
 
 from amanu.cli import exits
@@ -13,11 +12,11 @@ from amanu.cli.paper import open_paper
 from amanu.cli.render import Renderer
 from amanu.cli.text import one_line, visible
 from amanu.cli.usage import usage_line
-from amanu.cli.view import attach, typed_id
+from amanu.cli.view import attach
+from amanu.cli.which import listing, meant, session_line
 from amanu_protocol import requests as r
 from amanu_protocol.errors import AmanuError
 from amanu_protocol.items import Item
-from amanu_protocol.requests import SessionSummary
 
 
 def parser() -> argparse.ArgumentParser:
@@ -28,13 +27,13 @@ def parser() -> argparse.ArgumentParser:
     listing.add_argument("--limit", type=_limit, default=50, metavar="N", help="at most N (default: 50; 1 to 500)")
     listing.add_argument("--json", action="store_true", help="one JSON object")
     show = commands.add_parser("show", help="print one")
-    show.add_argument("id", metavar="ID")
+    show.add_argument("id", metavar="ID", help="also its beginning, or latest")
     show.add_argument("--json", action="store_true", help="its whole state as one JSON object")
     rename = commands.add_parser("rename", help="give it a title")
-    rename.add_argument("id", metavar="ID")
+    rename.add_argument("id", metavar="ID", help="also its beginning, or latest")
     rename.add_argument("title", metavar="TITLE", type=_title)
     delete = commands.add_parser("delete", help="remove it for good")
-    delete.add_argument("id", metavar="ID", nargs="+")
+    delete.add_argument("id", metavar="ID", nargs="+", help="also its beginning, or latest")
     return parser
 
 
@@ -61,12 +60,13 @@ async def _run(arguments: argparse.Namespace) -> int:
             case "list":
                 await _list(client, arguments.root, arguments.limit, arguments.json)
             case "show":
-                await _show(client, arguments.id, arguments.json)
+                await _show(client, await meant(arguments.id, None, listing(client)), arguments.json)
             case "rename":
-                params = r.SessionRenameParams(session_id=typed_id(arguments.id), title=arguments.title)
+                session_id = await meant(arguments.id, None, listing(client))
+                params = r.SessionRenameParams(session_id=session_id, title=arguments.title)
                 await client.request("amanu/session/rename", params, r.Empty)
             case _:
-                for session_id in arguments.id:
+                for session_id in [await meant(each, None, listing(client)) for each in arguments.id]:
                     await _delete(client, session_id)
         return exits.OK
     finally:
@@ -75,7 +75,7 @@ async def _run(arguments: argparse.Namespace) -> int:
 
 async def _delete(client: Client, session_id: str) -> None:
     """For the daemon a session that is not there is fine; a person may have mistyped."""
-    params = r.SessionParams(session_id=typed_id(session_id))
+    params = r.SessionParams(session_id=session_id)
     missing: AmanuError | None = None
     try:
         await client.request(
@@ -137,9 +137,3 @@ def _title(text: str) -> str:
     if not 1 <= len(text.strip()) <= 200:  # what `SessionRenameParams` takes
         raise argparse.ArgumentTypeError("a title has 1 to 200 characters")
     return text.strip()
-
-
-def session_line(summary: SessionSummary) -> str:
-    """One session in one line: id, when, how it stands, title."""
-    when = time.strftime("%Y-%m-%d %H:%M", time.localtime(summary.updated_at / 1000))
-    return f"{summary.session_id}  {when}  {summary.status:11}  {one_line(summary.title, 80) or 'Untitled'}"

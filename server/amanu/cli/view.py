@@ -5,9 +5,7 @@ import uuid
 from collections.abc import Awaitable, Callable, Sequence
 
 from amanu.cli.client import Client
-from amanu.cli.text import visible
 from amanu_protocol import requests as r
-from amanu_protocol.errors import AmanuError
 from amanu_protocol.events import EventMessage, ItemsReplaced, TurnEnded
 from amanu_protocol.items import Approval, Attachment, Grant, Mode
 from amanu_protocol.state import SessionState, fold
@@ -197,24 +195,16 @@ async def create(client: Client, params: r.SessionCreateParams) -> SessionView:
 
 
 async def attach(client: Client, session_id: str) -> SessionView:
-    """A known session. Raises AmanuError `sessionNotFound`."""
+    """A known session, by its id. Raises AmanuError `sessionNotFound`."""
     early: list[EventMessage] = []
     client.on_event = early.append
-    params = r.SessionAttachParams(session_id=typed_id(session_id))
+    params = r.SessionAttachParams(session_id=session_id)
     answer = await client.request("amanu/session/attach", params, r.SessionAttachResult)
     assert answer.state is not None, "without sinceSeq the whole state is the answer"
     view = SessionView(client, r.SessionResult(state=answer.state, epoch=answer.epoch, from_seq=answer.from_seq))
     for message in (*(answer.events or ()), *early):
         view.receive(message)
     return view
-
-
-def typed_id(session_id: str) -> str:
-    """An id as a person typed it. Raises AmanuError `sessionNotFound` for what cannot be one."""
-    try:
-        return r.SessionParams(session_id=session_id).session_id
-    except ValueError:
-        raise AmanuError("sessionNotFound", f"“{visible(session_id)}” is not the id of a session.") from None
 
 
 async def insist(attempt: Callable[[], Awaitable[r.ApprovalResolveResult]]) -> r.ApprovalResolveResult:

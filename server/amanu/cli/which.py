@@ -1,0 +1,74 @@
+"""Which session is meant: an id, the beginning of one, or `latest`."""
+
+import time
+from collections.abc import Awaitable, Callable, Sequence
+
+from amanu.cli.client import Client
+from amanu.cli.text import one_line, visible
+from amanu_protocol import requests as r
+from amanu_protocol.errors import AmanuError
+from amanu_protocol.requests import SessionListParams, SessionListResult, SessionSummary
+
+LATEST = "latest"
+SHORTEST = 4
+"""Characters of an id's beginning: fewer are a slip."""
+WHOLE = 32
+"""Characters of an id that Amanu gave."""
+_LOOKED_THROUGH = 500
+_NAMED = 5
+
+Listing = Callable[[SessionListParams], Awaitable[SessionListResult]]
+
+
+def listing(client: Client) -> Listing:
+    """As a client asks for it."""
+    return lambda params: client.request("amanu/session/list", params, SessionListResult)
+
+
+async def meant(typed: str, root: str | None, sessions: Listing) -> str:
+    """The id. Raises AmanuError `sessionNotFound` for what cannot be one, for a beginning that several have, and for
+    `latest` where nothing was said yet in that root (None: anywhere)."""
+    if typed == LATEST:
+        return await latest(root, sessions)
+    if SHORTEST <= len(typed) < WHOLE:
+        found = (await sessions(SessionListParams(limit=_LOOKED_THROUGH))).sessions
+        fitting = [each for each in found if each.session_id.startswith(typed)]
+        if any(each.session_id == typed for each in fitting):
+            return typed
+        if len(fitting) > 1:
+            raise AmanuError(
+                "sessionNotFound",
+                f"“{visible(typed)}” is the beginning of {len(fitting)} sessions.",
+                hint=f"Give more of it: {_named(fitting)}.",
+            )
+        if fitting:
+            return fitting[0].session_id
+    return typed_id(typed)
+
+
+def _named(sessions: Sequence[SessionSummary]) -> str:
+    named = [f"{each.session_id} ({one_line(each.title, 40) or 'Untitled'})" for each in sessions[:_NAMED]]
+    return ", ".join(named) + (", …" if len(sessions) > _NAMED else "")
+
+
+async def latest(root: str | None, sessions: Listing) -> str:
+    """Of those in which something was said. Raises like `meant`."""
+    found = (await sessions(SessionListParams(root=root))).sessions
+    begun = next((each for each in found if each.title), None)
+    if begun is None:
+        raise AmanuError("sessionNotFound", "No session yet in which anything was said" + (" here." if root else "."))
+    return begun.session_id
+
+
+def typed_id(session_id: str) -> str:
+    """An id as a person typed it. Raises AmanuError `sessionNotFound` for what cannot be one."""
+    try:
+        return r.SessionParams(session_id=session_id).session_id
+    except ValueError:
+        raise AmanuError("sessionNotFound", f"“{visible(session_id)}” is not the id of a session.") from None
+
+
+def session_line(summary: SessionSummary) -> str:
+    """One session in one line: id, when, how it stands, title."""
+    when = time.strftime("%Y-%m-%d %H:%M", time.localtime(summary.updated_at / 1000))
+    return f"{summary.session_id}  {when}  {summary.status:11}  {one_line(summary.title, 80) or 'Untitled'}"
