@@ -1,9 +1,11 @@
 """What goes with a prompt: `@file` mentions and attachments become text the model can read, or pictures it can see."""
 
+import asyncio
 import re
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
 
 from amanu.commands import Said
 from amanu.conversation import Picture, User
@@ -27,6 +29,12 @@ MAX_CHARACTERS = 100_000
 _LAST_LINE = 2**31 - 1
 """LSP's largest number, of a line or a column."""
 
+_SUFFIXES = re.compile(
+    r"\.(c|cc|cfg|conf|cpp|cs|css|csv|diff|exs?|go|h|hpp|html|ini|ipynb|java|jsx?|json|kt|lock|log|lua|m|md|mjs|patch|php|pl"
+    r"|proto|ps1|pyi?|rb|rs|rst|scala|sh|sql|svelte|swift|tex|toml|tsx?|txt|vue|xml|ya?ml|zig|png|jpe?g|gif|webp|pdf)",
+    re.IGNORECASE,
+)
+"""Of names that are files' and nothing else."""
 _MENTION = re.compile(r"(?<![\w@])@(?:\"([^\"\n]+)\"|([^\s@\"'`,;:!?()]+[^\s@\"'`,;:!?().]))")
 
 
@@ -48,8 +56,9 @@ async def with_attachments(
     mask: Callable[[str], str] = str,
 ) -> Heard:
     """The prompt followed by what it mentions, and its pictures; a file that is a picture, by its bytes, is one of
-    them. A file that cannot be read is said to be so, never dropped; an `@word` that names no file is left as it is,
-    and so is one in the text of a workspace's command when its file would be asked about before it is read.
+    them. A file that cannot be read is said to be so, never dropped, and so are one that is not there and a folder; an
+    `@word` that names nothing is left as it is, and so is one in the text of a workspace's command when its file would
+    be asked about before it is read.
 
     `mask` takes secrets out of files; the person's own words and selections stay as they are. Raises `AmanuError` when
     the session has no room for an attached picture.
@@ -98,10 +107,21 @@ async def _mentioned(
             inside = workspace.resolve(path)
             if path not in own and not allowed([Subject("read_file", "read", workspace.relative(inside))]):
                 continue
-            if await _picture(path, workspace) is None:
-                await workspace.read(inside)
+            try:
+                if await _picture(path, workspace) is None:
+                    await workspace.read(inside)
+            except ToolError:
+                if path not in own or not await asyncio.to_thread(_means_a_file, inside, workspace):
+                    continue
             found.append(FileAttachment(path=path))
     return found
+
+
+def _means_a_file(path: Path, workspace: Workspace) -> bool:
+    """Something that is there, or would be in a folder that is, or has the name of a text or a picture: no decorator
+    (`@app.get`), person or package (`@types/node`). Blocking."""
+    in_folder = path.parent not in workspace.roots and path.parent.is_dir()
+    return path.exists() or in_folder or _SUFFIXES.fullmatch(path.suffix) is not None
 
 
 async def _picture(path: str, workspace: Workspace) -> bytes | None:

@@ -444,7 +444,7 @@ async def test_a_rule_given_for_the_session_allows(tmp_path: Path) -> None:
 async def test_mentioned_files_and_selections_go_with_the_prompt(tmp_path: Path) -> None:
     async with desk(tmp_path, step("I see.", expect="line 12")) as d:
         selection = SelectionAttachment(path="a.py", start_line=3, end_line=4, text="selected words")
-        text = "look at @notes.txt and @nothing.txt, mail me@example.org"
+        text = "look at @notes.txt and @nothing, mail me@example.org"
         params = PromptSendParams(session_id="s", prompt_id="p1", text=text, attachments=[selection])
         await d.session.prompts.send(params, d.client)
         state = await d.ended()
@@ -453,7 +453,7 @@ async def test_mentioned_files_and_selections_go_with_the_prompt(tmp_path: Path)
         assert said.text.startswith(text)
         assert '<file path="notes.txt">' in said.text
         assert "selected words" in said.text
-        assert 'nothing.txt">' not in said.text
+        assert 'nothing">' not in said.text
         assert [item.text for item in state.items if item.kind == "answer"] == ["I see."]
 
 
@@ -527,6 +527,30 @@ async def test_an_attachment_that_cannot_go_is_said_to_be_so(tmp_path: Path, pat
         assert (notice.code, notice.level, notice.turn_id) == ("attachmentNotSent", "warning", "turn-p1")
         assert notice.text.startswith(says)
         assert "line 12" in d.told() and "(not attached: " in d.told()
+
+
+@pytest.mark.parametrize(
+    ("mention", "says"),
+    [
+        ("@notse.txt", "notse.txt was not sent: There is no file notse.txt. Did you mean notes.txt?"),
+        ("@src/missing", "src/missing was not sent: There is no file src/missing."),
+        ('@"no such.md"', "no such.md was not sent: There is no file no such.md."),
+        ("@src", "is a folder. Use list_directory to see what is in it."),
+        ("@app.get", None),
+        ("@types/node", None),
+        ("@somebody", None),
+        ("mail me@example.md", None),
+    ],
+)
+async def test_a_mention_of_what_is_no_file_is_told(tmp_path: Path, mention: str, says: str | None) -> None:
+    async with desk(tmp_path, step("I see.")) as d:
+        (d.root / "src").mkdir()
+        await d.prompt(f"look at {mention} please")
+        state = await d.ended()
+        notices = [item.text for item in state.items if item.kind == "notice"]
+        assert len(notices) == (says is not None)
+        assert says is None or says in notices[0]
+        assert ("(not attached: " in d.told()) == (says is not None)
 
 
 async def test_what_the_editor_shows_goes_with_the_prompt_and_is_not_the_persons_words(tmp_path: Path) -> None:
