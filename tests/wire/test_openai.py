@@ -159,6 +159,29 @@ SHAPES: dict[str, tuple[list[Any], list[tuple[str, Any]]]] = {
                            {"function_call": {"name": "g", "args": {"b": 2}}}]), STOP],
         CALLS,
     ),
+    "Gemini's content": (
+        [delta(content={"role": "model", "parts": [{"text": "Hi"}, {"functionCall": {"name": "f", "args": {"a": 1}}}]}),
+         STOP],
+        CALLS[:1],
+    ),
+    "args beside an empty function.arguments": (
+        [delta(tool_calls=[{"id": "x", "function": {"name": "f", "arguments": ""}, "args": {"a": 1}}]), STOP],
+        CALLS[:1],
+    ),
+    "parameters": (
+        [delta(tool_calls=[{"id": "x", "function": {"name": "f", "parameters": {"a": 1}}}]), STOP],
+        CALLS[:1],
+    ),
+    "whole calls under one id": (
+        [delta(tool_calls=[{"id": "x", "name": "f", "args": {"a": 1}}]),
+         delta(tool_calls=[{"id": "x", "name": "g", "args": {"b": 2}}]), STOP],
+        CALLS,
+    ),
+    "whole calls under one index": (
+        [delta(tool_calls=[{"index": 0, "name": "f", "args": {"a": 1}}]),
+         delta(tool_calls=[{"index": 0, "name": "g", "args": {"b": 2}}]), STOP],
+        CALLS,
+    ),
     "functionCall of the delta": ([delta(functionCall={"name": "f", "args": {"a": 1}}), STOP], CALLS[:1]),
     "functionCall parts": (
         [delta(parts=[{"text": "Let me see."}, {"functionCall": {"name": "f", "args": {"a": 1}}}]),
@@ -201,6 +224,8 @@ HI = delta(content="Hi")
 # What is sent → the text it means.
 STREAMS: dict[str, tuple[list[bytes], str]] = {
     "choices null, then usage only": (sent(HI, {"choices": None}, STOP, {"choices": [], "usage": {}}), "Hi"),
+    "null for no calls": (sent(delta(content="Hi", functionCall=None, tool_calls=None), STOP), "Hi"),
+    "null for no call in a part": (sent(delta(parts=[{"text": "Hi", "functionCall": None}]), STOP), "Hi"),
     "no [DONE]": (sent(HI, STOP, done=False), "Hi"),
     "[DONE] and no finish_reason": (sent(HI), "Hi"),
     "comments between events": (sent(b": OPENROUTER PROCESSING\n\n", HI, b": x\n\n", STOP), "Hi"),

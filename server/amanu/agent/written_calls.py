@@ -15,34 +15,30 @@ PROSE = 300
 LONGEST = 100_000
 """Characters of a reply's end that are looked at; a call that writes a file may be long."""
 
-_FENCED = re.compile(r"(?:^|\n)```[ \t]*([\w-]*)[ \t]*\n(.*?)\n?[ \t]*```\s*\Z", re.DOTALL)
-_TAGGED = re.compile(
-    r"<(tool_call|function_call|tool_use|tool_code|invoke|function)\b[^<>]*>.*</\1>\s*(?:</\w+>\s*)?\Z"
-    r"|\[TOOL_CALLS\].*\Z|<\|(?:python_tag|tool_call)[^>]*\|?>.*\Z",
-    re.DOTALL,
-)
+_CLOSED = re.compile(r"</(tool_call|function_call|tool_use|tool_code|invoke|function)>\s*(?:</\w+>\s*)?\Z")
+_MARKED = ("[TOOL_CALLS]", "<|python_tag|>", "<|tool_call")
+"""What begins the calls of Mistral, Llama and others; they are the rest of the reply."""
 _CODE = ("tool_code", "tool_call", "tool", "tool_calls")
 """Languages of fences that are calls and nothing else."""
 _NAMED = re.compile(
-    r"""(?:default_api|functions)\.([A-Za-z_]\w*)\s*\(|"(?:name|tool|tool_name|function)"\s*:\s*"([\w-]+)\""""
-    r"""|<(?:function|invoke)(?:=|\s+name=["'])([\w-]+)|^\s*(?:print\()?([A-Za-z_]\w*)\(""",
+    r"""(?:default_api|functions)\.([A-Za-z_]\w*)\(|"(?:name|tool|tool_name|function)"\s*:\s*"([\w-]+)\""""
+    r"""|<(?:function|invoke)(?:=|\s+name=["'])([\w-]+)|^[ \t]*(?:print\()?([A-Za-z_]\w*)\(""",
     re.MULTILINE,
 )
 _ARGUMENTS = ("arguments", "args", "parameters", "input", "tool_input")
 
 
 def written_call(text: str, tools: Collection[str]) -> str | None:
-    """The tool that a reply without calls means to call at its end; None where it means none."""
+    """The tool that a reply without calls means to call at its end; None where it means none. Linear in the text."""
     text = text.rstrip()[-LONGEST:]
-    if tagged := _TAGGED.search(text):
-        return _first(_named(tagged[0]), tools)
-    fenced = _FENCED.search(text)
-    if fenced is not None and fenced[1] in _CODE:
-        return _first(_named(fenced[2]), tools)
-    before, json_text = (text[: fenced.start()], fenced[2]) if fenced else _bare(text)
-    if len(before.strip()) > PROSE or (fenced is not None and fenced[1] not in ("", "json")):
+    if tagged := _tagged(text):
+        return _first(_named(tagged), tools)
+    before, language, code = _fenced(text) or _bare(text)
+    if language in _CODE:
+        return _first(_named(code), tools)
+    if len(before.strip()) > PROSE or language not in ("", "json"):
         return None
-    return _first(_of_json(json_text), tools)
+    return _first(_of_json(code), tools)
 
 
 def _first(names: Iterator[str], tools: Collection[str]) -> str | None:
@@ -53,10 +49,41 @@ def _named(code: str) -> Iterator[str]:
     return (name for match in _NAMED.finditer(code) for name in match.groups() if name)
 
 
-def _bare(text: str) -> tuple[str, str]:
-    """What stands before the JSON that ends the text, and that; the JSON begins a line."""
+def _tagged(text: str) -> str:
+    """The call in tags that ends the text, "" for none."""
+    for mark in _MARKED:
+        start = text.rfind(mark)
+        if start >= 0 and text[:start].rpartition("\n")[2].strip() == "" and text.endswith(("]", "}", ")", ">")):
+            return text[start:]
+    closed = _CLOSED.search(text, max(0, len(text) - 200))
+    start = -1 if closed is None else text.rfind(f"<{closed[1]}", 0, closed.start())
+    return "" if start < 0 else text[start:]
+
+
+def _fenced(text: str) -> tuple[str, str, str] | None:
+    """What stands before the fence that ends the text, its language, and what is in it."""
+    opened: tuple[int, str, int] | None = None
+    closed: tuple[int, str, int, int] | None = None
+    at = 0
+    for line in text.splitlines(keepends=True):
+        stripped = line.strip()
+        if opened is not None:
+            if stripped == "```":
+                opened, closed = None, (*opened, at)
+        elif stripped:
+            opened = (at, stripped[3:].strip(), at + len(line)) if stripped.startswith("```") else None
+            closed = None
+        at += len(line)
+    if closed is None:
+        return None
+    start, language, begin, end = closed
+    return text[:start], language, text[begin:end]
+
+
+def _bare(text: str) -> tuple[str, str, str]:
+    """The same for JSON that ends the text without a fence; it begins a line."""
     start = re.search(r"^[ \t]*[\[{]", text, re.MULTILINE)
-    return (text, "") if start is None else (text[: start.start()], text[start.start() :])
+    return (text, "", "") if start is None else (text[: start.start()], "", text[start.start() :])
 
 
 def _of_json(text: str) -> Iterator[str]:

@@ -30,8 +30,8 @@ from amanu.models.openai_messages import WIRE, call_of
 from amanu_protocol.items import Source
 
 _CUT = {"length", "max_tokens", "model_length"}
-_ARGUMENTS = ("arguments", "args", "input")
-"""OpenAI's name for them, Gemini's and Anthropic's."""
+_ARGUMENTS = ("arguments", "args", "input", "parameters")
+"""OpenAI's name for them, Gemini's, Anthropic's and Llama's."""
 _REFUSED = {"content_filter", "safety", "sensitive"}
 
 
@@ -99,6 +99,8 @@ class Reply:
             self._add_text(Thinking, thought)
             yield ThoughtDelta(thought)
         content, parts = delta.get("content"), cast(list[dict[str, Any]], delta.get("parts") or [])
+        if isinstance(content, dict):  # Gemini's, as it came
+            content = cast(dict[str, Any], content).get("parts", cast(Any, content))
         if isinstance(content, list):  # Mistral: a list of typed parts
             content, parts = None, cast(list[dict[str, Any]], content)
         if parts:
@@ -116,7 +118,7 @@ class Reply:
         if legacy := delta.get("function_call"):
             yield from self._add_call({"index": 0, "function": legacy})
         for part in (delta, *parts):
-            if "functionCall" in part or part.get("type") == "tool_use":
+            if part.get("functionCall") or part.get("type") == "tool_use":
                 yield from self._add_call(part)
 
     def _add_text(self, kind: type[Text] | type[Thinking], text: str) -> None:
@@ -138,7 +140,9 @@ class Reply:
 
     def _add_call(self, piece: dict[str, Any]) -> Iterator[Delta]:
         function = _function(piece)
-        writing = self._writing(piece, function.get("name") or "")
+        arguments = next((each for each in (_given(function), _given(piece)) if each is not None), None)
+        whole = arguments is not None and not isinstance(arguments, str)
+        writing = self._writing(piece, function.get("name") or "", whole)
         extra: Any = piece.get("extra_content")
         if isinstance(extra, dict) and isinstance(cast(dict[str, Any], extra).get("google", {}), dict):
             writing.extra = extra or writing.extra
@@ -146,8 +150,7 @@ class Reply:
             writing.tool = _text(function["name"])
             self._named.append(writing)
             yield CallStarted(writing.call_id, writing.tool)
-        arguments = next((function[name] for name in _ARGUMENTS if function.get(name) is not None), None)
-        if arguments is not None and not isinstance(arguments, str):
+        if whole:
             arguments = json.dumps(arguments, ensure_ascii=False)
         if arguments:
             writing.arguments.append(arguments)
@@ -155,9 +158,10 @@ class Reply:
             check_arguments(writing.size, self._vendor)
             yield CallDelta(writing.call_id, arguments)
 
-    def _writing(self, piece: dict[str, Any], tool: str) -> Writing:
+    def _writing(self, piece: dict[str, Any], tool: str, whole: bool) -> Writing:
         """The call a piece belongs to: by index, else by id, else the last one. A new id or name beside an
-        index or id that is taken is another call (servers that number every call 0)."""
+        index or id that is taken is another call (servers that number every call 0), and so is a `whole` one, whose
+        arguments come as an object."""
         index, theirs = piece.get("index"), str(piece.get("id") or "")
         known: Writing | None = None
         if index is not None:
@@ -166,7 +170,10 @@ class Reply:
             known = next((each for each in self._calls if each.theirs == theirs), None)
         elif not tool and self._calls:
             known = self._calls[-1]
-        if known is not None and not (theirs and tool and known.theirs and theirs != known.theirs):
+        taken = known is not None and (
+            (theirs and tool and known.theirs and theirs != known.theirs) or (whole and tool and known.arguments)
+        )
+        if known is not None and not taken:
             known.theirs = known.theirs or theirs
             return known
         self._calls.append(Writing(f"call_{uuid4().hex[:16]}", index, theirs))
@@ -232,6 +239,12 @@ def _function(piece: dict[str, Any]) -> dict[str, Any]:
         if isinstance(function := piece.get(name), dict):
             return cast(dict[str, Any], function)
     return piece
+
+
+def _given(function: dict[str, Any]) -> Any:
+    """The arguments; None where there are none, or not yet."""
+    given = [function[name] for name in _ARGUMENTS if function.get(name) is not None]
+    return next((each for each in given if each != ""), None)
 
 
 def _cited(annotation: dict[str, Any]) -> Iterator[Source]:

@@ -29,6 +29,8 @@ _ALIASES: Mapping[str, tuple[str, ...]] = {
     "summary": ("result",),
 }
 """Our name for an argument → the names it has in Gemini CLI, Claude Code, Codex, OpenCode, Cursor and Cline."""
+_WEIGHTY = ("append", "dry_run", "dryRun", "insert_line", "is_background", "run_in_background", "background")
+"""Without these the call would do something else: a file overwritten, where lines were to be added."""
 
 
 @dataclass(frozen=True)
@@ -40,7 +42,8 @@ class Named:
 
 
 def named(params: type[BaseModel], written: Mapping[str, JsonValue]) -> Named:
-    """Raises `ValueError` where an argument and another name of it say different things."""
+    """Raises `ValueError` where an argument and another name of it say different things, and where one that the tool
+    does not have cannot be left out."""
     left_out: list[str] = []
     arguments = _named(params, written, left_out)
     if not left_out:
@@ -57,6 +60,10 @@ def _named(params: type[BaseModel], written: Mapping[str, JsonValue], left_out: 
         if name in fields:
             continue
         if (own := ours.get(name)) is None:
+            if name in _WEIGHTY and value is not None and value is not False:
+                raise ValueError(
+                    f"there is no argument {name}, and without it this would be another call; there is {_all(params)}"
+                )
             left_out.append(name)
         elif arguments.setdefault(own, value) != value:
             raise ValueError(f"{own} and {name} are the same argument, but say different things; give {own} only")

@@ -2,7 +2,7 @@
 
 import pytest
 
-from amanu.agent.written_calls import PROSE, written_call
+from amanu.agent.written_calls import LONGEST, PROSE, written_call
 
 TOOLS = {"read_file", "run_shell_command"}
 JSON = '{"name": "read_file", "arguments": {"path": "a.txt"}}'
@@ -38,9 +38,29 @@ CASES: list[tuple[str, str | None]] = [
     ("x" * (PROSE + 1) + f"\n```json\n{JSON}\n```", None),
     ("Call read_file(path) to read it.", None),
     ("```python\nread_file(path)\n```", None),
+    (f"Mistral writes [TOOL_CALLS] [{JSON}]", None),
+    (f"[TOOL_CALLS] [{JSON}]\nis how Mistral's models write it.", None),
+    (f"<|python_tag|>{JSON}", "read_file"),
+    (f"The calls of Qwen's models:\n```xml\n<tool_call>{JSON}</tool_call>\n```", None),
+    (f"```json\n{JSON}", "read_file"),
     ("The tags are `<tool_call>` and `</tool_call>`.", None),
     ("[" * 100_000, None),
 ]
+
+
+LONG = [
+    *("<tool_call>", "<tool_call> x\n", "<|tool_call", "[TOOL_CALLS] ", "</function>", '{"a":', "\n[ "),
+    *("```\ncode\n", "```py\nprint(1)\n```\ntext\n", "\n```", "print(default_api."),
+]
+
+
+@pytest.mark.timeout(10)
+@pytest.mark.parametrize("piece", LONG)
+@pytest.mark.parametrize("end", ["", "x", "\n```", "</tool_call>", "]"])
+def test_a_long_reply_holds_nobody_up(piece: str, end: str) -> None:
+    """A fraction of a second each, where a pattern that tries all beginnings took up to two minutes."""
+    for beginning in ("", "```tool_code\n", "```tool_code\n" + "\n" * LONGEST + "x", "```" + " " * LONGEST + "x"):
+        assert written_call(beginning + piece * (LONGEST // len(piece)) + end, TOOLS) is None
 
 
 @pytest.mark.parametrize(("text", "tool"), CASES, ids=[text[:40] for text, _ in CASES])

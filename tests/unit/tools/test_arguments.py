@@ -51,6 +51,22 @@ def test_arguments_are_understood(
     assert named(params, found.arguments).arguments == expected
 
 
+@pytest.mark.parametrize(
+    ("params", "extra"),
+    [
+        (WriteFileParams, {"append": True}),
+        (WriteFileParams, {"insert_line": 0}),
+        (RunShellCommandParams, {"is_background": True}),
+        (RunShellCommandParams, {"dry_run": True}),
+    ],
+)
+def test_what_would_be_another_call_without_it_is_refused(params: type[Params], extra: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match=f"no argument {next(iter(extra))}"):
+        named(params, extra)
+    off = dict.fromkeys(extra, False)
+    assert named(params, off).arguments == {}
+
+
 def test_what_contradicts_itself_is_refused() -> None:
     with pytest.raises(ValueError, match="path and file_path are the same argument"):
         named(ReadFileParams, {"path": "a", "file_path": "b"})
