@@ -14,7 +14,7 @@ from amanu_protocol.base import Wire
 # the source of every class, which the daemon's start should not pay for.
 Wire.model_config["use_attribute_docstrings"] = True
 
-from generators import lua, markdown, schema, typescript  # noqa: E402  (see above)
+from generators import hidden, lua, markdown, schema, typescript  # noqa: E402  (see above)
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -27,6 +27,8 @@ def main() -> int:
         "vscode-extension/src/protocol.ts": typescript.text(protocol),
         "neovim/lua/amanu/protocol.lua": lua.text(protocol),
         "docs/protocol.md": markdown.text(protocol),
+        "vscode-extension/src/hidden.ts": hidden.typescript(),
+        "neovim/lua/amanu/hidden.lua": hidden.lua(),
     }
     stale = {name: text for name, text in texts.items() if _present(ROOT / name) != text}
     for name, text in stale.items():

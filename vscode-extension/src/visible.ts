@@ -1,14 +1,13 @@
+import { HIDDEN } from "./hidden";
+
 /** Characters of a line of a list. */
 const LINE = 120;
 
-/** The same as in the daemon (`server/amanu/tools/visible.py`): control characters, bidirectional marks and what has no
- * width. Tabs, line feeds and carriage returns before them are what text is made of. */
-const HIDDEN =
-  /[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff9-\ufffb\ud800-\udfff\u{e0000}-\u{e0fff}]/gu;
 /** What makes text stand in another order than it has. */
 const BENDING = /[\u202a-\u202e\u2066-\u2069]/g;
 
-/** Text a person decides on, or the name of a file: nothing is hidden in it. */
+/** Text a person decides on, or the name of a file: nothing is hidden in it. Tabs, line feeds and carriage returns before
+ * them are what text is made of. */
 export function visible(text: string): string {
   return text.replaceAll("\r\n", "\n").replace(HIDDEN, named);
 }

@@ -1,13 +1,8 @@
----Untrusted text as it is shown: nothing hidden in it. The same characters as `server/amanu/tools/visible.py`.
+---Untrusted text as it is shown: nothing hidden in it.
 
 local M = {}
 
-local HIDDEN = {
-  { 0x80, 0x9f }, { 0xad, 0xad }, { 0x34f, 0x34f }, { 0x61c, 0x61c }, { 0x115f, 0x1160 }, { 0x17b4, 0x17b5 },
-  { 0x180b, 0x180f }, { 0x200b, 0x200f }, { 0x2028, 0x202e }, { 0x2060, 0x206f }, { 0x3164, 0x3164 },
-  { 0xfe00, 0xfe0f }, { 0xfeff, 0xfeff }, { 0xffa0, 0xffa0 }, { 0xfff9, 0xfffb }, { 0xd800, 0xdfff },
-  { 0xe0000, 0xe0fff },
-} -- stylua: ignore
+local HIDDEN = require("amanu.hidden")
 
 ---@type table<string, string|false> Character → what is shown instead; false: itself. Filled as characters come.
 local shown = setmetatable({}, {

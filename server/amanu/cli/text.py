@@ -2,6 +2,8 @@
 
 import re
 
+from amanu_protocol.hidden import pattern
+
 _INTRODUCER = "\x1b\x90\x98\x9b\x9d\x9e\x9f"
 """ESC, and the one-character forms of DCS, SOS, CSI, OSC, PM, APC (ECMA-48)."""
 _BEGINS = re.compile(f"[{_INTRODUCER}]")
@@ -19,6 +21,7 @@ _UNFINISHED = re.compile(
 _HELD = 4096
 """Characters of an unfinished sequence that are waited with; a longer one is shown as text."""
 
+_HIDDEN = re.compile(pattern())
 _DECEIVING = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f"  # controls but tab and newline
     "\u061c\u200b\u200e\u200f\u202a-\u202e\u2060-\u2069\ufeff"  # direction, zero width
@@ -26,21 +29,23 @@ _DECEIVING = re.compile(
     "\U000e0000-\U000e007f"  # tags: text no one sees
     "\ud800-\udfff]"  # halves of a character; they cannot be printed at all
 )
+"""Of those, what prose never needs."""
 
 
 def visible(text: str) -> str:
-    """Whole text, nothing removed: for what a person is asked to approve. Line ends become `\\n`."""
-    return _DECEIVING.sub(_mark, text.replace("\r\n", "\n"))
+    """Whole text, nothing removed and nothing hidden: for what a person is asked to approve. Line ends become `\\n`."""
+    return _HIDDEN.sub(_mark, text.replace("\r\n", "\n"))
 
 
 def stripped(text: str) -> str:
-    """Whole text without complete escape sequences; what remains of controls made visible."""
-    return visible(_SEQUENCE.sub("", text))
+    """Whole text without complete escape sequences; what remains of controls made visible. For prose: what belongs to
+    emoji and to other scripts stays."""
+    return _tame(_SEQUENCE.sub("", text))
 
 
 def one_line(text: str, limit: int = 200) -> str:
-    """For titles and status lines: `stripped`, on one line, at most `limit` characters."""
-    flat = " ".join(stripped(text).split())
+    """For titles and status lines: no escape sequences, nothing hidden, on one line, at most `limit` characters."""
+    flat = " ".join(visible(_SEQUENCE.sub("", text)).split())
     return flat if len(flat) <= limit else flat[: limit - 1] + "…"
 
 
@@ -59,7 +64,7 @@ class Stripper:
         shown, self._held = _SEQUENCE.sub("", text[:cut]), text[cut:]
         if shown.endswith("\r"):  # what follows, once the sequence is gone, may be the rest of a line end
             shown, self._held = shown[:-1], "\r" + self._held
-        return visible(shown)
+        return _tame(shown)
 
     def end(self) -> str:
         rest, self._held = self._held, ""
@@ -75,6 +80,10 @@ def _unfinished_at(text: str) -> int | None:
             return found.start()
         at = found.end() if whole is None else whole.end()
     return None
+
+
+def _tame(text: str) -> str:
+    return _DECEIVING.sub(_mark, text.replace("\r\n", "\n"))
 
 
 def _mark(match: re.Match[str]) -> str:

@@ -18,6 +18,10 @@ CRLF = "one\r\ntwo\r\nthree\r\n"
     ("proposal", "expected"),
     [
         (
+            proposed(hunk(1, new_text="zw\u200dei\u3164\ufe0f\n")),
+            "── a.txt (edit) +1 −1\n@@ -1,3 +1,3 @@\n one\n-two\n+zw<U+200D>ei<U+3164><U+FE0F>\n three\n",
+        ),
+        (
             proposed(hunk(1), hunk(2, old_start=3, old_text="three\n", new_text="drei", new_start=3)),
             "── a.txt (edit) +1 −1\n"
             "@@ -1,3 +1,3 @@\n one\n-two\n+zwei\n three\n"

@@ -5,6 +5,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from amanu.cli.text import Stripper, one_line, stripped, visible
+from amanu_protocol.hidden import HIDDEN
 
 CASES = [
     ("plain, with\ttab\nand line", "plain, with\ttab\nand line"),
@@ -33,6 +34,17 @@ def test_stripped(text: str, expected: str) -> None:
 
 def test_what_is_approved_is_shown_whole() -> None:
     assert visible("rm x \x1b[8m; rm -rf ~\x1b[0m") == "rm x ␛[8m; rm -rf ~␛[0m"
+
+
+@pytest.mark.parametrize("code", sorted({code for each in HIDDEN for code in each}))
+def test_nothing_is_hidden_where_a_person_decides(code: int) -> None:
+    character = chr(code)
+    assert character not in visible(f"a{character}b") and character not in one_line(f"a{character}b")
+    assert f"U+{code:04X}" in visible(f"a{character}b") or code < 0x80
+
+
+def test_prose_keeps_what_belongs_to_emoji() -> None:
+    assert stripped("❤\ufe0f 👩\u200d💻") == "❤\ufe0f 👩\u200d💻"
 
 
 def test_one_line() -> None:
