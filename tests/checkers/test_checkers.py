@@ -311,6 +311,22 @@ async def test_a_checker_that_was_planted_in_the_workspace_is_held_by_walls(tmp_
     assert not (root / "planted").exists() and not (tmp_path / "planted").exists()
 
 
+HUNGRY = """#!{python} -P
+import json, resource
+held = [name for name in ("RLIMIT_DATA", "RLIMIT_FSIZE", "RLIMIT_NPROC", "RLIMIT_CORE")
+    if resource.getrlimit(getattr(resource, name))[1] != resource.RLIM_INFINITY]
+print(json.dumps([{{"line": 1, "level": "error", "code": 1, "message": name}} for name in held]))
+"""
+
+
+@pytest.mark.parametrize("best", ["bubblewrap", "landlock"])
+async def test_a_checker_is_held_to_the_limits_of_what_nobody_was_asked_about(tmp_path: Path, best: Tier) -> None:
+    path = program(tmp_path / "bin", "shellcheck", HUNGRY)
+    async with started(only(shellcheck=(str(path),)), best) as held:
+        said = await verdict(held, tmp_path, ("a.sh", None, "x"))
+    assert {"a.sh 1: RLIMIT_DATA", "a.sh 1: RLIMIT_FSIZE", "a.sh 1: RLIMIT_CORE"} <= {*said}
+
+
 async def test_without_a_sandbox_nothing_is_started(tmp_path: Path) -> None:
     path = program(tmp_path / "bin", "shellcheck", "#!/bin/sh\n: > begun\n")
     async with started(only(shellcheck=(str(path),)), "none") as held:

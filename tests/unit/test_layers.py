@@ -55,8 +55,8 @@ MAY_IMPORT: dict[str, str] = {
     "amanu.edits": "agent workspace",
     "amanu.checkpoints": "edits inbox restore earlier journal conversation agent.emit",
     "amanu.verdicts": "checkers workspace tools.base",
-    "amanu.checkers": "unbroken config lsp.frames sandbox tools.processes workspace.findings workspace.files "
-    "workspace.hunks",
+    "amanu.checkers": "unbroken config lsp.frames sandbox tools.kernel_limits tools.processes workspace.findings "
+    "workspace.files workspace.hunks",
     "amanu.services": "sandbox audit checkers config consent trust models.availability secrets workspace.overlay",
     "amanu.turns": "services session_status choosing memory memory_files outdated inbox journal conversation agent "
     "tools workspace models.families",

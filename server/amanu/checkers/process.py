@@ -14,11 +14,16 @@ from pathlib import Path
 
 from amanu.sandbox.need import Need
 from amanu.sandbox.sandbox import Sandbox, SandboxError
+from amanu.sandbox.way_in import plain_way_in
+from amanu.tools.kernel_limits import limits, way_in
 from amanu.tools.processes import end_all
 from amanu.unbroken import gone, start_process
 
 NICE = 10
 """The person's own work goes first."""
+MEMORY_PARTS = 2
+"""Of the machine's memory a checker may have one of so many parts: nobody was asked about it. Type checkers of large
+projects need two gigabytes."""
 _NODE_HEAP = "--max-old-space-size=2048"  # megabytes; most language servers are Node programs
 _SAID = 400  # characters of its last words
 
@@ -64,7 +69,9 @@ async def start(
         handle = await asyncio.to_thread(os.open, folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         walls.callback(os.close, handle)
         need = Need(writes="nothing", shown=tuple(shown))
-        started = await walls.enter_async_context(sandbox.launch(command, need, roots, folder, handle, given))
+        plain = plain_way_in()
+        held = None if plain is None else way_in(plain.bash, limits(MEMORY_PARTS))
+        started = await walls.enter_async_context(sandbox.launch(command, need, roots, folder, handle, given, held))
         caches = {"XDG_CACHE_HOME": os.path.join(started.environment["TMPDIR"], "cache")}  # noqa: PTH118
         process = await start_process(
             lambda process: Process(process, mark, walls, started.holders).end(),
