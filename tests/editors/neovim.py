@@ -1,7 +1,8 @@
-"""A real Neovim without a screen, and the hands of a person at it: keys are typed, Lua is asked."""
+"""A real Neovim, with a screen where a size is given, and the hands of a person at it: keys are typed, Lua is asked."""
 
 import json
 import socket
+import struct
 import subprocess
 import time
 from collections.abc import Sequence
@@ -67,26 +68,66 @@ server:listen(1, function()
   end))
 end)
 """
+SCREEN = """
+vim.cmd.redraw()
+local rows = {}
+for row = 1, vim.o.lines do
+  local cells = {}
+  for column = 1, vim.o.columns do
+    cells[column] = vim.fn.screenstring(row, column)
+  end
+  rows[row] = table.concat(cells)
+end
+return rows
+"""
+AREA = """
+local buffer = assert(loadstring("return " .. ...))()
+local window = vim.fn.getwininfo(vim.fn.win_findbuf(buffer)[1])[1]
+return { window.winrow + window.winbar, window.wincol, window.height, window.width }
+"""
+
+
+def attach(columns: int, lines: int) -> bytes:
+    """The request `nvim_ui_attach(columns, lines, {})`, in MessagePack."""
+    name = b"nvim_ui_attach"
+    return struct.pack(
+        f">4B{len(name)}sBBHBHB", 0x94, 0, 1, 0xA0 + len(name), name, 0x93, 0xCD, columns, 0xCD, lines, 0x80
+    )
 
 
 class Neovim:
-    """`command` is nvim's path; the editor starts in `folder` with those files open."""
+    """`command` is nvim's path; the editor starts in `folder` with those files open.
+
+    With a `size`, columns and lines, a screen is attached: what Neovim draws on it is what `screen` returns.
+    """
 
     CONFIGURED = WITH_PLUGIN
     """What the person has in init.lua."""
 
-    def __init__(self, command: str, home: Path, folder: Path, files: Sequence[str] = (), **setup: Any) -> None:
+    def __init__(
+        self,
+        command: str,
+        home: Path,
+        folder: Path,
+        files: Sequence[str] = (),
+        size: tuple[int, int] | None = None,
+        **setup: Any,
+    ) -> None:
         path = home / "s"
         init = home / "init.lua"
         values = {"plugin": json.dumps(str(PLUGIN)), "setup": f"[==[{json.dumps(setup)}]==]", "socket": f"'{path}'"}
         init.write_text((self.CONFIGURED + HANDS) % values)
         self.process = subprocess.Popen(
-            [command, "--embed", "--headless", "-i", "NONE", "-u", str(init), *files],
+            [command, "--embed", *([] if size else ["--headless"]), "-i", "NONE", "-u", str(init), *files],
             cwd=folder,
             stdin=subprocess.PIPE,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
         )
+        if size:
+            assert self.process.stdin is not None
+            self.process.stdin.write(attach(*size))  # Neovim waits for it before it reads init.lua
+            self.process.stdin.flush()
         self._line = socket.socket(socket.AF_UNIX)
         self._line.settimeout(WAIT + 10)
         end = time.monotonic() + WAIT
@@ -132,6 +173,16 @@ class Neovim:
             "local b = require('amanu.view').buffer "
             "return b and table.concat(vim.api.nvim_buf_get_lines(b, 0, -1, true), '\\n') or ''"
         )
+
+    def screen(self) -> list[str]:
+        """What is drawn, a string per line of the screen."""
+        return self.lua(SCREEN)
+
+    def window(self, buffer: str) -> str:
+        """What is drawn of the window that shows that buffer, a Lua expression; without empty lines."""
+        top, left, height, width = self.lua(AREA, buffer)
+        rows = self.screen()[top - 1 : top - 1 + height]
+        return "\n".join(filter(None, (row[left - 1 : left - 1 + width].rstrip() for row in rows)))
 
     def text(self) -> str:
         """The current buffer, lines joined by line feeds."""

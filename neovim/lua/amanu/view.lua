@@ -393,6 +393,7 @@ function M.show()
   local window = vim.api.nvim_open_win(M.buffer, false, { split = "right", win = -1, width = math.max(30, width) })
   for name, value in pairs({
     wrap = true,
+    smoothscroll = true, -- a window can begin in mid-line: without it a paragraph taller than the window is not drawn
     linebreak = true,
     breakindent = true,
     breakindentopt = "list:-1", -- long lines of lists, output and diffs stay below their text
