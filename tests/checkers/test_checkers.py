@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import gc
 import os
 import sys
 from collections.abc import AsyncGenerator, Mapping
@@ -131,6 +132,25 @@ async def test_who_misbehaves_has_no_verdict(
         assert why in str(failed.value)
         assert ready(held, tmp_path) == [], "it is left alone for a while"
         assert held._kept == {}  # pyright: ignore[reportPrivateUsage]
+
+
+async def test_a_server_that_ends_while_it_is_asked_leaves_no_answer_behind(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    failures: list[dict[str, Any]] = []
+    asyncio.get_running_loop().set_exception_handler(lambda _, context: failures.append(context))
+
+    async def gone(self: language_server.LanguageServer) -> None:
+        failure = CheckFailed("It ended.")
+        self._fail(failure)  # pyright: ignore[reportPrivateUsage]
+        raise failure
+
+    monkeypatch.setattr(language_server.LanguageServer, "_drain", gone)
+    async with started(toy("well")) as held:
+        with pytest.raises(CheckFailed):
+            await verdict(held, tmp_path, ("a.py", None, "x"))
+    gc.collect()
+    assert failures == []
 
 
 async def test_a_check_that_is_cancelled_leaves_a_server_that_still_works(tmp_path: Path) -> None:

@@ -160,6 +160,8 @@ class LanguageServer:
             return await future
         finally:
             self._answers.pop(number, None)
+            if future.done() and not future.cancelled():
+                future.exception()  # it may have ended before it was asked: then that was said already
 
     def _tell(self, method: str, params: Any) -> None:
         self._send({"method": method, "params": params})
