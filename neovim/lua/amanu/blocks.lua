@@ -119,6 +119,25 @@ local function settled(item)
   return how ~= "" and " (" .. visible.line(how) .. ")" or ""
 end
 
+local ELSEWHERE = "┆ Its changes are shown with the last edit of this step."
+
+---The call on whose card a proposal's hunks are shown: the last that waits, else the last of all. Several calls of a step
+---may have written one proposal.
+---@param proposal amanu.Proposal
+---@param state amanu.SessionState
+---@return string?
+local function card(proposal, state)
+  local ids = proposal.toolCallIds
+  for at = #ids, 1, -1 do
+    for _, approval in ipairs(state.approvals) do
+      if approval.toolCallId == ids[at] then
+        return ids[at]
+      end
+    end
+  end
+  return ids[#ids]
+end
+
 ---@type table<string, fun(item: table, state: amanu.SessionState, live?: boolean): string[]>
 local of = {
   userMessage = function(item)
@@ -149,7 +168,10 @@ local of = {
     for _, each in ipairs(state.proposals) do
       proposal = each.proposalId == item.proposalId and each or proposal
     end
-    if item.state == "awaitingApproval" then
+    local elsewhere = proposal and card(proposal, state) ~= item.itemId
+    if item.state == "awaitingApproval" and elsewhere then
+      table.insert(lines, ELSEWHERE)
+    elseif item.state == "awaitingApproval" then
       for _, approval in ipairs(state.approvals) do
         if approval.toolCallId == item.itemId then
           if proposal then
@@ -175,7 +197,9 @@ local of = {
         add(lines, "┆", item.error, 10)
       end
       add(lines, "│", item.output, OUTPUT_LINES)
-      if proposal then
+      if elsewhere then
+        table.insert(lines, ELSEWHERE)
+      elseif proposal then
         add_diff(lines, "│", proposal)
       end
     end

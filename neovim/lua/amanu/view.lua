@@ -165,6 +165,16 @@ local function take_out(id)
   end
 end
 
+---The cards of that call's proposal: which of them shows its hunks depends on which of them wait.
+---@param call_id string
+local function render_together(call_id)
+  local cards = { call_id }
+  for _, proposal in ipairs(session.state.proposals) do
+    cards = vim.list_contains(proposal.toolCallIds, call_id) and proposal.toolCallIds or cards
+  end
+  vim.tbl_map(render, cards)
+end
+
 ---A delta of a thought or an answer: only its characters go in.
 ---@param event amanu.ItemDelta
 local function append(event)
@@ -337,9 +347,9 @@ function M.update(event)
     live[event.item.itemId] = kind ~= "itemCompleted" or nil
     render(event.item.itemId)
   elseif kind == "approvalRequested" then
-    render(event.approval.toolCallId)
+    render_together(event.approval.toolCallId)
   elseif kind == "approvalResolved" then
-    render(event.toolCallId)
+    render_together(event.toolCallId)
   elseif kind == "proposalChanged" then
     vim.tbl_map(render, event.proposal.toolCallIds)
   end
