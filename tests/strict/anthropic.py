@@ -178,9 +178,8 @@ class Anthropic(Service):
         facts = rules(body["model"])
         for block in blocks:
             if block["type"] == "text" and "citations" in block:
-                need(
-                    block["citations"] == self._cited.get(block["text"]), f"messages.{at}: citations: not as they came"
-                )
+                cited = self._cited.get(block["text"], [])
+                need(block["citations"] == cited, f"messages.{at}: citations: not as they came")
             if block["type"] not in _THINKING:
                 continue
             issued = self._issued.get(block.get("signature") or block.get("data") or "")
