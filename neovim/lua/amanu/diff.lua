@@ -199,6 +199,8 @@ end
 ---The hunk under the cursor; false when there is none here, nil when this is no diff view.
 ---@param which? amanu.Which Of those to review, if not given.
 ---@return amanu.Place|false|nil
+---@return integer? first Row of it here.
+---@return integer? last Exclusive.
 function M.current(which)
   local buffer = vim.api.nvim_get_current_buf()
   local view = views[buffer]
@@ -214,7 +216,7 @@ function M.current(which)
       local count = buffer == view.right and #hunks.lines(open.hunk.newText) or open.hunk.oldLines
       local first = rows[at] or 0
       if (line >= first and line < first + count) or (count == 0 and (line == first or line == first - 1)) then
-        return open
+        return open, first, first + count
       end
     end
   end

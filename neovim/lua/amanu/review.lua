@@ -6,6 +6,7 @@ local apply = require("amanu.apply")
 local config = require("amanu.config")
 local hunks = require("amanu.hunks")
 local say = require("amanu.say")
+local sight = require("amanu.sight")
 local visible = require("amanu.visible")
 
 local M = {}
@@ -406,14 +407,32 @@ function M.line(place)
   return math.min(where(buffer, place) + 1, vim.api.nvim_buf_line_count(buffer))
 end
 
+---Rows of what there is to see of a hunk: of a file that goes or moves, that it does, and what changes in it.
+---@param place amanu.Place
+---@param first integer
+---@param last integer
+---@return integer first
+---@return integer last
+local function telling(place, first, last)
+  if place.file.change == "delete" then
+    return first, math.min(last, first + 1)
+  elseif place.file.change == "rename" then
+    local piece = vim.iter(hunks.pieces(place.file, place.hunk)):last()
+    return first, math.min(last, first + math.max(1, piece and piece.first + #piece.old or 1))
+  end
+  return first, last
+end
+
 ---The hunk under the cursor.
 ---@param which? amanu.Which Of those to review, if not given.
 ---@return amanu.Place?
+---@return integer first Row of what there is to see of it.
+---@return integer last Exclusive.
 function M.current(which)
   local buffer = vim.api.nvim_get_current_buf()
-  local diff = require("amanu.diff").current(which)
+  local diff, from, to = require("amanu.diff").current(which)
   if diff ~= nil then
-    return diff or nil
+    return diff or nil, from or 0, to or 0
   end
   local line = vim.api.nvim_win_get_cursor(0)[1] - 1
   for _, place in ipairs(of_buffer(buffer, which)) do
@@ -423,8 +442,17 @@ function M.current(which)
       on = line == first or line == first - 1
     end
     if on then
-      return place
+      return place, telling(place, first, last)
     end
+  end
+  return nil, 0, 0
+end
+
+---After a jump: the hunk that is there, all of it if it fits.
+local function arrive()
+  local place, first, last = M.current()
+  if place then
+    sight.show(first, last)
   end
 end
 
@@ -447,6 +475,7 @@ local function go_to(place)
   vim.bo.buflisted = true
   M.draw(vim.api.nvim_get_current_buf())
   vim.api.nvim_win_set_cursor(0, { math.min(M.line(place), vim.api.nvim_buf_line_count(0)), 0 })
+  arrive()
 end
 
 ---To the file after this one, or before, that has something to review.
@@ -506,28 +535,62 @@ function M.jump(step)
   end
   vim.cmd("normal! m'")
   vim.api.nvim_win_set_cursor(0, { target + 1, 0 })
+  arrive()
 end
 
 -- Deciding --------------------------------------------------------------------------------------------
 
----@param run fun(place: amanu.Place)
+---@param run fun(place: amanu.Place, first: integer, last: integer)
 ---@param which? amanu.Which
 local function on_current(run, which)
-  local place = M.current(which)
+  local place, first, last = M.current(which)
   if not place then
     local key = config.key("next")
     return say.now("no open hunk under the cursor" .. (key ~= "" and "; " .. key .. " goes to the next" or ""))
   end
-  run(place)
+  run(place, first, last)
 end
 
----Yes: accept it, or keep what a rule applied.
-function M.accept()
-  on_current(function(place)
-    if hunks.unreviewed(place.hunk) then
-      return require("amanu.decide").hunk(place, "keep")
+---@param place amanu.Place
+local function accept(place)
+  if hunks.unreviewed(place.hunk) then
+    return require("amanu.decide").hunk(place, "keep")
+  end
+  require("amanu.decide").hunks(place.proposal, { { hunkId = place.hunk.hunkId, decision = "accept" } })
+end
+
+---@param place amanu.Place Taller than the window.
+local function accept_unseen(place)
+  local side, yes = "Show it side by side", hunks.unreviewed(place.hunk) and "Keep it all the same" or "Accept it all the same"
+  local in_diff = require("amanu.diff").path(vim.api.nvim_get_current_buf()) ~= nil
+  local size = ("+%d -%d"):format(#hunks.lines(place.hunk.newText), place.hunk.oldLines)
+  ask.select(in_diff and { yes } or { side, yes }, {
+    prompt = ("Not all of this hunk fits on the screen (%s)."):format(size),
+  }, function(choice)
+    if choice == yes then
+      accept(place)
+    elseif choice == side then
+      require("amanu.diff").open(place.proposal.proposalId, place.file.path)
+      local rows = require("amanu.diff").rows(vim.api.nvim_get_current_buf(), function(hunk)
+        return hunk.hunkId == place.hunk.hunkId
+      end)
+      local count = vim.api.nvim_buf_line_count(0)
+      vim.api.nvim_win_set_cursor(0, { math.min((rows and rows[1] or 0) + 1, count), 0 })
+      arrive()
     end
-    require("amanu.decide").hunks(place.proposal, { { hunkId = place.hunk.hunkId, decision = "accept" } })
+  end)
+end
+
+---Yes: accept it, or keep what a rule applied. A key says it of what is on the screen.
+function M.accept()
+  on_current(function(place, first, last)
+    if sight.whole(first, last) then
+      accept(place)
+    elseif sight.show(first, last) then
+      say.now("part of it was out of sight. Look at it, and press again.")
+    else
+      accept_unseen(place)
+    end
   end)
 end
 
