@@ -154,3 +154,11 @@ def test_more_tools_than_some_service_takes() -> None:
     Request(known("openai:gpt-5.1"), "", tools[:-1], Conversation(), "s1")
     with pytest.raises(ValueError, match="128"):
         Request(known("openai:gpt-5.1"), "", tools, Conversation(), "s1")
+
+
+def test_what_a_cache_read_costs_is_known_wherever_a_price_is() -> None:
+    priced = [info for info in MODELS if info.input_price is not None]
+    assert len(priced) > 15
+    for info in priced:
+        assert info.cache_read_price is not None and info.input_price is not None
+        assert 0 < info.cache_read_price <= info.input_price / 4, info.model_id
