@@ -21,6 +21,8 @@ FILES = (
     "vscode-extension/src/protocol.ts",
     "neovim/lua/amanu/protocol.lua",
     "docs/protocol.md",
+    "vscode-extension/src/hidden.ts",
+    "neovim/lua/amanu/hidden.lua",
 )
 
 
@@ -58,7 +60,7 @@ def test_what_is_stale_is_named_and_written_again(tmp_path: Path) -> None:
     items = tmp_path / "protocol" / "amanu_protocol" / "items.py"
     items.write_text(items.read_text("utf-8").replace('"plan", "ask"', '"plan", "dream", "ask"', 1), "utf-8")
     changed = generate(tmp_path, "--check")
-    assert changed.stdout.count("stale: ") == len(FILES)
+    assert changed.stdout.count("stale: ") == len(FILES) - 2, "all but the characters"
 
 
 @pytest.mark.parametrize("name", FILES)

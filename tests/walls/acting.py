@@ -224,7 +224,8 @@ async def main(tier: Any) -> dict[str, str]:
     environment = {"HOME": str(base / "home"), "PATH": "/usr/bin:/bin"}
     ours = find_home({"AMANU_HOME": str(base / "amanu")}).make()
     (ours.state / "canary").write_text("secret")
-    sandbox = Sandbox(Settings(), ours, best=tier)
+    # A clone may lie in a folder that commands do not see.
+    sandbox = Sandbox(Settings(read=(str(ACTS.parent),)), ours, best=tier)
     found: dict[str, str] = {}
     try:
         proof = await sandbox.proved()
