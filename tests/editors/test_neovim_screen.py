@@ -107,7 +107,7 @@ def test_after_a_jump_the_whole_hunk_is_on_the_screen(size: tuple[int, int], sta
     counts = {1: 3, 24: 8, 43: 8, 58: 12, 200: 9}
     vim = start("notes.txt", size=size, steps=proposing(folder, counts))
     begin(vim, len(counts))
-    vim.keys("gg")
+    vim.keys(":50,70fold<CR>gg")
     out_of_sight: list[tuple[str, int]] = []
     for key, numbers in {"]a": (24, 43, 58, 200, 1), "[a": (200, 58, 43, 24, 1)}.items():
         for number in numbers:
