@@ -35,6 +35,11 @@
   (setq answers (list title))
   (let ((last-nonmenu-event ?a))  ; by key: no pop-up menu
     (eglot-code-actions (line-beginning-position) (line-end-position) nil t)))
+(defun act-in-buffer (title)
+  "Choose that code action as Eglot 1.9 asks where it finds nothing at point: for the whole buffer."
+  (setq answers (list title))
+  (let ((last-nonmenu-event ?a))
+    (eglot-code-actions (point-min) (point-max) nil t)))
 (defun go (line) (goto-char (point-min)) (forward-line (1- line)))
 
 (setq flymake-no-changes-timeout nil)
@@ -59,7 +64,12 @@
 (let ((told (plist-get (jsonrpc-request (eglot-current-server) :textDocument/hover (eglot--TextDocumentPositionParams)) :contents)))
   (unless (string-match-p "item.price \\* item.quantity" (plist-get told :value)) (error "hover: %S" told))
   (said "hover"))
-(act "Amanu: accept this change")
+(go 5)
+(back-to-indentation)
+(unless (cl-some (lambda (each) (= (flymake-diagnostic-beg each) (point))) eglot--diagnostics) (error "not at a word"))
+(act-in-buffer "Amanu: accept the change at line 5")
+(unless (string-match-p "default Amanu: accept the change at line 5" (car asked)) (error "not one change: %s" (car asked)))
+(said "the default decides one hunk")
 (until "accepted" (lambda () (string-match-p "item.quantity" (buffer-string))))
 (until "one hunk" (lambda () (= 1 (length (diagnostics)))))
 (go 13)

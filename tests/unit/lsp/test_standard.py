@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from amanu.lsp.standard import patch
+from amanu.lsp.standard import patch, review
 from amanu.lsp.standard.actions import answers
 from amanu.lsp.standard.marks import marks
 from amanu.lsp.standard.orders import Reply
@@ -82,6 +82,13 @@ def state(*proposals: Proposal) -> SessionState:
         read_only=False,
         proposals=list(proposals),
     )
+
+
+def test_a_diagnostic_names_no_id_and_begins_at_a_word() -> None:
+    (mark,) = marks(state(proposal("def f():\n    return 1\n", "def f():\n    return 2\n")), "utf-16", "helix")
+    shown = review.diagnostic(mark)
+    assert (shown.code, shown.data) == ("proposed", mark.hunk.hunk_id)
+    assert (shown.range.start.line, shown.range.start.character) == (1, 4)
 
 
 # Marks ----------------------------------------------------------------------------------------------
@@ -319,6 +326,18 @@ def test_a_question_says_what_is_fine_what_is_not_and_what_holds_it() -> None:
     ]
     document = question(asks)
     assert "- ✗ rm -rf / — Ruins the machine" in document and "not sandboxed: No sandbox" in document
+
+
+def test_several_rules_are_one_sentence() -> None:
+    rules = "run_shell_command(python3 -m compileall *)\nrun_shell_command(touch *)"
+    once = ScopeOffer(scope="once", rule="", explanation="Only this time.")
+    kept = ScopeOffer(scope="session", rule=rules, explanation="Both.")
+    asks = approval("python3 -m compileall . && touch x", []).model_copy(update={"scopes": [once, kept]})
+    said = "run_shell_command(python3 -m compileall *) and run_shell_command(touch *)"
+    assert said in dialog(asks, preselects=False)[0]
+    titles = [action.title for action in answers(state().model_copy(update={"approvals": [asks]}))]
+    assert f"Amanu: allow for this session: {said}" in titles
+    assert not any("U+" in title or "␊" in title for title in titles)
 
 
 def test_a_question_says_nothing_twice() -> None:

@@ -10,7 +10,7 @@ from lsprotocol import types
 from amanu.lsp.standard.chat import SEND
 from amanu.lsp.standard.marks import Mark, counts
 from amanu.lsp.standard.patch import APPLY
-from amanu.lsp.standard.questions import choices
+from amanu.lsp.standard.questions import choices, rules_line
 from amanu.lsp.standard.review import arguments
 from amanu.tools.visible import one_line
 from amanu.workspace.findings import OWN
@@ -20,6 +20,9 @@ FIX, ASK, WHOLE = "quickfix", "refactor.rewrite", "source.amanu"
 """Kinds: about what is shown here, about this text, about all of it."""
 QUESTIONS = 3
 """Pending questions that are offered to be answered at once."""
+
+SINGLE = 5
+"""Changes of a range that are offered one by one, before all of them at once."""
 
 _SEVERITIES = {1: "error", 2: "warning", 3: "information", 4: "hint"}
 
@@ -82,14 +85,14 @@ def answers(state: SessionState) -> Iterator[types.CodeAction]:
     """Of each question: every way to answer it, with what it would grant or save."""
     for approval in [each for each in state.approvals if each.proposal_id is None][:QUESTIONS]:
         for choice in choices(approval):
-            about = choice.rule if choice.scope != "once" else approval.title
+            about = rules_line(choice.rule) if choice.scope != "once" else approval.title
             title = f"Amanu: {choice.title[0].lower()}{choice.title[1:]}: {one_line(about)}"
             yield _action(title, FIX, "amanu.answer", choice.reply(state.session_id, approval))
 
 
 def _here(place: Place, marks: Sequence[Mark]) -> Iterator[types.CodeAction]:
     ours = [each for each in place.findings if each.source == OWN]
-    named = {str(each.code) for each in ours}
+    named = {str(each.data) for each in ours}
     there = [
         mark
         for mark in marks
@@ -101,6 +104,11 @@ def _here(place: Place, marks: Sequence[Mark]) -> Iterator[types.CodeAction]:
         (("keep", "undo"), [mark for mark in there if mark.unreviewed]),
         (("undo",), [mark for mark in there if mark.hunk.state == "applied" and mark.hunk.reviewed]),
     ):
+        if len(found) > 1:  # a range that is more than a line: some editors send all of the file for want of a word
+            for mark in found[:SINGLE]:
+                for verb in verbs:
+                    at = f"the change at line {mark.range.start.line + 1} {counts([mark.hunk])}"
+                    yield _action(f"Amanu: {verb} {at}", FIX, f"amanu.{verb}", arguments([mark]), ours)
         if found:
             which = "this change" if len(found) == 1 else f"these {len(found)} changes"
             for verb in verbs:

@@ -100,7 +100,11 @@ class _Ranges:
         start = self._offset(first)
         end = self._offset(first + lines)
         content = re.sub(r"(\r\n|\r|\n)\Z", "", self._text[start:end])
-        return types.Range(self._position(start), self._position(start + len(content)))
+        # At the first word: where an editor leads its user to, there should be something to act on (Eglot).
+        blank = len(content) - len(content.lstrip(" \t"))
+        return types.Range(
+            self._position(start + (blank if blank < len(content) else 0)), self._position(start + len(content))
+        )
 
     def _offset(self, line: int) -> int:
         return self._offsets[min(line, len(self._offsets) - 1)]

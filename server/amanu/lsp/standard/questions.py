@@ -162,7 +162,7 @@ def dialog(approval: Approval, *, preselects: bool) -> tuple[str, dict[str, Choi
     """The text of a question and its answers, each title once; None decides nothing. What does not fit whole cannot be
     allowed in a dialog."""
     offered = choices(approval)
-    saved = [f"“{each.title}” saves {_quoted(each.rule)}" for each in offered if each.rule]
+    saved = [f"“{each.title}” saves {rules_line(each.rule)}" for each in offered if each.rule]
     saved += [visible(each.explanation) for each in approval.scopes if saved and each.scope == "session"]
     text = "\n".join(told(approval))
     whole = "\n".join(filter(None, [text, *saved]))
@@ -191,8 +191,9 @@ def diagnostic(approval: Approval) -> types.Diagnostic:
     return types.Diagnostic(types.Range(start, start), text, types.DiagnosticSeverity.Warning, source=OWN)
 
 
-def _quoted(rule: str) -> str:
-    return visible(rule).replace("\n", "␊")
+def rules_line(rules: str) -> str:
+    """Rules, one a line, as a part of a sentence."""
+    return visible(" and ".join(rules.splitlines()))
 
 
 def _retrieved(task: asyncio.Task[None]) -> None:

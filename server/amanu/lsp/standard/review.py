@@ -33,12 +33,13 @@ def title(mark: Mark) -> str:
 
 
 def diagnostic(mark: Mark) -> types.Diagnostic:
-    severity = types.DiagnosticSeverity.Information
+    """Its code is a word, for editors that put it before the text; which hunk it is, `data` says."""
+    severity, code = types.DiagnosticSeverity.Information, "proposed"
     if mark.hunk.state == "conflicted":
-        severity = types.DiagnosticSeverity.Warning
+        severity, code = types.DiagnosticSeverity.Warning, "conflict"
     elif mark.hunk.state == "applied":
-        severity = types.DiagnosticSeverity.Hint
-    return types.Diagnostic(mark.range, title(mark), severity, code=mark.hunk.hunk_id, source=OWN)
+        severity, code = types.DiagnosticSeverity.Hint, "applied"
+    return types.Diagnostic(mark.range, title(mark), severity, code=code, source=OWN, data=mark.hunk.hunk_id)
 
 
 def hover(marks: Sequence[Mark], kind: Literal["markdown", "plaintext"]) -> types.Hover | None:
