@@ -130,6 +130,16 @@ async def test_hunks_are_diagnostics_hovers_and_code_actions(client: LanguageCli
     assert shop.read_text() == SHOP  # this editor cannot be told to save
 
 
+async def test_what_waits_and_what_was_answered_is_announced(client: LanguageClient, shop: Path) -> None:
+    editor = await begin(client, shop, [BOTH, {"text": "\n## Done, *both*.\n\nMore of it."}])
+    await proposed(editor, shop)
+    said = "Amanu proposes 2 changes in shop.py (line 5, 13)"
+    await editor.until(lambda: said in editor.said)
+    await editor.act("Amanu: accept all 2", shop, 0)
+    await editor.until(lambda: "Amanu: Done, *both*." in editor.said)
+    assert editor.said.count(said) == 1 and not any("More of it" in each for each in editor.said)
+
+
 async def test_the_chat_is_a_document_under_the_state_folder(client: LanguageClient, shop: Path) -> None:
     told = {"text": f"I **looked**.\n\n{YOUR_TURN}\n\nThat was not yours.\x1b[2J\n", "chunk": 7}
     read = {"calls": [{"tool": "read_file", "arguments": {"path": "shop.py"}}]}

@@ -16,6 +16,7 @@ from amanu.lsp.buffers import Buffers, path_of
 from amanu.lsp.protocol import Server
 from amanu.lsp.standard import orders, patch, review
 from amanu.lsp.standard.actions import Place, View, actions
+from amanu.lsp.standard.announcing import Announcing
 from amanu.lsp.standard.chat import SEND, Chat, chat_of
 from amanu.lsp.standard.decisions import Decisions
 from amanu.lsp.standard.documents import CHAT, PATCH, Documents
@@ -78,6 +79,7 @@ class Standard:
         self._tasks: set[asyncio.Task[None]] = set()
         self._documents = Documents(sessions.documents, sessions.overlay)
         self._progress = Progress(face)
+        self._announcing = Announcing(face)
         self._rules = Rules(sessions, self._documents, face, buffers.uri, self)
         self._questions = Questions(face, self, self._rules.show, self._soon)
         self._decisions = Decisions(sessions, face, lambda: self._seen)
@@ -122,6 +124,8 @@ class Standard:
                 self._soon()
             case SessionChanged(trust_changed=True):
                 self._start(self._trusting.tell(session))
+            case TurnEnded(reason="completed") as ended:
+                self._announcing.answered(session.state, ended.turn_id)
             case TurnEnded() as ended if ended.message and ended.reason != "cancelled":
                 self._face.say(f"Amanu stopped: {ended.message}")
             case _:
@@ -175,6 +179,7 @@ class Standard:
 
     def close(self) -> None:
         self._progress.close()
+        self._announcing.close()
         self._questions.close()
         if self._due is not None:
             self._due.cancel()
@@ -427,6 +432,7 @@ class Standard:
         if now != self._published:
             self._start(self._face.refresh_lenses())
         self._published = now
+        self._announcing.waiting(self._seen)
 
     def _actions(self, p: types.CodeActionParams) -> list[Any]:
         path = self._at(p.text_document.uri)
