@@ -77,6 +77,10 @@ class _Writing:
         self._open.discard(self)
 
 
+_SENT_ITSELF = "signature|thinking|reasoning_content|Extra inputs|tool_use: id"
+"""What is refused of a history that goes back as a damaged stream had it."""
+
+
 class Judge:
     """The service of one turn: judges requests, and answers the first one with `first`, its repetitions with `whole`,
     every other with a plain answer. Listens in as well: no exchange may stay open."""
@@ -100,7 +104,7 @@ class Judge:
         refusal = self._service.check(request)
         if self._damaged:
             self._service.lint.clear()
-            if refusal is not None and re.search("signature|thinking|Extra inputs", refusal.message):
+            if refusal is not None and re.search(_SENT_ITSELF, refusal.message):
                 refusal = None
         if refusal is not None or self._service.lint:
             self.refused.append(f"{refusal} {self._service.lint}")
