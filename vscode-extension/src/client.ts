@@ -7,6 +7,7 @@ import {
   ResponseError,
   type StaticFeature,
 } from "vscode-languageclient/node";
+import { advice } from "./advice";
 import { ripgrep, withheld } from "./daemon";
 import {
   type ClientCapabilities,
@@ -292,7 +293,7 @@ export function roots(): string[] {
 function inWords(error: unknown): Refused {
   if (!(error instanceof ResponseError)) return new Refused(text(error), undefined);
   const data = error.data as ErrorData | undefined;
-  return new Refused(data?.hint ? `${error.message} ${data.hint}` : error.message, data);
+  return new Refused(advice(data?.hint ? `${error.message} ${data.hint}` : error.message), data);
 }
 
 export function text(error: unknown): string {

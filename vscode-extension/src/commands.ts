@@ -1,4 +1,5 @@
 import * as vscode from "vscode";
+import { advice } from "./advice";
 import type { Approvals } from "./approvals";
 import { opened, setKey } from "./auth";
 import type { Panel } from "./chat/panel";
@@ -6,6 +7,7 @@ import type { Daemon } from "./client";
 import { selection } from "./context";
 import type { Desk } from "./desk";
 import type { Doctor } from "./doctor";
+import { allowLocal } from "./local";
 import type { Overview } from "./overview";
 import type { Mode } from "./protocol";
 import { MODES, price } from "./words";
@@ -69,6 +71,12 @@ export function commands(
       desk.tell({ level: "info", text: outcome.words + next });
       await panel.listModels();
     }),
+    on("amanu.allowLocal", async () => {
+      const outcome = await allowLocal(daemon, setup);
+      if (outcome === undefined) return;
+      desk.tell({ level: "info", text: outcome });
+      await panel.listModels();
+    }),
     on("amanu.selectModel", () => selectModel(desk, daemon)),
     on("amanu.selectMode", async () => {
       const items = Object.entries(MODES).map(([mode, [label, description]]) => ({
@@ -104,7 +112,7 @@ async function selectModel(desk: Desk, daemon: Daemon): Promise<void> {
   const items = models.map((model) => ({
     label: model.name,
     description: model.modelId + (model.modelId === desk.state.modelId ? " · in use" : ""),
-    detail: model.available ? price(model) : (model.unavailable ?? "not available"),
+    detail: model.available ? price(model) : advice(model.unavailable ?? "not available"),
     model,
   }));
   const chosen = await vscode.window.showQuickPick(items, { title: "Model", matchOnDescription: true });

@@ -1,3 +1,4 @@
+import { advice } from "./advice";
 import type { Found } from "./daemon";
 import type { Walls } from "./protocol";
 import { oneLine } from "./visible";
@@ -78,7 +79,7 @@ export function report(known: Known): string {
   if (known.daemon === undefined || !("command" in found)) {
     lines.push("The daemon", "", "It could not be asked: there is none.");
   } else {
-    lines.push("The daemon", "", masked(known.daemon.output.trim(), settings), "");
+    lines.push("The daemon", "", masked(advice(known.daemon.output.trim()), settings), "");
     lines.push(
       known.daemon.code === null || known.daemon.code > 1
         ? `It did not finish its report (exit code ${known.daemon.code ?? "none"}).`

@@ -1,3 +1,4 @@
+import { advice } from "../../advice";
 import type { Item, Notice } from "../../protocol";
 import type { Card } from "./cards";
 import type { Desk } from "./desk";
@@ -26,7 +27,7 @@ export class NoticeCard implements Card {
     this.element.className = `card notice ${level}`;
     this.element.dataset.code = code;
     this.element.setAttribute("aria-label", level === "info" ? "Notice" : level);
-    setText(this.text, text);
+    setText(this.text, advice(text));
     if (detail === "") this.element.replaceChildren(this.spinner(code), this.text, this.remedy(code));
     else {
       this.summary.replaceChildren(this.text);

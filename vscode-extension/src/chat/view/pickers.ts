@@ -1,3 +1,4 @@
+import { advice } from "../../advice";
 import type { Mode, ModelInfo } from "../../protocol";
 import { MODES, price } from "../../words";
 import type { Desk } from "./desk";
@@ -44,8 +45,12 @@ export class Pickers {
       ...this.models.map((model) =>
         h(
           "option",
-          { value: model.modelId, disabled: !model.available, title: model.unavailable ?? price(model) },
-          model.available ? model.name : `${model.name} (no key)`,
+          {
+            value: model.modelId,
+            disabled: !model.available,
+            title: model.unavailable === null ? price(model) : advice(model.unavailable),
+          },
+          model.available ? model.name : `${model.name} (${lacks(model)})`,
         ),
       ),
     );
@@ -53,4 +58,9 @@ export class Pickers {
     const model = this.models.find((each) => each.modelId === current);
     this.model.title = model ? `${model.modelId}: ${price(model)}` : "Model";
   }
+}
+
+/** What stands in the way of a model, in two words. */
+function lacks({ unavailable }: ModelInfo): string {
+  return unavailable?.includes("amanu auth local") ? "not allowed yet" : "no key";
 }

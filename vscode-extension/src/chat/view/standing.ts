@@ -1,5 +1,6 @@
 import type { QueuedPrompt, SessionState, TurnEnded } from "../../protocol";
 import { acceptStep, type Step, standingStep } from "../../step";
+import { advice } from "../../advice";
 import { visible } from "../../visible";
 import { type Desk, makingRoom } from "./desk";
 import { button, h } from "./dom";
@@ -79,7 +80,11 @@ export class Standing {
           "div",
           { class: `line ${reason === "cancelled" ? "" : "warning"}` },
           // a failure stands in the conversation already, in full
-          h("span", {}, reason === "failed" ? REASONS.failed : message || REASONS[reason] || reason),
+          h(
+            "span",
+            {},
+            reason === "failed" ? REASONS.failed : advice(message ?? "") || REASONS[reason] || reason,
+          ),
           canContinue &&
             button(
               "Go on",

@@ -1,0 +1,35 @@
+import { globSync, readFileSync } from "node:fs";
+import { expect, test } from "vitest";
+import { advice } from "../src/advice";
+
+/** A command of the terminal that a user of VS Code may not have. */
+const TERMINAL = /\bamanu (auth|logs|trust|demo|doctor|audit|policy|sessions|chat|run)\b/;
+
+test.each([
+  [
+    "openai does not accept the key. `amanu auth status` says which it is.",
+    "key. Amanu: Set API Key… says which",
+  ],
+  [
+    "No model can be used yet. Set ANTHROPIC_API_KEY, GEMINI_API_KEY or OPENAI_API_KEY, or run `amanu auth set VENDOR`.",
+    "yet. Use Amanu: Set API Key….",
+  ],
+  ["Set MISTRAL_API_KEY, or run: amanu auth set mistral", "Use Amanu: Set API Key…"],
+  ["Run: amanu auth set my-own", "Use Amanu: Set API Key…"],
+  ["Run: amanu auth local ollama", "Use Amanu: Allow a Model Server of This Machine…"],
+  ["An internal error of Amanu; see `amanu logs`.", "see Amanu: Show Logs."],
+  ["Set x = 1, or run make.", "Set x = 1, or run make."],
+])("advice names what VS Code has: %s", (said, expected) => expect(advice(said)).toContain(expected));
+
+test("nothing the daemon says to a user here names a command of the terminal", () => {
+  const files = globSync("../server/amanu/**/*.py").filter(
+    (path) => !/\/(cli|standard)\/|\/(relay|__main__)\.py$/.test(path),
+  );
+  const said = files.flatMap((path) =>
+    [...readFileSync(path, "utf8").matchAll(/^(?!\s*(?:"""|#)).*?"([^"\n]*\bamanu [a-z][^"\n]*)"/gm)]
+      .map(([, text = ""]) => text.replaceAll(/\{[^}]*\}/g, "X"))
+      .filter((text) => TERMINAL.test(text)),
+  );
+  expect(said.length).toBeGreaterThan(5);
+  expect(said.map(advice).filter((text) => TERMINAL.test(text))).toEqual([]);
+});
