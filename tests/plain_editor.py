@@ -33,7 +33,7 @@ class PlainEditor:
         """How often the lenses were to be asked for again."""
         self.encoding: Any = "utf-16"
         self.refusing = False
-        """It drops edits, and says that it applied them."""
+        """It drops edits, says that it applied them, and the user saves the file."""
         self._listen()
 
     def _listen(self) -> None:
@@ -64,9 +64,12 @@ class PlainEditor:
             for change in p.edit.document_changes or ():
                 assert isinstance(change, types.TextDocumentEdit)
                 changes[change.text_document.uri] = [e for e in change.edits if isinstance(e, types.TextEdit)]
-            if not self.refusing:
-                for uri, edits in changes.items():
+            for uri, edits in changes.items():
+                if not self.refusing:
                     self._edit(uri, edits)
+                else:
+                    document = types.TextDocumentIdentifier(uri)
+                    self.client.text_document_did_save(types.DidSaveTextDocumentParams(document))
             return types.ApplyWorkspaceEditResult(applied=True)
 
         @on(types.WORKSPACE_CODE_LENS_REFRESH)

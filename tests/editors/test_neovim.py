@@ -87,7 +87,7 @@ def start(
         serve = tmp_path / "amanu"
         serve.write_text(f'#!/bin/sh\nexec "{sys.executable}" -P -m amanu "$@"\n')
         serve.chmod(0o755)
-        settings = {"cmd": [str(serve), "serve"], "model": f"scripted:{script}", **setup}
+        settings: dict[str, Any] = {"cmd": [str(serve), "serve"], "model": f"scripted:{script}", **setup}
         settings = {name: value for name, value in settings.items() if value is not None}
         place = tmp_path_factory.mktemp("v")  # a socket's path is short
         editor = Neovim(nvim, place, folder, files, **settings)

@@ -26,6 +26,8 @@ from amanu_protocol.requests import EditorApplyParams, EditorApplyResult, TextEd
 
 CONFIRM = 2.0
 """Seconds in which an editor must show the expected text (DESIGN §6.4)."""
+LATE = 30.0
+"""Seconds more in which an edit that the editor may have made is neither made nor refused: some report it late."""
 ANSWER = 10.0
 """Seconds in which a client with `amanu/editor/apply` must answer; saving may run formatters."""
 
@@ -48,16 +50,24 @@ class _Document:
     """There was a file of that name when it was opened or saved."""
     expected: dict[str, asyncio.Event] = field(default_factory=dict[str, asyncio.Event])
     """Texts somebody waits to see."""
+    turn: asyncio.Lock = field(default_factory=asyncio.Lock)
+    """One edit at a time."""
+    heard: asyncio.Event = field(default_factory=asyncio.Event)
+    """The editor has said something of it since the last edit."""
+    unconfirmed: bool = False
+    """The last edit may be in it or not: nothing was heard of it since."""
 
     def saw(self) -> None:
+        self.unconfirmed = False
+        self.heard.set()
         if self.expected and (event := self.expected.get(self.text.text)) is not None:
             event.set()
 
 
 class Buffers:
-    """`ask` sends a request to the client; `own_apply` and `versions` are what the client offers
-    (`amanu/editor/apply`, `workspaceEdit.documentChanges`); `tell` hears which paths' documents are others than
-    before."""
+    """`ask` sends a request to the client; `own_apply`, `edits` and `versions` are what the client offers
+    (`amanu/editor/apply`, `applyEdit`, `workspaceEdit.documentChanges`); `tell` hears which paths' documents are
+    others than before."""
 
     def __init__(
         self,
@@ -66,10 +76,12 @@ class Buffers:
         encoding: Encoding,
         *,
         own_apply: bool = False,
+        edits: bool = True,
         versions: bool = False,
         tell: Callable[[Path], None] = lambda path: None,
     ) -> None:
         self.name = name
+        self._takes_edits = own_apply or edits
         self.language: Language | None = None
         """Set by the connection, when its client answers questions about code."""
         self._ask = ask
@@ -125,6 +137,7 @@ class Buffers:
         if (document := self._by_uri.get(uri)) is not None:
             document.typed = 0
             document.there = os.path.exists(document.real)  # noqa: PTH110  False for a name no system would take
+            document.saw()
 
     def closed(self, uri: str) -> None:
         """didClose."""
@@ -161,11 +174,27 @@ class Buffers:
         if document is not None and (before := self._unanswered.get(document.uri)) is not None:
             await asyncio.wait({before}, timeout=CONFIRM)
             if not before.done():
-                message = f"{self._who} has not answered yet to the edit of {path.name} before this one."
-                return EditorApplyResult(status="conflict", message=message)
+                message = f"it has not answered yet to the edit of {path.name} before this one."
+                return EditorApplyResult(status="error", message=message)
             document = self._by_path.get(path)
         if document is None:
             return EditorApplyResult(status="notOpen", message=f"{path.name} is not open in {self._who}.")
+        if not self._takes_edits:
+            message = f"it takes no edits from a server. Close {path.name} there and accept again: then it is written."
+            return EditorApplyResult(status="error", message=message)
+        async with document.turn:
+            return await self._apply(document, expected_sha256, edits, new_text, save)
+
+    async def _apply(
+        self, document: _Document, expected_sha256: str, edits: Sequence[TextEdit], new_text: str, save: bool
+    ) -> EditorApplyResult:
+        path = document.path
+        if document.unconfirmed:
+            message = (
+                f"it has not shown yet whether it made the edit of {path.name} before this one; save the file there."
+            )
+            return EditorApplyResult(status="error", message=message)
+        document.heard.clear()
         if sha256(document.text.text) != expected_sha256:
             return EditorApplyResult(status="conflict", message=f"{path.name} was changed in {self._who} meanwhile.")
         seen = document.expected.setdefault(new_text, asyncio.Event())
@@ -220,8 +249,14 @@ class Buffers:
             refused = answer.result() if answer.done() else None
             if refused is not None and not seen.is_set():
                 return EditorApplyResult(status="conflict", message=refused)
-            if not await shown:
-                return _not_seen(self._who, document)
+            if not await shown and not await self._late(document, seen):
+                if document.heard.is_set():
+                    return _not_seen(self._who, document)
+                document.unconfirmed = True
+                message = (
+                    f"it may have made the edit of {document.path.name}, but has not shown it. Look at the file there."
+                )
+                return EditorApplyResult(status="error", message=message)
             return EditorApplyResult(status="success", sha256=sha256(new_text), version=document.version)
         finally:
             shown.cancel()
@@ -230,6 +265,12 @@ class Buffers:
             elif not answer.done():
                 self._unanswered[document.uri] = answer
                 answer.add_done_callback(lambda _: self._unanswered.pop(document.uri, None))
+
+    async def _late(self, document: _Document, seen: asyncio.Event) -> bool:
+        """Whether it shows the expected text after all, with the next that is heard of it."""
+        if not document.heard.is_set():
+            await _within(document.heard, LATE)
+        return seen.is_set()
 
     def _edit_request(self, document: _Document, edits: Sequence[TextEdit]) -> dict[str, Any]:
         changes = [

@@ -309,6 +309,7 @@ class Connection:
             self.protocol.ask,
             result["capabilities"]["positionEncoding"],
             own_apply=self._speaks_amanu and "apply" in offers,
+            edits=_dict(self.capabilities.get("workspace")).get("applyEdit") is not False,
             versions=edits.get("documentChanges") is True,
             tell=self._sessions.overlay.changed,
         )

@@ -14,7 +14,7 @@ from amanu.lsp.protocol import ClientError
 from amanu.lsp.text import Position
 from amanu.workspace.overlay import Overlay
 from amanu_protocol.base import Wire
-from amanu_protocol.requests import EditorApplyParams, TextEdit
+from amanu_protocol.requests import EditorApplyParams, EditorApplyResult, TextEdit
 
 URI = "file:///d/a%20b.txt"
 PATH = Path("/d/a b.txt")
@@ -51,15 +51,23 @@ def test_path_of(uri: str, path: str | None) -> None:
     assert path_of(uri) == (None if path is None else Path(path))
 
 
+SHORT = 0.03
+
+
 class FakeEditor:
     """What the client does with a request: a function of the buffers and the params."""
 
     def __init__(
-        self, answer: Callable[[Buffers, Any], Any], *, own_apply: bool = False, versions: bool = False
+        self,
+        answer: Callable[[Buffers, Any], Any],
+        *,
+        own_apply: bool = False,
+        versions: bool = False,
+        edits: bool = True,
     ) -> None:
         self.asked: list[tuple[str, Any]] = []
         self._answer = answer
-        self.buffers = Buffers("Test", self.ask, "utf-16", own_apply=own_apply, versions=versions)
+        self.buffers = Buffers("Test", self.ask, "utf-16", own_apply=own_apply, versions=versions, edits=edits)
         self.buffers.opened(URI, 7, TEXT)
 
     async def ask(self, method: str, params: Any) -> Any:
@@ -72,6 +80,16 @@ class FakeEditor:
 def show(text: str) -> Callable[[Buffers, Any], Any]:
     def answer(buffers: Buffers, params: Any) -> Any:
         buffers.changed(URI, 8, [text])
+        return {"applied": True}
+
+    return answer
+
+
+def late(text: str) -> Callable[[Buffers, Any], Any]:
+    """It answers at once, and shows what it did later than is waited for."""
+
+    def answer(buffers: Buffers, params: Any) -> Any:
+        asyncio.get_running_loop().call_later(4 * SHORT, buffers.changed, URI, 8, [text])
         return {"applied": True}
 
     return answer
@@ -96,11 +114,14 @@ def applied(buffers: Buffers, params: EditorApplyParams) -> Any:
         (show(NEW), {}, "success"),
         (show(NEW), {"versions": True}, "success"),
         (show(NEW + "!"), {}, "conflict"),
-        (lambda b, p: {"applied": True}, {}, "conflict"),  # Neovim says so of an edit it dropped
+        (lambda b, p: {"applied": True}, {}, "error"),  # Neovim says so of an edit it dropped
+        (late(NEW), {}, "success"),
+        (late(NEW + "!"), {}, "conflict"),
+        (show(NEW), {"edits": False}, "error"),
         (lambda b, p: {"applied": False, "failureReason": "busy"}, {}, "conflict"),
         (lambda b, p: None, {}, "conflict"),
         (fail, {}, "conflict"),
-        (never, {}, "conflict"),
+        (never, {}, "error"),
         (applied, {"own_apply": True}, "success"),
         (lambda b, p: {"status": "conflict"}, {"own_apply": True}, "conflict"),
         (lambda b, p: {"status": "success", "sha256": "other"}, {"own_apply": True}, "conflict"),
@@ -117,8 +138,9 @@ async def test_apply(
     status: str,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(module, "CONFIRM", 0.05)
-    monkeypatch.setattr(module, "ANSWER", 0.05)
+    monkeypatch.setattr(module, "CONFIRM", SHORT)
+    monkeypatch.setattr(module, "LATE", 10 * SHORT)
+    monkeypatch.setattr(module, "ANSWER", SHORT)
     editor = FakeEditor(answer, **offers)
     result = await editor.buffers.apply(PATH, sha256(TEXT), EDITS, NEW, save=True)
     assert result.status == status, result
@@ -150,7 +172,8 @@ async def test_edits_with_another_base_are_not_sent() -> None:
 
 async def test_an_editor_that_stood_still_gets_no_edit_twice(monkeypatch: pytest.MonkeyPatch) -> None:
     """It may still make the edit that we gave up: without versions, one that was sent again would be made on top."""
-    monkeypatch.setattr(module, "CONFIRM", 0.05)
+    monkeypatch.setattr(module, "CONFIRM", SHORT)
+    monkeypatch.setattr(module, "LATE", SHORT)
     thawed = asyncio.Event()
 
     async def slow(buffers: Buffers, params: Any) -> Any:
@@ -162,13 +185,29 @@ async def test_an_editor_that_stood_still_gets_no_edit_twice(monkeypatch: pytest
     async def apply(base: str, new: str) -> str:
         return (await editor.buffers.apply(PATH, sha256(base), EDITS, new, save=False)).status
 
-    assert await apply(TEXT, NEW) == "conflict"
-    assert await apply(TEXT, NEW) == "conflict"
+    assert await apply(TEXT, NEW) == "error"
+    assert await apply(TEXT, NEW) == "error"
     assert len(editor.asked) == 1
     thawed.set()
     assert await apply(TEXT, NEW) == "conflict", "that base is gone: the edit was made after all"
     assert len(editor.asked) == 1
     assert await apply(NEW, NEW) == "success"
+    assert len(editor.asked) == 2
+
+
+async def test_while_an_edit_is_unconfirmed_no_further_one_is_sent(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "CONFIRM", SHORT)
+    monkeypatch.setattr(module, "LATE", SHORT)
+    editor = FakeEditor(lambda buffers, params: {"applied": True})
+
+    async def apply() -> EditorApplyResult:
+        return await editor.buffers.apply(PATH, sha256(TEXT), EDITS, NEW, save=False)
+
+    first, second = await asyncio.gather(apply(), apply())
+    assert "may have made the edit" in (first.message or "") and "has not shown yet" in (second.message or "")
+    assert len(editor.asked) == 1
+    editor.buffers.saved(URI)  # now it is known: it did not
+    await apply()
     assert len(editor.asked) == 2
 
 
