@@ -28,6 +28,9 @@ CONFIRM = 2.0
 """Seconds in which an editor must show the expected text (DESIGN §6.4)."""
 LATE = 30.0
 """Seconds more in which an edit that the editor may have made is neither made nor refused: some report it late."""
+NUDGE = 0.5
+"""Seconds after which an editor that has not answered is sent something else, for the log: Eglot reads a message that
+came together with a reply only when the next one comes (jsonrpc.el of Emacs 28)."""
 ANSWER = 10.0
 """Seconds in which a client with `amanu/editor/apply` must answer; saving may run formatters."""
 
@@ -65,9 +68,9 @@ class _Document:
 
 
 class Buffers:
-    """`ask` sends a request to the client; `own_apply`, `edits` and `versions` are what the client offers
-    (`amanu/editor/apply`, `applyEdit`, `workspaceEdit.documentChanges`); `tell` hears which paths' documents are
-    others than before."""
+    """`ask` sends a request to the client, `log` a line for its log; `own_apply`, `edits` and `versions` are what the
+    client offers (`amanu/editor/apply`, `applyEdit`, `workspaceEdit.documentChanges`); `tell` hears which paths'
+    documents are others than before."""
 
     def __init__(
         self,
@@ -79,8 +82,10 @@ class Buffers:
         edits: bool = True,
         versions: bool = False,
         tell: Callable[[Path], None] = lambda path: None,
+        log: Callable[[str], None] = lambda line: None,
     ) -> None:
         self.name = name
+        self._log = log
         self._takes_edits = own_apply or edits
         self.language: Language | None = None
         """Set by the connection, when its client answers questions about code."""
@@ -244,6 +249,8 @@ class Buffers:
     ) -> EditorApplyResult:
         answer = asyncio.create_task(self._send_edit(self._edit_request(document, edits)))
         shown = asyncio.create_task(_within(seen, CONFIRM))
+        line = f"Amanu waits for {self._who} to make its edit of {document.path.name}."
+        nudge = asyncio.get_running_loop().call_later(NUDGE, self._log, line)
         try:
             await asyncio.wait({answer, shown}, return_when=asyncio.FIRST_COMPLETED)
             refused = answer.result() if answer.done() else None
@@ -259,6 +266,7 @@ class Buffers:
                 return EditorApplyResult(status="error", message=message)
             return EditorApplyResult(status="success", sha256=sha256(new_text), version=document.version)
         finally:
+            nudge.cancel()
             shown.cancel()
             if seen.is_set():
                 answer.cancel()

@@ -312,6 +312,7 @@ class Connection:
             edits=_dict(self.capabilities.get("workspace")).get("applyEdit") is not False,
             versions=edits.get("documentChanges") is True,
             tell=self._sessions.overlay.changed,
+            log=lambda line: self.protocol.tell("window/logMessage", {"type": 4, "message": line}),
         )
         if self._speaks_amanu:
             self.buffers.language = Language(self.name, self.protocol.ask, offers, self.buffers, self._places)

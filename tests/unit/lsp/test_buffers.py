@@ -67,7 +67,16 @@ class FakeEditor:
     ) -> None:
         self.asked: list[tuple[str, Any]] = []
         self._answer = answer
-        self.buffers = Buffers("Test", self.ask, "utf-16", own_apply=own_apply, versions=versions, edits=edits)
+        self.logged = asyncio.Event()
+        self.buffers = Buffers(
+            "Test",
+            self.ask,
+            "utf-16",
+            own_apply=own_apply,
+            versions=versions,
+            edits=edits,
+            log=lambda line: self.logged.set(),
+        )
         self.buffers.opened(URI, 7, TEXT)
 
     async def ask(self, method: str, params: Any) -> Any:
@@ -193,6 +202,21 @@ async def test_an_editor_that_stood_still_gets_no_edit_twice(monkeypatch: pytest
     assert len(editor.asked) == 1
     assert await apply(NEW, NEW) == "success"
     assert len(editor.asked) == 2
+
+
+async def test_an_editor_that_reads_a_request_only_with_what_comes_next_is_sent_something(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Eglot, where the request came together with a reply."""
+    monkeypatch.setattr(module, "NUDGE", SHORT)
+
+    async def unread(buffers: Buffers, params: Any) -> Any:
+        await editor.logged.wait()
+        return show(NEW)(buffers, params)
+
+    editor = FakeEditor(unread)
+    result = await editor.buffers.apply(PATH, sha256(TEXT), EDITS, NEW, save=False)
+    assert result.status == "success"
 
 
 async def test_while_an_edit_is_unconfirmed_no_further_one_is_sent(monkeypatch: pytest.MonkeyPatch) -> None:
