@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from amanu.conversation import Assistant, Call, Entry, Native, Result, Text, Thinking, User
+from amanu.core.conversation import Assistant, Call, Entry, Native, Result, Text, Thinking, User
 from amanu.home import find_home
-from amanu.journal import Journal, Record
+from amanu.storage.journal import Journal, Record
 from amanu_protocol.events import (
     Event,
     ItemChanged,

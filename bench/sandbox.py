@@ -16,11 +16,11 @@ from pathlib import Path
 from typing import NamedTuple
 
 from amanu.config import Sandbox as Settings
+from amanu.core.requirements import Need
 from amanu.home import find_home
-from amanu.sandbox.need import Need
-from amanu.sandbox.proof import Tier
+from amanu.sandbox.rlimits import way_in
 from amanu.sandbox.sandbox import Sandbox
-from amanu.tools.kernel_limits import way_in
+from amanu.sandbox.self_test import Tier
 
 GOAL = 15.0
 """Milliseconds, the median, with the best tier."""

@@ -19,8 +19,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from amanu.agent import approval
-from amanu.workspace import following
+from amanu.permissions import approvals as approval
+from amanu.proposals import tracking as following
 from bench.cases.steps import reads
 from bench.results import Results
 from bench.run import Failed, Run

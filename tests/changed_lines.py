@@ -42,7 +42,7 @@ def _main() -> None:
     seed, count = (int(each) for each in sys.argv[1:])
     root = Path(__file__).parents[1]
     sys.path[:0] = [str(root / each) for each in ("server", "protocol")]
-    from amanu.shell.read import read
+    from amanu.shell.analyze import read
     from unit.shell.surroundings import workspace
     from unit.shell.test_read import LINES
 

@@ -18,8 +18,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from amanu.earlier import EVENT
-from amanu.journal import Journal
+from amanu.session.history import EVENT
+from amanu.storage.journal import Journal
 from amanu_protocol.events import ProposalChanged
 from amanu_protocol.items import Proposal
 from crash_worker import AFTER, BASE, BEFORE, BEGIN, Kept

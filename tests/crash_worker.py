@@ -10,12 +10,12 @@ import sys
 import time
 from pathlib import Path
 
-from amanu.conversation import Entry
-from amanu.earlier import EVENT
-from amanu.journal import Journal, Record
-from amanu.tools.base import CallContext
+from amanu.core.conversation import Entry
+from amanu.core.tool import CallContext
+from amanu.proposals.proposals import FileEdit, Proposals
+from amanu.session.history import EVENT
+from amanu.storage.journal import Journal, Record
 from amanu.workspace.overlay import Overlay
-from amanu.workspace.proposals import FileEdit, Proposals
 from amanu.workspace.workspace import Workspace
 from amanu_protocol.errors import AmanuError
 from amanu_protocol.events import Event, ProposalChanged

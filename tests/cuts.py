@@ -14,18 +14,18 @@ from dataclasses import replace
 from typing import Any, Literal, cast
 from urllib.parse import urlsplit
 
-from amanu.agent import spending
-from amanu.agent.allowance import Allowance
-from amanu.agent.approval import Approvals
-from amanu.agent.context import Context
-from amanu.agent.policy import Circumstances
+from amanu.agent import usage as spending
+from amanu.agent.budget import Allowance
 from amanu.agent.turn import Turn, run_turn
+from amanu.agent.window.window import Context
 from amanu.config import Context as ContextSettings
-from amanu.conversation import Assistant, Conversation, User
+from amanu.core.conversation import Assistant, Conversation, User
+from amanu.core.model import Done, Model, RequestRefused
 from amanu.models import retry
-from amanu.models.base import Done, Model, RequestRefused
-from amanu.models.line import Line
 from amanu.models.recording import Exchange, load
+from amanu.models.session_transport import Line
+from amanu.permissions.approvals import Approvals
+from amanu.permissions.policy import Circumstances
 from amanu_protocol.events import ItemCompleted, ItemStarted, ItemsWithdrawn, RetryChanged
 from amanu_protocol.items import Answer, Notice, ToolCall
 from loop_stage import Emitted, Recorder

@@ -5,14 +5,14 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from amanu.checks.editor_feedback import Aftermath
 from amanu.config import Shell
+from amanu.core.tool import CallContext, Outcome, Preview, Tool
+from amanu.proposals.proposals import Proposals
 from amanu.sandbox.sandbox import Sandbox
-from amanu.tools.base import CallContext, Outcome, Preview, Tool
 from amanu.tools.registry import make_tools
-from amanu.workspace.aftermath import Aftermath
-from amanu.workspace.files import sha256
 from amanu.workspace.overlay import Buffer, Language, Overlay
-from amanu.workspace.proposals import Proposals
+from amanu.workspace.text_file import sha256
 from amanu.workspace.workspace import Workspace
 from amanu_protocol.errors import AmanuError
 from amanu_protocol.items import BlobRef, Hunk, HunkState, Proposal

@@ -5,7 +5,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from amanu.stream import Client
+from amanu.session.events import Client
 from amanu.workspace.overlay import Overlay
 from amanu_protocol import requests as r
 from amanu_protocol.errors import AmanuError

@@ -16,8 +16,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from amanu.auth import write_private
 from amanu.home import Home, find_home
+from amanu.models.credentials import write_private
 from raw_client import RawClient
 
 GUARD = 0.6
@@ -299,7 +299,7 @@ async def stage(folder: Path) -> AsyncGenerator[Stage]:
     ready, theirs = os.pipe()
     environment = {**os.environ, "AMANU_HOME": str(folder / "h"), "AMANU_IDLE_SECONDS": "600"}
     daemon = subprocess.Popen(
-        [sys.executable, "-P", "-m", "amanu.daemon", "--ready", str(theirs)],
+        [sys.executable, "-P", "-m", "amanu.daemon.main", "--ready", str(theirs)],
         env=environment,
         stdin=subprocess.DEVNULL,
         pass_fds=(theirs,),

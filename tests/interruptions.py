@@ -16,7 +16,7 @@ from typing import Any, Literal
 
 from amanu.config import Settings
 from amanu.home import find_home
-from amanu.sessions import Sessions
+from amanu.session.sessions import Sessions
 from amanu_protocol.errors import AmanuError
 from amanu_protocol.items import Mode
 from amanu_protocol.requests import PromptSendParams, SessionCreateParams, TrustSetParams

@@ -9,10 +9,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from amanu.conversation import Results, User
+from amanu.core.conversation import Results, User
 from amanu.home import find_home
-from amanu.session import Session
-from amanu.sessions import open_sessions
+from amanu.session.session import Session
+from amanu.session.sessions import open_sessions
 from amanu_protocol.requests import PromptSendParams, PromptSteerParams, SessionCreateParams
 from session_client import Client, until
 from strict.anthropic import Anthropic

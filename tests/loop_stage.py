@@ -6,17 +6,17 @@ from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
-from amanu.agent import spending
-from amanu.agent.allowance import Allowance
-from amanu.agent.approval import Approvals
-from amanu.agent.context import Context
-from amanu.agent.loops import Loops
-from amanu.agent.policy import Circumstances
+from amanu.agent import usage as spending
+from amanu.agent.budget import Allowance
+from amanu.agent.loop_guard.guard import Loops
 from amanu.agent.turn import Turn
+from amanu.agent.window.window import Context
 from amanu.config import Context as ContextSettings
-from amanu.conversation import Assistant, Call, Conversation, Entry, Results, Text, Thinking, User
-from amanu.models.base import CallStarted, Delta, Done, ModelError, Request, TextDelta, ThoughtDelta, TokenUsage
-from amanu.tools.base import CallContext, Outcome, Params, Preview, Subject, Tool, ToolError
+from amanu.core.conversation import Assistant, Call, Conversation, Entry, Results, Text, Thinking, User
+from amanu.core.model import CallStarted, Delta, Done, ModelError, Request, TextDelta, ThoughtDelta, TokenUsage
+from amanu.core.tool import CallContext, Outcome, Params, Preview, Subject, Tool, ToolError
+from amanu.permissions.approvals import Approvals
+from amanu.permissions.policy import Circumstances
 from amanu.tools.finish_task import FinishTask
 from amanu_protocol.events import ApprovalRequested, Event, ItemDelta
 from amanu_protocol.items import Mode, ModelInfo

@@ -11,8 +11,8 @@ from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any, cast
 
+from amanu.core.model import Done, Model, ModelError
 from amanu.models.anthropic import AnthropicModel
-from amanu.models.base import Done, Model, ModelError
 from amanu.models.gemini import GeminiModel
 from amanu.models.openai_compatible import OpenAICompatibleModel, Quirks
 from amanu.models.retry import Policy, stream_with_retry

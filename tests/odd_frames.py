@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any, cast
 from unittest.mock import patch
 
-from amanu.lsp.server import connect_in_process
-from amanu.lsp.standard.orders import ORDERS
-from amanu.sessions import open_sessions
+from amanu.frontends.lsp.connection import connect_in_process
+from amanu.frontends.lsp.plain.commands import ORDERS
+from amanu.session.sessions import open_sessions
 from amanu_protocol.methods import METHODS
 from amanu_protocol.requests import PromptSendParams, SessionCreateParams
 from raw_client import AMANU, RawClient

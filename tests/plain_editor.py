@@ -10,7 +10,7 @@ from urllib.parse import unquote, urlsplit
 from lsprotocol import types
 from pytest_lsp import LanguageClient
 
-from amanu.lsp.text import Position, Text
+from amanu.frontends.lsp.document_text import Position, Text
 
 WAIT = 20.0
 """Seconds for what must happen; a machine under load is slow."""

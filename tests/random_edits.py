@@ -11,8 +11,8 @@ import random
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from amanu.workspace.live import LiveProposal
-from amanu.workspace.proposals import FileEdit
+from amanu.proposals.model import LiveProposal
+from amanu.proposals.proposals import FileEdit
 from amanu_protocol.errors import AmanuError
 from amanu_protocol.items import Hunk, Proposal
 from amanu_protocol.requests import HunkDecision

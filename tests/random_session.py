@@ -13,9 +13,9 @@ from collections.abc import Coroutine
 from pathlib import Path
 from typing import Any
 
-from amanu.conversation import ENTRY, Assistant, Conversation, Results
-from amanu.session import Session
-from amanu.sessions import Sessions, open_sessions
+from amanu.core.conversation import ENTRY, Assistant, Conversation, Results
+from amanu.session.session import Session
+from amanu.session.sessions import Sessions, open_sessions
 from amanu_protocol.errors import AmanuError
 from amanu_protocol.events import EventMessage
 from amanu_protocol.items import Proposal

@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from amanu import __version__
+from amanu.daemon.sockets import opening, read_token, socket_path
 from amanu.home import Home
-from amanu.sockets import opening, read_token, socket_path
 
 SECONDS = 10.0
 """For an answer that must come; a machine under load is slow."""

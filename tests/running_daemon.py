@@ -5,8 +5,8 @@ import signal
 import socket
 import struct
 
+from amanu.daemon.sockets import socket_path
 from amanu.home import find_home
-from amanu.sockets import socket_path
 
 
 def daemon_pid() -> int | None:

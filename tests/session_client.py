@@ -3,8 +3,8 @@
 import asyncio
 from collections.abc import Callable, Mapping
 
-from amanu.editor_context import EditorContext
-from amanu.session import Session
+from amanu.context.editor import EditorContext
+from amanu.session.session import Session
 from amanu_protocol.events import EventMessage
 from amanu_protocol.state import SessionState, fold
 

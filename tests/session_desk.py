@@ -8,10 +8,10 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-from amanu import restore
-from amanu.conversation import Conversation
-from amanu.session import Session
-from amanu.sessions import Sessions, open_sessions
+from amanu.core.conversation import Conversation
+from amanu.session import restore
+from amanu.session.session import Session
+from amanu.session.sessions import Sessions, open_sessions
 from amanu_protocol.items import Mode
 from amanu_protocol.requests import (
     ApprovalResolveParams,

@@ -19,10 +19,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from amanu.sandbox.proof import Tier
 from amanu.sandbox.sandbox import Started
-from amanu.tools.identity import MOST
-from amanu.tools.run_shell_command import RunShellCommand
+from amanu.sandbox.self_test import Tier
+from amanu.tools.shell.file_identity import MOST
+from amanu.tools.shell.run_shell_command import RunShellCommand
 from amanu_protocol.errors import AmanuError
 from amanu_protocol.events import EventMessage, ItemChanged
 from amanu_protocol.items import Approval, ToolCall

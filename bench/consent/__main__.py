@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from amanu.shell.read import read
-from amanu.shell.reading import Surroundings
+from amanu.core.command import Surroundings
+from amanu.shell.analyze import read
 from bench.consent import hostile, project, published
 
 HERE = Path(__file__).parent

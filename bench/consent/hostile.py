@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator
 from typing import TypeVar
 
-from amanu.shell.reading import Surroundings
+from amanu.core.command import Surroundings
 
 T = TypeVar("T")
 

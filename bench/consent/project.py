@@ -4,7 +4,7 @@ import os
 import subprocess
 from pathlib import Path
 
-from amanu.shell.reading import Surroundings
+from amanu.core.command import Surroundings
 
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 FILES = {

@@ -1,7 +1,7 @@
 """Ours, as the tool calls it."""
 
-from amanu.tools.base import ToolError
-from amanu.tools.match import replace_text
+from amanu.core.tool import ToolError
+from amanu.tools.edits.match import replace_text
 
 
 def edit(text: str, old: str, new: str) -> str | None:

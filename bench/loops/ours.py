@@ -2,9 +2,9 @@
 
 from collections.abc import Sequence
 
-from amanu.agent.loops import Loops
-from amanu.conversation import Assistant, Call, Result
-from amanu.models.base import TextDelta, ThoughtDelta
+from amanu.agent.loop_guard.guard import Loops
+from amanu.core.conversation import Assistant, Call, Result
+from amanu.core.model import TextDelta, ThoughtDelta
 from bench.loops.corpus import Called
 
 

@@ -10,8 +10,8 @@ import time
 from collections import Counter
 from pathlib import PurePath
 
-from amanu.shell.read import read
-from amanu.shell.reading import Reading
+from amanu.core.command import Reading
+from amanu.shell.analyze import read
 from bench.soundness.lines import Lines
 from bench.soundness.watch import Watch
 

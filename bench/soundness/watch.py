@@ -13,10 +13,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from amanu.core.command import Reading, Surroundings
 from amanu.shell.programs.git import LOOKING
-from amanu.shell.reading import Reading, Surroundings
-from amanu.tools.processes import without_git_settings, without_secrets
-from amanu.tools.run_shell_command import _SET as SET  # pyright: ignore[reportPrivateUsage]
+from amanu.system.process_tree import without_git_settings, without_secrets
+from amanu.tools.shell.run_shell_command import _SET as SET  # pyright: ignore[reportPrivateUsage]
 from bench.soundness import world
 from bench.soundness.walls import TOP, folder
 

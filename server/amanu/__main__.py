@@ -7,7 +7,7 @@ import sys
 from amanu.home import hide_memory
 
 COMMANDS = {
-    "serve": ("amanu.serve", "language server on stdin/stdout, for an editor (--alone: no shared daemon)"),
+    "serve": ("amanu.daemon.serve", "language server on stdin/stdout, for an editor (--alone: no shared daemon)"),
     "chat": ("amanu.cli.chat", "talk to it in the terminal"),
     "run": ("amanu.cli.run", "one prompt without a person, for scripts and CI"),
     "demo": ("amanu.cli.demo", "watch it mend a small sample project; needs no key"),

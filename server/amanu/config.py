@@ -13,8 +13,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
+from amanu.core.rules import RuleTable
 from amanu.home import Home
-from amanu.rules import RuleTable
 from amanu_protocol.errors import AmanuError
 from amanu_protocol.items import Mode
 
@@ -136,7 +136,7 @@ class Checks(Section):
     enabled: bool = True
     """Of one that is asked about, in a trusted workspace: let those installed here look at it before it is decided."""
     checkers: dict[str, bool | Annotated[tuple[str, ...], Field(min_length=1)]] = {}
-    """Name (`checkers/table.py`) → false: not that one; a list: its command, where it is not on `PATH`."""
+    """Name (`checks/catalog.py`) → false: not that one; a list: its command, where it is not on `PATH`."""
     wait_seconds: float = Field(default=3, ge=0, le=60)
     """The result of an edit waits that long for what checkers and the editor find in the file; 0: not at all."""
 
@@ -199,7 +199,7 @@ WORKSPACE_MAY_SET = {"rules": {"deny", "must_ask"}}
 """And `[[rule]]` with the decision deny or mustAsk."""
 
 
-_MAX_WORKSPACE_RULES = 100_000  # bytes; as much of it as `trust.py` looks at
+_MAX_WORKSPACE_RULES = 100_000  # bytes; as much of it as `permissions/trust_store.py` looks at
 
 
 def load_settings(home: Home, environ: Mapping[str, str]) -> Settings:

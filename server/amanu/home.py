@@ -45,7 +45,7 @@ class Home(NamedTuple):
 
     @property
     def token(self) -> Path:
-        """What opens the socket (sockets.py)."""
+        """What opens the socket (daemon/sockets.py)."""
         return self.runtime / "daemon.token"
 
     def make(self) -> "Home":

@@ -12,16 +12,16 @@ from typing import Any
 
 import pytest
 
-from amanu.checkers import checkers as pool
-from amanu.checkers import language_server
-from amanu.checkers.checkers import Change, Checkers, Ready
-from amanu.checkers.process import CheckFailed
-from amanu.checkers.table import CHECKERS
+from amanu.checks import language_server
+from amanu.checks import runner as pool
+from amanu.checks.catalog import CHECKERS
+from amanu.checks.process import CheckFailed
+from amanu.checks.runner import Change, Checkers, Ready
 from amanu.config import Checks
 from amanu.config import Sandbox as Walls
 from amanu.home import find_home
-from amanu.sandbox.proof import Tier
 from amanu.sandbox.sandbox import Sandbox
+from amanu.sandbox.self_test import Tier
 from needs import needs
 
 TOY = Path(__file__).parents[1] / "editors" / "toy_server.py"

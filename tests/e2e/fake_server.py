@@ -17,22 +17,22 @@ def core() -> Any:
 
 match MODE:
     case "alone":
-        from amanu.lsp.alone import serve_alone
+        from amanu.daemon.standalone import serve_alone
 
         code = serve_alone(core)
     case "relay":
-        from amanu.relay import main
+        from amanu.daemon.relay import main
 
         code = main(REST, DAEMON)
     case "old-daemon":
         import amanu
 
         amanu.__version__ = "0.0.1"
-        from amanu.daemon import main as daemon
+        from amanu.daemon.main import main as daemon
 
         code = daemon(REST, core)
     case _:
-        from amanu.daemon import main as daemon
+        from amanu.daemon.main import main as daemon
 
         code = daemon(REST, core)
 sys.exit(code)

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from amanu import logs
 from amanu.home import find_home
+from amanu.system import logs
 from amanu_protocol.state import SessionState
 from e2e.test_road import VENDORS, Editor, editor, service
 from running_daemon import signal_daemon

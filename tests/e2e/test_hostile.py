@@ -21,8 +21,8 @@ import pytest
 import pytest_asyncio
 
 import hostile
+from amanu.daemon.sockets import socket_path
 from amanu.home import find_home
-from amanu.sockets import socket_path
 from hostile import OBEY, SECRET, TRAPS, Ground
 from needs import needs
 from raw_client import AMANU, RawClient

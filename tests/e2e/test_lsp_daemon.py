@@ -17,8 +17,8 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
+from amanu.daemon.sockets import socket_path
 from amanu.home import find_home
-from amanu.sockets import socket_path
 from raw_client import RawClient, python
 from running_daemon import daemon_pid, signal_daemon
 

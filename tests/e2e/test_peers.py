@@ -16,8 +16,8 @@ import pytest
 import pytest_asyncio
 
 from amanu import __version__
+from amanu.daemon.sockets import TOKEN_BYTES, opening, read_token, socket_path
 from amanu.home import Home, find_home
-from amanu.sockets import TOKEN_BYTES, opening, read_token, socket_path
 from raw_client import RawClient, hello, python
 
 SERVER = str(Path(__file__).parent / "fake_server.py")
@@ -214,7 +214,7 @@ def of_the_network(process: int) -> set[str]:
 @pytest.mark.skipif(sys.platform != "linux", reason="/proc is Linux's")
 async def test_the_daemon_has_no_port(tmp_path: Path) -> None:
     """The real one, with a client and a session in it."""
-    with daemon(tmp_path, [sys.executable, "-P", "-m", "amanu.daemon"]) as real:
+    with daemon(tmp_path, [sys.executable, "-P", "-m", "amanu.daemon.main"]) as real:
         client = await real.client()
         await client.request(
             "amanu/session/create", {"sessionId": "s", "roots": [str(tmp_path)], "modelId": "scripted:demo"}
@@ -245,7 +245,7 @@ async def test_without_a_free_file_handle_it_goes_on_and_says_so(tmp_path: Path)
     def few() -> None:
         resource.setrlimit(resource.RLIMIT_NOFILE, (32, 48))
 
-    with daemon(tmp_path, [sys.executable, "-P", "-m", "amanu.daemon"], few) as real:
+    with daemon(tmp_path, [sys.executable, "-P", "-m", "amanu.daemon.main"], few) as real:
         client = await real.client()
         limits = Path(f"/proc/{real.process.pid}/limits")
         if limits.exists():

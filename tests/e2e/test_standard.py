@@ -14,8 +14,8 @@ import pytest_lsp
 from lsprotocol import types
 from pytest_lsp import ClientServerConfig, LanguageClient, client_capabilities
 
+from amanu.frontends.lsp.plain.transcript import YOUR_TURN
 from amanu.home import find_home
-from amanu.lsp.standard.transcript import YOUR_TURN
 from plain_editor import PlainEditor
 from raw_client import RawClient
 from running_daemon import signal_daemon

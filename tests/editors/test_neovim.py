@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 
-from amanu.tools.visible import visible
+from amanu.text.display import visible
 from editors.neovim import Neovim
 from needs import needs
 from running_daemon import daemon_pid, signal_daemon

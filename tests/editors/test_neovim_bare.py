@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
+from amanu.frontends.lsp.plain.transcript import YOUR_TURN
 from amanu.home import find_home
-from amanu.lsp.standard.transcript import YOUR_TURN
 from editors.neovim import WAIT, Neovim
 from editors.test_neovim import FIXED, SHOP, edit
 from needs import needs

@@ -17,14 +17,14 @@ from functools import partial
 from pathlib import Path
 from typing import Any, cast
 
-from amanu.conversation import Conversation, User
+from amanu.core.conversation import Conversation, User
+from amanu.core.model import Model, ModelError, Request
+from amanu.core.model_families import known
 from amanu.models.anthropic import AnthropicModel
-from amanu.models.base import Model, ModelError, Request
-from amanu.models.families import known
 from amanu.models.gemini import GeminiModel
-from amanu.models.line import Line
 from amanu.models.openai_compatible import OpenAICompatibleModel, Quirks
 from amanu.models.recording import Recorder
+from amanu.models.session_transport import Line
 from recordings.shapes import ANTHROPIC, COMMON, GEMINI, OPENAI
 from strict.anthropic import Anthropic
 from strict.gemini import Gemini

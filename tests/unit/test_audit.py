@@ -18,14 +18,14 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from amanu.audit import Audit
 from amanu.cli.audit import main
 from amanu.home import find_home
-from amanu.secrets import MASK, Secrets
-from amanu.sessions import open_sessions
-from amanu.storage import chain
-from amanu.storage.chain import Chain, Head, read, verify
-from amanu.workspace import apply
+from amanu.proposals import apply
+from amanu.session.sessions import open_sessions
+from amanu.storage import audit_chain as chain
+from amanu.storage.audit_chain import Chain, Head, read, verify
+from amanu.storage.audit_log import Audit
+from amanu.text.redaction import MASK, Secrets
 from amanu_protocol.errors import AmanuError
 from amanu_protocol.requests import AuditQueryParams, EditScope, ProposalUndoParams
 from full_disk import full_from
@@ -257,7 +257,7 @@ def test_what_is_too_much_goes_and_the_log_says_so(tmp_path: Path, monkeypatch: 
 WRITER = """
 import sys
 from pathlib import Path
-from amanu.storage import chain
+from amanu.storage import audit_chain as chain
 chain.FILE_BYTES = 20_000
 log = chain.Chain(Path(sys.argv[1]))
 number = 0

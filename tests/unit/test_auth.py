@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from amanu.auth import Auth
-from amanu.secrets import MASK, Secrets
+from amanu.models.credentials import Auth
+from amanu.text.redaction import MASK, Secrets
 from amanu_protocol.errors import AmanuError
 
 KEY = "my-very-own-key-0001"

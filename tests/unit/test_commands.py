@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from amanu.agent.policy import built_in, decide, of_mode
-from amanu.commands import MAX_BYTES, Said, Source, expand, find
-from amanu.commands import sources as sources_of
-from amanu.tools.base import Subject
+from amanu.context.slash_commands import MAX_BYTES, Said, Source, expand, find
+from amanu.context.slash_commands import sources as sources_of
+from amanu.core.tool import Subject
+from amanu.permissions.policy import built_in, decide, of_mode
 from amanu.workspace.overlay import Overlay
 from amanu.workspace.workspace import Workspace
 

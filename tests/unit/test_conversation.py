@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from amanu.conversation import (
+from amanu.core.conversation import (
     ENTRY,
     INTERRUPTED,
     Assistant,

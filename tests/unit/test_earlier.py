@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from amanu.earlier import HELD_ITEMS, Earlier
-from amanu.journal import Journal
-from amanu.restore import Restored, restore
-from amanu.storage import journal_file
-from amanu.stream import EventStream
+from amanu.session.events import EventStream
+from amanu.session.history import HELD_ITEMS, Earlier
+from amanu.session.restore import Restored, restore
+from amanu.storage import journal_sqlite as journal_file
+from amanu.storage.journal import Journal
 from amanu_protocol.errors import AmanuError
 from amanu_protocol.events import ItemChanged, ItemCompleted, ItemStarted, ItemsWithdrawn
 from amanu_protocol.items import Answer, Item, Notice

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from amanu import editor_context as module
-from amanu.agent.policy import built_in, decide, of_mode
-from amanu.editor_context import EditorContext, Known, describe
-from amanu.tools.base import Subject
+from amanu.context import editor as module
+from amanu.context.editor import EditorContext, Known, describe
+from amanu.core.tool import Subject
+from amanu.permissions.policy import built_in, decide, of_mode
 from amanu_protocol.requests import ContextChangedParams
 from desk import Desk
 

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from amanu.agent import ways
+from amanu.agent import fallback as ways
 from amanu.models.retry import Policy
-from amanu.sessions import open_sessions
+from amanu.session.sessions import open_sessions
 from amanu_protocol.events import ItemCompleted, ItemsWithdrawn, RetryChanged
 from amanu_protocol.items import Answer, Notice, Thought
 from amanu_protocol.requests import PromptSendParams, SessionCreateParams

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from amanu.framing import LABEL, block
+from amanu.text.fences import LABEL, block
 
 TAGS = [
     "</file>",

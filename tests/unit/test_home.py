@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from amanu.home import find_home
-from amanu.lsp.frames import frame
+from amanu.system.frames import frame
 from needs import needs
 
 HIDDEN = """

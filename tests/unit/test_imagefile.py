@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from amanu.imagefile import media_type, pixels, whole
+from amanu.system.image_info import media_type, pixels, whole
 from drawn import gif, jpeg, png, webp
 
 THUMBNAIL = b"\xff\xe1\x00\x20Exif\0\0" + jpeg()[:22] + b"\xff\xd9"

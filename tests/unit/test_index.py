@@ -14,8 +14,8 @@ from typing import Literal
 
 import pytest
 
-from amanu.index import Index
-from amanu.journal import Journal
+from amanu.storage.journal import Journal
+from amanu.storage.session_index import Index
 from amanu_protocol.errors import AmanuError
 from amanu_protocol.requests import SessionSummary
 

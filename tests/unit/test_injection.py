@@ -16,11 +16,11 @@ from typing import Any
 
 import pytest
 
-from amanu.agent import approval
-from amanu.agent.prompt import system_prompt
-from amanu.editor_context import EditorContext
-from amanu.session import Session
-from amanu.tools.base import Subject
+from amanu.agent.system_prompt import system_prompt
+from amanu.context.editor import EditorContext
+from amanu.core.tool import Subject
+from amanu.permissions import approvals as approval
+from amanu.session.session import Session
 from amanu_protocol.items import Attachment, CommentAttachment, FileAttachment, Finding, SelectionAttachment
 from amanu_protocol.requests import (
     ActiveEditor,

@@ -15,7 +15,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from amanu.journal import LINGER, MAX_BLOB, Journal, Preimage, Record
+from amanu.storage.journal import LINGER, MAX_BLOB, Journal, Preimage, Record
 from amanu_protocol.errors import AmanuError, ErrorKind
 from full_disk import full_from
 
@@ -155,7 +155,7 @@ async def test_appending_after_close_is_a_bug_of_ours(tmp_path: Path) -> None:
 WRITER = """
 import asyncio, os, sys
 from pathlib import Path
-from amanu.journal import Journal, Record
+from amanu.storage.journal import Journal, Record
 
 async def main():
     journal = await Journal.open(Path(sys.argv[1]))
@@ -294,7 +294,7 @@ async def test_blobs_come_back_and_are_kept_once(tmp_path: Path, data: bytes) ->
 
 
 async def test_a_session_keeps_only_so_much(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("amanu.journal.MAX_BLOBS", 1000)
+    monkeypatch.setattr("amanu.storage.journal.MAX_BLOBS", 1000)
     async with opened(tmp_path / "s") as journal:
         await journal.put_blob(b"a" * 900)
     async with opened(tmp_path / "s") as journal:  # also of what was kept before

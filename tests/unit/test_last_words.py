@@ -6,13 +6,13 @@ import sys
 import pytest
 
 from amanu.home import find_home
-from amanu.secrets import MASK
+from amanu.text.redaction import MASK
 
 SHAPED, KNOWN = "sk-abcdefghijklmnop", "an odd key"
 _BEGIN = f"""
 import os, sys, threading
-from amanu import last_words, logs
-from amanu.secrets import Secrets
+from amanu.daemon import stdio as last_words; from amanu.system import logs
+from amanu.text.redaction import Secrets
 known = Secrets()
 known.learn([{KNOWN!r}, "two lines\\nof a key"])
 logs.hide(known)
@@ -58,7 +58,7 @@ def test_what_a_daemon_says_as_it_falls_is_masked() -> None:
     home = find_home().make()
     code = f"""
 import sys
-from amanu import daemon
+from amanu.daemon import main as daemon
 def fall(): raise RuntimeError("{SHAPED}")
 sys.exit(daemon.main([], fall))
 """

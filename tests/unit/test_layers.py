@@ -1,7 +1,6 @@
 """Who may import whom: invariants 1 and 2, and the direction of the main path (docs/architecture.md).
 
-Imports are read from the source, those inside functions too. `if TYPE_CHECKING:` is left out: it is no dependency
-at run time.
+Imports are read from the source, those inside functions and `if TYPE_CHECKING:` too: a type is a dependency.
 """
 
 import ast
@@ -17,129 +16,64 @@ ROOT = Path(__file__).parents[2]
 SOURCES = {"amanu": ROOT / "server" / "amanu", "amanu_protocol": ROOT / "protocol" / "amanu_protocol"}
 
 MAY_IMPORT: dict[str, str] = {
-    # The part (longest name wins) → the parts of ours it may import; itself always, `*` is everything.
-    "amanu": "",  # its __init__; every other module has a line of its own
-    "amanu.__main__": "*",
-    "amanu.serve": "*",
-    # fronts
-    "amanu.cli": "asked sessions session home config auth audit logs sockets relay daemon tools workspace lsp.server "
-    "storage agent.policy models.registry models.families models.routing models.recording models.replay "
-    "sandbox trust",
-    "amanu.cli.tool": "sandbox cli agent auth consent trust conversation journal secrets audit audited tools workspace "
-    "home config logs",  # one call, no session
-    "amanu.cli.policy": "cli agent consent trust rules tools workspace home config",
-    "amanu.lsp": "sessions session editor_context workspace.overlay relay imports heap last_words",
-    "amanu.lsp.standard": "asked lsp sessions session stream editor_context workspace tools.visible storage.files",
-    "amanu.asked": "",  # words for what the protocol says
-    "amanu.lsp.early": "lsp.frames",
-    "amanu.lsp.frames": "",
-    "amanu.relay": "home sockets lsp.early lsp.frames",
-    "amanu.daemon": "home sockets config logs last_words leaving lsp sessions relay imports heap stalls "
-    "tools.kernel_limits",
-    "amanu.sockets": "home",
-    "amanu.logs": "home secrets",
-    "amanu.last_words": "logs",
-    "amanu.audit": "secrets storage",
-    "amanu.audited": "audit tools.base workspace",
-    # sessions
-    "amanu.retention": "config storage",
-    "amanu.sessions": "unbroken sandbox retention session summaries services checkers commands inbox stream restore "
-    "journal index home config logs audit secrets auth consent trust agent models.registry models.routing workspace",
-    "amanu.session": "services audited prompts turns edits checkpoints verdicts hearing notices session_trust "
-    "session_line paging inbox stream restore earlier journal pictures agent workspace models.routing models.line",
-    "amanu.prompts": "secrets session_trust session_line hearing notices turns running inbox commands mentions "
-    "pictures stream agent",
-    "amanu.hearing": "services notices turns inbox commands mentions pictures editor_context memory conversation agent "
-    "workspace tools.base models.pictures",
-    "amanu.notices": "stream agent.turn",
-    "amanu.edits": "agent workspace",
-    "amanu.checkpoints": "edits inbox restore earlier journal conversation agent.emit",
-    "amanu.verdicts": "checkers workspace tools.base",
-    "amanu.checkers": "unbroken config lsp.frames sandbox tools.kernel_limits tools.processes workspace.findings "
-    "workspace.files workspace.hunks",
-    "amanu.services": "sandbox audit checkers config consent trust models.availability secrets workspace.overlay",
-    "amanu.turns": "services session_status choosing memory memory_files outdated inbox journal conversation agent "
-    "tools workspace models.families",
-    "amanu.session_trust": "trust stream agent.emit",
-    "amanu.session_line": "models.line models.recording",
-    "amanu.choosing": "config agent models.registry models.routing models.availability",
-    "amanu.running": "agent",
-    "amanu.paging": "earlier journal",
-    "amanu.heap": "",
-    "amanu.leaving": "",
-    "amanu.stalls": "",
-    "amanu.inbox": "restore unheard pictures editor_context conversation agent.emit",
-    "amanu.pictures": "journal conversation imagefile",
-    "amanu.imagefile": "",
-    "amanu.stream": "partial_text journal conversation editor_context",
-    "amanu.partial_text": "",
-    "amanu.restore": "journal conversation unheard earlier agent.context",
-    "amanu.summaries": "",
-    "amanu.unheard": "",
-    "amanu.earlier": "journal",
-    "amanu.framing": "tools.visible",
-    "amanu.mentions": "framing commands pictures imagefile conversation workspace tools.base",
-    "amanu.editor_context": "framing workspace tools.base tools.visible",
-    "amanu.session_status": "agent.policy conversation framing",
-    "amanu.outdated": "workspace tools.base tools.visible conversation agent.masking",
-    "amanu.memory": "memory_files memory_text conversation agent.prompt",
-    "amanu.memory_files": "memory_text workspace tools.base tools.visible",
-    "amanu.memory_text": "",
-    "amanu.commands": "workspace tools.base",
-    "amanu.consent": "config rules agent.policy storage.files storage.failure",
-    "amanu.trust": "commands memory_files storage.files storage.failure workspace tools.base tools.visible",
-    # the loop: no editor, disk, process, socket or vendor
-    "amanu.agent": "rules protected shell.destroying shell.reading conversation models.base models.retry "
-    "models.families models.availability tools.arguments tools.base tools.visible",
-    # what the loop sees as Model and Tool
-    "amanu.models": "conversation config auth imports secrets",
-    "amanu.models.base": "conversation models.families",
-    "amanu.models.families": "",
-    "amanu.tools": "unbroken workspace models.base config secrets shell sandbox protected",
-    "amanu.tools.base": "models.base shell.reading sandbox.need",
-    "amanu.shell": "tools.visible secrets imports protected",
-    "amanu.shell.reading": "",
-    "amanu.shell.destroying": "",
-    "amanu.sandbox": "unbroken config home protected storage.files storage.failure",
-    "amanu.sandbox.launcher": "",  # runs alone, without our package
-    "amanu.sandbox.acts": "",
-    "amanu.sandbox.need": "",
-    "amanu.workspace": "unbroken tools.base imagefile",
-    "amanu.workspace.overlay": "",
-    "amanu.workspace.watching": "",
-    # the ground
-    "amanu.journal": "storage",
-    "amanu.index": "storage",
-    "amanu.storage": "",
-    "amanu.conversation": "",
-    "amanu.config": "home rules",
-    "amanu.rules": "",
-    "amanu.auth": "home config secrets storage.files",
+    # A room → the rooms it may use, all of them above it in this table; itself always, `*` is everything.
+    "amanu": "",  # its __init__; every other module is in a room, or has a line of its own
+    "amanu.core": "",
     "amanu.home": "",
-    "amanu.imports": "",
-    "amanu.protected": "",
-    "amanu.unbroken": "",
-    "amanu.secrets": "",
+    "amanu.config": "core home",
+    "amanu.text": "",
+    "amanu.system": "home text",
+    "amanu.models": "core config text system",
+    "amanu.shell": "core text system",
+    "amanu.storage": "config text system",
+    "amanu.sandbox": "core home config text system storage",
+    "amanu.workspace": "core text system",
+    "amanu.context": "core text system storage workspace",
+    "amanu.proposals": "core text system workspace",
+    "amanu.checks": "core config text system sandbox workspace proposals",
+    "amanu.permissions": "core config text system storage workspace context checks",
+    "amanu.tools": "core config text system shell sandbox workspace proposals checks",
+    "amanu.agent": "core text system models.availability models.retry permissions",  # no vendor, disk, process, editor
+    "amanu.session": "core home config text system models storage sandbox workspace context proposals checks "
+    "permissions tools agent",
+    "amanu.frontends": "core text system storage workspace context session",
+    "amanu.daemon": "core home config text system sandbox session frontends",
+    "amanu.cli": "core home config text system models storage sandbox workspace proposals permissions tools agent "
+    "session frontends daemon",
+    "amanu.__main__": "*",
+}
+ALONE: dict[str, str] = {
+    # Programs of their own, and what must be quick to import → all they may use of ours.
+    "amanu.sandbox.launcher": "",
+    "amanu.sandbox.escape_attempts": "",
+    "amanu.workspace.grep_worker": "",
+    "amanu.frontends.lsp.handshake": "system.frames",
+    "amanu.daemon.relay": "home daemon.sockets frontends.lsp.handshake system.frames",
     "amanu_protocol": "",
 }
 
 ONLY_IN: dict[str, tuple[str, ...]] = {
     # A package of others → the parts that may import it.
-    "pygls": ("amanu.lsp",),
-    "lsprotocol": ("amanu.lsp",),
-    "acp": ("amanu.acp",),
+    "pygls": ("amanu.frontends.lsp",),
+    "lsprotocol": ("amanu.frontends.lsp",),
+    "acp": ("amanu.frontends.acp",),
     "anthropic": ("amanu.models.anthropic",),
     "google": ("amanu.models.gemini", "amanu.models.gemini_contents", "amanu.models.gemini_reply"),
     "openai": (),
     "httpx2": ("amanu.models", "amanu.cli.doctor"),
     "rich": ("amanu.cli",),
     "prompt_toolkit": ("amanu.cli",),
-    "sqlite3": ("amanu.storage", "amanu.journal", "amanu.index"),
+    "sqlite3": ("amanu.storage",),
     "watchfiles": ("amanu.workspace",),
     "pathspec": ("amanu.workspace",),
     "tree_sitter": ("amanu.shell",),
     "tree_sitter_bash": ("amanu.shell",),
 }
+CIRCLES = [
+    # Files that import each other: to be opened.
+    [f"amanu.agent.{name}" for name in ("fallback", "notes", "request", "turn")],
+    [f"amanu.session.{name}" for name in ("prompt_composer", "prompts", "services", "session", "turn_factory")],
+]
 PROTOCOL = "amanu_protocol"
 LOOP = "amanu.agent"
 OUT_OF_THE_LOOP = {
@@ -186,9 +120,6 @@ def imports(source: str) -> Iterator[str]:
     while todo:
         node = todo.pop()
         match node:
-            case ast.If(test=ast.Name(id="TYPE_CHECKING")):
-                todo += node.orelse
-                continue
             case ast.Import(names=names):
                 yield from (name.name for name in names)
             case ast.ImportFrom(module=module, names=names, level=level):
@@ -203,7 +134,7 @@ def inside(module: str, part: str) -> bool:
 
 
 def part_of(module: str) -> str:
-    return max((part for part in MAY_IMPORT if inside(module, part)), key=len, default="")
+    return max((part for part in (*MAY_IMPORT, *ALONE) if inside(module, part)), key=len, default="")
 
 
 def violations(module: str, source: str) -> list[str]:
@@ -213,7 +144,7 @@ def violations(module: str, source: str) -> list[str]:
 
 def allowed(module: str, name: str) -> bool:
     part = part_of(module)
-    parts = MAY_IMPORT[part].split()
+    parts = (MAY_IMPORT | ALONE)[part].split()
     match name.split(".")[0]:
         case "":  # relative: one way to say it is enough
             return False
@@ -230,6 +161,39 @@ def allowed(module: str, name: str) -> bool:
             return part != LOOP or top not in OUT_OF_THE_LOOP
 
 
+def file_of(name: str, names: set[str]) -> str | None:
+    """The module that an import of `name`, a module or something in one, reaches."""
+    return next((part for part in (name, name.rpartition(".")[0]) if part in names), None)
+
+
+def circles(arrows: dict[str, set[str]]) -> list[list[str]]:
+    """Groups of files that reach each other: strongly connected components of more than one (Tarjan)."""
+    order: dict[str, int] = {}
+    low: dict[str, int] = {}
+    stack: list[str] = []
+    groups: list[list[str]] = []
+
+    def visit(name: str) -> None:
+        order[name] = low[name] = len(order)
+        stack.append(name)
+        for next_name in arrows[name]:
+            if next_name not in order:
+                visit(next_name)
+                low[name] = min(low[name], low[next_name])
+            elif next_name in stack:
+                low[name] = min(low[name], order[next_name])
+        if low[name] == order[name]:
+            group = stack[stack.index(name) :]
+            del stack[-len(group) :]
+            if len(group) > 1:
+                groups.append(sorted(group))
+
+    for name in arrows:
+        if name not in order:
+            visit(name)
+    return groups
+
+
 def test_imports_point_downwards() -> None:
     unplaced = [name for name, _ in modules() if part_of(name) == "amanu" and name != "amanu"]
     assert unplaced == [], "a new part: give it a line in MAY_IMPORT"
@@ -239,8 +203,35 @@ def test_imports_point_downwards() -> None:
 
 def test_every_line_of_the_table_is_about_something() -> None:
     names = [name for name, _ in modules()]
-    gone = [part for part in MAY_IMPORT if not any(inside(name, part) for name in names)]
+    gone = [part for part in (*MAY_IMPORT, *ALONE) if not any(inside(name, part) for name in names)]
     assert gone == []
+
+
+def test_the_table_runs_down() -> None:
+    rooms = list(MAY_IMPORT)
+    for room, below in MAY_IMPORT.items():
+        for name in below.replace("*", "").split():
+            assert f"amanu.{name.split('.')[0]}" in rooms[: rooms.index(room)], (
+                f"{room} may use {name}, which is above it"
+            )
+
+
+def test_no_circle_between_files() -> None:
+    names = {name for name, _ in modules()}
+    arrows = {
+        name: {file for each in imports(path.read_text("utf-8")) if (file := file_of(each, names))}
+        for name, path in modules()
+    }
+    assert [each for each in circles(arrows) if each not in CIRCLES] == []
+
+
+def test_the_root_is_small() -> None:
+    assert sorted(path.name for path in SOURCES["amanu"].glob("*.py")) == [
+        "__init__.py",
+        "__main__.py",
+        "config.py",
+        "home.py",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -248,20 +239,21 @@ def test_every_line_of_the_table_is_about_something() -> None:
     [
         ("amanu.agent.turn", "import os"),
         ("amanu.agent.turn", "def f():\n    from pathlib import Path"),
+        ("amanu.agent.turn", "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    import os"),
         ("amanu.agent.turn", "from amanu.workspace import overlay"),
-        ("amanu.agent.turn", "from amanu import session"),
+        ("amanu.agent.turn", "from amanu.session import session"),
         ("amanu.agent.turn", "from .. import journal"),
         ("amanu.agent.turn", "from amanu.models.anthropic import Anthropic"),
-        ("amanu.session", "async def f():\n    import anthropic"),
-        ("amanu.session", "import lsprotocol.types"),
-        ("amanu.session", "from amanu.lsp.server import Server"),
+        ("amanu.session.session", "async def f():\n    import anthropic"),
+        ("amanu.session.session", "import lsprotocol.types"),
+        ("amanu.session.session", "from amanu.frontends.lsp.connection import Connection"),
         ("amanu.models.registry", "import google.genai"),
         ("amanu.models.gemini_and_more", "import google.genai"),
-        ("amanu.tools.base", "from amanu.workspace.overlay import Overlay"),
-        ("amanu.journal", "from amanu.conversation import Entry"),
+        ("amanu.core.tool", "from amanu.workspace.overlay import Overlay"),
+        ("amanu.storage.journal", "from amanu.agent.turn import Entry"),
         ("amanu_protocol.items", "import orjson"),
-        ("amanu_protocol.items", "import amanu.session"),
-        ("amanu.lsp.early", "from amanu.lsp.server import Server"),
+        ("amanu_protocol.items", "import amanu.session.session"),
+        ("amanu.frontends.lsp.handshake", "from amanu.frontends.lsp.connection import Connection"),
     ],
 )
 def test_what_is_forbidden_is_found(module: str, source: str) -> None:
@@ -272,7 +264,6 @@ def test_what_is_forbidden_is_found(module: str, source: str) -> None:
     ("module", "source"),
     [
         ("amanu.agent.turn", "from amanu.agent.calls import run\nimport asyncio"),
-        ("amanu.agent.turn", "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    import os"),
         ("amanu.models.gemini", "def f():\n    from google import genai"),
         ("amanu.__main__", "from amanu.cli import chat"),
         ("amanu_protocol.items", "from pydantic import Field\nfrom amanu_protocol.base import Wire"),
@@ -286,10 +277,10 @@ def test_what_is_allowed_is_not_found(module: str, source: str) -> None:
     ("module", "absent"),
     [
         ("amanu.__main__", BEFORE_INITIALIZE),
-        ("amanu.relay", BEFORE_INITIALIZE),
-        ("amanu.lsp.alone", (*BEFORE_INITIALIZE, "asyncio", "socket")),
-        ("amanu.lsp.early", BEFORE_INITIALIZE),
-        ("amanu.sessions", HEAVY),
+        ("amanu.daemon.relay", BEFORE_INITIALIZE),
+        ("amanu.daemon.standalone", (*BEFORE_INITIALIZE, "asyncio", "socket")),
+        ("amanu.frontends.lsp.handshake", BEFORE_INITIALIZE),
+        ("amanu.session.sessions", HEAVY),
         ("amanu.models.registry", HEAVY),
     ],
 )

@@ -5,7 +5,7 @@ import sys
 
 STUCK = """
 import asyncio, logging, sys, threading
-from amanu.leaving import leave_by
+from amanu.daemon.exit_deadline import leave_by
 
 async def never():
     await asyncio.Event().wait()

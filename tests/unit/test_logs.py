@@ -5,9 +5,9 @@ import stat
 
 import pytest
 
-from amanu import logs
 from amanu.home import Home, find_home
-from amanu.secrets import MASK, Secrets
+from amanu.system import logs
+from amanu.text.redaction import MASK, Secrets
 
 
 @pytest.fixture

@@ -11,14 +11,14 @@ from typing import Any, cast
 
 import pytest
 
-from amanu.agent import approval
-from amanu.conversation import Results, Told, User
-from amanu.memory_files import Found
-from amanu.memory_text import GONE
-from amanu.models.base import Request
+from amanu.context.memory_files import Found
+from amanu.context.memory_format import GONE
+from amanu.core.conversation import Results, Told, User
+from amanu.core.model import Request
 from amanu.models.scripted import ScriptedModel
-from amanu.session import Session
-from amanu.sessions import open_sessions
+from amanu.permissions import approvals as approval
+from amanu.session.session import Session
+from amanu.session.sessions import open_sessions
 from amanu_protocol.items import Notice
 from amanu_protocol.requests import PromptSendParams, SessionCreateParams
 from amanu_protocol.state import SessionState
@@ -330,7 +330,7 @@ async def test_a_session_from_before_there_was_memory(tmp_path: Path, sent: list
 
 
 async def test_notes_are_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("amanu.memory_files.MAX_TOTAL", 10)
+    monkeypatch.setattr("amanu.context.memory_files.MAX_TOTAL", 10)
     both = step("", call("read_file", path="sub/a.py"), call("read_file", path="tub/a.py"))
     async with desk(tmp_path, both, step("One.")) as d:
         for name in ("sub", "tub"):

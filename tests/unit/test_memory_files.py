@@ -11,12 +11,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from amanu import memory_files as module
-from amanu.agent.policy import built_in, decide, of_mode
-from amanu.memory_files import CUT, DEPTH, Found, MemoryFiles, repository
-from amanu.tools.base import Subject
-from amanu.workspace.guard import Guard
+from amanu.context import memory_files as module
+from amanu.context.memory_files import CUT, DEPTH, Found, MemoryFiles, repository
+from amanu.core.tool import Subject
+from amanu.permissions.policy import built_in, decide, of_mode
 from amanu.workspace.overlay import Overlay
+from amanu.workspace.path_guard import Guard
 from amanu.workspace.workspace import Workspace
 
 ROOT, CONFIG = "home/repo/part", "home/.config/amanu"

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from amanu.memory_text import GONE, blocks, framed, in_blocks, in_note, mentions, merely_mentions, note
+from amanu.context.memory_format import GONE, blocks, framed, in_blocks, in_note, mentions, merely_mentions, note
 
 
 @pytest.mark.parametrize(

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from amanu.conversation import Assistant, Call, Compacted, Conversation, Masked, Result, Results, User
-from amanu.outdated import Outdated
-from amanu.workspace import seen
+from amanu.context.stale_files import Outdated
+from amanu.core.conversation import Assistant, Call, Compacted, Conversation, Masked, Result, Results, User
+from amanu.workspace import shown_files as seen
 from desk import Desk, FakeEditor
 
 FILES: dict[str, str | bytes] = {

@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from amanu import retention, sessions
 from amanu.config import History
-from amanu.journal import Journal, Record
-from amanu.retention import DAY_MS
-from amanu.storage import lease
+from amanu.session import sessions
+from amanu.storage import lease, retention
+from amanu.storage.journal import Journal, Record
 from amanu.storage.preimages import Kept
+from amanu.storage.retention import DAY_MS
 from amanu_protocol.errors import AmanuError
 from amanu_protocol.events import ProposalChanged, TurnEnded
 from amanu_protocol.items import Hunk, Proposal, ProposedFile

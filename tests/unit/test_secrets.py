@@ -13,10 +13,10 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from amanu.config import Shell
-from amanu.secrets import MASK, Secrets, is_secret_name, marks_added
-from amanu.tools.base import ToolError
-from amanu.tools.output import Live, Output
-from amanu.tools.processes import without_secrets
+from amanu.core.tool import ToolError
+from amanu.system.process_tree import without_secrets
+from amanu.text.redaction import MASK, Secrets, is_secret_name, marks_added
+from amanu.tools.shell.output import Live, Output
 from desk import Desk
 
 PEM = (

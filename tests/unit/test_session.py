@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from amanu.agent import approval
-from amanu.conversation import User
-from amanu.editor_context import EditorContext
-from amanu.sessions import open_sessions
-from amanu.workspace.proposals import Proposals
+from amanu.context.editor import EditorContext
+from amanu.core.conversation import User
+from amanu.permissions import approvals as approval
+from amanu.proposals.proposals import Proposals
+from amanu.session.sessions import open_sessions
 from amanu_protocol.errors import AmanuError
 from amanu_protocol.items import Attachment, FileAttachment, Mode, Proposal, SelectionAttachment
 from amanu_protocol.requests import (

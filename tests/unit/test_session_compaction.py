@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from amanu.agent import approval
-from amanu.conversation import Results, User
+from amanu.core.conversation import Results, User
+from amanu.permissions import approvals as approval
 from amanu_protocol.errors import AmanuError
 from amanu_protocol.requests import PromptSendParams, PromptSteerParams
 from session_client import Client

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from amanu.sessions import Sessions, open_sessions
+from amanu.session.sessions import Sessions, open_sessions
 from amanu_protocol.errors import AmanuError
 from amanu_protocol.requests import PromptSendParams, SessionAttachParams, SessionCreateParams
 from session_client import Client, until

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from amanu.agent import approval
-from amanu.session import Session
+from amanu.permissions import approvals as approval
+from amanu.session.session import Session
 from amanu_protocol.errors import AmanuError
 from amanu_protocol.items import ToolCall
 from amanu_protocol.requests import ApprovalResolveParams

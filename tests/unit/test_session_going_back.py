@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from amanu.agent import approval
+from amanu.permissions import approvals as approval
 from amanu_protocol import requests as r
 from amanu_protocol.errors import AmanuError
 from amanu_protocol.items import UserMessage

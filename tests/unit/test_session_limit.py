@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from amanu.agent import approval
 from amanu.home import find_home
-from amanu.session import Session
-from amanu.sessions import Sessions, open_sessions
+from amanu.permissions import approvals as approval
+from amanu.session.session import Session
+from amanu.session.sessions import Sessions, open_sessions
 from amanu_protocol.errors import AmanuError
 from amanu_protocol.requests import (
     PromptSendParams,

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from amanu.agent import approval
+from amanu.permissions import approvals as approval
 from amanu_protocol.requests import EditScope, ProposalDecideParams, SeenProposal, SessionListParams, SessionSummary
 from session_desk import TWO_HUNKS, Desk, call, desk, step
 

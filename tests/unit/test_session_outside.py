@@ -9,9 +9,10 @@ from typing import Any
 
 import pytest
 
-from amanu.agent import approval
-from amanu.lsp.buffers import Buffers
-from amanu.workspace import following, watching
+from amanu.frontends.lsp.buffers import Buffers
+from amanu.permissions import approvals as approval
+from amanu.proposals import tracking as following
+from amanu.workspace import watcher as watching
 from amanu_protocol.items import HunkState
 from amanu_protocol.requests import EditScope, ProposalUndoParams
 from session_desk import TWELVE, TWO_HUNKS, call, desk, step

@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from amanu.agent import approval
-from amanu.conversation import Picture, User
-from amanu.pictures import MAX_BYTES
-from amanu.sessions import open_sessions
+from amanu.context.images import MAX_BYTES
+from amanu.core.conversation import Picture, User
+from amanu.permissions import approvals as approval
+from amanu.session.sessions import open_sessions
 from amanu_protocol.errors import AmanuError
 from amanu_protocol.events import EventMessage
 from amanu_protocol.items import Attachment, FileAttachment, ImageAttachment

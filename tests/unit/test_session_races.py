@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from amanu.agent import approval
-from amanu.journal import Record
-from amanu.sessions import open_sessions
-from amanu.storage import journal_file
-from amanu.tools import processes
+from amanu.permissions import approvals as approval
+from amanu.session.sessions import open_sessions
+from amanu.storage import journal_sqlite as journal_file
+from amanu.storage.journal import Record
+from amanu.system import process_tree as processes
 from amanu_protocol.errors import AmanuError
 from amanu_protocol.events import EventMessage, ProposalChanged, SessionChanged
 from amanu_protocol.items import SelectionAttachment
@@ -448,7 +448,7 @@ async def test_a_prompt_that_meets_a_close(tmp_path: Path) -> None:
 async def test_a_session_that_fails_to_open_can_be_opened_later(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from amanu import sessions as module
+    from amanu.session import sessions as module
 
     async with desk(tmp_path, step("Hello.")) as d:
         await d.prompt("hi")

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from amanu.agent import approval
+from amanu.permissions import approvals as approval
 from random_session import play
 
 

@@ -8,7 +8,7 @@ import pytest
 from amanu.home import find_home
 from amanu.models import recording
 from amanu.models.recording import load
-from amanu.session import Session
+from amanu.session.session import Session
 from amanu_protocol.errors import AmanuError
 from amanu_protocol.items import Notice
 from session_desk import desk

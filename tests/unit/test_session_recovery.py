@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from amanu.home import find_home
-from amanu.sessions import open_sessions
+from amanu.session.sessions import open_sessions
 from amanu.storage import lease
 from amanu_protocol.requests import SessionListParams
 from session_desk import TWELVE, desk, step

@@ -14,7 +14,7 @@ from amanu.home import find_home
 from amanu.models import availability
 from amanu.models.retry import Policy
 from amanu.models.routing import AUTO
-from amanu.sessions import open_sessions
+from amanu.session.sessions import open_sessions
 from amanu_protocol.errors import AmanuError
 from amanu_protocol.events import TurnRouted, TurnStarted
 from amanu_protocol.requests import PromptSendParams, SessionCreateParams

@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from amanu.agent import approval
+from amanu.permissions import approvals as approval
 from amanu.sandbox import landlock
-from amanu.sandbox.proof import Tier
 from amanu.sandbox.sandbox import Sandbox
+from amanu.sandbox.self_test import Tier
 from amanu_protocol.items import Mode
 from needs import needs
 from session_desk import Desk, call, desk, step

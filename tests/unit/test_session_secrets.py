@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from amanu.agent import approval
-from amanu.secrets import MASK
+from amanu.permissions import approvals as approval
+from amanu.text.redaction import MASK
 from amanu_protocol.requests import PromptSteerParams
 from session_desk import call, desk, step
 

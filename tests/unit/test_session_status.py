@@ -5,10 +5,10 @@ from typing import Any, get_args
 
 import pytest
 
-from amanu.agent import approval
-from amanu.agent.policy import mode_text
-from amanu.conversation import Conversation, Results, User
-from amanu.session_status import SessionStatus
+from amanu.core.conversation import Conversation, Results, User
+from amanu.permissions import approvals as approval
+from amanu.permissions.policy import mode_text
+from amanu.session.status_note import SessionStatus
 from amanu_protocol.items import Mode, Walls
 from amanu_protocol.state import SessionState
 from session_desk import call, conversation, desk, step

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from amanu.agent import approval
-from amanu.lsp.buffers import Buffers, sha256
-from amanu.lsp.text import Position
-from amanu.workspace import following
+from amanu.frontends.lsp.buffers import Buffers, sha256
+from amanu.frontends.lsp.document_text import Position
+from amanu.permissions import approvals as approval
+from amanu.proposals import tracking as following
 from amanu_protocol.errors import AmanuError
 from amanu_protocol.events import ProposalChanged
 from amanu_protocol.items import HunkState, Proposal

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from amanu.agent import approval
+from amanu.permissions import approvals as approval
 from amanu_protocol.requests import AuditQueryParams
 from needs import needs
 from session_desk import call, desk, step

@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
-from amanu.agent import approval
+from amanu.permissions import approvals as approval
 from amanu.sandbox import landlock
-from amanu.sandbox.proof import Tier
 from amanu.sandbox.sandbox import Sandbox
+from amanu.sandbox.self_test import Tier
 from amanu_protocol.items import Grant, Mode, Scope, ToolCall
 from amanu_protocol.requests import PromptSendParams, SessionCreateParams
 from amanu_protocol.state import SessionState

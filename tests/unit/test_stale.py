@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 import stale
-from amanu.agent import approval
+from amanu.permissions import approvals as approval
 
 
 @pytest.fixture(autouse=True)

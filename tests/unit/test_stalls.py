@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from amanu.stalls import AGAIN, Stalls, watched_loop
+from amanu.system.loop_monitor import AGAIN, Stalls, watched_loop
 
 
 @pytest.mark.parametrize(

@@ -4,9 +4,9 @@ import asyncio
 import json
 from pathlib import Path
 
-from amanu.conversation import User
-from amanu.journal import Journal
-from amanu.stream import EventStream
+from amanu.core.conversation import User
+from amanu.session.events import EventStream
+from amanu.storage.journal import Journal
 from amanu_protocol.events import Event, ItemCompleted, ItemDelta, ItemStarted, TurnEnded, TurnStarted
 from amanu_protocol.items import Answer
 from amanu_protocol.state import SessionState, fold

@@ -4,8 +4,8 @@ import asyncio
 from types import SimpleNamespace
 from typing import Any, cast
 
-from amanu.session import Session
-from amanu.summaries import Summaries
+from amanu.session.session import Session
+from amanu.session.summary_writer import Summaries
 
 
 def session(name: str) -> Session:

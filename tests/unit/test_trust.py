@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from amanu.agent.policy import unasked
-from amanu.trust import SHOWN_LINES, Trust
+from amanu.permissions.policy import unasked
+from amanu.permissions.trust_store import SHOWN_LINES, Trust
 from amanu_protocol.errors import AmanuError
 from amanu_protocol.requests import PromptSendParams, SessionCreateParams
 from session_client import Client, until

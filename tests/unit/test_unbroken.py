@@ -8,7 +8,7 @@ from asyncio.subprocess import PIPE
 
 import pytest
 
-from amanu.unbroken import gone
+from amanu.system.tasks import gone
 
 HELD = "sleep 60 & echo $!; wait"
 """Another process has its pipes, too."""

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from amanu import verdicts
-from amanu.agent import approval
+from amanu.checks import proposal_checks as verdicts
 from amanu.home import find_home
+from amanu.permissions import approvals as approval
 from amanu_protocol.items import Check, Proposal
 from amanu_protocol.state import SessionState
 from session_desk import TWELVE, Desk, call, desk, step

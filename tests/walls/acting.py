@@ -16,12 +16,12 @@ from pathlib import Path
 from typing import Any
 
 from amanu.config import Sandbox as Settings
+from amanu.core.requirements import Need
 from amanu.home import find_home
-from amanu.sandbox.need import Need
 from amanu.sandbox.sandbox import Sandbox
 from walls.starting import start
 
-ACTS = Path(sys.modules["amanu.sandbox.need"].__file__ or "").with_name("acts.py")
+ACTS = Path(sys.modules[Sandbox.__module__].__file__ or "").with_name("escape_attempts.py")
 PYTHON = next(each for each in ("/usr/bin/python3", sys.executable) if os.access(each, os.X_OK))
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from amanu.sandbox.temporary import TemporaryFolders
+from amanu.sandbox.temp_folders import TemporaryFolders
 from needs import needs
 
 NOBODY = 65534

@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 from amanu.config import Sandbox as Settings
+from amanu.core.tool import Outcome
 from amanu.home import find_home
 from amanu.sandbox import landlock
-from amanu.sandbox.proof import Tier
 from amanu.sandbox.sandbox import Sandbox
-from amanu.tools.base import Outcome
+from amanu.sandbox.self_test import Tier
 from desk import Desk
 from needs import needs
 

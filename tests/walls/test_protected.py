@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from amanu.sandbox.plain import odd_settings
-from amanu.sandbox.proof import Tier
+from amanu.sandbox.git_settings import odd_settings
+from amanu.sandbox.self_test import Tier
 from needs import needs
 from walls.test_acts import started_as
 from walls.test_git import TIERS, desk, git, run

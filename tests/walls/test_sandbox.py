@@ -16,16 +16,17 @@ from unittest import mock
 import pytest
 
 from amanu.config import Sandbox as Settings
+from amanu.core.requirements import Need
 from amanu.home import Home, find_home
-from amanu.sandbox import folders, landlock, seatbelt, seccomp
-from amanu.sandbox.need import Need
-from amanu.sandbox.proof import Launch, Tier, prove
-from amanu.sandbox.repositories import repository
+from amanu.sandbox import folder_scan as folders
+from amanu.sandbox import landlock, seatbelt, seccomp
+from amanu.sandbox.filesystem_view import view
+from amanu.sandbox.git_dirs import repository
 from amanu.sandbox.sandbox import Sandbox, SandboxError
-from amanu.sandbox.temporary import TemporaryFolders
-from amanu.sandbox.tools import tools
-from amanu.sandbox.view import view
-from amanu.tools.refusals import hint, led_outside
+from amanu.sandbox.self_test import Launch, Tier, prove
+from amanu.sandbox.temp_folders import TemporaryFolders
+from amanu.sandbox.toolchains import tools
+from amanu.tools.shell.denial_hints import hint, led_outside
 from amanu_protocol.items import Walls
 from needs import needs
 from walls.starting import start
@@ -139,11 +140,11 @@ async def test_sockets_in_places_that_are_not_hidden_are_closed(
             server.bind(str(path))
             server.listen()
         table = [os.fsencode(told), b"@abstract", b"/gone.sock", b"/run/no.sock"]
-        monkeypatch.setattr("amanu.sandbox.view.bound", lambda: table)
+        monkeypatch.setattr("amanu.sandbox.filesystem_view.bound", lambda: table)
         environment = {"HOME": str(tmp_path / "no"), "BUS": f"unix:path={silent},guid=1"}
         args = (Need(), [tmp_path / "work"], environment, Settings(), home_at(tmp_path))
         assert view(*args).sockets == (), "nothing of /tmp is seen"
-        monkeypatch.setattr("amanu.sandbox.view._EMPTY", ("/run",))
+        monkeypatch.setattr("amanu.sandbox.filesystem_view._EMPTY", ("/run",))
         assert view(*args).sockets == (told, silent)
         shown = Settings(read=(str(told),))
         line = f"/usr/bin/python3 -I -S -c 'import socket; socket.socket(socket.AF_UNIX).connect(\"{told}\")' 2>&1"
@@ -301,7 +302,7 @@ async def test_an_old_landlock_lets_no_file_be_cut(tmp_path: Path, monkeypatch: 
     assert (await sandbox.proved()).tier == "landlock"
     try:
         # as a file of the system that root may write, it can be seen
-        monkeypatch.setattr("amanu.sandbox.view._EMPTY", ())
+        monkeypatch.setattr("amanu.sandbox.filesystem_view._EMPTY", ())
         async with sandbox.launch(argv, None, [root], root, handle, {"PATH": "/usr/bin:/bin"}) as started:
             process = await start(started, stderr=asyncio.subprocess.STDOUT)
             said = (await process.communicate())[0].decode()

@@ -16,8 +16,8 @@ from typing import Any, cast, get_args
 
 import pytest
 
-from amanu.agent.prompt import addition
-from amanu.models.families import FAMILIES, GENERIC, MAX_TOOLS, Family
+from amanu.agent.system_prompt import addition
+from amanu.core.model_families import FAMILIES, GENERIC, MAX_TOOLS, Family
 from wire.vendors import VENDORS, Column, Need, Vendor
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "models.md"

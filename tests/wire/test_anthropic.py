@@ -13,12 +13,19 @@ from hypothesis import Phase, given, seed, settings
 from hypothesis import strategies as st
 from pydantic import JsonValue
 
-from amanu.conversation import Assistant, Call, Conversation, Message, Native, Result, Results, Text, Thinking, User
-from amanu.models import anthropic_request
-from amanu.models.anthropic import AnthropicModel
-from amanu.models.anthropic_reply import Reply
-from amanu.models.anthropic_request import Bodies
-from amanu.models.base import (
+from amanu.core.conversation import (
+    Assistant,
+    Call,
+    Conversation,
+    Message,
+    Native,
+    Result,
+    Results,
+    Text,
+    Thinking,
+    User,
+)
+from amanu.core.model import (
     AuthFailed,
     CallDelta,
     ContextTooLong,
@@ -31,7 +38,11 @@ from amanu.models.base import (
     RequestRefused,
     StreamBroken,
 )
-from amanu.models.families import Effort, known
+from amanu.core.model_families import Effort, known
+from amanu.models import anthropic_request
+from amanu.models.anthropic import AnthropicModel
+from amanu.models.anthropic_reply import Reply
+from amanu.models.anthropic_request import Bodies
 from amanu_protocol.items import Source
 from strict.anthropic import Anthropic
 from strict.http import Fault, Raw, Received, Refusal, Say, Step, ToolUse

@@ -11,10 +11,10 @@ from google.genai.types import GenerateContentResponse
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from amanu.conversation import Assistant, Conversation, Picture, Result, Results, User
+from amanu.core.conversation import Assistant, Conversation, Picture, Result, Results, User
+from amanu.core.model import Done, Request
 from amanu.models import anthropic_reply, gemini_reply, openai_reply
 from amanu.models.anthropic_request import Bodies
-from amanu.models.base import Done, Request
 from amanu.models.gemini import GeminiModel
 from amanu.models.openai_compatible import OpenAICompatibleModel
 from drawn import base64_of, png

@@ -10,8 +10,8 @@ from typing import Any, cast
 
 import pytest
 
-from amanu.conversation import Assistant, Call, Conversation, Native, Result, Results, Text, Thinking, User
-from amanu.models.base import (
+from amanu.core.conversation import Assistant, Call, Conversation, Native, Result, Results, Text, Thinking, User
+from amanu.core.model import (
     EFFORTS,
     AuthFailed,
     CallDelta,
@@ -28,7 +28,7 @@ from amanu.models.base import (
     Unreachable,
 )
 from amanu.models.retry import Policy, Retrying, Withdrawn, stream_with_retry
-from amanu.tools.draft_preview import EditDraft
+from amanu.tools.edits.draft import EditDraft
 from strict.http import Fault, Say, Step, ToolUse
 from wire.vendors import KEY, Vendor, answer, deltas, over_vendors, request, results, running
 

@@ -14,8 +14,9 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
-from amanu.models.base import Unreachable
-from amanu.models.connection import KEPT, http_client, tls_for
+from amanu.core.model import Unreachable
+from amanu.models.http import http_client, tls_for
+from amanu.models.limits import KEPT
 from strict.http import Say, Service
 from wire.vendors import KEY, Vendor, answer, over_vendors, request, running
 

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from amanu.agent import ways
+from amanu.agent import fallback as ways
 from amanu.home import find_home
 from amanu.models.retry import Policy
-from amanu.sessions import open_sessions
+from amanu.session.sessions import open_sessions
 from amanu_protocol.events import TurnRouted, TurnStarted
 from amanu_protocol.items import Answer, Notice, ToolCall
 from amanu_protocol.requests import PromptSendParams, SessionCreateParams

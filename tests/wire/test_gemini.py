@@ -9,16 +9,8 @@ from typing import Any, cast
 
 import pytest
 
-from amanu.conversation import Assistant, Call, Conversation, Native, Result, Results, Text, Thinking, User
-from amanu.models.base import (
-    AuthFailed,
-    Done,
-    ModelError,
-    Overloaded,
-    QuotaExhausted,
-    RateLimited,
-    StreamBroken,
-)
+from amanu.core.conversation import Assistant, Call, Conversation, Native, Result, Results, Text, Thinking, User
+from amanu.core.model import AuthFailed, Done, ModelError, Overloaded, QuotaExhausted, RateLimited, StreamBroken
 from amanu.models.gemini import GeminiModel
 from amanu_protocol.items import Source
 from strict.gemini import Gemini

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from amanu.conversation import Assistant, Conversation, Message, Picture, Results, User
-from amanu.models.base import Model
+from amanu.core.conversation import Assistant, Conversation, Message, Picture, Results, User
+from amanu.core.model import Model
 from drawn import base64_of, png
 from strict.http import Say, Service, ToolUse
 from wire.test_behaviours import _history  # pyright: ignore[reportPrivateUsage]

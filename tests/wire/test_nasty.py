@@ -5,8 +5,8 @@ import asyncio
 
 import pytest
 
+from amanu.core.model import Done, ModelError, ReplyTooLong, TextDelta
 from amanu.models import limits, transport
-from amanu.models.base import Done, ModelError, ReplyTooLong, TextDelta
 from nasty import CASES, DRIP
 from nasty_client import ONCE, WIRES, memory, nasty, suffer, watched
 from recordings.make import Way

@@ -11,9 +11,9 @@ import pytest
 from amanu.agent.calls import TOO_MANY
 from amanu.agent.recovery import CUT_CALL, REMEDIES, Oddity
 from amanu.agent.turn import run_turn
-from amanu.conversation import User
-from amanu.models.base import Model
-from amanu.models.families import known
+from amanu.core.conversation import User
+from amanu.core.model import Model
+from amanu.core.model_families import known
 from amanu.models.retry import Policy
 from loop_stage import Stage
 from strict.http import Fault, Raw, Say, Step, ToolUse

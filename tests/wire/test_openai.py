@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from amanu.conversation import Conversation, Result, Results, Text, Thinking, User
-from amanu.models.base import (
+from amanu.core.conversation import Conversation, Result, Results, Text, Thinking, User
+from amanu.core.model import (
     ContextTooLong,
     Done,
     ModelError,
@@ -23,7 +23,7 @@ from amanu.models.base import (
     StreamBroken,
     ToolSpec,
 )
-from amanu.models.families import known
+from amanu.core.model_families import known
 from amanu.models.openai_compatible import LINGER, OpenAICompatibleModel, Quirks
 from amanu.models.openai_reply import Reply
 from amanu.models.retry import Policy, stream_with_retry

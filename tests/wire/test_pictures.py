@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from amanu.conversation import Conversation, Message, Picture, Results, User
-from amanu.models.base import ModelError, Request, RequestRefused
-from amanu.models.families import known
+from amanu.core.conversation import Conversation, Message, Picture, Results, User
+from amanu.core.model import ModelError, Request, RequestRefused
+from amanu.core.model_families import known
 from drawn import base64_of, gif, jpeg, png, webp
 from strict.http import Say, ToolUse
 from wire.test_behaviours import _history  # pyright: ignore[reportPrivateUsage]

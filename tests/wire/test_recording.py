@@ -6,10 +6,10 @@ from typing import Any, cast
 
 import pytest
 
-from amanu.models.base import Done, StreamBroken, TextDelta
-from amanu.models.line import Line
+from amanu.core.model import Done, StreamBroken, TextDelta
 from amanu.models.recording import Recorder, load
 from amanu.models.replay import OtherThanRecorded, Replay
+from amanu.models.session_transport import Line
 from strict.http import Fault, Say, ToolUse
 from wire.vendors import KEY, Vendor, deltas, over_vendors, request, running
 

@@ -7,9 +7,9 @@ from typing import Any, cast
 
 import pytest
 
-from amanu.conversation import Conversation, Picture, Results, User
-from amanu.models.base import Model
-from amanu.models.families import known
+from amanu.core.conversation import Conversation, Picture, Results, User
+from amanu.core.model import Model
+from amanu.core.model_families import known
 from drawn import base64_of, png
 from strict.http import Say, Service, ToolUse
 from wire.vendors import TOOLS, Vendor, answer, over_vendors, request, results, running

@@ -6,8 +6,8 @@ from typing import Any, cast
 
 import pytest
 
-from amanu.conversation import Conversation, User
-from amanu.models.base import RequestRefused
+from amanu.core.conversation import Conversation, User
+from amanu.core.model import RequestRefused
 from amanu_protocol.items import Source
 from strict.http import Cite, Say, ToolUse
 from wire.vendors import VENDORS, Vendor, answer, over_vendors, request, results, running

@@ -8,10 +8,10 @@ from typing import Any, Literal, TypeVar, cast
 
 import pytest
 
-from amanu.conversation import Assistant, Conversation, Message, Result, Results, User
+from amanu.core.conversation import Assistant, Conversation, Message, Result, Results, User
+from amanu.core.model import Delta, Done, Model, RemoteModel, Request, ToolSpec
+from amanu.core.model_families import known
 from amanu.models.anthropic import AnthropicModel
-from amanu.models.base import Delta, Done, Model, RemoteModel, Request, ToolSpec
-from amanu.models.families import known
 from amanu.models.gemini import GeminiModel
 from amanu.models.openai_compatible import OpenAICompatibleModel, Quirks
 from strict.anthropic import Anthropic

@@ -40,7 +40,7 @@ export function preselected(approval: Pick<Approval, "grants" | "wants" | "walls
 const RULE = /^(\*|@?[A-Za-z][\w-]*)(?:\+network)?(?:\+unsandboxed)?(?=\(|\s|$)/;
 
 /** The rules of a text, one a line: those about commands with these grants and no others, as the daemon saves them
- * (`granting` in `server/amanu/rules.py`). */
+ * (`granting` in `server/amanu/core/rules.py`). */
 export function ruleGranting(text: string, grants: Grant[]): string {
   const marks = (["network", "unsandboxed"] as const)
     .filter((each) => grants.includes(each))
@@ -111,7 +111,7 @@ export const PARTS: [part: Exclude<keyof ContextUse, "tier">, name: string][] = 
   ["reserved", "Kept for the reply"],
 ];
 
-/** How full it is, and what that means. The same words as in the terminal (`server/amanu/cli/context.py`) and in
+/** How full it is, and what that means. The same words as in the terminal (`server/amanu/cli/usage.py`) and in
  * Neovim (`neovim/lua/amanu/usage.lua`). */
 export const TIERS: Record<ContextUse["tier"], [word: string, meaning: string]> = {
   roomy: ["", ""],

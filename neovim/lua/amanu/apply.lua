@@ -3,7 +3,7 @@
 
 local M = {}
 
-local WAIT_MS = 8000 -- the daemon gives up after ten seconds (lsp/buffers.py, ANSWER)
+local WAIT_MS = 8000 -- the daemon gives up after ten seconds (frontends/lsp/buffers.py, ANSWER)
 local ENDS = { unix = "\n", dos = "\r\n", mac = "\r" }
 
 ---The buffer's text as vim.lsp tells it to servers.

@@ -1,4 +1,4 @@
----What is asked of a person and what came of it, in words: those of `server/amanu/asked.py`. Each line is one line:
+---What is asked of a person and what came of it, in words: those of `server/amanu/text/wording.py`. Each line is one line:
 ---nothing in it can look like another one of ours.
 
 local visible = require("amanu.visible")

@@ -8,7 +8,7 @@ local apply = require("amanu.apply")
 
 local M = {}
 
-local WAIT_MS = 4000 -- the daemon waits ten seconds (lsp/language.py, ANSWER), and asks those again that are starting
+local WAIT_MS = 4000 -- the daemon waits ten seconds (frontends/lsp/editor_queries.py, ANSWER), and asks those again that are starting
 local MOST = 500 -- more than a model is shown
 local STARTING = { [-32002] = true, [-32801] = true, [-32802] = true } -- not initialized, content modified, cancelled
 

@@ -1,5 +1,5 @@
 ---What fills the model's window, and what the session has cost, in the words of the other clients
----(`vscode-extension/src/words.ts`, `server/amanu/cli/context.py`).
+---(`vscode-extension/src/words.ts`, `server/amanu/cli/usage.py`).
 
 local session = require("amanu.session")
 local say = require("amanu.say")

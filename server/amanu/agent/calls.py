@@ -16,12 +16,12 @@ from typing import Any, Literal
 
 from pydantic import JsonValue, ValidationError
 
-from amanu.agent.approval import Approvals
-from amanu.agent.emit import Emit
-from amanu.conversation import NOT_RUN, Call, Result
-from amanu.tools.arguments import named
-from amanu.tools.base import CallContext, Outcome, Params, Preview, Tool, ToolError
-from amanu.tools.visible import one_line
+from amanu.agent.argument_aliases import named
+from amanu.core.conversation import NOT_RUN, Call, Result
+from amanu.core.emit import Emit
+from amanu.core.tool import CallContext, Outcome, Params, Preview, Tool, ToolError
+from amanu.permissions.approvals import Approvals
+from amanu.text.display import one_line
 from amanu_protocol.errors import AmanuError
 from amanu_protocol.events import ItemChanged, ItemCompleted
 from amanu_protocol.items import Decision, ToolCall, ToolCallState

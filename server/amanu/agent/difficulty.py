@@ -6,7 +6,7 @@ import re
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, cast
 
-from amanu.models.base import ModelError
+from amanu.core.model import ModelError
 
 SECONDS = 15.0
 """The person waits for the judgement; one that takes longer is worth less than the default model at once."""

@@ -11,9 +11,9 @@ from types import MappingProxyType
 from typing import Literal
 
 from amanu.agent.written_calls import written_call
-from amanu.conversation import Conversation, Result, Results
-from amanu.models.base import EFFORTS, Breakage, Done, Effort, TokenUsage
-from amanu.models.families import family
+from amanu.core.conversation import Conversation, Result, Results
+from amanu.core.model import EFFORTS, Breakage, Done, Effort, TokenUsage
+from amanu.core.model_families import family
 from amanu_protocol.items import ModelInfo
 
 Oddity = Literal[

@@ -4,12 +4,12 @@ import itertools
 import re
 from collections.abc import Iterable, Iterator, Mapping
 
+from amanu.agent.call_drafts import Drafts
 from amanu.agent.calls import AnyTool, call_item
-from amanu.agent.drafting import Drafts
-from amanu.agent.emit import Emit
-from amanu.agent.headings import Sections
-from amanu.conversation import Assistant, Call, Text
-from amanu.models.base import CallDelta, CallStarted, Done, TextDelta, ThoughtDelta
+from amanu.agent.thought_sections import Sections
+from amanu.core.conversation import Assistant, Call, Text
+from amanu.core.emit import Emit
+from amanu.core.model import CallDelta, CallStarted, Done, TextDelta, ThoughtDelta
 from amanu_protocol.events import ItemCompleted, ItemStarted, ItemsWithdrawn
 from amanu_protocol.items import Answer, Citations, Thought
 

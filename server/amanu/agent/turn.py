@@ -5,21 +5,21 @@ from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
-from amanu.agent import ask, speaker, spending
-from amanu.agent.allowance import Allowance
-from amanu.agent.approval import Approvals
-from amanu.agent.asking import Repeating, ask_model
+from amanu.agent import next_speaker as speaker
+from amanu.agent import side_query as ask
+from amanu.agent import usage as spending
+from amanu.agent.budget import Allowance
 from amanu.agent.calls import AnyTool, Calls
-from amanu.agent.context import LONGEST_SUMMARY, PIECE, Context, Step
-from amanu.agent.emit import Emit
-from amanu.agent.gauge import head
-from amanu.agent.loops import Alarm, Loops
-from amanu.agent.prompt import Remembered
+from amanu.agent.fallback import REPLACEABLE, Ways, set_out
+from amanu.agent.loop_guard.guard import Alarm, Loops
+from amanu.agent.notes import hear, notice, refresh, remember, remind, tell
 from amanu.agent.recovery import CUT_CALL, NOT_WHOLE, REMEDIES, Budget, Oddity, Patience, judged, result_of
-from amanu.agent.telling import hear, notice, refresh, remember, remind, tell
-from amanu.agent.ways import REPLACEABLE, Ways, set_out
-from amanu.conversation import Assistant, Conversation, Result, Results, User
-from amanu.models.base import (
+from amanu.agent.request import Repeating, ask_model
+from amanu.agent.window.token_gauge import head
+from amanu.agent.window.window import LONGEST_SUMMARY, PIECE, Context, Step
+from amanu.core.conversation import Assistant, Conversation, Result, Results, User
+from amanu.core.emit import Emit
+from amanu.core.model import (
     AuthFailed,
     ContextTooLong,
     Done,
@@ -32,7 +32,9 @@ from amanu.models.base import (
     ToolSpec,
     Unreachable,
 )
-from amanu.models.families import family
+from amanu.core.model_families import family
+from amanu.core.notes import Remembered
+from amanu.permissions.approvals import Approvals
 from amanu_protocol.errors import ErrorKind
 from amanu_protocol.events import EndReason, ItemCompleted, UsageChanged
 from amanu_protocol.items import Answer, ModelInfo, Spent, Usage

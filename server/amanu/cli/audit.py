@@ -11,11 +11,11 @@ from pathlib import Path
 
 from pydantic import JsonValue
 
-from amanu.audit import about, sentence, shown
 from amanu.cli import exits
 from amanu.cli.text import one_line, visible
 from amanu.home import find_home
-from amanu.storage.chain import Head, read, verify
+from amanu.storage.audit_chain import Head, read, verify
+from amanu.storage.audit_log import about, sentence, shown
 from amanu_protocol.requests import AuditEntry
 
 _SHORT = 12  # hexadecimal digits of a hash one can tell apart

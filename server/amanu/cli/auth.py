@@ -13,8 +13,8 @@ from amanu_protocol.errors import AmanuError
 from amanu_protocol.requests import AuthStatus
 
 if TYPE_CHECKING:
-    from amanu.auth import Auth
     from amanu.home import Home
+    from amanu.models.credentials import Auth
 
 
 def parser() -> argparse.ArgumentParser:
@@ -43,8 +43,8 @@ def main(argv: list[str]) -> int:
 
 
 def _run(command: str, vendor: str) -> int:
-    from amanu.auth import Auth
     from amanu.home import find_home
+    from amanu.models.credentials import Auth
 
     home = find_home().make()
     auth = Auth(home.config / "auth.json")

@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import get_args
 
-from amanu import asked
 from amanu.cli import exits
 from amanu.cli.amounts import money
 from amanu.cli.client import Client, Disconnected
@@ -27,11 +26,12 @@ from amanu.cli.paper import Paper, Span, open_paper
 from amanu.cli.person import Escaped, Interrupted, Terminal, Woken
 from amanu.cli.question import show_lines
 from amanu.cli.render import Renderer
+from amanu.cli.session_lookup import latest, listing, meant, session_line
 from amanu.cli.text import one_line, stripped, visible
 from amanu.cli.trusting import Trusting
 from amanu.cli.usage import fullness, show_context
 from amanu.cli.view import SessionView, attach, create, mint
-from amanu.cli.which import latest, listing, meant, session_line
+from amanu.text import wording as asked
 from amanu_protocol import requests as r
 from amanu_protocol.errors import AmanuError
 from amanu_protocol.items import Attachment, Mode, Notice, ToolCall
@@ -119,10 +119,10 @@ class Wanted:
 async def _chat(wanted: Wanted, *, alone: bool) -> int:
     from prompt_toolkit.patch_stdout import patch_stdout
 
-    from amanu import logs
     from amanu.cli.connect import connect
     from amanu.config import load_settings
     from amanu.home import find_home
+    from amanu.system import logs
 
     async def connector() -> Client:
         return await connect(roots=wanted.roots, alone=alone)

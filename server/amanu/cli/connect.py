@@ -12,7 +12,7 @@ from amanu.cli.text import one_line
 from amanu.home import find_home
 from amanu_protocol.errors import AmanuError
 
-RELAY = (sys.executable, "-P", "-m", "amanu.relay")
+RELAY = (sys.executable, "-P", "-m", "amanu.daemon.relay")
 """`-P`: nothing is imported from the folder we run in (invariant 16)."""
 LEAVE_SECONDS = 3.0
 
@@ -31,8 +31,8 @@ async def connect_running() -> Client:
 
 
 async def _in_process(roots: Sequence[str], environ: Mapping[str, str]) -> Client:
-    from amanu.lsp.server import connect_in_process
-    from amanu.sessions import open_sessions
+    from amanu.frontends.lsp.connection import connect_in_process
+    from amanu.session.sessions import open_sessions
 
     sessions = open_sessions(environ)
     client = Client(*await connect_in_process(sessions, environ))
@@ -84,7 +84,7 @@ async def _initialized(client: Client, roots: Sequence[str]) -> Client:
 async def _somebody_listens() -> bool:
     if os.name == "nt":
         return False
-    from amanu.sockets import socket_path
+    from amanu.daemon.sockets import socket_path
 
     with contextlib.suppress(OSError):
         _, writer = await asyncio.open_unix_connection(socket_path(find_home()))

@@ -6,12 +6,12 @@ from collections.abc import Awaitable, Callable, Sequence
 from pathlib import PurePath
 from typing import Protocol
 
-from amanu import asked
 from amanu.cli.diff import show_file_header, show_hunk
 from amanu.cli.question import show_lines, show_question, show_reasons
 from amanu.cli.render import Renderer
 from amanu.cli.text import one_line, visible
 from amanu.cli.view import SessionView
+from amanu.text import wording as asked
 from amanu_protocol import requests as r
 from amanu_protocol.errors import AmanuError
 from amanu_protocol.items import Approval, Grant, Hunk, Proposal, ProposedFile, Scope

@@ -86,8 +86,8 @@ async def demo(folder: Path, out: TextIO, *, interactive: bool) -> int:
 
 
 async def _turn(folder: Path, shop: Path, paper: Paper, out: TextIO, interactive: bool) -> int:
-    from amanu import logs
     from amanu.home import find_home
+    from amanu.system import logs
 
     home = folder / "home"  # the person's own sessions and rules stay out of it
     logs.start(find_home({"AMANU_HOME": str(home)}).make(), "info")  # not between the lines of the show

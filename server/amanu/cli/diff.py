@@ -5,8 +5,8 @@ from collections.abc import Iterator, Sequence
 
 from amanu.cli.paper import Paper, Span, Style
 from amanu.cli.text import one_line, visible
-from amanu.workspace import findings
-from amanu.workspace.hunks import unified
+from amanu.workspace import diagnostics as findings
+from amanu.workspace.diff import unified
 from amanu_protocol.items import Check, Hunk, Proposal, ProposedFile
 
 CONTEXT_LINES = 3

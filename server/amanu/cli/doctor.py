@@ -131,7 +131,7 @@ def _settings(home: Home, environ: Mapping[str, str]) -> Finding:
 
 async def _daemon(home: Home) -> Finding:
     """Without a hello: a daemon of another version would take that as the order to leave."""
-    from amanu.sockets import socket_path
+    from amanu.daemon.sockets import socket_path
 
     try:
         path = socket_path(home)
@@ -154,7 +154,7 @@ async def _daemon(home: Home) -> Finding:
 
 def _running_version(home: Home) -> str | None:
     """Of the daemon that began to listen last, by its own log."""
-    from amanu.logs import tail
+    from amanu.system.logs import tail
 
     for line in reversed(tail(home, 5000)):
         found = re.search(r"amanu (\S+) listens on", line)
@@ -164,8 +164,8 @@ def _running_version(home: Home) -> str | None:
 
 
 def _keys(home: Home, environ: Mapping[str, str]) -> Iterator[Finding]:
-    from amanu.auth import Auth
     from amanu.cli.auth import source
+    from amanu.models.credentials import Auth
 
     try:
         statuses = Auth(home.config / "auth.json").status(environ)

@@ -1,10 +1,10 @@
 """What a person should know before the first prompt goes out: the model, its price, whether the folder is trusted."""
 
-from amanu import asked
 from amanu.cli.amounts import amount
 from amanu.cli.paper import Paper
 from amanu.cli.question import show_lines
 from amanu.cli.text import one_line
+from amanu.text import wording as asked
 from amanu_protocol.items import ModelInfo
 from amanu_protocol.state import SessionState
 
@@ -22,7 +22,7 @@ def show_header(state: SessionState, paper: Paper) -> None:
 def model_info(model_id: str) -> ModelInfo:
     """What is known of a model without asking anybody. (`amanu/model/list` also asks the servers on this machine,
     which may take seconds.)"""
-    from amanu.models.families import known
+    from amanu.core.model_families import known
     from amanu.models.routing import AUTO
 
     info = known(model_id)

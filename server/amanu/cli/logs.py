@@ -6,10 +6,10 @@ import sys
 import time
 from pathlib import Path
 
-from amanu import logs
 from amanu.cli import exits
 from amanu.cli.text import stripped
 from amanu.home import find_home
+from amanu.system import logs
 
 LOOK_SECONDS = 0.3
 

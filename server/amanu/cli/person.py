@@ -11,10 +11,10 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from amanu.asked import Line
 from amanu.cli.client import Disconnected
 from amanu.cli.paper import Span, Style
 from amanu.cli.text import one_line
+from amanu.text.wording import Line
 from amanu_protocol.errors import AmanuError
 
 if TYPE_CHECKING:

@@ -20,10 +20,10 @@ from amanu_protocol.errors import AmanuError
 from amanu_protocol.items import CommandPart, Mode, ScopeOffer
 
 if TYPE_CHECKING:
-    from amanu.agent.policy import Verdict
     from amanu.config import Limits
-    from amanu.rules import Rule
-    from amanu.tools.base import Subject
+    from amanu.core.rules import Rule
+    from amanu.core.tool import Subject
+    from amanu.permissions.policy import Verdict
 
 SHELL = "run_shell_command"
 _FIELDS = {"id", "tool", "arguments", "rules", "mode", "trusted", "workspace"}
@@ -99,8 +99,8 @@ class Explained:
 async def explain(asked: Asked) -> Explained:
     """What would be decided about that call, and what each answer would save. A call no tool would take is an `error`
     that says why. Raises `AmanuError` for settings and rules that are wrong."""
-    from amanu.agent.policy import Circumstances, command_parts, decide, decide_all, offers
-    from amanu.tools.base import ToolError
+    from amanu.core.tool import ToolError
+    from amanu.permissions.policy import Circumstances, command_parts, decide, decide_all, offers
 
     place = _place(asked.workspace)
     when = Circumstances(asked.mode or place.mode, place.trusted if asked.trusted is None else asked.trusted)
@@ -129,7 +129,7 @@ async def explain(asked: Asked) -> Explained:
 async def _subjects(asked: Asked, place: "_Place", allowed: Any, *, trusted: bool) -> "list[Subject]":
     from pydantic import ValidationError
 
-    from amanu.tools.base import CallContext, Subject, ToolError
+    from amanu.core.tool import CallContext, Subject, ToolError
 
     tool = place.tools(trusted).get(asked.tool)
     if tool is None:
@@ -152,7 +152,7 @@ async def _subjects(asked: Asked, place: "_Place", allowed: Any, *, trusted: boo
 
 def _paths(asked: Asked) -> Iterator[str]:
     """What a call of a file tool is about, looked at no closer than its arguments."""
-    from amanu.tools.patch import parse
+    from amanu.tools.edits.patch import parse
 
     found = [asked.arguments.get("path"), asked.arguments.get("new_path"), *asked.arguments.get("paths", ())]
     if "patch" in asked.arguments:
@@ -170,11 +170,11 @@ class _Place:
     """A workspace folder, as the person's rules see it."""
 
     def __init__(self, folder: Path) -> None:
-        from amanu.agent.policy import unasked
         from amanu.config import load_settings
-        from amanu.consent import Consent
         from amanu.home import find_home
-        from amanu.trust import Trust
+        from amanu.permissions.policy import unasked
+        from amanu.permissions.rule_store import Consent
+        from amanu.permissions.trust_store import Trust
         from amanu.workspace.overlay import Overlay
         from amanu.workspace.workspace import Workspace
 
@@ -189,8 +189,8 @@ class _Place:
 
     @cache  # noqa: B019 - as many as there are folders to explain
     def tools(self, trusted: bool) -> dict[str, Any]:
+        from amanu.proposals.proposals import Proposals
         from amanu.tools.registry import make_tools
-        from amanu.workspace.proposals import Proposals
 
         async def nothing(*_: object) -> Any:
             raise AssertionError("nothing is run here")
@@ -221,7 +221,7 @@ def _place(folder: str) -> _Place:
 
 
 def _in_force(mode: Mode, place: _Place) -> "tuple[Rule, ...]":
-    from amanu.agent.policy import built_in, of_mode
+    from amanu.permissions.policy import built_in, of_mode
 
     return (*built_in(), *of_mode(mode), *place.consent.rules([place.root], trusted=place.trusted))
 
@@ -229,7 +229,7 @@ def _in_force(mode: Mode, place: _Place) -> "tuple[Rule, ...]":
 def _within_ceilings(verdict: "Verdict", subjects: "Sequence[Subject]", limits: "Limits") -> "tuple[Verdict, str]":
     """A session counts what rules allow in a turn; here there is none. So that is said, and nothing is left where the
     ceiling is the floor."""
-    from amanu.agent.policy import Verdict, acts
+    from amanu.permissions.policy import Verdict, acts
 
     if verdict.decision != "allow" or not any(map(acts, subjects)):
         return verdict, ""
@@ -248,7 +248,7 @@ def _sentence(verdict: "Verdict") -> str:
 
 
 async def _one(arguments: argparse.Namespace) -> int:
-    from amanu.agent.policy import allow_rules
+    from amanu.permissions.policy import allow_rules
 
     if arguments.line is None:
         print('amanu policy explain: give a command in quotes, e.g. "git status", or --stdin', file=sys.stderr)
@@ -306,7 +306,7 @@ async def _answer(line: str) -> dict[str, Any]:
 
 
 def _asked(given: dict[str, Any]) -> Asked:
-    from amanu.rules import command_pattern, rule
+    from amanu.core.rules import command_pattern, rule
 
     unknown = set(given) - _FIELDS
     if unknown:

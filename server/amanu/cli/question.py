@@ -4,10 +4,10 @@ import shutil
 import textwrap
 from collections.abc import Iterable, Mapping
 
-from amanu import asked
-from amanu.asked import Line, Tone
 from amanu.cli.paper import Paper, Style
 from amanu.cli.text import one_line, visible
+from amanu.text import wording as asked
+from amanu.text.wording import Line, Tone
 from amanu_protocol.items import Approval
 
 STYLES: dict[Tone, Style] = {"plain": "dim", "good": "green", "warning": "yellow", "bad": "red"}

@@ -7,7 +7,6 @@ runs, a countdown) is in `status` and `tail`, for whoever owns the last lines of
 import re
 import time
 
-from amanu.asked import CHANGED, Line, decided, settled, walls
 from amanu.cli.amounts import plural, seconds
 from amanu.cli.blocks import Blocks
 from amanu.cli.client import NAME
@@ -16,6 +15,7 @@ from amanu.cli.paper import Paper, Span, Style
 from amanu.cli.question import show_lines
 from amanu.cli.text import Stripper, one_line, stripped
 from amanu.cli.usage import rest_line, spent_line
+from amanu.text.wording import CHANGED, Line, decided, settled, walls
 from amanu_protocol.events import (
     EndReason,
     Event,

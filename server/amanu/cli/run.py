@@ -20,10 +20,10 @@ from amanu.cli.live import LivePaper
 from amanu.cli.paper import Paper, open_paper
 from amanu.cli.render import Renderer
 from amanu.cli.report import Report, error_json
+from amanu.cli.session_lookup import LATEST, meant
 from amanu.cli.stdin import Piped, piped
 from amanu.cli.text import stripped, visible
 from amanu.cli.view import mint
-from amanu.cli.which import LATEST, meant
 from amanu_protocol.errors import AmanuError
 from amanu_protocol.events import EventMessage, ItemCompleted, TurnEnded
 from amanu_protocol.items import Answer, Attachment, Item, Mode, ModelInfo
@@ -33,8 +33,8 @@ from amanu_protocol.state import SessionState
 
 if TYPE_CHECKING:
     from amanu.models.replay import Replay
-    from amanu.session import Session
-    from amanu.sessions import Sessions
+    from amanu.session.session import Session
+    from amanu.session.sessions import Sessions
 
 Format = Literal["text", "json", "stream-json"]
 
@@ -162,12 +162,12 @@ async def run(options: Options, output: Format, out: TextIO, err: TextIO) -> int
 
 
 async def _turn(options: Options, output: Format, report: Report, out: TextIO, err: TextIO, paper: Paper) -> int:
-    from amanu import logs
     from amanu.config import load_settings
     from amanu.home import find_home
     from amanu.models.recording import load
     from amanu.models.replay import Replay
-    from amanu.sessions import Sessions
+    from amanu.session.sessions import Sessions
+    from amanu.system import logs
 
     home = find_home().make()
     settings = load_settings(home, os.environ)
@@ -246,8 +246,8 @@ def _say_differences(replay: "Replay", paper: Paper) -> None:
 
 
 async def _session(sessions: "Sessions", options: Options, front: "Front", default_mode: Mode) -> "Session":
-    from amanu.agent import policy
     from amanu.models.recording import new_path
+    from amanu.permissions import policy
 
     # Before anything is begun.
     for rule in options.allow:

@@ -10,10 +10,10 @@ from amanu.cli import exits
 from amanu.cli.client import Client, Disconnected
 from amanu.cli.paper import open_paper
 from amanu.cli.render import Renderer
+from amanu.cli.session_lookup import listing, meant, session_line
 from amanu.cli.text import one_line, visible
 from amanu.cli.usage import usage_line
 from amanu.cli.view import attach
-from amanu.cli.which import listing, meant, session_line
 from amanu_protocol import requests as r
 from amanu_protocol.errors import AmanuError
 from amanu_protocol.items import Item

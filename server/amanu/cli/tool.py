@@ -23,11 +23,11 @@ from amanu_protocol.requests import ApprovalResolveParams
 from amanu_protocol.state import SessionState, fold
 
 if TYPE_CHECKING:
-    from amanu.agent.approval import Approvals
-    from amanu.audited import Audited
-    from amanu.conversation import Entry
-    from amanu.journal import Journal
-    from amanu.secrets import Secrets
+    from amanu.core.conversation import Entry
+    from amanu.permissions.approvals import Approvals
+    from amanu.session.audit_recorder import Audited
+    from amanu.storage.journal import Journal
+    from amanu.text.redaction import Secrets
 
 TURN = "tool"
 
@@ -97,24 +97,24 @@ class Use:
 async def run(use: Use, environ: Mapping[str, str]) -> dict[str, Any]:
     """Use the tool. Raises AmanuError for a rule or settings that are wrong; what the tool does wrong is in the
     answer. Ctrl-C cancels it in order."""
-    from amanu import logs
-    from amanu.agent.approval import Approvals
     from amanu.agent.calls import Calls
-    from amanu.agent.policy import Circumstances, allow_rules, unasked
-    from amanu.audit import Audit
-    from amanu.audited import Audited
-    from amanu.auth import Auth
     from amanu.config import load_settings
-    from amanu.consent import Consent
-    from amanu.conversation import Call
+    from amanu.core.conversation import Call
     from amanu.home import find_home
-    from amanu.journal import Journal
+    from amanu.models.credentials import Auth
+    from amanu.permissions.approvals import Approvals
+    from amanu.permissions.policy import Circumstances, allow_rules, unasked
+    from amanu.permissions.rule_store import Consent
+    from amanu.permissions.trust_store import Trust
+    from amanu.proposals.proposals import Proposals
     from amanu.sandbox.sandbox import Sandbox
-    from amanu.secrets import Secrets
+    from amanu.session.audit_recorder import Audited
+    from amanu.storage.audit_log import Audit
+    from amanu.storage.journal import Journal
+    from amanu.system import logs
+    from amanu.text.redaction import Secrets
     from amanu.tools.registry import make_tools
-    from amanu.trust import Trust
     from amanu.workspace.overlay import Overlay
-    from amanu.workspace.proposals import Proposals
     from amanu.workspace.workspace import Workspace
 
     home = find_home(environ).make()
@@ -266,9 +266,9 @@ def _answer(item: ToolCall, result: str, diff: str) -> dict[str, Any]:
 
 def _specs() -> list[dict[str, Any]]:
     from amanu.config import Shell
+    from amanu.proposals.proposals import Proposals
     from amanu.tools.registry import make_tools
     from amanu.workspace.overlay import Overlay
-    from amanu.workspace.proposals import Proposals
     from amanu.workspace.workspace import Workspace
 
     async def nothing(*_: object) -> Any:

@@ -2,12 +2,12 @@
 
 from collections.abc import Sequence
 
-from amanu import asked
 from amanu.cli.decide import Person
 from amanu.cli.paper import Paper, Style
 from amanu.cli.question import show_lines, show_whole
 from amanu.cli.text import one_line
 from amanu.cli.view import SessionView
+from amanu.text import wording as asked
 from amanu_protocol import requests as r
 
 _SIGN: dict[str, Style] = {"+": "green", "-": "red"}

@@ -16,13 +16,13 @@ from typing import TYPE_CHECKING, Any, cast
 
 import orjson
 
+from amanu.core.model import Delta, ModelError, Request, StreamBroken
 from amanu.models.anthropic_reply import Reply
 from amanu.models.anthropic_request import Bodies
-from amanu.models.base import Delta, ModelError, Request, StreamBroken
-from amanu.models.connection import Once, http_client, tls_for
-from amanu.models.faults import mask, retry_after, status_error, transport_error
-from amanu.models.messages import is_taken
+from amanu.models.errors import mask, retry_after, status_error, transport_error
+from amanu.models.http import Once, http_client, tls_for
 from amanu.models.sse import Events
+from amanu.models.wire_messages import is_taken
 
 if TYPE_CHECKING:
     from anthropic import AsyncAnthropic, AsyncStream

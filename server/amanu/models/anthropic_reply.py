@@ -7,9 +7,8 @@ from typing import Any, cast
 
 import orjson
 
-from amanu.conversation import Assistant, Call, Native, Text, Thinking
-from amanu.models.anthropic_request import THINKING, WIRE, as_object
-from amanu.models.base import (
+from amanu.core.conversation import Assistant, Call, Native, Text, Thinking
+from amanu.core.model import (
     CallDelta,
     CallStarted,
     Delta,
@@ -20,6 +19,7 @@ from amanu.models.base import (
     ThoughtDelta,
     TokenUsage,
 )
+from amanu.models.anthropic_request import THINKING, WIRE, as_object
 from amanu.models.limits import check_arguments, check_calls, tokens, too_deep
 from amanu_protocol.items import Source
 

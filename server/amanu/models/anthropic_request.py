@@ -13,11 +13,11 @@ from itertools import islice
 from typing import Any, cast
 from weakref import WeakKeyDictionary
 
-from amanu.conversation import Assistant, Call, Conversation, Message, Native, Note, Results, Text, User
-from amanu.models.base import Request
-from amanu.models.families import Family, family
-from amanu.models.messages import dumps, loop_start
-from amanu.models.pictures import Shown, laid_out
+from amanu.core.conversation import Assistant, Call, Conversation, Message, Native, Note, Results, Text, User
+from amanu.core.model import Request
+from amanu.core.model_families import Family, family
+from amanu.models.image_layout import Shown, laid_out
+from amanu.models.wire_messages import dumps, loop_start
 from amanu_protocol.items import ModelInfo
 
 WIRE = "anthropic"

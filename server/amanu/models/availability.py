@@ -3,14 +3,7 @@
 import time
 from collections.abc import Callable
 
-from amanu.models.base import (
-    Model,
-    ModelError,
-    Overloaded,
-    QuotaExhausted,
-    RateLimited,
-    Unreachable,
-)
+from amanu.core.model import Model, ModelError, Overloaded, QuotaExhausted, RateLimited, Unreachable
 from amanu_protocol.items import ModelInfo
 
 BUSY = 60.0

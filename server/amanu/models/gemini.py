@@ -14,14 +14,14 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
-from amanu.models.base import Delta, ModelError, Request, StreamBroken
-from amanu.models.connection import CONNECT_TIMEOUT, Once, http_client, tls_for
-from amanu.models.families import family
-from amanu.models.faults import mask, quota_exhausted, retry_after, status_error, transport_error
+from amanu.core.model import Delta, ModelError, Request, StreamBroken
+from amanu.core.model_families import family
+from amanu.models.errors import mask, quota_exhausted, retry_after, status_error, transport_error
 from amanu.models.gemini_contents import content, pieces
 from amanu.models.gemini_reply import Reply
-from amanu.models.messages import WireMessages, dumps, loop_start
+from amanu.models.http import CONNECT_TIMEOUT, Once, http_client, tls_for
 from amanu.models.quotas import google_daily, google_wait
+from amanu.models.wire_messages import WireMessages, dumps, loop_start
 
 if TYPE_CHECKING:
     import httpx2

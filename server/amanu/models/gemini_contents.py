@@ -5,10 +5,10 @@ thing: signatures that stand in for missing ones are left out again when the too
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple, cast
 
-from amanu.conversation import Assistant, Call, Conversation, Results, Text, User
-from amanu.models.families import family
-from amanu.models.messages import dumps
-from amanu.models.pictures import Shown, laid_out
+from amanu.core.conversation import Assistant, Call, Conversation, Results, Text, User
+from amanu.core.model_families import family
+from amanu.models.image_layout import Shown, laid_out
+from amanu.models.wire_messages import dumps
 from amanu_protocol.items import ModelInfo
 
 WIRE = "gemini"

@@ -8,8 +8,8 @@ from uuid import uuid4
 
 from pydantic import JsonValue
 
-from amanu.conversation import Assistant, Call, Native, Text, Thinking
-from amanu.models.base import (
+from amanu.core.conversation import Assistant, Call, Native, Text, Thinking
+from amanu.core.model import (
     Breakage,
     CallDelta,
     CallStarted,
@@ -24,7 +24,7 @@ from amanu.models.base import (
 )
 from amanu.models.gemini_contents import WIRE
 from amanu.models.limits import check_arguments, check_calls, tokens, too_deep
-from amanu.models.messages import dumps
+from amanu.models.wire_messages import dumps
 from amanu_protocol.items import Source
 
 if TYPE_CHECKING:

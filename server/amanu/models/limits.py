@@ -3,7 +3,7 @@ it sends. All are far above what any model can write within its output limit (12
 
 from typing import Any, cast
 
-from amanu.models.base import ReplyTooLong
+from amanu.core.model import ReplyTooLong
 
 MAX_REPLY = 64 << 20
 """Bytes. 128,000 tokens, each in an event of its own with 350 bytes around it, are 45 MB."""
@@ -19,6 +19,10 @@ MAX_ARGUMENTS = 8 << 20
 """Characters of one call's arguments. 128,000 tokens are about half a megabyte."""
 MAX_NESTING = 64
 """Levels of one call's arguments. The JSON writers and validators they go through end between 200 and 1,000."""
+
+KEPT = 300.0
+"""Seconds a connection is kept after a reply: people think for longer than a moment. One that the service closed
+meanwhile is noticed before it is used."""
 
 MAX_TOKENS = 1_000_000_000
 """A count above is none."""

@@ -9,8 +9,8 @@ import importlib
 from pathlib import Path
 from typing import Any, cast
 
-from amanu.auth import read_private, write_private
-from amanu.models.connection import tls_for
+from amanu.models.credentials import read_private, write_private
+from amanu.models.http import tls_for
 
 
 class LocalServers:

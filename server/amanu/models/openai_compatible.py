@@ -10,15 +10,15 @@ from contextlib import aclosing
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, cast
 
-from amanu.models.base import Delta, ModelError, Request, StreamBroken
-from amanu.models.connection import Once, http_client, tls_for
-from amanu.models.families import family
-from amanu.models.faults import mask, quota_exhausted, retry_after, status_error, transport_error
-from amanu.models.messages import WireMessages, dumps, loads, loop_start
+from amanu.core.model import Delta, ModelError, Request, StreamBroken
+from amanu.core.model_families import family
+from amanu.models.errors import mask, quota_exhausted, retry_after, status_error, transport_error
+from amanu.models.http import Once, http_client, tls_for
 from amanu.models.openai_messages import message
 from amanu.models.openai_reply import Reply
 from amanu.models.quotas import google_daily, google_wait
 from amanu.models.sse import Events
+from amanu.models.wire_messages import WireMessages, dumps, loads, loop_start
 
 if TYPE_CHECKING:
     from amanu.models.transport import Client
@@ -30,7 +30,7 @@ the connection fit for the next request; but some servers never end it."""
 
 @dataclass(frozen=True)
 class Quirks:
-    """Facts of an endpoint (those of its models are in `families.py`)."""
+    """Facts of an endpoint (those of its models are in `core/model_families.py`)."""
 
     streaming: Literal["always", "untilBroken", "never"] = "untilBroken"
     """`untilBroken`: once a streamed call came malformed, whole replies are asked for from then on."""

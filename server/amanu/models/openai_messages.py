@@ -6,10 +6,10 @@ import re
 from collections.abc import Sequence
 from typing import Any, NamedTuple, cast
 
-from amanu.conversation import Assistant, Call, Conversation, Results, User
-from amanu.models.families import MustReturn, family
-from amanu.models.messages import dumps
-from amanu.models.pictures import Shown, laid_out, texts
+from amanu.core.conversation import Assistant, Call, Conversation, Results, User
+from amanu.core.model_families import MustReturn, family
+from amanu.models.image_layout import Shown, laid_out, texts
+from amanu.models.wire_messages import dumps
 from amanu_protocol.items import ModelInfo
 
 WIRE = "openai-compatible"

@@ -11,8 +11,8 @@ from uuid import uuid4
 
 from pydantic import JsonValue
 
-from amanu.conversation import Assistant, Call, Native, Text, Thinking
-from amanu.models.base import (
+from amanu.core.conversation import Assistant, Call, Native, Text, Thinking
+from amanu.core.model import (
     CallDelta,
     CallStarted,
     Delta,
@@ -25,8 +25,8 @@ from amanu.models.base import (
     TokenUsage,
 )
 from amanu.models.limits import check_arguments, check_calls, tokens, too_deep
-from amanu.models.messages import is_taken, loads
 from amanu.models.openai_messages import WIRE, call_of
+from amanu.models.wire_messages import is_taken, loads
 from amanu_protocol.items import Source
 
 _CUT = {"length", "max_tokens", "model_length"}

@@ -18,7 +18,7 @@ from typing import Any, Literal, cast
 from urllib.parse import urlsplit, urlunsplit
 
 from amanu import __version__
-from amanu.secrets import MASK, Secrets, is_secret_name
+from amanu.text.redaction import MASK, Secrets, is_secret_name
 from amanu_protocol.errors import AmanuError
 
 VERSION = 1

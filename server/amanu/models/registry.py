@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from amanu.auth import Auth
 from amanu.config import Settings
-from amanu.imports import quick_imports
-from amanu.models.base import Model, RemoteModel
-from amanu.models.families import MODELS, known
+from amanu.core.model import Model, RemoteModel
+from amanu.core.model_families import MODELS, known
+from amanu.models.credentials import Auth
 from amanu.models.local import LocalServers, models_of
+from amanu.system.gc import quick_imports
 from amanu_protocol.errors import AmanuError
 from amanu_protocol.items import ModelInfo
 

@@ -5,7 +5,7 @@ import json
 from typing import Any, cast
 from urllib.parse import urlsplit
 
-from amanu.models.base import ModelError
+from amanu.core.model import ModelError
 from amanu.models.recording import Exchange, Recording
 
 

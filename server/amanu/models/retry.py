@@ -10,8 +10,8 @@ from contextlib import aclosing
 from dataclasses import dataclass, replace
 from typing import cast
 
-from amanu.conversation import Results, Thinking
-from amanu.models.base import (
+from amanu.core.conversation import Results, Thinking
+from amanu.core.model import (
     RETRYABLE,
     Breakage,
     CallDelta,

@@ -15,10 +15,10 @@ from weakref import WeakKeyDictionary
 
 from pydantic import BaseModel, ConfigDict, JsonValue, TypeAdapter, ValidationError
 
-from amanu.conversation import Assistant, Call, Conversation, Results, Text, Thinking, User
-from amanu.models import base
-from amanu.models.base import CallDelta, CallStarted, Delta, Done, Request, TextDelta, ThoughtDelta, TokenUsage
-from amanu.models.pictures import laid_out, texts
+from amanu.core import model as base
+from amanu.core.conversation import Assistant, Call, Conversation, Results, Text, Thinking, User
+from amanu.core.model import CallDelta, CallStarted, Delta, Done, Request, TextDelta, ThoughtDelta, TokenUsage
+from amanu.models.image_layout import laid_out, texts
 from amanu_protocol.items import ModelInfo
 
 OVER = "(scripted model: the script ends here)"

@@ -10,13 +10,12 @@ from typing import Any, cast
 
 import httpx2
 
-from amanu.models.ahead import Ahead
-from amanu.models.base import ReplyTooLong, StreamBroken
-from amanu.models.connection import KEPT
-from amanu.models.limits import MAX_LINE, MAX_LINES, MAX_REPLY
-from amanu.models.line import line
-from amanu.models.pieces import in_pieces
+from amanu.core.model import ReplyTooLong, StreamBroken
+from amanu.models.chunked_body import in_pieces
+from amanu.models.limits import KEPT, MAX_LINE, MAX_LINES, MAX_REPLY
+from amanu.models.preconnect import Ahead
 from amanu.models.recording import Exchange, Writing
+from amanu.models.session_transport import line
 
 _PIECE = 8 << 10
 """Bytes handed on at once, then others get their turn: a burst of 64 KB is some 400 events, and 50 ms of work."""

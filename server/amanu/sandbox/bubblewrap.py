@@ -5,8 +5,8 @@ import stat
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from amanu.sandbox.need import Need
-from amanu.sandbox.view import View
+from amanu.core.requirements import Need
+from amanu.sandbox.filesystem_view import View
 
 PLACES = ("/usr/bin/bwrap", "/bin/bwrap", "/run/current-system/sw/bin/bwrap")
 """Only there: a copy could be anybody's, and Ubuntu lets only the first make user namespaces (codex #14919)."""

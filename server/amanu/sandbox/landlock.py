@@ -1,6 +1,6 @@
 """Tier 2: Landlock and the same system call filter, put on by a launcher. Weaker than namespaces, and said so: what is
 not granted is refused, but nothing can be taken out of what is granted. So all of the workspace can be written, and
-what git, editors and agents obey is recorded before and put back afterwards (`records.py`).
+what git, editors and agents obey is recorded before and put back afterwards (`command_records.py`).
 
 Rights and versions: landlock(7), linux/landlock.h.
 """
@@ -14,8 +14,8 @@ from functools import cache
 from pathlib import Path
 from types import CodeType
 
-from amanu.sandbox.need import Need
-from amanu.sandbox.view import View
+from amanu.core.requirements import Need
+from amanu.sandbox.filesystem_view import View
 
 START = "import marshal,sys;code,orders=marshal.load(open(int(sys.argv[1]),'rb'));exec(code);os._exit(main(orders))"
 """The launcher's beginning. Read from its file, it would be compiled anew for each command: 5 ms."""

@@ -1,5 +1,5 @@
-"""Walls around a command that the kernel keeps. Which there are is proved by doing (`proof.py`), once per process; what
-is inside is found for each command (`view.py`). Neither the model nor a workspace has a say in it."""
+"""Walls around a command that the kernel keeps. Which there are is proved by doing (`self_test.py`), once per process;
+what is inside is found for each command (`filesystem_view.py`). Neither the model nor a workspace has a say in it."""
 
 import asyncio
 import contextlib
@@ -14,19 +14,19 @@ from functools import partial
 from pathlib import Path
 
 from amanu.config import Sandbox as Settings
+from amanu.core.requirements import Need
 from amanu.home import Home
 from amanu.sandbox import bubblewrap, landlock, seatbelt, seccomp
-from amanu.sandbox.lifeline import Lifeline, lifeline
-from amanu.sandbox.need import Need
-from amanu.sandbox.obeyed import Identity
-from amanu.sandbox.proof import Launch, Proof, Tier, prove
-from amanu.sandbox.records import Kept, Records, before
+from amanu.sandbox.command_records import Kept, Records, before
+from amanu.sandbox.entry_shell import WayIn, plain_way_in
+from amanu.sandbox.filesystem_view import View, view
+from amanu.sandbox.protected_scan import Identity
+from amanu.sandbox.quarantine import Settled
 from amanu.sandbox.secret_files import bring_back, identities
-from amanu.sandbox.settling import Settled
-from amanu.sandbox.temporary import TemporaryFolders
-from amanu.sandbox.tools import inside
-from amanu.sandbox.view import View, view
-from amanu.sandbox.way_in import WayIn, plain_way_in
+from amanu.sandbox.self_test import Launch, Proof, Tier, prove
+from amanu.sandbox.start_gate import Lifeline, lifeline
+from amanu.sandbox.temp_folders import TemporaryFolders
+from amanu.sandbox.toolchains import inside
 from amanu_protocol.items import Walls
 
 log = logging.getLogger(__name__)

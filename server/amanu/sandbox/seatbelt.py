@@ -7,9 +7,9 @@ Source: the profiles in `/usr/share/sandbox` of macOS, sandbox-exec(1).
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from amanu import protected
-from amanu.sandbox.need import Need
-from amanu.sandbox.view import View
+from amanu.core import protected_paths as protected
+from amanu.core.requirements import Need
+from amanu.sandbox.filesystem_view import View
 
 PROGRAM = Path("/usr/bin/sandbox-exec")
 _DEVICES = ("/dev/null", "/dev/zero", "/dev/tty", "/dev/dtracehelper")

@@ -5,8 +5,8 @@ import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from amanu import protected
-from amanu.sandbox.obeyed import Identity, identity
+from amanu.core import protected_paths as protected
+from amanu.sandbox.protected_scan import Identity, identity
 
 
 def identities(paths: Iterable[Path]) -> dict[Path, Identity]:

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 
-from amanu.shell.reading import Effect, Surroundings
+from amanu.core.command import Effect, Surroundings
 
 
 @dataclass(frozen=True)

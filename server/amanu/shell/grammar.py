@@ -7,10 +7,10 @@ What the grammar of a program does not know is not harmless. No grammar means: i
 from collections.abc import Sequence
 from dataclasses import replace
 
+from amanu.core.command import Surroundings
 from amanu.shell.call import Asked, Call, Judgement, Word
 from amanu.shell.programs import HARMLESS
 from amanu.shell.programs.acts import act
-from amanu.shell.reading import Surroundings
 
 __all__ = ["Judgement", "Word", "judge"]
 

@@ -9,8 +9,8 @@ from fnmatch import fnmatchcase
 from itertools import islice
 from pathlib import Path
 
+from amanu.core.command import Surroundings
 from amanu.shell.call import Asked
-from amanu.shell.reading import Surroundings
 
 MOST = 3_000
 """Entries of a folder that are looked at, at most; beyond, the question costs the person less than the look."""

@@ -4,8 +4,8 @@ import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from amanu.shell.judging import Judging, files_of
-from amanu.shell.reading import Command
+from amanu.core.command import Command
+from amanu.shell.effects import Judging, files_of
 from amanu.shell.state import State
 from amanu.shell.syntax import text
 

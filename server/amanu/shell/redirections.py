@@ -5,9 +5,10 @@ import re
 import stat
 from typing import TYPE_CHECKING
 
-from amanu.shell import paths, ruin
+from amanu.core.command import Command
+from amanu.shell import catastrophic as ruin
+from amanu.shell import paths
 from amanu.shell.call import Asked
-from amanu.shell.reading import Command
 from amanu.shell.state import State
 from amanu.shell.syntax import blank, text, unclear
 from amanu.shell.words import WORDS, Reader

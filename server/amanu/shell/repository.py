@@ -37,7 +37,7 @@ _KEYS = re.compile(
     re.VERBOSE,
 )
 """Keys that start no program, read no further file and reach no network by a command that only looks. core.hooksPath
-is there for husky's sake: hooks are not run (see LOOKING in programs/git.py)."""
+is there for husky's sake: hooks are not run (see LOOKING in shell/programs/git.py)."""
 
 _HEAD = re.compile(r"ref: refs/[^\s\0]+\n?|(?:[0-9a-f]{40}|[0-9a-f]{64})\n?")
 _SECTION = re.compile(r'\[\s*([A-Za-z0-9.-]+)(?:\s+"((?:[^"\\\n]|\\.)*)")?\s*\]')

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from amanu.core.command import Effect
 from amanu.shell import variables
 from amanu.shell.call import Asked, Call
 from amanu.shell.programs import HARMLESS
-from amanu.shell.reading import Effect
 from amanu.shell.state import State
 from amanu.shell.words import NAME, Field
 

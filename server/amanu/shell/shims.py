@@ -6,7 +6,7 @@ and Volta fetches what package.json asks for. pyenv and its kin choose among wha
 
 from pathlib import Path
 
-from amanu.shell.reading import Surroundings
+from amanu.core.command import Surroundings
 
 _BY_NAME = ("volta-shim", "mise", "rtx", "asdf", "proto", "proto-shim")
 _FILES = (

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Self
 
-from amanu.shell.reading import Surroundings
+from amanu.core.command import Surroundings
 
 
 @dataclass

@@ -10,7 +10,7 @@ import time
 from typing import TYPE_CHECKING, Any
 from unicodedata import category
 
-from amanu.tools.visible import visible
+from amanu.text.display import visible
 
 if TYPE_CHECKING:
     from tree_sitter import Node, Parser

@@ -2,8 +2,8 @@
 
 import re
 
-from amanu.secrets import holds_secret
 from amanu.shell.state import State
+from amanu.text.redaction import holds_secret
 
 _HARMLESS = re.compile(
     r"CI|NO_COLOR|FORCE_COLOR|CLICOLOR|CLICOLOR_FORCE|LANG|LC_[A-Z]+|TZ|TERM|COLORTERM|COLUMNS|LINES|PYTHONUNBUFFERED|"
@@ -14,7 +14,7 @@ _SILENT = re.compile(
     r"(?:GIT_|GH_|MAN|SYSTEMD_)?PAGER=(?:cat)?|GIT_(?:SEQUENCE_)?EDITOR=(?:true|:)|GIT_TERMINAL_PROMPT=0|"
     r"GIT_OPTIONAL_LOCKS=0|GIT_MERGE_AUTOEDIT=no|DEBIAN_FRONTEND=noninteractive"
 )
-"""What a command gets anyway (`tools/run_shell_command.py`), or less than it would do: nobody is asked or shown."""
+"""What a command gets anyway (`tools/shell/run_shell_command.py`), or less than it would do: nobody is asked."""
 _VALUE = re.compile(r"[\w.,@+-]*|(?:[A-Z][A-Za-z_]+/)+[A-Za-z_]+")  # no path: LANG and TZ can name files
 _OF_BASH = re.compile(
     r"BASH.*|COMP_.*|COMPREPLY|COPROC|DIRSTACK|EMACS|ENV|EPOCH.*|EUID|EXECIGNORE|FCEDIT|FIGNORE|FUNC.*|GLOB.*|GROUPS|"

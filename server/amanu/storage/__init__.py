@@ -1,1 +1,1 @@
-"""What `journal.py` and `index.py` stand on: leases, blobs, SQLite files. Knows nothing of sessions' content."""
+"""What survives: journals, the index of sessions, the audit log; and under them leases, blobs, SQLite files."""

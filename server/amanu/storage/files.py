@@ -7,7 +7,7 @@ import re
 import tempfile
 from pathlib import Path
 
-from amanu.storage.failure import sync_folder
+from amanu.storage.errors import sync_folder
 from amanu_protocol.errors import AmanuError
 
 _UNFINISHED = ".tmp-"

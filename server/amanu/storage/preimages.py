@@ -13,8 +13,9 @@ from pathlib import Path
 
 from pydantic import TypeAdapter, ValidationError
 
-from amanu.storage import journal_file, lease
-from amanu.storage.failure import storage_error
+from amanu.storage import journal_sqlite as journal_file
+from amanu.storage import lease
+from amanu.storage.errors import storage_error
 from amanu_protocol.errors import AmanuError
 from amanu_protocol.events import Event, ProposalChanged, TurnEnded, TurnStarted
 from amanu_protocol.items import HunkState
@@ -25,7 +26,7 @@ _HASH = re.compile(rb'[sS]ha256": ?"[0-9a-f]{64}"')
 _NAMED = re.compile(rb"(?<![0-9a-f])[0-9a-f]{16,64}(?![0-9a-f])")
 _MOVING: tuple[HunkState, ...] = ("accepted", "undoing")
 _SHORT = 16
-"""Digits of a blob's id by which the model reads it (`tools/read_output.py`)."""
+"""Digits of a blob's id by which the model reads it (`tools/files/read_output.py`)."""
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 from pydantic import Field
 
-from amanu.tools.base import CallContext, Outcome, Params, Preview, Subject, Tool, ToolError
+from amanu.core.tool import CallContext, Outcome, Params, Preview, Subject, Tool, ToolError
 
 
 class FinishTaskParams(Params):

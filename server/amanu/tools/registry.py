@@ -3,29 +3,29 @@
 from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
+from amanu.checks.editor_feedback import Aftermath
 from amanu.config import Shell
+from amanu.core.tool import Tool
+from amanu.proposals.proposals import Proposals
 from amanu.sandbox.sandbox import Sandbox
-from amanu.secrets import Secrets
-from amanu.tools.apply_patch import ApplyPatch
-from amanu.tools.base import Tool
-from amanu.tools.delete_file import DeleteFile
-from amanu.tools.edit_file import EditFile
-from amanu.tools.find_definition import FindDefinition, FindReferences
+from amanu.text.redaction import Secrets
+from amanu.tools.code.find_definition import FindDefinition, FindReferences
+from amanu.tools.code.get_diagnostics import GetDiagnostics
+from amanu.tools.code.list_symbols import ListSymbols
+from amanu.tools.edits.apply_patch import ApplyPatch
+from amanu.tools.edits.delete_file import DeleteFile
+from amanu.tools.edits.edit_file import EditFile
+from amanu.tools.edits.move_file import MoveFile
+from amanu.tools.edits.write_file import WriteFile
+from amanu.tools.files.glob import Glob
+from amanu.tools.files.grep import Grep
+from amanu.tools.files.list_directory import ListDirectory
+from amanu.tools.files.read_file import ReadFile
+from amanu.tools.files.read_many_files import ReadManyFiles
+from amanu.tools.files.read_output import GetKept, ReadOutput
 from amanu.tools.finish_task import FinishTask
-from amanu.tools.get_diagnostics import GetDiagnostics
-from amanu.tools.glob import Glob
-from amanu.tools.grep import Grep
 from amanu.tools.limits import Limits
-from amanu.tools.list_directory import ListDirectory
-from amanu.tools.list_symbols import ListSymbols
-from amanu.tools.move_file import MoveFile
-from amanu.tools.read_file import ReadFile
-from amanu.tools.read_many_files import ReadManyFiles
-from amanu.tools.read_output import GetKept, ReadOutput
-from amanu.tools.run_shell_command import PutBlob, RunShellCommand
-from amanu.tools.write_file import WriteFile
-from amanu.workspace.aftermath import Aftermath
-from amanu.workspace.proposals import Proposals
+from amanu.tools.shell.run_shell_command import PutBlob, RunShellCommand
 from amanu.workspace.search import Search
 from amanu.workspace.workspace import Workspace
 

@@ -14,9 +14,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from amanu.tools.base import ToolError
-from amanu.workspace.files import MAX_FILE, sha256
-from amanu.workspace.guard import Guard
+from amanu.core.tool import ToolError
+from amanu.workspace.path_guard import Guard
+from amanu.workspace.text_file import MAX_FILE, sha256
 
 _TEMPORARY = ".amanu-tmp"
 

@@ -7,7 +7,7 @@ So every wildcard but the last of its reach is atomic (`(?>…)`), and the time 
 import re
 from functools import lru_cache
 
-from amanu.tools.base import ToolError
+from amanu.core.tool import ToolError
 
 _LONGEST = 1000  # characters of a glob
 _ALTERNATIVES = 100  # globs without braces that one with braces may stand for

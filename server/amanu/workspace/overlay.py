@@ -32,7 +32,7 @@ class Buffer:
 
 
 class Language(Protocol):
-    """What one connected editor's language servers know. Implemented by `lsp/language.py`.
+    """What one connected editor's language servers know. Implemented by `frontends/lsp/editor_queries.py`.
 
     Nothing here raises for what an editor does or leaves undone, and nothing waits forever: the status says what
     happened.
@@ -54,7 +54,7 @@ class Language(Protocol):
 
 
 class Editor(Protocol):
-    """One connected editor's open documents. Implemented by `lsp/buffers.py`."""
+    """One connected editor's open documents. Implemented by `frontends/lsp/buffers.py`."""
 
     name: str
     language: Language | None

@@ -18,11 +18,11 @@ from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
 
-from amanu.tools.base import ToolError
-from amanu.unbroken import gone, start_process, unbroken
-from amanu.workspace.files import FileText
+from amanu.core.tool import ToolError
+from amanu.system.tasks import gone, start_process, unbroken
 from amanu.workspace.globs import glob_pattern
 from amanu.workspace.ignore import MAX_DEPTH, NEVER, ancestors_hide, unfit, walk
+from amanu.workspace.text_file import FileText
 from amanu.workspace.workspace import Workspace
 
 TIME_LIMIT = 30.0
@@ -33,7 +33,7 @@ _MAX_OUTPUT = 32 << 20  # bytes of output after which a search is stopped
 _PER_FILE = 1000  # matching lines of one file
 _COLUMNS = 2000  # characters shown of a line
 _AT_ONCE = 4  # processes that search unsaved texts
-_SCAN = Path(__file__).with_name("scan.py")
+_SCAN = Path(__file__).with_name("grep_worker.py")
 _LINE = re.compile(rb"^([^\0\n]*)\0(\d+)([:-])(.*)$|^--$", re.MULTILINE)
 _SAME_FILES = (
     *("--no-config", "--hidden", "--no-ignore-dot", "--no-ignore-global", "--no-ignore-exclude", "--no-require-git"),

@@ -7,12 +7,12 @@ import os
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
-from amanu.tools.base import ToolError
+from amanu.core.tool import ToolError
 from amanu.workspace import disk
-from amanu.workspace.files import FileText, as_editors_show, decode, sha256, survives
-from amanu.workspace.guard import Guard
 from amanu.workspace.overlay import Buffer, Editor, Overlay
-from amanu.workspace.seen import Seen
+from amanu.workspace.path_guard import Guard
+from amanu.workspace.shown_files import Seen
+from amanu.workspace.text_file import FileText, as_editors_show, decode, sha256, survives
 
 
 class Workspace:

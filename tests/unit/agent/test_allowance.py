@@ -2,7 +2,7 @@
 
 import pytest
 
-from amanu.agent.allowance import SESSION_SPENT, Allowance
+from amanu.agent.budget import SESSION_SPENT, Allowance
 from amanu_protocol.events import TurnEnded
 from amanu_protocol.items import Notice, Usage
 from amanu_protocol.state import SessionState

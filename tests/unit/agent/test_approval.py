@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from amanu.agent.approval import Approvals, Ceilings
-from amanu.agent.policy import Circumstances
-from amanu.rules import rule
-from amanu.shell.reading import Command
-from amanu.tools.base import Preview, Subject
+from amanu.core.command import Command
+from amanu.core.rules import rule
+from amanu.core.tool import Preview, Subject
+from amanu.permissions.approvals import Approvals, Ceilings
+from amanu.permissions.policy import Circumstances
 from amanu_protocol.errors import AmanuError
 from amanu_protocol.events import ApprovalRequested
 from amanu_protocol.items import Decision, Grant, Mode, Proposal

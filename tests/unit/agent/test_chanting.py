@@ -10,7 +10,7 @@ from bench.loops.corpus import load
 from hypothesis import given
 from hypothesis import strategies as st
 
-from amanu.agent.chanting import BLOCK, Chanting
+from amanu.agent.loop_guard.text_repetition import BLOCK, Chanting
 
 TEXTS = [
     said.text for case in load() for turn in case.turns for step in turn for said in step.said if len(said.text) > 500

@@ -9,13 +9,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from amanu.agent import compaction, gauge, masking
-from amanu.agent.compaction import NoSummary
-from amanu.agent.context import COMPACTED, COMPACTION_FAILED, GUIDANCE, MASKED, Context
-from amanu.agent.gauge import MESSAGE, Gauge, Head, estimate
 from amanu.agent.turn import run_compaction, run_turn
+from amanu.agent.window import compaction
+from amanu.agent.window import pruning as masking
+from amanu.agent.window import token_gauge as gauge
+from amanu.agent.window.compaction import NoSummary
+from amanu.agent.window.token_gauge import MESSAGE, Gauge, Head, estimate
+from amanu.agent.window.window import COMPACTED, COMPACTION_FAILED, GUIDANCE, MASKED, Context
 from amanu.config import Context as Tiers
-from amanu.conversation import (
+from amanu.core.conversation import (
     Assistant,
     Call,
     Compacted,
@@ -28,7 +30,7 @@ from amanu.conversation import (
     Told,
     User,
 )
-from amanu.models.base import ContextTooLong, Delta, Done, Overloaded, Request, TextDelta, TokenUsage
+from amanu.core.model import ContextTooLong, Delta, Done, Overloaded, Request, TextDelta, TokenUsage
 from loop_stage import INFO, Stage, says
 
 SUMMARY = "## Goal\nMend it.\n\n## Next step\nRead on."

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from amanu.agent.cycles import PATIENCE, ROUNDS, SAME_FAILURES, SAME_IN_STEP, Cycles
-from amanu.conversation import Call, Result
+from amanu.agent.loop_guard.call_cycles import PATIENCE, ROUNDS, SAME_FAILURES, SAME_IN_STEP, Cycles
+from amanu.core.conversation import Call, Result
 
 Made = tuple[str, Any, str, bool]
 """Tool, arguments, result, failed."""

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from amanu.agent import difficulty
-from amanu.models.base import Overloaded
+from amanu.core.model import Overloaded
 
 ANSWERS: list[tuple[str, int | None]] = [
     ('{"difficulty": 40}', 40),

@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from amanu.agent import drafting
+from amanu.agent import call_drafts as drafting
 from amanu.agent.reply import Reply
-from amanu.conversation import Assistant
-from amanu.models.base import CallDelta, CallStarted, Done, TokenUsage
-from amanu.tools.base import CallDraft
-from amanu.tools.draft_preview import EditDraft
+from amanu.core.conversation import Assistant
+from amanu.core.model import CallDelta, CallStarted, Done, TokenUsage
+from amanu.core.tool import CallDraft
+from amanu.tools.edits.draft import EditDraft
 from amanu_protocol.events import ItemChanged, ItemDelta, ItemStarted, ItemsWithdrawn
 from loop_stage import Emitted, Read, Recorder, Write
 

@@ -4,10 +4,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from amanu.agent.headings import LONGEST, Sections
 from amanu.agent.reply import Reply
-from amanu.conversation import Assistant, Text
-from amanu.models.base import CallStarted, TextDelta, ThoughtDelta
+from amanu.agent.thought_sections import LONGEST, Sections
+from amanu.core.conversation import Assistant, Text
+from amanu.core.model import CallStarted, TextDelta, ThoughtDelta
 from amanu_protocol.items import Thought
 from loop_stage import Emitted
 

@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from amanu.agent import judge
-from amanu.agent.judge import FIRST_AFTER, LATEST, SOONEST, STEPS, Judge, Verdict, parse
-from amanu.conversation import Assistant, Call, Result, Text
-from amanu.models.base import ModelError, StreamBroken
+from amanu.agent.loop_guard import judge
+from amanu.agent.loop_guard.judge import FIRST_AFTER, LATEST, SOONEST, STEPS, Judge, Verdict, parse
+from amanu.core.conversation import Assistant, Call, Result, Text
+from amanu.core.model import ModelError, StreamBroken
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,10 @@ from typing import Any
 
 import pytest
 
-from amanu.agent.policy import (
+from amanu.core.command import Ask, Command, Effect
+from amanu.core.rules import Rule, RuleTable, granting, rule
+from amanu.core.tool import Subject
+from amanu.permissions.policy import (
     NO_SANDBOX,
     NOT_UNDERSTOOD,
     NOTHING_MATCHED,
@@ -20,9 +23,6 @@ from amanu.agent.policy import (
     remember,
     suggested_rule,
 )
-from amanu.rules import Rule, RuleTable, granting, rule
-from amanu.shell.reading import Ask, Command, Effect
-from amanu.tools.base import Subject
 from amanu_protocol.errors import AmanuError
 from amanu_protocol.items import Grant, Mode
 

@@ -8,9 +8,9 @@ import pytest
 
 from amanu.agent.recovery import REMEDIES, Budget, judged
 from amanu.agent.turn import run_turn
-from amanu.conversation import Conversation, Results, Told, User
-from amanu.models.base import Delta, Done, Effort, RateLimited, Request, TextDelta, ThoughtDelta, TokenUsage
-from amanu.models.families import known
+from amanu.core.conversation import Conversation, Results, Told, User
+from amanu.core.model import Delta, Done, Effort, RateLimited, Request, TextDelta, ThoughtDelta, TokenUsage
+from amanu.core.model_families import known
 from amanu.models.retry import Policy
 from amanu_protocol.events import ItemsWithdrawn, RetryChanged
 from loop_stage import INFO, Stage, call, says

@@ -3,8 +3,8 @@
 from typing import Any
 
 from amanu.agent.reply import Reply
-from amanu.conversation import Assistant, Text
-from amanu.models.base import Done, TextDelta, TokenUsage
+from amanu.core.conversation import Assistant, Text
+from amanu.core.model import Done, TextDelta, TokenUsage
 from amanu_protocol.events import ItemCompleted
 from amanu_protocol.items import Answer, Citations, Source
 from loop_stage import Emitted

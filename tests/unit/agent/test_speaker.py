@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from amanu.agent import speaker
-from amanu.agent.speaker import by_rule, goes_on, judgement
-from amanu.conversation import Assistant, Conversation, Text, User
-from amanu.models.base import StreamBroken
+from amanu.agent import next_speaker as speaker
+from amanu.agent.next_speaker import by_rule, goes_on, judgement
+from amanu.core.conversation import Assistant, Conversation, Text, User
+from amanu.core.model import StreamBroken
 
 RULED: list[tuple[str, Any]] = [
     # announced, and stopped

@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from amanu.agent import spending
-from amanu.models.base import TokenUsage
-from amanu.models.families import known
+from amanu.agent import usage as spending
+from amanu.core.model import TokenUsage
+from amanu.core.model_families import known
 from amanu_protocol.items import ModelInfo, Spent
 
 ALL = TokenUsage(input=1000, cache_read=2000, cache_write=300, output=40, thoughts=5, tools=600)

@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
-from amanu.agent import approval
-from amanu.agent.cycles import ROUNDS
+from amanu.agent.loop_guard.call_cycles import ROUNDS
 from amanu.agent.recovery import CUT_CALL, REMEDIES
 from amanu.agent.turn import run_turn
-from amanu.conversation import NOT_RUN, Results, Told, User
-from amanu.models.base import AuthFailed, Delta, Request, StreamBroken, TextDelta, ThoughtDelta
+from amanu.core.conversation import NOT_RUN, Results, Told, User
+from amanu.core.model import AuthFailed, Delta, Request, StreamBroken, TextDelta, ThoughtDelta
 from amanu.models.retry import Policy
+from amanu.permissions import approvals as approval
 from amanu_protocol.events import ItemsWithdrawn
 from amanu_protocol.requests import ApprovalResolveParams
 from loop_stage import Call, Emitted, PlayedModel, Reply, Stage, Write, call, says

@@ -5,10 +5,9 @@ from typing import Any
 
 import pytest
 
-from amanu.agent import approval
+from amanu.agent.fallback import BRIEF, Way, Ways
 from amanu.agent.turn import run_turn
-from amanu.agent.ways import BRIEF, Way, Ways
-from amanu.models.base import (
+from amanu.core.model import (
     AuthFailed,
     ContextTooLong,
     ModelError,
@@ -21,6 +20,7 @@ from amanu.models.base import (
     Unreachable,
 )
 from amanu.models.retry import PATIENT, Policy
+from amanu.permissions import approvals as approval
 from amanu_protocol.events import ItemsWithdrawn, RetryChanged, StepEnded, TurnRouted
 from loop_stage import INFO, PlayedModel, Reply, Stage, call, says
 

@@ -5,12 +5,12 @@ from typing import Any
 
 import pytest
 
-from amanu import asked
 from amanu.cli.client import Client
 from amanu.cli.decide import STALE, TOO_SOON, Decider, Preview
 from amanu.cli.paper import PlainPaper
 from amanu.cli.render import Renderer
 from amanu.cli.view import SessionView, create
+from amanu.text import wording as asked
 from amanu_protocol import requests as r
 from amanu_protocol.events import ApprovalRequested, ApprovalResolved, ProposalChanged
 from amanu_protocol.items import Approval, Decision, Grant, Hunk

@@ -7,12 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from amanu import asked
 from amanu.cli.header import show_header
 from amanu.cli.paper import PlainPaper
 from amanu.cli.question import FIRST, FURTHER, show_lines, show_question, show_reasons, show_whole
 from amanu.cli.render import Renderer
 from amanu.cli.sessions import session_line
+from amanu.text import wording as asked
 from amanu_protocol import requests as r
 from amanu_protocol.events import (
     Event,

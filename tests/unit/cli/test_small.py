@@ -187,7 +187,7 @@ def test_keys_by_source_only(tmp_path: Path, inside: Inside, monkeypatch: pytest
 def test_a_left_over_socket(tmp_path: Path, inside: Inside, home: Home) -> None:
     import socket
 
-    from amanu.sockets import socket_path
+    from amanu.daemon.sockets import socket_path
 
     with socket.socket(socket.AF_UNIX) as left:
         left.bind(os.fspath(socket_path(home)))

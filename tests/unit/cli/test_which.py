@@ -2,7 +2,7 @@
 
 import pytest
 
-from amanu.cli.which import meant
+from amanu.cli.session_lookup import meant
 from amanu_protocol.errors import AmanuError
 from amanu_protocol.requests import SessionListParams, SessionListResult, SessionSummary
 

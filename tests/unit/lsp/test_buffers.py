@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from amanu.lsp import buffers as module
-from amanu.lsp.buffers import Buffers, path_of, sha256
-from amanu.lsp.protocol import ClientError
-from amanu.lsp.text import Position
+from amanu.frontends.lsp import buffers as module
+from amanu.frontends.lsp.buffers import Buffers, path_of, sha256
+from amanu.frontends.lsp.document_text import Position
+from amanu.frontends.lsp.jsonrpc import ClientError
 from amanu.workspace.overlay import Overlay
 from amanu_protocol.base import Wire
 from amanu_protocol.requests import EditorApplyParams, EditorApplyResult, TextEdit

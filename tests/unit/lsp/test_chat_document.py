@@ -9,12 +9,12 @@ from typing import Any, cast
 
 import pytest
 
-from amanu.lsp import buffers
-from amanu.lsp.buffers import Buffers
-from amanu.lsp.standard import chat as module
-from amanu.lsp.standard import documents
-from amanu.lsp.standard.chat import Chat
-from amanu.lsp.standard.transcript import YOUR_TURN
+from amanu.frontends.lsp import buffers
+from amanu.frontends.lsp.buffers import Buffers
+from amanu.frontends.lsp.plain import chat as module
+from amanu.frontends.lsp.plain import documents
+from amanu.frontends.lsp.plain.chat import Chat
+from amanu.frontends.lsp.plain.transcript import YOUR_TURN
 from amanu.workspace.overlay import Overlay
 from amanu_protocol.events import Event, ItemCompleted, ItemDelta, ItemStarted, ItemsWithdrawn
 from amanu_protocol.items import Answer

@@ -2,7 +2,7 @@
 
 import pytest
 
-from amanu.lsp.credit import BACK, COSTS, LONGEST, MOST, Credit
+from amanu.frontends.lsp.flow_control import BACK, COSTS, LONGEST, MOST, Credit
 
 
 @pytest.mark.parametrize(

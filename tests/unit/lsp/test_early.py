@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from amanu.lsp import early
-from amanu.lsp.early import BadParams, answer_first, initialize_result
-from amanu.lsp.frames import frame
-from amanu.lsp.standard.orders import ORDERS
+from amanu.frontends.lsp import handshake as early
+from amanu.frontends.lsp.handshake import BadParams, answer_first, initialize_result
+from amanu.frontends.lsp.plain.commands import ORDERS
+from amanu.system.frames import frame
 from amanu_protocol.methods import METHODS, PROTOCOL_VERSION
 from amanu_protocol.requests import ServerCapabilities
 
@@ -147,11 +147,11 @@ def test_answer_first(pieces: list[bytes], answered: bool) -> None:
         assert reply == {"jsonrpc": "2.0", "id": "a", "result": initialize_result(params())}
 
 
-@pytest.mark.parametrize("module", ["amanu.relay", "amanu.lsp.alone"])
+@pytest.mark.parametrize("module", ["amanu.daemon.relay", "amanu.daemon.standalone"])
 def test_nothing_heavy_before_the_answer(module: str) -> None:
     """Not a clock, which a busy machine makes lie, but what costs the time: imports."""
     heavy = ["pydantic", "pygls", "lsprotocol", "cattrs", "attrs", "dataclasses", "inspect"]
-    if module == "amanu.lsp.alone":
+    if module == "amanu.daemon.standalone":
         heavy = heavy[:5]  # asyncio, which it needs anyway, brings the others
     code = f"import sys, {module}; print([each for each in {heavy} if each in sys.modules])"
     done = subprocess.run([sys.executable, "-P", "-c", code], capture_output=True, text=True, check=True)

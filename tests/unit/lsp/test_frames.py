@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from amanu.lsp.frames import Broken, Frames, frame
+from amanu.system.frames import Broken, Frames, frame
 
 
 def check(sent: bytes, expected: list[bytes | str], max_body: int = 1000) -> None:

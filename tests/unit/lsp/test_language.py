@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from amanu.lsp import language as module
-from amanu.lsp.buffers import Buffers
-from amanu.lsp.language import Language
-from amanu.lsp.protocol import ClientError
+from amanu.frontends.lsp import editor_queries as module
+from amanu.frontends.lsp.buffers import Buffers
+from amanu.frontends.lsp.editor_queries import Language
+from amanu.frontends.lsp.jsonrpc import ClientError
 from amanu.workspace.overlay import Question
 from amanu_protocol import requests as r
 

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from amanu.lsp import weight
-from amanu.lsp.weight import MAX_VALUES, weigh
+from amanu.frontends.lsp import message_weight as weight
+from amanu.frontends.lsp.message_weight import MAX_VALUES, weigh
 from odd_frames import Odd, Place, frames, played, suffer
 from raw_client import AMANU
 

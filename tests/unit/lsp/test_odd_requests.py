@@ -16,9 +16,9 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from amanu.agent import approval
-from amanu.lsp.server import connect_in_process
-from amanu.lsp.standard.orders import ORDERS
+from amanu.frontends.lsp.connection import connect_in_process
+from amanu.frontends.lsp.plain.commands import ORDERS
+from amanu.permissions import approvals as approval
 from amanu_protocol.methods import BY_NAME
 from amanu_protocol.requests import SessionAttachParams
 from raw_client import AMANU, RawClient

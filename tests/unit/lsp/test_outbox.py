@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
-from amanu.lsp import outbox as module
-from amanu.lsp.outbox import Outbox
+from amanu.frontends.lsp import outbox as module
+from amanu.frontends.lsp.outbox import Outbox
 from amanu_protocol.events import (
     Event,
     EventMessage,

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from amanu.lsp.server import connect_in_process
-from amanu.session import Session
-from amanu.sessions import Sessions, open_sessions
+from amanu.frontends.lsp.connection import connect_in_process
+from amanu.session.session import Session
+from amanu.session.sessions import Sessions, open_sessions
 from raw_client import RawClient
 from session_desk import step
 

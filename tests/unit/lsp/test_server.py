@@ -11,9 +11,9 @@ from weakref import WeakSet
 import pytest
 import pytest_asyncio
 
-from amanu.lsp import server as module
-from amanu.lsp.server import Connection, alive, connect_in_process
-from amanu.sessions import Sessions
+from amanu.frontends.lsp import connection as module
+from amanu.frontends.lsp.connection import Connection, alive, connect_in_process
+from amanu.session.sessions import Sessions
 from amanu_protocol.methods import BY_NAME
 from fake_core import FakeSessions
 from raw_client import RawClient
@@ -240,7 +240,7 @@ async def test_edits_go_through_the_editor(connect: Connect, core: FakeSessions)
     """Both roads over the wire, and odd keys and nested messages in the client's answer."""
     from pathlib import Path
 
-    from amanu.lsp.buffers import sha256
+    from amanu.frontends.lsp.buffers import sha256
     from amanu_protocol.requests import TextEdit
 
     amanu = {"protocol": [1], "editor": ["apply"]}

@@ -8,18 +8,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from amanu.lsp.standard import patch, review
-from amanu.lsp.standard.actions import answers
-from amanu.lsp.standard.marks import marks
-from amanu.lsp.standard.orders import Reply
-from amanu.lsp.standard.patch import Unfit
-from amanu.lsp.standard.questions import ALL, LATER, ONCE, QUOTE, REJECT, SESSION, diagnostic, dialog, told
-from amanu.lsp.standard.review import fenced, hover, prose
-from amanu.lsp.standard.transcript import YOUR_TURN, Transcript, audited, question
-from amanu.lsp.standard.trusting import page
-from amanu.tools.visible import visible
-from amanu.workspace.files import split_lines
-from amanu.workspace.hunks import changes
+from amanu.frontends.lsp.plain import patch_file as patch
+from amanu.frontends.lsp.plain import review
+from amanu.frontends.lsp.plain.code_actions import answers
+from amanu.frontends.lsp.plain.commands import Reply
+from amanu.frontends.lsp.plain.hunk_marks import marks
+from amanu.frontends.lsp.plain.patch_file import Unfit
+from amanu.frontends.lsp.plain.questions import ALL, LATER, ONCE, QUOTE, REJECT, SESSION, diagnostic, dialog, told
+from amanu.frontends.lsp.plain.review import fenced, hover, prose
+from amanu.frontends.lsp.plain.transcript import YOUR_TURN, Transcript, audited, question
+from amanu.frontends.lsp.plain.trust_dialog import page
+from amanu.text.display import visible
+from amanu.workspace.diff import changes
+from amanu.workspace.text_file import split_lines
 from amanu_protocol.events import ItemCompleted, ItemDelta, ItemStarted, ItemsWithdrawn
 from amanu_protocol.items import (
     Answer,

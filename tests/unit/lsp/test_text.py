@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from amanu.lsp.text import NEWLINE_ONLY, STANDARD_BREAKS, Encoding, Position, Text, breaks_for
+from amanu.frontends.lsp.document_text import NEWLINE_ONLY, STANDARD_BREAKS, Encoding, Position, Text, breaks_for
 
 ENCODINGS: tuple[Encoding, ...] = get_args(Encoding)
 

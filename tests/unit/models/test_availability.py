@@ -2,8 +2,8 @@
 
 import pytest
 
+from amanu.core.model import ModelError, Overloaded, QuotaExhausted, RateLimited, Unreachable
 from amanu.models.availability import AT_LEAST, BUSY, USED_UP, Availability
-from amanu.models.base import ModelError, Overloaded, QuotaExhausted, RateLimited, Unreachable
 from loop_stage import INFO, PlayedModel
 
 CASES: list[tuple[ModelError, float, str]] = [

@@ -5,9 +5,9 @@ from typing import get_args
 
 import pytest
 
-from amanu.conversation import Conversation
-from amanu.models.base import Request, ToolSpec
-from amanu.models.families import (
+from amanu.core.conversation import Conversation
+from amanu.core.model import Request, ToolSpec
+from amanu.core.model_families import (
     CLAUDE_ADAPTIVE,
     CLAUDE_BOUND,
     CLAUDE_BUDGET,

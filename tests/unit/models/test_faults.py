@@ -1,7 +1,7 @@
 """What is kept of a service's own words."""
 
-from amanu.models.faults import mask
-from amanu.secrets import MASK
+from amanu.models.errors import mask
+from amanu.text.redaction import MASK
 
 
 def test_of_a_long_error_the_beginning_is_kept_and_no_key_that_the_cut_made_unknown() -> None:

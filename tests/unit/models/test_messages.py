@@ -6,16 +6,16 @@ from typing import Any
 
 import pytest
 
-from amanu.conversation import Assistant, Call, Conversation, Message, Result, Results, Text, User
-from amanu.journal import Journal
+from amanu.core.conversation import Assistant, Call, Conversation, Message, Result, Results, Text, User
+from amanu.core.model import Request, ToolSpec
+from amanu.core.model_families import known
 from amanu.models import anthropic_request
 from amanu.models.anthropic_request import Bodies
-from amanu.models.base import Request, ToolSpec
-from amanu.models.families import known
 from amanu.models.gemini_contents import content
-from amanu.models.messages import WireMessages
 from amanu.models.openai_messages import message
-from amanu.stream import FULL_FRAME, EventStream
+from amanu.models.wire_messages import WireMessages
+from amanu.session.events import FULL_FRAME, EventStream
+from amanu.storage.journal import Journal
 from amanu_protocol.events import ItemStarted
 from amanu_protocol.items import Answer, ModelInfo
 from amanu_protocol.state import SessionState

@@ -3,7 +3,7 @@
 import httpx2
 import pytest
 
-from amanu.models.pieces import PIECE, in_pieces
+from amanu.models.chunked_body import PIECE, in_pieces
 
 
 @pytest.mark.parametrize("size", [0, 10, PIECE, PIECE + 1, 5 * PIECE + 7])

@@ -4,8 +4,8 @@ import time
 
 import pytest
 
-from amanu.models.base import ModelError, Overloaded, QuotaExhausted, RateLimited, RequestRefused
-from amanu.models.faults import status_error
+from amanu.core.model import ModelError, Overloaded, QuotaExhausted, RateLimited, RequestRefused
+from amanu.models.errors import status_error
 from amanu.models.quotas import access_in, google_daily, google_wait, in_words, retry_in
 
 SAID: list[tuple[int | None, str, float | None, type[ModelError]]] = [

@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from amanu.auth import Auth
-from amanu.models.base import StreamBroken
-from amanu.models.line import Line
+from amanu.core.model import StreamBroken
+from amanu.models.credentials import Auth
 from amanu.models.recording import Exchange, Recorder, Recording, Writing, load, new_path
 from amanu.models.replay import OtherThanRecorded, Replay, difference
-from amanu.secrets import MASK, Secrets
+from amanu.models.session_transport import Line
+from amanu.text.redaction import MASK, Secrets
 from amanu_protocol.errors import AmanuError
 
 KEY = 'odd"key/with+signs='
@@ -199,7 +199,7 @@ def test_the_first_difference(asked: Any, said: str | None) -> None:
 
 
 async def test_each_session_has_its_own_line() -> None:
-    from amanu.models.line import line
+    from amanu.models.session_transport import line
 
     async def seen() -> Line | None:
         await asyncio.sleep(0)

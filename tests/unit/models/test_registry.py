@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from amanu.auth import Auth
 from amanu.config import Endpoint, Settings
+from amanu.models.credentials import Auth
 from amanu.models.registry import Registry
 from amanu_protocol.errors import AmanuError, ErrorKind
 from strict.http import Fault, Received, Refusal, Say, Service
@@ -259,7 +259,7 @@ async def test_whether_a_model_can_be_had_is_said_while_its_vendor_is_imported(
 
 def test_no_vendor_is_imported_before_it_is_used() -> None:
     code = (
-        "import sys, amanu.models.registry, amanu.models.retry, amanu.models.families, amanu.auth\n"
+        "import sys, amanu.models.registry, amanu.models.retry, amanu.core.model_families, amanu.models.credentials\n"
         "heavy = {'anthropic', 'google.genai', 'httpx2', 'openai', 'rapidfuzz'} & sys.modules.keys()\n"
         "sys.exit(str(heavy) if heavy else 0)"
     )

@@ -6,8 +6,8 @@ from collections.abc import AsyncGenerator
 
 import pytest
 
-from amanu.conversation import Assistant, Call, Conversation, Text, Thinking, User
-from amanu.models.base import (
+from amanu.core.conversation import Assistant, Call, Conversation, Text, Thinking, User
+from amanu.core.model import (
     AuthFailed,
     ContextTooLong,
     Delta,
@@ -24,7 +24,7 @@ from amanu.models.base import (
     TokenUsage,
     Unreachable,
 )
-from amanu.models.families import known
+from amanu.core.model_families import known
 from amanu.models.retry import EmptyReply, Policy, Retrying, stream_with_retry
 
 QUICK = Policy(first_delay=0.001, longest_delay=0.002, idle_text=0.05, idle_thinking=0.5)

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from amanu.auth import Auth
 from amanu.config import Routing, Settings
+from amanu.models.credentials import Auth
 from amanu.models.registry import Registry
 from amanu.models.routing import AUTO, HARD_FROM, Situation, check, choose, goes_on, listed, otherwise, to_judge
 from amanu_protocol.errors import AmanuError

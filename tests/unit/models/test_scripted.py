@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from amanu.conversation import Assistant, Conversation, Native, Result, Results, Text, User
-from amanu.models.base import (
+from amanu.core.conversation import Assistant, Conversation, Native, Result, Results, Text, User
+from amanu.core.model import (
     CallDelta,
     CallStarted,
     Delta,

@@ -4,8 +4,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from amanu.core.command import Command, Reading, Surroundings
 from amanu.shell.grammar import Judgement, Word
-from amanu.shell.reading import Command, Reading, Surroundings
 
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 _READS = ("ls", "cat", "head", "wc", "sort", "grep", "sed", "find", "date", "printenv", "echo", "tr", "cut")

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from amanu.agent.policy import built_in, decide, of_mode
-from amanu.shell.read import read
-from amanu.tools.base import Subject
+from amanu.core.tool import Subject
+from amanu.permissions.policy import built_in, decide, of_mode
+from amanu.shell.analyze import read
 from unit.shell.surroundings import workspace
 
 

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from amanu.core.command import Surroundings
 from amanu.shell import paths
-from amanu.shell.read import read
-from amanu.shell.reading import Surroundings
+from amanu.shell.analyze import read
 from unit.shell.surroundings import workspace
 
 

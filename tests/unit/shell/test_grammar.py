@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from amanu.core.command import Surroundings
 from amanu.shell.grammar import Judgement, Word, judge
 from amanu.shell.programs import HARMLESS, search, text
-from amanu.shell.reading import Surroundings
 
 AUTOMATIC = """
 cat a.txt

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from amanu.core.command import Surroundings
+from amanu.shell.analyze import read
 from amanu.shell.grammar import Judgement, Word, judge
-from amanu.shell.read import read
-from amanu.shell.reading import Surroundings
 
 PREFIXES = """
 git commit -m 'a -f b'          | git commit

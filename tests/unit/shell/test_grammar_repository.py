@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from amanu.core.command import Surroundings
 from amanu.shell.call import Asked
 from amanu.shell.grammar import Word, judge
-from amanu.shell.reading import Surroundings
 from amanu.shell.repository import keys
 
 CONFIG = '[core]\n\trepositoryformatversion = 0\n\tbare = false\n[remote "origin"]\n\turl = git@example.org:x/y.git\n'

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from amanu.agent.policy import decide_all
-from amanu.rules import Rule, rule
-from amanu.shell.read import read
-from amanu.tools.base import Subject
+from amanu.core.rules import Rule, rule
+from amanu.core.tool import Subject
+from amanu.permissions.policy import decide_all
+from amanu.shell.analyze import read
 from unit.shell.surroundings import PATH, with_environment, workspace
 
 

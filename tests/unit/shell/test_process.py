@@ -12,8 +12,8 @@ BEGIN = f"""
 import sys, threading
 sys.path[:0] = {[str(Path(__file__).parents[3] / each) for each in ("server", "protocol")]!r}
 from pathlib import Path
-from amanu.shell.read import read
-from amanu.shell.reading import Surroundings
+from amanu.shell.analyze import read
+from amanu.core.command import Surroundings
 
 here = Surroundings(Path("/"), (Path("/"),), {{"PATH": "/usr/bin:/bin"}}, lambda path: True)
 """

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from amanu.core.command import Reading, Surroundings
 from amanu.shell import grammar, syntax
-from amanu.shell.read import read
-from amanu.shell.reading import Reading, Surroundings
+from amanu.shell.analyze import read
 from unit.shell.asked import ASKED
 from unit.shell.surroundings import PATH, fake_judge, of, with_environment, words, workspace
 

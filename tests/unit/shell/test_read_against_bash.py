@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from amanu.shell.read import read
-from amanu.shell.reading import Command, Surroundings
+from amanu.core.command import Command, Surroundings
+from amanu.shell.analyze import read
 from unit.shell.surroundings import workspace
 
 _END = "\1"

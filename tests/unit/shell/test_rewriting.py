@@ -2,8 +2,8 @@
 
 import pytest
 
-from amanu.shell.reading import Command
-from amanu.shell.rewriting import rewritten
+from amanu.core.command import Command
+from amanu.shell.self_edits import rewritten
 
 ALL = ("/w/.pre-commit-config.yaml", "/w/Cargo.toml", "/w/Makefile", "/w/package.json")
 

@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from amanu.agent.policy import decide_all
-from amanu.rules import rule
-from amanu.shell.read import read
-from amanu.tools.base import Subject
+from amanu.core.rules import rule
+from amanu.core.tool import Subject
+from amanu.permissions.policy import decide_all
+from amanu.shell.analyze import read
 from unit.shell.surroundings import workspace
 
 HARMLESS = [

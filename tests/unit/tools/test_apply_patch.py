@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from amanu.tools.base import CallContext, ToolError
-from amanu.tools.patch import parse
-from amanu.tools.patching import patched
+from amanu.core.tool import CallContext, ToolError
+from amanu.tools.edits.patch import parse
+from amanu.tools.edits.patch_apply import patched
 from desk import Desk, hunks
 
 TEXT = "def a():\n    x = 1\n    return x\n\n\ndef b():\n    x = 1\n    return x\n"

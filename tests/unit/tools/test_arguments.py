@@ -4,15 +4,15 @@ from typing import Any
 
 import pytest
 
-from amanu.tools.arguments import named
-from amanu.tools.base import Params
-from amanu.tools.edit_file import EditFileParams
-from amanu.tools.glob import GlobParams
-from amanu.tools.list_symbols import ListSymbolsParams
-from amanu.tools.read_file import ReadFileParams
-from amanu.tools.read_many_files import ReadManyFilesParams
-from amanu.tools.run_shell_command import RunShellCommandParams
-from amanu.tools.write_file import WriteFileParams
+from amanu.agent.argument_aliases import named
+from amanu.core.tool import Params
+from amanu.tools.code.list_symbols import ListSymbolsParams
+from amanu.tools.edits.edit_file import EditFileParams
+from amanu.tools.edits.write_file import WriteFileParams
+from amanu.tools.files.glob import GlobParams
+from amanu.tools.files.read_file import ReadFileParams
+from amanu.tools.files.read_many_files import ReadManyFilesParams
+from amanu.tools.shell.run_shell_command import RunShellCommandParams
 
 CASES: dict[str, tuple[type[Params], dict[str, Any], dict[str, Any], str]] = {
     "our own": (ReadFileParams, {"path": "a", "start_line": 2}, {"path": "a", "start_line": 2}, ""),

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from amanu.tools.base import ToolError
+from amanu.core.tool import ToolError
 from desk import Desk
 
 LONG = "x" * 10_000_000

@@ -6,7 +6,7 @@ from typing import Any, Literal
 import pytest
 from pydantic import BaseModel, Field
 
-from amanu.tools.base import Params, tool_schema
+from amanu.core.tool import Params, tool_schema
 
 
 class Colour(StrEnum):

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from amanu.tools.base import CallDraft
-from amanu.tools.draft_preview import GOES_ON, READ, SHOWN, EditDraft, PatchDraft
+from amanu.core.tool import CallDraft
+from amanu.tools.edits.draft import GOES_ON, READ, SHOWN, EditDraft, PatchDraft
 
 
 def edit() -> CallDraft:

@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from amanu.tools.base import CallContext, Outcome, ToolError
-from amanu.tools.move_file import MoveFile
-from amanu.workspace import names
-from amanu.workspace.names import folded, own_name
+from amanu.core.tool import CallContext, Outcome, ToolError
+from amanu.proposals.proposals import Proposals
+from amanu.tools.edits.move_file import MoveFile
+from amanu.workspace import file_names as names
+from amanu.workspace.file_names import folded, own_name
 from amanu.workspace.overlay import Overlay
-from amanu.workspace.proposals import Proposals
 from amanu.workspace.workspace import Workspace
 from desk import Desk, hunks
 
@@ -197,8 +197,8 @@ async def test_where_the_system_folds_case(desk: Desk, monkeypatch: pytest.Monke
         name = own_name(path.name, there)
         return path.with_name(name) if name in there else None
 
-    monkeypatch.setattr("amanu.tools.edit.spelt", spelt)
-    monkeypatch.setattr("amanu.tools.edit.folds", lambda _: True)  # pyright: ignore[reportUnknownLambdaType]
+    monkeypatch.setattr("amanu.tools.edits.base.spelt", spelt)
+    monkeypatch.setattr("amanu.tools.edits.base.folds", lambda _: True)  # pyright: ignore[reportUnknownLambdaType]
     with pytest.raises(ToolError, match=r"called a\.py there.*Use that name"):
         await desk.preview("write_file", {"path": "A.py", "content": "x"})
     with pytest.raises(ToolError, match=r"src/b\.py exists already|exists already"):

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from amanu.tools.base import ToolError
+from amanu.core.tool import ToolError
 from desk import Desk, states
 
 FILES: dict[str, str | bytes] = {

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from amanu.tools.json_strings import JsonStrings
+from amanu.tools.edits.partial_json import JsonStrings
 
 Strings = list[tuple[tuple[str | int, ...], str]]
 

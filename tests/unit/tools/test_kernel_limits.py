@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from amanu.tools.kernel_limits import LEAST_MEMORY, KernelLimits, limits, raise_file_limit, way_in
+from amanu.sandbox.rlimits import LEAST_MEMORY, KernelLimits, limits, raise_file_limit, way_in
 from needs import needs
 
 BASH = "/bin/bash"
@@ -79,7 +79,7 @@ def test_a_limit_that_cannot_be_set_does_not_keep_a_command_from_running() -> No
 def test_the_daemon_raises_its_own_and_commands_get_the_old() -> None:
     program = (
         "import resource as r; r.setrlimit(r.RLIMIT_NOFILE, (100, 300));"
-        "from amanu.tools.kernel_limits import limits, raise_file_limit; print(raise_file_limit(), limits().open_files)"
+        "from amanu.sandbox.rlimits import limits, raise_file_limit; print(raise_file_limit(), limits().open_files)"
     )
     done = subprocess.run([sys.executable, "-P", "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout == "300 100\n"

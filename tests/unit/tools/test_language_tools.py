@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from amanu.agent.policy import built_in, decide, of_mode
-from amanu.tools.base import CallContext, Outcome, ToolError
-from amanu.workspace import language as asking
+from amanu.core.tool import CallContext, Outcome, ToolError
+from amanu.permissions.policy import built_in, decide, of_mode
+from amanu.workspace import editor_queries as asking
 from amanu.workspace.overlay import Question
 from amanu_protocol import requests as r
 from desk import Desk, FakeEditor

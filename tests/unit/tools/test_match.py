@@ -4,8 +4,8 @@ import time
 
 import pytest
 
-from amanu.tools.base import ToolError
-from amanu.tools.match import replace_text
+from amanu.core.tool import ToolError
+from amanu.tools.edits.match import replace_text
 
 PY = "def f():\n    if x:\n        return 1\n    return 2\n\n\ndef g():\n    return 2\n"
 CLASS = (

@@ -2,8 +2,8 @@
 
 import pytest
 
-from amanu.tools.base import ToolError
-from amanu.tools.match import replace_hunk
+from amanu.core.tool import ToolError
+from amanu.tools.edits.match import replace_hunk
 
 TEXT = "class A:\n    def f(self):\n        return 1\n\nclass B:\n    def f(self):\n        return 1\n"
 RETURN = "        return 1\n"

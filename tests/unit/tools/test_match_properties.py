@@ -10,9 +10,9 @@ from bench.edits.trial import judge, trials
 from hypothesis import given
 from hypothesis import strategies as st
 
-from amanu.tools.base import ToolError
-from amanu.tools.match import Edited, replace_text
-from amanu.tools.matching.place import bare
+from amanu.core.tool import ToolError
+from amanu.tools.edits.match import Edited, replace_text
+from amanu.tools.edits.matching.place import bare
 
 piece = st.text(alphabet='ab \t\n\ré“…\\"', max_size=12)
 line = st.sampled_from(["a", "  b", "\tc", "", "d ", "    if x:", "return value", "...", "12\ttext", "“quoted”"])

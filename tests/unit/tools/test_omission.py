@@ -2,8 +2,8 @@
 
 import pytest
 
-from amanu.tools.base import ToolError
-from amanu.tools.omission import refuse_omission
+from amanu.core.tool import ToolError
+from amanu.tools.edits.placeholders import refuse_omission
 
 
 @pytest.mark.parametrize(

@@ -4,10 +4,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from amanu.tools.base import ToolError
-from amanu.tools.patch import named, parse
-from amanu.tools.patch_lines import FilePatch
-from amanu.workspace.hunks import unified
+from amanu.core.tool import ToolError
+from amanu.tools.edits.patch import named, parse
+from amanu.tools.edits.patch_lines import FilePatch
+from amanu.workspace.diff import unified
 
 OWN = "*** Begin Patch\n{}\n*** End Patch\n"
 

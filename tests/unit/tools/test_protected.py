@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from amanu.agent.policy import built_in, decide, of_mode
-from amanu.rules import rule
-from amanu.tools.base import CallContext, Preview, ToolError
+from amanu.core.rules import rule
+from amanu.core.tool import CallContext, Preview, ToolError
+from amanu.permissions.policy import built_in, decide, of_mode
 from desk import Desk
 
 SECRET = "KEY=s3cr3t e e"

@@ -12,11 +12,11 @@ import pytest
 
 from amanu.config import Sandbox as Settings
 from amanu.config import Shell
+from amanu.core.tool import ToolError
 from amanu.home import find_home
+from amanu.sandbox import rlimits as kernel_limits
 from amanu.sandbox.sandbox import Sandbox
-from amanu.tools import kernel_limits
-from amanu.tools.base import ToolError
-from amanu.tools.output import Live, Output, readable
+from amanu.tools.shell.output import Live, Output, readable
 from amanu_protocol.errors import AmanuError
 from amanu_protocol.items import BlobRef
 from desk import Desk

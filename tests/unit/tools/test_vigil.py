@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from amanu.tools.identity import identity
-from amanu.tools.vigil import Vigil
+from amanu.tools.shell.file_identity import identity
+from amanu.tools.shell.script_watch import Vigil
 
 
 def _written(script: Path) -> None:

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from amanu.agent.policy import built_in, decide, of_mode
-from amanu.tools.base import CallContext, Outcome
-from amanu.workspace import aftermath
+from amanu.checks import editor_feedback as aftermath
+from amanu.core.tool import CallContext, Outcome
+from amanu.permissions.policy import built_in, decide, of_mode
 from amanu.workspace.overlay import Question
 from amanu_protocol import requests as r
 from amanu_protocol.items import Check, Finding

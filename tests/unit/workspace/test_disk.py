@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from amanu.tools.base import ToolError
+from amanu.core.tool import ToolError
 from amanu.workspace import disk
 from amanu.workspace.disk import Moved, Replacement
-from amanu.workspace.files import sha256
-from amanu.workspace.guard import Guard
+from amanu.workspace.path_guard import Guard
+from amanu.workspace.text_file import sha256
 
 
 def names(folder: Path) -> list[str]:

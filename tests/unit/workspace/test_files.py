@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from amanu.tools.base import ToolError
-from amanu.workspace.files import decode, encode, line_end, split_lines, survives
+from amanu.core.tool import ToolError
+from amanu.workspace.text_file import decode, encode, line_end, split_lines, survives
 from drawn import png
 
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from amanu.workspace.findings import difference, verdict
+from amanu.workspace.diagnostics import difference, verdict
 from amanu_protocol.items import Finding
 
 SEVEN = "".join(f"line {n}\n" for n in range(1, 8))

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from amanu.tools.base import ToolError
+from amanu.core.tool import ToolError
 from amanu.workspace.globs import glob_pattern
 
 

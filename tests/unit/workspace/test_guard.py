@@ -7,9 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from amanu.tools.base import ToolError
-from amanu.workspace import disk, guard
-from amanu.workspace.guard import Guard
+from amanu.core.tool import ToolError
+from amanu.workspace import disk
+from amanu.workspace import path_guard as guard
+from amanu.workspace.path_guard import Guard
 
 
 @pytest.fixture

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from amanu.workspace import hunks
-from amanu.workspace.files import split_lines
-from amanu.workspace.hunks import Change, changes, compose, unified
+from amanu.workspace import diff as hunks
+from amanu.workspace.diff import Change, changes, compose, unified
+from amanu.workspace.text_file import split_lines
 
 _line = st.sampled_from(["a", "b", "c", "", "}", "  x", "é", "\u2028", "long line"])
 _end = st.sampled_from(["\n", "\n", "\r\n", "\r"])

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from amanu.workspace import following
+from amanu.proposals import tracking as following
 from random_edits import Game, stack
 
 GAMES = 80

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from amanu.lsp.buffers import Buffers
-from amanu.tools.base import ToolError
+from amanu.core.tool import ToolError
+from amanu.frontends.lsp.buffers import Buffers
 from amanu.workspace import search
 from amanu_protocol.requests import EditorApplyParams
 from desk import Desk, states

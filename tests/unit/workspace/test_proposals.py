@@ -8,13 +8,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from amanu.tools.base import ToolError
-from amanu.workspace import apply as applying
-from amanu.workspace import live as living
-from amanu.workspace import proposals as proposing
-from amanu.workspace import undo as undoing
-from amanu.workspace.files import decode, split_lines
-from amanu.workspace.proposals import FileEdit, Proposals
+from amanu.core.tool import ToolError
+from amanu.proposals import apply as applying
+from amanu.proposals import model as living
+from amanu.proposals import proposals as proposing
+from amanu.proposals import undo as undoing
+from amanu.proposals.proposals import FileEdit, Proposals
+from amanu.workspace.text_file import decode, split_lines
 from amanu_protocol.errors import AmanuError
 from amanu_protocol.items import Hunk, Proposal
 from amanu_protocol.requests import EditorApplyResult, HunkDecision

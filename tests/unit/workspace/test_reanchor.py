@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from amanu.workspace import following as module
-from amanu.workspace.files import FileText, sha256, split_lines
-from amanu.workspace.live import TOUCHED, LiveFile, LiveProposal
-from amanu.workspace.proposals import FileEdit
-from amanu.workspace.reanchor import reanchor
+from amanu.proposals import tracking as module
+from amanu.proposals.model import TOUCHED, LiveFile, LiveProposal
+from amanu.proposals.proposals import FileEdit
+from amanu.proposals.reanchor import reanchor
+from amanu.workspace.text_file import FileText, sha256, split_lines
 from amanu_protocol.errors import AmanuError
 from amanu_protocol.items import Hunk, HunkState, Proposal
 from amanu_protocol.requests import EditorApplyResult, HunkDecision

@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pathspec.patterns.gitignore.spec import GitIgnoreSpecPattern
 
-from amanu.tools.base import ToolError
+from amanu.core.tool import ToolError
 from amanu.workspace import ignore, search
-from amanu.workspace.guard import Guard
 from amanu.workspace.ignore import MAX_DEPTH
+from amanu.workspace.path_guard import Guard
 from amanu.workspace.search import Query, Search
 from desk import Desk
 from needs import needs_ripgrep

@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 import watchfiles
 
-from amanu.workspace import watching as module
+from amanu.workspace import watcher as module
 from amanu.workspace.overlay import Overlay
-from amanu.workspace.watching import Watching
+from amanu.workspace.watcher import Watching
 
 events = pytest.mark.parametrize("events", [True, False], ids=["events", "rescan"])
 

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from amanu.shell.programs import binaries, git, listing, packages, search, system, text
-from amanu.shell.uses import Judge
+from amanu.shell.spec import Judge
 
 HARMLESS: Mapping[str, Judge] = {
     **text.PROGRAMS,

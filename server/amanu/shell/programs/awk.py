@@ -5,7 +5,7 @@ import re
 
 from amanu.shell.call import Asked, Call, Harmless
 from amanu.shell.options import names
-from amanu.shell.uses import Use
+from amanu.shell.spec import Use
 
 _USE = Use(
     "Shows parts of lines, as its program says.",

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from amanu.shell import paths
 from amanu.shell.call import Asked, Call, Harmless
 from amanu.shell.options import Given
-from amanu.shell.uses import Judge, Use
+from amanu.shell.spec import Judge, Use
 
 _ONE, _FILES = ("file",), ("file*",)
 _SUM = Use(  # not -c: it reads what files a file names

@@ -1,7 +1,7 @@
 """git commands that only look. Options: git 2.39, by its manuals.
 
 Left out everywhere: `-c` but for looks, `--exec-path=`, `-p`, `--output`, `--ext-diff`, `--textconv`, `-O`, and all
-that reaches the network. The repository's own configuration must be harmless (`repository.py`), and so must the
+that reaches the network. The repository's own configuration must be harmless (`shell/repository.py`), and so must the
 environment.
 """
 
@@ -11,12 +11,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from amanu.protected import is_secret
+from amanu.core.protected_paths import is_secret
 from amanu.shell import paths
 from amanu.shell.call import Asked, Call, Harmless, Word
 from amanu.shell.options import Given, names, parse, table
 from amanu.shell.repository import Repository, repository
-from amanu.shell.uses import Judge
+from amanu.shell.spec import Judge
 
 LOOKING: Mapping[str, str] = {
     "GIT_OPTIONAL_LOCKS": "0",

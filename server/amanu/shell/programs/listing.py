@@ -3,7 +3,7 @@
 from amanu.shell import paths
 from amanu.shell.call import Asked, Call, Harmless
 from amanu.shell.options import names
-from amanu.shell.uses import Anything, Judge, Use
+from amanu.shell.spec import Anything, Judge, Use
 
 _NAMES = ("name*",)
 

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from amanu.shell.call import Asked, Call, Harmless
-from amanu.shell.uses import Judge, Use
+from amanu.shell.spec import Judge, Use
 
 _VERSION = "Shows its version."
 

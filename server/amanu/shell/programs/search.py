@@ -8,7 +8,7 @@ from amanu.shell.call import Asked, Call, Harmless, Word
 from amanu.shell.options import Given, names
 from amanu.shell.programs.awk import awk
 from amanu.shell.programs.sed import sed
-from amanu.shell.uses import Judge, Use
+from amanu.shell.spec import Judge, Use
 
 _GREP = Use(
     "Searches text.",

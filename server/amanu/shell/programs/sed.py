@@ -5,7 +5,7 @@ flags w and e; -i, -f, -E's kin are by option. GNU sed 4.8; the syntax by its ma
 """
 
 from amanu.shell.call import Asked, Call, Harmless
-from amanu.shell.uses import Use
+from amanu.shell.spec import Use
 
 _USE = Use(
     "Shows lines of files, as its script says.",

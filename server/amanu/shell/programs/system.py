@@ -8,7 +8,7 @@ from collections.abc import Mapping
 
 from amanu.shell.call import Asked, Call, Harmless
 from amanu.shell.options import Given, names
-from amanu.shell.uses import Anything, Judge, Use
+from amanu.shell.spec import Anything, Judge, Use
 
 _LONGEST_SLEEP = 60  # seconds
 _PUBLIC = names(

@@ -4,7 +4,7 @@ type MediaType = ImageAttachmentInput["mediaType"];
 const TYPES: ReadonlySet<string> = new Set<MediaType>(["image/png", "image/jpeg", "image/gif", "image/webp"]);
 
 /** Bytes and pixels of the longer side of a picture that is sent as it is: what every model service takes, however many
- * go along (the daemon's limits, `server/amanu/pictures.py`). */
+ * go along (the daemon's limits, `server/amanu/context/images.py`). */
 const BYTES = 3_500_000;
 const SIDE = 2000;
 

@@ -1,0 +1,146 @@
+"""Is it going round in circles? Three levels: the text as it streams, the calls of each step, a model's judgement.
+
+The first alarm of a turn is told to the model, and the turn goes on; the second ends it. After an alarm everything
+starts anew: the second one comes from what was done since.
+"""
+
+import asyncio
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from amanu.agent.loop_guard.call_cycles import Cycles, Defaults
+from amanu.agent.loop_guard.judge import Aside, Judge
+from amanu.agent.loop_guard.text_repetition import Chanting
+from amanu.core.conversation import Assistant, Result
+from amanu.core.model import TextDelta, ThoughtDelta, ToolSpec
+
+_WORDING = 160
+"""Characters of what was repeated that are quoted."""
+_SENTENCE = re.compile(r"[.!?:]\s+|[。！？]")
+_BLANK = re.compile(r"\s+")
+_REQUEST = 10_000
+"""Characters of what the person said that are kept."""
+
+
+@dataclass(frozen=True)
+class Alarm:
+    """A loop, in three wordings."""
+
+    told: str
+    """For the model."""
+    notice: str
+    """For the person, when the model was told."""
+    reason: str
+    """For the person, when it ends the turn."""
+
+
+class Loops:
+    """Watches one turn. `request` is what the person asked for."""
+
+    def __init__(self, request: str, tools: Sequence[ToolSpec]) -> None:
+        self._request = request[-_REQUEST:]
+        self._cycles = Cycles(_defaults(tools))
+        self._judge = Judge(request)
+        self._texts: dict[type[TextDelta | ThoughtDelta], Chanting] = {}
+        self._judging: asyncio.Task[str | None] | None = None
+        self._strikes = 0
+
+    def begin_reply(self) -> None:
+        """A reply begins, or another attempt at it."""
+        self._texts = {TextDelta: Chanting(self._request), ThoughtDelta: Chanting(self._request)}
+
+    def text(self, delta: TextDelta | ThoughtDelta) -> Alarm | None:
+        """A piece of the reply came."""
+        repeated = self._texts[type(delta)].feed(delta.text)
+        return None if repeated is None else _chanting(repeated, "text" if isinstance(delta, TextDelta) else "thought")
+
+    def step(self, reply: Assistant, results: Sequence[Result]) -> Alarm | None:
+        """The reply's calls have their results."""
+        self._judge.step(reply, results)
+        what = self._cycles.step(reply.calls, results)
+        return None if what is None else _cycle(what)
+
+    def judge(self, aside: Aside) -> Alarm | None:
+        """After a step: a judgement that has come since the last one. If it is time, another is asked for; the turn
+        does not wait for it."""
+        reason = None
+        if self._judging is not None and self._judging.done():
+            reason = self._judging.result()
+            self._judging = None
+        if self._judging is None and self._judge.due:
+            self._judging = asyncio.create_task(self._judge.ask(aside))
+        return None if reason is None else _judged(reason)
+
+    async def close(self) -> None:
+        """The turn has ended: nothing is asked any more."""
+        judging, self._judging = self._judging, None
+        if judging is not None:
+            judging.cancel()
+            await asyncio.wait({judging})
+
+    def heard(self, text: str) -> None:
+        """The person said something: what was done before was before that, and may not be what they want now."""
+        self._request = f"{self._request}\n{text}"[-_REQUEST:]
+        self._start_anew()
+
+    def strike(self) -> bool:
+        """Count an alarm and start anew. True for the first one of the turn: the model is told."""
+        self._strikes += 1
+        self._start_anew()
+        return self._strikes == 1
+
+    def _start_anew(self) -> None:
+        self._cycles.start_anew()
+        self._judge.start_anew()
+        if self._judging is not None:  # it is about what is settled
+            self._judging.cancel()
+            self._judging = None
+
+
+def _chanting(repeated: str, kind: Literal["text", "thought"]) -> Alarm:
+    begins = _SENTENCE.search(repeated) or _BLANK.search(repeated)  # a round is cut anywhere
+    quoted = " ".join((repeated[begins.end() :] + repeated[: begins.end()] if begins else repeated).split())
+    quoted = quoted if len(quoted) <= _WORDING else f"{quoted[: _WORDING - 1]}…"
+    what = (
+        f" The same words came over and over: “{quoted}”." if quoted else " The same few sentences came over and over."
+    )
+    where = "You were repeating yourself" if kind == "text" else "Your thoughts went round in circles"
+    return Alarm(
+        told=f"{where}, so your reply was stopped.{what} Do not begin with them again. Say once what matters, then "
+        "take the next step of the task; if you cannot, tell the person what blocks you.",
+        notice="The model repeated itself; its reply was stopped and it was told so.",
+        reason="Stopped: the model repeated itself again after it was told.",
+    )
+
+
+def _cycle(what: str) -> Alarm:
+    return Alarm(
+        told=f"You have {what}. Doing it again will not help. Look at what the results say and do something else; if "
+        "you wait for something, wait longer between two looks; if nothing is left to try, tell the person what "
+        "blocks you.",
+        notice=f"The model has {what}; it was told so.",
+        reason=f"Stopped: the model went in circles again after it was told. It has {what}.",
+    )
+
+
+def _judged(reason: str) -> Alarm:
+    because = reason.rstrip(".") or "the last steps brought nothing new"
+    return Alarm(
+        told=f"Your last steps were looked at, and they do not seem to bring the task forward: {because}. Think about "
+        "what you know for certain. Then choose another way, or tell the person what blocks you.",
+        notice=f"The model seems to be stuck; it was told so. ({because}.)",
+        reason=f"Stopped: the model seems to be stuck, also after it was told. ({because}.)",
+    )
+
+
+def _defaults(tools: Sequence[ToolSpec]) -> Defaults:
+    return {
+        tool.name: {
+            name: field["default"]
+            for name, field in tool.parameters.get("properties", {}).items()
+            if isinstance(field, dict) and "default" in field
+        }
+        for tool in tools
+    }

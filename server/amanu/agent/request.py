@@ -1,0 +1,116 @@
+"""One reply of the model: asked for, shown as it comes, kept."""
+
+import time
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from typing import TYPE_CHECKING
+
+from amanu.agent import usage as spending
+from amanu.agent.fallback import stream_any
+from amanu.agent.loop_guard.guard import Alarm
+from amanu.agent.notes import remind
+from amanu.agent.recovery import REMEDIES, Oddity, judged
+from amanu.agent.reply import Reply
+from amanu.core.conversation import Assistant
+from amanu.core.model import Delta, Done, ModelError, Request, TextDelta, ThoughtDelta
+from amanu.core.model_families import family
+from amanu.models.retry import Retrying, Withdrawn
+from amanu_protocol.events import RetryChanged, StepEnded
+from amanu_protocol.items import Retry, Spent
+
+if TYPE_CHECKING:
+    from amanu.agent.turn import Turn
+
+
+class Repeating(Exception):
+    """The reply has begun to repeat itself and was cut off."""
+
+    def __init__(self, alarm: Alarm) -> None:
+        super().__init__(alarm.reason)
+        self.alarm = alarm
+
+
+async def ask_model(turn: "Turn", step: int) -> Done:
+    """One reply, shown as it comes, retried where that can help; in the conversation when it returns."""
+    turn.conversation.check()
+    request = Request(
+        model=turn.info,
+        system=turn.system,
+        tools=turn.specs,
+        conversation=turn.conversation,
+        session_id=turn.session_id,
+        effort=turn.effort,
+        max_output=_most(turn),
+    )
+    reply = Reply(turn.turn_id, step, turn.tools, turn.emit)
+    try:
+        done = await _show(turn, step, reply, stream_any(turn, request))
+    except BaseException as error:  # cancelled, failed, repeating, or a bug of ours: what was shown is closed
+        failed = isinstance(error, ModelError)
+        _keep(turn, step, reply.cut(error.message if failed else "The reply was broken off."))
+        raise
+    turn.context.count(done.usage.input + done.usage.cache_read + done.usage.cache_write)
+    turn.usage = spending.add(turn.usage, turn.info, done.usage)
+    took = turn.pay(turn.info, done.usage)
+    if judged(done) == "spentThinking":
+        reply.withdraw("The reply was all thought.")
+    message = reply.finish(done)
+    says = bool(message.calls or message.text.strip())
+    _keep(turn, step, message if says or done.stop == "paused" else None, took)
+    turn.show_use()
+    return done
+
+
+def _most(turn: "Turn") -> int | None:
+    """Tokens of the reply: as the turn has it, less where prompt and reply would not fit the window together."""
+    wanted = min(turn.info.max_output, turn.max_output or family(turn.info.model_id).max_output)
+    fits = turn.context.fits(wanted)
+    return turn.max_output if fits == wanted else fits
+
+
+async def _show(turn: "Turn", step: int, reply: Reply, stream: AsyncGenerator[Delta | Retrying | Withdrawn]) -> Done:
+    waiting = False
+    nudged: set[Oddity] = set()
+    """The conversation keeps what was said: once is enough."""
+    loops = turn.loops
+    if loops is not None:
+        loops.begin_reply()
+    try:
+        async with aclosing(stream) as deltas:
+            async for delta in deltas:
+                if waiting:
+                    waiting = False
+                    turn.emit(RetryChanged(retry=None))
+                match delta:
+                    case Done():
+                        return delta
+                    case Withdrawn(reason=reason):
+                        reply.withdraw(reason)
+                        if loops is not None:
+                            loops.begin_reply()
+                    case Retrying():
+                        waiting = True
+                        at = int((time.time() + delta.delay_s) * 1000)
+                        turn.emit(RetryChanged(retry=Retry(attempt=delta.attempt, reason=delta.reason, at=at)))
+                        if delta.breakage and REMEDIES[delta.breakage].way == "nudge" and delta.breakage not in nudged:
+                            nudged.add(delta.breakage)
+                            remind(turn, step, delta.breakage)
+                    case _:
+                        reply.take(delta)
+                        if loops is not None and isinstance(delta, TextDelta | ThoughtDelta):
+                            alarm = loops.text(delta)
+                            if alarm is not None:
+                                raise Repeating(alarm)
+    finally:  # cancelled or failed while it waited
+        if waiting:
+            turn.emit(RetryChanged(retry=None))
+    raise AssertionError("a model's stream ended without Done or an error")
+
+
+def _keep(turn: "Turn", step: int, reply: Assistant | None, took: Spent | None = None) -> None:
+    """The reply is part of the conversation, on record before any of its calls runs."""
+    if reply is not None and reply.parts:
+        turn.conversation.append(reply)
+    else:
+        reply = None
+    turn.emit(StepEnded(turn_id=turn.turn_id, step=step, usage=took), entry=reply)

@@ -1,0 +1,44 @@
+"""A question to a model aside from the conversation: a summary, a judgement. No tools, little thought, bounded."""
+
+import asyncio
+from contextlib import aclosing
+
+from amanu.core.conversation import Conversation, User
+from amanu.core.model import Done, Effort, Model, ModelError, Request, StreamBroken, TokenUsage
+from amanu.models.retry import Policy, stream_with_retry
+from amanu_protocol.items import ModelInfo
+
+SECONDS = 120.0
+"""For one question, retries included; a judgement that takes longer is worth less than going on without it."""
+POLICY = Policy(attempts=3, broken_retries=1, empty_retries=1, first_delay=0.5, longest_delay=4.0, longest_wait=10.0)
+
+
+async def ask(
+    model: Model,
+    info: ModelInfo,
+    system: str,
+    question: str,
+    *,
+    session_id: str,
+    max_output: int,
+    effort: Effort = "minimal",
+) -> tuple[str, TokenUsage]:
+    """The answer, and what it took. Raises `ModelError`, also when it did not come in `SECONDS`."""
+    request = Request(
+        model=info,
+        system=system,
+        tools=(),
+        conversation=Conversation([User(text=question)]),
+        session_id=session_id,
+        effort=effort,
+        max_output=max_output,
+        aside=True,
+    )
+    try:
+        async with asyncio.timeout(SECONDS), aclosing(stream_with_retry(model, request, POLICY)) as deltas:
+            async for delta in deltas:
+                if isinstance(delta, Done):
+                    return delta.message.text.strip(), delta.usage
+    except TimeoutError:
+        raise StreamBroken(f"The model gave no answer within {SECONDS:g} seconds.") from None
+    raise ModelError("a model's stream ended without Done or an error")

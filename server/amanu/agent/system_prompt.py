@@ -1,0 +1,48 @@
+"""The system prompt, from parts. Stable within a session, to the byte: caches and thinking blocks depend on it."""
+
+import importlib.resources
+import platform
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+
+
+@dataclass(frozen=True)
+class Prompt:
+    """The system prompt. Its memory is told apart because a person wants to know what it takes of the window."""
+
+    core: str
+    memory: str
+    """With what is said about it; "" if there is none."""
+
+    @property
+    def text(self) -> str:
+        return f"{self.core}\n\n{self.memory}" if self.memory else self.core
+
+
+def system_prompt(family: str, roots: Sequence[str], memory: str = "") -> Prompt:
+    """The core rules, what this model family needs to hear, where the work is, and project memory.
+
+    `family` names a file in `prompts/` ("claude", "gemini-3", …); one without a file adds nothing.
+    """
+    parts = [part("core"), addition(family), _surroundings(roots)]
+    core = "\n\n".join(part for part in parts if part)
+    return Prompt(core, f"{part('memory')}\n\n{memory}" if memory else "")
+
+
+def addition(family: str) -> str:
+    """What a family's models need to hear besides; "" if nothing."""
+    return part(family)
+
+
+def _surroundings(roots: Sequence[str]) -> str:
+    lines = ["# Where you are", "", f"- Operating system: {platform.system()}"]
+    lines += [f"- Workspace root: {root}" for root in roots]
+    lines.append("- Paths in tool calls are relative to a workspace root, or absolute inside one.")
+    return "\n".join(lines)
+
+
+@cache
+def part(name: str) -> str:
+    file = importlib.resources.files("amanu.agent") / "prompts" / f"{name}.md"
+    return file.read_text(encoding="utf-8").strip() if file.is_file() else ""

@@ -1,0 +1,79 @@
+"""Tokens and money of a session."""
+
+from amanu.core.model import TokenUsage
+from amanu_protocol.items import ModelInfo, Spent, Usage
+
+NOTHING = Usage(
+    input_tokens=0,
+    cache_read_tokens=0,
+    cache_write_tokens=0,
+    output_tokens=0,
+    thought_tokens=0,
+    cost_usd=0.0,
+    context_tokens=0,
+    context_window=0,
+)
+NOTHING_SPENT = Spent(
+    input_tokens=0,
+    cache_read_tokens=0,
+    cache_write_tokens=0,
+    output_tokens=0,
+    thought_tokens=0,
+    tool_tokens=0,
+    cost_usd=0.0,
+)
+
+
+_COUNTS = tuple(name for name in Spent.model_fields if name.endswith("_tokens"))
+
+
+def spent(info: ModelInfo, used: TokenUsage) -> Spent:
+    """What one request took."""
+    return Spent(
+        input_tokens=used.input,
+        cache_read_tokens=used.cache_read,
+        cache_write_tokens=used.cache_write,
+        output_tokens=used.output,
+        thought_tokens=used.thoughts,
+        tool_tokens=used.tools,
+        cost_usd=price(info, used),
+    )
+
+
+def both(one: Spent, other: Spent) -> Spent:
+    """The sum. Its cost is None when one of them is not known."""
+    return one.model_copy(update=_sum(one, other))
+
+
+def add(usage: Usage, info: ModelInfo, used: TokenUsage) -> Usage:
+    """`usage` after one more request. The cost becomes None, and stays so, once a price is unknown."""
+    size = {"context_tokens": used.context, "context_window": info.context_window}
+    return usage.model_copy(update={**_sum(usage, spent(info, used)), **size})
+
+
+def aside(usage: Usage, info: ModelInfo, used: TokenUsage) -> Usage:
+    """`usage` after a question aside: it costs, but says nothing about the conversation's size."""
+    return usage.model_copy(update=_sum(usage, spent(info, used)))
+
+
+def _sum(one: Spent | Usage, other: Spent) -> dict[str, float | None]:
+    """Of every count, and of the cost where both are known."""
+    counts = {name: getattr(one, name) + getattr(other, name) for name in _COUNTS}
+    known = None if one.cost_usd is None or other.cost_usd is None else one.cost_usd + other.cost_usd
+    return {**counts, "cost_usd": known}
+
+
+def price(info: ModelInfo, used: TokenUsage) -> float | None:
+    """US dollars of one request, None if the model's prices are not known. Cached tokens cost what input costs
+    where no price of their own is known, so that an estimate is never too low."""
+    if info.input_price is None or info.output_price is None:
+        return None
+    read = info.input_price if info.cache_read_price is None else info.cache_read_price
+    write = info.input_price if info.cache_write_price is None else info.cache_write_price
+    millionths = (
+        used.input * info.input_price
+        + used.cache_read * read
+        + used.cache_write * write
+        + (used.output + used.thoughts) * info.output_price
+    )
+    return millionths / 1_000_000

@@ -1,0 +1,254 @@
+"""A summary in the place of what is old: where to cut, what the summarising model is shown, what comes of it."""
+
+import re
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from amanu.agent.system_prompt import part
+from amanu.agent.window.pruning import called
+from amanu.agent.window.token_gauge import ASCII, estimate
+from amanu.core.conversation import Assistant, Compacted, Conversation, Message, Picture, Results, Text, Told, User
+
+Ask = Callable[[str, str], Awaitable[str]]
+"""System prompt and question → the answer of a model. Raises `ModelError`."""
+
+RESULT = 2_000
+"""Characters of a result the summarising model is shown; the results themselves are no memory."""
+CALL = 400
+PERSON = 0.15
+"""Share of the window for the person's own words."""
+LONGEST_WORDS = 6_000
+"""Characters shown of one thing the person said, more where there is room …"""
+SHORTEST_WORDS = 200
+"""… and to which that is shortened when they said much; all of it can be read again."""
+GAIN = 0.8
+"""A summary that takes more than this share of what it replaces is none."""
+READ_FILES = 40
+"""Files that were only read are named up to so many, the latest ones."""
+LAST_ACTIONS = 30
+"""Lines of the record when no model made a summary of it."""
+
+_AROUND = re.compile(r"<(editor_context|session_status|files_changed|project_memory)>\n.*?\n</\1>", re.DOTALL)
+"""What went with the person's words unasked; it is told anew after a compaction."""
+_EXPLAINED = (
+    "The conversation before this point was replaced by this summary to make room. It is a record of what was said and "
+    "done."
+)
+_BEGINNING, _END = "<conversation_summary>", "</conversation_summary>"
+_GOAL = re.compile(r"^(?:#+|\*\*)\s*goal", re.IGNORECASE | re.MULTILINE)
+_ASIDE = re.compile(r"<(think|thinking|scratchpad)>.*?</\1>", re.DOTALL | re.IGNORECASE)
+
+
+class NoSummary(Exception):
+    """What the model wrote is no summary; the text says why."""
+
+
+@dataclass
+class Record:
+    """What is taken out of the conversation."""
+
+    lines: list[str] = field(default_factory=list[str])
+    said: list[str] = field(default_factory=list[str])
+    """The person's own words."""
+    files: dict[str, str] = field(default_factory=dict[str, str])
+    """Path → "edited" or "read", the last touched last."""
+    actions: list[str] = field(default_factory=list[str])
+    """Calls and what came of them, a line each."""
+    replies: int = 0
+
+
+def split(conversation: Conversation, weights: Sequence[float], keep: float) -> int:
+    """How many messages to replace: all but the last ones that together take at most `keep` tokens. The last exchange
+    stays whatever it takes, and a call stays with its results. 0 when there is nothing to gain."""
+    if len(conversation) == 0:
+        return 0
+    first = len(conversation) - 1
+    while first > 0 and _belongs_to_reply(conversation[first]):
+        first -= 1
+    total = sum(weights[first:])
+    at = first
+    while at > 0 and total + weights[at - 1] <= keep:
+        at -= 1
+        total += weights[at]
+        if not isinstance(conversation[at], Results):
+            first = at
+    return first if first > 1 or (first == 1 and conversation.compacted is None) else 0
+
+
+def _belongs_to_reply(message: Message) -> bool:
+    """It comes after a reply and means nothing without it: results, or the daemon's word that it goes on."""
+    return isinstance(message, Results) or (isinstance(message, User) and message.told)
+
+
+def record(messages: Sequence[Message], earlier: Compacted | None, writers: Collection[str]) -> Record:
+    """What the messages hold. `earlier` stands for the first of them, if there is one. `writers`: names of the tools
+    that change files."""
+    found = Record()
+    if earlier is not None:
+        found.said += earlier.said
+        found.files |= earlier.files
+        found.actions += earlier.actions
+        found.lines += earlier.actions
+        found.replies = earlier.replies
+        messages = messages[1:]
+    for at, message in enumerate(messages):
+        match message:
+            case User(told=False):
+                shown = [f"[with the picture {picture.name}]" for picture in message.pictures]
+                words = "\n".join([_AROUND.sub("", message.text).rstrip(), *shown])
+                found.said.append(words)
+                found.lines.append(f"[person] {words}")
+            case User():
+                found.lines.append(f"[told] {message.text}")
+            case Assistant():
+                _reply(found, message)
+            case Results():
+                asked = messages[at - 1] if at else None
+                if isinstance(asked, Assistant):
+                    _results(found, asked, message, writers)
+                _notes(found, message)
+    return found
+
+
+def _reply(found: Record, message: Assistant) -> None:
+    found.replies += 1
+    text = "".join(part.text for part in message.parts if isinstance(part, Text)).strip()
+    if text:
+        found.lines.append(f"[programmer] {text}")
+        found.actions.append(f"said: {_ends(text, 300)}")
+
+
+def _results(found: Record, asked: Assistant, answers: Results, writers: Collection[str]) -> None:
+    for call, result in zip(asked.calls, answers.results, strict=False):
+        line = called(call, CALL)
+        found.lines.append(f"[call] {line}\n[result{', failed' * result.is_error}] {_ends(result.text, RESULT)}")
+        outcome = "failed" if result.is_error else "done"
+        found.actions.append(f"{called(call)}: {outcome}; {_ends(' '.join(result.text.split()), 120)}")
+        path = call.arguments.get("path") if isinstance(call.arguments, dict) else None
+        if isinstance(path, str) and path and not result.is_error:
+            before = found.files.pop(path, "")
+            found.files[path] = "edited" if "edited" in before or call.tool in writers else "read"
+
+
+def _notes(found: Record, message: Results) -> None:
+    for note in message.notes:
+        match note:
+            case str():
+                found.said.append(note)
+                found.lines.append(f"[person] {note}")
+            case Told(text=text):
+                found.lines.append(f"[told] {text}")
+            case Picture(name=name):
+                found.lines.append(f"[person showed the picture {name}]")
+
+
+async def summarised(lines: Sequence[str], earlier: str, focus: str, words: int, room: float, ask: Ask) -> str:
+    """The snapshot of at most about that many words which a model makes of the record, piece by piece when it is shown
+    at most `room` tokens at once. Raises `NoSummary`, `ModelError`."""
+    snapshot = earlier
+    for piece in _pieces(lines, room):
+        parts = [f"# Earlier summary\n\n{snapshot}"] if snapshot else []
+        parts.append(f"# The record\n\n{piece}")
+        if focus:
+            parts.append(f"# What the person asks you not to lose\n\n{focus}")
+        parts.append(f"Write the summary now, in at most {words} words.")
+        snapshot = _checked(await ask(part("snapshot"), "\n\n".join(parts)))
+    return snapshot
+
+
+def _checked(answer: str) -> str:
+    text = _ASIDE.sub("", answer).strip()
+    if not text:
+        raise NoSummary("the model wrote nothing")
+    if _GOAL.search(text) is None:
+        raise NoSummary("what the model wrote is no summary")
+    return text
+
+
+def _pieces(lines: Sequence[str], room: float) -> list[str]:
+    pieces: list[list[str]] = [[]]
+    size = 0.0
+    for line in lines:
+        line = _ends(line, max(200, int(room * 2)))
+        took = estimate(line)
+        if pieces[-1] and size + took > room:
+            pieces.append([])
+            size = 0.0
+        pieces[-1].append(line)
+        size += took
+    return ["\n\n".join(piece) for piece in pieces]
+
+
+def composed(
+    replaced: int, snapshot: str, found: Record, window: float, *, by_model: bool, in_turn: bool, kept: str = ""
+) -> Compacted:
+    """The message that stands for the first `replaced` ones. `by_model`: the snapshot holds all of them; else it is an
+    earlier one, and what was done since stands beside it. `in_turn`: the work on the last thing said goes on. `kept`:
+    where `read_output` finds all the person said, when not all of it is shown."""
+    actions = () if by_model else tuple(found.actions[-LAST_ACTIONS:])
+    parts = [
+        f"{_BEGINNING}\n\n{_EXPLAINED}",
+    ]
+    if snapshot:
+        parts.append(snapshot)
+    if actions:
+        since = "\n".join(f"- {action}" for action in actions)
+        parts.append(f"## What was done last, from the record\n{since}")
+    files = _bounded(found.files)
+    if files:
+        parts.append(
+            "## Files touched, the latest last\n" + "\n".join(f"- {path}: {how}" for path, how in files.items())
+        )
+    parts.append("## What the person said, in their words")
+    parts += fitting(found.said, window * PERSON)[0]
+    if kept:
+        parts.append(f'[These words in full: read_output(id="{kept}")]')
+    parts.append(_END)
+    if in_turn:
+        parts.append("You are in the middle of the work on the last of these. Go on from where the record ends.")
+    return Compacted(
+        replaced=replaced,
+        text="\n\n".join(parts),
+        snapshot=snapshot,
+        actions=actions,
+        said=tuple(found.said),
+        files=dict(files),
+        replies=found.replies,
+    )
+
+
+def readable(summary: str) -> str:
+    """What a composed message tells, without what it says to the model about itself. For people."""
+    return summary.partition(_EXPLAINED)[2].rpartition(_END)[0].strip()
+
+
+def fitting(said: Sequence[str], room: float) -> tuple[list[str], bool]:
+    """What the person said, numbered, in about `room` tokens, and whether it is all there. Short things as they are,
+    long ones head and tail, the shorter the more there are; when that is not enough the first and the last stay."""
+    limit = max(LONGEST_WORDS, int(room / ASCII))
+    shown = [_ends(text, limit) for text in said]
+    while limit > SHORTEST_WORDS and sum(map(estimate, shown)) > room:
+        limit = limit * 2 // 3
+        shown = [_ends(text, limit) for text in said]
+    numbered = [f"{number}. {text}" for number, text in enumerate(shown, 1)]
+    first = len(numbered)
+    left = room - (estimate(numbered[0]) if numbered else 0.0)
+    while first > 1 and (left := left - estimate(numbered[first - 1])) >= 0:
+        first -= 1
+    if first <= 2:
+        return numbered, shown == list(said)
+    return [numbered[0], f"[… {first - 1} more …]", *numbered[first:]], False
+
+
+def _bounded(files: Mapping[str, str]) -> dict[str, str]:
+    only_read = [path for path, how in files.items() if how == "read"]
+    left_out = set(only_read[: max(0, len(only_read) - READ_FILES)])
+    return {path: how for path, how in files.items() if path not in left_out}
+
+
+def _ends(text: str, limit: int) -> str:
+    """Head and tail of it, at most about `limit` characters; three quarters of them from the head."""
+    if len(text) <= limit:
+        return text
+    head = limit * 3 // 4
+    return f"{text[:head]}[… {len(text) - limit:,} characters …]{text[len(text) - (limit - head) :]}"

@@ -1,0 +1,105 @@
+"""Tool output that makes room: too big from the start, read twice, or old. All of it can be read again.
+
+Pure functions but for `keep`, which puts a text where `read_output` finds it.
+"""
+
+import json
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+
+from amanu.agent.window.token_gauge import estimate
+from amanu.core.conversation import STUB, Assistant, Call, Conversation, Masked, Result, Results
+
+Keep = Callable[[str], Awaitable[str]]
+"""Keeps a text and returns the id `read_output` takes; "" when it could not be kept."""
+
+LEAST = 120
+"""Tokens; a shorter result is left alone: its stub would be as long."""
+SHOWN = 160
+"""Characters of the beginning and of the end that stay of a result that made room."""
+
+
+async def shortened(text: str, limit: float, keep: Keep) -> str:
+    """The text if it takes at most `limit` tokens; else its head and tail, and how to read what is between."""
+    size = estimate(text)
+    if size <= limit:
+        return text
+    shown = int(len(text) * limit / size)
+    head, tail = text[: shown // 2], text[len(text) - shown // 2 :]
+    kept = await keep(text)
+    missing = len(text) - len(head) - len(tail)
+    note = f"[… {missing:,} of {len(text):,} characters left out{_where(kept)} …]"
+    return f"{head}\n\n{note}\n\n{tail}"
+
+
+@dataclass(frozen=True)
+class Found:
+    """Results that can make room, oldest first."""
+
+    old: tuple[tuple[Call, Result], ...]
+    again: tuple[tuple[Call, Result], ...]
+    """Of them, those whose very text a later result of the same call holds."""
+    tokens: float
+    """What they take, uncalibrated."""
+
+
+def find(conversation: Conversation, protected: float) -> Found:
+    """What is older than the newest `protected` tokens of tool output and the last step, or was read again."""
+    old: list[tuple[Call, Result]] = []
+    again: list[tuple[Call, Result]] = []
+    seen: set[str] = set()
+    newer = 0.0
+    tokens = 0.0
+    last = len(conversation) - 1
+    for at in range(last, 0, -1):
+        answers, asked = conversation[at], conversation[at - 1]
+        if not isinstance(answers, Results) or not isinstance(asked, Assistant):
+            continue
+        for call, result in reversed(list(zip(asked.calls, answers.results, strict=False))):
+            size = estimate(result.text)
+            if size < LEAST or result.text.startswith(STUB):
+                continue
+            read = json.dumps([call.tool, call.arguments, result.text], sort_keys=True)
+            if at < last - 1 and read in seen:
+                again.append((call, result))
+                tokens += size
+            elif at < last - 1 and newer >= protected:
+                old.append((call, result))
+                tokens += size
+            newer += size
+            seen.add(read)
+    return Found(tuple(reversed(old)), tuple(reversed(again)), tokens)
+
+
+async def masked(found: Found, keep: Keep) -> Masked:
+    """The shorter texts for them."""
+    texts = {result.call_id: _again(call) for call, result in found.again}
+    for call, result in found.old:
+        texts[result.call_id] = _stub(call, result, await keep(result.text))
+    return Masked(texts=texts)
+
+
+def _again(call: Call) -> str:
+    return f"{STUB}: a later result of {called(call)} holds the same text.]"
+
+
+def _stub(call: Call, result: Result, kept: str) -> str:
+    head, tail = result.text[:SHOWN].rstrip(), result.text[-SHOWN:].lstrip()
+    return (
+        f"{STUB}: {len(result.text):,} characters that {called(call)} returned{_where(kept)}. What they are about may "
+        f"have changed since. They begin and end:]\n{head}\n[…]\n{tail}"
+    )
+
+
+def _where(kept: str) -> str:
+    return f'; read_output(id="{kept}") reads them' if kept else ""
+
+
+def called(call: Call, limit: int = 120) -> str:
+    """A call in one line, its arguments shortened."""
+    if isinstance(call.arguments, str):
+        written = call.arguments
+    else:
+        written = ", ".join(f"{name}={json.dumps(value, ensure_ascii=False)}" for name, value in call.arguments.items())
+    line = " ".join(written.split())
+    return f"{call.tool}({line if len(line) <= limit else line[: limit - 1] + '…'})"

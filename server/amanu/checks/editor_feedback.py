@@ -1,0 +1,306 @@
+"""What an applied edit did to the findings of the user's own editor and of Amanu's checkers: only what is new, and how
+many are gone.
+
+An editor does not say which text its findings are about. So they are asked for again and again after the change, and
+count when they stay the same for a while; one that finds the same as before gets longer.
+"""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from amanu.checks.applied_checks import Check as CheckText
+from amanu.checks.applied_checks import Checked, no_check
+from amanu.core.tool import ToolError
+from amanu.proposals.model import BEFORE
+from amanu.workspace.diagnostics import Difference, difference, line
+from amanu.workspace.diff import compose, first_line
+from amanu.workspace.overlay import Language
+from amanu.workspace.text_file import split_lines
+from amanu.workspace.workspace import Workspace
+from amanu_protocol.items import Check, Finding, HunkState, Proposal, ProposedFile
+from amanu_protocol.requests import EditorDiagnosticsParams
+
+PAUSE = 0.25
+"""Seconds between two questions."""
+STABLE = 0.5
+"""Seconds without a change after which other findings than before count."""
+UNCHANGED = 1.0
+"""The same for the same findings as before: most language servers have looked at a change by then."""
+PATIENCE = 8.0
+"""Seconds after which nobody is asked any more. Later findings are no news of this edit."""
+HEAD_START = 0.5
+"""Seconds in which an editor must say what it finds before the edit."""
+TOLD = 10
+"""Findings told to the model; all are one `get_diagnostics` away."""
+
+About = Literal["proposed", "applied"]
+Note = Callable[[str, Path, About, Sequence[Check]], Awaitable[None]]
+"""`Proposals.note_checks`."""
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class _Seen:
+    """What the editor found in a text."""
+
+    text: str
+    found: tuple[Finding, ...]
+
+
+class _Watch:
+    """One file after an edit."""
+
+    def __init__(self, before: _Seen) -> None:
+        self.before = before
+        self.after: _Seen | None = None
+        self.answered = asyncio.Event()
+        """The editor has found something else, or nothing else for long enough; or nobody can say."""
+        self.difference = Difference()
+        self.told = False
+        self.task: asyncio.Task[None] | None = None
+
+    @property
+    def untold(self) -> bool:
+        return bool(self.difference) and not self.told and self.after is not None
+
+
+class Aftermath:
+    """Of one session. `wait` is how many seconds the result of an edit may wait for it; `check` has Amanu's checkers
+    look."""
+
+    def __init__(self, workspace: Workspace, note: Note, wait: float, check: CheckText = no_check) -> None:
+        self._workspace = workspace
+        self._note = note
+        self._wait = wait
+        self._applied: dict[tuple[str, str], tuple[str, ...]] = {}
+        """Proposal and path → the hunks that are applied."""
+        self._before: dict[Path, tuple[str, asyncio.Task[_Seen | None]]] = {}
+        """With the hash of the base that was looked at."""
+        self._watches: dict[Path, _Watch] = {}
+        self._checked = Checked(check)
+
+    def see(self, proposal: Proposal) -> None:
+        """A proposal is now this. Before its edits are applied the editor is asked what it finds, afterwards what is
+        new."""
+        for file in proposal.files:
+            path, key = Path(file.path), (proposal.proposal_id, file.path)
+            states = {hunk.state for hunk in file.hunks}
+            applied = tuple(hunk.hunk_id for hunk in file.hunks if hunk.state in BEFORE)
+            was = self._applied.setdefault(key, applied)
+            self._applied[key] = applied
+            if applied != was:
+                self._start(proposal.proposal_id, path, _place(file, was), _place(file, applied))
+                self._have_checked(file, was, applied)
+            elif states & _OPEN:
+                self._look(path, file.base_sha256)
+
+    async def ready(self, paths: Sequence[Path]) -> None:
+        """Return when it is known what the editor finds in these files, or half a second is over."""
+        looking = [self._before[path][1] for path in paths if path in self._before]
+        if looking:
+            await asyncio.wait(looking, timeout=HEAD_START)
+
+    async def news(self, paths: Sequence[Path]) -> str:
+        """For the model: what the last edits of these files did to their findings; "" when nothing, when nobody says
+        so in time, or when it was told already."""
+        waiting: list[asyncio.Future[Any]] = [check for path in paths if (check := self._checked.pending(path))]
+        events = [asyncio.ensure_future(self._watches[path].answered.wait()) for path in paths if path in self._watches]
+        try:
+            if waiting or events:
+                await asyncio.wait([*waiting, *events], timeout=self._wait)
+        finally:
+            for event in events:
+                event.cancel()
+        return "\n\n".join(filter(None, [self._news_of(path, lambda text: True) for path in paths]))
+
+    async def late(self, readable: Callable[[Path], bool]) -> tuple[str, str] | None:
+        """What became known after `news` had to be given, in the files that may be quoted: for the model, and what the
+        person is told of that. Each once; nothing of a file that is another by now."""
+        told: list[str] = []
+        names: list[str] = []
+        untold = [path for path, watch in self._watches.items() if watch.untold]
+        for path in dict.fromkeys([*untold, *self._checked.done]):
+            now = await self._text(path) if readable(path) else None
+            if text := self._news_of(path, lambda text, now=now: text == now):
+                names.append(self._workspace.shown(path))
+                told.append(text)
+        if not told:
+            return None
+        shown = f"The model was told of findings that came later than its edits: {', '.join(names)}."
+        return "\n\n".join(told), shown
+
+    async def close(self) -> None:
+        """Ask nobody any more."""
+        tasks: list[asyncio.Task[Any]] = [task for _, task in self._before.values()]
+        tasks += [watch.task for watch in self._watches.values() if watch.task is not None]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        await self._checked.close()
+
+    # ------------------------------------------------------------------------------------------------
+
+    def _news_of(self, path: Path, counts: Callable[[str], bool]) -> str:
+        """What is known of that file by now, of a text that `counts`; "" for nothing. It is told with that."""
+        found: list[Difference] = []
+        watch = self._watches.get(path)
+        if watch is not None and watch.untold and watch.after is not None:
+            watch.told = True
+            found += [watch.difference] if counts(watch.after.text) else []
+        if (checked := self._checked.take(path)) is not None and counts(checked[0]):
+            known = () if watch is None else watch.difference.added  # the editor may have the same checker
+            found.append(_but(checked[1], known))
+        fixed = max((each.fixed for each in found), default=0)
+        both = Difference(tuple(finding for each in found for finding in each.added), fixed)
+        return _told(self._workspace.shown(path), both) if both else ""
+
+    def _have_checked(self, file: ProposedFile, was: Sequence[str], applied: Sequence[str]) -> None:
+        """By Amanu's own checkers, what was applied just now; not what was taken back."""
+        path = _place(file, was)
+        if not set(applied) - set(was) or file.change not in ("edit", "create") or file.base_text is None:
+            self._checked.forget(path)
+            return
+        lines = split_lines(file.base_text)
+
+        def having(hunk_ids: Sequence[str]) -> str:
+            used = [hunk for hunk in file.hunks if hunk.hunk_id in hunk_ids]
+            return compose(lines, [(first_line(hunk), hunk.old_lines, hunk.new_text) for hunk in used])
+
+        before = None if file.change == "create" and not was else having(was)
+        self._checked.see(path, before, having(applied))
+
+    def _look(self, path: Path, base: str) -> None:
+        """What the editor finds before an edit; again when the person changed the file."""
+        watch, looked = self._watches.get(path), self._before.get(path)
+        if watch is not None and watch.task is not None and not watch.task.done():
+            return
+        if looked is not None:
+            if looked[0] == base:
+                return
+            looked[1].cancel()
+        if self._languages(path):
+            self._before[path] = (base, asyncio.create_task(self._first(path)))
+
+    async def _first(self, path: Path) -> _Seen | None:
+        try:
+            return await self._seen(path)
+        except ToolError:
+            return None
+
+    async def _text(self, path: Path) -> str | None:
+        try:
+            file = await self._workspace.look(path)
+        except ToolError:
+            return None
+        return None if file is None else file.text
+
+    def _start(self, proposal_id: str, path: Path, was_at: Path, is_at: Path) -> None:
+        """The file that the proposal knows as `path` was changed, and moved perhaps. What an earlier edit of it did may
+        be not known yet: then that is compared with, too."""
+        earlier, looked = self._watches.pop(was_at, None), self._before.pop(was_at, None)
+        before: _Seen | None = None
+        if looked is not None:
+            before = looked[1].result() if looked[1].done() and not looked[1].cancelled() else None
+            looked[1].cancel()  # an answer from now on may be about the new text
+        elif earlier is not None:
+            before = earlier.after or earlier.before
+        if earlier is not None and earlier.task is not None:
+            earlier.task.cancel()
+        if before is not None:
+            watch = self._watches[is_at] = _Watch(before)
+            watch.task = asyncio.create_task(self._follow(watch, proposal_id, path, is_at))
+
+    async def _follow(self, watch: _Watch, proposal_id: str, noted_at: Path, path: Path) -> None:
+        try:
+            await self._ask_until_over(watch, proposal_id, noted_at, path)
+        except ToolError:
+            pass  # the file is gone, or no text any more
+        except Exception:
+            log.exception("the findings after an edit could not be compared")
+        finally:
+            watch.answered.set()
+            if self._watches.get(path) is watch and not watch.difference:
+                del self._watches[path]
+
+    async def _ask_until_over(self, watch: _Watch, proposal_id: str, noted_at: Path, path: Path) -> None:
+        loop = asyncio.get_running_loop()
+        began = since = loop.time()
+        last: _Seen | None = None
+        noted = Difference()
+        text: str | None = None
+        while loop.time() - began < PATIENCE:
+            asked = loop.time()
+            seen = await self._seen(path)
+            if seen is None or (text is not None and seen.text != text):
+                return  # nobody can say, or the person goes on typing: what is new now is not this edit's
+            text = seen.text
+            if last is None or seen.found != last.found:
+                last, since = seen, asked
+            changed = last.found != watch.before.found
+            is_open = self._workspace.find(path) is not None
+            enough = STABLE if changed else UNCHANGED if is_open or last.found else 0.0
+            if loop.time() - since >= enough:
+                before = watch.before
+                now = await asyncio.to_thread(difference, before.text, before.found, last.text, last.found)
+                watch.difference, watch.after = now, last
+                watch.answered.set()
+                if now != noted:
+                    noted = now
+                    await self._note(proposal_id, noted_at, "applied", [self._check(path, now)])
+                if not is_open:
+                    return
+            await asyncio.sleep(PAUSE)
+
+    async def _seen(self, path: Path) -> _Seen | None:
+        """What the first editor that can say finds in the file as it is now."""
+        file = await self._workspace.look(path)
+        for language in self._languages(path):
+            answer = await language.diagnostics(EditorDiagnosticsParams(paths=[str(path)]))
+            if answer.status == "success":
+                found = [each for some in answer.files for each in some.findings]
+                return _Seen("" if file is None else file.text, tuple(found))
+        return None
+
+    def _languages(self, path: Path) -> list[Language]:
+        return self._workspace.overlay.languages("diagnostics", [path])
+
+    def _check(self, path: Path, now: Difference) -> Check:
+        names = [language.name for language in self._languages(path)]
+        return Check(
+            checker=(names[0] if names else "") or "the editor",
+            about="applied",
+            state="done",
+            added=list(now.added),
+            fixed=now.fixed,
+        )
+
+
+_OPEN: frozenset[HunkState] = frozenset(("pending", "accepted", "conflicted", "undoing"))
+
+
+def _place(file: ProposedFile, applied: Sequence[str]) -> Path:
+    """Where the file is with these hunks applied."""
+    moved = file.change == "rename" and applied and file.new_path is not None
+    return Path(file.new_path if moved and file.new_path is not None else file.path)
+
+
+def _but(now: Difference, known: Sequence[Finding]) -> Difference:
+    """Without those that are known."""
+    keys = {(each.start_line, each.message) for each in known}
+    return Difference(tuple(each for each in now.added if (each.start_line, each.message) not in keys), now.fixed)
+
+
+def _told(path: str, now: Difference) -> str:
+    gone = f"{now.fixed} finding{'s are' if now.fixed > 1 else ' is'} gone" if now.fixed else ""
+    if not now.added:
+        return f"Findings in {path} after this change: {gone}, nothing new."
+    lines = [f"- {line(each)}" for each in now.added[:TOLD]]
+    if len(now.added) > TOLD:
+        lines.append(f"- {len(now.added) - TOLD} more; see get_diagnostics")
+    lines += [f"{gone}."] if gone else []
+    return "\n".join([f"New findings in {path} after this change (line: severity: message):", *lines])

@@ -1,0 +1,91 @@
+"""Linters that read a text from their standard input and write JSON: no server, one run for each text."""
+
+import asyncio
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, cast
+
+from amanu.checks.catalog import Reads
+from amanu.checks.process import CheckFailed, Process
+from amanu_protocol.items import Finding
+
+_MAX_OUTPUT = 8 << 20  # bytes
+_LONGEST = 2000  # characters of a finding's message
+_MOST = 500
+
+
+def command_line(reads: Reads, command: Sequence[str], path: Path) -> list[str]:
+    """The command that checks what is given on standard input as the file at `path`."""
+    return [*command, str(path)] if reads == "eslint" else list(command)
+
+
+async def lint(reads: Reads, process: Process, text: str) -> list[Finding]:
+    """What it says of the text. Raises `CheckFailed`."""
+    writing = asyncio.create_task(_write(process, text))
+    try:
+        output = await _read(process)
+    finally:
+        writing.cancel()
+    try:
+        found = await asyncio.to_thread(json.loads, output)
+    except ValueError:
+        raise CheckFailed(await process.last_words()) from None
+    items = _eslint(found) if reads == "eslint" else _shellcheck(found)
+    return [Finding.model_validate(each, by_name=True) for each in items[:_MOST]]
+
+
+async def _write(process: Process, text: str) -> None:
+    try:
+        process.stdin.write(text.encode("utf-8", "replace"))
+        await process.stdin.drain()
+        process.stdin.close()
+    except OSError:
+        pass  # it ended; its output says why
+
+
+async def _read(process: Process) -> bytes:
+    parts: list[bytes] = []
+    size = 0
+    while data := await process.stdout.read(65536):
+        size += len(data)
+        if size > _MAX_OUTPUT:
+            raise CheckFailed("It says more than anybody could read.")
+        parts.append(data)
+    return b"".join(parts)
+
+
+def _eslint(found: Any) -> list[dict[str, Any]]:
+    """https://eslint.org/docs/latest/use/formatters/#json. A message without a rule and not fatal is about the file
+    ("File ignored …"), not its text."""
+    return [
+        _item("eslint", each, {1: "warning", 2: "error"}, each.get("severity"), each.get("ruleId"))
+        for file in _list(found)
+        for each in _list(file.get("messages"))
+        if each.get("ruleId") or each.get("fatal")
+    ]
+
+
+def _shellcheck(found: Any) -> list[dict[str, Any]]:
+    """https://www.shellcheck.net/wiki/Integration, format `json`."""
+    severities = {"error": "error", "warning": "warning", "info": "information", "style": "hint"}
+    return [_item("shellcheck", each, severities, each.get("level"), f"SC{each.get('code')}") for each in _list(found)]
+
+
+def _item(source: str, item: dict[str, Any], severities: dict[Any, str], severity: Any, code: Any) -> dict[str, Any]:
+    line, end = item.get("line"), item.get("endLine")
+    first = line if isinstance(line, int) and line > 0 else 1
+    return {
+        "start_line": first,
+        "end_line": end if isinstance(end, int) and end >= first else first,
+        "severity": severities.get(severity, "error") if isinstance(severity, int | str) else "error",
+        "message": str(item.get("message") or "")[:_LONGEST],
+        "source": source,
+        "code": str(code or "")[:80],
+    }
+
+
+def _list(value: Any) -> list[dict[str, Any]]:
+    if not isinstance(value, list):
+        return []
+    return [cast("dict[str, Any]", each) for each in cast("list[Any]", value) if isinstance(each, dict)]

@@ -1,0 +1,156 @@
+"""A checker's process: where its program is found, what holds it, what it is given, and how it ends.
+
+What a workspace brings along, and what its settings make a checker do, is somebody else's code: a command that was held
+by walls may have put it there. So a checker runs in the walls of a command that only looks, or not at all."""
+
+import asyncio
+import contextlib
+import os
+import secrets
+import shutil
+from collections.abc import Mapping, Sequence
+from contextlib import AsyncExitStack
+from pathlib import Path
+
+from amanu.core.requirements import Need
+from amanu.sandbox.entry_shell import plain_way_in
+from amanu.sandbox.rlimits import limits, way_in
+from amanu.sandbox.sandbox import Sandbox, SandboxError
+from amanu.system.process_tree import end_all
+from amanu.system.tasks import gone, start_process
+
+NICE = 10
+"""The person's own work goes first."""
+MEMORY_PARTS = 2
+"""Of the machine's memory a checker may have one of so many parts: nobody was asked about it. Type checkers of large
+projects need two gigabytes."""
+_NODE_HEAP = "--max-old-space-size=2048"  # megabytes; most language servers are Node programs
+_SAID = 400  # characters of its last words
+
+
+class CheckFailed(Exception):
+    """A checker could not say anything. A sentence for the person."""
+
+
+def find(program: str, environment: Mapping[str, str], roots: Sequence[Path]) -> str | None:
+    """The absolute path of a program, or None. One that the workspace brings along is the last choice, after all of
+    `PATH`; the caller sees to it that the workspace is trusted. Blocking."""
+    if Path(program).is_absolute():
+        return program if os.access(program, os.X_OK) else None
+    if os.sep in program:
+        return None
+    folders = [each for each in environment.get("PATH", "").split(os.pathsep) if Path(each).is_absolute()]
+    found = [shutil.which(program, path=folder) for folder in folders]
+    outside = [each for each in found if each is not None and not _inside(each, roots)]
+    if outside:
+        return outside[0]
+    own = [str(root / each) for root in roots for each in (".venv/bin", "venv/bin", "node_modules/.bin")]
+    return next((each for each in found if each), None) or shutil.which(program, path=os.pathsep.join(own))
+
+
+async def start(
+    sandbox: Sandbox,
+    command: Sequence[str],
+    folder: Path,
+    roots: Sequence[Path],
+    environment: Mapping[str, str],
+    shown: Sequence[Path] = (),
+) -> "Process":
+    """Start it in that folder, where it sees the roots and what else is `shown`, writes nothing but temporary files and
+    has no network. Raises `CheckFailed`."""
+    if (await sandbox.proved()).tier == "none":
+        raise CheckFailed("No sandbox works here, and no checker is started outside of one.")
+    mark = f"AMANU_CHECKER={secrets.token_hex(8)}"
+    name, _, value = mark.partition("=")
+    heap = f"{environment.get('NODE_OPTIONS', '')} {_NODE_HEAP}".strip()
+    given = {**environment, "NODE_OPTIONS": heap, name: value}
+    walls = AsyncExitStack()
+    try:
+        handle = await asyncio.to_thread(os.open, folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        walls.callback(os.close, handle)
+        need = Need(writes="nothing", shown=tuple(shown))
+        plain = plain_way_in()
+        held = None if plain is None else way_in(plain.bash, limits(MEMORY_PARTS))
+        started = await walls.enter_async_context(sandbox.launch(command, need, roots, folder, handle, given, held))
+        caches = {"XDG_CACHE_HOME": os.path.join(started.environment["TMPDIR"], "cache")}  # noqa: PTH118
+        process = await start_process(
+            lambda process: Process(process, mark, walls, started.holders).end(),
+            *started.argv,
+            cwd=started.folder,
+            env={**started.environment, **caches},
+            pass_fds=started.pass_fds,
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+            start_new_session=True,
+        )
+    except BaseException as error:
+        await walls.aclose()
+        if isinstance(error, SandboxError):
+            raise CheckFailed(str(error)) from None
+        if isinstance(error, OSError | ValueError):
+            reason = getattr(error, "strerror", None) or error
+            raise CheckFailed(f"{command[0]} could not be started: {reason}.") from None
+        raise
+    with contextlib.suppress(OSError, AttributeError):  # gone already; Windows has no niceness
+        os.setpriority(os.PRIO_PGRP, process.pid, NICE)
+    return Process(process, mark, walls, started.holders)
+
+
+class Process:
+    """A child with its streams, in its walls. `end` it, whatever happens."""
+
+    def __init__(self, process: asyncio.subprocess.Process, mark: str, walls: AsyncExitStack, holders: int) -> None:
+        assert process.stdin is not None and process.stdout is not None and process.stderr is not None
+        self.stdin = process.stdin
+        self.stdout = process.stdout
+        self._process = process
+        self._mark = mark
+        self._walls = walls
+        self._holders = holders
+        self._errors = ""
+        self._listening = asyncio.create_task(self._listen(process.stderr))
+
+    async def last_words(self) -> str:
+        """Why it is gone, as far as it said; a sentence."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(0.5):
+                await self._process.wait()
+                await asyncio.wait({self._listening}, timeout=0.2)
+        lines = [line.strip() for line in self._errors.strip().splitlines() if line.strip()]
+        telling = next((line for line in lines if "rror" in line), lines[-1] if lines else "")
+        said = f": {telling[:_SAID]}" if telling else ""
+        code = self._process.returncode
+        return f"It ended{'' if code is None else f' with code {code}'}{said.rstrip('.')}."
+
+    @property
+    def memory(self) -> int:
+        """Bytes it and all it started take of the machine's memory; 0 where that is not known. Blocking."""
+        pages, left = 0, [str(self._process.pid)]
+        while left:
+            process = Path("/proc", left.pop())
+            with contextlib.suppress(OSError, ValueError, IndexError):
+                pages += int((process / "statm").read_text().split()[1])
+                left += (process / "task" / process.name / "children").read_text().split()
+        return pages * os.sysconf("SC_PAGE_SIZE")
+
+    async def end(self) -> None:
+        """It and all it started. Returns when they are gone."""
+        self._listening.cancel()
+        self.stdin.close()
+        await end_all(self._process.pid, self._mark, self._holders)
+        await gone(self._process)
+        await self._walls.aclose()
+
+    async def _listen(self, stream: asyncio.StreamReader) -> None:
+        while data := await stream.read(4096):
+            self._errors = (self._errors + data.decode("utf-8", "replace"))[-2 * _SAID :]
+
+
+def _inside(path: str, roots: Sequence[Path]) -> bool:
+    places = {Path(path), Path(os.path.realpath(path))}
+    return any(place.is_relative_to(spelling) for place in places for root in roots for spelling in (root, _real(root)))
+
+
+def _real(path: Path) -> Path:
+    return Path(os.path.realpath(path))

@@ -1,0 +1,260 @@
+"""What checkers say of a proposal before it is decided: the question is shown at once, their verdicts come to it.
+
+Only of proposals somebody is asked about, and only in trusted workspaces: a checker reads the workspace's settings and
+may load its plugins. A proposal that changes is checked anew, one that is decided no longer.
+"""
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from amanu.checks.editor_feedback import Note
+from amanu.checks.process import CheckFailed
+from amanu.checks.runner import Change, Checkers, Ready
+from amanu.core.tool import ToolError
+from amanu.workspace.diagnostics import Difference
+from amanu.workspace.diff import compose, first_line
+from amanu.workspace.text_file import split_lines
+from amanu.workspace.workspace import Workspace
+from amanu_protocol.errors import AmanuError
+from amanu_protocol.items import Check, HunkState, Proposal, ProposedFile
+
+PAUSE = 0.2
+"""Seconds after a change of the proposal: hunks are often decided one after the other."""
+SHOWN = 0.5
+"""Seconds after which it is shown that a checker is at work; most need less."""
+MOST_FILES = 20
+"""Of one proposal; a bigger one is a rewrite, whose verdict would come too late."""
+MOST_FOUND = 50
+"""Findings told of one checker and file."""
+MOST_BESIDE = 20
+"""Unsaved files that checkers see as they are in the editor."""
+
+log = logging.getLogger(__name__)
+
+MOST_KNOWN = 50
+"""Verdicts kept until their edit is applied."""
+
+Texts = Mapping[Path, Change]
+
+
+class Verdicts:
+    """Of one session. `environment` is the one commands start with; `trusted` says whether the session's roots are."""
+
+    def __init__(
+        self,
+        workspace: Workspace,
+        checkers: Checkers,
+        note: Note,
+        environment: Mapping[str, str],
+        trusted: Callable[[], bool],
+    ) -> None:
+        self._workspace = workspace
+        self._checkers = checkers
+        self._note = note
+        self._environment = environment
+        self._trusted = trusted
+        self._latest: dict[str, Proposal] = {}
+        """Undecided ones."""
+        self._asked: set[str] = set()
+        self._checked: dict[str, Texts] = {}
+        """By proposal, what is or was being checked."""
+        self._known: dict[tuple[str, Path], tuple[Change, Difference]] = {}
+        """By checker and file, the last verdict on a proposed change."""
+        self._tasks: dict[str, asyncio.Task[None]] = {}
+        self._all: set[asyncio.Task[None]] = set()
+        """Also those that others took the place of."""
+
+    def asked(self, proposal_id: str) -> None:
+        """The person was asked about it just now."""
+        self._asked.add(proposal_id)
+        if proposal_id in self._latest:
+            self.see(self._latest[proposal_id])
+
+    def see(self, proposal: Proposal) -> None:
+        """A proposal is now this."""
+        proposal_id = proposal.proposal_id
+        if proposal.state == "settled":
+            self._latest.pop(proposal_id, None)
+            self._asked.discard(proposal_id)
+            if self._checked.pop(proposal_id, None):
+                self._start(proposal, {})
+            return
+        self._latest[proposal_id] = proposal
+        if proposal_id not in self._asked or not self._checkers.enabled or not self._trusted():
+            return
+        texts = {change.path: change for file in proposal.files if (change := _change(file)) is not None}
+        if texts != self._checked.get(proposal_id, {}):
+            self._checked[proposal_id] = texts
+            self._start(proposal, texts)
+
+    async def of_applied(self, path: Path, before: str | None, after: str) -> Difference:
+        """What all checkers find in an edit that was applied. Never fails: one that cannot look has found nothing."""
+        if not self._checkers.enabled or not self._trusted() or not await self._checkers.held():
+            return Difference()
+        roots, others = self._workspace.roots, await self._unsaved()
+        root = roots[self._workspace.guard.locate(path)[0]]
+        change = Change(path, before, after)
+        checks = [
+            self._applied_by(ready, change, others)
+            for ready in await asyncio.to_thread(self._checkers.ready, [path], root, roots, self._environment)
+        ]
+        found = await asyncio.gather(*checks)
+        return Difference(tuple(finding for each in found for finding in each.added), sum(each.fixed for each in found))
+
+    async def stop(self) -> None:
+        """Trust was taken back: nothing of the workspace is looked at any more."""
+        await self.close()
+        for proposal_id in [each for each in self._checked if each in self._latest]:
+            self._start(self._latest[proposal_id], {})
+        self._checked.clear()
+        await self._checkers.end(self._workspace.roots)
+
+    async def close(self) -> None:
+        """Check nothing any more."""
+        for task in self._tasks.values():
+            task.cancel()
+        await asyncio.gather(*self._all, return_exceptions=True)
+
+    # ------------------------------------------------------------------------------------------------
+
+    def _start(self, proposal: Proposal, texts: Texts) -> None:
+        before = self._tasks.get(proposal.proposal_id)
+        if before is not None:
+            before.cancel()
+        task = self._tasks[proposal.proposal_id] = asyncio.create_task(self._run(proposal, texts))
+        self._all.add(task)
+        task.add_done_callback(self._all.discard)
+        task.add_done_callback(lambda done: self._forget(proposal.proposal_id, done))
+
+    def _forget(self, proposal_id: str, task: asyncio.Task[None]) -> None:
+        if self._tasks.get(proposal_id) is task:
+            del self._tasks[proposal_id]
+
+    async def _run(self, proposal: Proposal, texts: Texts) -> None:
+        try:
+            await self._clear(proposal, texts)
+            if texts and len(texts) <= MOST_FILES and await self._checkers.held():
+                await asyncio.sleep(PAUSE)
+                await self._check(proposal.proposal_id, texts)
+        except AmanuError:
+            pass  # there is no such proposal any more
+        except Exception:
+            log.exception("a proposal could not be checked")
+
+    async def _clear(self, proposal: Proposal, texts: Texts) -> None:
+        """What was said of another text goes. A decided file keeps its verdict, but waits for none."""
+        for file in proposal.files:
+            kept = [] if Path(file.path) in texts else [each for each in file.checks if each.state != "running"]
+            await self._note(
+                proposal.proposal_id, Path(file.path), "proposed", [each for each in kept if each.about == "proposed"]
+            )
+
+    async def _check(self, proposal_id: str, texts: Texts) -> None:
+        """All files by each checker; files of several roots are checked root by root."""
+        said: dict[Path, dict[str, Check]] = {path: {} for path in texts}
+        others = await self._unsaved()
+        roots = self._workspace.roots
+        works: list[asyncio.Task[None]] = []
+        try:
+            for root in roots:
+                within = [path for path in texts if roots[self._workspace.guard.locate(path)[0]] == root]
+                of = (within, root, roots, self._environment)
+                for ready in await asyncio.to_thread(self._checkers.ready, *of):
+                    fitting = [path for path in within if path.suffix.lower() in ready.checker.languages]
+                    for path in fitting:
+                        said[path][ready.checker.name] = _of(ready, "running")
+                    changes = [texts[path] for path in fitting]
+                    works.append(asyncio.create_task(self._by(ready, proposal_id, changes, others, said)))
+            if works:
+                _, slow = await asyncio.wait(works, timeout=SHOWN)
+                if slow:
+                    await self._tell(proposal_id, said, said)
+                await asyncio.gather(*works)
+        finally:
+            for work in works:
+                work.cancel()
+            await asyncio.gather(*works, return_exceptions=True)
+
+    async def _applied_by(self, ready: Ready, change: Change, others: Mapping[Path, str]) -> Difference:
+        known = self._known.get((ready.checker.name, change.path))
+        if known is not None and known[0] == change:
+            return known[1]  # from when the user was asked about it
+        try:
+            return (await self._checkers.check(ready, [change], others))[change.path]
+        except CheckFailed:
+            return Difference()
+
+    async def _by(
+        self,
+        ready: Ready,
+        proposal_id: str,
+        changes: list[Change],
+        others: Mapping[Path, str],
+        said: dict[Path, dict[str, Check]],
+    ) -> None:
+        try:
+            found = await self._checkers.check(ready, changes, others)
+            self._known |= {(ready.checker.name, each.path): (each, found[each.path]) for each in changes}
+            while len(self._known) > MOST_KNOWN:
+                del self._known[next(iter(self._known))]
+            verdicts = {each.path: _done(ready, found[each.path]) for each in changes}
+        except CheckFailed as error:
+            verdicts = {each.path: _of(ready, "failed", str(error)) for each in changes}
+        for path, verdict in verdicts.items():
+            said[path][ready.checker.name] = verdict
+        await self._tell(proposal_id, said, list(verdicts))
+
+    async def _tell(
+        self, proposal_id: str, said: Mapping[Path, Mapping[str, Check]], paths: "list[Path] | Mapping[Path, object]"
+    ) -> None:
+        for path in paths:
+            await self._note(proposal_id, path, "proposed", list(said[path].values()))
+
+    async def _unsaved(self) -> dict[Path, str]:
+        found: dict[Path, str] = {}
+        for buffer in list(self._workspace.overlay.buffers()):
+            with contextlib.suppress(ToolError):
+                path = self._workspace.resolve(str(buffer.path))
+                now = await self._workspace.look(path)
+                if now is not None and now.unsaved:
+                    found[path] = now.text
+            if len(found) == MOST_BESIDE:
+                break
+        return found
+
+
+def _change(file: ProposedFile) -> Change | None:
+    """What the undecided hunks of a file would make of it; None where there is nothing to check."""
+    open_ones = any(hunk.state in ("pending", "accepted") for hunk in file.hunks)
+    if not open_ones or file.change not in ("edit", "create") or file.base_text is None:
+        return None
+    lines = split_lines(file.base_text)
+
+    def having(*states: HunkState) -> str:
+        used = [(first_line(hunk), hunk.old_lines, hunk.new_text) for hunk in file.hunks if hunk.state in states]
+        return compose(lines, used)
+
+    before = None if file.change == "create" else having("applied", "undoing")
+    return Change(Path(file.path), before, having("applied", "undoing", "pending", "accepted"))
+
+
+def _done(ready: Ready, found: Difference) -> Check:
+    return Check(
+        checker=ready.checker.name,
+        about="proposed",
+        state="done",
+        added=list(found.added[:MOST_FOUND]),
+        fixed=found.fixed,
+    )
+
+
+def _of(ready: Ready, state: str, message: str | None = None) -> Check:
+    return Check(
+        checker=ready.checker.name,
+        about="proposed",
+        state="failed" if state == "failed" else "running",
+        message=message,
+    )

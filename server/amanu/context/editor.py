@@ -1,0 +1,174 @@
+"""What goes with a prompt unasked: what the person's editor shows, as a few lines the model can read.
+
+A client tells what changed (`amanu/editor/contextChanged`); `EditorContext` is what it all comes to. With each prompt
+the model hears what differs from what it heard last (`Known`): after the person's words, in the same message, and on
+record with it, so that a resumed session sends the same bytes. (What a person mentions is in `attachments.py`.)
+"""
+
+import asyncio
+import contextlib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from amanu.core.tool import Allowed, Subject, ToolError
+from amanu.text.display import one_line
+from amanu.text.fences import block
+from amanu.workspace import diagnostics as findings
+from amanu.workspace.workspace import Workspace
+from amanu_protocol.items import Finding
+from amanu_protocol.requests import ActiveEditor, ContextChangedParams, FileFindings
+
+MAX_FILES = 200
+"""Open files kept; nobody has more in mind."""
+MAX_FILES_FOUND = 1000
+"""Files kept whose findings are known: a whole project may be checked."""
+MAX_SELECTION = 2000
+"""Characters of a selection that go along; a larger one is named by its lines."""
+SHOWN_FILES = 50
+SHOWN_FINDINGS = 5
+"""Of the active file; all are one `get_diagnostics` away."""
+
+NO_FILE = "Active file: none of the workspace."
+NONE_OPEN = "Open files: none."
+UNSAVED = "Unsaved files (your tools see the editor's text, commands an older one)"
+NONE_UNSAVED = "Unsaved files: none."
+NO_FINDINGS = "Errors and warnings: none."
+
+
+@dataclass(frozen=True)
+class FileFound:
+    """How much is found in one file, and the worst of it."""
+
+    errors: int
+    warnings: int
+    worst: tuple[Finding, ...]
+
+
+@dataclass(frozen=True)
+class EditorContext:
+    """What one client shows its person now. Bounded, whatever the client sends."""
+
+    active: ActiveEditor = field(default_factory=ActiveEditor)
+    open_files: tuple[str, ...] = ()
+    found: Mapping[str, FileFound] = field(default_factory=dict[str, FileFound])
+    """By path, those with errors or warnings; the last changed is last."""
+
+    def changed(self, delta: ContextChangedParams) -> "EditorContext":
+        """With what the client says has changed; a field that is absent is as it was."""
+        now = self
+        if delta.active is not None:
+            selected = delta.active.selected_text
+            # One more than is told: then it is known to be too large.
+            cut = selected if selected is None else selected[: MAX_SELECTION + 1]
+            now = replace(now, active=delta.active.model_copy(update={"selected_text": cut}))
+        if delta.open_files is not None:
+            now = replace(now, open_files=tuple(delta.open_files[:MAX_FILES]))
+        if delta.findings is not None:
+            now = replace(now, found=_merged(now.found, delta.findings))
+        return now
+
+
+class Known:
+    """What the model of one session has heard of its person's editor."""
+
+    def __init__(self) -> None:
+        self._heard: Mapping[str, str] = _NOTHING
+        self._generation = 0
+
+    def news(self, sections: Mapping[str, str], generation: int) -> str:
+        """The block for the model, which has heard it when this returns; "" when nothing is new. All of it again when
+        the `generation` of the conversation is another: what was said before may be gone."""
+        if generation != self._generation:
+            self._heard, self._generation = _NOTHING, generation
+        new = [text for name, text in sections.items() if text != self._heard[name]]
+        again = self._heard is not _NOTHING
+        if not new:
+            return ""
+        self._heard = sections
+        head = "What changed in it:" if again else "What the person's editor shows, for your information:"
+        text = block("editor_context", "\n".join([head, *new]))
+        return text.encode("utf-8", "replace").decode()  # half a surrogate pair has no UTF-8
+
+
+async def describe(context: EditorContext, workspace: Workspace, allowed: Allowed) -> dict[str, str]:
+    """The sections of the block, by name, always the same names. Only files in the roots are told of, and nothing is
+    quoted of a file that the person would be asked about before it is read."""
+    named = dict.fromkeys([*context.open_files, *filter(None, [context.active.path]), *context.found])
+    inside = await asyncio.to_thread(_inside, named, workspace)
+    active = inside.get(context.active.path or "")
+    opened = [inside[each] for each in context.open_files if each in inside]
+    unsaved = [file.path for file in await workspace.unsaved()]  # in whichever editor: commands see none of it
+    found = {inside[path]: each for path, each in context.found.items() if path in inside}
+    quotable = active is not None and bool(allowed([Subject("read_file", "read", workspace.relative(active))]))
+    return {
+        "active": NO_FILE if active is None else _active(context.active, one_line(workspace.shown(active)), quotable),
+        "open": f"Open files: {_listed(opened, workspace)}." if opened else NONE_OPEN,
+        "unsaved": f"{UNSAVED}: {_listed(unsaved, workspace)}." if unsaved else NONE_UNSAVED,
+        "findings": _findings(found, active if quotable else None),
+    }
+
+
+def _active(active: ActiveEditor, name: str, quotable: bool) -> str:
+    text = f"Active file: {name}"
+    if active.start_line is not None:
+        one = active.end_line in (None, active.start_line)
+        text += f", line {active.start_line}" if one else f", lines {active.start_line}-{active.end_line}"
+    if active.selected_text is None:
+        return f"{text}."
+    if not quotable or len(active.selected_text) > MAX_SELECTION:
+        return f"{text}, selected."
+    return f"{text}, selected:\n{block('selection', active.selected_text)}"
+
+
+def _findings(found: Mapping[Path, FileFound], active: Path | None) -> str:
+    if not found:
+        return NO_FINDINGS
+    total = findings.tally(sum(each.errors for each in found.values()), sum(each.warnings for each in found.values()))
+    text = f"Errors and warnings: {total} in {len(found)} file{'s' * (len(found) != 1)}"
+    if active is None or active not in found:
+        return f"{text}."
+    lines = [findings.line(each) for each in found[active].worst]
+    return "\n".join([f"{text}; of the active file:", *lines])
+
+
+def _merged(found: Mapping[str, FileFound], changed: Iterable[FileFindings]) -> dict[str, FileFound]:
+    now = dict(found)
+    for file in changed:
+        now.pop(file.path, None)
+        bad = [each for each in findings.of_others(file.findings) if each.severity in ("error", "warning")]
+        if bad:
+            errors = sum(each.severity == "error" for each in bad)
+            worst = tuple(
+                each.model_copy(update={"message": each.message[: findings.MESSAGE + 1]})
+                for each in bad[:SHOWN_FINDINGS]
+            )
+            now[file.path] = FileFound(errors, len(bad) - errors, worst)
+    for path in list(now)[: max(0, len(now) - MAX_FILES_FOUND)]:
+        del now[path]
+    return now
+
+
+def _inside(paths: Iterable[str], workspace: Workspace) -> dict[str, Path]:
+    """Those of the paths that lie in the roots, resolved. Blocking."""
+    found: dict[str, Path] = {}
+    for path in paths:
+        if Path(path).is_absolute():
+            with contextlib.suppress(ToolError):
+                found[path] = workspace.resolve(path)
+    return found
+
+
+def _listed(paths: list[Path], workspace: Workspace) -> str:
+    names = [one_line(workspace.shown(path)) for path in paths[:SHOWN_FILES]]
+    more = f", and {len(paths) - SHOWN_FILES} more" if len(paths) > SHOWN_FILES else ""
+    return ", ".join(names) + more
+
+
+_NOTHING: Mapping[str, str] = {
+    "active": NO_FILE,
+    "open": NONE_OPEN,
+    "unsaved": NONE_UNSAVED,
+    "findings": NO_FINDINGS,
+}
+"""What a model knows that has been told nothing: not worth saying."""

@@ -1,0 +1,203 @@
+"""The pictures of a session: checked before anything of them is on record, kept as blobs, at hand as base64 while the
+conversation may be sent.
+
+The limits are the narrowest of all vendors', so that a conversation can be handed to any of them at any time:
+Anthropic takes 5 MiB of base64 and 8,000 pixels a side per picture, of more than twenty pictures in a request only
+such of 2,000 pixels a side, and a hundred at most (docs "Vision"; facts of its refusals: `tests/strict/anthropic.py`).
+Gemini takes 20 MB per request in all (docs "Image understanding"), OpenAI 50 MB and 500 pictures (docs "Images and
+vision").
+"""
+
+import asyncio
+import base64
+import binascii
+import re
+from collections.abc import Callable, Iterable, Sequence
+
+from amanu.core.conversation import Conversation, Picture
+from amanu.storage.journal import Journal
+from amanu.system.image_info import media_type, pixels, whole
+from amanu_protocol.errors import AmanuError
+from amanu_protocol.items import Attachment, BlobRef, ImageAttachment
+
+MAX_BASE64 = 5 * 1024 * 1024
+"""Characters of one picture."""
+MAX_BYTES = MAX_BASE64 // 4 * 3
+MAX_TOTAL = 12 * 1024 * 1024
+"""Bytes of all pictures of a conversation: 16 MiB of base64, which leaves 4 MB for the text."""
+MAX_PICTURES = 100
+MAX_SIDE = 8_000
+"""Pixels."""
+MANY = 20
+MAX_SIDE_OF_MANY = 2_000
+MAX_NAME = 200
+
+_SMALLER = "Scale it down, cut out what matters, or save it as JPEG."
+
+
+class NoRoom(AmanuError):
+    """No further picture fits into this session, ever."""
+
+    def __init__(self, message: str, where: str | None) -> None:
+        super().__init__("invalidParams", message, hint="Start a new session for further pictures.", path=where)
+
+
+class Pictures:
+    """One session's. `waiting` tells those that the next request will carry; `queued` those of prompts that wait: no
+    more are taken than there will be room for, but their bytes are not needed yet."""
+
+    def __init__(
+        self,
+        journal: Journal,
+        conversation: Conversation,
+        waiting: Callable[[], Iterable[Picture]] = tuple,
+        queued: Callable[[], Iterable[Picture]] = tuple,
+    ) -> None:
+        self._journal = journal
+        self._conversation = conversation
+        self._waiting = waiting
+        self._queued = queued
+        self._sides: dict[str, int] = {}
+        """Blob id → the longer side in pixels."""
+
+    async def keep(self, attachments: Sequence[Attachment]) -> list[Attachment]:
+        """The attachments with `blob` instead of `data` in each picture; durable on return. One that says `blob`
+        already (a prompt that was taken back from the queue) must be of this session.
+
+        Raises `AmanuError`: `invalidParams` naming the field for what no model would take, `storageError`.
+        """
+        kept: list[Attachment] = []
+        taken: list[Picture] = []
+        for at, each in enumerate(attachments):
+            if isinstance(each, ImageAttachment):
+                where = f"attachments.{at}"
+                picture = await self.take(
+                    each.name, await self._bytes(each, where), each.media_type, where, [*self._queued(), *taken]
+                )
+                taken.append(picture)
+                blob = BlobRef(blob_id=picture.blob_id, size=picture.size)
+                each = ImageAttachment(name=picture.name, media_type=each.media_type, blob=blob)
+            kept.append(each)
+        return kept
+
+    async def take(
+        self,
+        name: str,
+        data: bytes,
+        claimed: str | None = None,
+        where: str | None = None,
+        beside: Sequence[Picture] = (),
+    ) -> Picture:
+        """Check a picture's bytes and keep them; `claimed` is the type its sender says, `beside` what comes with it.
+        Raises like `keep`."""
+        name = _plain(name)
+        found = media_type(data)
+        if found is None:
+            raise _bad(f"{name} is no PNG, JPEG, GIF or WebP picture.", "Save it as PNG or JPEG.", where)
+        if claimed not in (None, found):
+            raise _bad(f"{name} says that it is {claimed}, but its bytes are {found}.", "Send its true type.", where)
+        if len(data) > MAX_BYTES:
+            raise _bad(
+                f"{name} has {len(data) / 2**20:.1f} MiB; models take pictures of at most 3.75 MiB.", _SMALLER, where
+            )
+        size = pixels(data)
+        if size is None or not whole(data):
+            raise _bad(f"{name} is damaged or not whole.", "Save it again.", where)
+        if max(size) > MAX_SIDE:
+            raise _bad(f"{name} is {size[0]}×{size[1]} pixels; models take at most {MAX_SIDE} a side.", _SMALLER, where)
+        await self.load()
+        picture = Picture(name=name, media_type=found, blob_id="", size=len(data))
+        self._must_have_room(picture, max(size), beside, where)
+        blob = await self._journal.put_blob(data)
+        await self._hold(blob.blob_id, data, max(size))
+        return picture.model_copy(update={"blob_id": blob.blob_id})
+
+    async def attached(self, attachment: ImageAttachment, beside: Sequence[Picture]) -> Picture | None:
+        """A kept attachment as a part of the conversation, its bytes at hand; None when it was never kept. Raises
+        `AmanuError` when there is no more room."""
+        picture = reference(attachment)
+        if picture is None:
+            return None
+        try:
+            data = await self._journal.get_blob(picture.blob_id)
+        except AmanuError:
+            return picture  # gone from the disk: the model is told
+        await self.load()
+        side = max(pixels(data) or (0,))
+        self._must_have_room(picture, side, beside, None)
+        await self._hold(picture.blob_id, data, side)
+        return picture
+
+    async def load(self) -> None:
+        """Have the bytes of the conversation's pictures, and of those that wait, at hand. What is gone from the disk
+        stays out; the model is told."""
+        for blob_id in dict.fromkeys(picture.blob_id for picture in (*self._conversation.shown(), *self._waiting())):
+            if blob_id not in self._conversation.pictures:
+                try:
+                    data = await self._journal.get_blob(blob_id)
+                except AmanuError:
+                    continue
+                await self._hold(blob_id, data, max(pixels(data) or (0,)))
+
+    def forget(self) -> None:
+        """Let go of bytes that are neither in the conversation nor about to be."""
+        wanted = {picture.blob_id for picture in (*self._conversation.shown(), *self._waiting())}
+        for blob_id in self._conversation.pictures.keys() - wanted:
+            del self._conversation.pictures[blob_id]
+
+    async def _hold(self, blob_id: str, data: bytes, side: int) -> None:
+        self._sides[blob_id] = side
+        encoded = await asyncio.to_thread(base64.b64encode, data)
+        self._conversation.pictures[blob_id] = encoded.decode("ascii")
+
+    async def _bytes(self, attachment: ImageAttachment, where: str) -> bytes:
+        name = _plain(attachment.name)
+        if attachment.data is not None:
+            if len(attachment.data) > 4 * MAX_BASE64:  # decoding more would only cost time
+                raise _bad(f"{name} is far too big; models take at most 3.75 MiB.", _SMALLER, f"{where}.data")
+            try:
+                return await asyncio.to_thread(base64.b64decode, attachment.data, validate=True)
+            except (binascii.Error, ValueError):
+                raise _bad(f"The data of {name} is not base64.", "Attach it again.", f"{where}.data") from None
+        if attachment.blob is None:
+            raise _bad(f"{name} comes without its bytes.", "Attach it again.", f"{where}.data")
+        try:
+            return await self._journal.get_blob(attachment.blob.blob_id)
+        except AmanuError:
+            raise _bad(f"{name} is not kept in this session.", "Attach it again.", f"{where}.blob") from None
+
+    def _must_have_room(self, picture: Picture, side: int, beside: Sequence[Picture], where: str | None) -> None:
+        others = [*self._conversation.shown(), *self._waiting(), *beside]
+        if len(others) >= MAX_PICTURES:
+            raise NoRoom(f"A session holds at most {MAX_PICTURES} pictures.", where)
+        if sum(each.size for each in others) + picture.size > MAX_TOTAL:
+            most = MAX_TOTAL // 2**20
+            raise NoRoom(f"With {picture.name} the pictures of this session have more than {most} MiB.", where)
+        longest = max([side, *(self._sides.get(each.blob_id, 0) for each in others)])
+        if len(others) >= MANY and longest > MAX_SIDE_OF_MANY:
+            side = MAX_SIDE_OF_MANY
+            raise NoRoom(
+                f"A session holds more than {MANY} pictures only if none has over {side} pixels a side.", where
+            )
+
+
+def reference(attachment: ImageAttachment) -> Picture | None:
+    """A kept attachment as a part of the conversation; None for one that was not kept."""
+    if attachment.blob is None:
+        return None
+    return Picture(
+        name=attachment.name,
+        media_type=attachment.media_type,
+        blob_id=attachment.blob.blob_id,
+        size=attachment.blob.size,
+    )
+
+
+def _plain(name: str) -> str:
+    """A name of one line that cannot pass for markup of ours; half a surrogate pair has no UTF-8."""
+    plain = re.sub(r'[\x00-\x1f\x7f\u2028\u2029"<>]', " ", name).encode("utf-8", "replace").decode().strip()
+    return plain[:MAX_NAME] or "picture"
+
+
+def _bad(message: str, hint: str, where: str | None) -> AmanuError:
+    return AmanuError("invalidParams", message, hint=hint, path=where)

@@ -1,0 +1,164 @@
+"""Project memory, and when the model is told what of it.
+
+The system prompt takes it once, with the first prompt of a session, and stays as it is to the byte: caches, and the
+thinking of models that check what came before it, depend on that. What comes later is said where the conversation ends:
+what changed on the disk, came or went after the person's next words; the memory of a folder after the results of the
+tools that touched something in it. When earlier messages were rewritten (`Conversation.generation`), what was said in
+them may be lost: then it is said again, and the next prompt takes all of it into the system prompt anew.
+
+What the model knows is read from the conversation itself (`memory_format.py`), not kept beside it.
+"""
+
+import asyncio
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from amanu.context.memory_files import NAMES, Found, MemoryFile, MemoryFiles
+from amanu.context.memory_format import GONE, blocks, in_blocks, in_note, note
+from amanu.core.conversation import Conversation, Memory, Results, Told, User
+from amanu.core.notes import Remembered
+
+CHANGED = "Project memory is now as follows. It takes the place of what you knew of these files."
+TOUCHED = "Project memory of folders you are now working in:"
+
+
+@dataclass(frozen=True)
+class Recalled:
+    """What a prompt brings up."""
+
+    system: Memory | None
+    """The memory part of the system prompt, if it is another than before."""
+    told: Remembered | None
+    """`text` goes after the person's words; "" when all is in the system prompt."""
+
+
+class ProjectMemory:
+    """Of one session. `trusted` says whether its workspace is."""
+
+    def __init__(self, files: MemoryFiles, conversation: Conversation, trusted: Callable[[], bool]) -> None:
+        self._files = files
+        self._conversation = conversation
+        self._trusted = trusted
+        self._noted: dict[str, str] = {}
+        """Path → text, of what was told outside of the system prompt."""
+        self._read = 0
+        """Messages that `_noted` was read from."""
+        self._generation = conversation.generation
+        self._system_generation = conversation.generation
+        self._looked: set[Path] = set()
+        """Folders below the roots whose memory is known."""
+        self._base_trusted = False
+        """The base was looked at in a trusted workspace, and nothing was lost since."""
+        self._said: set[str] = set()
+        """Sentences on what was left out: each is said once."""
+
+    async def recall(self, window: int) -> Recalled:
+        """What a model with a window of so many tokens must know with the person's next words; the caller puts it where
+        it belongs, unless nothing can be said any more."""
+        self._files.fit(window)
+        self._follow()
+        trusted = self._trusted()
+        below = self._known_folders(in_blocks(self._conversation.memory) | self._noted) if trusted else set[Path]()
+        found, more = await asyncio.to_thread(lambda: (self._files.base(trusted=trusted), self._files.below(below)))
+        self._base_trusted = trusted
+        memory, system = self._conversation.memory, None
+        if not len(self._conversation) or self._conversation.generation != self._system_generation:
+            self._system_generation = self._conversation.generation
+            memory = blocks(_pairs(found.files))
+            if memory != self._conversation.memory:
+                system = Memory(text=memory)
+        known = in_blocks(memory) | self._noted
+        head = "Project memory changed" if in_blocks(self._conversation.memory) or self._noted else "Project memory"
+        files = {file.path: file for file in (*more.files, *found.files)}  # the base's form of what is in both
+        news = _news(known, files.values())
+        gone = [path for path, text in known.items() if path not in files and text != GONE]
+        text = note(CHANGED, [*_pairs(news), *((path, GONE) for path in gone)]) if news or gone else ""
+        shown = [*found.files, *news] if system is not None else news
+        return Recalled(system, self._remembered(text, head, shown, gone, [*found.left_out, *more.left_out]))
+
+    async def touched(self, paths: Collection[str]) -> Remembered | None:
+        """What the model must know now that tools have touched those absolute paths; the caller tells it at once."""
+        lost = self._follow()
+        if not self._trusted():
+            return None
+        folders = self._files.folders(paths) - self._looked
+        again = lost or not self._base_trusted
+        if not folders and not again:
+            return None
+        base, found = await asyncio.to_thread(
+            lambda: (self._files.base(trusted=True) if again else Found(), self._files.below(folders))
+        )
+        self._looked |= folders
+        self._base_trusted = True
+        known = in_blocks(self._conversation.memory) | self._noted
+        news = _news(known, {file.path: file for file in (*found.files, *base.files)}.values())
+        news, too_much = self._that_fit(news)
+        left_out = [*base.left_out, *found.left_out, *too_much]
+        head = TOUCHED if not base.files else CHANGED
+        return self._remembered(note(head, _pairs(news)) if news else "", "Project memory", news, [], left_out)
+
+    def _follow(self) -> bool:
+        """Read what was said since. True when what was said before may be lost."""
+        lost = self._conversation.generation != self._generation
+        if lost:
+            self._generation = self._conversation.generation
+            self._noted, self._read = {}, 0
+            self._looked.clear()
+        for at in range(max(0, self._read - 1), len(self._conversation)):  # the last one may have grown
+            match self._conversation[at]:
+                case User(text=text):
+                    self._noted |= in_note(text)
+                case Results(notes=notes):
+                    for each in notes:
+                        self._noted |= in_note(each.text) if isinstance(each, Told) else {}
+                case _:
+                    pass
+        self._read = len(self._conversation)
+        return lost
+
+    def _known_folders(self, known: Iterable[str]) -> set[Path]:
+        """The folders below the roots whose memory was told."""
+        paths = [self._files.absolute(path) for path in known]
+        return {path.parent for path in paths if path.name in NAMES and self._files.folders([str(path.parent)])}
+
+    def _that_fit(self, news: list[MemoryFile]) -> tuple[list[MemoryFile], list[str]]:
+        room = self._files.room - sum(map(len, self._noted.values()))
+        fit: list[MemoryFile] = []
+        left_out: list[str] = []
+        for file in news:
+            room -= len(file.text)
+            if room >= 0:
+                fit.append(file)
+            else:
+                left_out.append(f"{file.path} was left out: there is too much.")
+        return fit, left_out
+
+    def _remembered(
+        self, text: str, head: str, files: list[MemoryFile], gone: list[str], left_out: list[str]
+    ) -> Remembered | None:
+        new = [each for each in dict.fromkeys(left_out) if each not in self._said]
+        self._said |= set(new)
+        if not files and not gone and not new:
+            return None
+        shown: list[str] = []
+        if files:
+            size = sum(len(file.text) for file in files)
+            shown.append(f"{', '.join(file.path for file in files)} ({size:,} characters)")
+        if gone:
+            shown.append(f"no longer: {', '.join(gone)}")
+        lines = [*(f"- {file.path}: {len(file.text):,} characters" for file in files), *(f"- {each}" for each in new)]
+        said = [f"{head}: {'; '.join(shown)}."] if shown else []
+        return Remembered(text, " ".join([*said, *new]), "\n".join(lines), level="warning" if new else "info")
+
+
+def _news(known: Mapping[str, str], files: Iterable[MemoryFile]) -> list[MemoryFile]:
+    """The files that are new or changed; a text that is known under another name is no news."""
+    texts = set(known.values())
+    return [
+        file for file in files if known.get(file.path) != file.text and (file.path in known or file.text not in texts)
+    ]
+
+
+def _pairs(files: Iterable[MemoryFile]) -> list[tuple[str, str]]:
+    return [(file.path, file.text) for file in files]

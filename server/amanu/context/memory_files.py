@@ -1,0 +1,307 @@
+"""The files of project memory: which there are, and what they import. Blocking: call it in a thread.
+
+    <config>/AGENTS.md                       the person's own, always
+    <folder>/{AGENTS,GEMINI,CLAUDE}.md       of the folders from the repository's down to a root, and of those below it
+
+Those of a workspace are read only once it is trusted, and each only as it was trusted (`Covers`). The folders above a
+root count too: a repository is one work, and who trusts a part of it would not know why its rules are missing. A
+repository is where a `.git` is (seen, never read), and as for git itself only in a folder of the person's own: in
+`/tmp` anybody could put one, and an AGENTS.md, above their work. The home folder and what is above it belong to no
+project.
+
+`@path` in a file names another one, which follows it as a file of its own; the mention stays as it is written. It never
+leads out of the repository (from the person's own file: out of their home). Nothing is read that policy asks about, and
+all through a path guard: no link out, no pipe, no device. What is on the disk counts, not what an editor has not saved:
+half a sentence is no rule.
+"""
+
+import os
+import stat
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from amanu.context.memory_format import framed, mentions, merely_mentions
+from amanu.core.tool import Allowed, Covers, Subject, ToolError
+from amanu.text.display import visible
+from amanu.workspace.ignore import ancestors_hide
+from amanu.workspace.path_guard import Guard
+from amanu.workspace.text_file import decode
+from amanu.workspace.workspace import Workspace
+
+NAMES = ("AGENTS.md", "GEMINI.md", "CLAUDE.md")
+"""The common name first: of equal texts in one folder it is the one that is told."""
+MAX_FILE = 64 * 1024
+"""Bytes read of one file; twice what Codex reads of all."""
+MAX_TOTAL = 200 * 1024
+"""Characters in the system prompt: about 50,000 tokens, a quarter of the usual window. Of a smaller one, a quarter
+too: a character for each of its tokens."""
+MAX_FOLDER = 64 * 1024
+"""Characters of one folder below a root, imports included."""
+MAX_FILES = 50
+"""Imports included. More is a list of files, not memory."""
+DEPTH = 5
+"""Of imports; Gemini CLI's limit."""
+
+CUT = "\n(cut here: the file is longer)"
+
+
+@dataclass(frozen=True)
+class MemoryFile:
+    path: str
+    """As model and person are told: relative to the root where that is clear, else absolute."""
+    text: str
+
+
+@dataclass
+class Found:
+    files: list[MemoryFile] = field(default_factory=list[MemoryFile])
+    left_out: list[str] = field(default_factory=list[str])
+    """What is there and was not taken: a sentence each, for the person."""
+
+
+class MemoryFiles:
+    """The memory around one session's workspace. `own` is the person's file (None leaves it out), `home` their home
+    folder."""
+
+    def __init__(
+        self, workspace: Workspace, own: Path | None, allowed: Allowed, home: Path | None = None, *, covers: Covers
+    ) -> None:
+        self._workspace = workspace
+        self._own = own and Path(os.path.realpath(own.parent)) / own.name
+        self._allowed = allowed
+        self.covers = covers
+        self._home = Path(os.path.realpath(home or Path.home()))
+        self.room = MAX_TOTAL
+        """Characters there are for all of it."""
+
+    def fit(self, window: int) -> None:
+        """Read no more than goes into a model's window of so many tokens."""
+        self.room = min(MAX_TOTAL, window)
+
+    def base(self, *, trusted: bool) -> Found:
+        """The person's own, then for each root of a trusted workspace the folders from its repository's down to it."""
+        gathering = _Gathering(self, self.room, trusted=trusted)
+        if self._own is not None:
+            gathering.take(self._own, Guard([self._home, self._own.parent]))
+        gathering.checked = True
+        for root in self._workspace.roots if trusted else ():
+            top = repository(root, self._home)
+            guard = self._guard(top)
+            for folder in reversed([each for each in (root, *root.parents) if each == top or top in each.parents]):
+                gathering.take_folder(folder, guard)
+        return gathering.found
+
+    def below(self, folders: Iterable[Path]) -> Found:
+        """Of folders below the roots of a trusted workspace. What git ignores is not the project's."""
+        found = Found()
+        for folder in sorted(folders):
+            if not any(os.path.lexists(folder / name) for name in NAMES) or self._is_hidden(folder):
+                continue
+            root = self._workspace.roots[self._workspace.guard.locate(folder)[0]]
+            gathering = _Gathering(self, min(MAX_FOLDER, self.room), trusted=True)
+            gathering.checked = True
+            gathering.take_folder(folder, self._guard(repository(root, self._home)))
+            found.files += gathering.found.files
+            found.left_out += gathering.found.left_out
+        return found
+
+    def folders(self, paths: Iterable[str]) -> set[Path]:
+        """The folders below the roots that those absolute paths lie in, or may be. Looks at no disk."""
+        folders: set[Path] = set()
+        for path in map(Path, paths):
+            for root in self._workspace.roots:
+                if root in path.parents:
+                    folders |= {path, *(each for each in path.parents if root in each.parents)}
+        return folders
+
+    def absolute(self, name: str) -> Path:
+        """The path of a `MemoryFile`."""
+        return self._workspace.roots[0] / name
+
+    def name(self, path: Path) -> str:
+        relative = self._in_roots(path)
+        name = str(path) if relative is None or len(self._workspace.roots) > 1 else relative
+        if visible(name) != name or '"' in name or "\n" in name:
+            raise ToolError("its path holds characters that cannot be shown")
+        return name
+
+    def refuse(self, path: Path, guard: Guard, *, trusted: bool) -> None:
+        """Raise `ToolError` for a file that must not be read unasked."""
+        relative = self._in_roots(path)
+        inside = guard.locate(path)[1]
+        if not trusted and relative is not None and path != self._own:
+            raise ToolError("it lies in a folder that is not trusted")
+        if ".git" in inside.parts:
+            raise ToolError("it belongs to git")
+        if not self._allowed([Subject("read_file", "read", relative or inside.as_posix())]):
+            raise ToolError("a rule asks before it is read")
+
+    def guard_of_imports(self, path: Path, guard: Guard) -> Guard:
+        """Where the imports of that file may lie. What the person's own file imports from elsewhere was perhaps
+        written by others: it does not get at their home."""
+        if self._own is None or self._own.parent not in guard.roots or self._own.parent in path.parents:
+            return guard
+        return self._guard(repository(path.parent, self._home))
+
+    def written(self, path: str, beside: Path) -> Path:
+        """The path an import means, links not followed."""
+        if path.startswith("~/"):
+            return Path(os.path.normpath(self._home / path[2:]))
+        return Path(os.path.normpath(beside.parent / path))
+
+    def _guard(self, top: Path) -> Guard:
+        return Guard([top], self._workspace.guard.private)
+
+    def _in_roots(self, path: Path) -> str | None:
+        try:
+            return self._workspace.relative(self._workspace.resolve(str(path)))
+        except ToolError:
+            return None
+
+    def _is_hidden(self, folder: Path) -> bool:
+        guard = self._workspace.guard
+        at, relative = guard.locate(folder)
+        try:
+            with guard.listing(guard.roots[at]) as root:
+                return ancestors_hide(root, relative.as_posix(), is_folder=True)
+        except OSError:
+            return True
+
+
+def repository(root: Path, home: Path) -> Path:
+    """The folder of the repository the root lies in; without one, the root itself."""
+    for folder in (root, *root.parents):
+        if folder in (home, folder.parent) or not _is_own(folder):
+            break
+        if _has_git(folder):
+            return folder
+    return root
+
+
+class _Gathering:
+    """Takes files until there is no more room."""
+
+    def __init__(self, files: MemoryFiles, room: int, *, trusted: bool) -> None:
+        self.found = Found()
+        self.checked = False
+        """What is taken now is the workspace's: only as it was trusted."""
+        self._files = files
+        self._room = room
+        self._trusted = trusted
+        self._seen: set[Path] = set()
+        self._texts: set[str] = set()
+
+    def take_folder(self, folder: Path, guard: Guard) -> None:
+        for name in NAMES:
+            self.take(folder / name, guard)
+
+    def take(self, path: Path, guard: Guard, depth: int = 0) -> bool:
+        """Take a file and what it imports; equal texts once. False when there is none that can be taken."""
+        if _is_missing(path):
+            return False
+        try:
+            inside = guard.resolve(str(path))
+        except ToolError:
+            if os.path.lexists(path):
+                self._leave_out(str(path), "it leads elsewhere")
+            return False
+        if inside in self._seen:
+            return True
+        try:
+            text = self._read(inside, guard)
+            name = self._files.name(inside)
+        except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
+            return False
+        except OSError as error:
+            self._leave_out(str(path), (error.strerror or "it cannot be read").lower())
+            return False
+        except ToolError as error:
+            self._leave_out(str(path), str(error))
+            return False
+        self._seen.add(inside)
+        self._put(name, inside, text, self._files.guard_of_imports(inside, guard), depth)
+        return True
+
+    def _put(self, name: str, path: Path, text: str, guard: Guard, depth: int) -> None:
+        at, taken = len(self.found.files), 0
+        room, self._room = self._room, max(0, self._room - len(text))  # its own words before those it imports
+        named = mentions(text)
+        for candidates in named if depth < DEPTH else ():
+            taken += any(self._import(each, path, guard, depth) for each in candidates)
+        if text in self._texts or not text or (taken == len(named) and merely_mentions(text)):
+            self._room += min(len(text), room)
+        elif room == 0:
+            self._leave_out(str(path), "there is too much")
+        else:
+            self._texts.add(text)
+            told = text if len(text) <= room else text[:room] + CUT
+            self.found.files.insert(at, MemoryFile(name, told))
+
+    def _import(self, named: str, by: Path, guard: Guard, depth: int) -> bool:
+        path = self._files.written(named, by)
+        if not any(root == path or root in path.parents for root in guard.roots):  # not looked at: it may be anywhere
+            if path.suffix == ".md":
+                self._leave_out(f"@{named}", "it may not be imported from there")
+            return False
+        return self.take(path, guard, depth + 1)
+
+    def _read(self, path: Path, guard: Guard) -> str:
+        if stat.S_ISDIR(path.lstat().st_mode):
+            raise IsADirectoryError
+        if len(self._seen) >= MAX_FILES:
+            raise ToolError("there are too many")
+        self._files.refuse(path, guard, trusted=self._trusted)
+        try:
+            with guard.file(path) as handle, os.fdopen(os.dup(handle), "rb") as file:
+                data = file.read(MAX_FILE + 1)
+        except ToolError:
+            raise ToolError("it is no file") from None
+        whole = len(data) <= MAX_FILE
+        try:
+            text, _ = decode(data if whole else _first_lines(data), path)
+        except ToolError:
+            raise ToolError("it is no text") from None
+        if text.strip() and self.checked and not self._files.covers(path, data):
+            raise ToolError("it is not as it was when the folder was trusted; `amanu trust show` says how it changed")
+        return framed(text) + ("" if whole else CUT)
+
+    def _leave_out(self, name: str, why: str) -> None:
+        sentence = f"{visible(name)} was left out: {why}."
+        if sentence not in self.found.left_out:
+            self.found.left_out.append(sentence)
+
+
+def _first_lines(data: bytes) -> bytes:
+    """At most `MAX_FILE` bytes that end with a line, or at least with a character."""
+    at = data.rfind(b"\n", 0, MAX_FILE) + 1 or MAX_FILE
+    while at > MAX_FILE - 3 and data[at] & 0xC0 == 0x80:
+        at -= 1
+    return data[:at]
+
+
+def _is_missing(path: Path) -> bool:
+    """Whether nothing at all is there, which is so of most names that are tried with each prompt: the guard, which says
+    why something cannot be read, takes ten times as long."""
+    try:
+        path.lstat()
+    except (FileNotFoundError, NotADirectoryError):
+        return True
+    except (OSError, ValueError):
+        pass
+    return False
+
+
+def _is_own(folder: Path) -> bool:
+    try:
+        return not hasattr(os, "getuid") or folder.stat().st_uid == os.getuid()
+    except OSError:
+        return False
+
+
+def _has_git(folder: Path) -> bool:
+    try:
+        mode = (folder / ".git").lstat().st_mode
+    except OSError:
+        return False
+    return stat.S_ISDIR(mode) or stat.S_ISREG(mode)  # a file, where it is a work tree or a submodule

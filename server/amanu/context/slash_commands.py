@@ -1,0 +1,149 @@
+"""Commands of one's own: Markdown files whose text is said when a prompt begins with `/name`.
+
+    <config>/commands/name.md            the user's
+    <root>/.amanu/commands/name.md       a workspace's, read only once it is trusted, and as it was then;
+                                         through the path guard, and only what is read without a
+                                         question
+
+A file may begin with lines `description: …` and `argument-hint: …` between two lines `---`. `$ARGUMENTS` in the rest is
+what follows the name; without it the arguments are put after the text. `/compact` is the daemon's own.
+"""
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from amanu.core.tool import Allowed, Covers, Subject, ToolError
+from amanu.workspace import disk
+from amanu.workspace.workspace import Workspace
+from amanu_protocol.requests import Command
+
+COMPACT = "compact"
+BUILT_IN = (
+    Command(
+        name=COMPACT,
+        description="Put a summary in the place of what is old in this conversation",
+        argument_hint="[what must not be lost]",
+        source="daemon",
+    ),
+)
+"""What the daemon does itself; nobody's file can take their names."""
+
+MAX_BYTES = 100_000
+"""Of a command's file; a longer one is left out."""
+
+_SAID = re.compile(r"/([A-Za-z0-9_-]+)(?:\s+(.*))?\Z", re.DOTALL)
+_NAME = re.compile(r"[A-Za-z0-9_-]+\Z")
+
+
+@dataclass(frozen=True)
+class Source:
+    """A folder of commands, and whose it is."""
+
+    folder: Path
+    whose: Literal["user", "workspace"]
+    read: Callable[[Path], bytes | None] = lambda path: _of_disk(path)
+    """The bytes of a file in it, None when it cannot or must not be read. Blocks."""
+
+
+def sources(user: Path, workspace: Workspace | None, allowed: Allowed, covers: Covers) -> list[Source]:
+    """The user's folder before those of a trusted workspace, which cannot take its names. `allowed` says what is read
+    without a question; of that only what `covers` counts."""
+    roots = workspace.roots if workspace is not None else ()
+
+    def read(path: Path) -> bytes | None:
+        assert workspace is not None
+        try:
+            inside = workspace.resolve(str(path))
+            if not allowed([Subject("read_file", "read", workspace.relative(inside))]):
+                return None
+            stored = disk.read(workspace.guard, inside)
+        except ToolError:
+            return None
+        return stored.data if stored is not None and covers(inside, stored.data) else None
+
+    return [Source(user, "user"), *(Source(root / ".amanu" / "commands", "workspace", read) for root in roots)]
+
+
+def find(sources: Sequence[Source]) -> list[Command]:
+    """What there is, by name; of two with one name the first source's. Blocks: it reads the disk."""
+    found: dict[str, Command] = {}
+    for source in sources:
+        for path in sorted(source.folder.glob("*.md")) if source.folder.is_dir() else ():
+            text = _read(source, path)
+            if path.stem in found or not _NAME.match(path.stem) or text is None:
+                continue
+            head, body = _parts(text)
+            found[path.stem] = Command(
+                name=path.stem,
+                description=head.get("description") or _first_line(body),
+                argument_hint=head.get("argument-hint", ""),
+                source=source.whose,
+            )
+    for command in BUILT_IN:
+        found.pop(command.name, None)
+    return sorted(found.values(), key=lambda command: command.name)
+
+
+def compaction(said: str) -> str | None:
+    """What must not be lost, if the prompt asks for a compaction; else None."""
+    match = _SAID.match(said.strip())
+    return (match[2] or "").strip() if match is not None and match[1] == COMPACT else None
+
+
+@dataclass(frozen=True)
+class Said:
+    """What a prompt means."""
+
+    text: str
+    """For the model."""
+    own: str
+    """Those of its words that are the person's, or of their own commands: what is mentioned there is what they mean."""
+
+
+def expand(said: str, sources: Sequence[Source]) -> Said:
+    """The command's text if the prompt begins with one, else the prompt as it is. Blocks: it reads the disk."""
+    match = _SAID.match(said)
+    if match is None:
+        return Said(said, said)
+    name, arguments = match[1], (match[2] or "").strip()
+    for source in sources:
+        text = _read(source, source.folder / f"{name}.md")
+        if text is None:
+            continue
+        _, body = _parts(text)
+        if "$ARGUMENTS" in body:
+            heard = body.replace("$ARGUMENTS", arguments)
+        else:
+            heard = f"{body}\n\n{arguments}" if arguments else body
+        return Said(heard, heard if source.whose == "user" else arguments)
+    return Said(said, said)
+
+
+def _read(source: Source, path: Path) -> str | None:
+    data = source.read(path)
+    if data is None or len(data) > MAX_BYTES:
+        return None
+    return data.decode("utf-8", "replace").replace("\r\n", "\n").replace("\r", "\n")
+
+
+def _of_disk(path: Path) -> bytes | None:
+    try:
+        return path.read_bytes() if path.is_file() and path.stat().st_size <= MAX_BYTES else None
+    except OSError:
+        return None
+
+
+def _parts(text: str) -> tuple[dict[str, str], str]:
+    if text.startswith("---\n") and (end := text.find("\n---\n", 3)) >= 0:
+        pairs = (line.partition(":") for line in text[4:end].splitlines() if ":" in line)
+        head = {key.strip(): value.strip().strip("\"'") for key, _, value in pairs}
+        return head, text[end + 5 :].strip()
+    return {}, text.strip()
+
+
+def _first_line(text: str) -> str:
+    line = next(iter(text.splitlines()), "").lstrip("# ").strip()
+    return line if len(line) <= 100 else line[:99] + "…"

@@ -1,0 +1,102 @@
+"""Tells the model which of the files it has read are others now, before it relies on them.
+
+Looked at between steps and with each prompt: the status of every file it has seen, and the version of those open in an
+editor; the text decides. Nothing is said of a file whose text is no longer in the conversation.
+"""
+
+import asyncio
+from collections.abc import Sequence
+from pathlib import Path
+
+from amanu.core.conversation import STUB, Conversation, Results
+from amanu.core.tool import ToolError
+from amanu.text.display import one_line
+from amanu.workspace.shown_files import Shown, digest
+from amanu.workspace.watcher import status
+from amanu.workspace.workspace import Workspace
+
+NAMED = 20
+"""Files named in one note."""
+_NO_TEXT = "no text"  # instead of a digest
+
+
+class Outdated:
+    """Of one session."""
+
+    def __init__(self, workspace: Workspace, conversation: Conversation) -> None:
+        self._workspace = workspace
+        self._seen = workspace.seen
+        self._conversation = conversation
+        self._generation = conversation.generation
+
+    async def news(self) -> tuple[str, str] | None:
+        """(what the model must hear, what the person is told of that) when files changed since they were last shown or
+        told of, and not by the model's edits. None when none did. Each change is told once."""
+        if self._conversation.generation != self._generation:  # what was said may be gone
+            self._generation = self._conversation.generation
+            self._forget(all_that_no_result_holds=True)
+        found: dict[Path, str] = {}
+        for path, shown in await self._doubtful():
+            if (what := await self._compare(path, shown)) is not None:
+                found[path] = what
+        if not found:
+            return None
+        self._forget()
+        named = [
+            f"{one_line(self._workspace.shown(path))}{what}" for path, what in found.items() if path in self._seen.files
+        ]
+        return _said(named) if named else None
+
+    async def _doubtful(self) -> Sequence[tuple[Path, Shown]]:
+        """The files that do not look as they did when their text was last compared."""
+        files = dict(self._seen.files)
+        if not files:
+            return []
+        now = await asyncio.to_thread(lambda: {path: status(path) for path in files})
+        found: list[tuple[Path, Shown]] = []
+        for path, shown in files.items():
+            state = (now[path], self._versions(path))
+            if shown.state != state:
+                shown.state = state
+                found.append((path, shown))
+        return found
+
+    def _versions(self, path: Path) -> Sequence[tuple[int, int, int]]:
+        """Of the documents that editors have of it."""
+        opened = self._workspace.overlay.documents(path)
+        return [(id(editor), buffer.version, buffer.typed) for editor, buffer in opened]
+
+    async def _compare(self, path: Path, shown: Shown) -> str | None:
+        """What is said of it behind its name; None when its text is the one the model knows."""
+        try:
+            file = await self._workspace.look(path)
+            now = None if file is None else await asyncio.to_thread(digest, file)
+            what = " (deleted)" if file is None else " (unsaved in the editor)" if file.unsaved else ""
+        except ToolError:
+            now, what = _NO_TEXT, " (no text that can be read)"
+        if now == shown.digest or self._seen.files.get(path) is not shown:
+            return None
+        shown.digest = now
+        self._seen.fresh[path] = None
+        return what
+
+    def _forget(self, *, all_that_no_result_holds: bool = False) -> None:
+        """The files whose text is not in the conversation any more."""
+        standing = {
+            result.call_id
+            for message in self._conversation
+            if isinstance(message, Results)
+            for result in message.results
+            if not result.text.startswith(STUB)
+        }
+        for path, shown in list(self._seen.files.items()):
+            if shown.by not in standing and (shown.by or all_that_no_result_holds):
+                del self._seen.files[path]
+
+
+def _said(named: Sequence[str]) -> tuple[str, str]:
+    names = ", ".join(named[:NAMED])
+    if len(named) > NAMED:
+        names += f" and {len(named) - NAMED} more"
+    told = f"Changed since you read it, outside of your edits: {names}. Read again before you edit."
+    return told, f"The model was told of files that changed since it read them: {names}."

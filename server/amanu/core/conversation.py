@@ -1,0 +1,385 @@
+"""The conversation as the model sees it, and its one invariant.
+
+Every tool call has exactly one result before the next request goes out, in call order
+(`Conversation.check`). The visible session is another fold; this one is made of the private parts of the
+journal's records (`Entry`).
+"""
+
+from collections.abc import Iterable, Iterator
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, TypeAdapter
+
+
+class Part(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Text(Part):
+    kind: Literal["text"] = "text"
+    text: str
+
+
+class Thinking(Part):
+    """Reasoning of the model, readable form. What a vendor wants back is in `Native`."""
+
+    kind: Literal["thinking"] = "thinking"
+    text: str
+
+
+class Call(Part):
+    """A tool call. `call_id` is ours (unique in the session); `arguments` is what the model wrote: an object,
+    or the raw text when that was not a JSON object (then validation fails and the model is told)."""
+
+    kind: Literal["call"] = "call"
+    call_id: str
+    tool: str
+    arguments: dict[str, JsonValue] | str
+
+
+class Result(Part):
+    """The answer to a call, for the model."""
+
+    kind: Literal["result"] = "result"
+    call_id: str
+    tool: str
+    text: str
+    is_error: bool = False
+    knows: dict[str, tuple[str | None, str]] = {}
+    """What the model came to know of files since the result before, so that the next daemon can tell when they are
+    others: by absolute path the digest of the text (None: no file), and the call that showed it or ""."""
+
+
+class Native(Part):
+    """A reply exactly as its vendor must get it back: blocks, signatures, ids.
+
+    Used only when the next request goes to the same `wire` and `model`; any other translator builds the
+    message from the neutral parts. `call_ids` maps the vendor's call ids to ours, in call order.
+    """
+
+    wire: str
+    """Name of the translator that wrote it: "anthropic", "gemini", "openai-compatible"."""
+    model: str
+    blocks: JsonValue
+    call_ids: dict[str, str] = {}
+
+
+class Picture(Part):
+    """A picture by reference: its bytes are in the session's blobs, and in `Conversation.pictures` while they are
+    to be sent."""
+
+    kind: Literal["picture"] = "picture"
+    name: str
+    """For person and model: a file's path, or "Pasted image"."""
+    media_type: str
+    blob_id: str
+    size: int
+    """Bytes."""
+
+
+class Told(Part):
+    """What the daemon says to the model in its own name: a nudge, guidance, a summary. It is no word of the person."""
+
+    kind: Literal["told"] = "told"
+    text: str
+
+    def __str__(self) -> str:
+        return self.text
+
+
+Note = str | Picture | Told
+"""What the model hears beside results: the person's words, their pictures, the daemon's own words."""
+
+
+class User(Part):
+    """What the person said, or (`told`) the daemon in their place; the pictures come before the text."""
+
+    role: Literal["user"] = "user"
+    text: str
+    pictures: tuple[Picture, ...] = ()
+    told: bool = False
+
+    @property
+    def parts(self) -> tuple[Note, ...]:
+        """In the order the model gets them."""
+        return (*self.pictures, Told(text=self.text) if self.told else self.text)
+
+
+class Assistant(Part):
+    """One whole reply of a model. Thinking, text and calls in the order they came."""
+
+    role: Literal["assistant"] = "assistant"
+    parts: tuple[Annotated[Text | Thinking | Call, Field(discriminator="kind")], ...]
+    native: Native | None = None
+    cut: bool = False
+    """The reply was cut short (cancelled, output limit); its calls were not run."""
+
+    @property
+    def calls(self) -> tuple[Call, ...]:
+        return tuple(part for part in self.parts if isinstance(part, Call))
+
+    @property
+    def text(self) -> str:
+        return "".join(part.text for part in self.parts if isinstance(part, Text))
+
+
+class Results(Part):
+    """The results of the calls of the assistant message before it, in call order; then `notes`: what else the
+    model must hear now (steering, late decisions), pictures before the text they go with. Nothing comes before
+    results (Anthropic: 400)."""
+
+    role: Literal["results"] = "results"
+    results: tuple[Result, ...]
+    notes: tuple[Note, ...] = ()
+
+
+class Waiting(Part):
+    """What the model will hear once its moment has come (steering): kept as it was when it was said, for a file may
+    change or go. No part of the conversation yet."""
+
+    role: Literal["waiting"] = "waiting"
+    said: User
+
+
+class Masked(Part):
+    """Old results whose text made room for a shorter one, by call id."""
+
+    role: Literal["masked"] = "masked"
+    texts: dict[str, str]
+
+
+class Compacted(Part):
+    """The first `replaced` messages made room for one of the daemon, `text`. What the next compaction must not lose is
+    kept apart from it."""
+
+    role: Literal["compacted"] = "compacted"
+    replaced: int
+    text: str
+    snapshot: str
+    """What a model made of the messages, this time or the last time it could; "" when it never could."""
+    actions: tuple[str, ...] = ()
+    """What was done since, a line each, when no model could make anything of it."""
+    said: tuple[str, ...] = ()
+    """The person's words, oldest first."""
+    files: dict[str, str] = {}
+    """Path → what was done to it, the last one touched last."""
+    replies: int = 0
+    """Of models, in all that was ever replaced."""
+
+
+class Memory(Part):
+    """Project memory in the system prompt from here on, kept as it was read: the prompt stays the same to the byte. No
+    message."""
+
+    role: Literal["memory"] = "memory"
+    text: str
+
+
+class Rewound(Part):
+    """The person went back: what records from `position` on said is no part of the conversation any more."""
+
+    role: Literal["rewound"] = "rewound"
+    position: int
+
+
+Message = User | Assistant | Results
+AnyEntry = User | Assistant | Result | Results | Waiting | Masked | Compacted | Memory | Rewound
+
+Entry = Annotated[
+    Annotated[User | Assistant | Results | Waiting | Masked | Compacted | Memory | Rewound, Field(discriminator="role")]
+    | Result,
+    Field(union_mode="left_to_right"),  # trying all of them, as a plain union does, takes three times as long
+]
+"""The private part of a journal record, as far as the model's view is concerned. A single `Result` is what
+one call left behind; `Conversation.load` gathers them."""
+
+INTERRUPTED = "Interrupted: the daemon stopped while this call ran. Its effect is unknown; check before repeating it."
+NOT_RUN = "Not run: the turn ended before this call started."
+
+
+class BrokenConversation(Exception):
+    """A bug of ours: a call without its result, or a result without its call, was about to be sent."""
+
+
+class Conversation:
+    """Messages, append-only within a turn. A translator may keep the wire form of each message by its index."""
+
+    def __init__(self, messages: Iterable[Message] = ()) -> None:
+        self._messages: list[Message] = []
+        self._has_pictures = False
+        for message in messages:
+            self.append(message)
+        self.generation = 0
+        """Grows when earlier messages were left out: what the model heard in them it may know no more."""
+        self.compacted: Compacted | None = None
+        """The last compaction; its text is the first message."""
+        self.memory = ""
+        """Project memory, as it is in the system prompt (`Memory`)."""
+        self.pictures: dict[str, str] = {}
+        """Blob id → base64, of the pictures in it that can be sent. Never part of a record."""
+
+    def __len__(self) -> int:
+        return len(self._messages)
+
+    def __iter__(self) -> Iterator[Message]:
+        return iter(self._messages)
+
+    def __getitem__(self, at: int) -> Message:
+        return self._messages[at]
+
+    @property
+    def last(self) -> Message | None:
+        return self._messages[-1] if self._messages else None
+
+    def append(self, message: Message) -> None:
+        self._messages.append(message)
+        self._has_pictures |= bool(_pictures(message))
+
+    def note(self, *said: Note) -> None:
+        """Add what the model must hear, a text and the pictures before it: after the last results, else as a message
+        of its own."""
+        last = self.last
+        if isinstance(last, Results):
+            self._messages[-1] = last.model_copy(update={"notes": (*last.notes, *said)})
+            self._has_pictures |= bool(_pictures(self._messages[-1]))
+        elif self.open_calls():
+            self.append(Results(results=(), notes=said))
+        else:
+            words = [part.text if isinstance(part, Told) else part for part in said if not isinstance(part, Picture)]
+            pictures = tuple(part for part in said if isinstance(part, Picture))
+            told = not any(isinstance(part, str) for part in said)
+            self.append(User(text="\n\n".join(words), pictures=pictures, told=told))
+
+    def mask(self, masked: Masked) -> None:
+        """Put the shorter texts in the place of results. Between steps only: it costs caches and bound thoughts."""
+        texts = masked.texts
+        for at, message in enumerate(self._messages):
+            if isinstance(message, Results) and any(result.call_id in texts for result in message.results):
+                results = tuple(
+                    result.model_copy(update={"text": texts.get(result.call_id, result.text)})
+                    for result in message.results
+                )
+                self._messages[at] = message.model_copy(update={"results": results})
+
+    def compact(self, compacted: Compacted) -> None:
+        """Put its text in the place of the first messages. Between steps only. A call is never parted from its
+        result: a split that would do so comes earlier."""
+        replaced = min(compacted.replaced, len(self._messages))
+        while 0 < replaced < len(self._messages) and isinstance(self._messages[replaced], Results):
+            replaced -= 1
+        self._messages[:replaced] = [User(text=compacted.text, told=True)]
+        self.compacted = compacted
+        self.generation += 1
+
+    def become(self, other: "Conversation") -> None:
+        """Take over what another conversation says. Between turns only."""
+        self._messages = list(other)
+        self.compacted, self.memory = other.compacted, other.memory
+        self.generation += 1
+
+    def shown(self) -> Iterator[Picture]:
+        """The pictures in it, in order; one that was shown twice comes twice. Costs nothing where there never was
+        one."""
+        for message in self._messages if self._has_pictures else ():
+            yield from _pictures(message)
+
+    def results(self) -> Iterator[Result]:
+        """Of all calls, in order."""
+        for message in self._messages:
+            if isinstance(message, Results):
+                yield from message.results
+
+    def check(self) -> None:
+        """Raise `BrokenConversation` unless the last messages may be sent. Looks only at the end: everything
+        before was checked when it was the end."""
+        match self._messages[-2:]:
+            case [_, Assistant() as reply] | [Assistant() as reply]:
+                if reply.calls:
+                    raise BrokenConversation("calls without results")
+            case [Assistant() as reply, Results() as answers]:
+                wanted = [call.call_id for call in reply.calls]
+                if wanted != [result.call_id for result in answers.results]:
+                    raise BrokenConversation(f"results do not answer the calls: {wanted}")
+            case [_, Results()] | [Results()]:
+                raise BrokenConversation("results without calls")
+            case [Assistant() as reply, User()] if reply.calls:
+                raise BrokenConversation("calls without results")
+            case _:
+                pass
+
+    @classmethod
+    def load(cls, entries: Iterable[AnyEntry]) -> "Conversation":
+        """Fold journal entries. Missing results are filled in as interrupted, strays are dropped, so that
+        whatever a crash left behind is valid again."""
+        conversation = cls()
+        for entry in entries:
+            match entry:
+                case Waiting() | Rewound():  # what it takes back never came here
+                    pass
+                case Masked():
+                    conversation.mask(entry)
+                case Compacted():
+                    conversation.close_calls()
+                    conversation.compact(entry)
+                case Memory(text=text):
+                    conversation.memory = text
+                case Result():
+                    conversation._settle(entry)
+                case Results(notes=notes) if not entry.results:
+                    conversation.note(*notes)
+                case _:
+                    conversation.close_calls()
+                    conversation.append(entry)
+        conversation.close_calls()
+        return conversation
+
+    def open_calls(self) -> tuple[Call, ...]:
+        """Calls of the last reply that have no result yet."""
+        match self._messages[-2:]:
+            case [_, Assistant() as reply] | [Assistant() as reply]:
+                return reply.calls
+            case [Assistant() as reply, Results() as answers]:
+                answered = {result.call_id for result in answers.results}
+                return tuple(call for call in reply.calls if call.call_id not in answered)
+            case _:
+                return ()
+
+    def close_calls(self, text: str = INTERRUPTED) -> tuple[Result, ...]:
+        """Answer every open call with an error of that text, in call order. Returns the results made up."""
+        open_calls = self.open_calls()
+        made = tuple(Result(call_id=call.call_id, tool=call.tool, text=text, is_error=True) for call in open_calls)
+        for result in made:
+            self._settle(result)
+        return made
+
+    def _settle(self, result: Result) -> None:
+        known = {call.call_id for call in self.open_calls()}
+        if result.call_id not in known:
+            return
+        last = self._messages[-1]
+        if isinstance(last, Assistant):
+            self._messages.append(Results(results=(result,)))
+            return
+        assert isinstance(last, Results)
+        reply = self._messages[-2]
+        assert isinstance(reply, Assistant)
+        order = {call.call_id: at for at, call in enumerate(reply.calls)}
+        results = sorted((*last.results, result), key=lambda each: order[each.call_id])
+        self._messages[-1] = Results(results=tuple(results), notes=last.notes)
+
+
+def _pictures(message: Message) -> tuple[Picture, ...]:
+    match message:
+        case User(pictures=pictures):
+            return pictures
+        case Results(notes=notes):
+            return tuple(part for part in notes if isinstance(part, Picture))
+        case _:
+            return ()
+
+
+ENTRY: TypeAdapter[AnyEntry] = TypeAdapter(Entry)
+"""Reads and writes the private part of a record."""
+
+
+STUB = "[Left out to make room"

@@ -1,0 +1,237 @@
+"""What a tool is. The loop (`agent/`) sees only this; disk, processes and editors are behind it."""
+
+import functools
+from abc import ABC, abstractmethod
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, ClassVar, Generic, Protocol, TypeVar, cast
+
+from pydantic import BaseModel, ConfigDict
+
+from amanu.core.command import Command
+from amanu.core.model import ToolSpec
+from amanu.core.requirements import Need
+from amanu_protocol.items import BlobRef, Effect, Grant, Walls
+
+
+class Params(BaseModel):
+    """Arguments of a tool. Field descriptions are the model's documentation: write them for it."""
+
+    model_config = ConfigDict(extra="forbid")
+
+
+P = TypeVar("P", bound=Params)
+
+
+class ToolError(Exception):
+    """A failure the model should hear about and can do something about. Any other exception is our bug."""
+
+
+@dataclass(frozen=True)
+class Subject:
+    """What a policy rule is matched against: `tool(text)`.
+
+    For file tools `text` is the path relative to its root with `/`; for the shell the exact command.
+    """
+
+    tool: str
+    effect: Effect
+    text: str
+    command: Command | None = None
+    """Of a command line: the one command of it that is decided on."""
+    unclear: bool = False
+    """A command line that is not understood: nothing allows it but a person, once."""
+    because: str = field(default="", compare=False)
+    """Why it is not, a sentence for the person."""
+    arguments: Mapping[str, Any] = field(default_factory=dict[str, Any], compare=False)
+    """Of the call, as the model wrote them."""
+    server: str | None = None
+    """The MCP server whose tool it is."""
+    agent: str | None = None
+    """The sub-agent that calls it."""
+
+
+Allowed = Callable[[Iterable[Subject]], list[Subject]]
+"""Those of the subjects that policy allows without a question (`permissions/approvals.py`)."""
+
+
+Covers = Callable[[Path, bytes], bool]
+"""Whether the user trusted a workspace's file, named by its path, with that content (`permissions/trust_store.py`)."""
+
+
+@dataclass(frozen=True)
+class Preview:
+    """What would happen, found out without any effect."""
+
+    title: str
+    """One line for the person: "Edit src/app.py"."""
+    subject: Subject
+    detail: str
+    """In full, for an approval: the command, the path and the diff stat."""
+    reads: frozenset[str] = frozenset()
+    """Absolute paths this call reads; a call waits for earlier calls of its step that write one of them."""
+    writes: frozenset[str] = frozenset()
+    """Absolute paths this call writes."""
+    proposal_id: str | None = None
+    """The edits are a proposal, decided hunk by hunk."""
+    also: tuple[Subject, ...] = ()
+    """What else the call touches: policy must allow each of them too (several files read at once)."""
+    digest: str = ""
+    """Of everything that is decided on, the bytes of files included. Computed again just before it runs: another one
+    is another question."""
+    need: Need | None = None
+    """Of a command: what it may do."""
+    walls: Walls | None = None
+    """Of a command: what will hold it."""
+    grants: tuple[Grant, ...] = ()
+    """What the person may add to a yes."""
+    wants: tuple[Grant, ...] = ()
+    """Of those, what it will hardly work without."""
+    note: str = ""
+    """For the model, with the result: how the call was understood."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a call did: once for the model, once for the person."""
+
+    for_model: str
+    for_person: str
+    blob: BlobRef | None = None
+    """The whole output when `for_person` or `for_model` is only part of it."""
+    refused: bool = False
+    """The person decided against all of it, piece by piece."""
+    is_error: bool = False
+    """The tool worked, the thing failed (a command with exit code 1): the model is told as an error."""
+    walls: Walls | None = None
+    """Of a command: what held it."""
+
+
+async def _always() -> bool:
+    return True
+
+
+@dataclass
+class CallContext:
+    """What one call has at hand. `workspace` and friends are reached through the tool instance, which is made
+    for one session."""
+
+    call_id: str
+    turn_id: str
+    step: int
+    output: Callable[[str], None] = field(default=lambda text: None)
+    """Show live output to the person."""
+    accept_all: bool = True
+    """For tools that make proposals: True when policy or the person allowed the whole call; False when the
+    hunks were decided one by one (`run` then only reports)."""
+    by_person: bool = False
+    """The call was decided by the person, not by a rule."""
+    allowed: Allowed = list
+    denied: Allowed = field(default=lambda subjects: [])
+    """Those of the subjects that policy denies, whoever asks."""
+    preview: Preview | None = None
+    """What was decided about; there when the tool runs in a turn."""
+    still: Callable[[], Awaitable[bool]] = _always
+    """Whether the call would still do what was decided on. For tools that take their time between `again` and the
+    effect."""
+
+    def hold_to(self, path: Path) -> None:
+        """Raise `ToolError` unless that resolved path is one the decision was about: a link may lead elsewhere by
+        now."""
+        if self.preview is not None and str(path) not in self.preview.reads | self.preview.writes:
+            raise ToolError("The path leads to another place than when this call was decided on. Call again.")
+
+
+class CallDraft(Protocol):
+    """What of a call can be shown while the model still writes its arguments. Of one call; never fails."""
+
+    @property
+    def title(self) -> str | None:
+        """As `Tool.title_of`, once the arguments are known that it needs; None before."""
+        ...
+
+    def feed(self, text: str) -> str:
+        """Take the next piece of the arguments' JSON, cut anywhere. Returns what can be shown beyond what it returned
+        before: whole lines, "" as long as there is no title. Linear in all that is fed, and capped."""
+        ...
+
+
+class Tool(ABC, Generic[P]):
+    """One instance serves one session. Stateless between calls but for what it was given."""
+
+    name: ClassVar[str]
+    effect: ClassVar[Effect]
+    description: ClassVar[str]
+    """For the model: what it does, when to use it, limits."""
+    params: type[P]
+
+    @classmethod
+    def spec(cls) -> ToolSpec:
+        """The tool as the model sees it; byte-stable between runs."""
+        return ToolSpec(cls.name, cls.description, tool_schema(cls.params))
+
+    def title_of(self, arguments: Mapping[str, Any]) -> str:
+        """One line for the person before there is a preview, of arguments that nobody has checked."""
+        return self.name
+
+    def draft(self) -> CallDraft | None:
+        """What shows a call while it is written; None when there is nothing worth showing."""
+        return None
+
+    @abstractmethod
+    async def preview(self, params: P, call: CallContext) -> Preview:
+        """Say what would happen. No effect; raises `ToolError` when it is already clear that it cannot work."""
+
+    async def again(self, params: P, call: CallContext) -> Preview | None:
+        """Just before it runs, what would happen now, if that may be something else than was decided on. None: what
+        `run` does cannot differ from it."""
+        return None
+
+    @abstractmethod
+    async def run(self, params: P, call: CallContext) -> Outcome:
+        """Do it. Called only after policy or the person allowed it. Cancelled by task cancellation; must leave
+        nothing half done. Raises `ToolError` for failures the model should hear about."""
+
+    async def reject(self, params: P, call: CallContext, reason: str) -> str | None:
+        """The person or a rule said no; undo what `preview` prepared. May return text for the model."""
+        return None
+
+
+@functools.cache
+def tool_schema(params: type[BaseModel]) -> dict[str, Any]:
+    """JSON Schema that all vendors accept: one object, no `$ref`, no titles, no null types, no top-level unions.
+
+    Made once, not to be changed: each session has all tools, and making all of their schemas takes 6 ms."""
+    schema = params.model_json_schema()
+    definitions: dict[str, Any] = schema.pop("$defs", {})
+
+    def clean(node: Any) -> Any:
+        match node:
+            case list():
+                return [clean(each) for each in cast("list[Any]", node)]
+            case {"$ref": str(reference), **rest}:
+                return clean({**definitions[reference.rsplit("/", 1)[-1]], **rest})
+            case {"anyOf": [option, {"type": "null"}], **rest}:  # an absent key says None
+                rest.pop("default", None)
+                return clean({**option, **rest})
+            case dict():
+                return {key: value if key == "default" else clean_member(key, value) for key, value in _members(node)}
+            case _:
+                return node
+
+    def clean_member(key: str, value: Any) -> Any:
+        if key == "properties":
+            return {name: clean(each) for name, each in _members(value)}
+        return clean(value)
+
+    cleaned = clean(schema)
+    cleaned.pop("description", None)
+    cleaned.setdefault("properties", {})
+    return cleaned
+
+
+def _members(node: Any) -> list[tuple[str, Any]]:
+    """The members of a schema object that mean something to a model."""
+    members = cast("dict[str, Any]", node).items()
+    return [(key, value) for key, value in members if not (key == "title" and isinstance(value, str))]

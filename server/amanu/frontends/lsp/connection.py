@@ -1,0 +1,473 @@
+"""One connection through LSP: each method is one line into the sessions.
+
+`Connection` is the `Client` of the sessions and the owner of everything that belongs to one editor: frames in,
+protocol, outbox, open documents. Many connections share one `Sessions`.
+"""
+
+import asyncio
+import contextlib
+import inspect
+import logging
+import os
+import socket
+import time
+from collections.abc import Callable, Collection, Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import Protocol as TypingProtocol
+
+from lsprotocol import types
+
+from amanu.context.editor import EditorContext
+from amanu.frontends.lsp import handshake as early
+from amanu.frontends.lsp.buffers import Buffers, path_of
+from amanu.frontends.lsp.document_text import Encoding, Position
+from amanu.frontends.lsp.editor_queries import Language
+from amanu.frontends.lsp.errors import INVALID_REQUEST, PARSE_ERROR
+from amanu.frontends.lsp.flow_control import Credit
+from amanu.frontends.lsp.jsonrpc import Protocol, Route, Server
+from amanu.frontends.lsp.message_weight import LARGE, MAX_VALUES, weigh
+from amanu.frontends.lsp.outbox import Outbox
+from amanu.frontends.lsp.plain.client import Standard
+from amanu.frontends.lsp.plain.editor import Face
+from amanu.system.frames import Broken, Frames
+from amanu_protocol import requests as r
+from amanu_protocol.base import Wire
+from amanu_protocol.errors import AmanuError
+from amanu_protocol.events import EventMessage, SessionChanged
+from amanu_protocol.items import Item
+
+if TYPE_CHECKING:
+    from amanu.session.session import Session
+    from amanu.session.sessions import Sessions
+
+HEADER_SECONDS = 10.0
+"""A header that stays unfinished that long is no header: headers are written at once."""
+BODY_SECONDS = 120.0
+"""Without another byte of a message that was begun. What came of it, up to 64 MB, is kept as long."""
+FAREWELL_SECONDS = 2.0
+"""For what is unsent when a connection ends (facts/security.md §5, row 17)."""
+PARENT_SECONDS = 2.0
+"""Between two looks whether the editor's process is there."""
+
+log = logging.getLogger(__name__)
+
+
+class _OfSession(TypingProtocol):
+    @property
+    def session_id(self) -> str: ...
+
+
+P = TypeVar("P", bound=_OfSession)
+
+
+class Connection:
+    """`environment` is the client's; `received` what was read of it before, and `answered` whether `initialize` in
+    that is answered already (handshake.py)."""
+
+    def __init__(
+        self,
+        sessions: "Sessions",
+        reader: asyncio.StreamReader,
+        writer: asyncio.StreamWriter,
+        *,
+        environment: Mapping[str, str],
+        received: bytes = b"",
+        answered: bool = False,
+    ) -> None:
+        self.name = ""
+        self.environment: Mapping[str, str] = environment
+        self.trusted_roots: Collection[str] | None = None
+        self.ripgrep: str | None = None
+        self.folders: dict[str, Path] = {}
+        """Workspace folders by URI."""
+        self.capabilities: Mapping[str, Any] = {}
+        self.context: EditorContext | None = None
+        """What the person looks at; None until the client says something of it."""
+        self.server = Server()
+        self.protocol: Protocol = self.server.protocol
+        self.buffers: Buffers | None = None
+        self.standard: Standard | None = None
+        """For a client without a plugin of ours."""
+        self._sessions = sessions
+        self._reader = reader
+        self._received = received
+        self._attached: dict[str, Session] = {}
+        self._speaks_amanu = False
+        self._credit = Credit()
+        self._exit = False
+        self._parent: asyncio.Task[None] | None = None
+        self._outbox = Outbox(writer, self._item)
+        self.protocol.send = self._outbox.put
+        self.protocol.mute_initialize = answered
+        self.protocol.admit = self._admit
+        self.protocol.ended = self._on_exit
+        self.protocol.plain = {
+            "initialize": self._initialize,
+            "initialized": self._initialized,
+            "shutdown": self._shutdown,
+        }
+        self.protocol.routes = self._routes()
+        self._add_features()
+
+    async def run(self) -> int:
+        """Serve until the client leaves. Returns the exit code LSP wants: 0 after `shutdown`, else 1. The writer
+        stays open: `finish` closes it."""
+        frames = Frames()
+        try:
+            data = self._received or await self._read(frames)
+            while data:
+                for found in frames.feed(data):
+                    if isinstance(found, Broken):
+                        raise _Hopeless(found.why)
+                    took = 0.0
+                    if len(found) < LARGE or await self._bearable(found):
+                        begun = time.thread_time()  # of our own: a busy machine is not the client's doing
+                        self.protocol.receive(found)
+                        took = time.thread_time() - begun
+                    if self._exit:
+                        return self._code
+                    await asyncio.sleep(self._credit.charge(took))  # 0: a flood must not starve the others either
+                data = await self._read(frames)
+            return self._code
+        except _Hopeless as error:
+            log.warning("giving the connection up: %s", error)
+            self.protocol.refuse(None, PARSE_ERROR, str(error))
+            return 1
+        except ConnectionError:
+            return 1
+        finally:
+            self._leave()
+
+    async def _bearable(self, body: bytes) -> bool:
+        """Whether a large message can be parsed without holding up everybody; else its sender is told."""
+        for values in weigh(body):
+            if values > MAX_VALUES:
+                log.warning("a message of %d bytes with more than %d values was not read", len(body), MAX_VALUES)
+                why = f"The message holds more than {MAX_VALUES:,} values."
+                self.protocol.refuse(None, INVALID_REQUEST, why)
+                return False
+            await asyncio.sleep(0)
+        return True
+
+    async def _read(self, frames: Frames) -> bytes:
+        seconds = HEADER_SECONDS if frames.in_header else BODY_SECONDS if frames.in_body else None
+        try:
+            async with asyncio.timeout(seconds):
+                return await self._reader.read(65536)
+        except TimeoutError:
+            what = "A message header" if frames.in_header else "A message"
+            raise _Hopeless(f"{what} was begun and never finished.") from None
+
+    @property
+    def _code(self) -> int:
+        return 0 if self.protocol.state == "shutdown" else 1
+
+    def _leave(self) -> None:
+        if self._parent is not None:
+            self._parent.cancel()
+        if self.standard is not None:
+            self.standard.close()
+        if self.buffers is not None:
+            self._sessions.overlay.remove(self.buffers)
+            self._sessions.disconnect(self)
+        self.protocol.close()
+        self._outbox.flush()  # before what `finish` writes
+
+    # Client of the sessions -------------------------------------------------------------------------
+
+    def send(self, message: EventMessage) -> None:
+        self._outbox.event(message)
+        if isinstance(message.event, SessionChanged) and message.event.closed:  # the last of it
+            self._attached.pop(message.session_id, None)
+            self._outbox.forget(message.session_id)
+
+    def list_changed(self, session_id: str) -> None:
+        self.protocol.tell("amanu/session/listChanged", r.SessionListChangedParams(session_id=session_id))
+
+    # amanu/* ----------------------------------------------------------------------------------------
+
+    def _routes(self) -> dict[str, Route]:
+        s = self._sessions
+        return {
+            "amanu/session/create": Route(r.SessionCreateParams, self._create),
+            "amanu/session/list": Route(r.SessionListParams, s.list, reads=True),
+            "amanu/session/attach": Route(r.SessionAttachParams, self._attach),
+            "amanu/session/detach": Route(r.SessionParams, self._detach),
+            "amanu/session/rename": self._on(r.SessionRenameParams, lambda s, p: s.rename(p.title)),
+            "amanu/session/close": Route(r.SessionParams, lambda p: s.close(p.session_id)),
+            "amanu/session/delete": Route(r.SessionParams, lambda p: s.delete(p.session_id)),
+            "amanu/session/setMode": self._on(r.SessionSetModeParams, lambda s, p: s.set_mode(p.mode)),
+            "amanu/session/setModel": self._on(r.SessionSetModelParams, lambda s, p: s.set_model(p.model_id, self)),
+            "amanu/session/compact": self._on(r.SessionCompactParams, lambda s, p: s.prompts.compact(p.focus, self)),
+            "amanu/session/record": self._on(r.SessionRecordParams, lambda s, p: s.record(p.path)),
+            "amanu/prompt/send": self._on(r.PromptSendParams, lambda s, p: s.prompts.send(p, self)),
+            "amanu/prompt/steer": self._on(r.PromptSteerParams, lambda s, p: s.prompts.steer(p, self)),
+            "amanu/prompt/unqueue": self._on(r.PromptUnqueueParams, lambda s, p: s.prompts.unqueue(p.prompt_id)),
+            "amanu/turn/cancel": self._on(r.TurnCancelParams, lambda s, p: s.prompts.cancel(p.turn_id)),
+            "amanu/approval/resolve": self._on(r.ApprovalResolveParams, lambda s, p: s.resolve_approval(p, self)),
+            "amanu/proposal/get": self._on(
+                r.ProposalParams,
+                lambda s, p: r.ProposalResult(proposal=s.edits.proposal(p.proposal_id)),
+                reads=True,
+            ),
+            "amanu/proposal/resolve": self._on(r.ProposalResolveParams, lambda s, p: s.edits.resolve(p)),
+            "amanu/proposal/decide": self._on(r.ProposalDecideParams, lambda s, p: s.edits.decide(p)),
+            "amanu/proposal/revise": self._on(r.ProposalReviseParams, lambda s, p: s.edits.revise(p)),
+            "amanu/proposal/setReview": self._on(r.ProposalSetReviewParams, lambda s, p: s.edits.set_review(p)),
+            "amanu/proposal/undo": self._on(r.ProposalUndoParams, lambda s, p: s.edits.undo(p)),
+            "amanu/proposal/diff": self._on(r.ProposalDiffParams, lambda s, p: s.edits.diff(p), reads=True),
+            "amanu/checkpoint/list": self._on(r.CheckpointListParams, lambda s, p: s.checkpoints.list(), reads=True),
+            "amanu/checkpoint/preview": self._on(r.CheckpointPreviewParams, lambda s, p: s.checkpoints.preview(p)),
+            "amanu/checkpoint/restore": self._on(r.CheckpointRestoreParams, lambda s, p: s.checkpoints.restore(p)),
+            "amanu/history/page": self._on(r.HistoryPageParams, lambda s, p: s.pages.items(p), reads=True),
+            "amanu/blob/get": self._on(r.BlobGetParams, lambda s, p: s.pages.blob(p), reads=True),
+            "amanu/command/list": Route(r.CommandListParams, s.commands, reads=True),
+            "amanu/model/list": Route(r.Empty, lambda p: s.models(self), reads=True),
+            "amanu/auth/status": Route(r.Empty, lambda p: s.auth_status(self)),
+            "amanu/auth/set": Route(r.AuthSetParams, s.auth_set),
+            "amanu/trust/get": Route(r.TrustGetParams, lambda p: s.trust_get(p, self), reads=True),
+            "amanu/trust/set": Route(r.TrustSetParams, s.trust_set),
+            "amanu/rule/preview": Route(r.RulePreviewParams, s.rule_preview),
+            "amanu/audit/query": Route(r.AuditQueryParams, s.audit_query, reads=True),
+            "amanu/event/ack": Route(r.EventAckParams, lambda p: self._outbox.acknowledge(p.session_id, p.seq)),
+            "amanu/editor/contextChanged": Route(r.ContextChangedParams, self._context_changed),
+        }
+
+    def _on(self, params: type[P], call: "Callable[[Session, P], Any]", reads: bool = False) -> Route:
+        """A request about one session."""
+
+        async def handler(given: P) -> Any:
+            result = call(await self._sessions.get(given.session_id), given)
+            return await result if inspect.isawaitable(result) else result
+
+        return Route(cast("type[Wire]", params), handler, reads)
+
+    async def _create(self, params: r.SessionCreateParams) -> r.SessionResult:
+        self._outbox.forget(params.session_id)
+        result = await self._sessions.create(params, self)
+        self._remember(params.session_id)
+        return result
+
+    async def _attach(self, params: r.SessionAttachParams) -> r.SessionAttachResult:
+        result = await self._sessions.attach(params, self)
+        self._remember(params.session_id)
+        self._outbox.forget(params.session_id)  # the result tells what was held back
+        return result
+
+    async def _detach(self, params: r.SessionParams) -> None:
+        session = self._attached.pop(params.session_id, None)
+        if session is not None:
+            session.detach(self)
+        self._outbox.forget(params.session_id)
+
+    def _remember(self, session_id: str) -> None:
+        """No await here: what the session says next must not overtake the reply."""
+        session = self._sessions.opened(session_id)
+        if session is not None:
+            self._attached[session_id] = session
+
+    def _context_changed(self, params: r.ContextChangedParams) -> None:
+        self.context = (self.context or EditorContext()).changed(params)
+
+    def _item(self, session_id: str, item_id: str) -> Item | None:
+        session = self._attached.get(session_id)
+        return None if session is None else session.state.item(item_id)
+
+    def _admit(self) -> None:
+        if not self._speaks_amanu:
+            raise AmanuError(
+                "unsupportedVersion",
+                "This client and this daemon have no version of the amanu protocol in common.",
+                hint="Name a supported version in capabilities.experimental.amanu.protocol of initialize.",
+                details={"supported": list(early.PROTOCOL_VERSIONS)},
+            )
+
+    # LSP --------------------------------------------------------------------------------------------
+
+    def _initialize(self, params: Any) -> dict[str, Any]:
+        result = early.initialize_result(params)
+        self.protocol.state = "running"
+        self.capabilities = params["capabilities"]
+        info = params.get("clientInfo")
+        self.name = str(cast("dict[str, Any]", info).get("name") or "") if isinstance(info, dict) else ""
+        for folder in params.get("workspaceFolders") or ():
+            self._add_folder(folder["uri"])
+        amanu = _dict(_dict(self.capabilities.get("experimental")).get("amanu"))
+        self._speaks_amanu = early.protocol_version(self.capabilities) is not None
+        if self._speaks_amanu:
+            said = amanu.get("trustedRoots")
+            self.trusted_roots = None if said is None else tuple(root for root in said if Path(root).is_absolute())
+            self.ripgrep = amanu.get("ripgrep")
+            self._sessions.connect(self)
+        options = _dict(_dict(params.get("initializationOptions")).get("environment"))
+        self.environment = {**self.environment, **{key: str(value) for key, value in options.items()}}
+        edits = _dict(_dict(self.capabilities.get("workspace")).get("workspaceEdit"))
+        offers = amanu.get("editor") or ()
+        self.buffers = Buffers(
+            self.name,
+            self.protocol.ask,
+            result["capabilities"]["positionEncoding"],
+            own_apply=self._speaks_amanu and "apply" in offers,
+            edits=_dict(self.capabilities.get("workspace")).get("applyEdit") is not False,
+            versions=edits.get("documentChanges") is True,
+            tell=self._sessions.overlay.changed,
+            log=lambda line: self.protocol.tell("window/logMessage", {"type": 4, "message": line}),
+        )
+        if self._speaks_amanu:
+            self.buffers.language = Language(self.name, self.protocol.ask, offers, self.buffers, self._places)
+        self._sessions.overlay.add(self.buffers)
+        if early.is_standard(params):
+            self._be_standard(params, self.buffers, result["capabilities"]["positionEncoding"])
+        process = params.get("processId")
+        if process is not None and alive(process):  # one we cannot see lives in another container
+            self._parent = asyncio.create_task(self._watch(process))
+        return result
+
+    def _be_standard(self, params: Any, buffers: Buffers, encoding: Encoding) -> None:
+        if not self.folders and isinstance(params.get("rootUri"), str):
+            self._add_folder(params["rootUri"])
+        face = Face(self.name, self.capabilities, encoding, self.protocol.ask, self.protocol.tell)
+        model = early.options(params).get("model")
+        model_id = model if isinstance(model, str) else None
+        self.standard = Standard(self._sessions, self, face, buffers, self.folders.values, model_id)
+        self.protocol.plain = {**self.protocol.plain, **self.standard.listen(self.server)}
+
+    def _initialized(self, params: Any) -> None:
+        """Import the likely vendor's SDK while the person still types. The one permitted stall."""
+        _keep(asyncio.create_task(self._sessions.warm(self)))
+        if self.standard is not None:
+            self.standard.begin()
+
+    def _shutdown(self, params: Any) -> None:
+        self.protocol.state = "shutdown"
+        self.protocol.cancel_reads()
+
+    def _on_exit(self) -> None:
+        self._exit = True
+
+    async def _watch(self, process: int) -> None:
+        while alive(process):  # noqa: ASYNC110  there is no event to wait for: it is not our child
+            await asyncio.sleep(PARENT_SECONDS)
+        log.info("the editor's process %d is gone", process)
+        self._reader.feed_eof()
+
+    def _add_features(self) -> None:
+        """LSP methods with typed params."""
+        on = self.server.feature
+        buffers = self._open_buffers
+
+        @on(types.TEXT_DOCUMENT_DID_OPEN)
+        def opened(p: types.DidOpenTextDocumentParams) -> None:  # pyright: ignore[reportUnusedFunction]
+            buffers().opened(p.text_document.uri, p.text_document.version, p.text_document.text)
+            self._looked_at(p.text_document.uri)
+
+        @on(types.TEXT_DOCUMENT_DID_CHANGE)
+        def changed(p: types.DidChangeTextDocumentParams) -> None:  # pyright: ignore[reportUnusedFunction]
+            buffers().changed(p.text_document.uri, p.text_document.version, map(_change, p.content_changes))
+            self._looked_at(p.text_document.uri)
+
+        @on(types.TEXT_DOCUMENT_DID_CLOSE)
+        def closed(p: types.DidCloseTextDocumentParams) -> None:  # pyright: ignore[reportUnusedFunction]
+            buffers().closed(p.text_document.uri)
+
+        @on(types.TEXT_DOCUMENT_DID_SAVE)
+        def saved(p: types.DidSaveTextDocumentParams) -> None:  # pyright: ignore[reportUnusedFunction]
+            buffers().saved(p.text_document.uri)
+
+        @on(types.WORKSPACE_DID_CHANGE_WORKSPACE_FOLDERS)
+        def folders(p: types.DidChangeWorkspaceFoldersParams) -> None:  # pyright: ignore[reportUnusedFunction]
+            for folder in p.event.removed:
+                self.folders.pop(folder.uri, None)
+            for folder in p.event.added:
+                self._add_folder(folder.uri)
+
+    def _looked_at(self, uri: str) -> None:
+        if self.standard is not None:
+            self.standard.looked_at(uri)
+
+    def _open_buffers(self) -> Buffers:
+        assert self.buffers is not None, "documents come after initialize"
+        return self.buffers
+
+    def _places(self) -> Iterator[Path]:
+        """The folders the client has before it: its own, and those of the sessions it is attached to."""
+        yield from self.folders.values()
+        for session in self._attached.values():
+            yield from map(Path, session.state.roots)
+
+    def _add_folder(self, uri: str) -> None:
+        path = path_of(uri)
+        if path is not None:
+            self.folders[uri] = path
+
+
+async def finish(writer: asyncio.StreamWriter, trailer: bytes = b"") -> None:
+    """Close a connection's writer once the client took what is unsent, or after two seconds."""
+    writer.write(trailer)
+    writer.close()
+    try:
+        async with asyncio.timeout(FAREWELL_SECONDS):
+            await writer.wait_closed()
+    except (TimeoutError, ConnectionError):
+        writer.transport.abort()
+
+
+async def connect_in_process(
+    sessions: "Sessions", environment: Mapping[str, str]
+) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    """A client's end of a connection to sessions of this process: the same protocol, no other process.
+
+    Closing the writer ends the connection, as an editor's going away would.
+    """
+    ours, theirs = socket.socketpair()
+    reader, writer = await asyncio.open_connection(sock=ours)
+    connection = Connection(sessions, reader, writer, environment=environment)
+
+    async def serve() -> None:
+        await connection.run()
+        await finish(writer)
+
+    _keep(asyncio.create_task(serve()))
+    return await asyncio.open_connection(sock=theirs)
+
+
+_running: set[asyncio.Task[None]] = set()
+"""Tasks nobody awaits, kept from being collected."""
+
+
+def _keep(task: asyncio.Task[None]) -> None:
+    _running.add(task)
+    task.add_done_callback(_running.discard)
+
+
+def alive(process: int) -> bool:
+    """Whether a process of that id exists and is no zombie. Always True on Windows, where asking may end it."""
+    if os.name == "nt":
+        return True
+    try:
+        os.kill(process, 0)
+    except (ProcessLookupError, OverflowError):
+        return False
+    except PermissionError:
+        return True
+    with contextlib.suppress(OSError, IndexError):
+        return Path(f"/proc/{process}/stat").read_text().rpartition(") ")[2][0] not in "ZX"
+    return True
+
+
+class _Hopeless(Exception):
+    """The stream has no frames any more."""
+
+
+def _change(
+    change: types.TextDocumentContentChangePartial | types.TextDocumentContentChangeWholeDocument,
+) -> tuple[Position, Position, str] | str:
+    if isinstance(change, types.TextDocumentContentChangeWholeDocument):
+        return change.text
+    start, end = change.range.start, change.range.end
+    return Position(start.line, start.character), Position(end.line, end.character), change.text
+
+
+def _dict(value: object) -> dict[str, Any]:
+    return cast("dict[str, Any]", value) if isinstance(value, dict) else {}

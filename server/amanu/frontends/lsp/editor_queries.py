@@ -1,0 +1,81 @@
+"""Questions to one connection's client about code (`amanu/editor/*`). The `Language` of the overlay.
+
+A client is a program of somebody else: it may answer nonsense, an error or nothing, or go away. Each of these is a
+status, so whoever asks can go on to the next editor.
+"""
+
+import asyncio
+import os
+from collections.abc import Awaitable, Callable, Collection, Iterable
+from pathlib import Path
+from typing import Any, TypeVar
+
+from pydantic import ValidationError
+
+from amanu.frontends.lsp.jsonrpc import ClientError
+from amanu.workspace.overlay import Editor, Question
+from amanu_protocol import requests as r
+from amanu_protocol.base import Wire
+
+ANSWER = 10.0
+"""Seconds in which a client must answer. It says `starting` when its language server needs longer."""
+
+Ask = Callable[[str, Any], Awaitable[Any]]
+W = TypeVar("W", bound=Wire)
+
+
+class Language:
+    """`ask` sends a request to the client, `offers` are the questions it answers (its capabilities), `editor` its open
+    documents, `places` the folders it has before it."""
+
+    def __init__(
+        self, name: str, ask: Ask, offers: Collection[str], editor: Editor, places: Callable[[], Iterable[Path]]
+    ) -> None:
+        self.name = name
+        self._ask = ask
+        self._offers = offers
+        self._editor = editor
+        self._places = places
+
+    def answers(self, question: Question, path: Path) -> bool:
+        """See `workspace.overlay.Language`. Without this a window of another project would guess."""
+        if question not in self._offers:
+            return False
+        if self._editor.buffer(path) is not None:
+            return True
+        places = {Path(spelling) for place in self._places() for spelling in (place, os.path.realpath(place))}
+        return any(path.is_relative_to(place) or place.is_relative_to(path) for place in places)
+
+    async def diagnostics(self, params: r.EditorDiagnosticsParams) -> r.EditorDiagnosticsResult:
+        known = params.model_copy(update={"paths": [self._known(path) for path in params.paths]})
+        return await self._answer("diagnostics", known, r.EditorDiagnosticsResult)
+
+    async def definition(self, params: r.EditorPositionParams) -> r.EditorLocationsResult:
+        known = params.model_copy(update={"path": self._known(params.path)})
+        return await self._answer("definition", known, r.EditorLocationsResult)
+
+    async def references(self, params: r.EditorPositionParams) -> r.EditorLocationsResult:
+        known = params.model_copy(update={"path": self._known(params.path)})
+        return await self._answer("references", known, r.EditorLocationsResult)
+
+    async def symbols(self, params: r.EditorSymbolsParams) -> r.EditorSymbolsResult:
+        known = params.model_copy(update={"path": self._known(params.path) if params.path else None})
+        return await self._answer("symbols", known, r.EditorSymbolsResult)
+
+    def _known(self, path: str) -> str:
+        """The path as the client spelt it when it opened the file."""
+        buffer = self._editor.buffer(Path(path))
+        return path if buffer is None else str(buffer.path)
+
+    async def _answer(self, question: Question, params: Wire, result: type[W]) -> W:
+        try:
+            async with asyncio.timeout(ANSWER):
+                answer: Any = await self._ask(f"amanu/editor/{question}", params)
+            return result.model_validate(answer, by_alias=True, by_name=False)
+        except TimeoutError:
+            why = f"no answer within {ANSWER:g} seconds"
+        except ValidationError:
+            why = "its answer cannot be read"
+        except ClientError as error:
+            why = str(error)
+        return result.model_validate({"status": "error", "message": why})

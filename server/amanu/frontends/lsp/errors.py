@@ -1,0 +1,77 @@
+"""What went wrong with a request, as its reply tells it.
+
+Codes: −32700 not JSON · −32600 not a request, or not now · −32601 unknown method · −32602 bad params, naming the
+field · −32803 with `data.kind` for what a person can act on · −32603 our bug · −32800 cancelled · −32002 before
+`initialize`.
+"""
+
+import os
+from typing import Any
+
+from cattrs import BaseValidationError
+from cattrs.errors import AttributeValidationNote, IterableValidationNote
+from pydantic import ValidationError
+from pygls.exceptions import JsonRpcException
+
+from amanu.frontends.lsp.handshake import BadParams
+from amanu_protocol.errors import INVALID_PARAMS, REQUEST_FAILED, AmanuError, ErrorData
+
+PARSE_ERROR = -32700
+INVALID_REQUEST = -32600
+METHOD_NOT_FOUND = -32601
+INTERNAL_ERROR = -32603
+NOT_INITIALIZED = -32002
+CANCELLED = -32800
+MAX_ERRORS = 1000
+"""In one message's `amanu/*` params, above which none is named."""
+
+
+class UnknownMethod(Exception):
+    """No handler has that method."""
+
+
+def failure(method: str, error: Exception) -> tuple[int, str, Any]:
+    """Code, message and data of an error reply."""
+    match error:
+        case UnknownMethod():
+            return METHOD_NOT_FOUND, f"Amanu does not know the method {method[:100]}.", None
+        case BadParams():
+            bad = error.error()
+            return bad["code"], f"{method}: {error.path} is missing or ill-typed.", bad["data"]
+        case ValidationError() if error.error_count() > MAX_ERRORS:
+            message = f"{method}: more than {MAX_ERRORS} fields are missing or ill-typed."
+            return INVALID_PARAMS, message, _plain(ErrorData(kind="invalidParams", path="params"))
+        case ValidationError():
+            first = error.errors(include_url=False, include_input=False, include_context=False)[0]
+            path = ".".join(str(each) for each in first["loc"])
+            data = ErrorData(kind="invalidParams", path=path)
+            return INVALID_PARAMS, f"{method}: {path[:200] or 'params'}: {first['msg'][:500]}.", _plain(data)
+        case AmanuError():
+            bad = error.kind in ("invalidParams", "unsupportedVersion")
+            return INVALID_PARAMS if bad else REQUEST_FAILED, str(error), _plain(error.data)
+        case JsonRpcException():
+            return error.code, error.message, None
+        case OSError(errno=int(number)):
+            data = ErrorData(kind="storageError", hint="`amanu logs` shows what happened.")
+            return REQUEST_FAILED, f"{method}: the system refused: {os.strerror(number)}.", _plain(data)
+        case _:
+            data = ErrorData(kind="internalError", hint="`amanu logs` shows what happened.")
+            return INTERNAL_ERROR, f"{method} failed for a reason that is Amanu's fault.", _plain(data)
+
+
+def bad_path(error: BaseException) -> str:
+    """The field cattrs could not read, as `field.index.field` in the names of the wire."""
+    path: list[str] = []
+    while isinstance(error, BaseValidationError):
+        error = error.exceptions[0]
+        for note in getattr(error, "__notes__", ()):
+            if isinstance(note, AttributeValidationNote):
+                first, *rest = note.name.split("_")
+                path.append(first + "".join(each.capitalize() for each in rest))
+            elif isinstance(note, IterableValidationNote):
+                path.append(str(note.index))
+    return ".".join(path) or "params"
+
+
+def _plain(data: ErrorData) -> Any:
+    return data.model_dump(mode="json", by_alias=True, exclude_none=True)

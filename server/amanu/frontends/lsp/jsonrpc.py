@@ -1,0 +1,491 @@
+"""Messages in, exactly one reply out: JSON-RPC as LSP wants it, on pygls' types and feature table.
+
+Of pygls we use the feature table, the converter and the LSP types. Its read loop, dispatch, bookkeeping of
+requests and error reporting are replaced here, because they leave requests unanswered, mangle keys and leak
+(facts/sdk.md §1.2). `amanu/*` params go raw → pydantic, results pydantic → JSON; nothing else touches them.
+"""
+
+import asyncio
+import functools
+import inspect
+import json
+import logging
+from collections import ChainMap
+from collections.abc import Awaitable, Callable, Generator, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal, cast
+
+from cattrs import BaseValidationError, Converter
+from lsprotocol import converters, types
+from pydantic import ValidationError
+from pygls.feature_manager import is_thread_function  # pyright: ignore[reportUnknownVariableType]
+from pygls.lsp.server import LanguageServer
+from pygls.protocol import LanguageServerProtocol
+
+from amanu import __version__
+from amanu.frontends.lsp.errors import (
+    CANCELLED,
+    INTERNAL_ERROR,
+    INVALID_REQUEST,
+    NOT_INITIALIZED,
+    PARSE_ERROR,
+    UnknownMethod,
+    bad_path,
+    failure,
+)
+from amanu.frontends.lsp.handshake import BadParams
+from amanu.frontends.lsp.wire import to_json
+from amanu_protocol.base import Wire
+from amanu_protocol.errors import REQUEST_FAILED, AmanuError
+from amanu_protocol.methods import BY_NAME
+from amanu_protocol.requests import Empty
+
+NAMED_SIZE = 16 * 1024
+"""Bytes of a message above which an ill-typed field of LSP's is not named."""
+MAX_OPEN = 1000
+"""Requests of one client that wait for their answer at once."""
+MAX_READING = 16
+"""Requests without an effect that are worked on at once, of one client; the others wait. 900 lists of models at once
+held everybody up for half a minute."""
+_LONGEST_ID = 1000
+"""Characters or digits. Python reads no integer above 4,300 digits, and writes none."""
+
+Id = int | str
+Handler = Callable[[Any], Any]
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Route:
+    """How an `amanu/*` message is handled. Requests are async, notifications are not.
+
+    `reads`: it has no effect, so `$/cancelRequest` and the end of the connection cut it short. Others run to
+    their end: an effect is never cut in half, and its reply tells what became of it.
+    """
+
+    params: type[Wire]
+    handler: Callable[[Any], Any]
+    reads: bool = False
+
+
+class ClientError(Exception):
+    """The client answered a request of ours with an error, or can answer no more."""
+
+
+class Server(LanguageServer):
+    """pygls' object of one connection: features are registered on it."""
+
+    protocol: "Protocol"  # pyright: ignore[reportIncompatibleVariableOverride]
+
+    def __init__(self) -> None:
+        super().__init__(  # pyright: ignore[reportUnknownMemberType]
+            "amanu", __version__, protocol_cls=Protocol, converter_factory=_converter
+        )
+
+    def report_server_error(self, error: Exception, source: object) -> None:
+        """Log instead of pygls' pop-up."""
+        log.error("in a handler: %s", type(error).__name__)
+
+
+class Protocol(LanguageServerProtocol):
+    """One connection's messages. Given by the owner after construction: `send`, `routes`, `admit`, `ended`."""
+
+    def __init__(self, server: LanguageServer, converter: Converter) -> None:
+        super().__init__(server, converter)
+        builtin = cast("dict[str, Handler]", self.fm.builtin_features)  # pyright: ignore[reportUnknownMemberType]
+        for method in _NOT_PYGLS:
+            builtin.pop(method, None)
+        self._features = ChainMap(
+            builtin,
+            cast("dict[str, Handler]", self.fm.features),  # pyright: ignore[reportUnknownMemberType]
+        )
+        self.send: Callable[[bytes], None] = lambda body: None
+        """Takes a message body."""
+        self.routes: Mapping[str, Route] = {}
+        self.plain: Mapping[str, Handler] = {}
+        """LSP methods that want their params as JSON."""
+        self.admit: Callable[[], None] = lambda: None
+        """Raises when the client may not use `amanu/*`."""
+        self.ended: Callable[[], None] = lambda: None
+        """Called on `exit`."""
+        self.state: Literal["new", "running", "shutdown"] = "new"
+        self.mute_initialize = False
+        """`initialize` was answered before we came (handshake.py)."""
+        self._size = 0
+        """Bytes of the message that is looked at."""
+        self._open: dict[Id, asyncio.Task[None] | None] = {}
+        self._reads: set[Id] = set()
+        self._reading = asyncio.Semaphore(MAX_READING)
+        self._background: set[asyncio.Task[Any]] = set()
+        self._asked: dict[str, asyncio.Future[Any]] = {}
+        self._number = 0
+        self._closed = False
+
+    # in ---------------------------------------------------------------------------------------------
+
+    def receive(self, body: bytes) -> None:
+        """Handle one message body. Never raises; every request in it is answered once, now or later."""
+        self._size = len(body)
+        try:
+            message = json.loads(body, parse_constant=_no_constant)
+        except (ValueError, RecursionError):
+            self.refuse(_id_of(_leniently(body)), PARSE_ERROR, "The message is not JSON.")
+            return
+        if not isinstance(message, dict):
+            what = "Batches are not part of LSP." if isinstance(message, list) else "The message is no object."
+            self.refuse(None, INVALID_REQUEST, what)
+            return
+        message = cast("dict[str, Any]", message)
+        known = _id_of(message)
+        if message.get("jsonrpc") != "2.0":
+            self.refuse(known, INVALID_REQUEST, 'The message has no "jsonrpc": "2.0".')
+        elif "method" not in message and ("result" in message or "error" in message):
+            self._answered(message)
+        elif not isinstance(method := message.get("method"), str):
+            self.refuse(known, INVALID_REQUEST, "The message has no method.")
+        elif "id" not in message:
+            self._notified(method, message.get("params"))
+        elif known is None:
+            self.refuse(None, INVALID_REQUEST, "A request's id is a number without fraction or a string.")
+        else:
+            self._requested(known, method, message.get("params"))
+
+    def _requested(self, id: Id, method: str, params: Any) -> None:
+        if id in self._open:
+            self.refuse(id, INVALID_REQUEST, "This id belongs to a request that is not answered yet.")
+            return
+        if self.state == "new" and method != "initialize":
+            self.refuse(id, NOT_INITIALIZED, "Send initialize first.")
+            return
+        if self.state == "shutdown":
+            self.refuse(id, INVALID_REQUEST, "Nothing but exit may follow shutdown.")
+            return
+        if self.state == "running" and method == "initialize":
+            self.refuse(id, INVALID_REQUEST, "initialize was sent before.")
+            return
+        if params is not None and not isinstance(params, (dict, list)):
+            self.refuse(id, INVALID_REQUEST, "The params of a request are an object, a list, or absent.")
+            return
+        if len(self._open) >= MAX_OPEN and method != "shutdown":
+            self.refuse(id, *_TOO_MANY)
+            return
+        self._open[id] = None
+        try:
+            call, reads = self._find(method, params)
+        except Exception as error:
+            self._fail(id, method, error)
+            return
+        if reads:
+            self._reads.add(id)
+        self._run(id, method, call)
+
+    def _run(self, id: Id, method: str, call: Callable[[], Any]) -> None:
+        """Call a handler: what is not a coroutine is done before the next message is looked at."""
+        try:
+            result = call()
+        except Exception as error:
+            self._fail(id, method, error)
+            return
+        if not inspect.isawaitable(result):
+            self._reply(id, method, result)
+            return
+        task = asyncio.ensure_future(self._finish(id, method, result))
+        self._open[id] = task
+        task.add_done_callback(lambda _: self._cut_short(id, method))
+
+    async def _finish(self, id: Id, method: str, result: Awaitable[Any]) -> None:
+        try:
+            if id in self._reads:
+                async with self._reading:  # what waits here has no effect, so nothing that comes later misses one
+                    value = await result
+            else:
+                value = await result
+        except asyncio.CancelledError:
+            self.refuse(id, CANCELLED, "Cancelled.")
+            if inspect.iscoroutine(result):
+                result.close()  # it may not have begun
+            raise
+        except Exception as error:
+            self._fail(id, method, error)
+            return
+        # No await between the handler's end and its reply: what the handler causes comes after the reply.
+        self._reply(id, method, value)
+
+    def _cut_short(self, id: Id, method: str) -> None:
+        if id in self._open:  # cancelled before its first step: no line of `_finish` has run
+            self.refuse(id, CANCELLED, "Cancelled.")
+
+    def _notified(self, method: str, params: Any) -> None:
+        if method == "exit":
+            self.ended()
+            return
+        if self.state != "running":
+            log.info("notification %a dropped: connection is %s", method, self.state)
+            return
+        if _is_request(method):
+            log.info("request %a without an id dropped: nobody would hear what became of it", method[:100])
+            return
+        if method == "$/cancelRequest":
+            self._cancel(cast("dict[str, Any]", params).get("id") if isinstance(params, dict) else None)
+            return
+        try:
+            call, _ = self._find(method, params)
+            result = call()
+        except UnknownMethod:
+            log.debug("notification %a is not known", method)
+        except Exception as error:
+            self._log(method, error)
+        else:
+            if inspect.isawaitable(result):
+                task = asyncio.ensure_future(result)
+                self._background.add(task)
+                task.add_done_callback(lambda done: self._notification_done(method, done))
+
+    def _notification_done(self, method: str, task: "asyncio.Future[Any]") -> None:
+        self._background.discard(cast("asyncio.Task[Any]", task))
+        if not task.cancelled() and isinstance(error := task.exception(), Exception):
+            self._log(method, error)
+
+    def _cancel(self, id: object) -> None:
+        task = self._open.get(id) if isinstance(id, (int, str)) else None
+        if task is not None and id in self._reads:
+            task.cancel()
+
+    def _find(self, method: str, params: Any) -> tuple[Callable[[], Any], bool]:
+        """The call to make, params checked, and whether it only reads. Raises `UnknownMethod` or what is wrong."""
+        route = self.routes.get(method)
+        if route is not None:
+            self.admit()
+            checked = route.params.model_validate({} if params is None else params, by_alias=True, by_name=False)
+            return lambda: route.handler(checked), route.reads
+        if method in self.plain:
+            plain = self.plain[method]
+            return lambda: plain(params), False
+        handler = self._features.get(method)
+        if handler is None:
+            raise UnknownMethod(method)
+        kind = types.METHOD_TO_TYPES.get(method)
+        given = params if kind is None or kind[2] is None else self._structured(params, kind[2])
+        return lambda: _call(handler, given), True
+
+    def _structured(self, params: Any, kind: Any) -> Any:
+        """Raises `BadParams`, naming the field if that is cheap: to look for all that is wrong, as cattrs does for it,
+        takes half a minute for a text of 200,000 characters in the place of a list, and everybody would wait."""
+        try:
+            return self._converter.structure(params, kind)
+        except Exception:
+            path = "params"
+            if self._size <= NAMED_SIZE:
+                try:
+                    _converter(detailed=True).structure(params, kind)
+                except BaseValidationError as error:
+                    path = bad_path(error)
+                except Exception:
+                    log.debug("the field that is wrong cannot be told")
+            raise BadParams(path, "as the LSP specification says") from None
+
+    # out --------------------------------------------------------------------------------------------
+
+    def _reply(self, id: Id, method: str, result: Any) -> None:
+        if method == "initialize" and self.mute_initialize:
+            self._settle(id)
+            return
+        if result is None and method in self.routes:
+            result = Empty()
+        try:
+            body = self._json(result)
+        except Exception as error:
+            self._fail(id, method, error)
+            return
+        self._settle(id)
+        self.send(b'{"jsonrpc":"2.0","id":%b,"result":%b}' % (json.dumps(id).encode(), body))
+
+    def _fail(self, id: Id, method: str, error: Exception) -> None:
+        code, message, data = failure(method, error)
+        if code == INTERNAL_ERROR or isinstance(error, OSError):
+            self._log(method, error)
+        self.refuse(id, code, message, data)
+
+    def refuse(self, id: Id | None, code: int, message: str, data: Any = None) -> None:
+        """Send an error reply; with id None to whoever sent what cannot be understood."""
+        if id is not None:
+            self._settle(id)
+        error: dict[str, Any] = {"code": code, "message": message}
+        if data is not None:
+            error["data"] = data
+        log.info("error reply %d to request %a", code, id)
+        self.send(json.dumps({"jsonrpc": "2.0", "id": id, "error": error}).encode())
+
+    def _settle(self, id: Id) -> None:
+        self._open.pop(id, None)
+        self._reads.discard(id)
+
+    def _json(self, value: Any) -> bytes:
+        if isinstance(value, Wire):
+            return to_json(value)
+        return json.dumps(value, default=self._serialize_message).encode()
+
+    def _send_data(self, data: Any) -> None:
+        """pygls' way out, used by its `notify`."""
+        self.send(self._json(data))
+
+    async def ask(self, method: str, params: Any) -> Any:
+        """Send a request to the client and wait for its result, as JSON. Raises `ClientError`.
+
+        When the waiting ends early (time-out, cancellation) the client is told so, and nothing is kept.
+        """
+        if self._closed:
+            raise ClientError("The client is gone.")
+        self._number += 1
+        id = f"amanu-{self._number}"
+        future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+        self._asked[id] = future
+        head = json.dumps({"jsonrpc": "2.0", "id": id, "method": method})
+        self.send(b'%b,"params":%b}' % (head[:-1].encode(), self._json(params)))
+        try:
+            return await future
+        except asyncio.CancelledError:
+            self.tell("$/cancelRequest", {"id": id})
+            raise
+        finally:
+            self._asked.pop(id, None)
+
+    def tell(self, method: str, params: Any) -> None:
+        """Send a notification to the client."""
+        head = json.dumps({"jsonrpc": "2.0", "method": method})
+        self.send(b'%b,"params":%b}' % (head[:-1].encode(), self._json(params)))
+
+    def send_request(self, method: str, params: Any = None, callback: Any = None, msg_id: Any = None) -> Any:
+        """Not offered: a result that nobody awaits cannot be cancelled or cleaned up."""
+        raise RuntimeError(f"await the async form of {method}")
+
+    async def send_request_async(  # pyright: ignore[reportIncompatibleMethodOverride]
+        self, method: str, params: Any = None, msg_id: Any = None
+    ) -> Any:
+        """pygls' way to ask, used by its `*_async` methods: `ask`, with the result as an LSP type."""
+        result = await self.ask(method, params)
+        kind = types.METHOD_TO_TYPES.get(method)
+        if kind is None:
+            return result
+        reply = self._converter.structure({"jsonrpc": "2.0", "id": 0, "result": result}, kind[1])
+        return cast("Any", reply).result
+
+    def _answered(self, message: dict[str, Any]) -> None:
+        future = self._asked.get(message["id"]) if isinstance(message.get("id"), str) else None
+        if future is None or future.done():
+            log.debug("a response to nothing we asked")
+        elif message.get("error") is None:
+            future.set_result(message.get("result"))
+        else:
+            error: Any = message["error"]
+            text = cast("dict[str, Any]", error).get("message") if isinstance(error, dict) else None
+            future.set_exception(ClientError(str(text or "The client answered with an error.")))
+
+    # end --------------------------------------------------------------------------------------------
+
+    def cancel_reads(self) -> None:
+        """Cut short what has no effect; the rest goes on."""
+        for id in tuple(self._reads):
+            self._cancel(id)
+
+    def close(self) -> None:
+        """The connection is gone: nobody answers what we asked, nobody hears what we reply."""
+        self._closed = True
+        self.cancel_reads()
+        for task in tuple(self._background):
+            task.cancel()
+        for future in self._asked.values():
+            if not future.done():
+                future.set_exception(ClientError("The client is gone."))
+                future.exception()  # retrieved: whoever waited may be gone as well
+
+    def _log(self, method: str, error: Exception) -> None:
+        if isinstance(error, (BadParams, ValidationError, AmanuError)):
+            log.warning("%s: %s", method, failure(method, error)[1])
+        else:
+            log.error("%s failed", method, exc_info=error)
+
+
+_TOO_MANY = (REQUEST_FAILED, f"More than {MAX_OPEN} requests of this client wait for their answer.")
+
+
+_NOT_PYGLS = (
+    types.INITIALIZE,
+    types.INITIALIZED,
+    types.SHUTDOWN,
+    types.EXIT,
+    types.TEXT_DOCUMENT_DID_OPEN,
+    types.TEXT_DOCUMENT_DID_CHANGE,
+    types.TEXT_DOCUMENT_DID_CLOSE,
+    types.NOTEBOOK_DOCUMENT_DID_OPEN,
+    types.NOTEBOOK_DOCUMENT_DID_CHANGE,
+    types.NOTEBOOK_DOCUMENT_DID_CLOSE,
+    types.WORKSPACE_DID_CHANGE_WORKSPACE_FOLDERS,
+    types.WINDOW_WORK_DONE_PROGRESS_CANCEL,
+)
+"""Built-in handlers of pygls we put aside: they keep a second copy of every document, in its own idea of lines."""
+
+
+@functools.cache
+def _converter(detailed: bool = False) -> Converter:
+    """One for all connections: making it costs 2 ms, its first use 18 ms (facts/sdk.md §1.2, 6). `detailed`: tells all
+    that is wrong, and where; else it stops at the first."""
+    return converters.get_converter(Converter(detailed_validation=detailed))
+
+
+def _no_constant(name: str) -> Any:
+    raise ValueError(f"{name} is not JSON")
+
+
+def _leniently(body: bytes) -> Any:
+    """What the body would say if its numbers were JSON's (NaN, infinities) and had an end; only good for its id."""
+    try:
+        return json.loads(body, parse_constant=_no_value, parse_int=_short)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _no_value(name: str) -> None:
+    """In the place of a number that is none."""
+
+
+def _short(digits: str) -> int | None:
+    return int(digits) if len(digits) <= _LONGEST_ID else None
+
+
+def _id_of(message: Any) -> Id | None:
+    """The id of a request, if it has one that an answer can carry."""
+    id: Any = cast("dict[str, Any]", message).get("id") if isinstance(message, dict) else None
+    return id if type(id) in (int, str) and len(str(id)) <= _LONGEST_ID else None
+
+
+def _is_request(method: str) -> bool:
+    """By the tables of the protocols. Such a message without an id is a client's mistake; taken as it is, it would
+    start the connection anew, or answer a question, and nobody would be told."""
+    if method in BY_NAME:
+        return BY_NAME[method].result is not None
+    kind: Any = types.METHOD_TO_TYPES.get(method)
+    return kind is not None and kind[1] is not None  # the stubs say that everything has an answer
+
+
+def _call(handler: Handler, params: Any) -> Any:
+    """Call a feature of any of the kinds pygls knows."""
+    if is_thread_function(handler):
+        return asyncio.to_thread(handler, params)
+    if inspect.isgeneratorfunction(handler):
+        return _drive(handler(params))
+    return handler(params)
+
+
+async def _drive(steps: Generator[Any, Any, Any]) -> Any:
+    """Run a generator feature: it yields calls and gets their results."""
+    value: Any = None
+    while True:
+        try:
+            handler, args, kwargs = steps.send(value)
+        except StopIteration as end:
+            return end.value
+        value = handler(*(args or ()), **(kwargs or {}))
+        if inspect.isawaitable(value):
+            value = await value

@@ -1,0 +1,63 @@
+"""What a plain client's user is told unasked: that changes wait for them, and how the answer begins."""
+
+import asyncio
+from collections.abc import Sequence
+
+from amanu.frontends.lsp.plain.editor import Face
+from amanu.frontends.lsp.plain.hunk_marks import Mark
+from amanu.text.display import one_line
+from amanu_protocol.items import Answer
+from amanu_protocol.state import SessionState
+
+SETTLED = 0.5
+"""Seconds without another hunk: the edits of a step join one proposal, one after the other."""
+_PLACES = 5
+"""Lines that are named."""
+_FILES = 3
+
+
+class Announcing:
+    """Of one client. Each proposal is announced once, and each turn's answer."""
+
+    def __init__(self, face: Face) -> None:
+        self._face = face
+        self._proposals: set[str] = set()
+        self._fresh: list[Mark] = []
+        self._due: asyncio.TimerHandle | None = None
+
+    def waiting(self, marks: Sequence[Mark]) -> None:
+        """These hunks are open now."""
+        self._fresh = [mark for mark in marks if mark.open and mark.proposal.proposal_id not in self._proposals]
+        self.close()
+        if self._fresh:
+            self._due = asyncio.get_running_loop().call_later(SETTLED, self._propose)
+
+    def close(self) -> None:
+        if self._due is not None:
+            self._due.cancel()
+            self._due = None
+
+    def _propose(self) -> None:
+        self._due = None
+        self._proposals |= {mark.proposal.proposal_id for mark in self._fresh}
+        self._face.say(f"Amanu proposes {_said(self._fresh)}")
+
+    def answered(self, state: SessionState, turn_id: str) -> None:
+        """That turn has ended as it should."""
+        answers = [item for item in state.items if isinstance(item, Answer) and item.turn_id == turn_id]
+        lines = (line.strip(" #*_>`") for line in answers[-1].text.splitlines()) if answers else iter(())
+        if first := next(filter(None, lines), ""):
+            self._face.say(f"Amanu: {first}")
+
+
+def _said(marks: Sequence[Mark]) -> str:
+    files: dict[str, list[Mark]] = {}
+    for mark in marks:
+        files.setdefault(mark.path.name, []).append(mark)
+    parts: list[str] = []
+    for name, found in list(files.items())[:_FILES]:
+        places = ", ".join(str(mark.range.start.line + 1) for mark in found[:_PLACES])
+        more = ", …" if len(found) > _PLACES else ""
+        count = f"{len(found)} change{'s' * (len(found) != 1)}"
+        parts.append(f"{count} in {one_line(name)} (line {places}{more})")
+    return "; ".join(parts) + ("; …" if len(files) > _FILES else "")

@@ -1,0 +1,499 @@
+"""One plain client and the session of its workspace. Messages come in as LSP, and go out through `Face`."""
+
+import asyncio
+import logging
+import os
+import secrets
+from collections.abc import Awaitable, Callable, Collection, Coroutine, Iterable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+from lsprotocol import types
+from pydantic import ValidationError
+
+from amanu.context.editor import EditorContext
+from amanu.frontends.lsp.buffers import Buffers, path_of
+from amanu.frontends.lsp.jsonrpc import Server
+from amanu.frontends.lsp.plain import commands as orders
+from amanu.frontends.lsp.plain import patch_file as patch
+from amanu.frontends.lsp.plain import review
+from amanu.frontends.lsp.plain.announcements import Announcing
+from amanu.frontends.lsp.plain.chat import SEND, Chat, chat_of
+from amanu.frontends.lsp.plain.code_actions import Place, View, actions
+from amanu.frontends.lsp.plain.decisions import Decisions
+from amanu.frontends.lsp.plain.documents import CHAT, PATCH, Documents
+from amanu.frontends.lsp.plain.editor import ERROR, Face
+from amanu.frontends.lsp.plain.hunk_marks import Mark, marks
+from amanu.frontends.lsp.plain.patch_files import Patches
+from amanu.frontends.lsp.plain.progress import Progress
+from amanu.frontends.lsp.plain.questions import Questions
+from amanu.frontends.lsp.plain.questions import diagnostic as question_diagnostic
+from amanu.frontends.lsp.plain.rule_editor import Rules
+from amanu.frontends.lsp.plain.transcript import AUDIT, audited
+from amanu.frontends.lsp.plain.trust_dialog import Trusting
+from amanu.workspace.diagnostics import OWN, line
+from amanu_protocol import requests as r
+from amanu_protocol.errors import AmanuError
+from amanu_protocol.events import EventMessage, ProposalChanged, SessionChanged, TurnEnded
+from amanu_protocol.items import SelectionAttachment
+
+if TYPE_CHECKING:
+    from amanu.session.events import Client
+    from amanu.session.session import Session
+    from amanu.session.sessions import Sessions
+
+SOON = 0.05
+"""Seconds in which changes become one publishing of diagnostics."""
+_FIX = "Fix this. What is found there:\n"
+_MEND = "Find what is wrong with these lines and fix it."
+
+log = logging.getLogger(__name__)
+
+
+class Standard:
+    """`person` is the connection, `folders` its workspace folders. A `Client` of the session it shows."""
+
+    def __init__(
+        self,
+        sessions: "Sessions",
+        person: "Client",
+        face: Face,
+        buffers: Buffers,
+        folders: Callable[[], Iterable[Path]],
+        model_id: str | None,
+    ) -> None:
+        self._sessions = sessions
+        self._person = person
+        self._face = face
+        self._buffers = buffers
+        self._folders = folders
+        self._model_id = model_id
+        self._session: Session | None = None
+        self._choosing = asyncio.Lock()
+        self._marks: list[Mark] | None = None
+        """None: to be looked for again."""
+        self._published: dict[str, list[types.Diagnostic]] = {}
+        self._seen: list[Mark] = []
+        """What the published diagnostics show."""
+        self._looked_at: str | None = None
+        """URI of the document the person was in last."""
+        self._due: asyncio.TimerHandle | None = None
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._documents = Documents(sessions.documents, sessions.overlay)
+        self._progress = Progress(face)
+        self._announcing = Announcing(face)
+        self._rules = Rules(sessions, self._documents, face, buffers.uri, self)
+        self._questions = Questions(face, self, self._rules.show, self._soon)
+        self._decisions = Decisions(sessions, face, lambda: self._seen)
+        self._patches = Patches(sessions, self._documents, face, buffers.uri, self._named, self._decisions.resolve)
+        self._trusting = Trusting(sessions, self._documents, face, self)
+
+    # Client of the session --------------------------------------------------------------------------
+
+    @property
+    def name(self) -> str:
+        return self._person.name
+
+    @property
+    def environment(self) -> Mapping[str, str]:
+        return self._person.environment
+
+    @property
+    def trusted_roots(self) -> Collection[str] | None:
+        return self._person.trusted_roots
+
+    @property
+    def ripgrep(self) -> str | None:
+        return self._person.ripgrep
+
+    @property
+    def context(self) -> EditorContext | None:
+        return self._person.context
+
+    def send(self, message: EventMessage) -> None:
+        session = self._session
+        if session is None or message.session_id != session.state.session_id:
+            return
+        self._chat(session).hear(message.seq, message.event)
+        match message.event:
+            case SessionChanged(closed=True):
+                self._session = None
+                self._marks = None
+                self._soon()
+                return
+            case ProposalChanged():
+                self._marks = None
+                self._soon()
+            case SessionChanged(trust_changed=True):
+                self._start(self._trusting.tell(session))
+            case TurnEnded(reason="completed") as ended:
+                self._announcing.answered(session.state, ended.turn_id)
+            case TurnEnded() as ended if ended.message and ended.reason != "cancelled":
+                self._face.say(f"Amanu stopped: {ended.message}")
+            case _:
+                pass
+        self._progress.update(session)
+        left = len(self._questions.left)
+        self._questions.update(session)
+        if left != len(self._questions.left):
+            self._soon()
+
+    def list_changed(self, session_id: str) -> None:
+        """Which sessions there are does not matter here."""
+
+    # LSP --------------------------------------------------------------------------------------------
+
+    def listen(self, server: Server) -> Mapping[str, Callable[[Any], Any]]:
+        """Register what is answered with typed params. Returns what wants them as JSON."""
+        on = server.feature
+
+        @on(types.TEXT_DOCUMENT_HOVER)
+        def hover(p: types.HoverParams) -> types.Hover | None:  # pyright: ignore[reportUnusedFunction]
+            path = self._at(p.text_document.uri)
+            there = [each for each in self._of(path) if each.meets(p.position.line, p.position.line)]
+            return review.hover([each for each in there if each.open or each.unreviewed], self._face.hover)
+
+        @on(types.TEXT_DOCUMENT_CODE_ACTION)
+        def code_actions(p: types.CodeActionParams) -> list[Any]:  # pyright: ignore[reportUnusedFunction]
+            return self._actions(p)
+
+        @on(types.TEXT_DOCUMENT_CODE_LENS)
+        def lenses(p: types.CodeLensParams) -> list[types.CodeLens]:  # pyright: ignore[reportUnusedFunction]
+            return review.lenses(self._of(self._at(p.text_document.uri)))
+
+        return {
+            "workspace/executeCommand": self._execute,
+            "window/workDoneProgress/cancel": lambda p: self._progress.cancel(_dict(p).get("token")),
+        }
+
+    def begin(self) -> None:
+        """The client is there: show what is open in the last session of its workspace, if there is one."""
+        self._start(self._resume())
+
+    def looked_at(self, uri: str) -> None:
+        """The person opened or changed that document."""
+        if path_of(uri) is None:
+            return
+        was, self._looked_at = self._looked_at, uri
+        self._rules.changed(uri)
+        if uri != was and (self._questions.left or self._seen):
+            self._soon()
+
+    def close(self) -> None:
+        self._progress.close()
+        self._announcing.close()
+        self._questions.close()
+        if self._due is not None:
+            self._due.cancel()
+        self._sessions.disconnect(self)
+
+    def _execute(self, params: Any) -> None:
+        """Answered at once: an editor may wait for the answer and do nothing else."""
+        tree = _dict(params)
+        name: Any = tree.get("command")
+        given: Any = tree.get("arguments")
+        kind = orders.ORDERS.get(name) if isinstance(name, str) else None
+        if kind is None:
+            raise AmanuError("invalidParams", f"Amanu has no command {str(name)[:100]}.", path="command")
+        first: Any = cast("list[Any]", given)[0] if isinstance(given, list) and given else {}
+        try:
+            order = kind.model_validate(
+                {"text": first} if isinstance(first, str) else first, by_alias=True, by_name=False
+            )
+        except ValidationError as error:
+            where = ".".join(str(each) for each in error.errors()[0]["loc"])
+            raise AmanuError("invalidParams", f"{name}: {where} is missing or wrong.", path="arguments") from None
+        does = self._commands()[name]
+        self._start(does(cast("Any", order)))
+
+    def _commands(self) -> Mapping[str, Callable[[Any], Coroutine[Any, Any, None]]]:
+        return {
+            "amanu.prompt": self._prompt,
+            "amanu.chat": lambda order: self._open_chat(),
+            "amanu.ask": lambda order: self._open_chat(_selection(order)),
+            "amanu.fix": self._fix,
+            "amanu.send": self._send,
+            "amanu.new": self._new,
+            "amanu.mode": self._mode,
+            "amanu.model": self._model,
+            "amanu.stop": self._stop,
+            "amanu.answer": self._answer,
+            "amanu.accept": lambda order: self._decisions.decide(order, "accept"),
+            "amanu.reject": lambda order: self._decisions.decide(order, "reject"),
+            "amanu.keep": lambda order: self._decisions.decide(order, "keep"),
+            "amanu.undo": self._decisions.undo,
+            "amanu.undoTurn": self._decisions.undo_turn,
+            "amanu.review": self._patches.review,
+            "amanu.applyPatch": self._patches.apply,
+            "amanu.saveRule": self._save_rule,
+            "amanu.audit": self._audit,
+            "amanu.trust": self._trust,
+            "amanu.setTrust": self._trusting.set,
+        }
+
+    def _start(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.create_task(self._done(work))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _done(self, work: Awaitable[None]) -> None:
+        try:
+            await work
+        except AmanuError as error:
+            hint = f" {error.data.hint}" if error.data.hint else ""
+            self._face.say(f"Amanu: {error}{hint}", ERROR)
+        except ValidationError:  # half a surrogate pair, say: text that no message of ours can hold
+            self._face.say("Amanu: what was sent cannot be read as text.", ERROR)
+        except Exception:
+            log.exception("a command failed")
+            self._face.say("Amanu: an internal error; `amanu logs` shows what happened.", ERROR)
+
+    # The session ------------------------------------------------------------------------------------
+
+    async def _resume(self) -> None:
+        async with self._choosing:
+            if self._session is None and (roots := self._roots()):
+                session = await self._newest(roots)
+                if session is not None:
+                    self._show(session)
+
+    async def _mine(self) -> "Session":
+        """The workspace's session: the last one, else a new one."""
+        async with self._choosing:
+            if self._session is None:
+                roots = self._roots()
+                if not roots:
+                    raise AmanuError(
+                        "invalidParams",
+                        "This editor named no workspace folder.",
+                        hint="Set the root folder of the language server.",
+                    )
+                self._show(await self._newest(roots) or await self._create(roots))
+            assert self._session is not None
+            return self._session
+
+    async def _newest(self, roots: list[str]) -> "Session | None":
+        """The last session of exactly these folders, if it can be written."""
+        found = await self._sessions.list(r.SessionListParams(root=roots[0]))
+        for summary in sorted(found.sessions, key=lambda each: -each.updated_at):
+            if sorted(summary.roots) == sorted(roots) and summary.status != "closed":
+                await self._sessions.attach(r.SessionAttachParams(session_id=summary.session_id), self)
+                session = self._sessions.opened(summary.session_id)
+                if session is not None and not session.state.read_only:
+                    return session
+                if session is not None:
+                    session.detach(self)
+                return None
+        return None
+
+    async def _create(self, roots: list[str]) -> "Session":
+        session_id = f"s-{secrets.token_hex(8)}"
+        await self._sessions.create(
+            r.SessionCreateParams(session_id=session_id, roots=roots, model_id=self._model_id), self
+        )
+        return await self._sessions.get(session_id)
+
+    def _show(self, session: "Session") -> None:
+        self._session = session
+        self._marks = None
+        self._progress.update(session)
+        self._questions.update(session)
+        self._soon()
+        self._start(self._trusting.tell(session))
+
+    def _roots(self) -> list[str]:
+        return sorted({os.path.realpath(folder) for folder in self._folders() if folder.is_dir()})
+
+    async def _named(self, session_id: str | None) -> "Session":
+        return await self._mine() if session_id is None else await self._sessions.get(session_id)
+
+    # Prompting --------------------------------------------------------------------------------------
+
+    async def _prompt(self, order: orders.Said) -> None:
+        if not order.text.strip():
+            return await self._open_chat()
+        return await self._say(await self._mine(), order.text, [])
+
+    async def _fix(self, order: orders.Lines) -> None:
+        findings = [each for each in order.findings if each.source != OWN]
+        text = _FIX + "\n".join(line(each) for each in findings) if findings else _MEND
+        await self._say(await self._mine(), text, [_selection(order)])
+
+    async def _send(self, order: orders.InSession) -> None:
+        session = await self._named(order.session)
+        chat = self._chat(session)
+        written = await chat.written()
+        about = [each for name, each in chat.selections.items() if name in written]
+        await self._say(session, written, about)
+        await chat.sent(written)
+
+    async def _say(self, session: "Session", text: str, about: list[SelectionAttachment]) -> None:
+        """Into the running turn, or as a prompt of its own."""
+        session_id, prompt_id = session.state.session_id, f"u-{secrets.token_hex(8)}"
+        turn = session.state.turn
+        if turn is not None:
+            try:
+                return await session.prompts.steer(
+                    r.PromptSteerParams(
+                        session_id=session_id,
+                        prompt_id=prompt_id,
+                        turn_id=turn.turn_id,
+                        text=text,
+                        attachments=[*about],
+                    ),
+                    self,
+                )
+            except AmanuError as error:
+                if error.kind != "staleTurn":
+                    raise
+        await session.prompts.send(
+            r.PromptSendParams(session_id=session_id, prompt_id=prompt_id, text=text, attachments=[*about]), self
+        )
+        return None
+
+    async def _open_chat(self, about: SelectionAttachment | None = None) -> None:
+        chat = self._chat(await self._mine())
+        place = await chat.begin(about)
+        await self._face.show(chat.document.path, focus=True, line=place)
+
+    async def _new(self, order: orders.Nothing) -> None:
+        async with self._choosing:
+            if self._session is not None:
+                self._session.detach(self)
+                self._session = None
+            self._show(await self._create(self._roots()))
+        await self._open_chat()
+
+    async def _mode(self, order: orders.ChosenMode) -> None:
+        await (await self._mine()).set_mode(order.text)
+        self._face.say(f"Amanu: mode {order.text}.")
+
+    async def _model(self, order: orders.Said) -> None:
+        await (await self._mine()).set_model(order.text, self)
+        self._face.say(f"Amanu: model {order.text}, from the next turn on.")
+
+    async def _trust(self, order: orders.InSession) -> None:
+        await self._trusting.show(await self._named(order.session))
+
+    async def _stop(self, order: orders.Nothing) -> None:
+        session = await self._mine()
+        if session.state.turn is not None:
+            await session.prompts.cancel(session.state.turn.turn_id)
+
+    def _chat(self, session: "Session") -> Chat:
+        path = self._documents.of(session.state.session_id, CHAT).path
+        return chat_of(session, path, self._sessions.overlay)
+
+    async def _answer(self, order: orders.Reply) -> None:
+        await self._questions.answer(await self._sessions.get(order.session), order)
+
+    async def _save_rule(self, order: orders.SavedRule) -> None:
+        await self._rules.save(await self._sessions.get(order.session), order)
+
+    async def _audit(self, order: orders.InSession) -> None:
+        session = await self._named(order.session)
+        params = r.AuditQueryParams(session_id=session.state.session_id)
+        document = self._documents.of(session.state.session_id, AUDIT)
+        await document.replace(audited(await self._sessions.audit_query(params)))
+        await self._face.show(document.path, focus=True)
+
+    # What is shown where ----------------------------------------------------------------------------
+
+    def _all(self) -> list[Mark]:
+        if self._marks is None:
+            session = self._session
+            self._marks = [] if session is None else marks(session.state, self._face.encoding, self._face.name)
+        return self._marks
+
+    def _of(self, path: Path | None) -> list[Mark]:
+        return [each for each in self._all() if each.path == path]
+
+    def _at(self, uri: str) -> Path | None:
+        path = path_of(uri)
+        self.looked_at(uri)
+        return None if path is None else Path(os.path.realpath(path))
+
+    def _soon(self) -> None:
+        if self._due is None:
+            self._due = asyncio.get_running_loop().call_later(SOON, self._publish)
+
+    def _publish(self) -> None:
+        self._due = None
+        now: dict[str, list[types.Diagnostic]] = {}
+        self._seen = [each for each in self._all() if each.open or each.unreviewed]
+        for mark in self._seen:
+            now.setdefault(self._buffers.uri(mark.path), []).append(review.diagnostic(mark))
+        if self._looked_at is not None and not self._rules.shows(self._looked_at):
+            for approval in self._questions.left.values():
+                now.setdefault(self._looked_at, []).append(question_diagnostic(approval))
+        for uri in self._published.keys() - now.keys():
+            self._face.publish(uri, [])
+        for uri, diagnostics in now.items():
+            if self._published.get(uri) != diagnostics:
+                self._face.publish(uri, diagnostics)
+        if now != self._published:
+            self._start(self._face.refresh_lenses())
+        self._published = now
+        self._announcing.waiting(self._seen)
+
+    def _actions(self, p: types.CodeActionParams) -> list[Any]:
+        path = self._at(p.text_document.uri)
+        if path is None:
+            return []
+        session_id = self._documents.session_of(path)
+        chat = session_id if path.name == CHAT else None
+        buffer = self._buffers.buffer(path)
+        selected = p.range.start != p.range.end
+        text = "" if buffer is None else _lines(buffer.text, p.range)
+        place = Place(
+            path,
+            _inclusive(p.range),
+            p.context.diagnostics,
+            text,
+            selected,
+            chat,
+            session_id is not None and path.suffix == PATCH,
+            self._rules.offers(path) or self._trusting.offers(path),
+        )
+        only = [str(getattr(each, "value", each)) for each in p.context.only or ()]
+        found = actions(
+            place,
+            View(None if self._session is None else self._session.state, self._all(), self._unseen()),
+            lambda kind: not only or any(kind == each or kind.startswith(f"{each}.") for each in only),
+        )
+        return found if self._face.takes_literals else [each.command for each in found]
+
+    def _unseen(self) -> list[tuple[str, dict[str, Any]]]:
+        """For what the editor shows without us: it has one server per file, or none for ours."""
+        found: list[tuple[str, dict[str, Any]]] = []
+        session = self._session
+        if session is not None:
+            chat = self._chat(session)
+            if chat.begun and not chat.document.opened:
+                order = {"command": "amanu.send", "arguments": {"session": session.state.session_id}}
+                found.append((f"{SEND} what is written in the chat", order))
+        for path in self._patches.unseen():
+            found.append((patch.APPLY, {"command": "amanu.applyPatch", "arguments": {"path": str(path)}}))
+        return found
+
+
+def _selection(order: orders.Lines) -> SelectionAttachment:
+    return SelectionAttachment(path=order.path, start_line=order.start_line, end_line=order.end_line, text=order.text)
+
+
+def _inclusive(range: types.Range) -> types.Range:
+    """A selection of whole lines ends at the start of the next one, which is not meant."""
+    start, end = range.start, range.end
+    if end.character == 0 and end.line > start.line:
+        return types.Range(start, types.Position(end.line - 1, 0))
+    return range
+
+
+def _lines(text: str, range: types.Range) -> str:
+    lines = text.split("\n")
+    within = _inclusive(range)
+    return "\n".join(lines[within.start.line : within.end.line + 1])
+
+
+def _dict(value: object) -> dict[str, Any]:
+    return cast("dict[str, Any]", value) if isinstance(value, dict) else {}

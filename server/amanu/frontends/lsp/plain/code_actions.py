@@ -1,0 +1,175 @@
+"""The code actions offered at a place."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from lsprotocol import types
+
+from amanu.frontends.lsp.plain.chat import SEND
+from amanu.frontends.lsp.plain.hunk_marks import Mark, counts
+from amanu.frontends.lsp.plain.patch_file import APPLY
+from amanu.frontends.lsp.plain.questions import choices, rules_line
+from amanu.frontends.lsp.plain.review import arguments
+from amanu.text.display import one_line
+from amanu.workspace.diagnostics import OWN
+from amanu_protocol.state import SessionState
+
+FIX, ASK, WHOLE = "quickfix", "refactor.rewrite", "source.amanu"
+"""Kinds: about what is shown here, about this text, about all of it."""
+QUESTIONS = 3
+"""Pending questions that are offered to be answered at once."""
+
+SINGLE = 5
+"""Changes of a range that are offered one by one, before all of them at once."""
+
+_SEVERITIES = {1: "error", 2: "warning", 3: "information", 4: "hint"}
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where code actions are asked for. `text` is of the lines in the range, "" where nothing is selected."""
+
+    path: Path
+    range: types.Range
+    findings: Sequence[types.Diagnostic]
+    text: str
+    selected: bool
+    chat: str | None
+    """The session whose chat this document is."""
+    patch: bool
+    """It is a patch file of ours."""
+    offers: Sequence[tuple[str, str, dict[str, Any]]] = ()
+    """What can be done about the document of ours this is: title, command, argument."""
+
+
+@dataclass(frozen=True)
+class View:
+    """What there is to act on. `state` None: no session yet."""
+
+    state: SessionState | None
+    marks: Sequence[Mark]
+    unseen: Sequence[tuple[str, dict[str, Any]]]
+    """Commands about documents of ours that the editor shows without us: it serves one server per file."""
+
+
+def actions(place: Place, view: View, wanted: Callable[[str], bool]) -> list[types.CodeAction]:
+    """Those of the kinds that are `wanted`, the most likely ones first."""
+    return [action for action in _all(place, view) if wanted(str(action.kind))]
+
+
+def _all(place: Place, view: View) -> Iterator[types.CodeAction]:
+    state = view.state
+    if place.patch:
+        yield _action(APPLY, FIX, "amanu.applyPatch", {"path": str(place.path)})
+    if place.chat is not None:
+        yield _action(SEND, FIX, "amanu.send", {"session": place.chat})
+        yield _action("Amanu: how calls were decided", WHOLE, "amanu.audit", {"session": place.chat})
+    for title, command, argument in place.offers:
+        yield _action(title, FIX, command, argument)
+    if state is not None:
+        yield from answers(state)
+    yield from _here(place, view.marks)
+    yield from _everywhere(place, view)
+    if state is not None and state.turn is not None:
+        yield _action("Amanu: stop", FIX, "amanu.stop")
+    if place.chat is None and not place.patch:
+        yield from _prompts(place)
+        for title, order in view.unseen:
+            yield _action(title, WHOLE, order["command"], order["arguments"])
+        yield _action("Amanu: open chat", WHOLE, "amanu.chat")
+
+
+def answers(state: SessionState) -> Iterator[types.CodeAction]:
+    """Of each question: every way to answer it, with what it would grant or save."""
+    for approval in [each for each in state.approvals if each.proposal_id is None][:QUESTIONS]:
+        for choice in choices(approval):
+            about = rules_line(choice.rule) if choice.scope != "once" else approval.title
+            title = f"Amanu: {choice.title[0].lower()}{choice.title[1:]}: {one_line(about)}"
+            yield _action(title, FIX, "amanu.answer", choice.reply(state.session_id, approval))
+
+
+def _here(place: Place, marks: Sequence[Mark]) -> Iterator[types.CodeAction]:
+    ours = [each for each in place.findings if each.source == OWN]
+    named = {str(each.data) for each in ours}
+    there = [
+        mark
+        for mark in marks
+        if mark.path == place.path
+        and (mark.hunk.hunk_id in named or mark.meets(place.range.start.line, place.range.end.line))
+    ]
+    for verbs, found in (
+        (("accept", "reject"), [mark for mark in there if mark.open]),
+        (("keep", "undo"), [mark for mark in there if mark.unreviewed]),
+        (("undo",), [mark for mark in there if mark.hunk.state == "applied" and mark.hunk.reviewed]),
+    ):
+        if len(found) > 1:  # a range that is more than a line: some editors send all of the file for want of a word
+            for mark in found[:SINGLE]:
+                for verb in verbs:
+                    at = f"the change at line {mark.range.start.line + 1} {counts([mark.hunk])}"
+                    yield _action(f"Amanu: {verb} {at}", FIX, f"amanu.{verb}", arguments([mark]), ours)
+        if found:
+            which = "this change" if len(found) == 1 else f"these {len(found)} changes"
+            for verb in verbs:
+                title = f"Amanu: {verb} {which} {counts([mark.hunk for mark in found])}"
+                yield _action(title, FIX, f"amanu.{verb}", arguments(found), ours)
+
+
+def _everywhere(place: Place, view: View) -> Iterator[types.CodeAction]:
+    for verbs, found in (
+        (("accept", "reject"), [mark for mark in view.marks if mark.open]),
+        (("keep", "undo"), [mark for mark in view.marks if mark.unreviewed]),
+    ):
+        of_file = [mark for mark in found if mark.path == place.path]
+        if len(of_file) > 1:
+            for verb in verbs:
+                yield _action(
+                    f"Amanu: {verb} all {len(of_file)} of this file", FIX, f"amanu.{verb}", arguments(of_file)
+                )
+        if len(found) > len(of_file):
+            files = len({mark.path for mark in found})
+            of = f"{len(found)} in {files} files" if files > 1 else f"{len(found)} in {one_line(found[0].path.name)}"
+            for verb in verbs:
+                yield _action(f"Amanu: {verb} all {of}", FIX, f"amanu.{verb}", arguments(found))
+    pending = {mark.proposal.proposal_id: mark for mark in view.marks if mark.hunk.state == "pending"}
+    if pending and not place.patch:
+        proposal, mark = next(reversed(pending.items()))
+        which = {"session": mark.session_id, "proposal": proposal}
+        yield _action("Amanu: review as a patch to edit", FIX, "amanu.review", which)
+    applied = [mark for mark in view.marks if mark.hunk.state == "applied"]
+    if applied:
+        last = {"session": applied[-1].session_id, "turn": applied[-1].proposal.turn_id}
+        yield _action("Amanu: undo the last turn's changes", WHOLE, "amanu.undoTurn", last)
+
+
+def _prompts(place: Place) -> Iterator[types.CodeAction]:
+    others = [each for each in place.findings if each.source != OWN]
+    lines: dict[str, Any] = {
+        "path": str(place.path),
+        "startLine": place.range.start.line + 1,
+        "endLine": place.range.end.line + 1,
+        "text": place.text,
+    }
+    if others or place.selected:
+        findings = [_finding(each) for each in others]
+        yield _action("Amanu: fix this", ASK, "amanu.fix", {**lines, "findings": findings}, others)
+    yield _action("Ask Amanu about this…", ASK, "amanu.ask", lines)
+
+
+def _finding(found: types.Diagnostic) -> dict[str, Any]:
+    return {
+        "startLine": found.range.start.line + 1,
+        "endLine": found.range.end.line + 1,
+        "severity": _SEVERITIES.get(int(found.severity or 1), "error"),
+        "message": found.message,
+        "source": found.source or "",
+        "code": str(found.code or ""),
+    }
+
+
+def _action(
+    title: str, kind: str, command: str, argument: Any = None, about: Sequence[types.Diagnostic] = ()
+) -> types.CodeAction:
+    order = types.Command(title, command, arguments=None if argument is None else [argument])
+    return types.CodeAction(title, kind, list(about) or None, command=order)

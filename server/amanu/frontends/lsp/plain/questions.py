@@ -1,0 +1,201 @@
+"""Approvals asked by window/showMessageRequest. What cannot be asked so, or is not answered, is a code action.
+
+A question about edits is none of these: the hunks themselves are before the person, to be accepted and rejected. No
+answer, a strange one, and any amount of time mean nothing.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from lsprotocol import types
+
+from amanu.frontends.lsp.jsonrpc import ClientError
+from amanu.frontends.lsp.plain.commands import Reply
+from amanu.frontends.lsp.plain.editor import INFO, MESSAGE, Face
+from amanu.text import wording as asked
+from amanu.text.display import one_line, visible
+from amanu.workspace.diagnostics import OWN
+from amanu_protocol.errors import AmanuError
+from amanu_protocol.items import Approval, Grant, Scope
+from amanu_protocol.requests import ApprovalResolveParams
+
+if TYPE_CHECKING:
+    from amanu.session.events import Client
+    from amanu.session.session import Session
+
+UNANSWERED = 15.0
+"""Seconds after which a question is also a diagnostic: an editor may never have shown it."""
+ONCE, SESSION, REJECT, LATER, ALL = "Allow once", "Allow for this session", "Reject", "Decide later", "Show all of it"
+LINES = 20
+QUOTE = "│ "
+"""Before a line of what is asked about: nothing in it can pass for a line of ours."""
+
+ShowAll = Callable[["Session", Approval], Awaitable[None]]
+
+
+@dataclass(frozen=True)
+class Choice:
+    """One way to answer; `rule` is the text it would save."""
+
+    title: str
+    decision: str
+    scope: Scope = "once"
+    grants: tuple[Grant, ...] = ()
+    rule: str = ""
+
+    def reply(self, session_id: str, approval: Approval) -> dict[str, Any]:
+        """As the argument of the command `amanu.answer`; it names what was shown."""
+        order = Reply(
+            session=session_id,
+            call=approval.tool_call_id,
+            decision=self.decision,
+            digest=approval.digest,
+            scope=self.scope,
+            grants=list(self.grants),
+        )
+        return order.model_dump(mode="json", by_alias=True)
+
+
+def choices(approval: Approval) -> list[Choice]:
+    """The likeliest first; a yes says what it grants."""
+    ways = asked.ways(approval)
+    found = [Choice(f"{ONCE} {asked.way(each, approval)}".rstrip(), "allow", grants=each) for each in ways]
+    for offer in approval.scopes:
+        if offer.scope == "session":
+            title = f"{SESSION} {asked.granting(ways[0])}".rstrip()
+            found.append(Choice(title, "allow", "session", ways[0], offer.rule))
+    return [*found, Choice(REJECT, "reject")]
+
+
+class Questions:
+    """`client` is who answers; `show_all` opens a question as a document; `changed` hears when another one is left to
+    code actions."""
+
+    def __init__(self, face: Face, client: "Client", show_all: ShowAll, changed: Callable[[], None]) -> None:
+        self._face = face
+        self._client = client
+        self._show_all = show_all
+        self._changed = changed
+        self._can_ask = True
+        self._asked: dict[tuple[str, str], asyncio.Task[None]] = {}
+        """By call and digest: what has changed is another question."""
+        self.left: dict[str, Approval] = {}
+        """Questions no dialog is open for, as far as we know."""
+
+    def update(self, session: "Session") -> None:
+        """Ask what is new; forget what is settled."""
+        pending = {each.tool_call_id: each for each in session.state.approvals}
+        self.left = {call_id: pending[call_id] for call_id in self.left if call_id in pending}
+        for call_id, approval in pending.items():
+            key = call_id, approval.digest
+            if key not in self._asked and approval.proposal_id is None:
+                task = self._asked[key] = asyncio.create_task(self._ask(session, approval))
+                task.add_done_callback(_retrieved)
+
+    def close(self) -> None:
+        for task in self._asked.values():
+            task.cancel()
+
+    async def answer(self, session: "Session", order: Reply, rule: str | None = None) -> bool:
+        """Pass an answer on and say what became of it. False when the question still stands."""
+        params = ApprovalResolveParams(
+            session_id=session.state.session_id,
+            tool_call_id=order.call,
+            decision=order.decision,
+            scope=order.scope,
+            rule=rule,
+            digest=order.digest,
+            grants=order.grants,
+        )
+        result = await session.resolve_approval(params, self._client)
+        if result.status == "stale":
+            self._face.say("What was asked about has changed since; look at it again.")
+            return False
+        if result.status == "tooSoon":
+            self._face.say("Too soon to have been read, so it does not count.")
+            return False
+        if result.status == "alreadyResolved":
+            who = f" by {result.client}" if result.client else ""
+            self._face.say(f"Decided before{who}: {result.outcome}.", INFO)
+        return True
+
+    async def _ask(self, session: "Session", approval: Approval) -> None:
+        text, offered = dialog(approval, preselects=self._face.quirks.preselects)
+        while self._can_ask and self._pending(session, approval):
+            timer = asyncio.get_running_loop().call_later(UNANSWERED, self._leave, session, approval)
+            try:
+                answer = await self._face.choose(text, list(offered))
+            except ClientError:
+                self._can_ask = False
+                break
+            finally:
+                timer.cancel()
+            try:
+                if answer == ALL:
+                    await self._show_all(session, approval)
+                    break
+                choice = offered.get(answer or LATER)
+                if choice is None:
+                    break
+                order = Reply.model_validate(choice.reply(session.state.session_id, approval), by_alias=True)
+                if await self.answer(session, order):
+                    break
+            except AmanuError as error:
+                self._face.say(str(error))
+                break
+        self._leave(session, approval)
+
+    def _leave(self, session: "Session", approval: Approval) -> None:
+        if self._pending(session, approval):
+            self.left[approval.tool_call_id] = approval
+            self._changed()
+
+    @staticmethod
+    def _pending(session: "Session", approval: Approval) -> bool:
+        asked_now = ((each.tool_call_id, each.digest) for each in session.state.approvals)
+        return (approval.tool_call_id, approval.digest) in asked_now
+
+
+def dialog(approval: Approval, *, preselects: bool) -> tuple[str, dict[str, Choice | None]]:
+    """The text of a question and its answers, each title once; None decides nothing. What does not fit whole cannot be
+    allowed in a dialog."""
+    offered = choices(approval)
+    saved = [f"“{each.title}” saves {rules_line(each.rule)}" for each in offered if each.rule]
+    saved += [visible(each.explanation) for each in approval.scopes if saved and each.scope == "session"]
+    text = "\n".join(told(approval))
+    whole = "\n".join(filter(None, [text, *saved]))
+    if len(whole) > MESSAGE or whole.count("\n") >= LINES:
+        lines = text[: MESSAGE // 2].split("\n")[: LINES - 5]
+        return "\n".join([*lines, "… (too long to be decided on here)"]), {LATER: None, ALL: None, REJECT: offered[-1]}
+    first, *others = asked.ways(approval)
+    titles: dict[str, Choice | None] = {each.title: each for each in offered[:-1] if each.grants == first}
+    if others:
+        titles[ALL] = None  # which other grants there are is said by code actions
+    titles[REJECT] = offered[-1]
+    # Where Enter takes the first answer, it decides nothing.
+    return whole, {LATER: None, **titles} if preselects else titles
+
+
+def told(approval: Approval) -> list[str]:
+    """A question in plain lines."""
+    detail = [QUOTE + line for line in visible(approval.detail).split("\n")]
+    return [one_line(approval.title), *detail, *(visible(each.text) for each in asked.question(approval))]
+
+
+def diagnostic(approval: Approval) -> types.Diagnostic:
+    """The question at the head of whatever the person looks at, for an editor that showed no dialog."""
+    start = types.Position(0, 0)
+    text = "\n".join(["Amanu asks:", *told(approval)])[:MESSAGE] + "\nAnswer by a code action."
+    return types.Diagnostic(types.Range(start, start), text, types.DiagnosticSeverity.Warning, source=OWN)
+
+
+def rules_line(rules: str) -> str:
+    """Rules, one a line, as a part of a sentence."""
+    return visible(" and ".join(rules.splitlines()))
+
+
+def _retrieved(task: asyncio.Task[None]) -> None:
+    if not task.cancelled():
+        task.exception()

@@ -1,0 +1,162 @@
+"""The question as a document: all that is asked about, and the rules that would answer it from then on, to be edited.
+
+What the edited rules would do is said in the document as it is typed, and only what answers this question is saved.
+"""
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from lsprotocol import types
+
+from amanu.frontends.lsp.buffers import path_of
+from amanu.frontends.lsp.plain.commands import SavedRule
+from amanu.frontends.lsp.plain.documents import Documents
+from amanu.frontends.lsp.plain.editor import ERROR, Face
+from amanu.frontends.lsp.plain.transcript import question
+from amanu.text import wording as asked
+from amanu.text.display import visible
+from amanu.workspace.diagnostics import OWN
+from amanu_protocol.errors import AmanuError
+from amanu_protocol.items import Approval
+from amanu_protocol.requests import ApprovalResolveParams, RulePreviewParams, RulePreviewResult
+
+if TYPE_CHECKING:
+    from amanu.session.events import Client
+    from amanu.session.session import Session
+    from amanu.session.sessions import Sessions
+
+QUESTION = "question.md"
+RULES = "## Rules that would answer it from then on"
+_HOW = "One a line, to be edited as you like; a code action here saves them, for as long as its title says."
+SOON = 0.3
+"""Seconds after the last change until the rules are looked at."""
+
+
+@dataclass
+class _Shown:
+    session_id: str
+    approval: Approval
+
+
+class Rules:
+    """`client` is who answers; `uri` is a file's as the editor has it."""
+
+    def __init__(
+        self,
+        sessions: "Sessions",
+        documents: Documents,
+        face: Face,
+        uri: Callable[[Path], str],
+        client: "Client",
+    ) -> None:
+        self._sessions = sessions
+        self._documents = documents
+        self._face = face
+        self._uri = uri
+        self._client = client
+        self._shown: dict[Path, _Shown] = {}
+        self._due: asyncio.TimerHandle | None = None
+        self._looking: asyncio.Task[None] | None = None
+
+    async def show(self, session: "Session", approval: Approval) -> None:
+        """Open that question before the person."""
+        document = self._documents.of(session.state.session_id, QUESTION)
+        offered = dict.fromkeys(each.rule for each in approval.scopes if each.rule)
+        rules = "\n".join(visible(each) for each in offered)
+        await document.replace(question(approval) + (f"\n{RULES}\n\n{_HOW}\n\n{rules}\n" if rules else ""))
+        self._shown[document.path] = _Shown(session.state.session_id, approval)
+        await self._face.show(document.path, focus=True)
+        await self._look(document.path)
+
+    def offers(self, path: Path) -> list[tuple[str, str, dict[str, Any]]]:
+        """The code actions of that document: title, command, argument."""
+        shown = self._shown.get(path)
+        if shown is None:
+            return []
+        return [
+            (
+                f"Amanu: allow for {asked.SCOPES[offer.scope]}, by the rules below "
+                f"{asked.granting(asked.ways(shown.approval)[0])}".rstrip(),
+                "amanu.saveRule",
+                SavedRule(session=shown.session_id, path=str(path), scope=offer.scope).model_dump(by_alias=True),
+            )
+            for offer in shown.approval.scopes
+            if offer.scope != "once"
+        ]
+
+    def shows(self, uri: str) -> bool:
+        """That document is a question of ours, and what is to be said in it is said here."""
+        return path_of(uri) in self._shown
+
+    def changed(self, uri: str) -> None:
+        """The person typed there, or looked at it."""
+        path = path_of(uri)
+        if path is not None and path in self._shown:
+            if self._due is not None:
+                self._due.cancel()
+            self._due = asyncio.get_running_loop().call_later(SOON, self._begin, path)
+
+    async def save(self, session: "Session", order: SavedRule) -> None:
+        """Say yes by the rules as they stand in the document. Raises `AmanuError` (invalidRule) when they do not
+        answer the question."""
+        path = Path(order.path)
+        shown = self._shown.get(path)
+        if shown is None:
+            raise AmanuError("invalidParams", "That is no open question of Amanu's.")
+        rule = await self._written(path)
+        preview = self._preview(shown, rule)
+        if not asked.can_save(preview):
+            raise AmanuError("invalidRule", preview.explanation if not preview.valid else asked.CANNOT_SAVE)
+        result = await session.resolve_approval(
+            ApprovalResolveParams(
+                session_id=shown.session_id,
+                tool_call_id=shown.approval.tool_call_id,
+                decision="allow",
+                scope=order.scope,
+                rule=rule,
+                digest=shown.approval.digest,
+                grants=list(asked.ways(shown.approval)[0]),
+            ),
+            self._client,
+        )
+        match result.status:
+            case "stale":
+                self._face.say("What was asked about has changed since; look at it again.", ERROR)
+            case "tooSoon":
+                self._face.say("Too soon to have been read, so it does not count.")
+            case _:
+                self._shown.pop(path, None)
+                self._face.publish(self._uri(path), [])
+
+    def _begin(self, path: Path) -> None:
+        self._looking = asyncio.create_task(self._look(path))
+
+    async def _look(self, path: Path) -> None:
+        """Say in the document what its rules would do."""
+        shown = self._shown.get(path)
+        text = await self._documents.at(path).text() or ""
+        if shown is None or RULES not in text:
+            return
+        preview = self._preview(shown, await self._written(path))
+        place = types.Position(text[: text.index(RULES)].count("\n"), 0)
+        fine = asked.can_save(preview)
+        found = types.Diagnostic(
+            types.Range(place, types.Position(place.line, len(RULES))),
+            "\n".join(visible(each.text) for each in asked.previewed(preview)),
+            types.DiagnosticSeverity.Information if fine else types.DiagnosticSeverity.Error,
+            source=OWN,
+        )
+        self._face.publish(self._uri(path), [found])
+
+    async def _written(self, path: Path) -> str:
+        text = await self._documents.at(path).text() or ""
+        lines = text.partition(RULES)[2].replace(_HOW, "").split("\n")
+        return "\n".join(line.strip() for line in lines if line.strip())
+
+    def _preview(self, shown: _Shown, rule: str) -> RulePreviewResult:
+        return self._sessions.rule_preview(
+            RulePreviewParams(rule=rule, session_id=shown.session_id, tool_call_id=shown.approval.tool_call_id)
+        )

@@ -1,0 +1,150 @@
+"""A session's items as Markdown that only grows: what was written once is never written again."""
+
+from collections.abc import Iterator
+
+from amanu.frontends.lsp.plain.review import fenced, prose
+from amanu.text import wording as asked
+from amanu.text.display import visible
+from amanu_protocol.events import Event, ItemCompleted, ItemStarted, ItemsWithdrawn
+from amanu_protocol.items import Answer, Approval, Citations, Item, Notice, Plan, ToolCall, UserMessage
+from amanu_protocol.requests import AuditQueryResult
+from amanu_protocol.state import SessionState
+
+AUDIT = "audit.md"
+YOUR_TURN = "## Your turn"
+"""The heading under which the person writes; nobody else's text can have it."""
+_ENDED = ("succeeded", "failed", "cancelled", "rejected")
+_MARKS = {"succeeded": "✓", "failed": "✗", "cancelled": "■", "rejected": "✗"}
+_ERROR = 500
+
+
+class Transcript:
+    """What of a session was written. `more` is the only way on."""
+
+    def __init__(self) -> None:
+        self._open: set[str] = set()
+        """Items that were started and not completed."""
+        self._written: list[str] = []
+        """Items in their order, all that is to be said of them said."""
+        self._partly = ""
+        """The item that is being written as it comes, and how many of its characters are."""
+        self._characters = 0
+        self._ours = False
+        """The last heading is Amanu's."""
+        self._in_list = False
+
+    def fresh(self) -> "Transcript":
+        """One that has written nothing yet, and knows what is open."""
+        other = Transcript()
+        other._open = self._open
+        return other
+
+    def heard(self, event: Event) -> str:
+        """Keep count of what is open. What a withdrawal makes to be said."""
+        match event:
+            case ItemStarted():
+                self._open.add(event.item.item_id)
+            case ItemCompleted():
+                self._open.discard(event.item.item_id)
+            case ItemsWithdrawn():
+                return self._withdraw(set(event.item_ids))
+            case _:
+                pass
+        return ""
+
+    def more(self, state: SessionState) -> str:
+        """What is to be appended now."""
+        return "".join(self._more(state))
+
+    def _more(self, state: SessionState) -> Iterator[str]:
+        while len(self._written) < len(state.items):
+            item = state.items[len(self._written)]
+            if item.item_id in self._open or (isinstance(item, ToolCall) and item.state not in _ENDED):
+                if isinstance(item, Answer):
+                    yield from self._head(item)
+                    yield self._part(item, whole=False)
+                return
+            if not isinstance(item, UserMessage):
+                yield from self._head(item)
+            yield from self._whole(item)
+            self._written.append(item.item_id)
+            self._partly, self._characters = "", 0
+
+    def _head(self, item: Item) -> Iterator[str]:
+        if item.kind == "thought":
+            return
+        if self._in_list and not isinstance(item, ToolCall):
+            self._in_list = False
+            yield "\n"
+        if not self._ours:
+            self._ours = True
+            yield "## Amanu\n\n"
+
+    def _whole(self, item: Item) -> Iterator[str]:
+        match item:
+            case UserMessage():
+                if self._in_list:
+                    yield "\n"
+                self._ours = self._in_list = False
+                yield f"## You\n\n{_safe(item.text.strip())}\n\n"
+            case Answer():
+                yield self._part(item, whole=True)
+            case ToolCall():
+                self._in_list = True
+                error = f": {prose(item.error[:_ERROR])}" if item.error and item.state == "failed" else ""
+                how = asked.settled(item) if item.effect == "run" else ""
+                told = f" ({prose(how)})" if how else ""
+                yield f"- {_MARKS.get(item.state, '·')} {prose(item.title)}{told}{error}\n"
+            case Plan():
+                yield "".join(
+                    f"- [{'x' if each.status == 'completed' else ' '}] {prose(each.text)}\n" for each in item.entries
+                )
+                yield "\n"
+            case Notice():
+                lines = _safe(f"{item.level}: {item.text.strip()}").split("\n")
+                yield "".join(f"> {line}\n" for line in lines) + "\n"
+            case Citations():
+                yield "Sources:\n\n" + "".join(f"- {prose(each.title)} {prose(each.url)}\n" for each in item.sources)
+                yield "\n"
+            case _:
+                pass
+
+    def _part(self, item: Answer, *, whole: bool) -> str:
+        """What is new of an answer: whole lines, so that no line is taken for another while it grows."""
+        if self._partly != item.item_id:
+            self._partly, self._characters = item.item_id, 0
+        end = len(item.text) if whole else item.text.rfind("\n") + 1
+        text = _safe(item.text[self._characters : end]) if end > self._characters else ""
+        self._characters = max(end, self._characters)
+        if not whole or not item.text:
+            return text
+        return text + ("\n" if item.text.endswith("\n") else "\n\n")
+
+    def _withdraw(self, gone: set[str]) -> str:
+        told = [each for each in self._written if each in gone]
+        self._written = [each for each in self._written if each not in gone]
+        self._open -= gone
+        partly = self._partly in gone
+        if partly:
+            partly, self._partly, self._characters = self._characters > 0, "", 0
+        return "\n*(That was withdrawn: the request failed and is made again.)*\n\n" if told or partly else ""
+
+
+def question(approval: Approval) -> str:
+    """What is asked about, in full, as a document."""
+    lines = "".join(f"- {prose(each.text)}\n" for each in asked.question(approval))
+    return f"# {prose(approval.title)}\n\n{fenced(visible(approval.detail))}\n\n{lines}"
+
+
+def audited(found: AuditQueryResult) -> str:
+    """Entries of the audit log as a document."""
+    lines = "".join(f"- {prose(each.text)}\n" for each in asked.audited(found))
+    return f"# How Amanu's calls were decided\n\n{lines}"
+
+
+def _safe(text: str) -> str:
+    """Markdown as it was written, but for hidden characters and what would pass for our own heading."""
+    return "\n".join(
+        f"\\{line}" if line.strip().lower().startswith(YOUR_TURN.lower()) else line
+        for line in visible(text).split("\n")
+    )

@@ -1,0 +1,94 @@
+"""Trusting a folder, in an editor without a plugin of ours: what that enables is a document, and a yes is for that."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from amanu.frontends.lsp.jsonrpc import ClientError
+from amanu.frontends.lsp.plain.commands import Trusted
+from amanu.frontends.lsp.plain.documents import Documents
+from amanu.frontends.lsp.plain.editor import Face
+from amanu.frontends.lsp.plain.review import fenced, prose
+from amanu.text import wording as asked
+from amanu.text.display import one_line, visible
+from amanu_protocol.requests import TrustGetParams, TrustGetResult, TrustSetParams
+
+if TYPE_CHECKING:
+    from amanu.session.events import Client
+    from amanu.session.session import Session
+    from amanu.session.sessions import Sessions
+
+TRUST = "trust.md"
+YES, NO = "Trust it", "Not now"
+
+
+class Trusting:
+    def __init__(self, sessions: "Sessions", documents: Documents, face: Face, client: "Client") -> None:
+        self._sessions = sessions
+        self._client = client
+        self._documents = documents
+        self._face = face
+        self._told: set[tuple[str, str]] = set()
+        """Folders a person was told of, and what they enable."""
+        self._offers: dict[Path, list[tuple[str, str, dict[str, Any]]]] = {}
+
+    async def tell(self, session: "Session") -> None:
+        """Say once of an untrusted folder that it holds something trust would enable."""
+        if session.state.trusted:
+            return
+        for root in session.state.roots:
+            found = await self._get(root)
+            if found.enables and found.state != "trusted" and (root, found.digest) not in self._told:
+                self._told.add((root, found.digest))
+                why = "changed what trust enables" if found.state == "changed" else "is not trusted"
+                self._face.say(f"Amanu: {Path(root).name} {why}; see amanu.trust")  # short: Neovim's line
+
+    async def show(self, session: "Session") -> None:
+        """Open what trust enables, with what of it is new; then ask, where the editor can."""
+        document = self._documents.of(session.state.session_id, TRUST)
+        found = {root: await self._get(root) for root in session.state.roots}
+        await document.replace("\n".join(page(root, each) for root, each in found.items()))
+        self._offers[document.path] = [offer for root, each in found.items() for offer in _offers(root, each)]
+        await self._face.show(document.path, focus=True)
+        for root, each in found.items():
+            if each.state != "trusted" and not await self._ask(root, each):
+                return
+
+    def offers(self, path: Path) -> list[tuple[str, str, dict[str, Any]]]:
+        """The code actions of that document: title, command, argument."""
+        return self._offers.get(path, [])
+
+    async def set(self, order: Trusted) -> None:
+        """Raises `AmanuError` when the folder enables something else by now than was shown."""
+        await self._sessions.trust_set(TrustSetParams(root=order.root, trusted=order.trusted, digest=order.digest))
+        self._offers.clear()
+        self._face.say(f"Amanu: {Path(order.root).name} is {'trusted' if order.trusted else 'not trusted'}.")
+
+    async def _ask(self, root: str, found: TrustGetResult) -> bool:
+        lines = [f"Trust {one_line(root)}?", *(visible(each.text) for each in asked.trust(found))]
+        titles = [NO, YES] if self._face.quirks.preselects else [YES, NO]
+        try:
+            answer = await self._face.choose("\n".join(lines)[:1000], titles)
+        except ClientError:
+            return False  # the document's code actions are there
+        if answer == YES:
+            await self.set(Trusted(root=root, trusted=True, digest=found.digest))
+        return answer is not None
+
+    async def _get(self, root: str) -> TrustGetResult:
+        return await self._sessions.trust_get(TrustGetParams(root=root), self._client)
+
+
+def page(root: str, found: TrustGetResult) -> str:
+    """What trusting that folder means, as a document."""
+    lines = "".join(f"{prose(each.text).strip()}\n\n" for each in asked.trust(found))
+    diffs = "\n\n".join(fenced(visible(each), "diff") for each in asked.diffs(found))
+    return f"# {prose(root)}\n\n{lines}{diffs}\n"
+
+
+def _offers(root: str, found: TrustGetResult) -> list[tuple[str, str, dict[str, Any]]]:
+    name = one_line(Path(root).name)
+    if found.state == "trusted":
+        order = Trusted(root=root, trusted=False)
+        return [(f"Amanu: do not trust {name} any more", "amanu.setTrust", order.model_dump(by_alias=True))]
+    order = Trusted(root=root, trusted=True, digest=found.digest)
+    return [(f"Amanu: trust {name}, with what is shown here", "amanu.setTrust", order.model_dump(by_alias=True))]

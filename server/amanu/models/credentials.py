@@ -1,0 +1,161 @@
+"""Keys of model services: from the client's environment, else from `auth.json` in the user's configuration folder.
+
+`auth.json` is `{"keys": {vendor: key}}`, mode 0600 in a folder of mode 0700. Keys leave this module only towards
+the service they are for; `secrets.Secrets` takes them out of any text that goes elsewhere.
+"""
+
+import contextlib
+import json
+import os
+import re
+import stat
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, cast
+
+from amanu.text.redaction import Secrets
+from amanu_protocol.errors import AmanuError
+from amanu_protocol.requests import AuthStatus
+
+VARIABLES: Mapping[str, tuple[str, ...]] = {
+    "anthropic": ("ANTHROPIC_API_KEY",),
+    "gemini": ("GEMINI_API_KEY", "GOOGLE_API_KEY"),
+    "google-openai": ("GEMINI_API_KEY", "GOOGLE_API_KEY"),
+    "openai": ("OPENAI_API_KEY",),
+    "openrouter": ("OPENROUTER_API_KEY",),
+}
+"""Vendor → environment variables that hold its key, the first one set wins."""
+
+
+class Auth:
+    """The user's keys. `path` is the file `auth.json`; it is read anew whenever it changed on disk. `secrets` learns
+    every key that passes through here."""
+
+    def __init__(self, path: Path, secrets: Secrets | None = None) -> None:
+        self._path = path
+        self._secrets = secrets or Secrets()
+        self._variables = dict(VARIABLES)
+        self._read_at: tuple[int, int, int] | None = None
+        self._kept: dict[str, str] = {}
+
+    def __repr__(self) -> str:
+        return f"Auth({str(self._path)!r})"
+
+    def key(self, vendor: str, environment: Mapping[str, str]) -> str | None:
+        """The vendor's key, or None. The client's environment goes before the file."""
+        variable = self.variable(vendor, environment)
+        key = environment[variable].strip() if variable is not None else self._keys().get(vendor)
+        if key:
+            self._secrets.learn([key])
+        return key
+
+    def variable(self, vendor: str, environment: Mapping[str, str]) -> str | None:
+        """The variable of the environment that holds the vendor's key, or None."""
+        names = self._variables.get(vendor, ())
+        return next((name for name in names if environment.get(name, "").strip()), None)
+
+    def expect(self, vendor: str, variable: str) -> None:
+        """A further vendor (an endpoint of the user's own), and the variable that may hold its key."""
+        self._variables[vendor] = (variable,)
+
+    def variables(self, vendor: str) -> tuple[str, ...]:
+        """The variables that may hold the vendor's key."""
+        return self._variables.get(vendor, ())
+
+    def status(self, environment: Mapping[str, str]) -> list[AuthStatus]:
+        """Where each vendor's key comes from; never the key."""
+        keys = self._keys()
+        found: list[AuthStatus] = []
+        for vendor in sorted({*self._variables, *keys}):
+            variable = self.variable(vendor, environment)
+            if variable is not None:
+                found.append(AuthStatus(vendor=vendor, source="environment", variable=variable))
+            elif vendor in keys:
+                found.append(AuthStatus(vendor=vendor, source="file"))
+            else:
+                expected = self._variables[vendor][0]
+                found.append(AuthStatus(vendor=vendor, source="none", variable=expected))
+        return found
+
+    def keeps(self, vendor: str) -> bool:
+        """Whether the file holds a key of that vendor."""
+        return vendor in self._keys()
+
+    def set(self, vendor: str, key: str | None) -> None:
+        """Keep a key in the file, or forget it (None). Raises `AmanuError`: invalidParams, storageError."""
+        keys = dict(self._keys())
+        if key is None:
+            keys.pop(vendor, None)
+        else:
+            key = key.strip()
+            if not re.fullmatch(r"[\x21-\x7e]+", key):
+                raise AmanuError("invalidParams", "A key is one word of printable ASCII characters.", path="key")
+            if not re.fullmatch(r"[a-z0-9][a-z0-9-]*", vendor):
+                raise AmanuError("invalidParams", f"{vendor!r} is not the name of a vendor.", path="vendor")
+            keys[vendor] = key
+            self._secrets.learn([key])
+        write_private(self._path, {"keys": keys})
+        self._read_at = None
+
+    def learn(self, environment: Mapping[str, str]) -> None:
+        """Hide from now on the keys the file holds, and those of that environment: of models' services, of the user's
+        own endpoints, and what else is a secret by its name. An `auth.json` that cannot be read is no matter here."""
+        with contextlib.suppress(AmanuError):
+            self._keys()
+        names = {name for names in self._variables.values() for name in names}
+        self._secrets.learn(environment[name] for name in names & environment.keys())
+        self._secrets.learn_environment(environment)
+
+    def _keys(self) -> dict[str, str]:
+        try:
+            now = self._path.stat()
+        except OSError:
+            self._read_at, self._kept = None, {}
+            return self._kept
+        at = (now.st_mtime_ns, now.st_size, now.st_ino)
+        if at != self._read_at:
+            if stat.S_IMODE(now.st_mode) & 0o077:
+                raise AmanuError(
+                    "permissionDenied",
+                    f"{self._path} can be read by others, so its keys are not used.",
+                    hint=f"Run: chmod 600 {self._path}",
+                )
+            keys = read_private(self._path).get("keys", {})
+            self._kept = {str(vendor): str(key) for vendor, key in keys.items()}
+            self._secrets.learn(self._kept.values())
+            self._read_at = at
+        return self._kept
+
+
+def read_private(path: Path) -> dict[str, Any]:
+    """The JSON object in the file; empty if there is no file. Raises `AmanuError` (storageError)."""
+    try:
+        value: Any = json.loads(path.read_bytes())
+    except FileNotFoundError:
+        return {}
+    except (OSError, ValueError) as error:  # without the cause: it may quote the file
+        raise AmanuError("storageError", f"{path} cannot be read ({type(error).__name__}).") from None
+    if not isinstance(value, dict):
+        raise AmanuError("storageError", f"{path} does not hold a JSON object.")
+    return cast("dict[str, Any]", value)
+
+
+def write_private(path: Path, value: dict[str, Any]) -> None:
+    """Replace the file as a whole, mode 0600, folder 0700. Raises `AmanuError` (storageError)."""
+    try:
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        path.parent.chmod(0o700)
+        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")  # mkstemp makes it 0600
+        temporary = Path(name)
+        try:
+            with os.fdopen(handle, "w", encoding="utf-8") as file:
+                json.dump(value, file, indent=2)
+                file.flush()
+                os.fsync(file.fileno())
+            temporary.replace(path)
+        except BaseException:
+            temporary.unlink(missing_ok=True)
+            raise
+    except OSError as error:
+        raise AmanuError("storageError", f"{path} cannot be written: {error.strerror}.") from error

@@ -1,0 +1,125 @@
+"""What went wrong on the way to a model, as one of the errors of `core/model.py`; the same for every vendor."""
+
+import re
+import time
+from collections.abc import Mapping
+from email.utils import parsedate_to_datetime
+
+from amanu.core.model import (
+    AuthFailed,
+    ContextTooLong,
+    ModelError,
+    Overloaded,
+    QuotaExhausted,
+    RateLimited,
+    RequestRefused,
+    StreamBroken,
+    Unreachable,
+)
+from amanu.models.quotas import access_in, in_words, used_up
+from amanu.text.redaction import Secrets
+
+_TOO_LONG = re.compile(
+    r"context[ _](length|window|size)|maximum context|prompt is too long|too many (input )?tokens"
+    r"|exceeds? (the )?(configured|context) limit|max_new_tokens.{0,3} must be"
+    r"|exceeds the (maximum number of tokens|available context)|input (is too long|token count .*exceeds)"
+    r"|request (payload size exceeds|too large)",
+    re.I,
+)
+"""How the vendors and local servers say that the prompt does not fit."""
+
+_BAD_KEY = re.compile(r"api[ _]key (?:not valid|not found|expired)|API_KEY_INVALID|invalid[ _]api[ _]key", re.I)
+"""Google answers a bad key with 400."""
+
+
+def status_error(
+    vendor: str, status: int | None, said: str, *, retry_after: float | None = None, details: str = ""
+) -> ModelError:
+    """The error for an HTTP status (or the same number inside an error event) and the service's words, which
+    the caller has masked."""
+    words = sentence(said)
+    if used_up(status, said, retry_after):
+        return quota_exhausted(vendor, status, said, retry_after=retry_after, details=details)
+    if status in (401, 403) or _BAD_KEY.search(said):
+        return AuthFailed(
+            f"{vendor} does not accept the key: {words} A key in the environment goes before the one you set; "
+            "`amanu auth status` says which it is.",
+            vendor,
+            status,
+            details=details,
+        )
+    if status == 413 or (status in (None, 400, 422, 500) and _TOO_LONG.search(said)):
+        return ContextTooLong(
+            f"The conversation does not fit the model's window: {words}", vendor, status, details=details
+        )
+    if status == 429:
+        return RateLimited(f"{vendor} asks to slow down: {words}", vendor, status, retry_after, details=details)
+    if status is None or status in (408, 409, 499) or status >= 500:
+        return Overloaded(f"{vendor} cannot answer now: {words}", vendor, status, retry_after, details=details)
+    return RequestRefused(f"{vendor} refused the request: {words}", vendor, status, details=details)
+
+
+def quota_exhausted(
+    vendor: str, status: int | None, said: str, *, retry_after: float | None = None, details: str = ""
+) -> QuotaExhausted:
+    """The error for an allowance that is used up, and what to do about it. Waits under a minute are left out: services
+    name them out of habit, also for a quota of the day."""
+    wait = retry_after if retry_after is not None and retry_after >= 60 else access_in(said)
+    back = "" if wait is None else f"It should be back in {in_words(wait)}. "
+    message = (
+        f"The {vendor} quota or credit for this model is used up: {sentence(said)} "
+        f"{back}Choose another model, or see to your plan and limits at {vendor}."
+    )
+    return QuotaExhausted(message, vendor, status, wait, details)
+
+
+def transport_error(vendor: str, error: Exception, address: str, *, started: bool) -> ModelError:
+    """The error for a failure below HTTP. `started`: the reply's headers had come."""
+    import httpx2
+
+    if isinstance(error, ModelError):
+        return error  # of `transport.py`, in an SDK's wrapping
+    what = sentence(str(error)) if str(error) else f"{type(error).__name__}."
+    if started:
+        return StreamBroken(f"The reply of {vendor} was cut off: {what}", vendor, details=repr(error))
+    if isinstance(error, httpx2.TimeoutException):
+        return Unreachable(f"{vendor} at {address} did not answer in time.", vendor, details=repr(error))
+    return Unreachable(f"{vendor} at {address} cannot be reached: {what}", vendor, details=repr(error))
+
+
+def retry_after(headers: Mapping[str, str]) -> float | None:
+    """Seconds from the headers `retry-after-ms` or `retry-after` (seconds or a date); None if there is none."""
+    try:
+        if (milliseconds := headers.get("retry-after-ms")) is not None:
+            return max(0.0, float(milliseconds) / 1000)
+        if (seconds := headers.get("retry-after")) is None:
+            return None
+        if re.fullmatch(r"\d+(?:\.\d+)?", seconds):
+            return float(seconds)
+        return max(0.0, parsedate_to_datetime(seconds).timestamp() - time.time())
+    except ValueError:
+        return None
+
+
+def mask(text: str, key: str | None) -> str:
+    """`text` without the key, and without what else looks like one: services quote what they were sent. Of a long text
+    the beginning: an error of 64 MB would hold everybody up, and nobody reads it."""
+    secrets = Secrets()
+    secrets.learn([key or ""])
+    if len(text) <= _LONGEST:
+        return secrets.mask(text)
+    return f"{secrets.mask(text[:_LONGEST])[:-_EDGE]} […]"  # a key that is cut off might not be known for one
+
+
+_LONGEST = 200_000
+"""Characters of an error of a service that are looked at: at worst some 40 ms."""
+_EDGE = 4_000
+"""Characters before the cut that go; longer than any key but a private one, whose beginning is enough."""
+
+
+def sentence(said: str) -> str:
+    """Foreign words in one line, with a full stop, at most 300 characters."""
+    line = " ".join(said.split())
+    if len(line) > 300:
+        line = line[:299] + "…"
+    return line if line.endswith((".", "!", "?", "…")) else f"{line}."

@@ -1,0 +1,96 @@
+"""The wire form of a conversation's messages, each made once.
+
+A step sends everything that went before it again. Making the wire form anew each time costs in proportion to
+the history on each step; kept, it costs one look per message.
+"""
+
+import json
+from collections.abc import Callable, Sequence
+from typing import Any, Generic, TypeVar
+from weakref import WeakKeyDictionary
+
+import orjson
+
+from amanu.core.conversation import Assistant, Conversation, Message, Results, User
+from amanu_protocol.items import ModelInfo
+
+W = TypeVar("W")
+
+
+class WireMessages(Generic[W]):
+    """Keeps what `convert(conversation, at, model)` made of each message, per conversation and model.
+
+    `convert` may look at messages before `at`, never at later ones: a message is made anew only when it or one
+    before it was replaced.
+    """
+
+    def __init__(self, convert: Callable[[Conversation, int, ModelInfo], W]) -> None:
+        self._convert = convert
+        self._kept: WeakKeyDictionary[Conversation, tuple[tuple[str, bool], list[tuple[Message, W]]]] = (
+            WeakKeyDictionary()
+        )
+
+    def of(self, conversation: Conversation, model: ModelInfo) -> list[W]:
+        """The wire form of all messages, in order. Not to be changed by the caller."""
+        made_for = (model.model_id, model.images)
+        kept_for, kept = self._kept.get(conversation, (made_for, []))
+        if kept_for != made_for:
+            kept = []
+        same = 0
+        for message, (known, _) in zip(conversation, kept, strict=False):
+            # By identity: `Results` grow by replacement, rewriting (masking, compaction) replaces too.
+            if message is not known:
+                break
+            same += 1
+        del kept[same:]
+        for at in range(len(kept), len(conversation)):
+            kept.append((conversation[at], self._convert(conversation, at, model)))
+        self._kept[conversation] = (made_for, kept)
+        return [wire for _, wire in kept]
+
+
+def is_taken(conversation: Conversation, wire_id: str) -> bool:
+    """An earlier reply has a call under that id of its vendor. Servers that number their calls anew in each reply
+    exist; services that refuse an id they have seen do too."""
+    return any(
+        isinstance(each, Assistant) and each.native is not None and wire_id in each.native.call_ids
+        for each in conversation
+    )
+
+
+def loop_start(sent: Sequence[Message], *, notes_apart: bool = True) -> int:
+    """Where in what is sent the present tool loop begins: at what the person said last. Notes after results do not
+    begin a new one; without `notes_apart` nothing said right after results does, for wires where one cannot be told
+    from the other."""
+    for at in range(len(sent) - 1, 0, -1):
+        before = at - 1
+        while not notes_apart and before > 0 and isinstance(sent[before], User):
+            before -= 1
+        if isinstance(sent[at], User) and (notes_apart or not isinstance(sent[before], Results)):
+            return at
+    return 0
+
+
+def dumps(value: Any) -> bytes:
+    """JSON. Half a surrogate pair (from undecodable tool output) becomes "?", integers may be of any size."""
+    try:
+        return tight(orjson.dumps(value))
+    except TypeError:
+        return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
+
+
+def tight(data: bytes) -> bytes:
+    """The same bytes in as much memory as they need. What orjson returns keeps the room it had reserved, eight times
+    the text: too much for what stays as long as its conversation."""
+    return bytes(memoryview(data))
+
+
+def loads(text: bytes | str) -> Any:
+    """JSON to values; `ValueError` if it is none. Half a surrogate pair, which models do write, becomes "?"."""
+    try:
+        return orjson.loads(text)
+    except ValueError:
+        try:
+            return orjson.loads(json.dumps(json.loads(text), ensure_ascii=False).encode("utf-8", "replace"))
+        except RecursionError:
+            raise ValueError("nested too deeply") from None

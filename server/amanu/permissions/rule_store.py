@@ -1,0 +1,96 @@
+"""What the person decided for good, in their own folder: remembered rules.
+
+`rules.toml` holds allow rules of the scopes user and workspace. It is small, read on each use, and replaced whole.
+"""
+
+import tomllib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, cast
+
+from amanu.config import RuleTexts, Settings, workspace_rules
+from amanu.core.rules import Rule, RuleTable, rule
+from amanu.storage.errors import storage_error
+from amanu.storage.files import write_whole
+from amanu_protocol.errors import AmanuError
+from amanu_protocol.items import Scope
+
+
+class Consent:
+    """Rules of one user. `settings` are those of their config.toml. Raises `AmanuError` (invalidRule)."""
+
+    def __init__(self, folder: Path, settings: Settings) -> None:
+        self._rules_file = folder / "rules.toml"
+        self._settings = _rules(settings.rules, settings.rule, "your config.toml")
+
+    def rules(self, roots: Sequence[str], *, trusted: bool) -> list[Rule]:
+        """All stored rules for a session of those roots. A trusted workspace's own file adds deny and must-ask."""
+        stored = self._read()
+        found = [*self._settings, *_allowed(stored.get("user"), "rules.toml, user")]
+        for root in roots:
+            found += _allowed(_table(stored.get("workspace")).get(root), "rules.toml, workspace")
+            if trusted:
+                found += _rules(*workspace_rules(Path(root)), f"{root}/.amanu/config.toml")
+        return found
+
+    def remember(self, scope: Scope, rule: Rule, roots: Sequence[str]) -> None:
+        """Keep an allow rule for the user, or for the session's workspace folders."""
+        import tomlkit
+
+        text = self._rules_file.read_text(encoding="utf-8") if self._rules_file.exists() else ""
+        document: Any = tomlkit.parse(text)
+        tables: list[Any] = []
+        if scope == "user":
+            tables.append(document.setdefault("user", tomlkit.table()))
+        else:
+            folders = document.setdefault("workspace", tomlkit.table(is_super_table=True))
+            tables += [folders.setdefault(root, tomlkit.table()) for root in roots]
+        for table in tables:
+            allow = table.setdefault("allow", tomlkit.array().multiline(True))
+            if rule.text not in allow:
+                allow.append(rule.text)
+        self._write(self._rules_file, tomlkit.dumps(document).encode())
+
+    def _write(self, path: Path, data: bytes) -> None:
+        try:
+            write_whole(path, data)
+        except OSError as error:
+            raise storage_error(error, path.parent) from error
+
+    def _read(self) -> dict[str, Any]:
+        try:
+            return tomllib.loads(self._rules_file.read_text(encoding="utf-8"))
+        except FileNotFoundError:
+            return {}
+        except (ValueError, RecursionError) as error:  # also what is no UTF-8
+            raise AmanuError("storageError", f"{self._rules_file} is not valid TOML: {error}.") from error
+        except OSError as error:
+            raise AmanuError("storageError", f"{self._rules_file} cannot be read: {error.strerror}.") from error
+
+
+def _rules(texts: RuleTexts, tables: Sequence[RuleTable], origin: str) -> list[Rule]:
+    return [
+        *(rule("allow", text, origin) for text in texts.allow),
+        *(rule("deny", text, origin) for text in texts.deny),
+        *(rule("mustAsk", text, origin) for text in texts.must_ask),
+        *(table.rule(origin) for table in tables),
+    ]
+
+
+def _table(value: Any) -> dict[str, Any]:
+    return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
+
+
+def _allowed(table: Any, origin: str) -> list[Rule]:
+    beside = sorted({*_table(table)} - {"allow"})
+    if beside:  # a deny that is passed over is worse than none
+        raise AmanuError(
+            "storageError",
+            f"{origin}: it may only hold allow; it sets {beside[0]!r}.",
+            hint="Rules that deny or ask are for [rules] of your config.toml.",
+        )
+    match table:
+        case {"allow": [*texts]}:
+            return [rule("allow", str(text), origin) for text in cast("list[object]", texts)]
+        case _:
+            return []

@@ -1,0 +1,432 @@
+"""Proposals while they are decided: files with their hunks, and which call wanted which hunk."""
+
+import itertools
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Literal, get_args
+
+from amanu.workspace.diff import Change, changes, compose, first_line
+from amanu.workspace.text_file import FileText, sha256, split_lines
+from amanu_protocol.items import Check, Hunk, HunkState, Proposal, ProposedFile
+from amanu_protocol.requests import TextEdit
+
+UNDECIDED: Collection[HunkState] = ("pending", "accepted")
+STATES: Sequence[HunkState] = get_args(HunkState)
+BEFORE: Collection[HunkState] = ("applied", "undoing")
+"""What the file has while a decision is not carried out yet."""
+AFTER: Collection[HunkState] = ("applied", "accepted")
+"""What it has when it is."""
+MOVED = "The file changed after this was proposed."
+TOUCHED = "The file changed after this was proposed, in these lines or next to them."
+BACK = "Its lines in the file are as they were before it."
+"""Of a hunk that was taken back in the file: by the person or by a program, nobody can say."""
+
+
+@dataclass(frozen=True)
+class Touch:
+    """A call wrote lines [start, end) of the proposed text, 0-based; `start == end` where it removed lines."""
+
+    call_id: str
+    start: int
+    end: int
+
+    def meets(self, start: int, end: int) -> bool:
+        return self.start <= end and start <= self.end
+
+
+@dataclass(frozen=True)
+class Spot:
+    """Where a hunk is in a `Footing`: lines [start, end), 0-based."""
+
+    start: int
+    end: int
+    applied: Hunk | None
+    """The hunk as it was applied; None where its old lines stand."""
+
+
+@dataclass(frozen=True)
+class Footing:
+    """The last text of a file in which every open hunk had its old lines and every applied one its new ones. What the
+    person made of that text decides which still do (`reanchor.py`)."""
+
+    lines: Sequence[str]
+    spots: Mapping[str, Spot]
+    unsure: Collection[str] = ()
+    """Insertions whose neighbour lines are not known any more: they fit nowhere."""
+
+
+@dataclass(frozen=True)
+class Landed:
+    """Base and hunks of a file when something of it was last applied or undone. Once all that came later is undone,
+    that is how it stands again; what was moved there and back may have lost its place among equal neighbours."""
+
+    base: FileText
+    hunks: Sequence[Hunk]
+
+
+@dataclass(frozen=True)
+class Form:
+    """What there is of a file at a moment: where it is, and its text; None when it is not there."""
+
+    path: Path
+    text: str | None
+
+
+@dataclass
+class LiveFile:
+    """The change to one file: `base` → `text`."""
+
+    base: FileText
+    text: str
+    delete: bool = False
+    new_path: Path | None = None
+    hunks: list[Hunk] = field(default_factory=list[Hunk])
+    owners: dict[str, frozenset[str]] = field(default_factory=dict[str, frozenset[str]])
+    """The calls that wanted a hunk; a hunk nobody is noted for belongs to all calls of the proposal."""
+    touches: list[Touch] = field(default_factory=list[Touch])
+    unsaved: bool = False
+    footing: Footing | None = None
+    """None when it is the base with what is applied, as it is as long as nothing was touched."""
+    landed: Landed | None = None
+    touched: Collection[str] = ()
+    """Open hunks whose lines the person changed: they cannot be accepted until that is undone."""
+    explanations: dict[str, str] = field(default_factory=dict[str, str])
+    """By call."""
+    checks: list[Check] = field(default_factory=list[Check])
+    _places: tuple[list[Hunk], dict[str, int]] = field(
+        default_factory=lambda: (list[Hunk](), dict[str, int]()), init=False, repr=False, compare=False
+    )
+    """Where each hunk is in a list of hunks, for as long as that is the list."""
+    moved: tuple[int, int] = (0, 0)
+    """Lines added and removed of a file that is renamed, whose one hunk is all of it."""
+
+    @property
+    def change(self) -> Literal["edit", "create", "delete", "rename"]:
+        if self.delete:
+            return "delete"
+        if self.new_path is not None:
+            return "rename"
+        return "edit" if self.base.exists or self.base.from_buffer else "create"
+
+    @property
+    def untouched(self) -> bool:
+        """No hunk is decided yet."""
+        return all(hunk.state == "pending" for hunk in self.hunks)
+
+    def named(self, path: Path) -> bool:
+        """It is, or comes to be, at that path."""
+        return path in (self.base.path, self.new_path)
+
+    def proposed(self, path: Path) -> FileText:
+        """The file as it is proposed, under one of its names."""
+        if self.delete:
+            return replace(self.base, path=path, text="", exists=False, from_buffer=False)
+        return replace(self.base, path=path, text=self.text, exists=True)
+
+    def form(self, states: Collection[HunkState]) -> Form:
+        """The file with the hunks in one of these states."""
+        whole = any(hunk.state in states for hunk in self.hunks)
+        match self.change:
+            case "create" if not whole:
+                return Form(self.base.path, None)
+            case "delete":
+                return Form(self.base.path, None if whole else self.base.text)
+            case "rename" if whole and self.new_path is not None:
+                return Form(self.new_path, self.having(*states))
+            case _:
+                return Form(self.base.path, self.having(*states))
+
+    def place(self, states: Collection[HunkState]) -> Path:
+        """`form(states).path`, without its text."""
+        moved = self.new_path is not None and any(hunk.state in states for hunk in self.hunks)
+        return self.new_path if moved and self.new_path is not None and not self.delete else self.base.path
+
+    def having(self, *states: HunkState) -> str:
+        """The base with the hunks in one of these states."""
+        used = [(first_line(hunk), hunk.old_lines, hunk.new_text) for hunk in self.hunks if hunk.state in states]
+        return compose(split_lines(self.base.text), used)
+
+    def stand(self) -> Footing:
+        """The footing as it is now."""
+        if self.footing is not None:
+            return self.footing
+        spots: dict[str, Spot] = {}
+        lines: list[str] = []
+        base, at = split_lines(self.base.text), 0
+        for hunk in self.hunks:
+            first = first_line(hunk)
+            lines += base[at:first]
+            at = first + hunk.old_lines
+            applied = hunk.state in BEFORE
+            if applied or hunk.hunk_id in self.touched:
+                own = split_lines(hunk.new_text if applied else hunk.old_text)
+            else:
+                own = base[first:at]
+            spots[hunk.hunk_id] = Spot(len(lines), len(lines) + len(own), hunk if applied else None)
+            lines += own
+        unsure = [hunk.hunk_id for hunk in self.hunks if hunk.hunk_id in self.touched and not hunk.old_text]
+        return Footing([*lines, *base[at:]], spots, unsure)
+
+    def rebased(self, text: str, hunks: list[Hunk]) -> None:
+        """It starts from that text now, with these hunks of it."""
+        self.base, self.hunks, self.footing = self.base.as_base(text), hunks, None
+        self.text = self.having(*STATES)
+
+    def land(self) -> None:
+        """It was applied, or undone, as it is now."""
+        self.landed = Landed(self.base, tuple(self.hunks))
+
+    def applied_now(self, undone: Collection[str] = ()) -> None:
+        """Hunks were applied, or `undone`: that is part of the footing."""
+        known = self.footing
+        if known is None:
+            return
+        spots: dict[str, Spot] = {}
+        lines: list[str] = []
+        at = 0
+        for hunk in self.hunks:
+            spot = known.spots[hunk.hunk_id]
+            lines += known.lines[at : spot.start]
+            at = spot.end
+            fresh = hunk.state == "applied" and spot.applied is None
+            back = hunk.hunk_id in undone
+            if fresh or back:
+                own = split_lines(hunk.new_text if fresh else hunk.old_text)
+            else:
+                own = list(known.lines[spot.start : spot.end])
+            applied = hunk if fresh else None if back else spot.applied
+            spots[hunk.hunk_id] = Spot(len(lines), len(lines) + len(own), applied)
+            lines += own
+        self.footing = Footing([*lines, *known.lines[at:]], spots, known.unsure)
+
+    def edits(self) -> list[TextEdit]:
+        """What leads from the form before to the form after, as edits of the text."""
+        lines = split_lines(self.base.text)
+        edits: list[TextEdit] = []
+        line, offset = 0, 0
+        for hunk in self.hunks:
+            if hunk.state not in ("accepted", "applied", "undoing"):
+                continue
+            start = first_line(hunk)
+            offset += sum(map(len, lines[line:start]))
+            line = start + hunk.old_lines
+            if hunk.state == "applied":
+                offset += len(hunk.new_text)
+                continue
+            there, then = hunk.old_text, hunk.new_text
+            if hunk.state == "undoing":
+                there, then = then, there
+            edits.append(TextEdit(start=offset, end=offset + len(there), new_text=then))
+            offset += len(there)
+        return edits
+
+    def propose(
+        self,
+        text: str | None,
+        call_id: str,
+        ids: Iterator[int],
+        prefix: str,
+        new_path: Path | None = None,
+        explanation: str = "",
+    ) -> None:
+        """Let `call_id` change the proposed text (None: delete the file) and place, computing hunks and owners anew.
+        A hunk that stays the same keeps its id. CPU-bound; for big files run it in a thread."""
+        self.new_path = new_path or self.new_path
+        self.explanations[call_id] = explanation
+        new = "" if text is None else text
+        before, after = split_lines(self.base.text), split_lines(new)
+        first = self.text == self.base.text
+        step = changes(before if first else split_lines(self.text), after)
+        self.touches = [through(touch, step) for touch in self.touches]
+        self.touches += [Touch(call_id, each.new, each.new_end) for each in step]
+        self.text, self.delete = new, text is None
+        self.footing = None
+        known = {(first_line(hunk), hunk.old_text, hunk.new_text): hunk for hunk in self.hunks}
+        whole = self.change != "edit"  # a file is created or deleted as one
+        lines = step if first else changes(before, after)
+        self.moved = sum(each.new_end - each.new for each in lines), sum(each.old_end - each.old for each in lines)
+        found = [Change(0, len(before), 0, len(after))] if whole else lines
+        self.hunks = []
+        self.owners = {}
+        for each in found:
+            old_text, new_text = "".join(before[each.old : each.old_end]), "".join(after[each.new : each.new_end])
+            same = known.get((each.old, old_text, new_text))
+            hunk = Hunk(
+                hunk_id=same.hunk_id if same else f"{prefix}.h{next(ids)}",
+                old_start=each.old + (each.old_end > each.old),
+                old_lines=each.old_end - each.old,
+                new_start=each.new + (each.new_end > each.new),
+                new_lines=each.new_end - each.new,
+                old_text=old_text,
+                new_text=new_text,
+                state="pending",
+                edited_by_person=False,
+            )
+            self.hunks.append(hunk)
+            touched = (touch.call_id for touch in self.touches if touch.meets(each.new, each.new_end))
+            # A move needs no line to be touched: who had any part in a whole file had a part in its one hunk.
+            self.owners[hunk.hunk_id] = frozenset(self.explanations if whole else touched)
+        self.hunks = [hunk.model_copy(update={"explanation": self._explanation(hunk)}) for hunk in self.hunks]
+
+    def _explanation(self, hunk: Hunk) -> str:
+        owners = self.owners.get(hunk.hunk_id, ())
+        return " ".join(dict.fromkeys(text for call, text in self.explanations.items() if call in owners and text))
+
+    def hunk(self, hunk_id: str) -> Hunk:
+        """The hunk of that id, which is there."""
+        return self.hunks[self._at(hunk_id)]
+
+    def put(self, hunk_id: str, **changed: object) -> None:
+        """Change fields of a hunk; where lines come to stand in the proposed text is counted anew. A file may have
+        thousands of hunks, each put several times."""
+        at = self._at(hunk_id)
+        hunks = list(self.hunks)
+        hunks[at] = hunks[at].model_copy(update=changed)
+        if "new_text" in changed:
+            hunks = numbered(hunks)
+        self.hunks, self._places = hunks, (hunks, self._places[1])
+
+    def _at(self, hunk_id: str) -> int:
+        if self._places[0] is not self.hunks:
+            self._places = self.hunks, {hunk.hunk_id: at for at, hunk in enumerate(self.hunks)}
+        return self._places[1][hunk_id]
+
+    def wire(self) -> ProposedFile:
+        base = self.base
+        added, removed = sum(hunk.new_lines for hunk in self.hunks), sum(hunk.old_lines for hunk in self.hunks)
+        if self.change == "rename":
+            added, removed = self.moved
+        return ProposedFile(
+            path=str(base.path),
+            change=self.change,
+            new_path=None if self.new_path is None else str(self.new_path),
+            mode=base.mode,
+            checks=list(self.checks),
+            base_sha256=base.sha256,
+            base_version=base.version,
+            base_text=base.text,
+            hunks=list(self.hunks),
+            added=added,
+            removed=removed,
+            encoding=base.encoding,
+            final_newline=self.text.endswith(("\n", "\r")),
+            unsaved=self.unsaved,
+        )
+
+
+@dataclass
+class LiveProposal:
+    """A proposal of one session while it lives."""
+
+    proposal_id: str
+    turn_id: str
+    step: int
+    tool_call_ids: list[str]
+    files: list[LiveFile]
+    version: int = 0
+    allowed: set[str] = field(default_factory=set[str])
+    """Calls that were allowed whole."""
+    tried: set[str] = field(default_factory=set[str])
+    """Hunks that were accepted and are in conflict: they wait for nobody."""
+    ids: Iterator[int] = field(default_factory=lambda: itertools.count(1))
+
+    def hunks(self) -> Iterator[tuple[LiveFile, Hunk]]:
+        for file in self.files:
+            for hunk in list(file.hunks):
+                yield file, hunk
+
+    def at(self, path: Path) -> list[LiveFile]:
+        return [file for file in self.files if file.base.path == path]
+
+    def owners(self, file: LiveFile, hunk: Hunk) -> frozenset[str]:
+        return file.owners.get(hunk.hunk_id) or frozenset(self.tool_call_ids)
+
+    def waits(self, hunk: Hunk) -> bool:
+        """Nobody decided it yet."""
+        return hunk.state in UNDECIDED or (hunk.state == "conflicted" and hunk.hunk_id not in self.tried)
+
+    def wire(self) -> Proposal:
+        undecided = any(self.waits(hunk) for _, hunk in self.hunks())
+        return Proposal(
+            proposal_id=self.proposal_id,
+            turn_id=self.turn_id,
+            tool_call_ids=list(self.tool_call_ids),
+            version=self.version,
+            state="pending" if undecided else "settled",
+            files=[file.wire() for file in self.files],
+        )
+
+    @classmethod
+    def load(cls, proposal: Proposal) -> "LiveProposal":
+        """As it was when its last event was written. Which call wanted which hunk is no longer known."""
+        files: list[LiveFile] = []
+        for file in proposal.files:
+            base = FileText(
+                Path(file.path),
+                file.base_text or "",
+                file.base_sha256,
+                file.encoding,
+                exists=file.change != "create",
+                from_buffer=file.base_version is not None,
+                version=file.base_version,
+                mode=file.mode,
+            )
+            live = LiveFile(
+                base,
+                "",
+                file.change == "delete",
+                None if file.new_path is None else Path(file.new_path),
+                list(file.hunks),
+                unsaved=file.unsaved,
+                checks=[each for each in file.checks if each.state == "done"],
+            )
+            live.text = live.having(*STATES)
+            live.land()
+            lines = split_lines(base.text)
+            live.touched = {hunk.hunk_id for hunk in live.hunks if hunk.state == "conflicted" and _gone(hunk, lines)}
+            files.append(live)
+        calls = list(proposal.tool_call_ids)
+        tried = {hunk.hunk_id for file in files for hunk in file.hunks if hunk.state == "conflicted"}
+        return cls(proposal.proposal_id, proposal.turn_id, -1, calls, files, proposal.version, tried=tried)
+
+
+def numbered(hunks: Iterable[Hunk]) -> list[Hunk]:
+    """The hunks of a file, with the lines of the proposed text they come to stand at."""
+    found: list[Hunk] = []
+    shift = 0
+    for hunk in hunks:
+        count = len(split_lines(hunk.new_text))
+        start = first_line(hunk) + shift + (count > 0)
+        found.append(hunk.model_copy(update={"new_start": start, "new_lines": count}))
+        shift += count - hunk.old_lines
+    return found
+
+
+def through(touch: Touch, step: Sequence[Change]) -> Touch:
+    """Where the lines of an earlier call stand after a further change; widened by what that changed in them."""
+
+    def moved(line: int, upwards: bool) -> int:
+        shift = 0
+        for each in step:
+            if line < each.old or (line == each.old and not upwards):
+                break
+            if line < each.old_end:
+                return each.new_end if upwards else each.new
+            shift = each.new_end - each.old_end
+        return line + shift
+
+    return replace(touch, start=moved(touch.start, False), end=max(moved(touch.end, True), moved(touch.start, False)))
+
+
+def nothing(path: Path) -> FileText:
+    """The base of a file that does not exist yet."""
+    return FileText(path, "", sha256(b""), exists=False)
+
+
+def _gone(hunk: Hunk, base: Sequence[str]) -> bool:
+    """Its old lines are not where it is, or it is an insertion whose neighbours were changed."""
+    first = first_line(hunk)
+    return "".join(base[first : first + hunk.old_lines]) != hunk.old_text or (
+        not hunk.old_text and hunk.reason == TOUCHED
+    )

@@ -1,0 +1,497 @@
+"""The proposals of one session: made by tools, decided by the person or a rule, applied at once, undone at will.
+
+Edits of one step to one file are computed in call order, each as if its predecessors were accepted, and shown as one
+proposal. Hunks stay open until decided, however long that takes; what is typed meanwhile moves them along
+(`tracking.py`), and the file's text at that moment decides whether they still fit. What a rule applied is reviewed
+afterwards: kept or undone. Both are states of the same hunks, and each can be turned into the other.
+"""
+
+import asyncio
+import contextlib
+import secrets
+from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from amanu.core.tool import CallContext, ToolError
+from amanu.proposals.apply import SavePreimage, apply, lossy, settle
+from amanu.proposals.crash_recovery import recover, torn
+from amanu.proposals.model import AFTER, STATES, LiveFile, LiveProposal, nothing
+from amanu.proposals.report import report
+from amanu.proposals.tracking import SMALL, Following
+from amanu.proposals.undo import Turned, turn
+from amanu.system.tasks import unbroken
+from amanu.workspace.diff import unified
+from amanu.workspace.text_file import FileText, line_end
+from amanu.workspace.workspace import Workspace
+from amanu_protocol.errors import AmanuError
+from amanu_protocol.items import Check, Hunk, HunkState, Proposal
+from amanu_protocol.requests import HunkDecision
+
+_TOGETHER = 5.0
+"""Seconds a call waits for those it shares a hunk with: all are decided by then, one may still be asked about anew."""
+SHOWN: Sequence[HunkState] = ("pending", "accepted", "applied", "conflicted", "undoing")
+"""What a proposal still stands for."""
+
+
+@dataclass(frozen=True)
+class FileEdit:
+    """`base`, as `Proposals.text` gave it, becomes `text` (None: the file is deleted)."""
+
+    base: FileText
+    text: str | None
+    new_path: Path | None = None
+    """Where the file goes, resolved; None: it stays."""
+    explanation: str = ""
+    """What it is for, in the model's words: for the person."""
+
+
+@dataclass(frozen=True)
+class Left:
+    """A hunk that was left as it is, and why."""
+
+    proposal_id: str
+    hunk_id: str
+    reason: str
+
+
+class Proposals:
+    """`changed` hears of each new version of a proposal, in order; `save_preimage` is durable when it returns."""
+
+    def __init__(
+        self,
+        workspace: Workspace,
+        changed: Callable[[Proposal], None],
+        save_preimage: SavePreimage,
+        together: float = _TOGETHER,
+    ) -> None:
+        self._workspace = workspace
+        self._changed = changed
+        self._save_preimage = save_preimage
+        self._together = together
+        self._live: dict[str, LiveProposal] = {}
+        """Oldest first."""
+        self._stored: dict[str, Proposal] = {}
+        """Of a session that was opened again; they become live proposals when somebody asks for them."""
+        self._lock = asyncio.Lock()
+        self._published = asyncio.Event()
+        """When some proposal is next published. Each is for once."""
+        self._following = Following(workspace, self._lock, self._find, self._publish)
+
+    # Proposing --------------------------------------------------------------------------------------
+
+    async def text(self, call: CallContext, path: Path) -> FileText:
+        """What an edit of that call starts from: the file with the still undecided edits of earlier calls of the
+        same step, else as the person sees it. A file that is not there is an empty one with `exists` False."""
+        file = self.pending(call, path)
+        if file is not None:
+            return file.proposed(path)
+        return await self._workspace.look(path) or nothing(path)
+
+    def pending(self, call: CallContext, path: Path) -> LiveFile | None:
+        """What earlier calls of the same step want of the file at that path, or of the one they move there; not to be
+        changed. None when they want nothing, or some of it is decided."""
+        live = self._joinable(call, [path])
+        return None if live is None else next(file for file in live.files if file.named(path))
+
+    async def propose(self, call: CallContext, edits: Sequence[FileEdit]) -> Proposal:
+        """Propose the edits of a call. They join the undecided proposal of the same step that has one of the files.
+
+        Raises `ToolError` when nothing would change or the text moved since `text` gave it. Once it has begun it is not
+        cancelled, like `resolve`: a thread would go on with hunks that nobody was told of."""
+        async with self._lock:
+            live = self._joinable(call, [edit.base.path for edit in edits])
+            if live is None:
+                proposal_id = f"p-{secrets.token_hex(6)}"
+                live = LiveProposal(proposal_id, call.turn_id, call.step, [], [])
+            for edit in edits:
+                self._check(live, edit)
+            return await unbroken(self._join(live, edits, call.call_id))
+
+    # Deciding ---------------------------------------------------------------------------------------
+
+    async def resolve(self, proposal_id: str, decisions: Sequence[HunkDecision]) -> Proposal:
+        """Take decisions on hunks and apply what is accepted, before returning: all files or none. Whatever is no
+        known word is a refusal. A repeated decision changes nothing; a contradicting one is `proposalConflict`.
+
+        Once it writes it is not cancelled: it ends, then the cancellation goes on."""
+        async with self._lock:
+            live = self._find(proposal_id)
+            accepted = {each.hunk_id for each in decisions if each.decision == "accept"}
+            await self._following.catch_up(live, [file for file, hunk in live.hunks() if hunk.hunk_id in accepted])
+            known = {hunk.hunk_id: (file, hunk) for file, hunk in live.hunks()}
+            for each in decisions:
+                _check_decision(known, each)
+            return await unbroken(self._carry_out(live, decisions))
+
+    async def accept_all(self, proposal_id: str, call_id: str | None = None, *, by_person: bool = True) -> Proposal:
+        """Accept and apply every undecided hunk. With `call_id`: only what that call wrote; a hunk that several
+        calls wrote waits until each of them was allowed. Not `by_person`: a rule did it, the person reviews it
+        afterwards."""
+        async with self._lock:
+            live = self._find(proposal_id)
+            live.allowed |= set(live.tool_call_ids if call_id is None else [call_id])
+            await self._following.catch_up(live, [file for file, hunk in live.hunks() if live.waits(hunk)])
+            for file, hunk in live.hunks():
+                if live.waits(hunk) and live.owners(file, hunk) <= live.allowed:
+                    _accept(live, file, hunk, None, reviewed=by_person)
+            return await unbroken(self._apply(live))
+
+    async def together(self, call_id: str) -> None:
+        """Until other calls of the step that wrote the same hunk had their say, if they soon do: what is told of it
+        before would be that it is still open."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(self._together):
+                while self._awaits_others(call_id):
+                    await self._published.wait()
+
+    def _awaits_others(self, call_id: str) -> bool:
+        live = self._of_call(call_id)
+        owned = [] if live is None else [(hunk, live.owners(file, hunk)) for file, hunk in live.hunks()]
+        return live is not None and any(
+            live.waits(hunk) and call_id in owners and not owners <= live.allowed for hunk, owners in owned
+        )
+
+    async def reject_all(
+        self, proposal_id: str, reason: str | None, call_id: str | None = None, *, by_person: bool = True
+    ) -> Proposal:
+        """Reject every undecided hunk. With `call_id`: every one that call had a part in. Not `by_person`: a rule
+        did it."""
+        async with self._lock:
+            live = self._find(proposal_id)
+            for file, hunk in live.hunks():
+                if live.waits(hunk) and (call_id is None or call_id in live.owners(file, hunk)):
+                    file.put(hunk.hunk_id, state="rejected", reason=reason, reviewed=by_person)
+            return self._publish(live)
+
+    async def revise(self, proposal_id: str, hunk_id: str, text: str) -> Proposal:
+        """The person's own text for an open hunk; it stays open. `AmanuError` proposalConflict when it is not."""
+        async with self._lock:
+            live = self._find(proposal_id)
+            file, hunk = next(((f, h) for f, h in live.hunks() if h.hunk_id == hunk_id), (None, None))
+            if file is None or hunk is None or hunk.state not in ("pending", "conflicted"):
+                raise AmanuError("proposalConflict", "That change is not open any more. Look at it again.")
+            if file.delete:
+                raise _deletion()
+            file.put(hunk_id, new_text=_ends(file, text), edited_by_person=True)
+            file.text = await asyncio.to_thread(file.having, *STATES)
+            return self._publish(live)
+
+    async def catch_up(self, proposal_id: str) -> None:
+        """Move what waits to be decided along with its files, as they are now."""
+        async with self._lock:
+            live = self._find(proposal_id)
+            await self._following.catch_up(live, [file for file, hunk in live.hunks() if live.waits(hunk)])
+
+    async def review_after(self, proposal_id: str) -> Proposal:
+        """Apply what is open; it is reviewed afterwards."""
+        return await self.accept_all(proposal_id, by_person=False)
+
+    async def review_before(self, proposal_id: str) -> Proposal:
+        """Take back what was applied and not yet kept; it is open again."""
+        async with self._lock:
+            live = self._find(proposal_id)
+            ids = {hunk.hunk_id for _, hunk in live.hunks() if hunk.state == "applied" and not hunk.reviewed}
+            await unbroken(self._turn_and_apply(live, back=ids))
+            for file, hunk in live.hunks():
+                if hunk.hunk_id in ids and hunk.state == "revertedByPerson":
+                    file.put(hunk.hunk_id, state="pending")
+            return self._publish(live)
+
+    async def undo(self, proposal_id: str, hunk_ids: Collection[str]) -> list[Left]:
+        """Take applied hunks back, all files or none; those that were left, with why."""
+        return await self._again(proposal_id, hunk_ids, back=True)
+
+    async def redo(self, proposal_id: str, hunk_ids: Collection[str]) -> list[Left]:
+        """Apply hunks that were taken back or rejected."""
+        return await self._again(proposal_id, hunk_ids, back=False)
+
+    # Looking ----------------------------------------------------------------------------------------
+
+    def get(self, proposal_id: str) -> Proposal:
+        """As it is now. `AmanuError` proposalNotFound."""
+        return self._find(proposal_id).wire()
+
+    def of_call(self, call_id: str) -> Proposal | None:
+        """The proposal the call's edits are in."""
+        live = self._of_call(call_id)
+        return None if live is None else live.wire()
+
+    def files(self, proposal_id: str) -> Sequence[LiveFile]:
+        """Its files; not to be changed."""
+        return self._find(proposal_id).files
+
+    def taken(self, path: Path, but: Collection[str]) -> list[str]:
+        """What applied hunks took out of the file at that path; not those named."""
+        stored = (file.hunks for each in self._stored.values() for file in each.files if Path(file.path) == path)
+        alive = (file.hunks for each in self._live.values() for file in each.at(path))
+        return [
+            hunk.old_text
+            for hunks in (*stored, *alive)
+            for hunk in hunks
+            if hunk.state == "applied" and hunk.old_text and hunk.hunk_id not in but
+        ]
+
+    async def look(self, path: Path) -> FileText | None:
+        """The file as the person sees it; None when there is none, or none of text."""
+        try:
+            return await self._workspace.look(path)
+        except ToolError:
+            return None
+
+    def relative(self, path: Path) -> str:
+        return self._workspace.relative(path)
+
+    def report(self, tool_call_id: str) -> str:
+        """For the model: what of that call was applied, refused and why, changed by the person, is open."""
+        live = self._of_call(tool_call_id)
+        return "" if live is None else report(live, tool_call_id, self._workspace.shown)
+
+    async def note_checks(
+        self, proposal_id: str, path: Path, about: Literal["proposed", "applied"], checks: Sequence[Check]
+    ) -> None:
+        """What checkers find of that file now, in the place of all that was noted about the same. The proposal's
+        version stays: whoever is deciding just now decides on what they saw."""
+        async with self._lock:
+            live = self._find(proposal_id)
+            for file in live.at(path):
+                noted = [*(each for each in file.checks if each.about != about), *checks]
+                if noted != file.checks:
+                    file.checks = noted
+                    self._changed(live.wire())
+
+    async def outcome(self, tool_call_id: str) -> str:
+        """`report`, when what is being applied has been."""
+        async with self._lock:
+            return self.report(tool_call_id)
+
+    def diff(self, proposal_id: str) -> str:
+        """The proposed change as a unified diff, for people. What was rejected or taken back is left out."""
+        return "".join(map(self._diff, self._find(proposal_id).files))
+
+    # Life -------------------------------------------------------------------------------------------
+
+    async def restore(self, proposals: Iterable[Proposal]) -> None:
+        """Take over the proposals of a session that is opened again; what a crash interrupted comes to an end."""
+        self._stored = {proposal.proposal_id: proposal for proposal in proposals}
+        for proposal in list(self._stored.values()):
+            checking = any(check.state == "running" for file in proposal.files for check in file.checks)
+            if checking or any(hunk.state in ("accepted", "undoing") for file in proposal.files for hunk in file.hunks):
+                live = self._find(proposal.proposal_id)
+                files = torn(live)
+                live.tried |= {hunk.hunk_id for file in files for hunk in file.hunks if hunk.state == "accepted"}
+                await asyncio.to_thread(recover, self._workspace, files)
+                self._publish(live)
+        for proposal in self._stored.values():
+            if any(hunk.state in ("pending", "conflicted") for file in proposal.files for hunk in file.hunks):
+                self._following.watch(proposal)
+
+    async def settled(self) -> None:
+        """Return when nothing is being applied."""
+        async with self._lock:
+            pass
+
+    async def close(self) -> None:
+        """Move no hunks any more. Returns when nothing is being moved or applied."""
+        self._following.close()
+        await self.settled()
+
+    # ------------------------------------------------------------------------------------------------
+
+    def _diff(self, file: LiveFile) -> str:
+        path = self._workspace.relative(file.base.path)
+        if file.new_path is None or file.form(SHOWN).path == file.base.path:
+            return unified(path, file.base.text, file.having(*SHOWN))
+        new = self._workspace.relative(file.new_path)
+        return f"rename {path} → {new}\n{unified(new, file.base.text, file.having(*SHOWN))}"
+
+    def _joinable(self, call: CallContext, paths: Sequence[Path]) -> LiveProposal | None:
+        """The proposal of an earlier call of the same step that has one of the files, nothing of it decided."""
+        for live in reversed(self._live.values()):
+            if (live.turn_id, live.step) != (call.turn_id, call.step):
+                continue
+            if any(any(map(file.named, paths)) and file.untouched and file.hunks for file in live.files):
+                return live
+        return None
+
+    def _check(self, live: LiveProposal, edit: FileEdit) -> None:
+        shown = self._workspace.shown(edit.base.path)
+        if edit.base.lossy:
+            raise ToolError(lossy(self._workspace, edit.base))
+        if edit.text == edit.base.text and edit.new_path is None and (edit.base.exists or edit.base.from_buffer):
+            raise ToolError(f"{shown} already has exactly this content; nothing to change.")
+        for file in live.files:
+            if file.named(edit.base.path) and file.text != edit.base.text:
+                raise ToolError(f"{shown} changed at the same moment. Read it and try again.")
+        if edit.text is not None:
+            edit.base.encode(edit.text)
+
+    async def _join(self, live: LiveProposal, edits: Sequence[FileEdit], call_id: str) -> Proposal:
+        for edit in edits:
+            await self._propose(live, edit, call_id)
+        if call_id not in live.tool_call_ids:
+            live.tool_call_ids.append(call_id)
+        self._live[live.proposal_id] = live
+        return self._publish(live)
+
+    async def _propose(self, live: LiveProposal, edit: FileEdit, call_id: str) -> None:
+        file = next((each for each in live.files if each.named(edit.base.path)), None)
+        if file is None:
+            file = LiveFile(edit.base, edit.base.text)
+            live.files.append(file)
+        work = (edit.text, call_id, live.ids, live.proposal_id, edit.new_path, edit.explanation)
+        if len(file.base.text) + len(edit.text or "") < SMALL:
+            file.propose(*work)
+        else:
+            await asyncio.to_thread(file.propose, *work)
+
+    async def _again(self, proposal_id: str, hunk_ids: Collection[str], *, back: bool) -> list[Left]:
+        async with self._lock:
+            live = self._find(proposal_id)
+            wanted = [file for file, hunk in live.hunks() if hunk.hunk_id in hunk_ids]
+            await self._following.catch_up(live, [file for file in wanted if self._following.follows(live, file)])
+            turned = self._turn_and_apply(live, hunk_ids) if back else self._turn_and_apply(live, again=hunk_ids)
+            left = await unbroken(turned)
+            done: Collection[HunkState] = ("revertedByPerson",) if back else ("applied",)
+            for _, hunk in live.hunks():
+                if hunk.hunk_id in hunk_ids and hunk.state not in done:
+                    left.setdefault(hunk.hunk_id, hunk.reason or "")
+            return [Left(proposal_id, hunk_id, reason) for hunk_id, reason in left.items()]
+
+    async def _carry_out(self, live: LiveProposal, decisions: Sequence[HunkDecision]) -> Proposal:
+        """What was found to be fit to be decided so."""
+        back = {each.hunk_id for each in decisions if each.decision == "undo"}
+        await self._turn(live, back, {each.hunk_id for each in decisions if each.decision == "redo"} - back)
+        files = {hunk.hunk_id: file for file, hunk in live.hunks()}
+        for each in decisions:
+            file = files[each.hunk_id]
+            hunk = file.hunk(each.hunk_id)
+            match each.decision:
+                case "undo" | "redo":
+                    pass
+                case "keep":
+                    file.put(hunk.hunk_id, reviewed=True)
+                case "accept" if hunk.state in ("pending", "conflicted"):
+                    _accept(live, file, hunk, each.new_text)
+                case "accept":
+                    file.put(hunk.hunk_id, reviewed=True)
+                case _ if hunk.state != "rejected":
+                    file.put(hunk.hunk_id, state="rejected", reason=each.reason, reviewed=True)
+                case _:
+                    pass
+        return await self._apply(live)
+
+    async def _turn_and_apply(
+        self, live: LiveProposal, back: Collection[str] = (), again: Collection[str] = ()
+    ) -> dict[str, str]:
+        """Not to be cancelled in between: what is marked but not applied would be applied with the next decision."""
+        left = await self._turn(live, back, again)
+        await self._apply(live)
+        return left
+
+    async def _turn(self, live: LiveProposal, back: Collection[str], again: Collection[str]) -> dict[str, str]:
+        """Mark hunks to be taken back or applied again, where they are now; those that cannot be, with why. All of them
+        when a file cannot be looked at."""
+        hunk_ids = {*back, *again}
+        wanted = [at for at, file in enumerate(live.files) if any(hunk.hunk_id in hunk_ids for hunk in file.hunks)]
+        try:
+            now = {at: await self._workspace.look(live.files[at].place(AFTER)) for at in wanted}
+        except ToolError as error:
+            return {hunk.hunk_id: str(error) for _, hunk in live.hunks() if hunk.hunk_id in hunk_ids}
+        turned: dict[int, Turned] = {}
+        for at in wanted:
+            taken = self.taken(live.files[at].base.path, hunk_ids)
+            turned[at] = await asyncio.to_thread(turn, live.files[at], now[at], back, again, taken)
+        left: dict[str, str] = {}
+        for at, each in turned.items():
+            live.files[at] = each.file
+            left |= each.left
+        return left
+
+    async def _apply(self, live: LiveProposal) -> Proposal:
+        files = torn(live)
+        if not files:
+            return self._publish(live)
+        live.tried |= {hunk.hunk_id for _, hunk in live.hunks() if hunk.state == "accepted"}
+        undoing = {hunk.hunk_id for _, hunk in live.hunks() if hunk.state == "undoing"}
+        self._publish(live)
+        try:
+            await self._following.others(live, files)
+            await apply(self._workspace, files, self._save_preimage, live.turn_id)
+        except AmanuError as error:  # its pre-image could not be kept: the file is as it was
+            for file in files:
+                settle(file, done=False, reason=str(error))
+            raise
+        finally:
+            for file in files:  # only when something failed that we do not know of
+                settle(file, done=False, reason="Applying it failed unexpectedly; check the file.")
+                undone = {hunk.hunk_id for hunk in file.hunks if hunk.state == "revertedByPerson"} & undoing
+                await asyncio.to_thread(file.applied_now, undone)
+                file.land()
+            self._publish(live)
+        await self._following.others(live, files, by_person=False)
+        return live.wire()
+
+    def _publish(self, live: LiveProposal) -> Proposal:
+        self._published.set()
+        self._published = asyncio.Event()
+        live.version += 1
+        proposal = live.wire()
+        self._following.watch(proposal)
+        self._changed(proposal)
+        return proposal
+
+    def _find(self, proposal_id: str) -> LiveProposal:
+        live = self._live.get(proposal_id)
+        if live is None and proposal_id in self._stored:
+            live = self._live[proposal_id] = LiveProposal.load(self._stored.pop(proposal_id))
+        if live is None:
+            raise AmanuError("proposalNotFound", f"There is no proposal {proposal_id} in this session.")
+        return live
+
+    def _of_call(self, call_id: str) -> LiveProposal | None:
+        for live in reversed(self._live.values()):
+            if call_id in live.tool_call_ids:
+                return live
+        return None
+
+
+_FITS: dict[str, Collection[HunkState]] = {
+    "accept": ("pending", "conflicted", "accepted", "applied"),
+    "keep": ("applied",),
+    "undo": ("applied", "revertedByPerson"),
+    "redo": ("revertedByPerson", "rejected", "applied"),
+}
+_REFUSAL: Collection[HunkState] = ("pending", "conflicted", "rejected")
+
+
+def _check_decision(known: dict[str, tuple[LiveFile, Hunk]], decision: HunkDecision) -> None:
+    if decision.hunk_id not in known:
+        raise AmanuError("proposalConflict", f"The proposal has no hunk {decision.hunk_id} any more. Look at it again.")
+    state = known[decision.hunk_id][1].state
+    if state not in _FITS.get(decision.decision, _REFUSAL):
+        word = {"revertedByPerson": "taken back", "pending": "open", "conflicted": "in conflict"}.get(state, state)
+        raise AmanuError("proposalConflict", f"Hunk {decision.hunk_id} is already {word}.")
+    if decision.decision == "accept" and decision.new_text and known[decision.hunk_id][0].delete:
+        raise _deletion()
+
+
+def _deletion() -> AmanuError:
+    return AmanuError("invalidParams", "This change deletes the file: it has no text to edit. Accept it, or reject it.")
+
+
+def _accept(live: LiveProposal, file: LiveFile, hunk: Hunk, own: str | None, *, reviewed: bool = True) -> None:
+    if hunk.hunk_id in file.touched:  # as what the person saw it is in conflict already, and stays so
+        live.tried.add(hunk.hunk_id)
+        return
+    own = None if own is None else _ends(file, own)
+    if own is None or own == hunk.new_text:
+        file.put(hunk.hunk_id, state="accepted", reason=None, reviewed=reviewed)
+    else:
+        file.put(hunk.hunk_id, state="accepted", reason=None, reviewed=reviewed, new_text=own, edited_by_person=True)
+
+
+def _ends(file: LiveFile, own: str) -> str:
+    """The person's text with the line ends of the file."""
+    return own.replace("\n", "\r\n") if "\r" not in own and line_end(file.base.text) == "\r\n" else own

@@ -1,0 +1,108 @@
+"""What became of a call's edits, in words for the model. It must not believe in text that is not there."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+from amanu.proposals.model import BACK, MOVED, TOUCHED, LiveFile, LiveProposal
+from amanu.workspace.diff import first_line
+from amanu_protocol.items import Hunk
+
+_SHOWN = 4000  # characters of the person's own text that are repeated to the model
+
+
+def report(live: LiveProposal, call_id: str, shown: Callable[[Path], str]) -> str:
+    """One paragraph per file that the call wrote; line numbers are those of the file as it is now."""
+    parts: list[str] = []
+    for file in live.files:
+        hunks = [hunk for hunk in file.hunks if call_id in live.owners(file, hunk)]
+        if hunks:
+            path = shown(file.base.path)
+            new_path = None if file.new_path is None else shown(file.new_path)
+            parts.append(_file(live, file, hunks, call_id, path, new_path))
+    return "\n\n".join(parts)
+
+
+def _file(live: LiveProposal, file: LiveFile, hunks: list[Hunk], call_id: str, path: str, new_path: str | None) -> str:
+    states = {hunk.state for hunk in hunks}
+    places = _places(file)
+    plain = states == {"applied"} and not any(hunk.edited_by_person for hunk in hunks)
+    if plain:
+        match file.change:
+            case "create":
+                lines = [f"Created {path}."]
+            case "delete":
+                lines = [f"Deleted {path}."]
+            case "rename":
+                changed = any(hunk.old_text != hunk.new_text for hunk in hunks)
+                lines = [f"Renamed {path} to {new_path}{' and changed it' if changed else ''}."]
+            case "edit":
+                lines = [f"Applied to {path}: {', '.join(places[hunk.hunk_id] for hunk in hunks)}."]
+    else:
+        path = path if new_path is None else f"{path} to {new_path}"
+        count = sum(hunk.state == "applied" for hunk in hunks)
+        lines = [f"{path}: {count} of {len(hunks)} changes applied."]
+        for hunk in hunks:
+            lines += _hunk(live, file, hunk, call_id, places[hunk.hunk_id])
+    if "applied" in states and file.unsaved:
+        lines.append(
+            "The change is in the editor but not saved: commands will not see it until the person saves the file."
+        )
+    return "\n".join(lines)
+
+
+def _hunk(live: LiveProposal, file: LiveFile, hunk: Hunk, call_id: str, place: str) -> list[str]:
+    because = f": {_sentence(hunk.reason)}" if hunk.reason else "."
+    match hunk.state:
+        case "applied" if hunk.edited_by_person:
+            # In the file, a program may have done it.
+            changed = (
+                "the person changed your text" if hunk.applied_text is None else "it was changed in the file since"
+            )
+            if not hunk.new_text and hunk.old_text:
+                return [f"- {place}: applied, but {changed}. Nothing is left of it."]
+            text = hunk.new_text
+            if len(text) > _SHOWN:
+                text = text[:_SHOWN] + "\n[… shortened; read the file for the rest]\n"
+            return [f"- {place}: applied, but {changed}. It now reads:", text.rstrip("\r\n")]
+        case "applied":
+            return [f"- {place}: applied."]
+        case "rejected" if not hunk.reviewed:
+            return [f"- {place}: not applied{because} It is not in the file."]
+        case "rejected":
+            return [f"- {place}: rejected by the person{because} It is not in the file."]
+        case "conflicted":
+            advice = " Read it again before proposing anew." if hunk.reason in (MOVED, TOUCHED) else ""
+            return [f"- {place}: not applied{because}{advice}"]
+        case "revertedByPerson" if hunk.reason == BACK:
+            return [f"- {place}: no longer there{because}"]
+        case "revertedByPerson":
+            return [f"- {place}: the person took this change back."]
+        case _:
+            others = live.owners(file, hunk) - {call_id}
+            if others and call_id in live.allowed:
+                return [f"- {place}: not applied yet; another edit of this step changes the same lines and waits."]
+            return [f"- {place}: open, not applied. The person has not decided; it may still be accepted later."]
+
+
+def _places(file: LiveFile) -> dict[str, str]:
+    """By hunk: where it is, or would be, in the file as it is now."""
+    places: dict[str, str] = {}
+    shift = 0
+    for hunk in file.hunks:
+        places[hunk.hunk_id] = _place(file, hunk, first_line(hunk) + shift + 1)
+        if hunk.state == "applied":
+            shift += hunk.new_lines - hunk.old_lines
+    return places
+
+
+def _place(file: LiveFile, hunk: Hunk, start: int) -> str:
+    if file.change in ("delete", "rename"):
+        return "the deletion" if file.change == "delete" else "the rename"
+    count = hunk.new_lines if hunk.state == "applied" else hunk.old_lines
+    if count == 0:
+        return f"after line {start - 1}" if hunk.state != "applied" else f"lines removed after line {start - 1}"
+    return f"line {start}" if count == 1 else f"lines {start}–{start + count - 1}"
+
+
+def _sentence(reason: str) -> str:
+    return reason if reason.endswith((".", "!", "?")) else f"{reason}."

@@ -1,0 +1,172 @@
+"""Files change while proposals are open, by the person or another tool: hunks move along, or are in conflict.
+
+Heard of by `Overlay.watch`, looked at when it has been quiet for a moment.
+"""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from amanu.core.tool import ToolError
+from amanu.proposals.model import UNDECIDED, LiveFile, LiveProposal
+from amanu.proposals.reanchor import reanchor
+from amanu.workspace.workspace import Workspace
+from amanu_protocol.items import HunkState, Proposal
+
+SMALL = 64 * 1024
+"""Characters that are compared in the event loop: under 5 ms."""
+QUIET = 0.3
+"""Seconds without a change after which open hunks are moved to where the person's typing left their lines."""
+NEWEST = 10
+"""Proposals for one file whose applied hunks are looked after; older ones are found again when they are undone."""
+_FOLLOWED: Collection[HunkState] = (*UNDECIDED, "conflicted", "applied")
+
+log = logging.getLogger(__name__)
+
+_Key = tuple[str, Path]
+
+
+@dataclass(frozen=True)
+class _Watched:
+    stop: Callable[[], None]
+    disk: bool
+    """Of the file on disk is heard, too."""
+
+
+class Following:
+    """`lock` is that of the proposals, `find` gives one, `publish` tells a new version of it."""
+
+    def __init__(
+        self,
+        workspace: Workspace,
+        lock: asyncio.Lock,
+        find: Callable[[str], LiveProposal],
+        publish: Callable[[LiveProposal], object],
+    ) -> None:
+        self._workspace = workspace
+        self._lock = lock
+        self._find = find
+        self._publish = publish
+        self._watched: dict[_Key, _Watched] = {}
+        """Proposals and their files, oldest first, with what ends watching them."""
+        self._due: dict[_Key, asyncio.TimerHandle] = {}
+        self._moving: set[asyncio.Task[None]] = set()
+
+    def watch(self, proposal: Proposal) -> None:
+        """Hear of changes of its files, as long as something of it is open or applied there. The disk is listened to
+        only where something is open: it costs a waking daemon, and where applied hunks went to is found again when
+        they are undone."""
+        for file in proposal.files:
+            key = (proposal.proposal_id, Path(file.path))
+            states = {hunk.state for hunk in file.hunks}
+            if file.change != "edit" or states.isdisjoint(_FOLLOWED):
+                self._leave(key)
+                continue
+            disk = not states.isdisjoint((*UNDECIDED, "conflicted"))
+            if (watched := self._watched.get(key)) is not None and watched.disk != disk:
+                watched.stop()
+                self._watched[key] = self._listen(key, disk)
+            elif watched is None:
+                self._watched[key] = self._listen(key, disk)
+                buffer = self._workspace.overlay.buffer(key[1])
+                if buffer is not None and buffer.version != file.base_version:
+                    self._heard(key)
+                self._thin(key[1])
+
+    def close(self) -> None:
+        for watched in self._watched.values():
+            watched.stop()
+        for due in self._due.values():
+            due.cancel()
+        self._watched.clear()
+        self._due.clear()
+
+    def follows(self, live: LiveProposal, file: LiveFile) -> bool:
+        """Whether what became of that file is known up to the last quiet moment: what is new there the person did."""
+        return (live.proposal_id, file.base.path) in self._watched
+
+    async def catch_up(self, live: LiveProposal, files: Iterable[LiveFile], *, by_person: bool = True) -> None:
+        """Move the hunks of those files to the text as it is now, and publish that. The lock is held."""
+        told = False
+        for file in {id(file): file for file in files}.values():
+            try:
+                now = await self._workspace.look(file.base.path)
+                if now is None:
+                    continue
+                if len(file.base.text) + len(now.text) < SMALL:
+                    found = reanchor(file, now, by_person=by_person)
+                else:
+                    found = await asyncio.to_thread(reanchor, file, now, by_person=by_person)
+            except ToolError:  # what is there now is no text of ours; applying will say why
+                continue
+            if found is not None:
+                before = _substance(file)
+                found.put(file)
+                live.tried -= {hunk.hunk_id for hunk in file.hunks if hunk.state == "pending"}
+                # Where applied hunks are now is found again from any earlier text, best from the one they landed in:
+                # only what the person made of them is told.
+                is_open, small = not _settled(file), len(file.base.text) < SMALL
+                told = told or (is_open and small) or ((is_open or by_person) and _substance(file) != before)
+        if told:
+            self._publish(live)
+
+    async def others(self, live: LiveProposal, files: Sequence[LiveFile], *, by_person: bool = True) -> None:
+        """Other proposals for these files: what this one does to them is not the person's doing."""
+        paths = {file.base.path for file in files}
+        for proposal_id, path in tuple(self._watched):
+            if path in paths and proposal_id != live.proposal_id:
+                other = self._find(proposal_id)
+                await self.catch_up(other, other.at(path), by_person=by_person)
+
+    def _listen(self, key: _Key, disk: bool) -> "_Watched":
+        return _Watched(self._workspace.overlay.watch(key[1], partial(self._heard, key), disk=disk), disk)
+
+    def _leave(self, key: _Key) -> None:
+        if (watched := self._watched.pop(key, None)) is not None:
+            watched.stop()
+        if (due := self._due.pop(key, None)) is not None:
+            due.cancel()
+
+    def _thin(self, path: Path) -> None:
+        """Settled proposals for that path but the newest are left."""
+        keys = [key for key in self._watched if key[1] == path]
+        for key in keys[:-NEWEST]:
+            if all(_settled(file) for file in self._find(key[0]).at(path)):
+                self._leave(key)
+
+    def _heard(self, key: _Key) -> None:
+        if (due := self._due.pop(key, None)) is not None:
+            due.cancel()
+        self._due[key] = asyncio.get_running_loop().call_later(QUIET, self._move, key)
+
+    def _move(self, key: _Key) -> None:
+        del self._due[key]
+        task = asyncio.create_task(self._moved(self._follow(key)))
+        self._moving.add(task)
+        task.add_done_callback(self._moving.discard)
+
+    async def _follow(self, key: _Key) -> None:
+        async with self._lock:
+            if key in self._watched:
+                live = self._find(key[0])
+                await self.catch_up(live, live.at(key[1]))
+
+    async def _moved(self, work: Awaitable[None]) -> None:
+        try:
+            await work
+        except Exception:
+            log.exception("hunks could not be moved")
+
+
+def _settled(file: LiveFile) -> bool:
+    return not any(hunk.state in (*UNDECIDED, "conflicted") for hunk in file.hunks)
+
+
+def _substance(file: LiveFile) -> object:
+    """What must be told: of open hunks also where they are. The text around them need not: a version holds the whole
+    of it, and of a big file that would be on record after every pause in typing."""
+    settled = _settled(file)
+    return [(hunk.hunk_id, hunk.state, hunk.new_text, settled or hunk.old_start) for hunk in file.hunks]

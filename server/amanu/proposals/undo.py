@@ -1,0 +1,136 @@
+"""Take applied hunks back, and apply them again: ours and only ours, whatever the person typed since.
+
+Where a hunk's lines are by now says `reanchor.py`. What the person changed in them is kept: the way back is merged with
+it, line by line, and where both meet the hunk stays as it is and says why. Everything here works on a copy and has no
+effect; what is marked `undoing` or `accepted` in it is then applied like any other decision.
+"""
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field, replace
+
+from amanu.proposals.merge import merge
+from amanu.proposals.model import LiveFile, numbered
+from amanu.proposals.reanchor import reanchor
+from amanu.workspace.diff import first_line
+from amanu.workspace.text_file import FileText, split_lines
+from amanu_protocol.items import Hunk
+
+GONE = "The file is no longer there."
+MADE = "There is a file of that name again."
+CHANGED = "These lines were changed since."
+LATER = "A later edit took these lines out. Take that one back first."
+GROWN = "The file was changed since it was created."
+MOVED = "The file was changed so that nobody can say where these lines are."
+
+
+@dataclass
+class Turned:
+    """A copy of the file with its hunks marked, and those that were left as they are, with the reason."""
+
+    file: LiveFile
+    left: dict[str, str] = field(default_factory=dict[str, str])
+
+
+def turn(
+    file: LiveFile,
+    now: FileText | None,
+    back: Collection[str] = (),
+    again: Collection[str] = (),
+    taken: Collection[str] = (),
+) -> Turned:
+    """Those of the hunks `back` that are applied become `undoing`, those of `again` that were taken back or rejected
+    become `accepted`. `now` is what stands where the file is by our account, `taken` what other applied hunks took out
+    of it. CPU-bound; for big files run it in a thread."""
+    turned = _on(file, now)
+    lost = turned.left.pop("", None)
+    base, lines = turned.file.base, split_lines(turned.file.base.text)
+    for hunk_id in [hunk.hunk_id for hunk in turned.file.hunks]:
+        hunk = turned.file.hunk(hunk_id)  # another may have moved it
+        if base is not turned.file.base:
+            base = turned.file.base
+            lines = split_lines(base.text)
+        if hunk_id in back and hunk.state == "applied":
+            why = lost or _take_back(turned.file, now, hunk, taken)
+        elif hunk_id in again and hunk.state in ("revertedByPerson", "rejected"):
+            why = lost or _take_again(turned.file, lines, hunk)
+        else:
+            continue
+        if why:
+            turned.left[hunk_id] = why
+            turned.file.put(hunk_id, reason=why)
+    return turned
+
+
+def _on(file: LiveFile, now: FileText | None) -> Turned:
+    """The file moved to the text as it is now. `left` has a reason under "" when that cannot be."""
+    copy = replace(file, hunks=list(file.hunks))
+    if file.change != "edit":
+        return Turned(copy)
+    if now is None:
+        return Turned(copy, {"": GONE})
+    moved = reanchor(copy, now, by_person=False)
+    if moved is not None:
+        moved.put(copy)
+    return Turned(copy, {} if copy.having("applied") == now.text else {"": MOVED})
+
+
+def _take_back(file: LiveFile, now: FileText | None, hunk: Hunk, taken: Collection[str]) -> str:
+    match file.change:
+        case "create" if now is None:
+            if hunk.new_text and hunk.new_text in taken:
+                return LATER
+            file.put(hunk.hunk_id, state="revertedByPerson", reason=None)
+            return ""
+        case "create" if now is not None and now.text != hunk.new_text:
+            return GROWN
+        case "delete" if now is not None and (now.exists or now.text != hunk.old_text):
+            return MADE  # an editor that still shows what is gone is none
+        case "rename":
+            if now is None:
+                return GONE
+            hunk = hunk.model_copy(update={"new_text": now.text, "applied_text": hunk.applied_text or hunk.new_text})
+        case _:
+            pass
+    if hunk.applied_text is not None:
+        if hunk.new_text == hunk.old_text and file.change == "edit":  # the person did it already
+            if hunk.applied_text and any(hunk.applied_text in text for text in taken):
+                return LATER
+            file.put(hunk.hunk_id, state="revertedByPerson", new_text=hunk.applied_text, applied_text=None, reason=None)
+            return ""
+        kept = merge(hunk.applied_text, hunk.old_text, hunk.new_text)
+        if kept is None:
+            return CHANGED
+        file.put(hunk.hunk_id, new_text=hunk.new_text, applied_text=None)
+        _rebase(file, hunk.hunk_id, kept)
+    file.put(hunk.hunk_id, state="undoing", reason=None)
+    return ""
+
+
+def _take_again(file: LiveFile, base: Sequence[str], hunk: Hunk) -> str:
+    if file.change == "edit":
+        first = first_line(hunk)
+        there = "".join(base[first : first + hunk.old_lines])
+        text = merge(hunk.old_text, hunk.new_text, there)
+        if text is None:
+            return CHANGED
+        if there != hunk.old_text:
+            file.put(hunk.hunk_id, old_text=there, new_text=text)
+    file.put(hunk.hunk_id, state="accepted", reason=None, reviewed=True)
+    return ""
+
+
+def _rebase(file: LiveFile, hunk_id: str, old_text: str) -> None:
+    """That hunk starts from another text: what the person made of its lines belongs to the base."""
+    lines = split_lines(file.base.text)
+    hunks: list[Hunk] = []
+    shift = 0
+    for hunk in file.hunks:
+        start, count = first_line(hunk) + shift, hunk.old_lines
+        if hunk.hunk_id == hunk_id:
+            own = split_lines(old_text)
+            lines[start : start + count] = own
+            shift += len(own) - count
+            count = len(own)
+            hunk = hunk.model_copy(update={"old_text": old_text})
+        hunks.append(hunk.model_copy(update={"old_start": start + (count > 0), "old_lines": count}))
+    file.rebased("".join(lines), numbered(hunks))

@@ -1,0 +1,369 @@
+"""What a sandbox is for is what cannot be done in it. Each act is tried for real; a script of its own, run inside the
+sandbox as `python -I -S escape_attempts.py ORDERS`: JSON of act → its arguments. Prints JSON of act → "done", or why
+not.
+
+The self-test at start (`self_test.py`) and the table of the tests use the same acts.
+"""
+
+import contextlib
+import ctypes
+import errno
+import fcntl
+import json
+import os
+import socket
+import subprocess
+import sys
+import time
+
+_libc = ctypes.CDLL(None, use_errno=True)
+_ARM = os.uname().machine == "aarch64"
+
+
+def spawn() -> None:
+    subprocess.run(["/bin/sh", "-c", "exit 0"], check=True)
+
+
+def write(path: str) -> None:
+    with open(path, "a") as file:  # noqa: PTH123
+        file.write("acts were here\n")
+
+
+def change(path: str) -> None:
+    """A file that is there: what one makes may be one's own."""
+    handle = os.open(path, os.O_WRONLY | os.O_APPEND)
+    os.write(handle, b"acts were here\n")
+    os.close(handle)
+
+
+def read(path: str) -> None:
+    with open(path, "rb") as file:  # noqa: PTH123
+        file.read(1)
+
+
+def folder(path: str) -> None:
+    os.mkdir(path)  # noqa: PTH102
+
+
+def rename(path: str, other: str) -> None:
+    os.rename(path, other)  # noqa: PTH104
+
+
+def remove(path: str) -> None:
+    os.unlink(path)  # noqa: PTH108
+
+
+def link(path: str, other: str) -> None:
+    os.link(path, other)
+
+
+def chmod(path: str) -> None:
+    os.chmod(path, 0o644)  # noqa: PTH101
+
+
+def git(folder: str, *arguments: str) -> None:
+    subprocess.run(["git", "-C", folder, *arguments], check=True, capture_output=True)
+
+
+def tcp(port: int) -> None:
+    with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as it:
+        it.settimeout(2)
+        it.connect(("127.0.0.1", port))
+
+
+def udp(port: int) -> None:
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as it:
+        it.connect(("127.0.0.1", port))
+        it.send(b"acts were here")
+        it.settimeout(0.2)
+        it.recv(9)  # where nobody listens that is refused
+
+
+def local(path: str) -> None:
+    """A unix socket in the file system; with a NUL first, one of the abstract space."""
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as it:
+        it.settimeout(2)
+        it.connect(path)
+
+
+def serve_local(path: str) -> None:
+    """The same by a unix socket, in the place of one that an earlier run left."""
+    with contextlib.suppress(FileNotFoundError):
+        os.unlink(path)  # noqa: PTH108
+    with socket.socket(socket.AF_UNIX) as it, socket.socket(socket.AF_UNIX) as other:
+        it.bind(path)
+        it.listen()
+        other.connect(path)
+
+
+def vsock() -> None:
+    socket.socket(40, socket.SOCK_STREAM).close()  # AF_VSOCK: the host of a virtual machine
+
+
+def odd_sockets() -> None:
+    """Of packets, of the kernel's ciphers, of Bluetooth, TIPC and XDP: more kernel than a command needs."""
+    for family, kind in ((17, 3), (38, 5), (31, 3), (30, 1), (44, 3)):
+        with contextlib.suppress(OSError):
+            socket.socket(family, kind).close()
+            return
+    raise OSError(errno.EPERM, "none")
+
+
+def datagram(path: str) -> None:
+    """To a unix socket from one of a pair, which nobody had to ask for by `socket`."""
+    for kind in (socket.SOCK_DGRAM, socket.SOCK_RAW):
+        try:
+            mine, other = socket.socketpair(socket.AF_UNIX, kind)
+        except OSError as error:
+            found = error
+            continue
+        with mine, other:
+            mine.sendto(b"acts were here", path)
+            return
+    raise found
+
+
+def serve() -> None:
+    """A server and a client of its own, as tests have them."""
+    with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as it, socket.socket() as other:
+        it.bind(("127.0.0.1", 0))
+        it.listen()
+        other.connect(it.getsockname())
+
+
+def signal_(pid: int) -> None:
+    os.kill(pid, 0)
+
+
+def see(pid: int) -> None:
+    read(f"/proc/{pid}/cmdline")
+
+
+def environment(pid: int) -> None:
+    read(f"/proc/{pid}/environ")
+
+
+def ptrace() -> None:
+    """Even a child of its own."""
+    child = os.fork()
+    if child == 0:
+        time.sleep(5)
+        os._exit(0)
+    try:
+        _syscall(117 if _ARM else 101, 0x4206, child, 0, 0)  # PTRACE_SEIZE
+    finally:
+        os.kill(child, 9)
+        os.waitpid(child, 0)
+
+
+def remount(path: str) -> None:
+    """Make what is read-only writable, and write there."""
+    _checked(_libc.mount(b"none", b"/", None, 0x1000 | 0x20, None))  # MS_BIND | MS_REMOUNT
+    change(path)
+
+
+def mount(path: str) -> None:
+    _checked(_libc.mount(b"none", path.encode(), b"tmpfs", 0, None))
+
+
+def namespace() -> None:
+    """A namespace of one's own, in which one is root: by unshare, clone and clone3."""
+    found: list[OSError] = []
+    for attempt in (
+        lambda: _checked(_libc.unshare(0x10000000)),
+        lambda: _child(_libc.syscall(*((220, 0x10000011, 0, 0, 0, 0) if _ARM else (56, 0x10000011, 0, 0, 0, 0)))),
+        lambda: _child(_libc.syscall(435, (ctypes.c_uint64 * 11)(0x10000000, 0, 0, 0, 17), 88)),
+    ):
+        try:
+            attempt()
+        except OSError as error:
+            found.append(error)
+    if len(found) == 3:
+        raise found[0]
+
+
+def kernel_setting() -> None:
+    with open("/proc/sys/kernel/core_pattern", "r+b"):  # noqa: PTH123
+        pass
+
+
+def io_uring() -> None:
+    os.close(_syscall(425, 4, (ctypes.c_uint32 * 30)()))
+
+
+def keyring() -> None:
+    _syscall(219 if _ARM else 250, 0, -3, 1)  # KEYCTL_GET_KEYRING_ID, session
+
+
+def type_ahead() -> None:
+    """Into the terminal of whoever looks."""
+    master, slave = os.openpty()
+    try:
+        fcntl.ioctl(slave, 0x5412, b"x")  # TIOCSTI
+    finally:
+        os.close(master)
+        os.close(slave)
+
+
+def handles() -> None:
+    """Handles of the host that came along: through an open folder one leaves any namespace."""
+    others: list[int] = []
+    for number in range(3, 256):
+        try:
+            os.fstat(number)
+            others.append(number)
+        except OSError:
+            continue
+    if not others:
+        raise OSError(errno.EBADF, "none")
+
+
+def outlive(path: str) -> None:
+    """Leave the command, its session and its group behind, and write when it has ended, for a minute. Holds no stream
+    open."""
+    if os.fork():
+        return
+    os.setsid()
+    if os.fork():
+        os._exit(0)
+    nothing = os.open("/dev/null", os.O_RDWR)
+    for standard in (0, 1, 2):
+        os.dup2(nothing, standard)
+    os.environ.clear()
+    for _ in range(3_000):
+        time.sleep(0.02)
+        write(path)
+    os._exit(0)
+
+
+def truncate(path: str) -> None:
+    """Without opening it for writing."""
+    with contextlib.suppress(OSError):
+        os.truncate(path, 0)
+        return
+    os.close(os.open(path, os.O_RDONLY | os.O_TRUNC))
+
+
+def terminal(path: str) -> None:
+    """Listen to what somebody types."""
+    os.close(os.open(path, os.O_RDONLY | os.O_NOCTTY | os.O_NONBLOCK))
+
+
+def disk() -> None:
+    """Whatever device holds the file system: all files, and nobody's rights."""
+    for name in sorted(os.listdir("/sys/class/block")):  # noqa: PTH208
+        with contextlib.suppress(OSError):
+            read(f"/dev/{name}")
+            return
+    raise OSError(errno.EACCES, "none")
+
+
+def limits(pid: int) -> None:
+    """Another process's limits: with less time or memory it ends. Set to what they are."""
+    call, now = 261 if _ARM else 302, (ctypes.c_uint64 * 2)()
+    _syscall(call, pid, 7, None, ctypes.byref(now))  # RLIMIT_NOFILE
+    _syscall(call, pid, 7, ctypes.byref(now), None)
+
+
+def shared_memory(key: int) -> None:
+    """A segment by its key, as X11 and databases have them."""
+    _syscall(194 if _ARM else 29, key, 0, 0)
+
+
+def shared_queue(name: str) -> None:
+    os.close(_syscall(180 if _ARM else 240, name.encode(), os.O_RDONLY, 0, 0))
+
+
+def other_memory(pid: int) -> None:
+    """What a process of somebody else has in its memory: by every way to it."""
+    here, there = (ctypes.c_uint64 * 2)(id(pid), 1), (ctypes.c_uint64 * 2)(id(pid), 1)
+    for call in (270, 271) if _ARM else (310, 311):
+        if _libc.syscall(call, pid, here, 1, there, 1, 0) >= 0 or ctypes.get_errno() == errno.EFAULT:
+            return
+    for name, how in (("mem", os.O_RDONLY), ("maps", os.O_RDONLY), ("clear_refs", os.O_WRONLY)):
+        with contextlib.suppress(OSError):
+            handle = os.open(f"/proc/{pid}/{name}", how)
+            os.close(handle)
+            return
+    raise OSError(errno.EPERM, "none")
+
+
+def other_files(pid: int) -> None:
+    """Through its root, its folder or a handle of its."""
+    for name in ("root", "cwd", "fd/0", "fd/1", "exe"):
+        with contextlib.suppress(OSError):
+            os.stat(f"/proc/{pid}/{name}")  # noqa: PTH116
+            return
+    handle = _syscall(434, pid, 0)  # pidfd_open
+    try:
+        os.close(_syscall(438, handle, 0, 0))  # pidfd_getfd
+    finally:
+        os.close(handle)
+
+
+def mount_anew(path: str) -> None:
+    """The calls for mounts that came with Linux 5."""
+    tree = _libc.syscall(428, -100, path.encode(), 1)  # open_tree, OPEN_TREE_CLONE
+    if tree < 0:
+        tree = _syscall(430, b"tmpfs", 0)  # fsopen
+    os.close(tree)
+
+
+def chroot(path: str) -> None:
+    os.chroot(path)
+
+
+def kernel_programs() -> None:
+    """bpf, perf_event_open and userfaultfd: the doors of the kernel that were broken most."""
+    attributes = (ctypes.c_uint32 * 32)()
+    attributes[1] = 128
+    for call in (
+        (280 if _ARM else 321, 5, attributes, 128),
+        (241 if _ARM else 298, attributes, 0, -1, -1, 0),
+        (282 if _ARM else 323, 1),
+    ):
+        handle = _libc.syscall(*call)
+        if handle >= 0:
+            os.close(handle)
+            return
+        if ctypes.get_errno() not in (errno.EPERM, errno.EACCES, errno.ENOSYS):
+            return
+    raise OSError(errno.EPERM, "none")
+
+
+def gain() -> None:
+    """Programs that give whoever starts them the rights of another user."""
+    if _checked(_libc.prctl(39, 0, 0, 0, 0)) == 1:  # PR_GET_NO_NEW_PRIVS
+        raise OSError(errno.EPERM, "no new privileges")
+
+
+def _child(pid: int) -> None:
+    if pid == 0:
+        os._exit(0)
+    _checked(pid)
+    os.waitpid(pid, 0)
+
+
+def _syscall(*arguments: object) -> int:
+    return _checked(_libc.syscall(*arguments))
+
+
+def _checked(result: int) -> int:
+    if result < 0:
+        code = ctypes.get_errno()
+        raise OSError(code, os.strerror(code))
+    return result
+
+
+def _tried(act: str, arguments: "list[object]") -> str:
+    try:
+        globals()[act](*arguments)
+    except OSError as error:
+        return errno.errorcode.get(error.errno, str(error)) if error.errno else type(error).__name__
+    except subprocess.SubprocessError:
+        return "failed"
+    return "done"
+
+
+if __name__ == "__main__":
+    print(json.dumps({name: _tried(act, given) for name, (act, *given) in json.loads(sys.argv[1]).items()}))

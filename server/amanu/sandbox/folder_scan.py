@@ -1,0 +1,76 @@
+"""What the walls must know of a folder of the workspace, by the names in it. Each command looks at hundreds; one that
+did not change is not read again."""
+
+import os
+import stat
+import time
+from dataclasses import dataclass
+
+from amanu.core import protected_paths as protected
+
+_PASSED_BY = {".git", "node_modules", "__pycache__", "site-packages", "target", ".venv", "venv", ".tox", ".mypy_cache"}
+_SETTLED = 3.0
+"""Seconds. Two changes within one tick of a file system's clock (2 s on FAT) leave the same time stamp: what was read
+is known for good when it was read that long after the stamp was first seen. No clock but our own is asked."""
+_MOST = 20_000
+
+_Stamp = tuple[int, int, int, int]
+_known: dict[str, "tuple[_Stamp, float, Folder | None]"] = {}
+"""Path → its stamp, when that was first seen, and what was found since it settled."""
+
+
+@dataclass(frozen=True, slots=True)
+class Folder:
+    """Whole paths of what is in it."""
+
+    protected: tuple[str, ...] = ()
+    perhaps_secret: tuple[str, ...] = ()
+    """Files and folders like `.env`, by their names alone."""
+    sockets: tuple[str, ...] = ()
+    below: tuple[str, ...] = ()
+    """Folders that are worth a look."""
+
+
+def look(path: str) -> Folder:
+    """Nothing is in one that cannot be read. Blocking; takes a microsecond when nothing changed."""
+    try:
+        status = os.stat(path)  # noqa: PTH116
+        stamp = (status.st_dev, status.st_ino, status.st_mtime_ns, status.st_ctime_ns)
+        now = time.monotonic()
+        seen, since, found = _known.get(path, (None, now, None))
+        if seen == stamp and found is not None:
+            return found
+        if seen != stamp:
+            since = now
+        folder = _read(path)
+    except OSError:
+        return Folder()
+    if len(_known) >= _MOST:
+        _known.clear()
+    _known[path] = (stamp, since, folder if now - since >= _SETTLED else None)
+    return folder
+
+
+def _read(path: str) -> Folder:
+    names, perhaps_secret, sockets, below = list[str](), list[str](), list[str](), list[str]()
+    own = os.path.basename(path)  # noqa: PTH119
+    with os.scandir(path) as entries:
+        for entry in entries:
+            name = entry.name
+            if protected.is_protected(name, own):
+                names.append(entry.path)
+            if protected.may_be_secret(name):
+                perhaps_secret.append(entry.path)
+            if entry.is_dir(follow_symlinks=False):
+                if name not in _PASSED_BY:
+                    below.append(entry.path)
+            elif not entry.is_file(follow_symlinks=False) and _is_socket(entry):
+                sockets.append(entry.path)
+    return Folder(tuple(names), tuple(perhaps_secret), tuple(sockets), tuple(below))
+
+
+def _is_socket(entry: "os.DirEntry[str]") -> bool:
+    try:
+        return not entry.is_symlink() and stat.S_ISSOCK(entry.stat(follow_symlinks=False).st_mode)
+    except OSError:
+        return False  # gone

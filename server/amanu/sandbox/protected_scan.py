@@ -1,0 +1,109 @@
+"""What of some folders git, editors, shells and agents run or obey. Looked at before a command and after it."""
+
+import os
+from collections import deque
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from amanu.core import protected_paths as protected
+from amanu.sandbox.folder_scan import Folder, look
+from amanu.sandbox.git_dirs import Repository, repository
+
+_FOLDERS = 500
+"""Of a root that are looked through, the nearest first."""
+
+Identity = tuple[int, int]
+"""Device and inode."""
+
+
+@dataclass(frozen=True)
+class Obeyed:
+    """Whole paths of what is there."""
+
+    names: tuple[Path, ...]
+    """Protected files and folders."""
+    repositories: tuple[Repository, ...]
+    folders: frozenset[str]
+    """That were looked through. As text: pathlib takes a millisecond for hundreds."""
+    secrets: tuple[Path, ...]
+    """Real paths of files and folders that hold secrets."""
+    sockets: tuple[Path, ...]
+
+    def runs(self) -> list[Path]:
+        """Of the repositories: what git runs, or is led elsewhere by. Blocking."""
+        found = dict.fromkeys(path for each in self.repositories for path in each.runs())
+        return [each for each in found if os.path.lexists(each)]
+
+
+def obeyed(
+    roots: Iterable[Path],
+    home: Path | None,
+    repositories: Iterable[Repository] = (),
+    folders: Collection[str] = (),
+    *,
+    checkout: bool = False,
+) -> Obeyed:
+    """What there is in the nearest folders of each root, in the home folder where that is one or below one, and in
+    those repositories and folders besides; `checkout`: without what git may change. Blocking; short where nothing
+    changed."""
+    roots = [each for each in roots if each != Path("/")]
+    names: list[Path] = []
+    seen: list[str] = []
+    secrets: list[Path] = []
+    sockets: list[Path] = []
+    for path, folder in _walk(roots, folders):
+        seen.append(path)
+        names += (Path(each) for each in folder.protected if not (checkout and protected.is_checked_out(each)))
+        secrets += (Path(os.path.realpath(each)) for each in folder.perhaps_secret if _is_secret(each, roots))
+        sockets += map(Path, folder.sockets)
+    gits = [each for path in names if path.name.casefold() == ".git" and (each := repository(path)) is not None]
+    names += [each for each in of_home(roots, home) if os.path.lexists(each)]
+    return Obeyed(
+        tuple(dict.fromkeys(names)),
+        tuple(dict.fromkeys((*gits, *repositories))),
+        frozenset(seen),
+        tuple(secrets),
+        tuple(sockets),
+    )
+
+
+def of_home(roots: Iterable[Path], home: Path | None) -> list[Path]:
+    """What a login or a desktop runs, where the home folder can be written; it need not be there."""
+    if home is None or not any(root == home or root in home.parents for root in roots):
+        return []
+    return [home / each for each in (*protected.HOME_FILES, *protected.HOME_FOLDERS)]
+
+
+def identity(path: Path) -> Identity | None:
+    """None: nothing is there."""
+    try:
+        status = path.lstat()
+    except OSError:
+        return None
+    return status.st_dev, status.st_ino
+
+
+def _is_secret(path: str, roots: Iterable[Path]) -> bool:
+    """`path` is of a folder that was looked through for one of the roots."""
+    root = next((each for each in roots if path.startswith(f"{each}/")), None)
+    if root is None or not protected.is_secret(os.path.relpath(path, root)):
+        return False
+    if path.endswith("/.npmrc"):
+        return protected.npmrc_holds_token(path)
+    return not os.path.exists(f"{path}/pyvenv.cfg")  # noqa: PTH110 (a virtual environment of that name)
+
+
+def _walk(roots: Iterable[Path], folders: Collection[str]) -> Iterator[tuple[str, Folder]]:
+    left = {*folders}
+    for root in roots:
+        todo, seen = deque([str(root)]), 0
+        while todo and seen < _FOLDERS:
+            seen += 1
+            path = todo.popleft()
+            folder = look(path)
+            todo += folder.below
+            left.discard(path)
+            yield path, folder
+    for path in left:
+        yield path, look(path)

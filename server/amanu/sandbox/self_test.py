@@ -1,0 +1,231 @@
+"""Which walls hold here: each tier is tried by doing what it must prevent (`escape_attempts.py`), against files,
+sockets and a process of our own, in a folder made for it. A tier that lets one thing through, or in which nothing
+works, is not used.
+"""
+
+import asyncio
+import contextlib
+import json
+import os
+import secrets
+import shutil
+import socket
+import sys
+import tempfile
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from amanu.system.tasks import start_process
+
+Tier = Literal["bubblewrap", "landlock", "seatbelt", "none"]
+
+_SECONDS = 10.0  # for one tier; some 0.1 s is usual
+_MUST_WORK = ("spawn", "write root")
+_MUST_FAIL = (
+    *("write outside", "cut outside", "read canary", "write hook", "tcp", "udp", "local socket", "abstract socket"),
+    "ptrace",
+)
+_MUST_FAIL_IN: dict[Tier, tuple[str, ...]] = {
+    "bubblewrap": (*_MUST_FAIL, "signal", "see", "remount", "namespace", "outlive"),
+    "landlock": (*_MUST_FAIL, "remount", "namespace"),
+    "seatbelt": tuple(each for each in _MUST_FAIL if each not in ("abstract socket", "ptrace")),
+}
+_SAID = 300  # characters of what a tier said when it could not start
+_APPARMOR = Path("/proc/sys/kernel/apparmor_restrict_unprivileged_userns")
+
+
+@dataclass(frozen=True)
+class Launch:
+    """How to start the acts."""
+
+    argv: list[str]
+    environment: dict[str, str]
+    folder: str
+    pass_fds: tuple[int, ...]
+
+
+InTier = Callable[[Tier, Sequence[str], Path, Sequence[Path]], AbstractAsyncContextManager[Launch]]
+"""Tier, command line, root, what it must be able to read besides → how to start it there."""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What was found of one tier."""
+
+    tier: Tier
+    fault: str = ""
+    """Why it is not used; a sentence. "": it is."""
+    open: tuple[str, ...] = ()
+    """Acts that it does not prevent, and need not."""
+
+
+@dataclass(frozen=True)
+class Proof:
+    tier: Tier
+    findings: tuple[Finding, ...]
+    """Best first, up to the one that is used."""
+
+    @property
+    def summary(self) -> str:
+        """A sentence for the person."""
+        faults = " ".join(f"{each.tier}: {each.fault}" for each in self.findings if each.fault)
+        if self.tier == "none":
+            return f"No sandbox works here. {faults}".strip()
+        opened = next((each.open for each in self.findings if each.tier == self.tier), ())
+        what = f", which does not prevent: {', '.join(opened)}" if opened else ""
+        return f"Commands run in {self.tier}{what}.{' Not used: ' + faults if faults else ''}"
+
+    @property
+    def advice(self) -> str:
+        """What the person can do for better walls; "" when there is nothing better."""
+        if self.tier == "bubblewrap" or sys.platform != "linux":
+            return ""
+        fault = next((each.fault for each in self.findings if each.tier == "bubblewrap"), "")
+        if "There is no bubblewrap" in fault:
+            return "Install bubblewrap (sudo apt install bubblewrap) and restart Amanu."
+        with contextlib.suppress(OSError):
+            if _APPARMOR.read_text().strip() == "1":
+                return (
+                    "Ubuntu's AppArmor lets only programs with a profile make user namespaces: "
+                    "sudo apt install apparmor-profiles, link bwrap-userns-restrict into /etc/apparmor.d, reload."
+                )
+        return "bubblewrap 0.8 or newer and user namespaces are needed (sysctl kernel.unprivileged_userns_clone=1)."
+
+
+async def prove(candidates: Mapping[Tier, str], in_tier: InTier) -> Proof:
+    """Try the tiers in order until one holds. `candidates`: tier → why it need not be tried, or ""."""
+    findings: list[Finding] = []
+    for tier, fault in candidates.items():
+        findings.append(Finding(tier, fault) if fault else await _try(tier, in_tier))
+        if not findings[-1].fault:
+            return Proof(tier, tuple(findings))
+    return Proof("none", tuple(findings))
+
+
+async def _try(tier: Tier, in_tier: InTier) -> Finding:
+    base = await asyncio.to_thread(lambda: Path(os.path.realpath(tempfile.mkdtemp(prefix="amanu-proof-"))))
+    try:
+        with _stage(base) as (orders, happened):
+            result = await _run(tier, in_tier, base / "root", orders)
+            if isinstance(result, str):
+                return Finding(tier, result)
+            grows = await _still_growing(base / "root" / "inside")
+            seen = ("outlive", "write hook")  # from outside, when all is over
+            done = {act for act, how in result.items() if how == "done" and act not in seen} | happened()
+            done |= {"outlive"} if grows else set[str]()
+    except (OSError, TimeoutError) as error:
+        return Finding(tier, f"It could not be tried: {error or type(error).__name__}.")
+    finally:
+        await asyncio.to_thread(shutil.rmtree, base, ignore_errors=True)
+    missing = [act for act in _MUST_WORK if act not in done]
+    if missing:
+        return Finding(tier, f"In it even this did not work: {', '.join(missing)}.")
+    let = [act for act in _MUST_FAIL_IN[tier] if act in done]
+    if let:
+        return Finding(tier, f"It did not prevent: {', '.join(let)}.")
+    return Finding(tier, open=tuple(sorted(done - {*_MUST_WORK})))
+
+
+async def _run(tier: Tier, in_tier: InTier, root: Path, orders: Mapping[str, Any]) -> dict[str, str] | str:
+    """What the acts said, or why there is none."""
+    acts = Path(__file__).with_name("escape_attempts.py")
+    argv = [sys.executable, "-I", "-S", str(acts), json.dumps(orders)]
+    reads = [acts, *map(Path, dict.fromkeys((sys.base_prefix, sys.prefix)))]
+    async with in_tier(tier, argv, root, reads) as launch, asyncio.timeout(_SECONDS):
+        process = await start_process(
+            _kill,
+            *launch.argv,
+            env=launch.environment,
+            cwd=launch.folder,
+            pass_fds=launch.pass_fds,
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+            start_new_session=True,
+        )
+        try:
+            said, errors = await process.communicate()
+        except BaseException:
+            await _kill(process)
+            raise
+    try:
+        return json.loads(said)
+    except ValueError:
+        last = errors.decode("utf-8", "replace").strip().splitlines()[-1:] or [f"exit code {process.returncode}"]
+        return f"It could not be set up: {last[0][:_SAID].rstrip('.')}."
+
+
+async def _kill(process: asyncio.subprocess.Process) -> None:
+    """What is below it ends when the walls are taken down; that is not waited for."""
+    with contextlib.suppress(ProcessLookupError):
+        process.kill()
+
+
+@contextmanager
+def _stage(base: Path) -> Generator[tuple[dict[str, Any], Callable[[], set[str]]]]:
+    """The acts with what they are tried on; and what of them did happen, as seen from outside."""
+    root, outside, hook = base / "root", base / "outside", base / "root" / ".git" / "hooks" / "pre-commit"
+    hook.parent.mkdir(parents=True)
+    (root / ".git" / "config").touch()
+    (root / "inside").touch()
+    outside.touch()
+    name = f"\0amanu-{secrets.token_hex(8)}"
+    with (
+        socket.create_server(("127.0.0.1", 0)) as tcp,
+        socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as udp,
+        socket.socket(socket.AF_UNIX) as local,
+        socket.socket(socket.AF_UNIX) as abstract,
+    ):
+        udp.bind(("127.0.0.1", 0))
+        local.bind(str(base / "socket"))
+        listeners = [tcp, local]
+        orders: dict[str, Any] = {
+            "spawn": ["spawn"],
+            "write root": ["write", str(root / "inside")],
+            "outlive": ["outlive", str(root / "inside")],
+            "cut outside": ["truncate", str(outside)],
+            "write outside": ["change", str(outside)],
+            "read canary": ["read", str(outside)],
+            "write hook": ["write", str(hook)],
+            "tcp": ["tcp", tcp.getsockname()[1]],
+            "udp": ["udp", udp.getsockname()[1]],
+            "local socket": ["local", str(base / "socket")],
+            "signal": ["signal_", os.getpid()],
+            "see": ["see", os.getpid()],
+            "ptrace": ["ptrace"],
+            "remount": ["remount", str(outside)],
+            "namespace": ["namespace"],
+        }
+        if sys.platform == "linux":
+            abstract.bind(name)
+            listeners.append(abstract)
+            orders["abstract socket"] = ["local", name]
+        for each in (*listeners, udp):
+            if each is not udp:
+                each.listen()
+            each.setblocking(False)
+
+        def happened() -> set[str]:
+            found = {"write outside"} if outside.stat().st_size else set[str]()
+            found |= {"write hook"} if hook.exists() else set[str]()
+            for act, listener in (("tcp", tcp), ("local socket", local), ("abstract socket", abstract)):
+                with contextlib.suppress(OSError):
+                    listener.accept()[0].close()
+                    found.add(act)
+            with contextlib.suppress(OSError):
+                udp.recv(1)
+                found.add("udp")
+            return found
+
+        yield orders, happened
+
+
+async def _still_growing(beats: Path) -> bool:
+    """Something that should have ended with the command still writes."""
+    await asyncio.sleep(0.01)
+    before = os.stat(beats).st_size  # noqa: PTH116
+    await asyncio.sleep(0.08)
+    return os.stat(beats).st_size != before  # noqa: PTH116

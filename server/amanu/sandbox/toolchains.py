@@ -1,0 +1,100 @@
+"""What of the home folder a command may read: installed tools and caches that work when they cannot be written."""
+
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cache, lru_cache
+from pathlib import Path
+
+from amanu.core import protected_paths as protected
+
+_INSTALLED = (
+    *(".pyenv", ".rbenv", ".nvm", ".volta", ".fnm", ".asdf", ".nodenv", ".goenv", ".jenv", ".phpenv", ".plenv"),
+    *(".local/bin", ".local/lib", ".local/pipx", ".local/share/pipx", ".local/share/uv", ".local/share/pnpm"),
+    *(".local/share/fnm", ".local/share/mise", ".local/share/virtualenvs", ".local/share/pyenv", ".local/share/gem"),
+    *(".local/share/cargo/bin", ".local/share/rustup", ".local/share/nvim"),
+    *(".cargo/bin", ".cargo/env", ".cargo/registry", ".cargo/git", ".cargo/config", ".cargo/config.toml", ".rustup"),
+    *("go", ".go", ".m2/repository", ".m2/wrapper", ".gradle/wrapper", ".sdkman", ".ivy2/cache", ".cabal/bin"),
+    *(".cabal/packages", ".ghcup", ".stack", ".opam", ".juliaup", ".julia", ".elan", ".swiftly", ".dotnet"),
+    *(".nuget/packages",),
+    *(".deno", ".bun", ".yarn", ".npm-global", ".npm-packages", ".gem/ruby", ".composer/vendor", ".pub-cache"),
+    *(".conda", "miniconda3", "anaconda3", "miniforge3", "mambaforge", "micromamba", ".nix-profile", ".nix-defexpr"),
+    *(".linuxbrew", "flutter", "Android/Sdk", ".tfenv", ".krew/bin", ".cache/pip", ".cache/ms-playwright"),
+    *(".cache/puppeteer", ".cache/Cypress", ".cache/selenium", ".cache/node/corepack", "Library/Caches/ms-playwright"),
+    *(".gitconfig", ".config/git", ".gitignore", ".gitignore_global", ".editorconfig", ".tool-versions"),
+    *("Library/Python", "Library/Android/sdk"),
+)  # fmt: skip
+"""Below the home folder. Caches that tools cannot work with unless they may write them (npm, uv, go-build, pre-commit)
+are not here: without them the tools make empty ones in the private home folder; `[sandbox] write` shares them."""
+
+_ELSEWHERE = ("/home/linuxbrew/.linuxbrew", "/run/current-system", "/run/wrappers/bin", "/run/opengl-driver")
+"""Installed tools below folders that are hidden."""
+_ENVIRONMENT = ("pyvenv.cfg", "conda-meta")
+"""What is only in a folder that is an installation whole."""
+_PARTS = ("lib", "lib64", "libexec", "share", "include", "versions")
+"""What programs in a `bin` need of the folders beside it."""
+
+
+@dataclass(frozen=True)
+class Tools:
+    """Absolute paths."""
+
+    readable: tuple[Path, ...]
+    """Real."""
+    links: tuple[tuple[Path, Path], ...]
+    """Names in a home folder → what they lead to."""
+
+
+@lru_cache(maxsize=8)
+def tools(path: str, home: Path | None, homes: tuple[Path, ...], moment: int) -> Tools:
+    """What is installed below hidden folders; each folder of that PATH there among it, with the installation it is the
+    `bin` of. Another `moment`: looked for anew. Blocking."""
+    known = [*map(Path, _ELSEWHERE), *((home / each for each in _INSTALLED) if home is not None else ())]
+    named = [Path(each) for each in path.split(os.pathsep) if os.path.isabs(each)]  # noqa: PTH117
+    of_path = [real for each in named for folder in (_real(each),) for real in (folder, *_installation(folder, homes))]
+    hidden = (*homes, *map(_real, ("/run", "/tmp", "/var/tmp")))
+    found = [*(_real(each) for each in known), *(each for each in of_path if not _holds_secrets(each, homes))]
+    spelled = dict.fromkeys(
+        each for each in (*known, *named) if each.is_symlink() and _real(each.parent) == each.parent
+    )
+    return Tools(
+        tuple(each for each in dict.fromkeys(found) if each not in homes and _below(each, hidden) and each.exists()),
+        tuple((each, _real(each)) for each in spelled if _below(each, homes)),
+    )
+
+
+def _installation(folder: Path, homes: tuple[Path, ...]) -> list[Path]:
+    """What a `bin` or `shims` folder belongs to, and the interpreter a virtual environment was made of."""
+    above = folder.parent
+    if above in homes or folder.name not in ("bin", "shims", "sbin", "Scripts"):
+        return []
+    if not any((above / each).exists() for each in _ENVIRONMENT):  # beside a `bin` there may be a project, too
+        return [real for each in _PARTS if (real := _real(above / each)).is_dir() and real.parent == above]
+    python = _real(folder / "python")
+    base = [python.parent.parent] if (above / "pyvenv.cfg").is_file() and python.parent.name == "bin" else []
+    return [above, *base]
+
+
+def _holds_secrets(folder: Path, homes: tuple[Path, ...]) -> bool:
+    """It is above, in or one of the places where secrets are: `~/.local` is the parent of `~/.local/bin`."""
+    text = f"{folder}/"
+    return any(text.startswith(each) or each.startswith(text) for home in homes for each in _secret_places(str(home)))
+
+
+@cache
+def _secret_places(home: str) -> tuple[str, ...]:
+    return tuple(f"{home}/{each}/" for each in (*protected.SECRETS, *protected.HOME_SECRETS, ".local/state"))
+
+
+def _below(path: Path, folders: tuple[Path, ...]) -> bool:
+    return path not in folders and inside(path, folders)
+
+
+def inside(path: Path, folders: Iterable[Path]) -> bool:
+    """The path is one of the folders or in one of them. Of text: pathlib takes a hundred times as long."""
+    text = f"{path}/"
+    return any(text.startswith(f"{str(folder).rstrip('/')}/") for folder in folders)
+
+
+def _real(path: str | Path) -> Path:
+    return Path(os.path.realpath(path))

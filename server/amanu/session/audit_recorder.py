@@ -1,0 +1,270 @@
+"""What of a session's events goes on the audit log. The loop knows nothing of it: it is all in the events."""
+
+import hashlib
+import re
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Literal
+
+from amanu.core.tool import ToolError
+from amanu.storage.audit_log import Audit
+from amanu.workspace.diff import compose
+from amanu.workspace.text_file import encode, split_lines
+from amanu_protocol.events import (
+    ApprovalRequested,
+    ApprovalResolved,
+    Event,
+    ItemChanged,
+    ItemCompleted,
+    ProposalChanged,
+    SessionChanged,
+)
+from amanu_protocol.items import Approval, Decision, Hunk, HunkState, Proposal, ProposedFile, ToolCall
+from amanu_protocol.requests import AuditKind
+from amanu_protocol.state import SessionState
+
+_NOTES = 8000  # characters at the end of what is shown of a command
+_OBEYED = {
+    "new": re.compile(r"^New in a new folder, and obeyed by .*?: (.+)\. Look before", re.M),
+    "aside": re.compile(r"^Put aside, for .*?: (.+)\. It lies in", re.M),
+    "back": re.compile(r"^Put back as before, for .*?: (.+)\. What was made", re.M),
+    "failed": re.compile(r"^Could not be put aside or back, .*?: (.+)\. Tell the user", re.M),
+}
+_EXIT = re.compile(r"^(?:Exit code: (-?\d+)|Ended by signal (\w+)\.|(It was ended .*))$", re.M)
+
+
+@dataclass
+class _Call:
+    """What is on record of a call that has not ended."""
+
+    decided: bool = False
+    digest: str = ""
+    started: float | None = None
+
+
+@dataclass
+class Audited:
+    """Of one session. Hears of each event once it is folded."""
+
+    audit: Audit
+    state: SessionState
+    _calls: dict[str, _Call] = field(default_factory=dict[str, _Call])
+    _applied: dict[tuple[str, str], frozenset[str]] = field(default_factory=dict[tuple[str, str], frozenset[str]])
+    """Proposal and path → hunks that are in the file."""
+    _changing: dict[tuple[str, str], frozenset[str]] = field(default_factory=dict[tuple[str, str], frozenset[str]])
+    """Proposal and path → hunks on their way into the file or out of it; what a crash broke off, too."""
+
+    def __post_init__(self) -> None:
+        for proposal in self.state.proposals:
+            for file in proposal.files:
+                self._applied[proposal.proposal_id, file.path] = _hunks(file, "applied", "undoing")
+                self._changing[proposal.proposal_id, file.path] = _hunks(file, "accepted", "undoing")
+
+    def see(self, event: Event, position: int) -> None:
+        """`position`: of the event in the session's journal."""
+        match event:
+            case ApprovalRequested(approval=approval):
+                self._asked(approval, position)
+            case ApprovalResolved(tool_call_id=call_id, decision=decision):
+                self._decided(call_id, decision, position)
+            case ItemChanged(item=ToolCall() as item):
+                self._moved_on(item, position)
+            case ItemCompleted(item=ToolCall() as item):
+                self._ended(item, position)
+            case ProposalChanged(proposal=proposal):
+                self._changed(proposal.proposal_id, position)
+            case SessionChanged():
+                self._session(event, position)
+            case _:
+                pass
+
+    def begins(self) -> None:
+        """The session is new: what it starts with."""
+        state = self.state
+        self._add(
+            "mode", f"A session begins in mode {state.mode}.", mode=state.mode, model=state.model_id, roots=state.roots
+        )
+        self._add("trust", f"The folder is {_trusted(state.trusted)}.", trusted=state.trusted, roots=state.roots)
+
+    def _asked(self, approval: Approval, position: int) -> None:
+        call_id = approval.tool_call_id
+        self._calls.setdefault(call_id, _Call()).digest = approval.digest
+        shown = approval.model_dump(mode="json", exclude={"tool_call_id", "asked_at"}, exclude_defaults=True)
+        self._add("asked", f"Asked: {approval.title}", call_id, record=position, **shown)
+
+    def _decided(self, call_id: str, decision: Decision, position: int) -> None:
+        call = self._calls.setdefault(call_id, _Call())
+        if call.decided:
+            return
+        call.decided = True
+        who = decision.client or "a client" if decision.by == "person" else f"rule {decision.rule}"
+        told = decision.model_dump(mode="json", exclude_defaults=True)
+        text = f"{decision.outcome.capitalize()} by {who}."
+        self._add("decided", text, call_id, record=position, digest=call.digest or None, **told)
+        if decision.by == "person" and decision.rule and decision.scope not in (None, "once"):
+            text = f"Remembered for the {decision.scope}: {decision.rule}"
+            self._add("rule", text, call_id, record=position, rule=decision.rule, scope=decision.scope)
+
+    def _moved_on(self, item: ToolCall, position: int) -> None:
+        if item.decision is not None:
+            self._decided(item.item_id, item.decision, position)
+        call = self._calls.setdefault(item.item_id, _Call())
+        if item.state != "executing" or call.started is not None:
+            return
+        call.started = time.monotonic()
+        walls = item.walls or (self.state.walls if item.effect == "run" else None)
+        self._add(
+            "started",
+            f"Started: {item.title}",
+            item.item_id,
+            record=position,
+            tool=item.tool,
+            effect=item.effect,
+            arguments=item.arguments,
+            digest=call.digest or None,
+            walls=walls and walls.model_dump(mode="json"),
+            mode=self.state.mode,
+        )
+
+    def _ended(self, item: ToolCall, position: int) -> None:
+        if item.decision is not None:
+            self._decided(item.item_id, item.decision, position)
+        call = self._calls.pop(item.item_id, _Call())
+        output = item.output.encode("utf-8", "surrogatepass")
+        walls = item.walls and item.walls.model_dump(mode="json")
+        exit, obeyed = _exit(item)
+        told = "; ".join(f"{how}, and obeyed: {names}" for how, names in obeyed.items())
+        self._add(
+            "ended",
+            f"{item.state.capitalize()}: {item.title}{f' ({told})' if told else ''}",
+            item.item_id,
+            record=position,
+            tool=item.tool,
+            state=item.state,
+            exit=exit,
+            **obeyed,
+            ms=None if call.started is None else round((time.monotonic() - call.started) * 1000),
+            bytes=item.blob.size if item.blob else len(output),
+            sha256=item.blob.blob_id if item.blob else hashlib.sha256(output).hexdigest(),
+            walls=walls,
+        )
+
+    def _changed(self, proposal_id: str, position: int) -> None:
+        """Whole texts are in the folded state; the event may leave them out."""
+        proposal = next((each for each in self.state.proposals if each.proposal_id == proposal_id), None)
+        if proposal is None:
+            return
+        for file in proposal.files:
+            key = (proposal_id, file.path)
+            before, going = self._applied.get(key, frozenset()), self._changing.get(key, frozenset())
+            now, goes = _hunks(file, "applied", "undoing"), _hunks(file, "accepted", "undoing")
+            self._applied[key], self._changing[key] = now, goes
+            if begins := goes - going:
+                self._change("changing", proposal, file, begins - now, begins & now, position)
+            if now != before:
+                self._change("changed", proposal, file, now - before, before - now, position)
+            if failed := going - goes - (now ^ before):
+                self._change("changed", proposal, file, frozenset(), frozenset(), position, failed)
+
+    def _change(
+        self,
+        kind: Literal["changing", "changed"],
+        proposal: Proposal,
+        file: ProposedFile,
+        made: frozenset[str],
+        undone: frozenset[str],
+        position: int,
+        failed: frozenset[str] = frozenset(),
+    ) -> None:
+        """`failed`: hunks that were to be made or undone, and were not."""
+        result = _text(file, "accepted" if kind == "changing" else "undoing")
+        by = {"person" if hunk.reviewed else "rule" for hunk in file.hunks if hunk.hunk_id in made | undone | failed}
+        self._add(
+            kind,
+            f"{_WHAT[kind, bool(made), bool(failed)]} {file.path}",
+            proposal.tool_call_ids[-1] if len(proposal.tool_call_ids) == 1 else None,
+            record=position,
+            path=file.path,
+            change=file.change,
+            new_path=file.new_path,
+            proposal=proposal.proposal_id,
+            calls=proposal.tool_call_ids,
+            hunks=sorted(made),
+            undone=sorted(undone),
+            failed=sorted(failed) or None,
+            decided_by=sorted(by),
+            base_sha256=file.base_sha256,
+            result_sha256=None if result is None else hashlib.sha256(result).hexdigest(),
+            encoding=file.encoding,
+        )
+
+    def _session(self, event: SessionChanged, position: int) -> None:
+        if event.mode is not None:
+            self._add("mode", f"The mode is {event.mode}.", record=position, mode=event.mode)
+        if event.trusted is not None:
+            roots = self.state.roots
+            self._add(
+                "trust",
+                f"The folder is {_trusted(event.trusted)}.",
+                record=position,
+                trusted=event.trusted,
+                roots=roots,
+            )
+        if event.walls is not None:
+            walls = event.walls.model_dump(mode="json")
+            self._add("sandbox", f"Commands run so: {event.walls.summary}", record=position, walls=walls)
+
+    def _add(self, kind: AuditKind, text: str, call_id: str | None = None, **data: object) -> None:
+        self.audit.add(kind, text, session_id=self.state.session_id, tool_call_id=call_id, **data)
+
+
+def _trusted(trusted: bool) -> str:
+    return "trusted" if trusted else "not trusted"
+
+
+_WHAT = {
+    ("changing", True, False): "Will change",
+    ("changing", False, False): "Will undo in",
+    ("changed", True, False): "Changed",
+    ("changed", False, False): "Undone in",
+    ("changed", False, True): "Not changed:",
+}
+"""By kind, whether something is made, and whether it failed."""
+
+
+def _hunks(file: ProposedFile, *states: HunkState) -> frozenset[str]:
+    return frozenset(hunk.hunk_id for hunk in file.hunks if hunk.state in states)
+
+
+def _text(file: ProposedFile, also: HunkState) -> bytes | None:
+    """The file with the hunks that are applied, and those in that state; None where that cannot be told from the
+    proposal."""
+    applied = [hunk for hunk in file.hunks if hunk.state in ("applied", also)]
+    if file.change == "delete" and applied:
+        return b""
+    if file.base_text is None:
+        return None
+    try:
+        return encode(compose(split_lines(file.base_text), _replacements(applied)), file.encoding)
+    except ToolError:
+        return None
+
+
+def _replacements(hunks: Iterable[Hunk]) -> list[tuple[int, int, str]]:
+    found: list[tuple[int, int, str]] = []
+    for hunk in hunks:
+        start = hunk.old_start - 1 if hunk.old_lines else hunk.old_start
+        found.append((start, hunk.old_lines, hunk.new_text))
+    return sorted(found)
+
+
+def _exit(item: ToolCall) -> tuple[str | None, dict[str, str]]:
+    """How a command ended, and what became of that which is obeyed, in the words at the end of what is shown of it."""
+    shown = item.output[-_NOTES:]
+    found = list(_EXIT.finditer(shown)) if item.effect == "run" else []
+    if not found:
+        return None, {}
+    at = found[-1].end()  # what stands before is the command's, which may write anything
+    obeyed = {how: match[1] for how, pattern in _OBEYED.items() if (match := pattern.search(shown, at))}
+    return next((group for group in found[-1].groups() if group), None), obeyed

@@ -1,0 +1,189 @@
+"""Going back: the moment before each turn is a checkpoint, for files, for the conversation, or for both.
+
+Files go back by undoing what that turn and all later ones applied: ours and only ours. Nothing is ever removed that was
+not made by an edit, no git is asked, and what commands did is named and stays.
+"""
+
+import contextlib
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass, field
+
+from pydantic import ValidationError
+
+from amanu.core.conversation import Conversation, Rewound
+from amanu.core.emit import Emit
+from amanu.session.history import EVENT, SHOWN_ITEMS, Earlier
+from amanu.session.queue import Inbox
+from amanu.session.restore import REWINDS, conversation, rewound
+from amanu.session.review import Edits, Wanted
+from amanu.storage.journal import Journal, Record
+from amanu_protocol import requests as r
+from amanu_protocol.errors import AmanuError
+from amanu_protocol.events import ItemCompleted, SessionChanged, SessionRewound, TurnStarted
+from amanu_protocol.items import ToolCall, UserMessage
+from amanu_protocol.state import SessionState
+
+Idle = Callable[[], AbstractAsyncContextManager[None]]
+"""No turn runs in it, and none begins. Raises `AmanuError` turnInProgress, sessionReadOnly, sessionClosed."""
+REWOUND = "The conversation went back to before this was proposed."
+
+
+@dataclass
+class _Turn:
+    """What the journal tells of a turn."""
+
+    turn_id: str
+    prompt_id: str
+    at: int
+    position: int
+    """Of its first record."""
+    said: UserMessage | None = None
+    commands: list[str] = field(default_factory=list[str])
+
+
+class Checkpoints:
+    """Of one session."""
+
+    def __init__(
+        self,
+        journal: Journal,
+        conversation: Conversation,
+        earlier: Earlier,
+        inbox: Inbox,
+        edits: Edits,
+        state: SessionState,
+        emit: Emit,
+        idle: Idle,
+    ) -> None:
+        self._journal = journal
+        self._conversation = conversation
+        self._earlier = earlier
+        self._inbox = inbox
+        self._edits = edits
+        self._state = state
+        self._emit = emit
+        self._idle = idle
+
+    async def list(self) -> r.CheckpointListResult:
+        """Of the turns that edited files or ran commands, and of those that wait to be said again. Oldest first."""
+        found = [self._checkpoint(turn) for turn in await self._turns()]
+        return r.CheckpointListResult(checkpoints=[each for each in found if each.files or each.commands])
+
+    async def preview(self, params: r.CheckpointPreviewParams) -> r.CheckpointPreviewResult:
+        turns = await self._since(params.turn_id)
+        files = await self._edits.take_back(self._wanted(turns), dry_run=True)
+        commands = [title for turn in turns for title in turn.commands]
+        return r.CheckpointPreviewResult(files=files, commands=commands, turns=len(turns))
+
+    async def restore(self, params: r.CheckpointRestoreParams) -> r.CheckpointRestoreResult:
+        """With the conversation goes what is still open of those turns: nobody could say any more what it was for.
+        Raises `AmanuError`: turnInProgress, itemNotFound, storageError."""
+        async with self._idle():
+            turns = await self._since(params.turn_id)
+            files = await self._edits.take_back(self._wanted(turns), dry_run=False) if params.files else []
+            if not params.conversation:
+                return r.CheckpointRestoreResult(files=files)
+            await self._edits.reject_open([turn.turn_id for turn in turns], REWOUND)
+            await self._rewind(turns)
+        said = turns[0].said
+        return r.CheckpointRestoreResult(
+            files=files, text=said.text if said else None, attachments=said.attachments if said else []
+        )
+
+    async def forget(self, turn_id: str) -> None:
+        """Take the last turn out of the conversation: its prompt could not be saved. Nothing when that is not the last
+        one, or unknown."""
+        async with self._idle():
+            turns = await self._turns()
+            if not turns or turns[-1].turn_id != turn_id:
+                return
+            await self._edits.reject_open([turn_id], REWOUND)
+            with contextlib.suppress(AmanuError):  # that the disk is full was said
+                await self._rewind(turns[-1:])
+            if len(turns) == 1:
+                self._emit(SessionChanged(title=""))
+
+    async def _rewind(self, turns: "Sequence[_Turn]") -> None:
+        """Take everything from the first of these turns on, the last ones there are, out of the conversation."""
+        first, turn_ids = turns[0], [turn.turn_id for turn in turns]
+        left = None
+        if self._state.item(first.prompt_id) is None:
+            left = await self._earlier.page(self._state, self._journal, first.prompt_id, SHOWN_ITEMS)
+        event = SessionRewound(item_id=first.prompt_id, turn_ids=turn_ids, items=left[0] if left else [])
+        self._emit(event, entry=Rewound(position=first.position))
+        spans = rewound(await self._journal.holding(REWINDS))
+        self._conversation.become(await self._journal.read_through(lambda records: conversation(records, spans)))
+        self._inbox.forget(turn_ids)
+        await self._emit.durable()
+
+    async def _since(self, turn_id: str) -> "Sequence[_Turn]":
+        turns = await self._turns()
+        at = next((at for at, turn in enumerate(turns) if turn.turn_id == turn_id), None)
+        if at is None:
+            raise AmanuError("itemNotFound", "There is no such turn in this session.")
+        return turns[at:]
+
+    async def _turns(self) -> "Sequence[_Turn]":
+        return await self._journal.read_through(_turns)
+
+    def _wanted(self, turns: "Iterable[_Turn]") -> Wanted:
+        scopes = [r.EditScope(turn_id=turn.turn_id) for turn in turns]
+        return {key: ids for scope in scopes for key, ids in self._edits.wanted(scope, ("applied",)).items()}
+
+    def _checkpoint(self, turn: _Turn) -> r.Checkpoint:
+        files: dict[str, r.CheckpointFile] = {}
+        for proposal in self._state.proposals:
+            for file in proposal.files if proposal.turn_id == turn.turn_id else ():
+                states = [hunk.state for hunk in file.hunks]
+                applied = [hunk for hunk in file.hunks if hunk.state == "applied"]
+                added, removed = sum(hunk.new_lines for hunk in applied), sum(hunk.old_lines for hunk in applied)
+                if applied and file.change == "rename":  # its one hunk is the whole file
+                    added, removed = file.added, file.removed
+                known = files.get(file.path)
+                files[file.path] = r.CheckpointFile(
+                    path=file.path,
+                    added=added + (known.added if known else 0),
+                    removed=removed + (known.removed if known else 0),
+                    applied=len(applied) + (known.applied if known else 0),
+                    undone=states.count("revertedByPerson") + (known.undone if known else 0),
+                    open=states.count("pending") + states.count("conflicted") + (known.open if known else 0),
+                )
+        text = turn.said.text if turn.said else ""
+        return r.Checkpoint(
+            turn_id=turn.turn_id,
+            prompt_id=turn.prompt_id,
+            text=next((line.strip() for line in text.splitlines() if line.strip()), "")[:200],
+            at=turn.at,
+            files=list(files.values()),
+            commands=turn.commands,
+        )
+
+
+def _turns(records: Iterable[Record]) -> list[_Turn]:
+    """The turns on record that were not taken out again. Reads only the events it needs."""
+    turns: dict[str, _Turn] = {}
+    for record in records:
+        if not any(kind in record.event for kind in _KINDS):
+            continue
+        try:
+            event = EVENT.validate_json(record.event)
+        except ValidationError:
+            continue
+        match event:
+            case TurnStarted():
+                turns[event.turn_id] = _Turn(event.turn_id, event.prompt_id, record.at, record.position)
+            case ItemCompleted(item=UserMessage() as said) if said.turn_id in turns and not said.steer:
+                turns[said.turn_id].said = said
+            case ItemCompleted(item=ToolCall(effect="run") as call) if call.turn_id in turns:
+                if call.decision is not None and call.decision.outcome == "allowed":
+                    turns[call.turn_id].commands.append(call.title)
+            case SessionRewound():
+                for turn_id in event.turn_ids:
+                    turns.pop(turn_id, None)
+            case _:
+                pass
+    return list(turns.values())
+
+
+_KINDS = ('"kind":"turnStarted"', '"kind":"userMessage"', '"effect":"run"', '"kind":"sessionRewound"')

@@ -1,0 +1,248 @@
+"""`emit`: what happens in a session is folded, journalled and fanned out to its clients, in this order, once."""
+
+import asyncio
+import json
+import time
+from collections import deque
+from collections.abc import Awaitable, Callable, Collection, Mapping
+from typing import Protocol, TypeVar
+
+from pydantic import BaseModel
+
+from amanu.context.editor import EditorContext
+from amanu.core.conversation import Entry
+from amanu.session.partial_text import PartialText
+from amanu.storage.journal import Journal, Record
+from amanu_protocol.events import (
+    Event,
+    EventMessage,
+    ItemChanged,
+    ItemCompleted,
+    ItemDelta,
+    ItemsReplaced,
+    ItemStarted,
+    ItemsWithdrawn,
+    RetryChanged,
+    SessionChanged,
+    TurnEnded,
+    TurnRouted,
+)
+from amanu_protocol.items import Answer, Notice, Retry, Thought, ToolCall
+from amanu_protocol.state import SessionState, fold
+
+FRAME = 0.030
+"""Seconds in which deltas of one item become one event: about two frames of a screen, so at most 34 a second."""
+FULL_FRAME = 16 * 1024
+"""Characters after which a delta is not held back any longer."""
+KEPT_EVENTS = 5000
+"""Events kept for clients that attach with `sinceSeq`; older ones get the whole state."""
+KEPT_CHARACTERS = 8_000_000
+
+M = TypeVar("M", bound=BaseModel)
+
+
+class Client(Protocol):
+    """One connection through a front."""
+
+    @property
+    def name(self) -> str:
+        """clientInfo.name, e.g. "Visual Studio Code"; "" if unknown."""
+        ...
+
+    @property
+    def environment(self) -> Mapping[str, str]:
+        """The client's own, not the daemon's."""
+        ...
+
+    @property
+    def trusted_roots(self) -> Collection[str] | None:
+        """Absolute paths the client declared trusted; None when it has no say."""
+        ...
+
+    @property
+    def ripgrep(self) -> str | None:
+        """Path of a ripgrep the editor ships."""
+        ...
+
+    @property
+    def context(self) -> EditorContext | None:
+        """What the person looks at; None when the client says nothing of it."""
+        ...
+
+    def send(self, message: EventMessage) -> None:
+        """Pass an event on. Never blocks, never raises."""
+        ...
+
+    def list_changed(self, session_id: str) -> None:
+        """The list of sessions changed. Never blocks, never raises."""
+        ...
+
+
+class EventStream:
+    """The events of one session. Implements `agent.emit.Emit`."""
+
+    def __init__(
+        self,
+        state: SessionState,
+        journal: Journal,
+        epoch: int,
+        plain: Callable[[str], str] = str,
+        audited: Callable[[], Awaitable[None]] | None = None,
+    ) -> None:
+        """`audited` waits until what was heard of these events is on the audit log."""
+        self.state = state
+        self.epoch = epoch
+        self.seq = 0
+        self._journal = journal
+        self._plain = plain
+        self._audited = audited
+        self._clients: list[Client] = []
+        self._recent: deque[tuple[EventMessage, int]] = deque()
+        self._recent_size = 0
+        self._item = ""
+        self._text: list[str] = []
+        self._size = 0
+        self._flushed = 0.0
+        self._timer: asyncio.TimerHandle | None = None
+        self._partial = PartialText(self._put_on_record)
+        self.watch: Callable[[Event, int], None] = lambda event, position: None
+        """Hears of every event that is kept, when it has been folded, and of its place in the journal."""
+
+    def __call__(self, event: Event, entry: Entry | None = None) -> None:
+        self._flush()
+        self._publish(self._said_plainly(event), entry)
+
+    def delta(self, item_id: str, text: str) -> None:
+        if item_id != self._item:
+            self._flush()
+            self._item = item_id
+        self._text.append(text)
+        self._size += len(text)
+        if self._timer is not None and self._size < FULL_FRAME:
+            return
+        loop = asyncio.get_running_loop()
+        due = self._flushed + FRAME - loop.time()
+        if due <= 0 or self._size >= FULL_FRAME:
+            self._flush()
+        elif self._timer is None:
+            self._timer = loop.call_later(due, self._flush)
+
+    def plain(self, text: str) -> str:
+        return self._plain(text)
+
+    async def durable(self) -> None:
+        if self._audited is None:
+            await self._journal.durable()
+        else:
+            await asyncio.gather(self._journal.durable(), self._audited())
+
+    def attach(self, client: Client) -> int:
+        """Send the client what comes from now on. Returns the `seq` of the next event."""
+        self._flush()
+        if client not in self._clients:
+            self._clients.append(client)
+        return self.seq + 1
+
+    def detach(self, client: Client) -> None:
+        if client in self._clients:
+            self._clients.remove(client)
+
+    @property
+    def attached(self) -> bool:
+        return bool(self._clients)
+
+    def since(self, seq: int) -> list[EventMessage] | None:
+        """The events after `seq`, or None when they are no longer all here."""
+        if seq > self.seq or (seq < self.seq and (not self._recent or self._recent[0][0].seq > seq + 1)):
+            return None
+        return [message for message, _ in self._recent if message.seq > seq]
+
+    def _publish(self, event: Event, entry: Entry | None) -> None:
+        at = int(time.time() * 1000)
+        kept = entry is not None or _is_kept(event)
+        text, private = "", None
+        if kept:
+            event, text = _sound(event)
+            private = None if entry is None else _sound(entry)[1]
+        self.seq += 1
+        message = EventMessage(session_id=self.state.session_id, epoch=self.epoch, seq=self.seq, at=at, event=event)
+        fold(self.state, event)
+        if kept:
+            position = self._journal.append(Record(self.epoch, self.seq, at, text, private))
+            self.watch(event, position)
+        self._partial.on_event(event)
+        self._remember(message)
+        for client in list(self._clients):
+            client.send(message)
+
+    def _put_on_record(self, event: Event) -> None:
+        self._journal.append(Record(self.epoch, self.seq, int(time.time() * 1000), _sound(event)[1], None))
+
+    def _said_plainly(self, event: Event) -> Event:
+        """What the daemon says of failures quotes services, and they quote what they were sent."""
+        match event:
+            case ItemCompleted(item=Notice(text=text, detail=detail) as item):
+                plain = {"text": self._plain(text), "detail": self._plain(detail)}
+                return ItemCompleted(item=item.model_copy(update=plain))
+            case ItemsWithdrawn(reason=reason) | TurnRouted(reason=reason):
+                return event.model_copy(update={"reason": self._plain(reason)})
+            case TurnEnded(message=message):
+                return event.model_copy(update={"message": self._plain(message)})
+            case RetryChanged(retry=Retry(reason=reason) as retry):
+                return RetryChanged(retry=retry.model_copy(update={"reason": self._plain(reason)}))
+            case _:
+                return event
+
+    def _remember(self, message: EventMessage) -> None:
+        size = _weight(message.event)
+        self._recent.append((message, size))
+        self._recent_size += size
+        while len(self._recent) > KEPT_EVENTS or (self._recent_size > KEPT_CHARACTERS and len(self._recent) > 1):
+            self._recent_size -= self._recent.popleft()[1]
+
+    def _flush(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        if not self._text:
+            return
+        text = "".join(self._text).encode("utf-8", "replace").decode()  # as `_sound` would make it
+        delta = ItemDelta(item_id=self._item, text=text)
+        self._text = []
+        self._size = 0
+        self._flushed = asyncio.get_running_loop().time()
+        self._publish(delta, None)
+
+
+def _sound(value: M) -> tuple[M, str]:
+    """The value and its JSON. A half of a surrogate pair, which has no UTF-8 (prompts, file names and command output
+    may hold one), becomes "?"; what happens must never fail to be told."""
+    try:
+        return value, value.model_dump_json()
+    except ValueError:
+        text = json.dumps(value.model_dump(), ensure_ascii=False).encode("utf-8", "replace").decode()
+        return type(value).model_validate_json(text), text
+
+
+def _is_kept(event: Event) -> bool:
+    """Deltas live in the open item (`partial_text.py` has them on record), and so does what is known of a call that is
+    still being written; a retry's countdown means nothing later, and closed is only who was told so."""
+    match event:
+        case ItemDelta() | RetryChanged() | ItemsReplaced():
+            return False
+        case ItemChanged(item=ToolCall(state="validating")):
+            return False
+        case ItemStarted(item=Thought() | Answer()) | SessionChanged(closed=bool()):
+            return False
+        case _:
+            return True
+
+
+def _weight(event: Event) -> int:
+    match event:
+        case ItemDelta(text=text):
+            return 100 + len(text)
+        case ItemStarted(item=item) | ItemChanged(item=item) | ItemCompleted(item=item):
+            return 500 + len(getattr(item, "text", "")) + len(getattr(item, "output", ""))
+        case _:
+            return 2000

@@ -1,0 +1,38 @@
+"""What a session says to the person in its own name; the model hears nothing of it."""
+
+from typing import Literal
+
+from amanu.agent.turn import Ending
+from amanu.session.events import EventStream
+from amanu_protocol.events import ItemCompleted
+from amanu_protocol.items import Notice
+
+Level = Literal["info", "warning"]
+
+
+class Notices:
+    """Of one session."""
+
+    def __init__(self, emit: EventStream) -> None:
+        self._emit = emit
+
+    def ending(self, turn_id: str | None, ending: Ending) -> None:
+        """Why the turn ended, or, with None, why something never began."""
+        level = "warning" if ending.reason.endswith("Limit") or ending.reason == "refused" else "error"
+        notice = Notice(
+            item_id=f"{turn_id or f'session.{self._emit.epoch}'}.{self._emit.seq}.end",
+            turn_id=turn_id,
+            level=level,
+            code=ending.kind or ending.reason,
+            text=ending.message,
+        )
+        self._emit(ItemCompleted(item=notice))
+
+    def of_prompt(self, item_id: str, turn_id: str, code: str, text: str, level: Level = "warning") -> None:
+        """About what the person said in that turn."""
+        self._emit(ItemCompleted(item=Notice(item_id=item_id, turn_id=turn_id, level=level, code=code, text=text)))
+
+    def of_session(self, code: str, level: Level, text: str) -> None:
+        """About the session, whatever turn runs."""
+        item_id = f"session.{self._emit.epoch}.{self._emit.seq}.{code}"
+        self._emit(ItemCompleted(item=Notice(item_id=item_id, turn_id=None, level=level, code=code, text=text)))

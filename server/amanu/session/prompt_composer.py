@@ -1,0 +1,129 @@
+"""How the model gets to hear the person: a command's text in its place, what they attached and mention, and what goes
+with it unasked: their editor, project memory, files that are others now.
+
+Everything is gathered first, which takes its time and may fail; then it is said, at once.
+"""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from amanu.context import slash_commands as commands
+from amanu.context.attachments import Heard, with_attachments
+from amanu.context.editor import Known, describe
+from amanu.context.images import Pictures
+from amanu.context.memory import Recalled
+from amanu.core.conversation import Conversation
+from amanu.core.emit import Emit
+from amanu.core.tool import Covers
+from amanu.models.image_layout import unseen
+from amanu.permissions.approvals import Approvals
+from amanu.session.notices import Notices
+from amanu.session.queue import Inbox, Prompt
+from amanu.session.services import Services
+from amanu.session.turn_factory import Turns
+from amanu.workspace.workspace import Workspace
+from amanu_protocol.events import ItemCompleted
+from amanu_protocol.items import Attachment, ModelInfo, UserMessage
+from amanu_protocol.state import SessionState
+
+
+@dataclass(frozen=True)
+class Opening:
+    """All that the model hears with the prompt that opens a turn."""
+
+    heard: Heard
+    seen: Mapping[str, str] | None
+    """What the person's editor shows, by section."""
+    recalled: Recalled
+    outdated: tuple[str, str] | None
+    """See `Turns.news`."""
+
+
+class Hearing:
+    """Of one session. `covers` says whether the person trusted a file of the workspace."""
+
+    def __init__(
+        self,
+        services: Services,
+        conversation: Conversation,
+        workspace: Workspace,
+        pictures: Pictures,
+        approvals: Approvals,
+        covers: Covers,
+        inbox: Inbox,
+        turns: Turns,
+        notices: Notices,
+        state: SessionState,
+        emit: Emit,
+    ) -> None:
+        self._services = services
+        self._conversation = conversation
+        self._workspace = workspace
+        self._pictures = pictures
+        self._approvals = approvals
+        self._covers = covers
+        self._inbox = inbox
+        self._turns = turns
+        self._notices = notices
+        self._state = state
+        self._emit = emit
+        self._known = Known()
+        self.model: ModelInfo | None = None
+        """Who hears it: that of the last turn."""
+
+    async def gather(self, prompt: Prompt, window: int) -> Opening:
+        """For a model with a window of so many tokens. Raises `AmanuError` when the session has no room for a
+        picture."""
+        heard = await self.hear(prompt.text, prompt.attachments)
+        seen = prompt.context and await describe(prompt.context, self._workspace, self._approvals.allowed)
+        seen = seen and {name: self._services.secrets.mask_content(each) for name, each in seen.items()}
+        return Opening(heard, seen, await self._turns.memory.recall(window), await self._turns.news())
+
+    async def hear(self, text: str, attachments: Sequence[Attachment]) -> Heard:
+        """What the model gets of what the person said. Raises like `gather`."""
+        said = commands.Said(text, text)
+        if text.startswith("/"):
+            said = await asyncio.to_thread(commands.expand, text, self.command_sources)
+        mask = self._services.secrets.mask_content
+        allowed = self._approvals.allowed
+        return await with_attachments(said, attachments, self._workspace, self._pictures, allowed, mask)
+
+    @property
+    def command_sources(self) -> list[commands.Source]:
+        """Where commands come from: the user's before a trusted workspace's, which cannot take their names."""
+        workspace = self._workspace if self._state.trusted else None
+        return commands.sources(self._services.commands, workspace, self._approvals.allowed, self._covers)
+
+    def say(self, said: UserMessage, opening: Opening) -> None:
+        """The person's words become part of the conversation, after what it had not heard yet."""
+        message = opening.heard.said
+        if opening.recalled.system is not None:
+            self._conversation.memory = opening.recalled.system.text
+        for unheard in self._inbox.take_notes():
+            self._conversation.note(*unheard.parts)
+        news = self._known.news(opening.seen, self._conversation.generation) if opening.seen else ""
+        changed = opening.outdated and f"<files_changed>\n{opening.outdated[0]}\n</files_changed>"
+        recalled = opening.recalled.told
+        status = self._turns.status.with_prompt()
+        told = "\n\n".join(filter(None, [message.text, news, status, changed, recalled and recalled.text]))
+        message = message.model_copy(update={"text": told})
+        self._emit(ItemCompleted(item=said), entry=message)
+        self._conversation.append(message)
+        self.tell_left_out(said, opening.heard)
+        if opening.outdated is not None:
+            changes = opening.outdated[1]
+            self._notices.of_prompt(f"{said.item_id}.changed", said.turn_id, "modelTold", changes, level="info")
+        if recalled is not None:
+            self._emit(ItemCompleted(item=recalled.notice(said.item_id, said.turn_id)))
+
+    def tell_left_out(self, said: UserMessage, heard: Heard) -> None:
+        """Tell the person what of their words the model is not sent."""
+        if heard.left_out:
+            text = "\n".join(heard.left_out)
+            self._notices.of_prompt(f"{said.item_id}.unsent", said.turn_id, "attachmentNotSent", text)
+        model = self.model
+        unseen_ones = [each.name for each in heard.said.pictures if model and unseen(each.media_type, model)]
+        if model and unseen_ones:
+            text = f"{model.name} cannot see {', '.join(unseen_ones)}; it is told only that there is a picture."
+            self._notices.of_prompt(f"{said.item_id}.unseen", said.turn_id, "pictureNotSeen", text)

@@ -1,0 +1,351 @@
+"""The requests about one session's prompts: each becomes a turn, at once or from the queue; what is said into a turn;
+cancel. At most one turn runs.
+"""
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+
+from amanu.agent.turn import Ending, Turn, run_compaction, run_turn
+from amanu.context import slash_commands as commands
+from amanu.context.attachments import Heard
+from amanu.context.images import NoRoom, Pictures
+from amanu.permissions.approvals import Approvals
+from amanu.session.events import Client, EventStream
+from amanu.session.notices import Notices
+from amanu.session.prompt_composer import Hearing
+from amanu.session.queue import Inbox, Prompt
+from amanu.session.recording import SessionLine
+from amanu.session.trust_state import SessionTrust
+from amanu.session.turn_factory import Turns
+from amanu.session.turn_task import Running
+from amanu.text.redaction import MASK
+from amanu_protocol.errors import AmanuError
+from amanu_protocol.events import ItemCompleted, SessionChanged, TurnEnded, TurnStarted
+from amanu_protocol.items import Attachment, ImageAttachment, UserMessage
+from amanu_protocol.requests import (
+    PromptSendParams,
+    PromptSendResult,
+    PromptSteerParams,
+    SessionCompactResult,
+    TurnCancelResult,
+)
+from amanu_protocol.state import SessionState
+
+log = logging.getLogger(__name__)
+
+MAX_QUEUED = 100
+"""Prompts of one session that wait for its turn; each is in the state that every client gets."""
+CANCEL_SECONDS = 0.45
+"""A cancel is acknowledged within half a second, also when a process takes longer to die."""
+
+_HIDDEN = (
+    f"What looks like a key in your words was hidden, from the model and from what is kept: {MASK} stands for it. Put "
+    "the key into a file or a variable of the environment that your program reads, and name that."
+)
+
+
+class Prompts:
+    """One method per request, raising `AmanuError`. `check` raises when nothing may be changed, `writable` tells it;
+    `changed` is called when a turn began or ended; `environment` is the one commands start with, that of the last
+    prompt, whose keys `learn` hides; `forget` takes a turn out of the conversation; `mask` takes keys out of a text."""
+
+    def __init__(
+        self,
+        state: SessionState,
+        prompt_ids: set[str],
+        inbox: Inbox,
+        pictures: Pictures,
+        hearing: Hearing,
+        turns: Turns,
+        approvals: Approvals,
+        trust: SessionTrust,
+        line: SessionLine,
+        notices: Notices,
+        environment: dict[str, str],
+        emit: EventStream,
+        *,
+        check: Callable[[], None],
+        writable: Callable[[], bool],
+        changed: Callable[[], None],
+        learn: Callable[[Mapping[str, str]], None],
+        forget: Callable[[str], Awaitable[None]],
+        mask: Callable[[str], str],
+    ) -> None:
+        self._state = state
+        self._prompt_ids = prompt_ids
+        self._inbox = inbox
+        self._pictures = pictures
+        self._hearing = hearing
+        self._turns = turns
+        self._approvals = approvals
+        self._trust = trust
+        self._line = line
+        self._notices = notices
+        self._environment = environment
+        self._emit = emit
+        self._check = check
+        self._writable = writable
+        self._changed = changed
+        self._learn = learn
+        self._forget = forget
+        self._mask = mask
+        self.starting = asyncio.Lock()
+        """Held while a turn starts."""
+        self._running = Running(self._ended)
+        self._said_after: str | None = None
+        """The first prompt that came while it was stopping: it does not wait for the person."""
+
+    async def send(self, params: PromptSendParams, client: Client) -> PromptSendResult:
+        """Start a turn, or queue behind the running one. Returns when the prompt is on disk. A known `promptId`
+        changes nothing. Raises `AmanuError`: invalidParams for a picture no model would take; storageError when it
+        cannot be saved, and then it is as if it had never been sent."""
+        text = self._mask(params.text)
+        async with self.starting:
+            self._check()
+            known = params.prompt_id in self._prompt_ids
+            if known:
+                waits = self._inbox.has(params.prompt_id)
+                turn_id = None if waits else _turn_id(params.prompt_id)
+                result = PromptSendResult(status="queued" if waits else "started", turn_id=turn_id)
+            else:
+                await self._emit.durable()  # a disk that takes nothing takes no prompt either
+                result = await self._take(params.model_copy(update={"text": text}), client)
+                self._tell_hidden(params.text, text)
+        if known:
+            await self._emit.durable()
+        else:
+            await self._save_or_forget(params.prompt_id)
+        return result
+
+    async def _take(self, params: PromptSendParams, client: Client) -> PromptSendResult:
+        if len(self._state.queue) >= MAX_QUEUED:
+            raise AmanuError("turnInProgress", f"{MAX_QUEUED} prompts wait already.", hint="Take some of them back.")
+        attachments = await self._pictures.keep(params.attachments)
+        self._check()
+        prompt = Prompt(params.prompt_id, params.text, attachments, dict(client.environment), client.context)
+        if not self._running:
+            return PromptSendResult(status="started", turn_id=await self._start(prompt))
+        self._prompt_ids.add(prompt.prompt_id)
+        self._inbox.queue(prompt)
+        if self._running.stopping and self._said_after is None:
+            self._said_after = prompt.prompt_id
+        self._approvals.finish_reviews(client=client.name)
+        return PromptSendResult(status="queued")
+
+    async def steer(self, params: PromptSteerParams, client: Client) -> None:
+        """Say something into the running turn: it reaches the model after the tool results of its next request."""
+        self._check()
+        focus = commands.compaction(params.text)
+        if focus is not None:
+            self._compact_in(params, focus)
+        elif params.prompt_id not in self._prompt_ids:
+            attachments = await self._pictures.keep(params.attachments)
+            plain = params.model_copy(update={"text": self._mask(params.text)})
+            heard = await self._hearing.hear(plain.text, attachments)
+            self._check()
+            self._put_in(plain, attachments, heard, client)
+            self._tell_hidden(params.text, plain.text)
+        try:
+            await self._emit.durable()
+        except AmanuError:
+            if self._inbox.take_back_steering(params.prompt_id):
+                self._prompt_ids.discard(params.prompt_id)
+            raise
+
+    def _compact_in(self, params: PromptSteerParams, focus: str) -> None:
+        """The person asks the running turn for a compaction: they see that it was heard, the model does not."""
+        if params.prompt_id in self._prompt_ids:
+            return
+        self._must_run(params.turn_id)
+        self._prompt_ids.add(params.prompt_id)
+        said = UserMessage(
+            item_id=params.prompt_id, turn_id=params.turn_id, text=params.text, attachments=[], steer=True
+        )
+        self._emit(ItemCompleted(item=said))
+        self._turns.context.compact_soon(focus)
+
+    def _tell_hidden(self, said: str, text: str) -> None:
+        if text != said:
+            self._notices.of_session("secretHidden", "warning", _HIDDEN)
+
+    def _must_run(self, turn_id: str) -> None:
+        if not self._running or self._state.turn is None or self._state.turn.turn_id != turn_id:
+            raise AmanuError("staleTurn", "That turn is over.", hint="Send it as a new prompt.")
+
+    def _put_in(self, params: PromptSteerParams, attachments: list[Attachment], heard: Heard, client: Client) -> None:
+        if params.prompt_id in self._prompt_ids:
+            return  # its repeat was faster
+        self._must_run(params.turn_id)
+        self._prompt_ids.add(params.prompt_id)
+        message = UserMessage(
+            item_id=params.prompt_id, turn_id=params.turn_id, text=params.text, attachments=attachments, steer=True
+        )
+        self._inbox.steer(message, heard.said)
+        self._hearing.tell_left_out(message, heard)
+        self._approvals.finish_reviews(client=client.name)
+
+    async def unqueue(self, prompt_id: str) -> None:
+        async with self.starting:  # one that is just starting has started
+            self._check()
+            self._inbox.take_back(prompt_id)
+        await self._emit.durable()
+
+    async def cancel(self, turn_id: str) -> TurnCancelResult:
+        """Stop the turn. When this returns nothing more is written, run or sent for it."""
+        self._check()
+        if self._state.turn is None or self._state.turn.turn_id != turn_id:
+            return TurnCancelResult(status="alreadyEnded")
+        await self._running.stop(CANCEL_SECONDS)
+        return TurnCancelResult(status="cancelled")
+
+    async def compact(self, focus: str, client: Client) -> SessionCompactResult:
+        """Put a summary in the place of what is old: now, or at the next step of the running turn. Raises `AmanuError`
+        (modelNotFound, authRequired …)."""
+        async with self.starting:
+            self._check()
+            if self._running:
+                self._turns.context.compact_soon(focus)
+                return SessionCompactResult(status="queued")
+            text = f"/{commands.COMPACT} {focus}".rstrip()
+            prompt = Prompt(f"compact-{self._emit.epoch}-{self._emit.seq}", text, [], dict(client.environment))
+            await self._start(prompt)
+        await self._save_or_forget(prompt.prompt_id)
+        return SessionCompactResult(status="started")
+
+    @property
+    def running(self) -> bool:
+        """A turn is."""
+        return bool(self._running)
+
+    async def stop(self) -> None:
+        """Cancel the turn and wait for its end."""
+        if self._running:
+            await self._running.stop()
+
+    @contextlib.asynccontextmanager
+    async def idle(self) -> AsyncGenerator[None]:
+        """No turn runs in it, and none begins. Raises `AmanuError` turnInProgress, sessionReadOnly, sessionClosed."""
+        async with self.starting:
+            self._check()
+            if self._running:
+                raise AmanuError("turnInProgress", "A turn is running.", hint="Stop it first.")
+            yield
+
+    # ------------------------------------------------------------------------------------------------
+
+    async def _save_or_forget(self, prompt_id: str) -> None:
+        """Whoever is told that their prompt was not saved sends it again, or does not want it any more: it must not run
+        later, when there is room. Nothing it may have led to had an effect, for that waits until it is on disk.
+        Raises `AmanuError` storageError."""
+        try:
+            await self._emit.durable()
+        except AmanuError:
+            turn_id = _turn_id(prompt_id)
+            self._inbox.take_back(prompt_id)
+            if self._state.turn is not None and self._state.turn.turn_id == turn_id:
+                await self._running.stop()
+            with contextlib.suppress(AmanuError):  # another turn runs already, or the session was closed
+                await self._forget(turn_id)
+            self._prompt_ids.discard(prompt_id)
+            raise
+
+    async def _start(self, prompt: Prompt) -> str:
+        """Start a turn for a prompt. Raises `AmanuError` (modelNotFound, authRequired …) before anything of it
+        is on record."""
+        await self._trust.heed()
+        choice = await self._turns.choosing.choose(prompt.text, prompt.environment)
+        info = choice.way.info
+        self._environment.clear()
+        self._environment.update(prompt.environment)
+        self._learn(prompt.environment)
+        focus = commands.compaction(prompt.text)
+        await self._pictures.load()
+        opening = await self._hearing.gather(prompt, info.context_window) if focus is None else None
+        self._check()
+        turn_id = _turn_id(prompt.prompt_id)
+        self._inbox.take_back(prompt.prompt_id)
+        self._prompt_ids.add(prompt.prompt_id)
+        if not self._state.title and opening is not None:
+            self._emit(SessionChanged(title=_title(prompt.text)))
+        started = TurnStarted(turn_id=turn_id, prompt_id=prompt.prompt_id, model_id=info.model_id)
+        self._emit(started, entry=opening and opening.recalled.system)
+        said = UserMessage(
+            item_id=prompt.prompt_id,
+            turn_id=turn_id,
+            text=prompt.text,
+            attachments=prompt.attachments,
+            steer=False,
+        )
+        self._hearing.model = info
+        if opening is None:
+            self._emit(ItemCompleted(item=said))
+        else:
+            self._hearing.say(said, opening)
+        self._pictures.forget()
+        self._approvals.start_turn()
+        turn = self._turns.make(turn_id, prompt.text, choice)
+        self._line.hide(prompt.environment)
+        if focus is None:
+            choice.tell(turn)
+        with self._line.line.used():
+            self._running.start(turn, run_turn if focus is None else lambda turn: run_compaction(turn, focus))
+        self._changed()
+        return turn_id
+
+    async def _ended(self, turn: Turn, ending: Ending) -> None:
+        said_after, self._said_after = self._said_after, None
+        if ending.reason not in ("completed", "cancelled"):
+            self._notices.ending(turn.turn_id, ending)
+        self._emit(
+            TurnEnded(
+                turn_id=turn.turn_id,
+                reason=ending.reason,
+                message=ending.message,
+                can_continue=ending.can_continue,
+                usage=turn.spent,
+            )
+        )
+        self._changed()
+        if ending.reason == "completed" or said_after is not None:
+            await self._start_next(said_after)
+
+    async def _start_next(self, first: str | None) -> None:
+        """A queued prompt becomes a turn: `first`, else the oldest. After a cancel or a failure the others wait for
+        the person, and for the turn of their next prompt; so do all when it cannot start now. One that never can is
+        given back to the person, and the next one starts."""
+        async with self.starting:
+            while not self._running and self._writable():
+                prompt = self._inbox.next(self._environment, first)
+                if prompt is None:
+                    return
+                try:
+                    await self._start(prompt)
+                except NoRoom as error:
+                    self._give_back(prompt, error)
+                    continue
+                except AmanuError as error:
+                    if self._writable():
+                        self._notices.ending(None, Ending("failed", str(error), kind=error.kind))
+                except Exception:
+                    log.exception("a queued prompt could not start")
+                    self._notices.ending(None, Ending("failed", "An internal error of Amanu; see `amanu logs`."))
+                return
+
+    def _give_back(self, prompt: Prompt, error: NoRoom) -> None:
+        """A queued prompt will never start: it leaves the queue, and a notice holds all that the person typed."""
+        with_it = [each.name if isinstance(each, ImageAttachment) else each.path for each in prompt.attachments]
+        attached = f"\nWith it: {', '.join(with_it)}" if with_it else ""
+        text = f"{error} So this prompt was not sent, and has left the queue:\n\n{prompt.text}{attached}"
+        self._inbox.take_back(prompt.prompt_id)
+        self._notices.ending(None, Ending("failed", text, kind=error.kind))
+
+
+def _turn_id(prompt_id: str) -> str:
+    return f"turn-{prompt_id}"
+
+
+def _title(text: str) -> str:
+    first = next((line.strip() for line in text.splitlines() if line.strip()), "Untitled")
+    return first if len(first) <= 80 else first[:79] + "…"

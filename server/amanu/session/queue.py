@@ -1,0 +1,121 @@
+"""What waits for its moment in a session: queued prompts, steering, decisions the model has not heard of."""
+
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import dataclass
+
+from amanu.context.editor import EditorContext
+from amanu.context.images import reference
+from amanu.core.conversation import Picture, Told, User, Waiting
+from amanu.core.emit import Emit
+from amanu.session.late_decisions import LATE_DECISION, Unheard
+from amanu.session.restore import note
+from amanu_protocol.events import ItemCompleted, ItemStarted, ItemsWithdrawn, PromptQueued, PromptUnqueued
+from amanu_protocol.items import Attachment, ImageAttachment, Notice, QueuedPrompt, UserMessage
+from amanu_protocol.state import SessionState
+
+LATE = "What has become of earlier edits since then:"
+
+
+@dataclass(frozen=True)
+class Prompt:
+    """What a person sent, with the environment of the client they sent it from, and what they saw there."""
+
+    prompt_id: str
+    text: str
+    attachments: list[Attachment]
+    environment: Mapping[str, str]
+    context: EditorContext | None = None
+
+
+class Inbox:
+    """Prompts wait for the turn to end; notes wait for the next request, where they go in as text after the tool
+    results. `report` says for the model what became of a proposal."""
+
+    def __init__(
+        self,
+        emit: Emit,
+        state: SessionState,
+        report: Callable[[str], str],
+        undelivered: list[tuple[UserMessage, User]],
+        unheard: Unheard,
+    ) -> None:
+        self._emit = emit
+        self._state = state
+        self._report = report
+        self._prompts: dict[str, Prompt] = {}
+        self._steering = undelivered
+        self._unheard = unheard
+
+    def queue(self, prompt: Prompt) -> None:
+        """The prompt starts when the running turn has ended."""
+        self._prompts[prompt.prompt_id] = prompt
+        queued = QueuedPrompt(prompt_id=prompt.prompt_id, text=prompt.text, attachments=prompt.attachments)
+        self._emit(PromptQueued(prompt=queued))
+
+    def has(self, prompt_id: str) -> bool:
+        return any(queued.prompt_id == prompt_id for queued in self._state.queue)
+
+    def take_back(self, prompt_id: str) -> None:
+        """The prompt is not in the queue any more: it starts, or is not wanted. Unknown ids are fine."""
+        if self.has(prompt_id):
+            self._prompts.pop(prompt_id, None)
+            self._emit(PromptUnqueued(prompt_id=prompt_id))
+
+    def next(self, environment: Mapping[str, str], first: str | None = None) -> Prompt | None:
+        """The queued prompt `first`, else the oldest; it stays queued until it is taken back. One that survived a
+        restart takes that `environment`."""
+        queued = next((each for each in self._state.queue if each.prompt_id == first), None)
+        if queued is None and self._state.queue:
+            queued = self._state.queue[0]
+        if queued is None:
+            return None
+        known = self._prompts.get(queued.prompt_id)
+        return known or Prompt(queued.prompt_id, queued.text, queued.attachments, dict(environment))
+
+    def queued_pictures(self) -> Iterator[Picture]:
+        """Those attached to the prompts of the queue."""
+        for attachment in (each for queued in self._state.queue for each in queued.attachments):
+            if isinstance(attachment, ImageAttachment) and (picture := reference(attachment)) is not None:
+                yield picture
+
+    def steer(self, message: UserMessage, said: User) -> None:
+        """The person says something into the running turn; `said` is how the model will get it."""
+        self._steering.append((message, said))
+        self._emit(ItemStarted(item=message), entry=Waiting(said=said))
+
+    def take_back_steering(self, item_id: str) -> bool:
+        """It is not said into the turn any more; False when the model has it already, or it is unknown."""
+        kept = [each for each in self._steering if each[0].item_id != item_id]
+        if len(kept) == len(self._steering):
+            return False
+        self._steering = kept
+        self._emit(ItemsWithdrawn(item_ids=[item_id], reason="It could not be saved."))
+        return True
+
+    def forget(self, turn_ids: Collection[str]) -> None:
+        """Those turns never happened: what was said into them is not said any more."""
+        self._steering = [each for each in self._steering if each[0].turn_id not in turn_ids]
+
+    def pictures(self) -> Iterator[Picture]:
+        """Those of the steering that no request carried yet."""
+        for _, said in self._steering:
+            yield from said.pictures
+
+    def take_notes(self) -> list[User]:
+        """What the model must hear now, each once; on record as heard when this returns."""
+        steering, self._steering = self._steering, []
+        for message, said in steering:
+            self._emit(ItemCompleted(item=message), entry=note(*said.parts))
+        return [*(said for _, said in steering), *map(self._decision_note, self._unheard.proposals())]
+
+    def _decision_note(self, proposal_id: str) -> User:
+        text = f"{LATE}\n{self._report(proposal_id)}"
+        version = next(each.version for each in self._state.proposals if each.proposal_id == proposal_id)
+        notice = Notice(
+            item_id=f"{proposal_id}.{version}.late",
+            level="info",
+            code=LATE_DECISION,
+            text="The model is told what has become of its earlier edits since then.",
+        )
+        self._emit(ItemCompleted(item=notice), entry=note(Told(text=text)))
+        return User(text=text, told=True)

@@ -1,0 +1,185 @@
+"""A session from its journal: the visible state and the conversation are two folds of the same records.
+
+What a crash left open is closed here: the turn has ended as interrupted, its running calls have an unknown effect,
+its proposals are open again, and nothing is run twice.
+"""
+
+import contextlib
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+from pydantic import ValidationError
+
+from amanu.agent.window.window import COMPACTING
+from amanu.core.conversation import (
+    ENTRY,
+    INTERRUPTED,
+    NOT_RUN,
+    AnyEntry,
+    Assistant,
+    Conversation,
+    Entry,
+    Note,
+    Result,
+    Results,
+    Rewound,
+    Text,
+    User,
+    Waiting,
+)
+from amanu.session.history import EVENT, Earlier
+from amanu.session.late_decisions import Unheard
+from amanu.storage.journal import Record
+from amanu_protocol.events import Event, ItemCompleted, ItemStarted, ItemsWithdrawn, SessionRewound, TurnEnded
+from amanu_protocol.items import Answer, Notice, Thought, ToolCall, UserMessage
+from amanu_protocol.state import SessionState, fold
+
+OPEN_STATES = ("validating", "awaitingApproval", "scheduled", "executing")
+
+
+@dataclass
+class Restored:
+    """What the journal tells, and what must be emitted to close what a crash left open."""
+
+    state: SessionState
+    conversation: Conversation = field(default_factory=Conversation)
+    epoch: int = 0
+    """The last epoch on record; the session goes on in the next one."""
+    created_at: int | None = None
+    """Milliseconds since the epoch; None when nothing is on record."""
+    prompt_ids: set[str] = field(default_factory=set[str])
+    closing: list[tuple[Event, Entry | None]] = field(default_factory=list[tuple[Event, Entry | None]])
+    steering: dict[str, tuple[UserMessage, User]] = field(default_factory=dict[str, tuple[UserMessage, User]])
+    """What the person sent that no request carried yet, and how the model is to hear it."""
+    unheard: Unheard = field(default_factory=Unheard)
+    earlier: Earlier = field(default_factory=Earlier)
+
+
+REWINDS = '"kind":"sessionRewound"'
+"""What the records have in their event that say where the person went back."""
+
+Span = tuple[int, int]
+"""Records from the first position on, before the second: what they said to the model it never heard."""
+
+
+def rewound(rewinds: Iterable[Record]) -> list[Span]:
+    """The spans that these records took out of the conversation."""
+    spans: list[Span] = []
+    for record in rewinds:
+        with contextlib.suppress(ValidationError):
+            entry = ENTRY.validate_json(record.private or "null")
+            if isinstance(entry, Rewound):
+                spans.append((entry.position, record.position))
+    return spans
+
+
+def conversation(records: Iterable[Record], spans: Sequence[Span]) -> Conversation:
+    """What the model knows, by these records."""
+    return Conversation.load(filter(None, (_entry(record, spans) for record in records)))
+
+
+def restore(session_id: str, records: Iterable[Record], spans: Sequence[Span] = (), *, read_only: bool) -> Restored:
+    """Fold records, each once and none kept: of a long session only what is needed now is ever in memory. One that
+    cannot be read (from a newer version, say) is passed over, never fatal."""
+    state = SessionState(
+        session_id=session_id, title="", roots=[], mode="ask", model_id="", trusted=False, read_only=read_only
+    )
+    restored = Restored(state)
+    restored.conversation = Conversation.load(_entries(restored, records, spans))
+    restored.prompt_ids |= {prompt.prompt_id for prompt in state.queue}
+    return restored
+
+
+def _entries(restored: Restored, records: Iterable[Record], spans: Sequence[Span]) -> Iterator[AnyEntry]:
+    """What the conversation is made of; everything else has been folded when they are used up."""
+    for record in records:
+        restored.epoch = max(restored.epoch, record.epoch)
+        if restored.created_at is None:
+            restored.created_at = record.at
+        entry = _entry(record, spans)
+        if entry is not None:
+            yield entry
+        with contextlib.suppress(ValidationError):
+            event = EVENT.validate_json(record.event)
+            if isinstance(entry, Result):
+                event = _sharing(event, entry)
+            _fold(restored, event, entry, record.position)
+    restored.closing = _close_what_is_open(restored.state)
+    yield from (entry for _, entry in restored.closing if entry is not None)
+
+
+def _entry(record: Record, spans: Sequence[Span]) -> AnyEntry | None:
+    """What the record says to the model; None: nothing, or it was taken back."""
+    if record.private is not None and not any(start <= record.position < end for start, end in spans):
+        with contextlib.suppress(ValidationError):
+            return ENTRY.validate_json(record.private)
+    return None
+
+
+def _sharing(event: Event, result: Result) -> Event:
+    """The event with the text it has in common with the conversation: there are many of these, and they are long."""
+    match event:
+        case ItemCompleted(item=ToolCall(output=output) as call) if output == result.text:
+            return ItemCompleted(item=call.model_copy(update={"output": result.text}))
+        case _:
+            return event
+
+
+def _fold(restored: Restored, event: Event, entry: Entry | None, position: int) -> None:
+    fold(restored.state, event)
+    restored.unheard.see(restored.state, event)
+    restored.earlier.see(restored.state, event, position)
+    if isinstance(event, SessionRewound):
+        restored.steering = {
+            key: each for key, each in restored.steering.items() if each[0].turn_id not in event.turn_ids
+        }
+    if isinstance(event, ItemsWithdrawn):
+        for item_id in event.item_ids:
+            restored.steering.pop(item_id, None)
+    if isinstance(event, ItemStarted | ItemCompleted) and isinstance(event.item, UserMessage):
+        item = event.item
+        restored.prompt_ids.add(item.item_id)
+        if isinstance(event, ItemCompleted):
+            restored.steering.pop(item.item_id, None)
+        elif item.steer:
+            restored.steering[item.item_id] = (item, entry.said if isinstance(entry, Waiting) else User(text=item.text))
+
+
+def _close_what_is_open(state: SessionState) -> list[tuple[Event, Entry | None]]:
+    """Events that end what a dead daemon left running, and their results."""
+    closing = _close_reply(state)
+    for item in state.items:
+        if isinstance(item, ToolCall) and item.state in OPEN_STATES:
+            ran = item.state == "executing"
+            text = INTERRUPTED if ran else NOT_RUN
+            ended = item.model_copy(
+                update={
+                    "state": "failed" if ran else "cancelled",
+                    "error": "Interrupted: effect unknown." if ran else "Interrupted before it ran.",
+                }
+            )
+            result = Result(call_id=item.item_id, tool=item.tool, text=text, is_error=True)
+            closing.append((ItemCompleted(item=ended), result))
+        elif isinstance(item, Notice) and item.code == COMPACTING:
+            closing.append((ItemsWithdrawn(item_ids=[item.item_id], reason="The daemon stopped meanwhile."), None))
+    if state.turn is not None:
+        message = "The daemon stopped in the middle of this turn."
+        ended_turn = TurnEnded(turn_id=state.turn.turn_id, reason="interrupted", message=message, can_continue=True)
+        closing.append((ended_turn, None))
+    return closing
+
+
+def _close_reply(state: SessionState) -> list[tuple[Event, Entry | None]]:
+    """What was shown of a reply that never became whole stays, and the model hears that it said it."""
+    if state.turn is None:
+        return []
+    step = f"{state.turn.turn_id}.{state.turn.steps + 1}."
+    shown = [item for item in state.items if isinstance(item, Answer | Thought) and item.item_id.startswith(step)]
+    text = "".join(item.text for item in shown if isinstance(item, Answer))
+    reply = Assistant(parts=(Text(text=text),), cut=True) if text.strip() else None
+    return [(ItemCompleted(item=item), reply if item is shown[-1] else None) for item in shown]
+
+
+def note(*said: Note) -> Results:
+    """A journal entry that adds a text, and pictures before it, after the last results or as a message of its own."""
+    return Results(results=(), notes=said)

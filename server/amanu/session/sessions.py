@@ -1,0 +1,553 @@
+"""All sessions of one daemon: made, opened from disk, listed, put away."""
+
+import asyncio
+import contextlib
+import logging
+import os
+import shutil
+import time
+from collections.abc import Mapping, Sequence
+from functools import partial
+from pathlib import Path
+
+from amanu.checks.runner import Checkers
+from amanu.config import Settings, load_settings
+from amanu.context import slash_commands as commands
+from amanu.home import Home, find_home
+from amanu.models import routing
+from amanu.models.credentials import Auth
+from amanu.models.registry import Registry
+from amanu.permissions import policy
+from amanu.permissions.rule_store import Consent
+from amanu.permissions.trust_store import Trust
+from amanu.sandbox.sandbox import Sandbox
+from amanu.session.events import Client
+from amanu.session.restore import REWINDS, Restored, restore, rewound
+from amanu.session.services import Services
+from amanu.session.session import Session
+from amanu.session.summary_writer import Summaries
+from amanu.storage import retention
+from amanu.storage.audit_log import Audit
+from amanu.storage.journal import Journal, Record
+from amanu.storage.session_index import Index
+from amanu.system import logs
+from amanu.system.tasks import unbroken
+from amanu.text.redaction import Secrets
+from amanu.workspace.overlay import Overlay
+from amanu.workspace.watcher import Watching
+from amanu_protocol.errors import AmanuError
+from amanu_protocol.events import SessionChanged
+from amanu_protocol.items import Walls
+from amanu_protocol.requests import (
+    AuditQueryParams,
+    AuditQueryResult,
+    AuthSetParams,
+    AuthStatusResult,
+    CommandListParams,
+    CommandListResult,
+    ModelListResult,
+    Question,
+    RulePreviewParams,
+    RulePreviewResult,
+    SessionAttachParams,
+    SessionAttachResult,
+    SessionCreateParams,
+    SessionListParams,
+    SessionListResult,
+    SessionResult,
+    SessionSummary,
+    TrustGetParams,
+    TrustGetResult,
+    TrustSetParams,
+)
+from amanu_protocol.state import fold
+
+_ALL = 1_000_000
+_COVERED = 20  # earlier questions named
+
+log = logging.getLogger(__name__)
+
+
+class Sessions:
+    """One per process. Opens sessions on demand and keeps them until they are closed.
+
+    `headless`: nobody is there to ask; what would be asked is denied, naming the rule that would allow it.
+    `until_done`: a turn ends when the model says that the task is done, not when it stops.
+    """
+
+    def __init__(self, home: Home, settings: Settings, *, headless: bool = False, until_done: bool = False) -> None:
+        self.secrets = Secrets()
+        logs.hide(self.secrets)
+        self._watching = Watching()
+        self.audit = Audit(home.audit, self.secrets, settings.history.keep_audit_mb)
+        self.overlay = Overlay(self._watching.care)
+        self.auth = Auth(home.config / "auth.json", self.secrets)
+        self.registry = Registry(settings, self.auth, home.state / "local-models.json")
+        self.consent = Consent(home.config, settings)
+        self.trust = Trust(home.config / "trust.json", home.state / "trust", policy.unasked, home.private)
+        self.sandbox = Sandbox(settings.sandbox, home)
+        self._checkers = Checkers(settings.checks, self.sandbox, settings.key_variables)
+        self._proving: asyncio.Task[None] | None = None
+        self.documents = home.state / "documents"
+        """What editors without a plugin show of sessions: a folder of files each."""
+        self._home = home
+        self._services = Services(
+            settings,
+            self.registry,
+            self.overlay,
+            self.consent,
+            self.trust,
+            self._checkers,
+            self.sandbox,
+            home.config / "commands",
+            home.config / "AGENTS.md",
+            self.audit,
+            home.private,
+            self.secrets,
+            learn=self.auth.learn,
+            headless=headless,
+            until_done=until_done,
+            changed=self._session_changed,
+            rules_changed=self._rules_changed,
+        )
+        self._open: dict[str, Session] = {}
+        self._created: dict[str, int] = {}
+        self._clients: list[Client] = []
+        self._lock = asyncio.Lock()
+        self._leaving = False
+        self._reaching: set[asyncio.Task[None]] = set()
+        self._index_opened: Index | None = None
+        self._index_opening = asyncio.Lock()
+        self._summaries = Summaries(self._put_summary)
+
+    async def create(self, params: SessionCreateParams, client: Client) -> SessionResult:
+        """Start a session and attach the client. A known id returns that session, unchanged."""
+        roots = [_root(root) for root in params.roots]
+        model_id = params.model_id or self._default_model(client)
+        if model_id is None:
+            raise AmanuError(
+                "authRequired",
+                "No model can be used yet: there is no API key.",
+                hint="Set ANTHROPIC_API_KEY, GEMINI_API_KEY or OPENAI_API_KEY, or run `amanu auth set VENDOR`.",
+            )
+        await routing.check(model_id, self._services.settings, self.registry, client.environment)
+        async with self._lock:
+            if params.session_id not in self._open:
+                await unbroken(self._begin(params, roots, model_id, client))
+            session = self._open[params.session_id]
+        await session.trust.heed(client)
+        await self._put_summary(session)
+        self._tell(params.session_id)
+        await session.emit.durable()
+        session = await self.get(params.session_id)  # should it have been put away meanwhile
+        attached = session.attach(client, None, None)  # no await from here to the reply: no event comes before it
+        return SessionResult(state=session.view(), epoch=attached.epoch, from_seq=attached.from_seq)
+
+    async def get(self, session_id: str) -> Session:
+        """The session of that id, opened from disk if need be; read-only while another daemon holds it."""
+        session = self._open.get(session_id)
+        if session is not None and not session.outdated:
+            session.used = time.monotonic()
+            return session  # what happens to other sessions delays nothing here
+        async with self._lock:
+            return await unbroken(self._opened(session_id))
+
+    def opened(self, session_id: str) -> Session | None:
+        """The session, if it is open here."""
+        return self._open.get(session_id)
+
+    async def attach(self, params: SessionAttachParams, client: Client) -> SessionAttachResult:
+        """Attach a client; the trust its editor declares counts from here on."""
+        session = await self.get(params.session_id)
+        await session.trust.heed(client)
+        session = await self.get(params.session_id)  # should it have been put away meanwhile
+        reaching = asyncio.create_task(self._reach(session.state.model_id, client))
+        self._reaching.add(reaching)
+        reaching.add_done_callback(self._reaching.discard)
+        return session.attach(client, params.epoch, params.since_seq)
+
+    async def list(self, params: SessionListParams) -> SessionListResult:
+        root = None if params.root is None else _root(params.root)
+        await self._summaries.settled()
+        return SessionListResult(sessions=await (await self._index()).list(root, params.limit))
+
+    async def commands(self, params: CommandListParams) -> CommandListResult:
+        """The daemon's own commands, the user's, and those of the session's workspace if it is trusted."""
+        sources = [commands.Source(self._services.commands, "user")]
+        if params.session_id is not None:
+            sources = (await self.get(params.session_id)).hearing.command_sources
+        found = await asyncio.to_thread(commands.find, sources)
+        return CommandListResult(commands=[*commands.BUILT_IN, *found])
+
+    async def close(self, session_id: str) -> None:
+        """Cancel what runs and put the session away. Unknown ids are fine. Raises `AmanuError` (storageError), leaving
+        it open, when something of it could not be saved."""
+        async with self._lock:
+            session = self._open.pop(session_id, None)
+            if session is not None:
+                try:
+                    await session.close()
+                except AmanuError:
+                    self._open[session_id] = session
+                    raise
+                session.emit(SessionChanged(closed=True))
+                await self._put_summary(session, closed=True)
+        self._tell(session_id)
+
+    async def delete(self, session_id: str) -> None:
+        """Close it and remove all that was kept of it, for good."""
+        async with self._lock:
+            await self._delete(session_id)
+
+    async def recover(self) -> None:
+        """Bring to an end what a killed daemon left half done: edits that reached some of their files, temporary files.
+        Only in sessions that were not put away and that nobody has opened since; they are put away again."""
+        index = await self._index()
+        for session_id in await index.left():
+            async with self._lock:
+                if session_id not in self._open:
+                    await unbroken(self._recover(session_id, index.folder(session_id)))
+
+    async def forget(self) -> None:
+        """Remove what the settings say is too old (`[history]`). Sessions that are open stay as they are; one that
+        somebody wants to open meanwhile waits for no more than one other."""
+        history = self._services.settings.history
+        if history.keep_sessions_days:
+            oldest = _now() - history.keep_sessions_days * retention.DAY_MS
+            for summary in await (await self._index()).list(limit=_ALL):
+                async with self._lock:
+                    if summary.updated_at < oldest and summary.session_id not in self._open:
+                        with contextlib.suppress(AmanuError):  # another Amanu has it open
+                            await self._delete(summary.session_id)
+        for removal in await asyncio.to_thread(retention.removals, self._home.sessions, history, _now()):
+            async with self._lock:
+                await asyncio.to_thread(removal.apply)
+
+    def connect(self, client: Client) -> None:
+        """The client wants to hear when the list changes. Its keys are hidden from now on."""
+        self.auth.learn(client.environment)
+        self._clients.append(client)
+
+    def disconnect(self, client: Client) -> None:
+        """The client is gone. Never cancels a turn."""
+        if client in self._clients:
+            self._clients.remove(client)
+        for session in self._open.values():
+            session.detach(client)
+
+    @property
+    def busy(self) -> bool:
+        """Some turn runs."""
+        return any(session.running for session in self._open.values())
+
+    async def shutdown(self) -> None:
+        """Cancel turns, flush journals, close connections to models. From now on no session is opened."""
+        self._leaving = True
+        async with self._lock:
+            await asyncio.gather(*map(self._leave, self._open.values()))
+            self._open.clear()
+        await self._watching.close()
+        await self._summaries.settled()
+        await self._checkers.end()
+        if self._proving is not None:
+            self._proving.cancel()
+            await asyncio.gather(self._proving, return_exceptions=True)
+        await self.sandbox.close()
+        if self._index_opened is not None:
+            await self._index_opened.close()
+        await self.audit.close()
+        for reaching in self._reaching:
+            reaching.cancel()
+        await self.registry.close()
+
+    # Models, keys, trust, rules ---------------------------------------------------------------------
+
+    async def models(self, client: Client) -> ModelListResult:
+        models = await routing.listed(self._services.settings, self.registry, client.environment)
+        return ModelListResult(models=models, default_model_id=self._default_model(client))
+
+    async def warm(self, client: Client) -> None:
+        """Import the SDK of the client's likely vendor, so that the first prompt need not wait for it."""
+        model_id = self._default_model(client)
+        if model_id == routing.AUTO:
+            model_id = self.registry.default(client.environment)
+        if model_id is not None:
+            await self.registry.warm(model_id.partition(":")[0])
+
+    async def _reach(self, model_id: str, client: Client) -> None:
+        """Open the way to the model of a session somebody looks at: a prompt may follow."""
+        with contextlib.suppress(AmanuError):  # the prompt will be told
+            await routing.check(model_id, self._services.settings, self.registry, client.environment)
+
+    def auth_status(self, client: Client) -> AuthStatusResult:
+        return AuthStatusResult(vendors=self.auth.status(client.environment))
+
+    def auth_set(self, params: AuthSetParams) -> None:
+        self.auth.set(params.vendor, params.key)
+
+    async def trust_set(self, params: TrustSetParams) -> None:
+        """Declare a folder trusted or not; sessions in it hear of it at once. Raises `AmanuError` (trustChanged) when
+        the person was shown something else."""
+        root = _root(params.root)
+        await asyncio.to_thread(self.trust.set, root, params.trusted, params.digest)
+        said = f"{root} is {'trusted' if params.trusted else 'not trusted'} from now on."
+        self.audit.add("trust", said, root=root, digest=params.digest)
+        await self.audit.durable()
+        for session in list(self._open.values()):
+            if root in session.state.roots:
+                await session.trust.heed()
+
+    async def trust_get(self, params: TrustGetParams, client: Client) -> TrustGetResult:
+        """What trusting that folder enables, and what of it changed since it was trusted."""
+        return await asyncio.to_thread(self.trust.look, _root(params.root), client.trusted_roots)
+
+    async def audit_query(self, params: AuditQueryParams) -> AuditQueryResult:
+        """What is on record of a session's decisions, and whether that is whole. Also of one that was deleted."""
+        return await self.audit.query(params)
+
+    def rule_preview(self, params: RulePreviewParams) -> RulePreviewResult:
+        """What rules as text mean, and which questions they would have answered: of the session named, and of the
+        others that are open in its folders."""
+        try:
+            explanation = policy.explain(params.rule)
+            covers, covered = None, list[str]()
+            asking = self._open.get(params.session_id or "")
+            if asking is not None:
+                covers, covered = asking.approvals.would_cover(params.rule, params.tool_call_id)
+                for other in self._open.values():
+                    if other is not asking and other.state.roots == asking.state.roots:
+                        covered += other.approvals.would_cover(params.rule, None)[1]
+            return RulePreviewResult(
+                valid=True,
+                explanation=explanation,
+                covers=covers,
+                covered=covered[:_COVERED],
+                covered_count=len(covered),
+            )
+        except AmanuError as error:
+            return RulePreviewResult(valid=False, explanation=f"{error} {error.data.hint or ''}".strip())
+
+    # Inside -----------------------------------------------------------------------------------------
+    #
+    # What opens a session or puts one away runs to its end when who asked for it gives up: half way, a session is
+    # neither open nor away, and its lease would stay with us.
+
+    async def _begin(self, params: SessionCreateParams, roots: Sequence[str], model_id: str, client: Client) -> None:
+        """A session of that id, new or from disk. In the lock."""
+        await self._make_room()
+        standing = await asyncio.to_thread(self.trust.standing, roots, client.trusted_roots)
+        journal = await Journal.open((await self._index()).folder(params.session_id))
+        begins = journal.empty
+        if begins:
+            first = SessionChanged(
+                roots=list(roots),
+                title=params.title or "",
+                mode=params.mode or self._services.settings.mode,
+                model_id=model_id,
+                trusted=standing == "trusted",
+                trust_changed=standing == "changed",
+                walls=self._walls,
+            )
+            journal.append(Record(0, 0, _now(), first.model_dump_json(), None))
+        await self._load(params.session_id, journal, begins=begins)
+
+    async def _opened(self, session_id: str) -> Session:
+        """In the lock."""
+        session = self._open.get(session_id)
+        if session is not None and session.outdated:
+            await self._open.pop(session_id).close()
+            session = None
+        if session is None:
+            await self._make_room()
+        return session or await self._open_from_disk(session_id)
+
+    async def _delete(self, session_id: str) -> None:
+        session = self._open.pop(session_id, None)
+        if session is not None:
+            await session.close(anyway=True)
+            session.emit(SessionChanged(closed=True))
+        await self._summaries.settled()
+        await (await self._index()).delete(session_id)
+        await asyncio.to_thread(shutil.rmtree, self.documents / f"s-{session_id}", ignore_errors=True)
+        self._tell(session_id)
+
+    async def _leave(self, session: Session) -> None:
+        try:
+            await session.close(anyway=True)
+        except Exception:  # the others are to be whole all the same
+            log.exception("%s could not be closed", session.state.session_id)
+        await self._put_summary(session)
+
+    async def _recover(self, session_id: str, folder: Path) -> None:
+        try:
+            journal = await Journal.open(folder)
+        except AmanuError as error:  # another Amanu has it, most of the time
+            log.info("%s is not looked after: %s", session_id, error)
+            return
+        try:
+            await self._load(session_id, journal)
+            await self._open.pop(session_id).close(anyway=True)
+        except Exception:
+            log.exception("%s could not be looked after", session_id)
+
+    def _default_model(self, client: Client) -> str | None:
+        return self._services.settings.model or self.registry.default(client.environment)
+
+    async def _index(self) -> Index:
+        async with self._index_opening:
+            return self._index_opened or await unbroken(self._open_index())
+
+    async def _open_index(self) -> Index:
+        self._index_opened = await Index.open(self._home.sessions)
+        return self._index_opened
+
+    async def _make_room(self) -> None:
+        """For one more session: of those nobody needs now, the one used longest ago is put away until somebody asks
+        for it. Raises `AmanuError` tooManySessions. In the lock."""
+        if self._leaving:
+            raise AmanuError("sessionNotFound", "Amanu is just leaving.", hint="Repeat that; it is started again.")
+        most = self._services.settings.max_sessions
+        idle = sorted((each for each in self._open.values() if each.idle), key=lambda each: each.used)
+        for session in idle:
+            if len(self._open) < most:
+                return
+            if not session.idle:
+                continue  # somebody came meanwhile
+            session_id = session.state.session_id
+            del self._open[session_id]  # who asks for it from now on waits for the lock, and opens it again
+            try:
+                await session.close()
+            except AmanuError as error:
+                self._open[session_id] = session
+                log.warning("%s cannot be put away: %s", session_id, error)
+                continue
+            await self._put_summary(session)
+        if len(self._open) >= most:
+            raise AmanuError(
+                "tooManySessions",
+                f"{len(self._open)} sessions are open, and each is looked at or works.",
+                hint="Close one of them, or allow more by max_sessions in config.toml.",
+            )
+
+    async def _open_from_disk(self, session_id: str) -> Session:
+        folder = (await self._index()).folder(session_id)
+        if not folder.exists():
+            raise AmanuError("sessionNotFound", f"There is no session {session_id}.")
+        try:
+            journal = await Journal.open(folder)
+        except AmanuError as error:
+            if error.kind != "sessionReadOnly":
+                raise
+            journal = await Journal.read(folder)
+        return await self._load(session_id, journal)
+
+    async def _load(self, session_id: str, journal: Journal, *, begins: bool = False) -> Session:
+        try:
+            spans = rewound(await journal.holding(REWINDS))
+            restoring = partial(restore, session_id, spans=spans, read_only=journal.read_only)
+            restored = await journal.read_through(restoring)
+            gone = journal.empty and not begins and not journal.read_only
+            if gone or journal.damage:
+                await self._make_good(session_id, journal, restored)
+            self._created[session_id] = _now() if restored.created_at is None else restored.created_at
+            session = Session(self._services, journal, restored)
+            await session.open(begins=begins)
+        except BaseException:
+            with contextlib.suppress(AmanuError):
+                await journal.close()  # else its lease stays with us, and nobody can open it any more
+            raise
+        self._open[session_id] = session
+        if restored.closing:
+            await self._put_summary(session)  # as the dead daemon left it, it says that a turn runs
+        if self._walls is not None:
+            session.hold(self._walls)
+        elif self._proving is None:
+            self._proving = asyncio.create_task(self._prove())
+        return session
+
+    async def _make_good(self, session_id: str, journal: Journal, restored: Restored) -> None:
+        """What a journal does not tell any more, by the entry in the list of sessions."""
+        summary = await (await self._index()).get(session_id)
+        if summary is None:
+            return
+        if not journal.damage:
+            journal.damage = (
+                f"This session's journal is gone from {journal.folder}: what was said is lost, and earlier edits can "
+                "no longer be undone. The session goes on empty."
+            )
+        recalled = SessionChanged(
+            title=summary.title,
+            roots=None if restored.state.roots else summary.roots,
+            model_id=summary.model_id or None,
+        )
+        fold(restored.state, recalled)
+        restored.closing.insert(0, (recalled, None))
+
+    @property
+    def _walls(self) -> Walls | None:
+        """What holds commands; None as long as it is not proved."""
+        return None if self.sandbox.proof is None else self.sandbox.walls(None)
+
+    async def _prove(self) -> None:
+        """With the first session, beside it: nobody waits for it but a command."""
+        try:
+            await self.sandbox.proved()
+        except Exception:
+            log.exception("the sandbox could not be tried")
+            return
+        for session in self._open.values():
+            session.hold(self.sandbox.walls(None))
+
+    def _session_changed(self, session: Session) -> None:
+        """A turn began or ended, or the title changed: keep the list true."""
+        self._summaries.changed(session)
+        self._tell(session.state.session_id)
+
+    def _rules_changed(self) -> None:
+        for session in self._open.values():
+            session.approvals.reconsider()
+
+    async def _put_summary(self, session: Session, *, closed: bool = False) -> None:
+        self._summaries.written(session)
+        state = session.state
+        if state.read_only:
+            return
+        summary = SessionSummary(
+            session_id=state.session_id,
+            title=state.title,
+            roots=state.roots,
+            model_id=state.model_id,
+            created_at=self._created[state.session_id],
+            updated_at=_now(),
+            status="closed" if closed else state.status,
+            questions=[Question(tool_call_id=each.tool_call_id, title=each.title) for each in state.approvals],
+            changes=sum(proposal.waiting for proposal in state.proposals),
+        )
+        with contextlib.suppress(AmanuError):  # the list is a convenience; the session's journal is the truth
+            await (await self._index()).put(summary)
+
+    def _tell(self, session_id: str) -> None:
+        for client in self._clients:
+            client.list_changed(session_id)
+
+
+def open_sessions(environ: Mapping[str, str] = os.environ, *, headless: bool = False) -> Sessions:
+    """The sessions of this user, with their settings. Raises `AmanuError` naming what is wrong in a settings file."""
+    home = find_home(environ).make()
+    return Sessions(home, load_settings(home, environ), headless=headless)
+
+
+def _root(path: str) -> str:
+    """A workspace folder, absolute and real. Raises `AmanuError` (invalidParams) when it is not a folder."""
+    root = Path(path)
+    if not root.is_absolute() or not os.path.isdir(root):  # noqa: PTH112  False for a name no system would take
+        raise AmanuError("invalidParams", f"{_short(path)} is not the absolute path of a folder.", path="roots")
+    return str(root.resolve())
+
+
+def _short(path: str) -> str:
+    return path if len(path) <= 300 else f"{path[:300]}…"
+
+
+def _now() -> int:
+    return int(time.time() * 1000)

@@ -1,0 +1,66 @@
+"""Whether a session's folders are trusted, while it goes on: the person decides, editors come and go, files change.
+
+What trust is about, and what is kept of it, is in `permissions/trust_store.py`.
+"""
+
+import asyncio
+from collections.abc import Callable, Collection
+from pathlib import Path
+
+from amanu.core.emit import Emit
+from amanu.permissions.trust_store import Trust, reviewed_changes
+from amanu.session.events import Client
+from amanu_protocol.events import SessionChanged
+from amanu_protocol.items import Proposal
+from amanu_protocol.state import SessionState
+
+
+class SessionTrust:
+    """Of one session. `writable` says whether anything may still be told of it; `changed` is called after a change was
+    told, with whether trust was taken back."""
+
+    def __init__(
+        self,
+        trust: Trust,
+        state: SessionState,
+        emit: Emit,
+        writable: Callable[[], bool],
+        changed: Callable[[bool], None],
+    ) -> None:
+        self._trust = trust
+        self._state = state
+        self._emit = emit
+        self._writable = writable
+        self._changed = changed
+        self._declared: Collection[str] | None = None
+        """What the last editor with a say said of trust."""
+        self._heeding = asyncio.Lock()
+        self._reviewed: dict[Path, tuple[Path, bytes, bytes]] = {}
+        """Files the person changed by a yes to what they saw, from what and to what: nothing to ask about again."""
+
+    async def heed(self, client: Client | None = None) -> None:
+        """See whether the roots are trusted, as they are now: the person may have decided, an editor come along that
+        has a say, or what they enable may have changed."""
+        if client is not None and client.trusted_roots is not None:
+            self._declared = client.trusted_roots
+        async with self._heeding:  # what was seen first must not be told last
+            while self._reviewed:
+                await asyncio.to_thread(self._trust.reviewed, self._state.roots, *self._reviewed.popitem()[1])
+            standing = await asyncio.to_thread(self._trust.standing, self._state.roots, self._declared)
+            self._tell(standing == "trusted", standing == "changed")
+
+    def covers(self, path: Path, data: bytes) -> bool:
+        """Whether the person trusted that file with that content."""
+        return self._trust.covers(self._state.roots, path, data)
+
+    def see(self, proposal: Proposal) -> None:
+        """A proposal is now this: files that trust enables, changed by the person's yes, stay trusted."""
+        if self._state.trusted:
+            self._reviewed |= {each[0]: each for each in reviewed_changes(proposal)}
+
+    def _tell(self, trusted: bool, changed: bool) -> None:
+        was = self._state.trusted
+        if (trusted, changed) == (was, self._state.trust_changed) or not self._writable():
+            return
+        self._emit(SessionChanged(trusted=trusted, trust_changed=changed))
+        self._changed(was and not trusted)

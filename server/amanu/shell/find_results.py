@@ -1,0 +1,141 @@
+"""The files `find` would name, when all of them may be read: so that `find … | xargs wc -l` need not be asked about."""
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from os import DirEntry, scandir
+from time import thread_time
+
+from amanu.core.command import Surroundings
+from amanu.shell import paths
+from amanu.shell.call import Asked
+from amanu.shell.options import names
+
+READERS = names(
+    "wc grep egrep fgrep head tail cat nl ls stat du sort md5sum sha1sum sha256sum basename dirname realpath echo"
+)
+"""Programs that treat all files they are given alike, in any number and order, and do nothing but read them."""
+
+_FLAGS = names("-daystart -empty -executable -readable -writable -and -a -xdev -mount -print -print0")
+_TAKES = names(
+    "-type -xtype -maxdepth -mindepth -size -mtime -mmin -atime -amin -ctime -cmin -newer -newermt -perm -user -group "
+    "-name -iname -path -ipath -wholename -regex -iregex"
+)
+_START = re.compile(r"(?!-)[\w./-]+")
+_PLAIN = re.compile(r"[\w.,:;@%+=~#()\[\]{}^-]+")
+"""A name that xargs does not split or unquote. Nothing here reads it as a pattern or a command."""
+_PATTERN = re.compile(r"[^\\\[]+")  # what these do, fnmatch(3) and Python see differently
+
+
+@dataclass
+class _Branch:
+    """What stands between two `-o`: whatever it prints has one of these names. Only what comes before it counts."""
+
+    names: list[str] = field(default_factory=list[str])
+    prints: bool = False
+    without: list[str] = field(default_factory=list[str])
+    """Patterns of `-not -path`."""
+
+
+def starts(words: Sequence[str | None], here: Surroundings) -> str | None:
+    """The words after `find` → how each path begins that it prints or hands to `-exec`, when every file among them may
+    be read and no name of them is read as more than one word. None: not certain."""
+    try:
+        return _starts(words, here)
+    except (Asked, OSError):
+        return None
+
+
+def _starts(words: Sequence[str | None], here: Surroundings) -> str | None:
+    todo = [each for each in words if each is not None]
+    if len(todo) != len(words):
+        return None
+    tops: list[str] = []
+    while todo and not todo[0].startswith(("-", "(", ")", "!", ",")):
+        tops.append(todo.pop(0))
+    pruned: list[str] = []
+    if todo[:1] == ["-path"] and todo[2:4] == ["-prune", "-o"]:
+        pruned.append(todo[1])
+        del todo[:4]
+    branches = _branches(todo)
+    if branches is None or not all(map(_START.fullmatch, tops)):
+        return None
+    explicit = any(each.prints for each in branches)
+    if explicit and "(" in todo:
+        return None
+    printing = [each for each in branches if each.prints or not explicit]
+    wanted = [pattern for each in printing for pattern in each.names]
+    named = all(each.names for each in printing) and all(map(_PATTERN.fullmatch, wanted))
+    skipped = _skipped(branches, pruned)
+    count = 0
+    for top in tops or ["."]:
+        for entry in _below(top, here, skipped):
+            count += 1
+            if count > paths.MOST or (count % 32 == 0 and thread_time() > here.until):
+                return None
+            if not named or any(fnmatchcase(entry.name.lower(), pattern.lower()) for pattern in wanted):
+                _check(entry, here)
+    return (tops or ["."])[0]
+
+
+def _branches(words: Sequence[str]) -> list[_Branch] | None:
+    """None: not all of it is understood."""
+    branches = [_Branch()]
+    todo = list(words)
+    while todo:
+        word = todo.pop(0)
+        branch = branches[-1]
+        inverted = word in ("!", "-not")
+        if inverted and todo:
+            word = todo.pop(0)
+        if word in ("-o", "-or") and not inverted:
+            branches.append(_Branch())
+        elif word in _TAKES and todo:
+            value = todo.pop(0)
+            if word in ("-name", "-iname") and not (inverted or branch.prints):
+                branch.names.append(value)
+            elif word in ("-path", "-wholename") and inverted and not branch.prints:
+                branch.without.append(value)
+        elif word in ("-exec", "-ok") and not inverted:
+            while todo and todo.pop(0) not in (";", "+"):
+                pass
+            branch.prints = True
+        elif not (word in _FLAGS or (word in ("(", ")") and not inverted)):
+            return None
+        else:
+            branch.prints |= word in ("-print", "-print0")
+    return branches
+
+
+def _skipped(branches: Sequence[_Branch], pruned: Sequence[str]) -> Callable[[str], bool]:
+    """Folders, by their path as find prints it, of which it names nothing that is in them: `-not -path './x/*'` where
+    that is for all it prints, `-path ./x -prune -o`."""
+    without = [each[:-2] for each in branches[0].without if each.endswith("/*")] if len(branches) == 1 else []
+    without = [each for each in (*without, *pruned) if _PATTERN.fullmatch(each)]
+    return lambda path: any(fnmatchcase(path, each) for each in without)
+
+
+def _below(top: str, here: Surroundings, skipped: Callable[[str], bool]) -> "Iterator[DirEntry[str]]":
+    todo = [(str(paths.readable(top, here)), top.rstrip("/"))]
+    while todo:
+        folder, written = todo.pop()
+        with scandir(folder) as entries:
+            for entry in entries:
+                yield entry
+                path = f"{written}/{entry.name}"
+                if entry.is_dir(follow_symlinks=False) and not skipped(path):
+                    _plain(entry)
+                    todo.append((entry.path, path))
+
+
+def _check(entry: "DirEntry[str]", here: Surroundings) -> None:
+    """Raises `Asked` when what it names may not be read."""
+    _plain(entry)
+    if not entry.is_dir(follow_symlinks=False):
+        paths.readable(entry.path, here)
+
+
+def _plain(entry: "DirEntry[str]") -> None:
+    if not _PLAIN.fullmatch(entry.name):
+        raise Asked(f"{entry.path!r} is no plain name.")

@@ -1,0 +1,33 @@
+"""Which of the files that a line runs the line itself changes."""
+
+from collections.abc import Sequence
+from pathlib import PurePath
+
+from amanu.core.command import Command
+from amanu.shell.options import names
+
+_PACKAGE_MANAGERS = names("npm pnpm yarn bun")
+_ONLY_RUN = names("run run-script test t start stop restart exec x dlx")
+_REWRITE = {
+    "cargo": names("add remove rm fix init"),
+    "pre-commit": names("autoupdate"),
+    "git": names("checkout switch restore stash pull merge rebase reset cherry-pick revert apply am clean mv rm"),
+}
+_MANIFESTS = {"cargo": names("Cargo.toml Cargo.lock"), "pre-commit": names(".pre-commit-config.yaml")}
+
+
+def rewritten(commands: Sequence[Command]) -> frozenset[str]:
+    """Of what these commands run, the files that one of them changes when all goes well: a package manager its
+    manifest, git whatever is in the tree. They cannot be shown to the line as they were approved and no other: it could
+    not write them."""
+    runs = frozenset(path for command in commands for path in command.runs)
+    return frozenset(path for path in runs if any(_rewrites(command, PurePath(path).name) for command in commands))
+
+
+def _rewrites(command: Command, file: str) -> bool:
+    words = [word or "" for word in command.words] + ["", ""]
+    program = words[0].rsplit("/", 1)[-1]
+    if program in _PACKAGE_MANAGERS:
+        return file == "package.json" and words[1] not in _ONLY_RUN
+    known = any(word in _REWRITE.get(program, ()) for word in words[1:])
+    return known and (program not in _MANIFESTS or file in _MANIFESTS[program])

@@ -1,0 +1,192 @@
+"""What was decided and done, in one log per user that tells when it was changed (`audit_chain.py`).
+
+It is in the state folder, apart from the sessions: deleting one takes nothing out of it. Entries are kept in memory
+until they are on the disk, in order; `durable` waits for that, and whatever has an effect waits for `durable` first, so
+nothing is done that is not on record. Any number of waiters share one fsync. No entry holds a secret, nor what a tool
+read or printed: of that only size and hash.
+"""
+
+import asyncio
+import contextlib
+import hashlib
+import json
+import logging
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any, cast
+
+from amanu.storage import audit_chain as chain
+from amanu.storage.errors import storage_error
+from amanu.text.redaction import Secrets
+from amanu_protocol.errors import AmanuError
+from amanu_protocol.requests import AuditEntry, AuditKind, AuditQueryParams, AuditQueryResult
+
+LINGER = 0.05
+"""Seconds an entry that nobody waits for may stay in memory."""
+LONGEST = 8_000
+"""Characters of a text in an entry; of a longer one the beginning, its length and its hash."""
+
+log = logging.getLogger(__name__)
+
+
+class Audit:
+    """One per process. Belongs to the event loop that first adds to it."""
+
+    def __init__(self, folder: Path, secrets: Secrets, keep_mb: int = 0) -> None:
+        """`keep_mb`: the oldest entries go when the log is larger; 0: none does."""
+        self._folder = folder
+        self._mask = secrets.mask
+        self._chain = chain.Chain(folder, keep_mb << 20)
+        self._thread = ThreadPoolExecutor(1, "amanu-audit")
+        self._pending: list[chain.Fields] = []  # added to by the loop, taken from by the thread
+        self._added = 0
+        self._written = 0
+        self._commit: asyncio.Task[AmanuError | None] | None = None
+        self._timer: asyncio.TimerHandle | None = None
+        self._closed = False
+
+    def add(
+        self,
+        kind: AuditKind,
+        text: str,
+        *,
+        session_id: str | None = None,
+        tool_call_id: str | None = None,
+        **data: Any,
+    ) -> None:
+        """Put down what happened, at once. `text` is a sentence for the person; `data` are JSON values, None is left
+        out. Never fails: `durable` tells whether it is safe."""
+        told = {name: self._plain(value) for name, value in data.items() if value is not None}
+        about = {"session": session_id, "call": tool_call_id}
+        named = {name: value for name, value in about.items() if value is not None}
+        self._pending.append(
+            {"at": int(time.time() * 1000), "kind": kind, "text": self._cut(text), **named, "data": told}
+        )
+        self._added += 1
+        if self._timer is None and not self._closed:
+            self._timer = asyncio.get_running_loop().call_later(LINGER, self._start)
+
+    async def durable(self) -> None:
+        """Return when everything added so far is on the disk. Raises `AmanuError` (storageError) when it is not; it
+        stays in memory, and the next time tries again."""
+        target = self._added
+        while self._written < target:
+            failure = await asyncio.shield(self._start())
+            if failure is not None:
+                raise failure
+
+    async def query(self, params: AuditQueryParams) -> AuditQueryResult:
+        """What is on record of a session, or of one call; and whether the log is whole. Raises `AmanuError`
+        (storageError)."""
+        with contextlib.suppress(AmanuError):  # what is there can be shown
+            await self.durable()
+        wanted = about(params.session_id, params.tool_call_id)
+
+        def look() -> AuditQueryResult:
+            found = [entry for entry in chain.read(self._folder, wanted) if _before(entry, params.before)]
+            verdict = chain.verify(self._folder)
+            entries = [shown(entry) for entry in found[-params.limit :]]
+            return AuditQueryResult(entries=entries, intact=not verdict.fault, message=sentence(verdict))
+
+        try:
+            return await asyncio.to_thread(look)
+        except OSError as error:
+            raise storage_error(error, self._folder) from error
+
+    async def close(self) -> None:
+        """Write what waits. Closing twice is harmless; what could not be written is lost, and logged."""
+        if self._closed:
+            return
+        self._closed = True
+        with contextlib.suppress(AmanuError):
+            await self.durable()
+        if self._timer is not None:
+            self._timer.cancel()
+        self._thread.shutdown()
+        self._chain.close()
+
+    def _start(self) -> asyncio.Task[AmanuError | None]:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        if self._commit is None:
+            self._commit = asyncio.get_running_loop().create_task(self._write())
+        return self._commit
+
+    async def _write(self) -> AmanuError | None:
+        try:
+            await asyncio.get_running_loop().run_in_executor(self._thread, self._write_pending)
+        except OSError as error:
+            log.error("the audit log: %s; %d entries wait in memory", error, len(self._pending))
+            return storage_error(error, self._folder)
+        finally:
+            self._commit = None
+        if self._pending and not self._closed:
+            self._timer = self._timer or asyncio.get_running_loop().call_later(LINGER, self._start)
+        return None
+
+    def _write_pending(self) -> None:
+        batch = self._pending[:]
+        if batch:
+            self._chain.append(batch)
+        del self._pending[: len(batch)]
+        self._written += len(batch)
+
+    def _plain(self, value: Any) -> Any:
+        match value:
+            case str():
+                return self._cut(value)
+            case dict():
+                members = cast("dict[str, Any]", value).items()
+                return {self._cut(name): self._plain(each) for name, each in members}
+            case list() | tuple():
+                return [self._plain(each) for each in cast("list[Any]", value)]
+            case _:
+                return value
+
+    def _cut(self, text: str) -> str:
+        plain = self._mask(text)
+        if len(plain) <= LONGEST:
+            return plain
+        whole = hashlib.sha256(plain.encode("utf-8", "surrogatepass")).hexdigest()
+        return f"{plain[:LONGEST]} [… {len(plain):,} characters in all, sha256 {whole}]"
+
+
+def about(session_id: str | None, tool_call_id: str | None) -> Callable[[bytes], bool]:
+    """Tells the lines of the log that are about a session, and a call."""
+    named = (("session", session_id), ("call", tool_call_id))
+    signs = [f'"{name}":{json.dumps(value)}'.encode() for name, value in named if value is not None]
+    return lambda line: all(sign in line for sign in signs)
+
+
+def shown(entry: chain.Entry) -> AuditEntry:
+    """An entry as clients get it."""
+    fields = entry.fields
+    return AuditEntry(
+        number=entry.number,
+        at=fields.get("at", 0),
+        kind=fields.get("kind", "log"),
+        session_id=fields.get("session"),
+        tool_call_id=fields.get("call"),
+        text=fields.get("text", ""),
+        data=fields.get("data", {}),
+        hash=entry.hash,
+    )
+
+
+def sentence(verdict: chain.Verdict) -> str:
+    """What a verdict says, for the person."""
+    count = verdict.head.number - verdict.first + 1
+    if verdict.fault:
+        whole = max(count, 0) if verdict.first else 0
+        return f"The audit log is broken: {verdict.fault}. {whole} entries before that are whole."
+    if not verdict.first:
+        return "The audit log is empty."
+    unfinished = f" A crash left {verdict.unfinished} bytes of one more." if verdict.unfinished else ""
+    return f"All {count} entries of the audit log are whole, {verdict.first} to {verdict.head.number}.{unfinished}"
+
+
+def _before(entry: chain.Entry, number: int | None) -> bool:
+    return number is None or entry.number < number

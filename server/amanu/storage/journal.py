@@ -1,0 +1,364 @@
+"""The durable memory of one session: records, payloads, pre-images. Nothing here knows what they mean.
+
+A session folder holds
+
+    journal.sqlite    records and the list of pre-images; SQLite in WAL mode (journal_sqlite.py)
+    blobs/<sha256>    payloads and pre-images, each once
+    lease             who may write (lease.py)
+    damaged-N.sqlite  what a damaged journal was, kept for a person to look at
+
+Writing has its own thread. Whatever has been appended when a commit begins goes into it, so any number of
+waiters share one fsync. What could not be written (disk full) stays in memory, in order, and is tried again
+with the next commit.
+"""
+
+import asyncio
+import contextlib
+import logging
+import os
+import sqlite3
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TypeVar
+
+from amanu.storage import files, lease
+from amanu.storage import journal_sqlite as journal_file
+from amanu.storage.errors import storage_error, sync_folder
+from amanu_protocol.errors import AmanuError
+from amanu_protocol.items import BlobRef
+
+MAX_BLOB = 16 * 1024 * 1024
+"""Bytes. Bigger payloads are cut by who makes them."""
+MAX_BLOBS = 1 << 30
+"""Bytes in one session after which no output or picture is kept. Pre-images are: nothing is changed without one."""
+LINGER = 0.05
+"""Seconds a record that nobody waits for may stay in memory, so that a stream of them shares commits."""
+
+log = logging.getLogger(__name__)
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Record:
+    """One journal entry: the wire event, and what of it never leaves the daemon."""
+
+    epoch: int
+    seq: int
+    at: int
+    """Milliseconds since the epoch."""
+    event: str
+    """JSON of the `Event`."""
+    private: str | None
+    """JSON of a conversation `Entry`."""
+    position: int = field(default=0, compare=False)
+    """Where it is in the journal, which says so."""
+
+
+@dataclass(frozen=True)
+class Preimage:
+    """A file as it was before an edit. `data` is None when it did not exist."""
+
+    path: Path
+    data: bytes | None
+    mode: int | None
+
+
+class Journal:
+    """One session's journal. Belongs to the event loop it was opened in; made by `open` or `read`."""
+
+    def __init__(
+        self, folder: Path, db: sqlite3.Connection, damage: str, held: lease.Lease | None = None, last: int = 0
+    ) -> None:
+        self.folder = folder
+        self.damage = damage
+        """What was found broken when it was opened, as a sentence for the person; "" if nothing."""
+        self._db = db
+        self._lease = held
+        self._loop = asyncio.get_running_loop()
+        self._thread = ThreadPoolExecutor(1, "amanu-journal")
+        self._pending: list[journal_file.Entry] = []  # appended to by the loop, taken from by the thread
+        self._last = last  # position of the last record
+        self._appended = 0
+        self._committed = 0
+        self._commit: asyncio.Task[AmanuError | None] | None = None
+        self._timer: asyncio.TimerHandle | None = None
+        self._closed = False
+        self._kept: int | None = None  # bytes of blobs; None: not counted yet
+
+    @classmethod
+    async def open(cls, folder: Path) -> "Journal":
+        """Open for writing; makes the folder (its parents too) and takes the lease.
+
+        A damaged journal is put aside, once, and what is valid of it goes on in a new one; `damage` says so.
+        Raises `AmanuError`: `sessionReadOnly` (leased), `unsupportedVersion` (written by a newer Amanu; it
+        is not touched), `storageError`.
+        """
+        opening = asyncio.ensure_future(asyncio.to_thread(_open, folder))
+        try:
+            return cls(folder, *await asyncio.shield(opening))
+        except asyncio.CancelledError:
+            opening.add_done_callback(_give_back)  # else the lease stays with us, and nobody uses it
+            raise
+
+    @classmethod
+    async def read(cls, folder: Path) -> "Journal":
+        """Open without the lease; everything that writes raises `sessionReadOnly`. Each read sees what is
+        committed by then.
+
+        Raises `AmanuError`: `sessionNotFound`, `storageError`.
+        """
+        return cls(folder, *await asyncio.to_thread(_open_to_read, folder))
+
+    @property
+    def read_only(self) -> bool:
+        return self._lease is None
+
+    @property
+    def empty(self) -> bool:
+        """Nothing is on record. Of a journal that can be written."""
+        return self._last == 0
+
+    def append(self, record: Record) -> int:
+        """Add a record, in order, at once; its position. Never fails for want of disk: `durable` tells whether it is
+        safe.
+
+        Raises `AmanuError` `sessionReadOnly`; `RuntimeError` after `close`.
+        """
+        event = _encode(record.event)
+        private = None if record.private is None else _encode(record.private)
+        row = (record.epoch, record.seq, record.at, event, private)
+        self._add(journal_file.ADD_RECORD, (self._last + 1, *row, journal_file.checksum(*row)))
+        self._last += 1
+        return self._last
+
+    async def durable(self) -> None:
+        """Return when everything appended so far is on the disk (fsync).
+
+        Raises `AmanuError` `storageError` when it is not; it stays in memory, and the next commit tries again.
+        """
+        target = self._appended
+        while self._committed < target:
+            failure = await asyncio.shield(self._start_commit())
+            if failure is not None:
+                raise failure
+
+    async def records(self) -> list[Record]:
+        """All valid records in order, those not yet on the disk included. Raises `AmanuError` `storageError`."""
+        return await self.read_through(list)
+
+    async def read_through(self, work: Callable[[Iterable[Record]], T]) -> T:
+        """What `work` makes of all valid records, in order, those not yet on the disk included. It is called on the
+        journal's thread, and each record is read when it takes it: neither the event loop nor the memory feels how
+        long a journal is.
+
+        Raises `AmanuError` `storageError`, and what `work` raises.
+        """
+
+        def rows() -> Iterator[journal_file.Row]:
+            yield from journal_file.Records(self._db)
+            yield from self._waiting()
+
+        return await self._on_thread(lambda: work(map(_record, rows())))
+
+    async def at(self, positions: Sequence[int]) -> list[Record]:
+        """The records at these positions, in this order; those that are not valid are left out. Raises `AmanuError`
+        `storageError`."""
+
+        def read() -> list[journal_file.Row]:
+            waiting = {row[0]: row for row in self._waiting()}
+            found = (waiting.get(each) or journal_file.record(self._db, each) for each in positions)
+            return [row for row in found if row is not None]
+
+        return list(map(_record, await self._on_thread(read)))
+
+    async def holding(self, text: str) -> list[Record]:
+        """The records whose event's JSON holds that text. Raises `AmanuError` `storageError`."""
+
+        def read() -> list[journal_file.Row]:
+            waiting = [row for row in self._waiting() if _encode(text) in row[4]]
+            return [*journal_file.holding(self._db, _encode(text)), *waiting]
+
+        return list(map(_record, await self._on_thread(read)))
+
+    async def put_blob(self, data: bytes) -> BlobRef:
+        """Keep a payload of at most `MAX_BLOB` bytes; durable on return, the same bytes only once.
+
+        Raises `ValueError` when it is too big; `AmanuError` `sessionReadOnly`, `storageError`.
+        """
+        if len(data) > MAX_BLOB:
+            raise ValueError(f"a blob of {len(data)} bytes; the most is {MAX_BLOB}")
+        if self.read_only:
+            raise _read_only()
+        if self._kept is None:
+            try:
+                self._kept = await asyncio.to_thread(files.size, self._blobs)
+            except OSError as error:
+                raise storage_error(error, self.folder) from error
+        if self._kept + len(data) > MAX_BLOBS:
+            raise AmanuError(
+                "storageError",
+                f"This session keeps {MAX_BLOBS >> 30} GiB of outputs and pictures, and no more.",
+                hint="Go on in a new session.",
+            )
+        self._kept += len(data)
+        return BlobRef(blob_id=await self._write_blob(data), size=len(data))
+
+    async def get_blob(self, blob_id: str) -> bytes:
+        """The payload. Raises `AmanuError` `blobNotFound` when it is unknown, gone or no longer what it was."""
+        return await asyncio.to_thread(files.read_blob, self._blobs, blob_id)
+
+    async def find_blob(self, beginning: str) -> bytes:
+        """The payload whose id begins so. Raises `AmanuError` `blobNotFound` when there is none, or several."""
+        blob_id = await asyncio.to_thread(files.find_blob, self._blobs, beginning)
+        return await self.get_blob(blob_id)
+
+    async def save_preimage(self, turn_id: str, path: Path, data: bytes | None, mode: int | None) -> None:
+        """Keep a file as it is before an edit (`data` None: there is none). Durable on return.
+
+        Raises `AmanuError` `sessionReadOnly`, `storageError`: then the file must not be changed.
+        """
+        blob_id = None if data is None else await self._write_blob(data)
+        self._add(journal_file.ADD_PREIMAGE, (turn_id, os.fsencode(path), blob_id, mode))
+        await self.durable()
+
+    async def preimages(self, turn_id: str) -> list[Preimage]:
+        """What a turn's edits replaced, oldest first. Raises `AmanuError` `blobNotFound`, `storageError`."""
+        rows = await self._on_thread(lambda: journal_file.preimages(self._db, turn_id))
+        return [
+            Preimage(Path(os.fsdecode(path)), None if blob_id is None else await self.get_blob(blob_id), mode)
+            for _, path, blob_id, mode in rows
+        ]
+
+    async def close(self) -> None:
+        """Write what waits and give the lease back. Closing twice is harmless.
+
+        Raises `AmanuError` `storageError` when the rest could not be written; it is closed all the same.
+        """
+        if self._closed:
+            return
+        self._closed = True
+        try:
+            await self.durable()
+        finally:
+            if self._timer is not None:
+                self._timer.cancel()
+            with contextlib.suppress(AmanuError):  # its checkpoint failed: the next opening does it
+                await self._on_thread(self._db.close)
+            self._thread.shutdown()
+            if self._lease is not None:
+                self._lease.release()
+
+    @property
+    def _blobs(self) -> Path:
+        return self.folder / "blobs"
+
+    async def _write_blob(self, data: bytes) -> str:
+        if self.read_only:
+            raise _read_only()
+        try:
+            return await asyncio.to_thread(files.write_blob, self._blobs, data)
+        except OSError as error:
+            raise storage_error(error, self.folder) from error
+
+    def _waiting(self) -> list[journal_file.Row]:
+        """Records that are not on the disk yet. On the journal's thread: it is who takes them from there."""
+        return [row for statement, row in self._pending[:] if statement == journal_file.ADD_RECORD]
+
+    def _add(self, statement: str, row: journal_file.Row) -> None:
+        if self.read_only:
+            raise _read_only()
+        if self._closed:
+            raise RuntimeError("the journal is closed")
+        self._pending.append((statement, row))
+        self._appended += 1
+        self._commit_soon()
+
+    def _commit_soon(self) -> None:
+        if self._timer is None:
+            self._timer = self._loop.call_later(LINGER, self._start_commit)
+
+    def _start_commit(self) -> asyncio.Task[AmanuError | None]:
+        """The commit that runs now, or a new one. The task never raises: it returns why it failed."""
+        if self._commit is None:
+            self._commit = self._loop.create_task(self._write())
+        return self._commit
+
+    async def _write(self) -> AmanuError | None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        try:
+            await self._on_thread(self._write_pending)
+        except AmanuError as error:
+            log.error("%s %d entries wait in memory.", error, len(self._pending))
+            return error
+        finally:
+            self._commit = None
+        if self._pending and not self._closed:
+            self._commit_soon()
+        return None
+
+    def _write_pending(self) -> None:
+        batch = self._pending[:]
+        journal_file.insert(self._db, batch)
+        del self._pending[: len(batch)]
+        self._committed += len(batch)
+
+    async def _on_thread(self, work: Callable[[], T]) -> T:
+        try:
+            return await self._loop.run_in_executor(self._thread, work)
+        except (sqlite3.Error, OSError) as error:
+            raise storage_error(error, self.folder) from error
+
+
+_Opened = tuple[sqlite3.Connection, str, lease.Lease, int]
+
+
+def _open(folder: Path) -> _Opened:
+    try:
+        if not folder.is_dir():
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            sync_folder(folder.parent)
+        held = lease.take(folder)
+        try:
+            files.remove_unfinished(folder / "blobs")
+            db, damage = journal_file.open_to_write(folder)
+            return db, damage, held, journal_file.last_position(db)
+        except BaseException:
+            held.release()
+            raise
+    except (sqlite3.Error, OSError) as error:
+        raise storage_error(error, folder) from error
+
+
+def _give_back(opening: "asyncio.Future[_Opened]") -> None:
+    if not opening.cancelled() and opening.exception() is None:
+        db, _, held, _ = opening.result()
+        db.close()
+        held.release()
+
+
+def _open_to_read(folder: Path) -> tuple[sqlite3.Connection, str]:
+    try:
+        return journal_file.open_to_read(folder)
+    except (sqlite3.Error, OSError) as error:
+        raise storage_error(error, folder) from error
+
+
+def _read_only() -> AmanuError:
+    return AmanuError("sessionReadOnly", "This session can only be looked at here: another Amanu writes it.")
+
+
+def _record(row: journal_file.Row) -> Record:
+    position, epoch, seq, at, event, private, _ = row
+    return Record(epoch, seq, at, _decode(event), None if private is None else _decode(private), position)
+
+
+def _encode(text: str) -> bytes:
+    return text.encode("utf-8", "surrogatepass")  # a lone surrogate must not stop the session's journal
+
+
+def _decode(data: bytes) -> str:
+    return data.decode("utf-8", "surrogatepass")

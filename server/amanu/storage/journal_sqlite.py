@@ -1,0 +1,323 @@
+"""The SQLite file of a journal: its schema, how it is opened, and what is done when it is damaged.
+
+A new file is built under another name and renamed when complete, so a `journal.sqlite` without its tables is
+damage, never a crash of ours. SQLite notices broken pages; the checksum of each record notices broken text.
+"""
+
+import os
+import sqlite3
+import zlib
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from amanu.storage.errors import is_damage, sync_folder
+from amanu_protocol.errors import AmanuError
+
+NAME = "journal.sqlite"
+SCHEMA_VERSION = 1
+
+ADD_RECORD = "INSERT INTO records (position, epoch, seq, at, event, private, checksum) VALUES (?, ?, ?, ?, ?, ?, ?)"
+ADD_PREIMAGE = "INSERT INTO preimages (turn_id, path, blob_id, mode) VALUES (?, ?, ?, ?)"
+REMOVE_PREIMAGES = "DELETE FROM preimages WHERE turn_id = ?"
+Row = tuple[Any, ...]
+Entry = tuple[str, Row]
+"""One of the statements above and what goes into it."""
+
+_SCHEMA = (
+    """CREATE TABLE records (
+        position INTEGER PRIMARY KEY, epoch INTEGER NOT NULL, seq INTEGER NOT NULL, at INTEGER NOT NULL,
+        event BLOB NOT NULL, private BLOB, checksum INTEGER NOT NULL)""",
+    """CREATE TABLE preimages (
+        position INTEGER PRIMARY KEY, turn_id TEXT NOT NULL, path BLOB NOT NULL, blob_id TEXT, mode INTEGER)""",
+    f"PRAGMA user_version = {SCHEMA_VERSION}",
+)
+_COLUMNS = "SELECT position, epoch, seq, at, event, private, checksum FROM records"
+_RECORDS = f"{_COLUMNS} ORDER BY position"
+_PREIMAGES = "SELECT position, turn_id, path, blob_id, mode FROM preimages ORDER BY position"
+
+
+@dataclass
+class Content:
+    """What could be read of a file."""
+
+    records: list[Row] = field(default_factory=list[Row])
+    preimages: list[Row] = field(default_factory=list[Row])
+    damaged: bool = False
+
+
+def open_to_write(folder: Path) -> tuple[sqlite3.Connection, str]:
+    """A connection to the journal in a leased folder, made if there is none; and what was damaged, for the
+    person ("" if nothing).
+
+    A damaged file is renamed to `damaged-N.sqlite` and what is valid of it goes into a new one. Raises
+    `AmanuError` `unsupportedVersion`, `sqlite3.Error`, `OSError`.
+    """
+    path = folder / NAME
+    damage = ""
+    if path.exists():
+        if _is_damaged(path, newest=SCHEMA_VERSION):
+            content = read(path, newest=SCHEMA_VERSION)
+            aside = _set_aside(path)
+            _create(path, content)
+            damage = _sentence(content, aside)
+    elif asides := _asides(folder):  # a daemon died between setting aside and making anew
+        _bring_wal(path, asides[-1])
+        content = read(asides[-1], newest=SCHEMA_VERSION)
+        _create(path, content)
+        damage = _sentence(content, asides[-1])
+    else:
+        _create(path, Content())
+    return connect(path, "rw"), damage
+
+
+def open_to_read(folder: Path) -> tuple[sqlite3.Connection, str]:
+    """A read-only connection, with or without somebody writing; and what is damaged.
+
+    Raises `AmanuError` `sessionNotFound` or `unsupportedVersion`, `sqlite3.Error`.
+    """
+    path = folder / NAME
+    if not path.exists():
+        raise AmanuError("sessionNotFound", "There is no such session, or it was never saved.")
+    damage = _sentence(read(path), path) if _is_damaged(path) else ""
+    return connect(path, "ro"), damage
+
+
+def read(path: Path, *, newest: int | None = None) -> Content:
+    """All valid rows of a file, which is not changed. `newest`: refuse a file of a later schema."""
+    db = connect(path, "ro")
+    try:
+        version = _version(db, newest)
+        valid, saved = Records(db), Preimages(db)
+        content = Content(list(valid), [row[1:] for row in saved])
+        content.damaged = version == 0 or valid.damaged or saved.damaged
+        return content
+    finally:
+        db.close()
+
+
+class _Rows:
+    """The rows of a query over the positions of a table: those before the first broken page, then those after the last
+    one. `damaged` once all were read: there is a broken page."""
+
+    def __init__(self, db: sqlite3.Connection, query: str) -> None:
+        self._db = db
+        self._query = query
+        self.damaged = False
+
+    def __iter__(self) -> Iterator[Row]:
+        last = 0
+        for row in self._until_damage(self._query):
+            last = row[0]
+            yield row
+        if self.damaged:
+            rest = [row for row in self._until_damage(f"{self._query} DESC") if row[0] > last]
+            yield from reversed(rest)
+
+    def _until_damage(self, query: str) -> Iterator[Row]:
+        try:
+            yield from self._db.execute(query)
+        except sqlite3.DatabaseError as error:
+            if not is_damage(error):
+                raise
+            self.damaged = True
+
+
+class _Valid:
+    """The valid rows of a query. `damaged` once all were read: some were not valid."""
+
+    def __init__(self, db: sqlite3.Connection, query: str, is_valid: Callable[[Row], bool]) -> None:
+        self._rows = _Rows(db, query)
+        self._is_valid = is_valid
+        self._wrong = False
+
+    def __iter__(self) -> Iterator[Row]:
+        for row in self._rows:
+            if self._is_valid(row):
+                yield row
+            else:
+                self._wrong = True
+
+    @property
+    def damaged(self) -> bool:
+        return self._wrong or self._rows.damaged
+
+
+class Records(_Valid):
+    """The valid rows (position, epoch, seq, at, event, private, checksum), in order, each read when it is asked for.
+    `damaged` once all were read: some were not valid."""
+
+    def __init__(self, db: sqlite3.Connection) -> None:
+        super().__init__(db, _RECORDS, _is_valid)
+
+
+class Preimages(_Valid):
+    """The valid rows (position, turn_id, path, blob_id, mode), oldest first, each read when it is asked for. `damaged`
+    as of `Records`."""
+
+    def __init__(self, db: sqlite3.Connection) -> None:
+        super().__init__(db, _PREIMAGES, _is_valid_preimage)
+
+
+def record(db: sqlite3.Connection, position: int) -> Row | None:
+    """That record's row, None if there is none, or it is not valid."""
+    try:
+        row: Row | None = db.execute(f"{_COLUMNS} WHERE position = ?", (position,)).fetchone()
+    except sqlite3.DatabaseError as error:
+        if is_damage(error):
+            return None
+        raise
+    return row if row is not None and _is_valid(row) else None
+
+
+def holding(db: sqlite3.Connection, text: bytes) -> list[Row]:
+    """The valid rows whose event holds that text, in order; none when the file is damaged where they may be."""
+    try:
+        rows: list[Row] = db.execute(f"{_COLUMNS} WHERE instr(event, ?) ORDER BY position", (text,)).fetchall()
+    except sqlite3.DatabaseError as error:
+        if is_damage(error):
+            return []
+        raise
+    return list(filter(_is_valid, rows))
+
+
+def last_position(db: sqlite3.Connection) -> int:
+    """Of the last record; 0 if there is none."""
+    return db.execute("SELECT coalesce(max(position), 0) FROM records").fetchone()[0]
+
+
+def preimages(db: sqlite3.Connection, turn_id: str) -> list[Row]:
+    """The rows (turn_id, path, blob_id, mode) of a turn, oldest first."""
+    return [row[1:] for row in Preimages(db) if row[1] == turn_id]
+
+
+def is_ours(db: sqlite3.Connection) -> bool:
+    """Of the schema this Amanu writes."""
+    return _version(db, None) == SCHEMA_VERSION
+
+
+def insert(db: sqlite3.Connection, entries: Iterable[Entry]) -> None:
+    """Write all entries in one transaction, or none. On return they are on the disk."""
+    db.execute("BEGIN IMMEDIATE")
+    try:
+        for statement, row in entries:
+            db.execute(statement, row)
+        db.execute("COMMIT")
+    except BaseException:
+        if db.in_transaction:  # some failures have rolled back already
+            db.execute("ROLLBACK")
+        raise
+
+
+def checksum(epoch: int, seq: int, at: int, event: bytes, private: bytes | None) -> int:
+    """CRC-32 over a record."""
+    start = zlib.crc32(b"%d %d %d " % (epoch, seq, at))
+    return zlib.crc32(private or b"", zlib.crc32(event, start))
+
+
+def connect(path: Path, mode: str) -> sqlite3.Connection:
+    """A connection to a journal that exists, as it is: `mode` is "ro" or "rw". Raises `sqlite3.Error`."""
+    # Each connection is used by one thread at a time, not always the one that made it.
+    uri = f"{path.absolute().as_uri()}?mode={mode}"
+    db = sqlite3.connect(uri, uri=True, isolation_level=None, check_same_thread=False, timeout=5)
+    try:
+        if mode == "ro":
+            db.execute("PRAGMA writable_schema = ON")  # else a file shorter than its header says is not read
+            return db
+        db.execute("PRAGMA journal_mode = WAL")
+        db.execute("PRAGMA synchronous = FULL")  # fsync at each commit: what `durable` promises
+        return db
+    except BaseException:
+        db.close()
+        raise
+
+
+def _is_valid(row: Row) -> bool:
+    """Of a file cut short, SQLite gives rows without what was cut off."""
+    _, epoch, seq, at, event, private, known = row
+    whole = all(isinstance(each, int) for each in (epoch, seq, at)) and isinstance(event, bytes)
+    return whole and (private is None or isinstance(private, bytes)) and known == checksum(*row[1:-1])
+
+
+def _is_valid_preimage(row: Row) -> bool:
+    return isinstance(row[1], str) and isinstance(row[2], bytes)
+
+
+def _is_damaged(path: Path, *, newest: int | None = None) -> bool:
+    """Looks at all of it, keeping nothing. Raises like `read`."""
+    db = connect(path, "ro")
+    try:
+        if _version(db, newest) == 0:
+            return True
+        valid, saved = Records(db), Preimages(db)
+        for rows in (valid, saved):
+            deque(rows, maxlen=0)
+        return valid.damaged or saved.damaged
+    finally:
+        db.close()
+
+
+def _version(db: sqlite3.Connection, newest: int | None) -> int:
+    """Of the schema; 0 when it cannot be read. Refuses one later than `newest`."""
+    try:
+        version: int = db.execute("PRAGMA user_version").fetchone()[0]
+    except sqlite3.DatabaseError as error:
+        if not is_damage(error):
+            raise
+        version = 0
+    if newest is not None and version > newest:
+        raise AmanuError(
+            "unsupportedVersion",
+            f"This session was written by a newer Amanu (format {version}, this one writes {newest}).",
+            hint="Update Amanu to go on with it.",
+        )
+    return version
+
+
+def _create(path: Path, content: Content) -> None:
+    building = path.with_name("building.sqlite")
+    building.unlink(missing_ok=True)
+    db = sqlite3.connect(building, isolation_level=None)
+    try:
+        db.execute("PRAGMA journal_mode = MEMORY")  # one file and nothing beside it; a crash starts over
+        db.execute("PRAGMA synchronous = FULL")
+        schema = [(statement, ()) for statement in _SCHEMA]
+        kept = [(ADD_RECORD, row) for row in content.records]
+        insert(db, [*schema, *kept, *((ADD_PREIMAGE, row) for row in content.preimages)])
+    finally:
+        db.close()
+    Path(f"{path}-wal").unlink(missing_ok=True)  # of a file that is gone; SQLite would mix it into this one
+    building.rename(path)
+    sync_folder(path.parent)
+
+
+def _set_aside(path: Path) -> Path:
+    number = 1
+    while (aside := path.with_name(f"damaged-{number}.sqlite")).exists():
+        number += 1
+    path.rename(aside)
+    _bring_wal(path, aside)
+    return aside
+
+
+def _bring_wal(path: Path, aside: Path) -> None:
+    """The WAL follows its file. A step of its own, so that it can be done again after a crash before it."""
+    wal = Path(f"{path}-wal")
+    if wal.exists():
+        wal.rename(f"{aside}-wal")
+    Path(f"{path}-shm").unlink(missing_ok=True)
+    sync_folder(path.parent)
+
+
+def _asides(folder: Path) -> list[Path]:
+    return sorted(folder.glob("damaged-*.sqlite"), key=os.path.getmtime)
+
+
+def _sentence(content: Content, original: Path) -> str:
+    kept = len(content.records)
+    return (
+        f"This session's journal was damaged on the disk; {kept} {'entry' if kept == 1 else 'entries'} could be "
+        f"read, later or earlier ones may be missing. The original is kept as {original}."
+    )

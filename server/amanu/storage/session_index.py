@@ -1,0 +1,226 @@
+"""The list of a user's sessions.
+
+The truth about a session's summary is `summary.json` in its folder; `index.sqlite` beside the folders only makes
+the list fast. Opening compares the two by names, so a lost or damaged index mends itself, and a folder that
+was copied in or removed by hand is noticed.
+
+    <sessions>/index.sqlite
+    <sessions>/<session id>/summary.json, and what journal.py keeps
+"""
+
+import asyncio
+import contextlib
+import random
+import re
+import shutil
+import sqlite3
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import TypeVar
+
+from pydantic import ValidationError
+
+from amanu.storage import files, lease
+from amanu.storage.errors import is_damage, storage_error
+from amanu_protocol.errors import AmanuError
+from amanu_protocol.requests import SessionSummary
+
+NAME = "index.sqlite"
+SCHEMA_VERSION = 1
+SUMMARY = "summary.json"
+_BUSY_SECONDS = 5.0
+
+T = TypeVar("T")
+
+_SESSION_ID = re.compile(r"[A-Za-z0-9._:-]{1,128}\Z")
+_REMOVED = ".removed-"
+_TABLE = "CREATE TABLE sessions (session_id TEXT PRIMARY KEY, updated_at INTEGER NOT NULL, summary TEXT NOT NULL)"
+_LIST = """
+    SELECT summary FROM sessions
+    WHERE :root IS NULL OR EXISTS (SELECT 1 FROM json_each(summary, '$.roots') WHERE value = :root)
+    ORDER BY updated_at DESC, session_id LIMIT :limit
+"""
+
+
+class Index:
+    """All sessions of one user; one per process, several processes may have one. Made by `open`."""
+
+    def __init__(self, folder: Path, db: sqlite3.Connection, thread: ThreadPoolExecutor) -> None:
+        self._folder = folder
+        self._db = db
+        self._thread = thread  # one: what is put first is written first
+
+    @classmethod
+    async def open(cls, folder: Path) -> "Index":
+        """Open the index in the folder of all sessions, made if there is none. Raises `AmanuError`
+        `storageError`."""
+        thread = ThreadPoolExecutor(1, "amanu-index")
+        try:
+            return cls(folder, await asyncio.get_running_loop().run_in_executor(thread, _open, folder), thread)
+        except (sqlite3.Error, OSError) as error:
+            thread.shutdown(wait=False)
+            raise storage_error(error, folder) from error
+
+    def folder(self, session_id: str) -> Path:
+        """Where the session's journal lives, whether it exists or not. Raises `AmanuError` `sessionNotFound`
+        for what cannot be a session's id (it may come from a command line)."""
+        if not _SESSION_ID.match(session_id):
+            raise AmanuError("sessionNotFound", f"“{session_id}” is not the id of a session.")
+        return self._folder / _name(session_id)
+
+    async def put(self, summary: SessionSummary) -> None:
+        """Add a session or replace its summary; durable on return. Raises `AmanuError` `storageError`."""
+        folder = self.folder(summary.session_id)
+        await self._run(lambda db: _put(db, folder, summary))
+
+    async def get(self, session_id: str) -> SessionSummary | None:
+        """The summary last put, read from the session's folder; None when there is none."""
+        folder = self.folder(session_id)
+        return await self._run(lambda _: _summary(folder))
+
+    async def list(self, root: str | None = None, limit: int = 50) -> list[SessionSummary]:
+        """Sessions, newest first; of one root, or all. A session that was running in a process that is gone is
+        `interrupted`. Raises `AmanuError` `storageError`."""
+        asked = {"root": root, "limit": limit}
+        rows = await self._run(lambda db: db.execute(_LIST, asked).fetchall())
+        return [self._as_it_is(SessionSummary.model_validate_json(row[0])) for row in rows]
+
+    async def left(self) -> "list[str]":
+        """Sessions that somebody has open, or died with: who puts one away gives its lease back."""
+        ids = "SELECT session_id FROM sessions"
+        return await self._run(lambda db: [row[0] for row in db.execute(ids) if lease.left(self.folder(row[0]))])
+
+    async def delete(self, session_id: str) -> None:
+        """Remove a session and all that was kept of it, for good. Unknown ids are fine.
+
+        Raises `AmanuError` `sessionReadOnly` while somebody has it open (close it first), `storageError`.
+        """
+        folder = self.folder(session_id)
+        await self._run(lambda db: _delete(db, folder, session_id))
+
+    async def close(self) -> None:
+        """Give the file back."""
+        await self._run(lambda db: db.close())
+        self._thread.shutdown()
+
+    def _as_it_is(self, summary: SessionSummary) -> SessionSummary:
+        if summary.status not in ("running", "waiting"):
+            return summary
+        if lease.holder(self.folder(summary.session_id)) is not None:
+            return summary
+        return summary.model_copy(update={"status": "interrupted", "questions": []})
+
+    async def _run(self, work: Callable[[sqlite3.Connection], T]) -> T:
+        def on_thread() -> T:
+            try:
+                return work(self._db)
+            except sqlite3.DatabaseError as error:
+                if not is_damage(error):
+                    raise
+            self._db.close()
+            self._db = _make_anew(self._folder)
+            return work(self._db)
+
+        try:
+            return await asyncio.get_running_loop().run_in_executor(self._thread, on_thread)
+        except (sqlite3.Error, OSError) as error:
+            raise storage_error(error, self._folder) from error
+
+
+def _open(folder: Path) -> sqlite3.Connection:
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    try:
+        return _connect(folder)
+    except sqlite3.DatabaseError as error:
+        if not is_damage(error):
+            raise
+    return _make_anew(folder)
+
+
+def _make_anew(folder: Path) -> sqlite3.Connection:
+    for suffix in ("", "-wal", "-shm"):
+        (folder / f"{NAME}{suffix}").unlink(missing_ok=True)
+    return _connect(folder)
+
+
+def _connect(folder: Path) -> sqlite3.Connection:
+    db = sqlite3.connect(folder / NAME, isolation_level=None, check_same_thread=False, timeout=_BUSY_SECONDS)
+    try:
+        _to_wal(db)
+        db.execute("PRAGMA synchronous = NORMAL")  # it can be made again from the folders
+        db.execute("BEGIN IMMEDIATE")
+        if db.execute("PRAGMA user_version").fetchone()[0] != SCHEMA_VERSION:
+            db.execute("DROP TABLE IF EXISTS sessions")
+            db.execute(_TABLE)
+            db.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
+        _reconcile(db, folder)
+        db.execute("COMMIT")
+        return db
+    except BaseException:
+        db.close()
+        raise
+
+
+def _to_wal(db: sqlite3.Connection) -> None:
+    """Two that do it at once to a new file wait for each other, or are refused without a wait: so it is tried again."""
+    give_up = time.monotonic() + _BUSY_SECONDS
+    db.execute("PRAGMA busy_timeout = 0")
+    while True:
+        try:
+            db.execute("PRAGMA journal_mode = WAL")
+            break
+        except sqlite3.OperationalError:
+            if time.monotonic() > give_up:
+                raise
+            time.sleep(random.uniform(0.001, 0.01))
+    db.execute(f"PRAGMA busy_timeout = {int(_BUSY_SECONDS * 1000)}")
+
+
+def _reconcile(db: sqlite3.Connection, folder: Path) -> None:
+    """Make the rows those of the folders that are there. Reads only the folders that have no row."""
+    there = {entry.name for entry in folder.iterdir() if entry.is_dir()}
+    known = {_name(row[0]): row[0] for row in db.execute("SELECT session_id FROM sessions")}
+    for name in known.keys() - there:
+        db.execute("DELETE FROM sessions WHERE session_id = ?", (known[name],))
+    for name in there - known.keys():
+        if name.startswith(_REMOVED):
+            shutil.rmtree(folder / name, ignore_errors=True)
+        elif (summary := _summary(folder / name)) is not None and _name(summary.session_id) == name:
+            _put_row(db, summary)
+
+
+def _put(db: sqlite3.Connection, folder: Path, summary: SessionSummary) -> None:
+    folder.mkdir(mode=0o700, exist_ok=True)
+    files.write_whole(folder / SUMMARY, summary.model_dump_json().encode())
+    _put_row(db, summary)
+
+
+def _put_row(db: sqlite3.Connection, summary: SessionSummary) -> None:
+    row = (summary.session_id, summary.updated_at, summary.model_dump_json())
+    db.execute("INSERT OR REPLACE INTO sessions VALUES (?, ?, ?)", row)
+
+
+def _delete(db: sqlite3.Connection, folder: Path, session_id: str) -> None:
+    if folder.is_dir():
+        held = lease.take(folder)
+        try:
+            removed = folder.with_name(_REMOVED + folder.name)
+            shutil.rmtree(removed, ignore_errors=True)
+            folder.rename(removed)  # gone at once, or not at all; the rest can be done by the next opening
+            shutil.rmtree(removed, ignore_errors=True)
+        finally:
+            held.release()
+    db.execute("DELETE FROM sessions WHERE session_id = ?", (session_id,))
+
+
+def _summary(folder: Path) -> SessionSummary | None:
+    with contextlib.suppress(OSError, ValidationError):
+        return SessionSummary.model_validate_json((folder / SUMMARY).read_bytes())
+    return None
+
+
+def _name(session_id: str) -> str:
+    """The folder of a session. A dot in front would hide it, and `..` would be somewhere else."""
+    return f"%2E{session_id[1:]}" if session_id.startswith(".") else session_id

@@ -1,0 +1,102 @@
+"""What a picture's bytes say: its type, its size in pixels, whether it is whole. Nothing is decoded.
+
+Sources: PNG §11.2.2 (IHDR); GIF89a §18; JPEG, ITU T.81 §B.1.1.3 (markers), §B.2.2 (frame header); WebP, RFC 9649 §2.
+"""
+
+import re
+import struct
+from collections.abc import Iterator
+from typing import Literal
+
+MediaType = Literal["image/png", "image/jpeg", "image/gif", "image/webp"]
+"""What the vendors take, each at least some of them (`core/model_families.py`)."""
+
+MAX_SEGMENTS = 4000
+"""Of a JPEG before its scan: each costs time, so one with more is called damaged. A colour profile takes up to 255."""
+
+_PADDING = re.compile(rb"\xff*")
+_SCAN = 0xDA
+_NO_FRAME = (0xC4, 0xC8, 0xCC)
+"""JPEG markers among 0xC0–0xCF that begin no frame: Huffman tables, reserved, arithmetic conditioning."""
+
+
+def media_type(data: bytes) -> MediaType | None:
+    """The type by the magic bytes; None when it is none of these."""
+    if data.startswith(b"\x89PNG\r\n\x1a\n"):
+        return "image/png"
+    if data.startswith(b"\xff\xd8\xff"):
+        return "image/jpeg"
+    if data.startswith((b"GIF87a", b"GIF89a")):
+        return "image/gif"
+    if data.startswith(b"RIFF") and data[8:12] == b"WEBP":
+        return "image/webp"
+    return None
+
+
+def pixels(data: bytes) -> tuple[int, int] | None:
+    """Width and height; None when the header is broken or cut off."""
+    try:
+        match media_type(data):
+            case "image/png":
+                size = struct.unpack_from(">II", data, 16) if data[12:16] == b"IHDR" else None
+            case "image/gif":
+                size = struct.unpack_from("<HH", data, 6)
+            case "image/jpeg":
+                size = _jpeg(data)
+            case "image/webp":
+                size = _webp(data)
+            case None:
+                size = None
+    except (struct.error, IndexError):  # cut off
+        return None
+    return size if size is not None and min(size) > 0 else None
+
+
+def whole(data: bytes) -> bool:
+    """Whether the picture's end is there: a half-copied file would be refused with every request it is part of."""
+    match media_type(data):
+        case "image/png":
+            return b"IEND\xaeB`\x82" in data
+        case "image/jpeg":
+            scan = next((at for marker, at in _segments(data) if marker == _SCAN), None)  # a thumbnail has its own end
+            return scan is not None and data.find(b"\xff\xd9", scan) >= 0
+        case "image/webp":
+            return int.from_bytes(data[4:8], "little") + 8 <= len(data)
+        case _:
+            return True
+
+
+def _jpeg(data: bytes) -> tuple[int, int] | None:
+    for marker, at in _segments(data):
+        if 0xC0 <= marker <= 0xCF and marker not in _NO_FRAME:
+            height, width = struct.unpack_from(">HH", data, at + 3)
+            return width, height
+    return None
+
+
+def _segments(data: bytes) -> Iterator[tuple[int, int]]:
+    """(marker, where its length stands) of the segments up to the scan, as far as they are there."""
+    at = 2
+    for _ in range(MAX_SEGMENTS):
+        found = _PADDING.match(data, at)
+        if found is None or found.end() == at or found.end() + 3 > len(data):
+            return
+        marker, at = data[found.end()], found.end() + 1
+        yield marker, at
+        if marker == _SCAN:
+            return
+        at += int.from_bytes(data[at : at + 2], "big")
+
+
+def _webp(data: bytes) -> tuple[int, int] | None:
+    match data[12:16]:
+        case b"VP8X":
+            return int.from_bytes(data[24:27], "little") + 1, int.from_bytes(data[27:30], "little") + 1
+        case b"VP8L":
+            bits = struct.unpack_from("<I", data, 21)[0]
+            return (bits & 0x3FFF) + 1, (bits >> 14 & 0x3FFF) + 1
+        case b"VP8 " if data[23:26] == b"\x9d\x01\x2a":
+            width, height = struct.unpack_from("<HH", data, 26)
+            return width & 0x3FFF, height & 0x3FFF
+        case _:
+            return None

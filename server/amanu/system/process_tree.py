@@ -1,0 +1,142 @@
+"""A command's processes: what they are given of the environment; found and ended, all of them, those that left their
+group included."""
+
+import asyncio
+import contextlib
+import os
+import re
+import signal
+import time
+from collections.abc import Collection, Mapping
+from pathlib import Path
+
+from amanu.text.redaction import holds_secret, without_way
+
+_GRACE = 1.0  # seconds between SIGTERM and SIGKILL
+_GIVE_UP = 3.0  # seconds of SIGKILL; then a process hangs in the kernel and nobody can end it
+_POLL = 0.02
+_OURS = re.compile(r".*_API_KEY|.*_AUTH_TOKEN|AMANU_.*|BASH_ENV|ENV|BASH_FUNC_.*|SHELLOPTS|BASHOPTS|PS4", re.I)
+"""Keys of models' services; and what makes a shell run code of somebody else's. No setting passes these on."""
+
+
+_WHO = re.compile(r"GIT_(AUTHOR|COMMITTER)_|GIT_TERMINAL_PROMPT$")
+_NO_HOOKS = ("core.hooksPath", "/dev/null")
+_QUIET_GIT = (
+    ("core.fsmonitor", "false"),
+    ("core.pager", "cat"),
+    ("core.editor", "true"),
+    ("core.sshCommand", "ssh"),
+    ("gpg.program", "gpg"),
+    ("protocol.ext.allow", "never"),
+)
+
+
+def without_secrets(
+    environment: Mapping[str, str],
+    key_variables: Collection[str],
+    passed: Collection[str] = (),
+    *,
+    services: bool = False,
+) -> dict[str, str]:
+    """The environment as a child may have it. `key_variables` hold keys of the user's own endpoints; `passed` are
+    variables the user wants passed on though they hold secrets. `services`: the user let it reach services, and so it
+    knows the ways to them (`DATABASE_URL` with its password, `SSH_AUTH_SOCK` …)."""
+    kept: dict[str, str] = {}
+    for name, value in environment.items():
+        if _OURS.fullmatch(name) or name in key_variables:
+            continue
+        if name in passed or (services and not holds_secret(name, value)):
+            kept[name] = value
+        elif not holds_secret(name, value) and (reduced := without_way(name, value)) is not None:
+            kept[name] = reduced
+    return kept
+
+
+def without_git_settings(environment: Mapping[str, str], *, hooks: bool = False) -> dict[str, str]:
+    """With git as it is out of the box: it runs nothing that a repository or the environment names (pagers, file system
+    monitors, and hooks unless `hooks`). Who commits stays."""
+    kept = {name: value for name, value in environment.items() if not name.startswith("GIT_") or _WHO.match(name)}
+    settings = _QUIET_GIT if hooks else (*_QUIET_GIT, _NO_HOOKS)
+    for at, (name, value) in enumerate(settings):
+        kept |= {f"GIT_CONFIG_KEY_{at}": name, f"GIT_CONFIG_VALUE_{at}": value}
+    return {**kept, "GIT_CONFIG_COUNT": str(len(settings))}
+
+
+async def end_all(leader: int, mark: str, holders: int = 0) -> int:
+    """End the session of that leader, everything that descends from it, and everything with `mark` in its
+    environment. TERM, then KILL. Returns how many there were. Gone when it returns, but for what the kernel holds.
+
+    `holders`: that many processes of a sandbox, the leader and its first descendants, are around the others. They get
+    no TERM, for with them the others would be killed at once, and do not count."""
+    found = await asyncio.to_thread(_alive, leader, mark)
+    around = await asyncio.to_thread(_line, leader, holders)
+    count = len(found - around)
+    for term, limit in ((signal.SIGTERM, _GRACE), (signal.SIGKILL, _GIVE_UP)):
+        stop = time.monotonic() + limit
+        signalled: set[int] = set()
+        while found and time.monotonic() < stop:
+            for pid in found - signalled - (around if term is signal.SIGTERM else set()):
+                with contextlib.suppress(ProcessLookupError, PermissionError):
+                    os.kill(pid, term)
+            signalled |= found
+            await asyncio.sleep(_POLL)
+            found = await asyncio.to_thread(_alive, leader, mark)
+    return count
+
+
+def _line(leader: int, length: int) -> set[int]:
+    """That process and its descendants as long as there is only one in each generation; `length` of them at most."""
+    line: list[int] = []
+    pid: int | None = leader
+    while pid is not None and len(line) < length:
+        line.append(pid)
+        try:
+            children = _read(f"/proc/{pid}/task/{pid}/children").split()
+        except OSError:
+            children = []
+        pid = int(children[0]) if len(children) == 1 else None
+    return set(line)
+
+
+def _alive(leader: int, mark: str) -> set[int]:
+    """Without /proc (macOS) only the group can be seen, and is represented by its leader's negative id."""
+    if not Path("/proc/self/stat").exists():
+        try:
+            os.killpg(leader, 0)
+        except (ProcessLookupError, PermissionError):
+            return set()
+        return {-leader}
+    parents: dict[int, int] = {}
+    found: set[int] = set()
+    wanted = mark.encode()
+    for name in os.listdir("/proc"):  # noqa: PTH208
+        if not name.isdigit():
+            continue
+        pid = int(name)
+        try:
+            # After the command's name, which may hold anything: state, parent, group, session.
+            state, parent, group, session = _read(f"/proc/{name}/stat").rpartition(b")")[2].split()[:4]
+            if state in (b"Z", b"X") or pid == os.getpid():
+                continue
+            parents[pid] = int(parent)
+            if leader in (pid, int(group), int(session)) or wanted in _read(f"/proc/{name}/environ").split(b"\0"):
+                found.add(pid)
+        except (OSError, ValueError):
+            continue  # gone, or another user's
+    grown = True
+    while grown:
+        below = {pid for pid, parent in parents.items() if parent in found} - found
+        found |= below
+        grown = bool(below)
+    return found
+
+
+def _read(path: str) -> bytes:
+    handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        parts: list[bytes] = []
+        while part := os.read(handle, 1 << 16):
+            parts.append(part)
+        return b"".join(parts)
+    finally:
+        os.close(handle)

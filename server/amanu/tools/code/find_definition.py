@@ -1,0 +1,127 @@
+"""Where a symbol is defined, and where it is used, as the language servers of the person's editor know it."""
+
+import re
+from abc import abstractmethod
+
+from pydantic import Field
+
+from amanu.core.tool import CallContext, Outcome, Params, Preview, Subject, Tool, ToolError
+from amanu.tools import locations as places
+from amanu.tools.limits import Limits
+from amanu.workspace.editor_queries import ask
+from amanu.workspace.overlay import Language, Question
+from amanu.workspace.text_file import split_lines
+from amanu.workspace.workspace import Workspace
+from amanu_protocol.requests import EditorLocationsResult, EditorPositionParams
+
+NEAR = 5
+"""Lines named that hold the symbol, when the given one does not."""
+
+_LAST_NAME = re.compile(r"[\w$]+(?=\W*$)")
+
+
+class SymbolParams(Params):
+    path: str = Field(description="File in which the symbol occurs, relative to the workspace root or absolute.")
+    line: int = Field(ge=1, description="Line on which it occurs, 1-based.")
+    symbol: str = Field(min_length=1, description="The symbol as written on that line, e.g. 'subtotal'.")
+
+
+class _OfSymbol(Tool[SymbolParams]):
+    """What both have in common: a symbol is found in the text, places come back."""
+
+    effect = "read"
+    params = SymbolParams
+    question: Question
+    title: str
+    none: str
+
+    def __init__(self, workspace: Workspace, limits: Limits) -> None:
+        self._workspace = workspace
+        self._limits = limits
+
+    async def preview(self, params: SymbolParams, call: CallContext) -> Preview:
+        path = self._workspace.resolve(params.path)
+        shown = self._workspace.relative(path)
+        return Preview(
+            title=f"{self.title} {params.symbol}",
+            subject=Subject(self.name, self.effect, shown),
+            detail=f"{params.symbol} at {shown}:{params.line}",
+            reads=frozenset([str(path)]),
+        )
+
+    async def run(self, params: SymbolParams, call: CallContext) -> Outcome:
+        path = self._workspace.resolve(params.path)
+        call.hold_to(path)
+        text = (await self._workspace.read(path)).text
+        character = column(split_lines(text), params.line, params.symbol)
+        position = EditorPositionParams(path=str(path), line=params.line, character=character)
+        answer = await ask(
+            self._workspace.overlay, self.question, [path], lambda language: self._ask(language, position)
+        )
+        unique = list({(each.path, each.start_line): each for each in answer.locations}.values())
+        if not unique:
+            return Outcome(f"{self.none} {params.symbol}.", "none")
+        limit = self._limits.places
+        lines = await places.quoted(self._workspace, call, self.name, unique[:limit])
+        if len(unique) > limit:
+            lines.append(f"[{len(unique) - limit} more places left out]")
+        return Outcome("\n".join(lines) + "\n", f"{len(unique)} place{'s' * (len(unique) != 1)}")
+
+    @abstractmethod
+    async def _ask(self, language: Language, position: EditorPositionParams) -> EditorLocationsResult: ...
+
+
+class FindDefinition(_OfSymbol):
+    name = "find_definition"
+    description = (
+        "Finds where a symbol is defined, by asking the language servers of the person's editor; exact where grep "
+        "guesses. Name a place where the symbol occurs. Shows `path:line: text`; definitions outside the workspace "
+        "(libraries) are named, not quoted."
+    )
+    question = "definition"
+    title = "Find the definition of"
+    none = "The editor's language server knows no definition of"
+
+    async def _ask(self, language: Language, position: EditorPositionParams) -> EditorLocationsResult:
+        return await language.definition(position)
+
+
+class FindReferences(_OfSymbol):
+    name = "find_references"
+    description = (
+        "Finds where a symbol is used, by asking the language servers of the person's editor; unlike grep it tells "
+        "things of the same name apart. Name a place where the symbol occurs. Shows `path:line: text`, at most 100. "
+        "Use it before you rename or change what others call."
+    )
+    question = "references"
+    title = "Find uses of"
+    none = "The editor's language server knows no use of"
+
+    async def _ask(self, language: Language, position: EditorPositionParams) -> EditorLocationsResult:
+        return await language.references(position)
+
+
+def column(lines: list[str], line: int, symbol: str) -> int:
+    """The Unicode code points before the last name of `symbol` (of `cart.total`, `total`) on that line, 1-based.
+    Raises `ToolError` naming lines that hold it when this one does not."""
+    at = _find(lines[line - 1], symbol) if line <= len(lines) else None
+    if at is None:
+        raise ToolError(_elsewhere(lines, line, symbol))
+    last = _LAST_NAME.search(symbol)
+    return at + (last.start() if last else 0)
+
+
+def _find(text: str, symbol: str) -> int | None:
+    """Where it begins, as a word of its own if there is one."""
+    word = re.search(rf"(?<![\w$]){re.escape(symbol)}(?![\w$])", text)
+    at = word.start() if word else text.find(symbol)
+    return None if at < 0 else at
+
+
+def _elsewhere(lines: list[str], line: int, symbol: str) -> str:
+    where = f"Line {line} does not hold {symbol!r}" if line <= len(lines) else f"The file has {len(lines)} lines"
+    holding = [number for number, text in enumerate(lines, 1) if symbol in text]
+    if not holding:
+        return f"{where}, and {symbol!r} is nowhere in this file. Use grep to find where it occurs."
+    near = sorted(sorted(holding, key=lambda number: abs(number - line))[:NEAR])
+    return f"{where}; {symbol!r} is on line{'s' * (len(near) != 1)} {', '.join(map(str, near))}."

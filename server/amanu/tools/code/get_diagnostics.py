@@ -1,0 +1,103 @@
+"""What the language servers and linters of the person's editor find wrong."""
+
+import asyncio
+from pathlib import Path
+
+from pydantic import Field
+
+from amanu.core.tool import CallContext, Outcome, Params, Preview, Subject, Tool
+from amanu.tools import locations as places
+from amanu.tools.limits import Limits
+from amanu.workspace import diagnostics as findings
+from amanu.workspace.editor_queries import ask
+from amanu.workspace.workspace import Workspace
+from amanu_protocol.items import Finding
+from amanu_protocol.requests import EditorDiagnosticsParams, FileFindings
+
+
+class GetDiagnosticsParams(Params):
+    path: str | None = Field(default=None, description="File or folder. Default: all that the editor has checked.")
+
+
+class GetDiagnostics(Tool[GetDiagnosticsParams]):
+    name = "get_diagnostics"
+    effect = "read"
+    description = (
+        "Shows the errors and warnings that the language servers and linters of the person's editor report, unsaved "
+        "text included: `path`, then `line: severity: message`. Quick to look at after an edit; many editors check "
+        "only files that are open, so it does not replace the project's own checks."
+    )
+    params = GetDiagnosticsParams
+
+    def __init__(self, workspace: Workspace, limits: Limits) -> None:
+        self._workspace = workspace
+        self._limits = limits
+
+    async def preview(self, params: GetDiagnosticsParams, call: CallContext) -> Preview:
+        path = self._workspace.resolve(params.path) if params.path else self._workspace.roots[0]
+        shown = self._workspace.relative(path)
+        of = f" of {shown}" if params.path else ""
+        return Preview(
+            title=f"Look at errors and warnings{of}",
+            subject=Subject(self.name, self.effect, shown),
+            detail=f"errors and warnings{of}",
+            reads=frozenset(map(str, [path] if params.path else self._workspace.roots)),
+        )
+
+    async def run(self, params: GetDiagnosticsParams, call: CallContext) -> Outcome:
+        path = self._workspace.resolve(params.path) if params.path else self._workspace.roots[0]
+        call.hold_to(path)
+        folder = await asyncio.to_thread(path.is_dir)
+        if not folder:
+            await self._workspace.read(path)  # a file that is not there: near names are said
+        wanted = EditorDiagnosticsParams(paths=[] if folder else [str(path)])
+        answer = await ask(
+            self._workspace.overlay,
+            "diagnostics",
+            [path] if params.path else self._workspace.roots,
+            lambda language: language.diagnostics(wanted),
+        )
+        found, outside = await self._sorted(answer.files, path if params.path else None, call)
+        if not found and not outside:
+            return Outcome("The editor reports nothing.", "nothing")
+        text = _show(found, self._limits.findings)
+        if outside:
+            text += f"Outside the workspace, not shown: {', '.join(outside[: self._limits.findings])}.\n"
+        every = [each for _, each in found]
+        errors, warnings = (sum(each.severity == word for each in every) for word in ("error", "warning"))
+        person = findings.tally(errors, warnings) or (f"{len(every)} hints" if every else "nothing in the workspace")
+        return Outcome(text, person)
+
+    async def _sorted(
+        self, files: list[FileFindings], within: Path | None, call: CallContext
+    ) -> tuple[list[tuple[str, Finding]], list[str]]:
+        """(path to show, finding) of what may be told; and the files outside the roots. A file the person would be
+        asked about is left out, unless it is the one named: that was decided on."""
+        inside = await places.resolved(self._workspace, (file.path for file in files))
+        hidden = places.unreadable(self._workspace, call, self.name, inside)
+        found: list[tuple[str, Finding]] = []
+        outside: list[str] = []
+        for file in files:
+            others = findings.of_others(file.findings)
+            path, shown = inside[file.path], places.shown(self._workspace, file.path, inside)
+            if path is None:
+                if others and within is None:
+                    outside.append(shown)
+            elif path == within or (file.path not in hidden and (within is None or path.is_relative_to(within))):
+                found += [(shown, each) for each in others]
+        return found, outside
+
+
+def _show(found: list[tuple[str, Finding]], limit: int) -> str:
+    """By file; of too many the worst are kept."""
+    kept = sorted(range(len(found)), key=lambda at: findings.rank(found[at][1]))[:limit]
+    lines: list[str] = []
+    file = ""
+    for at in sorted(kept, key=lambda at: (found[at][0], found[at][1].start_line)):
+        if found[at][0] != file:
+            file = found[at][0]
+            lines.append(file)
+        lines.append(findings.line(found[at][1]))
+    if len(found) > limit:
+        lines.append(f"[{len(found) - limit} more left out; name a file]")
+    return "".join(f"{line}\n" for line in lines)

@@ -1,0 +1,85 @@
+"""The symbols of a file, or those of the workspace that fit a query, as the person's editor knows them."""
+
+from pydantic import Field
+
+from amanu.core.tool import CallContext, Outcome, Params, Preview, Subject, Tool, ToolError
+from amanu.tools import locations as places
+from amanu.tools.limits import Limits
+from amanu.workspace.editor_queries import ask
+from amanu.workspace.workspace import Workspace
+from amanu_protocol.requests import EditorSymbolsParams, Symbol
+
+
+class ListSymbolsParams(Params):
+    path: str | None = Field(default=None, description="File whose outline is wanted. Give this or query.")
+    query: str | None = Field(default=None, description="Part of a symbol's name, sought in the whole workspace.")
+
+
+class ListSymbols(Tool[ListSymbolsParams]):
+    name = "list_symbols"
+    effect = "read"
+    description = (
+        "Lists the classes, functions and other symbols of a file (its outline, with line ranges), or finds symbols "
+        "of the workspace by name, by asking the language servers of the person's editor. Give path or query, not both."
+    )
+    params = ListSymbolsParams
+
+    def __init__(self, workspace: Workspace, limits: Limits) -> None:
+        self._workspace = workspace
+        self._limits = limits
+
+    async def preview(self, params: ListSymbolsParams, call: CallContext) -> Preview:
+        if bool(params.path) == bool(params.query):
+            raise ToolError("Give either path or query.")
+        path = self._workspace.resolve(params.path) if params.path else self._workspace.roots[0]
+        shown = self._workspace.relative(path)
+        what = f"of {shown}" if params.path else f"like {params.query}"
+        return Preview(
+            title=f"List symbols {what}",
+            subject=Subject(self.name, self.effect, shown),
+            detail=what,
+            reads=frozenset(map(str, [path] if params.path else self._workspace.roots)),
+        )
+
+    async def run(self, params: ListSymbolsParams, call: CallContext) -> Outcome:
+        if params.path:
+            path = self._workspace.resolve(params.path)
+            call.hold_to(path)
+            await self._workspace.read(path)  # a file that is not there: near names are said
+            about, wanted = [path], EditorSymbolsParams(path=str(path))
+        else:
+            about, wanted = self._workspace.roots, EditorSymbolsParams(query=params.query)
+        answer = await ask(self._workspace.overlay, "symbols", about, lambda language: language.symbols(wanted))
+        symbols = answer.symbols[: self._limits.symbols]
+        left_out = len(answer.symbols) - len(symbols)
+        if params.path:
+            lines = [f"{_range(each)}: {_named(each)}" for each in symbols]
+        else:
+            lines = await self._of_workspace(symbols, call)
+        if not lines:
+            return Outcome("The editor's language server knows no such symbols.", "none")
+        count = len(lines) + left_out
+        if left_out:
+            lines.append(f"[{left_out} more symbols left out]")
+        return Outcome("\n".join(lines) + "\n", f"{count} symbol{'s' * (count != 1)}")
+
+    async def _of_workspace(self, symbols: list[Symbol], call: CallContext) -> list[str]:
+        """Those of files the person would be asked about are left out, for the names are what such a file holds."""
+        inside = await places.resolved(self._workspace, (each.path for each in symbols))
+        hidden = places.unreadable(self._workspace, call, self.name, inside)
+        lines: list[str] = []
+        for each in symbols:
+            reason = hidden.get(each.path)
+            if reason != places.ASKED:
+                where = f"{places.shown(self._workspace, each.path, inside)}:{each.start_line}"
+                lines.append(f"{where}: {_named(each)}" + (f" ({reason})" if reason else ""))
+        return lines
+
+
+def _range(symbol: Symbol) -> str:
+    return f"{symbol.start_line}-{symbol.end_line}" if symbol.end_line > symbol.start_line else f"{symbol.start_line}"
+
+
+def _named(symbol: Symbol) -> str:
+    text = f"{symbol.kind} {symbol.name}" + (f" (in {symbol.container})" if symbol.container else "")
+    return " ".join(text.split())[: places.TEXT]

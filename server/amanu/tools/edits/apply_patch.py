@@ -1,0 +1,72 @@
+"""Change several files, or several places, by one patch."""
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Any
+
+from pydantic import Field
+
+from amanu.core.tool import CallDraft, ToolError
+from amanu.tools.edits.base import EditParams, EditTool, FileChange
+from amanu.tools.edits.delete_file import deleted
+from amanu.tools.edits.draft import PatchDraft, patch_title
+from amanu.tools.edits.match import Matched
+from amanu.tools.edits.patch import parse
+from amanu.tools.edits.patch_apply import added, patched
+from amanu.tools.edits.patch_lines import FilePatch
+from amanu.tools.edits.placeholders import refuse_omission
+from amanu.workspace.text_file import FileText
+
+
+class ApplyPatchParams(EditParams):
+    patch: str = Field(
+        description="The whole patch, e.g.\n*** Begin Patch\n*** Update File: src/a.py\n@@ def total(items):\n"
+        " \n     count = 0\n-    for each in items\n+    for each in items:\n*** Add File: src/b.py\n+new = True\n"
+        "*** Delete File: src/c.py\n*** End Patch\n"
+        "After '*** Update File' may follow '*** Move to: new/path'. Lines that stay begin with one blank, removed "
+        "ones with '-', new ones with '+'."
+    )
+
+
+class ApplyPatch(EditTool[ApplyPatchParams]):
+    name = "apply_patch"
+    description = (
+        "Changes, adds, deletes and moves files by one patch, all of it or nothing. Use it for changes that belong "
+        "together in several files or many places; for one place in one file edit_file is simpler. Each hunk is found "
+        "by its lines: give about three that stay around every change, copied exactly, and a line '@@ def name' above "
+        "it where they are not unique. A unified diff as git writes it is taken too; its line numbers do not matter."
+    )
+    params = ApplyPatchParams
+
+    def draft(self) -> CallDraft:
+        return PatchDraft("patch", self._workspace.as_written)
+
+    def title_of(self, arguments: Mapping[str, Any]) -> str:
+        patch = arguments.get("patch")
+        return (isinstance(patch, str) and patch_title(patch, self._workspace.as_written)) or self.name
+
+    def changes(self, params: ApplyPatchParams) -> Sequence[FileChange]:
+        files = parse(params.patch)
+        return [
+            FileChange(
+                each.path,
+                partial(self._changed, each),
+                each.new_path,
+                there=each.kind != "add",
+                way="delete" if each.kind == "delete" else "edit",
+                part=f"File {number} of {len(files)} ({each.path})" if len(files) > 1 else "",
+            )
+            for number, each in enumerate(files, 1)
+        ]
+
+    def _changed(self, file: FilePatch, base: FileText) -> str | Matched | None:
+        if file.kind == "add":
+            return added(file.hunks)
+        new = "\n".join(text for hunk in file.hunks for mark, text in hunk.lines if mark == "+")
+        refuse_omission(new, base.text)
+        found = patched(base.text, file.hunks, self.shown(base))
+        if file.kind == "update":
+            return found
+        if file.hunks and found.text:
+            raise ToolError(f"The patch deletes {self.shown(base)}, but not all of its lines. Write '*** Delete File'.")
+        return deleted(base)

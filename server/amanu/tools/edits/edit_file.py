@@ -1,0 +1,106 @@
+"""Replace texts in a file by others."""
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import ClassVar
+
+from pydantic import Field
+
+from amanu.core.tool import Params, ToolError
+from amanu.tools.edits.base import EditParams, EditTool, FileChange
+from amanu.tools.edits.match import Edited, Matched, replace_text
+from amanu.tools.edits.placeholders import refuse_omission
+from amanu.workspace.text_file import FileText
+
+
+class TextEdit(Params):
+    old_text: str = Field(description="As old_text above; it must be in what the edits before this one left.")
+    new_text: str = Field(description="The text to put in its place.")
+    replace_all: bool = Field(default=False, description="Replace every occurrence instead of exactly one.")
+
+
+class EditFileParams(EditParams):
+    path: str = Field(description="Path of the file, relative to the workspace root.")
+    old_text: str | None = Field(
+        default=None,
+        description="The text to replace, copied exactly from the file with its indentation, with enough lines "
+        "around it to be unique. Empty only to create a file.",
+    )
+    new_text: str | None = Field(default=None, description="The text to put in its place.")
+    replace_all: bool = Field(default=False, description="Replace every occurrence instead of exactly one.")
+    edits: list[TextEdit] | None = Field(
+        default=None,
+        description="Several edits of this file, instead of old_text and new_text: in order, each made to the result "
+        "of the one before, all of them or none.",
+    )
+
+
+class EditFile(EditTool[EditFileParams]):
+    name = "edit_file"
+    signs: ClassVar[Mapping[str, str]] = {"old_text": "-", "new_text": "+"}
+    description = (
+        "Replaces old_text by new_text in a file; several places at once by edits. old_text must be in the file "
+        "exactly once (or set replace_all); read the file first and copy it exactly. For changes that belong together "
+        "in several files apply_patch is there. Several calls for one file can be sent in one step; each is applied "
+        "to the result of the one before. The result says what was really applied: the person may reject or change "
+        "parts of it."
+    )
+    params = EditFileParams
+
+    def changes(self, params: EditFileParams) -> Sequence[FileChange]:
+        return [FileChange(params.path, partial(self._edited, _wanted(params)))]
+
+    def _edited(self, edits: Sequence[TextEdit], base: FileText) -> Matched:
+        texts = [base.text]
+        forgiven: list[str] = []
+        for edit in edits:
+            try:
+                found = self._replaced(edit, texts[-1], base)
+            except ToolError as error:
+                if len(edits) == 1:
+                    raise
+                raise ToolError(f"Edit {len(texts)} of {len(edits)}: {_overlap(edit, texts) or error}") from None
+            texts.append(found.text)
+            forgiven += [found.how] if found.how else []
+        return Matched(texts[-1], forgiven)
+
+    def _replaced(self, edit: TextEdit, text: str, base: FileText) -> Edited:
+        old, new, shown = edit.old_text, edit.new_text, self.shown(base)
+        if old == new:
+            raise ToolError("old_text and new_text are the same; nothing would change.")
+        refuse_omission(new, old + base.text)
+        if old == "":
+            if text:
+                raise ToolError(
+                    f"old_text is empty, but {shown} exists and is not empty. Name the text to replace, or use "
+                    "write_file to replace the whole file."
+                )
+            return Edited(new, 1, "")
+        if not (base.exists or base.from_buffer or text):
+            raise ToolError(f"There is no file {shown}. Use write_file to create it.")
+        return replace_text(text, old, new, replace_all=edit.replace_all, path=shown)
+
+
+def _wanted(params: EditFileParams) -> list[TextEdit]:
+    """One edit in the fields of its own, or the list; models that must fill every field leave the other empty."""
+    old, new, edits = params.old_text, params.new_text, params.edits or []
+    if not edits and old is not None and new is not None:
+        return [TextEdit(old_text=old, new_text=new, replace_all=params.replace_all)]
+    if edits and not old and not new:
+        return edits
+    if edits:
+        raise ToolError("Send old_text and new_text, or edits, not both. Nothing was changed.")
+    missing = "old_text" if old is None else "new_text"
+    raise ToolError(f"{missing} is missing. Send old_text and new_text, or edits. Nothing was changed.")
+
+
+def _overlap(edit: TextEdit, texts: Sequence[str]) -> str | None:
+    """Says so when the text was there until an earlier edit of the call changed it."""
+    wanted = {edit.old_text, edit.old_text.replace("\n", "\r\n")} - {""}
+    for at in range(len(texts) - 1):
+        if any(each in texts[at] and each not in texts[at + 1] for each in wanted):
+            return (
+                f"it overlaps edit {at + 1}, which changed a part of its old_text. Nothing was changed. Join the two, "
+                "or write old_text as the earlier edits leave it."
+            )
+    return None

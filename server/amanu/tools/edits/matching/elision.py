@@ -1,0 +1,108 @@
+"""Rung 9: a line of `…` or `// ... existing code ...` in `old` and in `new` stands for lines that stay.
+
+Proof: the texts between such lines are there, line by line (one shift of indentation for all), in order; if there are
+several ways to place them, either they come to the same, or only one keeps the lines left out inside the block that the
+first text opens. `new` has as many such lines, in the same order; what they stand for stays.
+"""
+
+import re
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator, Sequence
+from itertools import islice
+
+from amanu.tools.edits.matching.place import Place, Unproven
+from amanu.tools.edits.matching.source import Fold, Source, indent_of
+
+_WAYS = 24  # placements looked at; more is no proof
+_WINDOWS = 5_000  # places of one part; more is no anchor
+_DOTS = re.compile(
+    r"^\s*(?://+|#+|--+|;+|%+|/\*+|<!--|\{/\*|\(\*)?\s*[\[(<{]?\s*(?:\.{3,}|…)\s*"
+    r"(?:[\w',\- ]{0,60}?(?:\.{3,}|…)?)?\s*[\])>}]?\s*(?:\*+/|-->|\*/\}|\*\))?\s*$"
+)
+_WORDS = re.compile(r"existing|rest|unchanged|remain|omitted|other|same|code|lines|snip|…|\.\.\.\s*\W*$", re.IGNORECASE)
+
+
+def is_elision(line: str) -> bool:
+    return len(line) < 200 and _DOTS.match(line) is not None and _WORDS.search(line) is not None
+
+
+def elided(source: Source, old: Sequence[str], new: Sequence[str], fold: Fold) -> list[Place]:
+    """The ways to place it; it is found if their texts are one."""
+    parts, marks = _parts(old)
+    if not marks or not all(any(map(str.strip, part)) for part in parts) or len(marks) != sum(map(is_elision, new)):
+        return []
+    places = [list(islice(_same_indent(source, part, fold), _WINDOWS + 1)) for part in parts]
+    if any(len(starts) > _WINDOWS for starts in places):
+        return []
+    opens = len(indent_of(next((line for line in parts[0] if line.strip()), "")))
+    for inside in (opens, None):
+        ways = list(islice(_ways(source, parts, places, (), inside), _WAYS + 1))
+        if ways:
+            break
+    if len(ways) > _WAYS:
+        raise Unproven("there are too many ways to place what is between the lines left out", ways[0][0])
+    return [_place(way, parts, marks, new) for way in ways]
+
+
+def _parts(old: Sequence[str]) -> tuple[list[list[str]], list[str]]:
+    parts: list[list[str]] = [[]]
+    marks: list[str] = []
+    for line in old:
+        if is_elision(line):
+            marks.append(line)
+            parts.append([])
+        else:
+            parts[-1].append(line)
+    return parts, marks
+
+
+def _same_indent(source: Source, part: list[str], fold: Fold) -> Iterator[int]:
+    for start in source.windows(part, fold, apart=False):
+        there = source.lines[start : start + len(part)]
+        if all(indent_of(o) == indent_of(f) for o, f in zip(part, there, strict=True) if o.strip()):
+            yield start
+
+
+def _ways(
+    source: Source, parts: list[list[str]], places: list[list[int]], way: tuple[int, ...], opens: int | None
+) -> Iterator[tuple[int, ...]]:
+    """First lines of the parts, in order; with `opens`, only if all that is left out is indented deeper."""
+    if len(way) == len(parts):
+        yield way
+        return
+    starts = places[len(way)]
+    if not way:
+        for start in starts:
+            yield from _ways(source, parts, places, (start,), opens)
+        return
+    behind = way[-1] + len(parts[len(way) - 1])
+    limit = len(source.lines) if opens is None else _block_end(source, behind, opens)
+    for start in starts[bisect_left(starts, behind) : bisect_right(starts, limit)]:
+        yield from _ways(source, parts, places, (*way, start), opens)
+
+
+def _block_end(source: Source, behind: int, opens: int) -> int:
+    for at in range(behind, len(source.lines)):
+        line = source.lines[at]
+        if line.strip() and len(indent_of(line)) <= opens:
+            return at
+    return len(source.lines)
+
+
+def _place(way: Sequence[int], parts: Sequence[Sequence[str]], marks: Sequence[str], new: Sequence[str]) -> Place:
+    old: list[str] = []
+    at: list[tuple[int, int]] = []
+    for row, (start, part) in enumerate(zip(way, parts, strict=True)):
+        if row:
+            old.append(_mark(row - 1))
+            at.append((at[-1][1], start - way[0]))
+        old += part
+        at += [(line - way[0], line - way[0] + 1) for line in range(start, start + len(part))]
+    counted = iter(range(len(marks)))
+    written = [_mark(next(counted)) if is_elision(line) else line for line in new]
+    return Place(way[0], way[0] + at[-1][1], old, written, at)
+
+
+def _mark(number: int) -> str:
+    """A line that is in no file: the same in old and new, so that what it stands for stays."""
+    return f"\0elided {number}\n"

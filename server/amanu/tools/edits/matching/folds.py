@@ -1,0 +1,143 @@
+"""Rungs 2, 3 and 6: the text is there, but for line ends, blanks at line ends, or characters that look alike.
+
+Proof: with both texts folded the same way, `old` is in the file as one piece; it does not begin or end inside a word
+(unless it is there to the letter but for line ends); where blanks at its end were dropped, the line ends there.
+"""
+
+import re
+import unicodedata
+from collections.abc import Iterator
+
+from amanu.tools.edits.matching.place import Place, bare, widened
+from amanu.tools.edits.matching.source import Fold, Source, body_of, end_of
+
+_TRIES = 10_000  # places inside words that are passed over
+
+
+def line_ends(text: str) -> str:
+    return text.replace("\r\n", "\n").replace("\r", "\n") if "\r" in text else text
+
+
+def trailing_blanks(text: str) -> str:
+    return "\n".join([line.rstrip() for line in line_ends(text).split("\n")])
+
+
+def blanks_around(text: str) -> str:
+    return "\n".join([line.strip() for line in line_ends(text).split("\n")])
+
+
+def all_blanks(text: str) -> str:
+    return line_ends(text).replace(" ", "").replace("\t", "")
+
+
+def look_alikes(text: str) -> str:
+    return trailing_blanks(alike(text))
+
+
+def look_alikes_and_blanks_around(text: str) -> str:
+    return blanks_around(alike(text))
+
+
+_ALIKE = {
+    **dict.fromkeys(map(ord, "‘’‚‛′´ʼʹ＇"), "'"),
+    **dict.fromkeys(map(ord, "“”„‟″ʺ＂"), '"'),
+    **dict.fromkeys(map(ord, "‐‑‒–—―−﹣－"), "-"),
+    **dict.fromkeys([0xA0, 0x3000, 0x202F, 0x205F, 0x1680, *range(0x2000, 0x200B)], " "),
+    **dict.fromkeys([0x200B, 0x200C, 0x200D, 0x200E, 0x200F, 0x2060, 0xFEFF, 0xAD], None),
+    ord("…"): "...",
+    **{wide: chr(wide - 0xFEE0) for wide in range(0xFF01, 0xFF5F) if chr(wide) not in "＇＂－"},
+}
+"""Characters models mix up: quotes, dashes, blanks, marks nobody sees, full width."""
+
+
+def alike(text: str) -> str:
+    """Line by line: most are ASCII, and the others are slow."""
+    if text.isascii():
+        return text
+    return "\n".join(
+        [
+            line if line.isascii() else unicodedata.normalize("NFC", line.translate(_ALIKE))
+            for line in line_ends(text).split("\n")
+        ]
+    )
+
+
+_AROUND = re.compile(r" ?([^\w\s]) ?")
+
+
+def single_blanks(line: str) -> str:
+    """One blank for several, none beside a mark: what is left between words is there in both or in neither."""
+    return _AROUND.sub(r"\1", " ".join(line.split()))
+
+
+def same(text: str) -> str:
+    return text
+
+
+CHARACTERS: dict[Fold, Fold] = {line_ends: same, trailing_blanks: same, look_alikes: alike}
+"""Fold → what it does to the characters of a line."""
+
+
+def folded(source: Source, old: str, new: str, fold: Fold, *, apart: bool, lines: bool) -> Iterator[Place]:
+    """Where `old` is, both folded; `apart`: without overlap; `lines`: as whole lines only."""
+    asked = fold(old)
+    if not asked.strip() or (fold is look_alikes and source.text.isascii() and old.isascii()):
+        return
+    text = source.folded(fold)
+    if asked.endswith("\n") and not text.endswith("\n"):
+        text += "\n"  # the file's last line may have no end
+    to_line_end = fold is not line_ends and old[-1:].isspace() and not end_of(old)
+    several = "\n" in old.rstrip("\n") or "\n" in new.rstrip("\n")
+    at, counted, line, tries = text.find(asked), 0, 0, 0
+    while at >= 0 and tries < _TRIES:
+        end = at + len(asked)
+        good = (at == 0 or text[at - 1] == "\n") and (end == len(text) or "\n" in (text[end - 1], text[end]))
+        if not lines and not good:
+            good = fold is line_ends or not (_inside_word(text, at) or _inside_word(text, end))
+        if good and to_line_end:
+            good = end == len(text) or text[end] == "\n"
+        if good and several and old[0] in " \t" and bare(text[text.rfind("\n", 0, at) + 1 : at]):
+            good = False  # the file has the line deeper than `old` says: that is for the rung of indentation
+        if good:
+            line += text.count("\n", counted, at)
+            counted = at
+            yield _place(source, line, at - text.rfind("\n", 0, at) - 1, asked, old, new, CHARACTERS[fold])
+        else:
+            tries += 1
+        at = text.find(asked, end if good and apart else at + 1)
+
+
+def _place(source: Source, start: int, column: int, asked: str, old: str, new: str, fold: Fold) -> Place:
+    """The place of a text found in line `start` at the folded `column`."""
+    rows = asked.count("\n")
+    prefix = source.lines[start][: _column(body_of(source.lines[start]), column, fold)]
+    if asked.endswith("\n"):
+        return widened(source, start, start + rows, old, new, prefix, "")
+    last = source.lines[start + rows]
+    ends = len(asked) - asked.rfind("\n") - 1 + (0 if rows else column)
+    suffix = last[_column(body_of(last), ends, fold, behind=True) :]
+    if not suffix.strip():  # blanks at the line's end are no part of what was asked
+        suffix = end_of(last)
+    return widened(source, start, start + rows + 1, old, new, prefix, suffix)
+
+
+def _column(body: str, column: int, fold: Fold, *, behind: bool = False) -> int:
+    """Where in `body` the folded `column` is; `behind` what folds to nothing there."""
+    if fold is same or body.isascii():
+        return column
+    low, high = 0, len(body)
+    while low < high:
+        middle = (low + high + behind) // 2
+        length = len(fold(body[:middle]))
+        if behind:
+            low, high = (middle, high) if length <= column else (low, middle - 1)
+        else:
+            low, high = (low, middle) if length >= column else (middle + 1, high)
+    return low
+
+
+_WORD = re.compile(r"\w\w")
+
+
+def _inside_word(text: str, at: int) -> bool:
+    return 0 < at < len(text) and _WORD.match(text, at - 1) is not None

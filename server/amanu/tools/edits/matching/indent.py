@@ -1,0 +1,193 @@
+"""Rungs 4 and 7: whole lines that say the same, but indented otherwise, each by the same rule.
+
+Proof: the words of every line are equal (`equal`), and one rule turns the indentation of each line of `old` into
+that of its line in the file: a blank string put before all of them or taken away, or one unit of indentation for
+another (tabs for spaces, 2 for 4), the file's own. Rules that fit alike must give the same text. A single short line
+is no proof; nor is a place at another depth, where a good part of `old` is elsewhere at its own.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+
+from amanu.tools.edits.matching.place import Place, Unproven, whole
+from amanu.tools.edits.matching.source import Fold, Source, body_of, indent_of
+
+Rule = Callable[[str], str | None]
+"""Indentation as it was asked for → as the file has it; None: it has no such."""
+_ENOUGH = 12  # characters of a single line that are worth a search at another indentation
+_COMPARED = 20  # lines compared in all, for each line of the file and of `old`: what bounds the work
+_RIVAL = 0.3  # share of `old` that is at its own depth elsewhere, and makes the place doubtful
+_SPACES = (2, 4, 8, 3)
+
+
+def indented(
+    source: Source, old: Sequence[str], new: Sequence[str], fold: Fold, equal: Fold, *, apart: bool
+) -> Iterator[Place]:
+    """Folded they are searched for, by `equal` each line is compared where they are found."""
+    words = [line.strip() for line in old if line.strip()]
+    if not words or (len(words) == 1 and len(words[0]) < _ENOUGH):
+        return
+    left = _COMPARED * (len(source.lines) + len(old))
+    for start in source.windows(old, fold, apart=apart):
+        there = source.lines[start : start + len(old)]
+        left -= _cost(there, old, equal)
+        if left < 0:
+            raise Unproven("there are too many places like it to compare them all", start)
+        if _cost(there, old, equal) <= len(old):
+            continue
+        place = _fitted(source, start, there, old, new)
+        if place is None:
+            continue
+        shifted = any(one.rstrip() != other.rstrip() for one, other in zip(place.old, old, strict=True))
+        if shifted and not apart and (rival := _rival(source, start, old)) is not None:
+            raise Unproven(
+                f"line {start + 1} says it at another depth, line {rival + 1} something like it at this one", start
+            )
+        yield place
+
+
+def _rival(source: Source, start: int, old: Sequence[str]) -> int | None:
+    """Another place that has a good part of the lines of `old` as deep as `old` has them."""
+    where: dict[str, list[int]] = {line.rstrip(): [] for line in old if line.strip()}
+    for at, line in enumerate(source.lines):
+        if (key := line.rstrip()) in where:
+            where[key].append(at)
+    votes: Counter[int] = Counter()
+    for row, line in enumerate(old):
+        for at in where.get(line.rstrip(), ())[:_COMPARED]:
+            for by in (-1, 0, 1):  # a line more or less
+                votes[at - row + by] += len(line.strip())
+    enough = _RIVAL * sum(len(line.strip()) for line in old)
+    rivals = (at for at, weight in votes.items() if weight >= enough and abs(at - start) >= len(old))
+    return next((max(0, at) for at in rivals), None)
+
+
+def _cost(there: Sequence[str], old: Sequence[str], equal: Fold) -> int:
+    """Lines compared until one differs; more than there are when none does."""
+    for count, (one, other) in enumerate(zip(there, old, strict=True), 1):
+        if equal(one.strip()) != equal(other.strip()):
+            return count
+    return len(old) + 1
+
+
+def _fitted(source: Source, start: int, there: Sequence[str], old: Sequence[str], new: Sequence[str]) -> Place | None:
+    pairs = [(indent_of(o), indent_of(f)) for o, f in zip(old, there, strict=True) if o.strip()]
+    if all(asked == has for asked, has in pairs):
+        return whole(source, start, old, new)
+    first = next(at for at, line in enumerate(old) if line.strip())
+    rules = _rules(source, pairs, old, new)
+    if not rules and len(pairs) > 1 and not pairs[0][0]:  # `old` begins behind the indentation of its first line
+        rest = pairs[1:]
+        begun = not new or not indent_of(next((line for line in new if line.strip()), ""))
+        rules = [str] if begun and all(asked == has for asked, has in rest) else []
+        if rules:
+            lead = pairs[0][1]
+            at = next((row for row, line in enumerate(new) if line.strip()), -1)
+            return whole(
+                source,
+                start,
+                [lead + line if row == first else line for row, line in enumerate(old)],
+                [lead + line if row == at else line for row, line in enumerate(new)],
+            )
+    if not rules:
+        return None
+    if _own(old, new, pairs):
+        written = list(new)
+    else:
+        said = {text for rule in rules if (text := _said(new, rule)) is not None}
+        if len(said) != 1:
+            raise Unproven("it is indented otherwise there, and how new_text would be is not certain", start)
+        written = list(said.pop())
+    return whole(source, start, list(_said(old, rules[0]) or ()), written)
+
+
+def _own(old: Sequence[str], new: Sequence[str], pairs: Sequence[tuple[str, str]]) -> bool:
+    """`new` has the file's indentation already, only `old` has not."""
+    asked = min((one for one, _ in pairs), key=len)
+    has = min((other for _, other in pairs), key=len)
+    lines = [indent_of(line) for line in new if line.strip()]
+    least = min(lines, key=len, default=asked)
+    if least == asked:
+        return False
+    common = {body_of(line).rstrip() for line in old if line.strip()}
+    return least == has and not any(body_of(line).rstrip() in common for line in new if line.strip())
+
+
+def _rules(source: Source, pairs: Sequence[tuple[str, str]], old: Sequence[str], new: Sequence[str]) -> list[Rule]:
+    """The rules that fit every pair: a shift if there is one, else units."""
+    asked, has = pairs[0]
+    found: list[Rule] = []
+    if has.endswith(asked):
+        found.append(_more(has[: len(has) - len(asked)]))
+    elif asked.endswith(has):
+        found.append(_less(asked[: len(asked) - len(has)]))
+    found = [rule for rule in found if _fits(rule, pairs)]
+    if tabbed := _tabs_or_spaces(pairs):
+        return [*found, *(rule for one, other in tabbed if _fits(rule := _scaled(one, other), pairs))]
+    theirs, mine = _unit(source.lines), _unit([*old, *new])
+    if theirs and mine and mine != theirs and _fits(rule := _scaled(mine, theirs), pairs):
+        found.append(rule)
+    return found
+
+
+def _tabs_or_spaces(pairs: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
+    """(unit of `old`, unit of the file) that may be when one has tabs and the other spaces."""
+    asked, has = ({character for indent in side for character in indent} for side in zip(*pairs, strict=True))
+    if asked == {"\t"} and has == {" "}:
+        return [("\t", " " * count) for count in _SPACES]
+    if asked == {" "} and has == {"\t"}:
+        return [(" " * count, "\t") for count in _SPACES]
+    return []
+
+
+def _more(blank: str) -> Rule:
+    return lambda indent: blank + indent
+
+
+def _less(blank: str) -> Rule:
+    return lambda indent: indent[len(blank) :] if indent.startswith(blank) else None
+
+
+def _scaled(unit: str, to: str) -> Rule:
+    def rule(indent: str) -> str:
+        levels = 0
+        while indent.startswith(unit, levels * len(unit)):
+            levels += 1
+        return to * levels + indent[levels * len(unit) :]
+
+    return rule
+
+
+def _fits(rule: Rule, pairs: Sequence[tuple[str, str]]) -> bool:
+    return all(rule(asked) == has for asked, has in set(pairs))
+
+
+def _said(lines: Sequence[str], rule: Rule) -> tuple[str, ...] | None:
+    """Lines with their indentation by the rule; None when one cannot have it. Blank lines stay."""
+    out: list[str] = []
+    for line in lines:
+        if line.strip():
+            indent = rule(indent_of(line))
+            if indent is None:
+                return None
+            line = indent + line[len(indent_of(line)) :]
+        out.append(line)
+    return tuple(out)
+
+
+def _unit(lines: Sequence[str]) -> str | None:
+    """What a level more mostly adds from one line to the next: a tab, or so many spaces; None: cannot be told."""
+    counts: Counter[str] = Counter()
+    before = ""
+    for line in lines:
+        plain = line.lstrip()
+        if not plain or (line[0] not in " \t" and not before):
+            before = "" if plain else before
+            continue
+        indent = line[: len(line) - len(plain)]
+        if len(indent) > len(before) and indent.startswith(before):
+            more = indent[len(before) :]
+            if more == "\t" or (2 <= len(more) <= 8 and not more.strip(" ")):
+                counts[more] += 1
+        before = indent
+    return min((each for each in counts if counts[each] == max(counts.values())), key=len, default=None)

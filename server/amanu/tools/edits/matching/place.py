@@ -1,0 +1,82 @@
+"""An answer of a rung: which lines of the file `old` stands for, and what goes there."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from amanu.tools.edits.matching.source import Source, end_of, indent_of
+from amanu.workspace.text_file import split_lines
+
+
+class Unproven(Exception):
+    """There is a place like `old`, but what the edit would do there is not certain. `line`: 0-based, of the file."""
+
+    def __init__(self, why: str, line: int) -> None:
+        super().__init__(why)
+        self.why = why
+        self.line = line
+
+
+@dataclass(frozen=True)
+class Place:
+    """Lines [start, end) of the file. `old` and `new` are whole lines in the file's own way of writing: indentation
+    and escapes are already the file's; what is still different is left to `put`."""
+
+    start: int
+    end: int
+    old: Sequence[str]
+    new: Sequence[str]
+    at: Sequence[tuple[int, int]] | None = None
+    """For each line of `old`, the lines of the file it stands for, from `start`; empty: it is not there. None: one
+    for one."""
+    drifted: frozenset[int] = frozenset()
+    """Lines of `old` that do not say quite the same: the edit must not touch them."""
+
+
+def widened(source: Source, start: int, end: int, old: str, new: str, prefix: str, suffix: str) -> Place:
+    """The place of a text that begins behind `prefix` in line `start` and ends before `suffix` in line `end - 1`."""
+    if bare(prefix):
+        new = _deepened(new, old, prefix, start)
+    return Place(start, end, _lines(prefix + old + suffix), _lines(prefix + new + suffix))
+
+
+def bare(prefix: str) -> bool:
+    """What stands behind `prefix` in its line begins in, or behind, the line's indentation."""
+    return bool(prefix) and not prefix.strip()
+
+
+_OPENERS = (":", "{", "(", "[", ",", "=>", "then", "do")
+_LEVELS = ("\t", "  ", "    ", "        ")
+
+
+def _deepened(new: str, old: str, prefix: str, start: int) -> str:
+    """`new` as it is where one line of `old` begins behind its indentation and the other lines of `new` are as deep as
+    the file has it; behind a line that opens a block, one level deeper. Else nobody knows how deep they should be: as
+    the file has it, or counted from where `old` begins."""
+    first, *rest = _lines(new) or [""]
+    indents = [indent_of(line) for line in rest if line.strip()]
+    if len(_lines(old)) > 1 or not indents:
+        return new
+    deep = not indent_of(first) and all(indent.startswith(prefix) for indent in indents)
+    if deep and first.rstrip().endswith(_OPENERS):
+        level = indents[0].removeprefix(prefix)
+        deep = level in _LEVELS and len(prefix) % len(level) == 0
+    if not deep:
+        raise Unproven(
+            "it begins behind the indentation of its line, so how deep the other lines of new_text go is not certain",
+            start,
+        )
+    return new
+
+
+def whole(source: Source, start: int, old: Sequence[str], new: Sequence[str]) -> Place:
+    """The place of whole lines, one for one. Without a line end at the end of `old`, the file's is not touched."""
+    end = start + len(old)
+    last = end_of(source.lines[end - 1])
+    if old and not end_of(old[-1]) and last:
+        old = [*old[:-1], old[-1] + last]
+        new = [*new[:-1], new[-1] + last] if new and not end_of(new[-1]) else [*new, *([] if new else [last])]
+    return Place(start, end, old, new)
+
+
+def _lines(text: str) -> list[str]:
+    return split_lines(text)

@@ -1,0 +1,135 @@
+"""Rungs 5, 6 and 8: `old` is read as what it was copied from: without the blank lines around it, with its escapes
+resolved (`\\n`, `\\"`, `&lt;`), without line numbers.
+
+Proof: so read, a stricter rung finds it; `new` is read the same way, and only if it is written the same way. Readings
+that are found alike must give the same `new`.
+"""
+
+import html
+import json
+import re
+from collections.abc import Callable
+
+from amanu.tools.edits.matching.place import Unproven
+from amanu.workspace.text_file import split_lines
+
+Reading = Callable[[str, str], tuple[str, str] | None]
+"""(old, new) → as they were meant; None: not written that way. Raises `Unproven` when `old` is and `new` half is."""
+
+
+def without_blank_edges(old: str, new: str) -> tuple[str, str] | None:
+    """As many blank lines less at either end of both."""
+    lines, written = split_lines(old), split_lines(new)
+    lead = next((at for at, line in enumerate(lines) if line.strip()), 0)
+    tail = next((at for at, line in enumerate(reversed(lines)) if line.strip()), 0)
+    if not lead + tail or (written and lead + tail >= len(written)):
+        return None
+    edges = [*written[:lead], *written[len(written) - tail :]] if written else []
+    if any(line.strip() for line in edges):
+        return None
+    return "".join(lines[lead : len(lines) - tail]), "".join(written[lead : len(written) - tail])
+
+
+def as_json(old: str, new: str) -> tuple[str, str] | None:
+    """Both are, as a whole, the inside of a JSON string: nothing in them would have to be escaped and is not."""
+    try:
+        meant, written = json.loads(f'"{old}"'), json.loads(f'"{new}"')
+    except ValueError:
+        return None
+    return None if meant == old else (meant, written)
+
+
+_ESCAPE = re.compile(r"\\([nrt\"'`\\/$])")
+_MEANS = {"n": "\n", "r": "\r", "t": "\t"}
+
+
+def _unescape(text: str, only: str) -> str:
+    return _ESCAPE.sub(lambda found: _MEANS.get(found[1], found[1]) if found[1] in only else found[0], text)
+
+
+def _escapes(only: str) -> Reading:
+    def read(old: str, new: str) -> tuple[str, str] | None:
+        meant = _unescape(old, only)
+        if meant == old:
+            return None
+        written = _unescape(new, only)
+        plain = ("n" in only and "\n" in new.rstrip("\n")) or _bare_quotes(new) > 0
+        if written != new and plain:
+            raise Unproven("old_text has escapes that the file has not, and new_text has them only in part", -1)
+        return meant, written
+
+    def _bare_quotes(new: str) -> int:
+        """Quotes that would be escaped, were the text written so."""
+        quotes = [quote for quote in "\"'`" if quote in only and "\\" + quote in new]
+        return sum(len(re.findall(rf"(?<!\\){quote}", new)) for quote in quotes)
+
+    return read
+
+
+def _entities(old: str, new: str) -> tuple[str, str] | None:
+    meant = html.unescape(old) if re.search(r"&(?:lt|gt|amp|quot|apos|#39|#x27);", old) else old
+    if meant == old:
+        return None
+    written = html.unescape(new)
+    if written != new and ("<" in new or ">" in new):
+        raise Unproven("old_text has entities that the file has not, and new_text has them only in part", -1)
+    return meant, written
+
+
+ESCAPES: tuple[Reading, ...] = (
+    _escapes("\"'`"),
+    _escapes("\"'`\\/$"),
+    _escapes("nrt"),
+    _escapes("nrt\"'`\\/$"),
+    _entities,
+)
+
+_NUMBERED = re.compile(r"^\s{0,8}L?(\d{1,7})(\t|:| ?\|| ?→| )")
+
+
+def without_numbers(old: str, new: str) -> tuple[str, str] | None:
+    """Lines numbered one after the other, as a tool that reads them prints them: "  12\\ttext", "12:text"."""
+    return _without_numbers(old, new, blank="")
+
+
+def without_numbers_and_blank(old: str, new: str) -> tuple[str, str] | None:
+    """The same with a blank behind the mark: "12: text"."""
+    return _without_numbers(old, new, blank=" ")
+
+
+def _without_numbers(old: str, new: str, blank: str) -> tuple[str, str] | None:
+    lines = split_lines(old)
+    found = _NUMBERED.match(lines[0]) if lines else None
+    if found is None:
+        return None
+    mark = found[2] + blank
+    plain = _unnumbered(lines, mark, rising=True)
+    if plain is None:
+        return None
+    written = split_lines(new)
+    unnumbered = _unnumbered(written, mark, rising=False)
+    if unnumbered is None and any(line in lines for line in written if line.strip()):
+        raise Unproven("old_text has line numbers, and new_text has them only in part", -1)
+    return "".join(plain), new if unnumbered is None else "".join(unnumbered)
+
+
+def _number(line: str, mark: str) -> tuple[int, str] | None:
+    found = re.match(
+        rf"^\s{{0,8}}L?(\d{{1,7}})(?:{re.escape(mark)}(.*)|{re.escape(mark.rstrip())}\s*)$", line, re.DOTALL
+    )
+    if found is None:
+        return None
+    ends = line[len(line.rstrip("\r\n")) :]
+    return int(found[1]), ends if found[2] is None else found[2]
+
+
+def _unnumbered(lines: list[str], mark: str, *, rising: bool) -> list[str] | None:
+    out: list[str] = []
+    last: int | None = None
+    for line in lines:
+        found = _number(line, mark)
+        if found is None or (rising and last is not None and found[0] != last + 1):
+            return None
+        last = found[0]
+        out.append(found[1])
+    return out

@@ -1,0 +1,147 @@
+"""What both forms of a patch are read into, and how the lines of a change are read."""
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from amanu.core.tool import ToolError
+
+Mark = Literal[" ", "-", "+"]
+
+
+@dataclass(frozen=True)
+class PatchHunk:
+    """Lines that stand together in the file, and what becomes of them."""
+
+    line: int
+    """Of the patch, 1-based, where it begins."""
+    lines: tuple[tuple[Mark, str], ...]
+    """Without line ends."""
+    headings: tuple[str, ...] = ()
+    """Lines of the file above the hunk, from the outermost to the innermost."""
+    start: int | None = None
+    """Its first line in the file as the patch says, 1-based. Only a hint; `headings` then too."""
+    at_end: bool = False
+    """It ends where the file ends."""
+    bare_before: bool = False
+    """The patch says that the file's last line had no line end,"""
+    bare_after: bool = False
+    """and that it has none afterwards."""
+
+    @property
+    def changes(self) -> bool:
+        return any(mark != " " for mark, _ in self.lines)
+
+    def side(self, mark: Literal["-", "+"]) -> list[str]:
+        """The lines before ("-") or after ("+")."""
+        return [text for each, text in self.lines if each in (" ", mark)]
+
+
+@dataclass(frozen=True)
+class FilePatch:
+    kind: Literal["update", "add", "delete"]
+    path: str
+    line: int
+    """Of the patch, 1-based, where it begins."""
+    hunks: tuple[PatchHunk, ...] = ()
+    """Of a file that is added: one, of lines with "+" alone, or none. Of a deleted one: what it held, if that is
+    told."""
+    new_path: str | None = None
+
+
+@dataclass
+class Reader:
+    lines: Sequence[str]
+    at: int
+    end: int
+
+    @property
+    def line(self) -> str | None:
+        """The one to be read; None at the end."""
+        return self.lines[self.at] if self.at < self.end else None
+
+    def ahead(self, count: int) -> str:
+        return self.lines[self.at + count] if self.at + count < self.end else ""
+
+    def wrong(self, why: str) -> ToolError:
+        line = self.line
+        said = "The patch ends too early" if line is None else f"Line {self.at + 1} of the patch, {line[:200]!r}"
+        return ToolError(f"{said}: {why} Nothing was changed.")
+
+
+_MARKER = re.compile(
+    r"\*\*\*\s*(begin patch|end patch|end of file|(?:update file|add file|delete file|move to)\s*:)\s*(.*?)\s*",
+    re.IGNORECASE,
+)
+FILES: Mapping[str, Literal["update", "add", "delete"]] = {
+    "update file": "update",
+    "add file": "add",
+    "delete file": "delete",
+}
+
+
+def marker(line: str) -> tuple[str, str] | None:
+    """(which mark, the path that follows)."""
+    found = _MARKER.fullmatch(line) if line.startswith("***") else None
+    return None if found is None else (found[1].lower().rstrip(": \t"), found[2])
+
+
+_NUMBERS = re.compile(r"@@+\s*-(\d+)(?:,\d+)?\s+\+\d+(?:,\d+)?\s*@@+\s?(.*)")
+
+
+def hunks(reader: Reader, ends: Callable[[Reader], bool]) -> tuple[PatchHunk, ...]:
+    """All of a file; `ends` says where it is over."""
+    found: list[PatchHunk] = []
+    while (line := reader.line) is not None and not ends(reader):
+        if not line:
+            reader.at += 1  # before a change nothing hangs on it
+            continue
+        found.append(_hunk(reader, ends))
+    return tuple(found)
+
+
+def _hunk(reader: Reader, ends: Callable[[Reader], bool]) -> PatchHunk:
+    first = reader.at + 1
+    headings: list[str] = []
+    start: int | None = None
+    while (line := reader.line) is not None and line.startswith("@@"):
+        if (found := _NUMBERS.fullmatch(line)) is not None:
+            start, heading = int(found[1]), found[2].strip()
+        else:
+            heading = line[2:].strip().removesuffix("@@").strip()
+        if heading and heading.strip(". "):
+            headings.append(heading)
+        reader.at += 1
+    lines: list[tuple[Mark, str]] = []
+    written = 0  # lines up to the last one that is not wholly empty: those after it are between two hunks
+    bare = {" ": False, "-": False, "+": False}
+    at_end = False
+    while (line := reader.line) is not None and not line.startswith("@@") and not ends(reader):
+        if (marker(line) or ("",))[0] == "end of file":
+            at_end = True
+            reader.at += 1
+            break
+        mark, text = line[:1] or " ", line[1:]
+        if mark == "\\" and lines:
+            bare[lines[-1][0]] = True
+        elif mark in (" ", "-", "+"):
+            lines.append((mark, text))
+            written = len(lines) if line else written
+        elif mark == "\t":  # a blank context line mark was lost before a tab: nothing else begins so
+            lines.append((" ", line))
+            written = len(lines)
+        else:
+            raise reader.wrong("a line of a change begins with ' ' (it stays), '-' (it goes) or '+' (it comes).")
+        reader.at += 1
+    if not written:
+        raise reader.wrong("there are no lines of a change before it.")
+    return PatchHunk(
+        first,
+        tuple(lines[:written]),
+        tuple(headings),
+        start,
+        at_end or any(bare.values()),
+        bare["-"] or bare[" "],
+        bare["+"] or bare[" "],
+    )

@@ -1,0 +1,37 @@
+"""Create a file or replace the whole of one."""
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import ClassVar
+
+from pydantic import Field
+
+from amanu.tools.edits.base import EditParams, EditTool, FileChange
+from amanu.tools.edits.placeholders import refuse_omission
+from amanu.workspace.text_file import FileText
+
+
+class WriteFileParams(EditParams):
+    path: str = Field(description="Path of the file, relative to the workspace root. Missing folders are made.")
+    content: str = Field(description="The whole content, nothing left out.")
+
+
+class WriteFile(EditTool[WriteFileParams]):
+    name = "write_file"
+    verb = "Write"
+    signs: ClassVar[Mapping[str, str]] = {"content": "+"}
+    description = (
+        "Creates a file, or replaces the whole content of one. For a change to a part of a file use edit_file. "
+        "Write the content in full: placeholders such as '// rest of the code' are refused."
+    )
+    params = WriteFileParams
+
+    def changes(self, params: WriteFileParams) -> Sequence[FileChange]:
+        return [FileChange(params.path, partial(_written, params.content), way="write", blind=True)]
+
+
+def _written(content: str, base: FileText) -> str:
+    refuse_omission(content, base.text)
+    if base.line_end == "\r\n" and "\r" not in content:
+        return content.replace("\n", "\r\n")
+    return content

@@ -1,0 +1,132 @@
+"""Search in files."""
+
+import asyncio
+from pathlib import Path
+
+from pydantic import Field
+
+from amanu.core.protected_paths import is_secret
+from amanu.core.tool import CallContext, Outcome, Params, Preview, Subject, Tool, ToolError
+from amanu.tools.limits import Limits
+from amanu.workspace.globs import glob_pattern
+from amanu.workspace.search import FoundFile, Query, Search
+from amanu.workspace.workspace import Workspace
+
+_NAMED = 5  # of the files left out
+
+
+class GrepParams(Params):
+    pattern: str = Field(
+        min_length=1, description="Regular expression, matched line by line; or literal text with fixed."
+    )
+    path: str | None = Field(default=None, description="File or folder to search in. Default: the whole workspace.")
+    include: str | None = Field(default=None, description="Only files whose path fits this glob, e.g. '*.{ts,tsx}'.")
+    ignore_case: bool = Field(default=False, description="Match upper and lower case alike.")
+    fixed: bool = Field(default=False, description="The pattern is literal text, not a regular expression.")
+    context: int = Field(default=0, ge=0, le=50, description="Lines to show before and after each match.")
+    limit: int | None = Field(default=None, ge=1, le=2000, description="Matching lines to show. Default: 100.")
+
+
+class Grep(Tool[GrepParams]):
+    name = "grep"
+    effect = "read"
+    description = (
+        "Searches file contents, unsaved text in the editor included; files ignored by git, node_modules and binary "
+        "files are left out, and files the user is asked about before they are read (.env, keys), unless path names "
+        "one. Shows `path`, then `line: text` for each match, in path order."
+    )
+    params = GrepParams
+
+    def __init__(self, workspace: Workspace, search: Search, limits: Limits) -> None:
+        self._workspace = workspace
+        self._search = search
+        self._limits = limits
+
+    async def preview(self, params: GrepParams, call: CallContext) -> Preview:
+        folder = self._workspace.resolve(params.path) if params.path else self._workspace.roots[0]
+        shown = self._workspace.relative(folder)
+        where = f" in {shown}" if params.path else ""
+        return Preview(
+            title=f"Search for {params.pattern}{where}",
+            subject=Subject(self.name, self.effect, shown),
+            detail=f"{params.pattern}{where}" + (f" ({params.include})" if params.include else ""),
+            reads=frozenset(map(str, [folder] if params.path else self._workspace.roots)),
+        )
+
+    async def run(self, params: GrepParams, call: CallContext) -> Outcome:
+        if "\n" in params.pattern:
+            raise ToolError("The pattern holds a line break, but lines are searched one by one. Search for one line.")
+        query = Query(params.pattern, params.fixed, params.ignore_case, params.context, params.include)
+        found: list[tuple[str, FoundFile]] = []
+        skipped: list[str] = []
+        complete = True
+        for path in [self._workspace.resolve(params.path)] if params.path else self._workspace.roots:
+            call.hold_to(path)
+            result, names = await asyncio.gather(self._search.grep(query, path), self._search.files(path))
+            complete = complete and result.complete
+            root = self._workspace.roots[self._workspace.guard.locate(path)[0]]
+            readable = await asyncio.to_thread(self._readable, result.files, path, call)
+            found += [(self._workspace.shown(root / file.path), file) for file in readable]
+            secret = await asyncio.to_thread(self._skipped, names, query, path, call)
+            skipped += [self._workspace.shown(root / name) for name in secret]
+        total = sum(file.matches for _, file in found)
+        if not total:
+            return Outcome(f"Nothing matches {params.pattern}.\n{_left_out(skipped)}".rstrip(), "no matches")
+        limit = params.limit or self._limits.grep_lines
+        text = _show(found, limit, params.context)
+        least = "" if complete else "at least "
+        if total > limit or not complete:
+            text += (
+                f"[{least}{total} matches in {len(found)} files; {total - min(limit, total)} of them left out. "
+                "Narrow the pattern, path or include.]\n"
+            )
+        text += _left_out(skipped)
+        return Outcome(text, f"{least}{total} match{'es' * (total != 1)} in {len(found)} file{'s' * (len(found) != 1)}")
+
+    def _readable(self, files: list[FoundFile], searched: Path, call: CallContext) -> list[FoundFile]:
+        """Those that policy lets the model read unasked, and the one it named: that was decided on. What is left out
+        is not counted either, for a count would tell, guess by guess, what such a file holds."""
+        named = self._workspace.relative(searched)
+        allowed = {each.text for each in call.allowed(Subject(self.name, self.effect, file.path) for file in files)}
+        return [file for file in files if file.path == named or file.path in allowed]
+
+    def _skipped(self, names: list[str], query: Query, searched: Path, call: CallContext) -> list[str]:
+        """Files that hold secrets and were not searched, whatever is in them."""
+        wanted = glob_pattern(query.include) if query.include else None
+        named = self._workspace.relative(searched)
+        secret = [
+            name for name in names if is_secret(name) and name != named and (wanted is None or wanted.fullmatch(name))
+        ]
+        allowed = {each.text for each in call.allowed(Subject(self.name, self.effect, name) for name in secret)}
+        return [name for name in secret if name not in allowed]
+
+
+def _left_out(skipped: list[str]) -> str:
+    if not skipped:
+        return ""
+    files = "1 file" if len(skipped) == 1 else f"{len(skipped)} files"
+    more = ", …" if len(skipped) > _NAMED else ""
+    return (
+        f"[{files} not searched, as they hold secrets: {', '.join(skipped[:_NAMED])}{more}. "
+        "Name one as path, and the user is asked.]\n"
+    )
+
+
+def _show(found: list[tuple[str, FoundFile]], limit: int, context: int) -> str:
+    out: list[str] = []
+    left = limit
+    for path, file in found:
+        if left <= 0:
+            break
+        out.append(path + (" (unsaved in the editor)" if file.unsaved else "") + "\n")
+        last = 0
+        for line in file.lines:
+            if line.matches:
+                if left <= 0:
+                    break
+                left -= 1
+            if context and last and line.number > last + 1:
+                out.append("--\n")
+            out.append(f"{line.number}{':' if line.matches else '-'} {line.text}\n")
+            last = line.number
+    return "".join(out)

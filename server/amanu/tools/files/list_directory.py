@@ -1,0 +1,97 @@
+"""What is in a folder."""
+
+import asyncio
+import contextlib
+import os
+from pathlib import Path
+
+from pydantic import Field
+
+from amanu.core.tool import CallContext, Outcome, Params, Preview, Subject, Tool, ToolError
+from amanu.tools.limits import Limits
+from amanu.workspace.disk import failure
+from amanu.workspace.globs import glob_pattern
+from amanu.workspace.workspace import Workspace
+
+
+class ListDirectoryParams(Params):
+    path: str = Field(default=".", description="The folder, relative to the workspace root. Default: the root.")
+    ignore: list[str] = Field(default=[], description="Globs of names to leave out, e.g. ['*.pyc'].")
+
+
+class ListDirectory(Tool[ListDirectoryParams]):
+    name = "list_directory"
+    effect = "read"
+    description = "Lists the files (with their size) and folders directly in a folder; folders come first and end in /."
+    params = ListDirectoryParams
+
+    def __init__(self, workspace: Workspace, limits: Limits) -> None:
+        self._workspace = workspace
+        self._limits = limits
+
+    async def preview(self, params: ListDirectoryParams, call: CallContext) -> Preview:
+        path = self._workspace.resolve(params.path)
+        shown = self._workspace.relative(path)
+        return Preview(
+            title=f"List {shown}",
+            subject=Subject(self.name, self.effect, shown),
+            detail=str(path),
+            reads=frozenset([str(path)]),
+        )
+
+    async def run(self, params: ListDirectoryParams, call: CallContext) -> Outcome:
+        path = self._workspace.resolve(params.path)
+        call.hold_to(path)
+        unsaved = [file for file in await self._workspace.unsaved() if path in file.path.parents]
+        entries = await asyncio.to_thread(self._entries, path, any(not file.exists for file in unsaved))
+        for file in unsaved:
+            name, deeper = file.path.relative_to(path).parts[0], file.path.parent != path
+            folder, line = entries.get(name, (deeper, f"{name}/" if deeper else name))
+            if deeper:
+                entries.setdefault(name, (folder, f"{line} (not saved yet)"))
+            elif not file.exists:
+                entries[name] = (folder, f"{name} (not saved yet)")
+            else:
+                entries[name] = (folder, f"{line.removesuffix(')')}, unsaved in the editor)")
+        patterns = [glob_pattern(each.rstrip("/")) for each in params.ignore]
+        kept = [
+            (not folder, name, line)
+            for name, (folder, line) in entries.items()
+            if not any(pattern.fullmatch(name) for pattern in patterns)
+        ]
+        shown = [line for _, _, line in sorted(kept)]
+        count = f"{len(shown)} entr{'y' if len(shown) == 1 else 'ies'}"
+        if not shown:
+            return Outcome("[the folder is empty]" if not entries else "[every entry is left out]", count)
+        limit = self._limits.list_entries
+        if len(shown) > limit:
+            shown[limit:] = [f"[{len(shown) - limit} more entries left out; use glob with a narrower pattern]"]
+        return Outcome("\n".join(shown) + "\n", count)
+
+    def _entries(self, path: Path, only_in_editor: bool) -> dict[str, tuple[bool, str]]:
+        """Name → (is a folder, line to show). `only_in_editor`: the folder need not be on disk."""
+        found: dict[str, tuple[bool, str]] = {}
+        try:
+            with self._workspace.guard.listing(path) as folder, os.scandir(folder) as entries:
+                for entry in entries:
+                    with contextlib.suppress(FileNotFoundError):  # gone since it was listed
+                        found[entry.name] = _line(entry)
+        except FileNotFoundError:
+            if only_in_editor:
+                return found
+            raise ToolError(f"There is no folder {self._workspace.shown(path)}. Use glob to find it.") from None
+        except NotADirectoryError:
+            raise ToolError(f"{self._workspace.shown(path)} is a file. Use read_file to read it.") from None
+        except OSError as error:
+            raise ToolError(failure("list", path, error)) from None
+        return found
+
+
+def _line(entry: "os.DirEntry[str]") -> tuple[bool, str]:
+    """(It is a folder, the line to show.) Raises `OSError`."""
+    name = os.fsencode(entry.name).decode("utf-8", "replace")
+    if entry.is_symlink():
+        return False, f"{name} (link)"
+    if entry.is_dir():
+        return True, f"{name}/"
+    return False, f"{name} ({entry.stat().st_size:,} bytes)" if entry.is_file() else f"{name} (not a file)"

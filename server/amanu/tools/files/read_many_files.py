@@ -1,0 +1,95 @@
+"""Read several files at once."""
+
+import asyncio
+
+from pydantic import Field
+
+from amanu.core.tool import CallContext, Outcome, Params, Preview, Subject, Tool, ToolError
+from amanu.tools.files.read_file import remarks, shorten
+from amanu.tools.limits import Limits
+from amanu.workspace.globs import glob_pattern
+from amanu.workspace.search import Search
+from amanu.workspace.text_file import split_lines
+from amanu.workspace.workspace import Workspace
+
+
+class ReadManyFilesParams(Params):
+    paths: list[str] = Field(
+        min_length=1,
+        description="Paths or globs, relative to the workspace root, e.g. ['README.md', 'src/**/*.py'].",
+    )
+
+
+class ReadManyFiles(Tool[ReadManyFilesParams]):
+    name = "read_many_files"
+    effect = "read"
+    description = (
+        "Reads several text files at once, named by path or glob (`*`, `**`, `?`, `{a,b}`); files ignored by git are "
+        "left out of globs. At most 100 files and 200,000 characters; the result says what was left out."
+    )
+    params = ReadManyFilesParams
+
+    def __init__(self, workspace: Workspace, search: Search, limits: Limits) -> None:
+        self._workspace = workspace
+        self._search = search
+        self._limits = limits
+
+    async def preview(self, params: ReadManyFilesParams, call: CallContext) -> Preview:
+        names = (await self._expand(params.paths))[: self._limits.many_files]
+        paths = [self._workspace.resolve(name) for name in names]
+        subjects = [Subject(self.name, self.effect, self._workspace.relative(path)) for path in paths]
+        return Preview(
+            title=f"Read {subjects[0].text}" if len(names) == 1 else f"Read {len(names)} files",
+            subject=subjects[0],
+            detail="\n".join(names),
+            reads=frozenset(map(str, paths)),
+            also=tuple(subjects[1:]),
+        )
+
+    async def run(self, params: ReadManyFilesParams, call: CallContext) -> Outcome:
+        names = await self._expand(params.paths)
+        left = self._limits.many_characters
+        parts: list[str] = []
+        skipped: list[str] = []
+        read = 0
+        for at, name in enumerate(names):
+            if at >= self._limits.many_files or left <= 0:
+                skipped += names[at:]
+                break
+            try:
+                path = self._workspace.resolve(name)
+                call.hold_to(path)
+                file = await self._workspace.read(path)
+            except ToolError as error:
+                parts.append(f"--- {name} ---\n[not read: {error}]\n")
+                continue
+            self._workspace.seen.show(file, call.call_id)
+            _, text = shorten(split_lines(file.text), self._limits.line_characters)
+            if len(text) > left:
+                text = text[:left] + f"\n[cut here; use read_file {name} for the rest]\n"
+            left -= len(text)
+            notes = "".join(f"[{note}]\n" for note in remarks(file))
+            parts.append(f"--- {name} ---\n{notes}{text}" + ("" if text.endswith("\n") or not text else "\n"))
+            read += 1
+        if skipped:
+            named = ", ".join(skipped[:20]) + (", …" if len(skipped) > 20 else "")
+            parts.append(f"[{len(skipped)} files left out: {named}. Read them with another call.]\n")
+        person = f"{read} file{'s' * (read != 1)}" + (f", {len(skipped)} left out" if skipped else "")
+        return Outcome("".join(parts), person)
+
+    async def _expand(self, wanted: list[str]) -> list[str]:
+        names: dict[str, None] = {}
+        listed: dict[str, list[str]] = {}
+        for each in wanted:
+            if not any(character in each for character in "*?[{"):
+                names[each] = None
+                continue
+            for root in self._workspace.roots:
+                if str(root) not in listed:
+                    listed[str(root)] = await self._search.files(root)
+                pattern = glob_pattern(each)
+                found = await asyncio.to_thread(lambda: [n for n in listed[str(root)] if pattern.fullmatch(n)])  # noqa: B023
+                names |= {self._workspace.shown(root / name): None for name in found}
+        if not names:
+            raise ToolError(f"No file fits {', '.join(wanted)}. Use glob or list_directory to see what there is.")
+        return list(names)

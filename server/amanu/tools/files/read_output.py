@@ -1,0 +1,70 @@
+"""Read again what a tool returned and the conversation no longer holds in full."""
+
+from collections.abc import Awaitable, Callable
+
+from pydantic import Field
+
+from amanu.core.tool import CallContext, Outcome, Params, Preview, Subject, Tool, ToolError
+from amanu.tools.limits import Limits
+from amanu_protocol.errors import AmanuError
+
+GetKept = Callable[[str], Awaitable[bytes]]
+"""From an id, or the beginning of one. Raises `AmanuError` (blobNotFound)."""
+
+ID_LENGTH = 16
+"""Characters of a blob's id that the model gets: unique in any session, and not long to write."""
+
+
+class ReadOutputParams(Params):
+    id: str = Field(description="The id the shortened output names.", min_length=8, max_length=64)
+    start: int = Field(default=0, ge=0, description="Character to begin at. Default: 0.")
+    length: int = Field(default=10_000, ge=1, description="Characters to read, at most 30,000. Default: 10,000.")
+    find: str | None = Field(default=None, description="Instead: only the lines that hold this text, with numbers.")
+
+
+class ReadOutput(Tool[ReadOutputParams]):
+    name = "read_output"
+    effect = "read"
+    description = (
+        "Reads output of an earlier tool call that was shortened or left out to make room: the text names the id to "
+        "give here. For the present state of a file read the file instead."
+    )
+    params = ReadOutputParams
+
+    def __init__(self, get_kept: GetKept, limits: Limits) -> None:
+        self._get_kept = get_kept
+        self._limits = limits
+
+    async def preview(self, params: ReadOutputParams, call: CallContext) -> Preview:
+        return Preview(
+            title=f"Read earlier output {params.id[:8]}",
+            subject=Subject(self.name, self.effect, params.id),
+            detail=f"Output kept in this session under {params.id}",
+        )
+
+    async def run(self, params: ReadOutputParams, call: CallContext) -> Outcome:
+        try:
+            data = await self._get_kept(params.id)
+        except AmanuError:
+            raise ToolError(f"No output is kept under {params.id!r} in this session.") from None
+        if b"\0" in data[:4096]:
+            raise ToolError("That output is binary and cannot be read as text.")
+        text = data.decode("utf-8", "replace")
+        if params.find is not None:
+            return self._found(text, params.find)
+        piece = text[params.start : params.start + min(params.length, self._limits.shell_model)]
+        end = params.start + len(piece)
+        rest = f"; read on with start {end}" if end < len(text) else ""
+        head = f"[characters {params.start}–{end} of {len(text)}{rest}]\n"
+        return Outcome(head + piece, f"{len(piece):,} characters")
+
+    def _found(self, text: str, wanted: str) -> Outcome:
+        lines = [f"{at}: {line[: self._limits.line_characters]}" for at, line in _matching(text, wanted)]
+        shown = lines[: self._limits.grep_lines]
+        more = f"\n[… {len(lines) - len(shown)} more lines]" if len(lines) > len(shown) else ""
+        found = "\n".join(shown) + more if lines else f"No line holds {wanted!r}."
+        return Outcome(found, f"{len(lines)} line{'s' * (len(lines) != 1)}")
+
+
+def _matching(text: str, wanted: str) -> list[tuple[int, str]]:
+    return [(at, line) for at, line in enumerate(text.split("\n"), 1) if wanted in line]

@@ -1,0 +1,72 @@
+"""Places in files, as a model may see them: `path:line: text`."""
+
+import asyncio
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from amanu.core.tool import CallContext, Subject, ToolError
+from amanu.workspace.text_file import split_lines
+from amanu.workspace.workspace import Workspace
+from amanu_protocol.requests import Location
+
+TEXT = 200
+"""Characters of a line: enough to tell a use from a definition."""
+
+
+OUTSIDE = "outside the workspace"
+ASKED = "not quoted: the person is asked before this file is read"
+
+
+async def resolved(workspace: Workspace, paths: Iterable[str]) -> dict[str, Path | None]:
+    """Where the paths that an editor named lead, each looked up once; None outside the roots."""
+    return await asyncio.to_thread(_resolved, workspace, dict.fromkeys(paths))
+
+
+async def quoted(workspace: Workspace, call: CallContext, tool: str, locations: list[Location]) -> list[str]:
+    """A line for each. What lies outside the roots, and what policy would ask about before it is read, is named but
+    not quoted. The text is the overlay's, not what the client says it is."""
+    inside = await resolved(workspace, (each.path for each in locations))
+    hidden = unreadable(workspace, call, tool, inside)
+    texts = {path: hidden.get(path) or await _lines(workspace, found) for path, found in inside.items()}
+    out: list[str] = []
+    for location in locations:
+        lines, name = texts[location.path], shown(workspace, location.path, inside)
+        if isinstance(lines, str):
+            out.append(f"{name}:{location.start_line} ({lines})")
+            continue
+        text = lines[location.start_line - 1].strip() if 0 < location.start_line <= len(lines) else ""
+        out.append(f"{name}:{location.start_line}: {text[:TEXT]}".rstrip())
+    return out
+
+
+def shown(workspace: Workspace, path: str, inside: Mapping[str, Path | None]) -> str:
+    """How the model is told of a path that an editor named."""
+    found = inside[path]
+    return " ".join(path.split()) if found is None else workspace.shown(found)
+
+
+def unreadable(workspace: Workspace, call: CallContext, tool: str, inside: Mapping[str, Path | None]) -> dict[str, str]:
+    """Of which of the paths the model may not be told what is in the file, and why not."""
+    subjects = {path: Subject(tool, "read", workspace.relative(found)) for path, found in inside.items() if found}
+    allowed = set(call.allowed(subjects.values()))
+    asked = {path: ASKED for path, subject in subjects.items() if subject not in allowed}
+    return asked | {path: OUTSIDE for path, found in inside.items() if found is None}
+
+
+def _resolved(workspace: Workspace, paths: Iterable[str]) -> dict[str, Path | None]:
+    found: dict[str, Path | None] = {}
+    for path in paths:
+        try:
+            found[path] = workspace.resolve(path)
+        except ToolError:
+            found[path] = None
+    return found
+
+
+async def _lines(workspace: Workspace, path: Path | None) -> list[str] | str:
+    if path is None:
+        return OUTSIDE
+    try:
+        return split_lines((await workspace.read(path)).text)
+    except ToolError:
+        return "cannot be read"

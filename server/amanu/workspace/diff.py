@@ -1,0 +1,193 @@
+"""Line differences: two texts → hunks, any subset of hunks → a text, hunks → a unified diff.
+
+The text of a hunk is exact, line ends included, so that every byte outside the hunks used stays what it was.
+"""
+
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from amanu.workspace.text_file import split_lines
+from amanu_protocol.items import Hunk
+
+_MATRIX = 200_000_000
+"""Cells of rapidfuzz's bit matrix (25 MB) above which a region is first cut at lines unique in both texts."""
+
+
+@dataclass(frozen=True)
+class Change:
+    """Lines [old, old_end) of the old text become lines [new, new_end) of the new one. 0-based."""
+
+    old: int
+    old_end: int
+    new: int
+    new_end: int
+
+
+def changes(old: Sequence[str], new: Sequence[str]) -> list[Change]:
+    """What turns the lines `old` into `new`, in order, at least one equal line between two changes.
+
+    A gap of nothing but blanks and punctuation (a lone brace) does not part two changes: such hunks are not
+    worth deciding one by one.
+    """
+    return _joined(differences(old, new), old)
+
+
+def differences(old: Sequence[str], new: Sequence[str]) -> list[Change]:
+    """`changes` that are parted by any equal line."""
+    start = common(old, new)
+    end = common(old[start:][::-1], new[start:][::-1])
+    found = _differences(old[start : len(old) - end], new[start : len(new) - end])
+    return [Change(each.old + start, each.old_end + start, each.new + start, each.new_end + start) for each in found]
+
+
+def compose(old: Sequence[str], used: Iterable[tuple[int, int, str]]) -> str:
+    """The old text with replacements (first line 0-based, number of lines, text) put in, in order."""
+    parts: list[str] = []
+    at = 0
+    for start, count, text in used:
+        parts += old[at:start]
+        parts.append(text)
+        at = start + count
+    parts += old[at:]
+    return "".join(parts)
+
+
+def unified(path: str, old: str, new: str, *, context: int = 3) -> str:
+    """A unified diff with `context` lines around each change, "" when nothing differs. Lines end in LF; a
+    carriage return that belongs to a line end is kept, as git keeps it."""
+    before, after = split_lines(old), split_lines(new)
+    found = changes(before, after)
+    if not found:
+        return ""
+    out = [
+        f"--- {'a/' + path if old else '/dev/null'}\n",
+        f"+++ {'b/' + path if new else '/dev/null'}\n",
+    ]
+    for group in _grouped(found, 2 * context):
+        first, last = group[0], group[-1]
+        start, end = max(0, first.old - context), min(len(before), last.old_end + context)
+        new_start, new_end = first.new - (first.old - start), last.new_end + (end - last.old_end)
+        out.append(f"@@ -{_range(start, end)} +{_range(new_start, new_end)} @@\n")
+        at = start
+        for each in group:
+            out += [_marked(" ", line) for line in before[at : each.old]]
+            out += [_marked("-", line) for line in before[each.old : each.old_end]]
+            out += [_marked("+", line) for line in after[each.new : each.new_end]]
+            at = each.old_end
+        out += [_marked(" ", line) for line in before[at:end]]
+    return "".join(out)
+
+
+def _differences(old: Sequence[str], new: Sequence[str]) -> list[Change]:
+    if not old or not new:
+        return [Change(0, len(old), 0, len(new))] if old or new else []
+    if len(old) * len(new) > _MATRIX:
+        return _between_anchors(old, new)
+    from rapidfuzz.distance import Indel  # pyright: ignore[reportUnknownVariableType]: its stub names no types
+
+    number: dict[str, int] = {}
+    left = [number.setdefault(line, len(number)) for line in old]
+    right = [number.setdefault(line, len(number)) for line in new]
+    found: list[Change] = []
+    operations: Iterable[tuple[str, int, int, int, int]] = Indel.opcodes(left, right)  # pyright: ignore
+    for tag, start, end, new_start, new_end in operations:
+        if tag == "equal":
+            continue
+        if found and found[-1].old_end == start and found[-1].new_end == new_start:
+            found[-1] = Change(found[-1].old, end, found[-1].new, new_end)
+        else:
+            found.append(Change(start, end, new_start, new_end))
+    return found
+
+
+def _between_anchors(old: Sequence[str], new: Sequence[str]) -> list[Change]:
+    """Patience diff: lines that occur once in both texts, in their longest common order, are equal; what lies
+    between them is compared on its own. A region with no such line is one change."""
+    once_old, once_new = Counter(old), Counter(new)
+    places = {line: at for at, line in enumerate(new) if once_new[line] == 1}
+    pairs = [(at, places[line]) for at, line in enumerate(old) if once_old[line] == 1 and line in places]
+    anchors = [*_longest_increasing(pairs), (len(old), len(new))]
+    if len(anchors) == 1:
+        return [Change(0, len(old), 0, len(new))]
+    found: list[Change] = []
+    at, new_at = 0, 0
+    for stop, new_stop in anchors:
+        for each in _differences(old[at:stop], new[new_at:new_stop]):
+            found.append(Change(each.old + at, each.old_end + at, each.new + new_at, each.new_end + new_at))
+        at, new_at = stop + 1, new_stop + 1
+    return found
+
+
+def _longest_increasing(pairs: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
+    tops: list[int] = []
+    piles: list[int] = []
+    before: list[int] = []
+    for at, (_, value) in enumerate(pairs):
+        pile = bisect_left(tops, value)
+        before.append(piles[pile - 1] if pile else -1)
+        tops[pile : pile + 1] = [value]
+        piles[pile : pile + 1] = [at]
+    chain: list[tuple[int, int]] = []
+    at = piles[-1] if piles else -1
+    while at >= 0:
+        chain.append(pairs[at])
+        at = before[at]
+    return chain[::-1]
+
+
+def _joined(found: Sequence[Change], old: Sequence[str]) -> list[Change]:
+    joined: list[Change] = []
+    for each in found:
+        last = joined[-1] if joined else None
+        if last is not None and not any(
+            character.isalnum() for line in old[last.old_end : each.old] for character in line
+        ):
+            joined[-1] = Change(last.old, each.old_end, last.new, each.new_end)
+        else:
+            joined.append(each)
+    return joined
+
+
+def _grouped(found: Sequence[Change], gap: int) -> list[list[Change]]:
+    groups: list[list[Change]] = []
+    for each in found:
+        if groups and each.old - groups[-1][-1].old_end <= gap:
+            groups[-1].append(each)
+        else:
+            groups.append([each])
+    return groups
+
+
+def common(old: Sequence[str], new: Sequence[str]) -> int:
+    """Number of equal lines at the beginning, by comparing slices, which costs a tenth of a loop."""
+    low, high = 0, min(len(old), len(new))
+    while low < high:
+        middle = (low + high + 1) // 2
+        if old[low:middle] == new[low:middle]:
+            low = middle
+        else:
+            high = middle - 1
+    return low
+
+
+def _range(start: int, end: int) -> str:
+    count = end - start
+    if count == 1:
+        return str(start + 1)
+    return f"{start + 1 if count else start},{count}"
+
+
+def _marked(mark: str, line: str) -> str:
+    if line.endswith("\n"):
+        return mark + line
+    if line.endswith("\r"):
+        return f"{mark}{line}\n"
+    return f"{mark}{line}\n\\ No newline at end of file\n"
+
+
+def first_line(hunk: Hunk) -> int:
+    """0-based index of its first line in the base. As in unified diffs, a hunk of no old lines names the line
+    it comes after."""
+    return hunk.old_start - 1 if hunk.old_lines else hunk.old_start

@@ -1,0 +1,54 @@
+"""Names of files where the system takes several spellings for one: another case, another Unicode normal form.
+
+Everything here looks and changes nothing. Blocking: call it in a thread.
+"""
+
+import os
+import unicodedata
+from collections.abc import Sequence
+from pathlib import Path
+
+from amanu.core.tool import ToolError
+from amanu.workspace.path_guard import Guard
+
+
+def spelt(guard: Guard, path: Path) -> Path | None:
+    """A resolved path with its last name as the folder has it; None when nothing is there."""
+    try:
+        with guard.listing(path.parent) as folder:
+            os.stat(path.name, dir_fd=folder, follow_symlinks=False)
+            names = os.listdir(folder)  # noqa: PTH208 (of a handle)
+    except (OSError, ToolError):
+        return None
+    return path.with_name(own_name(path.name, names))
+
+
+def own_name(name: str, names: Sequence[str]) -> str:
+    """Which of a folder's names the system found when asked for `name`."""
+    if name in names:
+        return name
+    return next((each for each in names if folded(each) == folded(name)), name)
+
+
+def folded(text: str) -> str:
+    """Equal for texts that a system may take for the same name."""
+    return unicodedata.normalize("NFC", unicodedata.normalize("NFC", text).casefold())
+
+
+def folds(path: Path) -> bool:
+    """Whether the file system there takes names of another case for the same."""
+    for each in (path, *path.parents):
+        other = each.name.swapcase()
+        if other != each.name and each.exists():
+            try:
+                return each.samefile(each.with_name(other))
+            except OSError:
+                return False
+    return False
+
+
+def link(roots: Sequence[Path], path: str) -> bool:
+    """Whether the path somebody wrote, absolute or relative to a root, is itself a symbolic link."""
+    below = [root / path for root in roots]
+    named = [root.parent / path for root in roots if Path(path).parts[:1] == (root.name,)]
+    return any(each.is_symlink() for each in (*below, *named))

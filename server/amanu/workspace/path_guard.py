@@ -1,0 +1,244 @@
+"""The path guard: the only way from a path somebody wrote to a file of the workspace.
+
+A path is made canonical first (symlinks followed, `..` resolved) and must then lie in a root, component by
+component. Later it is opened *beneath that root's handle, following no link at all*: whoever swaps a link in
+between is refused, not followed. Nothing else of ours opens workspace files by name.
+
+Amanu's own folders (keys, rules, sessions, trust) are in no workspace, also when a root lies around them: who opens
+their home folder has not asked an agent to read `auth.json` or to write `rules.toml`.
+"""
+
+import contextlib
+import ctypes
+import errno
+import os
+import re
+import stat
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from amanu.core.tool import ToolError
+
+_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")
+_SYS_OPENAT2 = 437  # the same number on every Linux architecture
+_NO_MAGICLINKS, _NO_SYMLINKS, _BENEATH = 0x02, 0x04, 0x08
+_UNAVAILABLE = {errno.ENOSYS, errno.EPERM, errno.E2BIG, errno.EINVAL}
+_LONGEST = 4096  # PATH_MAX
+_HANDLE = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_CLOEXEC
+
+
+class Guard:
+    """Roots of a session and the paths inside them; `private` are folders that are in no workspace. Stateless but for
+    those; safe in threads."""
+
+    def __init__(self, roots: Sequence[Path], private: Sequence[Path] = ()) -> None:
+        self.roots = tuple(Path(os.path.abspath(root)) for root in roots)  # noqa: PTH100
+        self.real_roots = tuple(Path(os.path.realpath(root)) for root in self.roots)
+        self.private = tuple(private)
+        self._private = tuple({_folded(Path(os.path.realpath(each))) for each in private})
+
+    def resolve(self, path: str) -> Path:
+        """The absolute path meant by `path` (absolute, or relative to a root), links in it followed. It need
+        not exist. Raises `ToolError` for what is outside the roots or no path at all."""
+        if not path.strip():
+            raise ToolError("The path is empty. Give a path relative to the workspace root.")
+        if "\0" in path:
+            raise ToolError("The path holds a NUL character; no file can have that name.")
+        if _SCHEME.match(path):
+            raise ToolError(f"{path!r} is a URI. Give a file path relative to the workspace root.")
+        if len(path) > _LONGEST:
+            raise ToolError("The path is longer than any path can be.")
+        _must_be_text(path)
+        candidates = [Path(path)] if Path(path).is_absolute() else self._spellings(path)
+        found = [inside for each in candidates if (inside := self._inside(each)) is not None]
+        if not found:
+            roots = ", ".join(str(root) for root in self.roots)
+            raise ToolError(f"{path} is outside the workspace ({roots}). Use a path inside it.")
+        existing = list(dict.fromkeys(each for each in found if os.path.lexists(self.real(each))))
+        if len(existing) > 1:
+            raise ToolError(f"{path} exists in several roots. Give one of: {', '.join(map(str, existing))}.")
+        inside = (existing or found)[0]
+        _must_be_text(str(inside))  # a link may lead to such a name
+        if self.is_private(inside):
+            raise ToolError(
+                f"{path} is in a folder of Amanu itself, where its keys, rules and sessions are. No tool reads or "
+                "changes anything there; the person can, outside of Amanu."
+            )
+        return inside
+
+    def inside(self, path: Path) -> Path | None:
+        """The resolved path of any absolute path, links in it followed; None when it leads outside the roots or into
+        one of Amanu's own folders."""
+        inside = self._inside(path)
+        return None if inside is None or self.is_private(inside) else inside
+
+    def _inside(self, path: Path) -> Path | None:
+        real = Path(os.path.realpath(path))
+        if os.path.realpath(real) != str(real):  # `loop/../link`: past a loop, links are left as they are
+            return None
+        inside = [
+            (len(root.parts), at) for at, root in enumerate(self.real_roots) if real == root or root in real.parents
+        ]
+        if not inside:
+            return None
+        at = max(inside)[1]
+        return self.roots[at] / real.relative_to(self.real_roots[at])
+
+    def locate(self, path: Path) -> tuple[int, Path]:
+        """(index of its root, path relative to it) of a resolved path."""
+        inside = [(len(root.parts), at) for at, root in enumerate(self.roots) if path == root or root in path.parents]
+        if not inside:
+            raise ToolError(f"{path} is outside the workspace.")
+        at = max(inside)[1]
+        return at, path.relative_to(self.roots[at])
+
+    def real(self, path: Path) -> Path:
+        """A resolved path below the real folder of its root. For showing and comparing, not for opening."""
+        at, relative = self.locate(path)
+        return self.real_roots[at] / relative
+
+    def is_private(self, path: Path) -> bool:
+        """Whether a resolved path is one of Amanu's own folders, or in one. Case never counts: on some systems it is
+        the same file."""
+        real = _folded(self.real(path))
+        return any(real == each or each in real.parents for each in self._private)
+
+    def private_below(self, folder: Path) -> list[str]:
+        """Amanu's own folders in the root of a resolved folder, relative to it and in lower case: searches leave them
+        out."""
+        at, _ = self.locate(folder)
+        real = _folded(self.real_roots[at])
+        return [each.relative_to(real).as_posix() for each in self._private if real in each.parents]
+
+    def same(self, path: Path, other: Path) -> bool:
+        """Whether `other`, spelt in any way, is the file at the resolved `path`."""
+        return path == other or os.path.realpath(other) == str(self.real(path))
+
+    @contextmanager
+    def folder(self, path: Path, *, create: bool = False) -> Generator[int]:
+        """A handle of the folder at a resolved path, opened without following any link; for `dir_fd=`.
+
+        Raises `OSError`: ENOENT, ENOTDIR, ELOOP (a link was put in its way) …"""
+        at, relative = self.locate(path)
+        root = os.open(self.real_roots[at], _HANDLE)
+        try:
+            handle = self._descend(root, relative.parts, create)
+        finally:
+            os.close(root)
+        try:
+            yield handle
+        finally:
+            os.close(handle)
+
+    @contextmanager
+    def listing(self, path: Path) -> Generator[int]:
+        """Like `folder`, a handle that can also be listed (`os.scandir`) and synced."""
+        with self.folder(path) as folder:
+            handle = os.open(".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=folder)
+            try:
+                yield handle
+            finally:
+                os.close(handle)
+
+    @contextmanager
+    def file(self, path: Path, flags: int = os.O_RDONLY) -> Generator[int]:
+        """A handle of the regular file at a resolved path. Raises `OSError`, or `ToolError` for what is not a
+        regular file: devices and FIFOs are not even opened."""
+        with self.folder(path.parent) as folder:
+            regular(os.stat(path.name, dir_fd=folder, follow_symlinks=False), path)
+            extra = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
+            handle = os.open(path.name, flags | extra, dir_fd=folder)
+            try:
+                regular(os.fstat(handle), path)
+                yield handle
+            finally:
+                os.close(handle)
+
+    def _spellings(self, path: str) -> list[Path]:
+        """What a relative path may mean: below each root, or starting with the name of one of several."""
+        below = [root / path for root in self.roots]
+        parts = Path(path).parts
+        if len(below) == 1 or not parts:
+            return below
+        return [root.joinpath(*parts[1:]) for root in self.roots if root.name == parts[0]] + below
+
+    def _descend(self, root: int, parts: Sequence[str], create: bool) -> int:
+        if not parts:
+            return os.dup(root)
+        if not create:
+            handle = _openat2(root, "/".join(parts))
+            if handle is not None:
+                return handle
+        at = os.dup(root)
+        for part in parts:
+            try:
+                below = _step(at, part, create)
+            finally:
+                os.close(at)
+            at = below
+        return at
+
+
+def _folded(path: Path) -> Path:
+    return Path(str(path).casefold())
+
+
+def regular(status: os.stat_result, path: Path) -> None:
+    """Raise `ToolError` unless it is a regular file, `OSError` ELOOP for a link."""
+    mode = status.st_mode
+    if stat.S_ISREG(mode):
+        return
+    if stat.S_ISLNK(mode):
+        raise OSError(errno.ELOOP, "a symbolic link that leads nowhere or was just put there", str(path))
+    if stat.S_ISDIR(mode):
+        raise ToolError(f"{path} is a folder. Use list_directory to see what is in it.")
+    raise ToolError(f"{path} is a device, socket or pipe, not a file; it cannot be read or written.")
+
+
+def _must_be_text(path: str) -> None:
+    """Half surrogate pairs, also those that stand for bytes which are no UTF-8, break JSON, records and clients."""
+    try:
+        path.encode()
+    except UnicodeEncodeError:
+        raise ToolError("The path holds characters that are no valid UTF-8; only commands can use it.") from None
+
+
+def _step(folder: int, name: str, create: bool) -> int:
+    try:
+        return os.open(name, _HANDLE | os.O_NOFOLLOW, dir_fd=folder)
+    except FileNotFoundError:
+        if not create:
+            raise
+    with contextlib.suppress(FileExistsError):  # somebody else made it just now: the open below decides
+        os.mkdir(name, dir_fd=folder)
+    return os.open(name, _HANDLE | os.O_NOFOLLOW, dir_fd=folder)
+
+
+class _How(ctypes.Structure):
+    _fields_ = (("flags", ctypes.c_uint64), ("mode", ctypes.c_uint64), ("resolve", ctypes.c_uint64))
+
+
+def _openat2(folder: int, relative: str) -> int | None:
+    """A handle of the folder at `relative`, resolved in the kernel; None where the call is not available."""
+    global _libc
+    if _libc is None:
+        return None
+    how = _How(_HANDLE, 0, _BENEATH | _NO_SYMLINKS | _NO_MAGICLINKS)
+    handle = _libc.syscall(
+        ctypes.c_long(_SYS_OPENAT2),
+        ctypes.c_int(folder),
+        ctypes.c_char_p(os.fsencode(relative)),
+        ctypes.byref(how),
+        ctypes.c_size_t(ctypes.sizeof(how)),
+    )
+    if handle >= 0:
+        return handle
+    code = ctypes.get_errno()
+    if code in _UNAVAILABLE:
+        _libc = None
+        return None
+    raise OSError(code, os.strerror(code), relative)
+
+
+_libc = ctypes.CDLL(None, use_errno=True) if hasattr(os, "O_PATH") else None

@@ -1,0 +1,71 @@
+"""What the model of one session has been shown of the workspace's files, so that it can be told when one is another.
+
+Kept by path, as a digest of the text the model believes to be there: what a tool showed it, or its own edit made of
+that. A file that changed before its edit was applied stays in doubt: the model has not seen that change. It is on
+record with the results of calls, and so outlives the daemon.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from amanu.workspace.text_file import FileText, sha256
+
+MOST = 500
+"""Files that are remembered; then those shown longest ago are forgotten."""
+
+
+@dataclass
+class Shown:
+    digest: str | None
+    """Of the text the model knows; None: that there is no such file."""
+    by: str = ""
+    """The call whose result holds the text; "" when no single result does (an edit, a mention)."""
+    state: object = None
+    """How the file looked from outside when its text was last compared."""
+
+
+class Seen:
+    def __init__(self) -> None:
+        self.files: dict[Path, Shown] = {}
+        """By resolved path, the last shown last."""
+        self.fresh: dict[Path, None] = {}
+        """Those that are not on record yet."""
+
+    def show(self, file: FileText, by: str = "") -> None:
+        """The model is shown that text, or a part of it."""
+        self._put(file.path, Shown(digest(file), by))
+
+    def edited(self, path: Path, before: FileText | None, after: str | None) -> None:
+        """An edit of the model's made that text of the file (None: no file). It knows the outcome if it knew what was
+        there before, or nothing of the file."""
+        known = self.files.get(path)
+        if known is None or known.digest == (None if before is None else digest(before)):
+            self._put(path, Shown(None if after is None else _digest(after)))
+
+    def take_fresh(self) -> dict[str, tuple[str | None, str]]:
+        """What became known since this was last asked, for the record (`Result.knows`)."""
+        fresh, self.fresh = self.fresh, {}
+        return {str(path): (known.digest, known.by) for path in fresh if (known := self.files.get(path)) is not None}
+
+    def restore(self, known: Mapping[str, tuple[str | None, str]]) -> None:
+        """What was on record, one after the other."""
+        for path, (digest, by) in known.items():
+            self._put(Path(path), Shown(digest, by))
+        self.fresh.clear()
+
+    def _put(self, path: Path, shown: Shown) -> None:
+        self.fresh[path] = None
+        self.files.pop(path, None)
+        self.files[path] = shown
+        if len(self.files) > MOST:
+            del self.files[next(iter(self.files))]
+
+
+def digest(file: FileText) -> str:
+    """Of its text, whether an editor has it or the disk."""
+    return file.sha256 if file.from_buffer or file.encoding == "utf-8" else _digest(file.text)
+
+
+def _digest(text: str) -> str:
+    return sha256(text.encode("utf-8", "surrogatepass"))
