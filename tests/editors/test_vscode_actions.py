@@ -36,6 +36,11 @@ async def act(page: Any, title: str) -> None:
     await (await offered(page, title)).click()
 
 
+async def at(page: Any, place: str) -> None:
+    """The editor says that this is where the cursor is, and what is selected."""
+    await page.locator(r"#status\.editor\.selection", has_text=place).wait_for(timeout=SECONDS)
+
+
 def said(request: Received) -> str:
     return json.dumps(json.loads(request.body)["messages"][-1], ensure_ascii=False)
 
@@ -52,7 +57,10 @@ async def test_code_actions(tmp_path: Path) -> None:
 
         # at a problem: the lines and what is found there
         await page.keyboard.press("F8")
+        problem = page.locator(".marker-widget")
+        await problem.wait_for(timeout=SECONDS)
         await page.keyboard.press("Escape")
+        await problem.wait_for(state="detached", timeout=SECONDS)
         fix = await offered(page, "Amanu: fix this")
         await shoot(page, "actions-1-menu")
         await fix.click()
@@ -63,7 +71,8 @@ async def test_code_actions(tmp_path: Path) -> None:
         # on a selection without any
         await page.locator(".editor-instance .view-line", has_text="one").click()
         await page.keyboard.press("Home")
-        await page.keyboard.press("Shift+ArrowDown")
+        await page.keyboard.press("Shift+End")  # to the next line's beginning would offer what is wrong in that line
+        await at(page, "Ln 2, Col 12 (9 selected)")
         await act(page, "Amanu: fix this")
         await answered(chat, "Better now.")
         heard = said(served.requests[1])
@@ -71,6 +80,7 @@ async def test_code_actions(tmp_path: Path) -> None:
 
         # a question of the user's about it
         await page.locator(".editor-instance .view-line", has_text="three").click()
+        await at(page, "Ln 4,")
         await act(page, "Amanu: ask about this…")
         await chat.locator(".chip", has_text="settings.json:4").wait_for(timeout=SECONDS)
         await chat.locator("textarea:focus").wait_for(timeout=SECONDS)

@@ -1,3 +1,4 @@
+import { advice } from "../../advice";
 import type { Event } from "../../protocol";
 
 /** What a screen reader should hear of an event; "" for most. Deltas are never read out. */
@@ -10,7 +11,7 @@ export function announcement(event: Event): string {
     case "turnEnded":
       return event.reason === "completed"
         ? "Amanu has finished."
-        : `The turn ended: ${event.message || event.reason}`;
+        : `The turn ended: ${advice(event.message || event.reason)}`;
     case "retryChanged":
       return event.retry === null ? "" : `${event.retry.reason} It is tried again.`;
     case "turnRouted":
