@@ -40,8 +40,12 @@ def daemon(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]
     """One daemon for all promises: each test is a relay of its own. Gives the environment."""
     home = tmp_path_factory.mktemp("daemon")
     environment = {**os.environ, "AMANU_HOME": str(home), "AMANU_LOG_LEVEL": "debug"}
-    command = python(str(HERE / "fake_server.py"), "daemon")
-    with subprocess.Popen(command, env=environment, stdin=subprocess.DEVNULL) as process:
+    ready, theirs = os.pipe()
+    command = python(str(HERE / "fake_server.py"), "daemon", "--ready", str(theirs))
+    with subprocess.Popen(command, env=environment, stdin=subprocess.DEVNULL, pass_fds=(theirs,)) as process:
+        os.close(theirs)
+        assert os.read(ready, 1) == b"1"  # or the first relay starts one of its own
+        os.close(ready)
         yield environment
         process.terminate()
         assert process.wait(10) == 0
