@@ -29,6 +29,37 @@ its default; a key that does not exist is an error that names it. `AMANU_MODEL`,
 
 A workspace's own `.amanu/config.toml` counts once its folder is trusted, and may set `rules.deny`, `rules.must_ask` and
 `[[rule]]` that deny or must-ask, nothing else. `NAME` stands for a name of your own.
+
+For example:
+
+```toml
+[routing]
+fallback = ["gemini:gemini-3.8-flash", "openai:gpt-5.2"]
+utility = "gemini:gemini-3.8-flash"      # for side questions: summaries, judgements
+plan = "anthropic:claude-opus-5-5"       # these are for amanu:auto
+easy = "gemini:gemini-3.8-flash"
+hard = "anthropic:claude-opus-5-5"
+
+[limits]
+cost_usd = 2.0                           # of one turn
+session_cost_usd = 10.0                  # of a session; stops each time that much is spent
+
+[context.windows]
+"ollama:qwen3" = 32768                   # tokens; shares at which room is made: [context] warn, mask, compact
+
+[history]                                # what is kept of old work; 0: for ever, or any number
+keep_preimages_days = 30                 # files as they were before an edit
+keep_preimages_mb = 500                  # of them in all; the oldest go first
+keep_sessions_days = 0                   # whole conversations, after something last happened in them
+```
+
+`fallback` names other models to go on with while yours is overloaded or its quota is used up; the turn says so, and one
+a minute or so later goes back by itself. `plan`, `easy` and `hard` are for sessions whose model is `amanu:auto`. A
+limit on costs stops the turn before its next request; your next prompt allows as much again.
+
+The daemon clears up a little after its start and then once a day, and never in a session that is open. Undo goes on
+working when pre-images are gone, as the changes hold both texts; what is gone is the file to the byte. The same bytes
+are kept once per session.
 """
 
 RULE = """

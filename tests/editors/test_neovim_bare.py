@@ -1,4 +1,4 @@
-"""A real Neovim with no plugin: its own LSP client and a few lines of configuration, as README says."""
+"""A real Neovim with no plugin: its own LSP client and a few lines of configuration, as docs/editors/any.md says."""
 
 import json
 import os
