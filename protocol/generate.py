@@ -14,7 +14,7 @@ from amanu_protocol.base import Wire
 # the source of every class, which the daemon's start should not pay for.
 Wire.model_config["use_attribute_docstrings"] = True
 
-from generators import hidden, lua, markdown, schema, typescript  # noqa: E402  (see above)
+from generators import hidden, labels, lua, markdown, schema, typescript  # noqa: E402  (see above)
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -29,6 +29,8 @@ def main() -> int:
         "docs/protocol.md": markdown.text(protocol),
         "vscode-extension/src/hidden.ts": hidden.typescript(),
         "neovim/lua/amanu/hidden.lua": hidden.lua(),
+        "vscode-extension/src/labels.ts": labels.typescript(),
+        "neovim/lua/amanu/labels.lua": labels.lua(),
     }
     stale = {name: text for name, text in texts.items() if _present(ROOT / name) != text}
     for name, text in stale.items():

@@ -400,6 +400,13 @@ class QueuedPrompt(Wire):
     attachments: list[Attachment]
 
 
+ContextPart = Literal["system", "tools", "memory", "conversation", "toolOutput", "free", "reserved"]
+"""A field of `ContextUse` that counts tokens."""
+
+ContextTier = Literal["roomy", "warn", "mask", "compact"]
+"""How full a window is: at `mask` old tool output makes room, at `compact` a summary takes the place of what is old."""
+
+
 class ContextUse(Wire):
     """What the next request would take of the model's window, in tokens. Estimates, calibrated on what the service
     counted; together they are the window."""
@@ -415,8 +422,7 @@ class ContextUse(Wire):
     reserved: int
     """Kept free for the reply."""
     free: int
-    tier: Literal["roomy", "warn", "mask", "compact"]
-    """How full it is: at `mask` old tool output makes room, at `compact` a summary takes the place of what is old."""
+    tier: ContextTier
 
 
 class Spent(Wire):

@@ -80,7 +80,7 @@ def build() -> Schema:
             for method in METHODS
         },
     }
-    used = _used(document, definitions) | {model.__name__ for model, _ in _LOOSE} | {"ErrorKind"}
+    used = _used(document, definitions) | {model.__name__ for model, _ in _LOOSE} | {"ErrorKind", "ContextPart"}
     in_order = sorted(used, key=lambda name: (order.index(name.removesuffix("Input")), name))
     return document | {"$defs": {name: definitions[name] for name in in_order}}
 

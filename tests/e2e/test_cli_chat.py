@@ -85,7 +85,7 @@ def test_a_turn_outlives_the_terminal(tmp_path: Path) -> None:
     screen = Screen("--model", model, cwd=shop)
     try:
         screen.sees("mode ask")  # the line above it is broken between words, nobody knows where
-        screen.sees("Trust it, for this user?")
+        screen.sees("Trust this folder?")
         screen.types("y\r")
         screen.sees("Enter sends")
         screen.types("write it\r")

@@ -278,7 +278,7 @@ def test_prompt_stream_approval_hunks_and_undo(start: Start, folder: Path) -> No
     assert vim.lua("return vim.bo.modified") is False
 
     vim.wait_for_answers()  # the command: allowed for the session, the rule shown and agreed to
-    vim.answer("Yes, for this session")
+    vim.answer("Allow for this session")
     vim.keys("<C-w>l:Amanu /approve<CR>")
     assert vim.text() == "run_shell_command(touch *)"
     assert "because: no rule allows it" in vim.lua("return Asked[1].prompt")
@@ -286,14 +286,14 @@ def test_prompt_stream_approval_hunks_and_undo(start: Start, folder: Path) -> No
     vim.until(f"({STATE}.approvals[1] or {{}}).title == 'Run touch no'")
     vim.until("not vim.api.nvim_buf_get_name(0):find('amanu://rule')")
     vim.wait_for_answers()
-    vim.answer("No, and say why", "not today")
+    vim.answer("Reject with a reason", "not today")
     vim.keys(":Amanu /approve<CR>")
     vim.until(f"({ENDED}) == 'completed'")
     assert "rejected by you in Neovim: “not today”" in vim.chat()
     assert vim.chat().rstrip().endswith("\n ● not a card<U+202E>, and `touch no` was not run.")
     *closed, ran = vim.lua(CLOSED)
     assert closed == ["▸ Thought: Two mistakes", "● ✓ Edit shop.py (reviewed by you)"]
-    by = "allowed by you in Neovim for this session: run_shell_command(touch checked)"
+    by = "allowed for this session by you in Neovim: run_shell_command(touch checked)"
     assert ran.startswith(f"● ✓ Run touch checked ({by}"), "and then what held it, which is the machine's"
 
     vim.keys("gg/touch checked<CR>:Amanu /output<CR>")
@@ -349,7 +349,7 @@ def test_a_question_is_answered_for_longer(start: Start, folder: Path) -> None:
     # The last rule outlives this test in the home its neighbours share: no other test runs these commands.
     vim = start(steps=[{"calls": [*calls, *calls]}, {"text": "Ran."}])
     vim.keys(":Amanu go<CR>")
-    scopes = ["Yes, for this turn", "Yes, for this workspace", "Yes, for every workspace"]
+    scopes = ["Allow for this turn", "Allow always in this workspace", "Allow always in every workspace"]
     for left, scope in zip((6, 4, 2), scopes, strict=True):  # each rule settles two of them
         vim.until(f"{STATE} and #{STATE}.approvals == ...", left)
         vim.wait_for_answers()
@@ -365,8 +365,8 @@ def test_a_question_is_answered_for_longer(start: Start, folder: Path) -> None:
         vim.keys(f"ccrun_shell_command({command})<Esc>:w<CR>")
         vim.until("not vim.api.nvim_buf_get_name(0):find('amanu://rule')")
     vim.until(f"({ENDED}) == 'completed'")
-    for scope, count in [("this turn", 1), ("this workspace, from now on", 1), ("every workspace of yours", 1)]:
-        assert vim.chat().count(f"(allowed by you in Neovim for {scope}") == count
+    for scope, count in [("for this turn", 1), ("always in this workspace", 1), ("always in every workspace", 1)]:
+        assert vim.chat().count(f"(allowed {scope} by you in Neovim") == count
 
 
 def test_decided_elsewhere(start: Start, folder: Path) -> None:
@@ -380,7 +380,7 @@ def test_decided_elsewhere(start: Start, folder: Path) -> None:
     other.wait_for_answers()
     vim.lua("vim.ui.select = function(items, _, chosen) Later = function() chosen(items[1], 1) end end")
     vim.keys(":Amanu /approve<CR>")  # the question stands open here
-    other.answer("No, and say why", "not that")
+    other.answer("Reject with a reason", "not that")
     other.keys("<Esc>:Amanu /approve<CR>")
     vim.until(f"({ENDED}) == 'completed'")
     assert "rejected by you in Neovim: “not that”" in vim.chat()
@@ -712,7 +712,7 @@ def test_another_neovim_finds_what_waits(start: Start, folder: Path) -> None:
     again.until(f"{OPEN} == 2")
     assert "## You\nfix\n" in again.chat()
     again.wait_for_answers()
-    again.answer("Accept all of it")
+    again.answer("Accept all")
     again.keys("<Esc>:Amanu /approve<CR>")
     again.until(f"({ENDED}) == 'completed'")
     assert (folder / "shop.py").read_text() == FIXED
@@ -731,11 +731,11 @@ def test_all_edits_of_a_step_are_accepted_at_once_and_no_command(start: Start, f
     vim.until(f"#{STATE}.approvals == 1")
     assert vim.lua(f"return {STATE}.approvals[1].title") == "Run touch no"
     vim.until("vim.uv.fs_stat('new.py')")
-    vim.answer("No, and say why", "")
+    vim.answer("Reject with a reason", "")
     vim.keys("<Esc>:Amanu /approve<CR>")
     vim.until(f"({ENDED}) == 'completed'")
     assert ((folder / "shop.py").read_text(), (folder / "new.py").read_text()) == (FIXED, "x\n")
-    assert vim.lua("return Asked[2].labels")[0] == "Yes, this once"
+    assert vim.lua("return Asked[2].labels")[0] == "Allow once"
 
 
 def test_health_and_where_the_daemon_may_come_from(start: Start, folder: Path, tmp_path: Path) -> None:

@@ -96,25 +96,25 @@ def test_a_question_is_shown_whole_and_its_yes_grants_what_it_says(vim: Neovim) 
         "┆ ✓ git status — Only reads. (built-in)",
         "┆ ? npm install␊✓ x — Runs what it fetches.",
         "┆ sandboxed (bubblewrap): Writes the workspace only.",
-        "┆ will hardly work without the network",
+        "┆ probably needs network access",
         "┆ asked because: no rule",
         "┆ answer: :Amanu /approve or <Space>ap",
     ]
     for wanted, grants in [
-        ("Yes, this once, with the network", ["network"]),
-        ("Yes, this once, without the network", []),
-        ("Yes, this once, outside the sandbox", ["unsandboxed"]),
+        ("Allow once with network access", ["network"]),
+        ("Allow once without network access", []),
+        ("Allow once without the sandbox", ["unsandboxed"]),
     ]:
         vim.answer(wanted)
         vim.keys(":Amanu /approve<CR>")
         sent = answers(vim)[-1]
         assert (sent["decision"], sent["digest"], sent["grants"] or []) == ("allow", "d1", grants)
     assert vim.lua("return Asked[1].labels") == [
-        "Yes, this once, with the network",
-        "No, and say why",
-        f"Yes, for this session, with the network: {RULE}",
-        "Yes, this once, without the network",
-        "Yes, this once, outside the sandbox",
+        "Allow once with network access",
+        "Reject with a reason",
+        f"Allow for this session with network access: {RULE}",
+        "Allow once without network access",
+        "Allow once without the sandbox",
     ]
 
     alone = {"tier": "none", "writes": "everything", "network": True, "summary": "Not sandboxed: no bwrap."}
@@ -134,7 +134,7 @@ def test_a_question_is_shown_whole_and_its_yes_grants_what_it_says(vim: Neovim) 
     ]
     vim.keys(":Amanu /approve<CR>")
     asked = vim.lua("return Asked[#Asked]")
-    assert asked["labels"] == ["Yes, this once", "No, and say why"]
+    assert asked["labels"] == ["Allow once", "Reject with a reason"]
     assert "NOT SANDBOXED" in asked["prompt"]
 
 
@@ -142,7 +142,7 @@ def test_a_rule_says_what_it_would_do_as_it_is_typed(vim: Neovim) -> None:
     elsewhere = {**FINE, "covers": False, "coveredCount": 0, "covered": []}
     none = {"valid": False, "explanation": "That is no rule."}
     played(vim, APPROVAL, **{PREVIEW: [FINE, elsewhere, elsewhere, none, none, FINE]})
-    vim.answer("Yes, for this session")
+    vim.answer("Allow for this session")
     vim.keys(":Amanu /approve<CR>")
     assert vim.text() == RULE
     told = ["  Allows that.", "  would have covered 7 earlier asks:", "    Run npm ci", "    … and 6 more"]
@@ -174,7 +174,7 @@ def test_what_has_changed_is_asked_again(vim: Neovim) -> None:
         "local approval = ... vim.defer_fn(function() require('amanu.session').state.approvals = { approval } end, 50)",
         {**APPROVAL, "digest": "d2", "detail": "npm ci"},
     )
-    vim.answer("Yes, this once", "Yes, this once")
+    vim.answer("Allow once", "Allow once")
     vim.keys(":Amanu /approve<CR>")
     vim.until("#Asked == 2")
     assert [each["digest"] for each in answers(vim)] == ["d1", "d2"]
@@ -198,8 +198,8 @@ def test_who_decided_and_what_held_it(vim: Neovim) -> None:
     turn = {**person, "scope": "turn", "rule": "r(x)"}
     for decision, held, expected in [
         (person, None, "allowed by you in Neovim"),
-        (networked, walls, "allowed by you in Neovim, with the network · in landlock: writes nothing, network"),
-        (turn, {**walls, "tier": "none"}, "allowed by you in Neovim for this turn: r(x) · not sandboxed"),
+        (networked, walls, "allowed with network access by you in Neovim · in landlock: writes nothing, network"),
+        (turn, {**walls, "tier": "none"}, "allowed for this turn by you in Neovim: r(x) · not sandboxed"),
         ({"outcome": "allowed", "by": "rule", "rule": "built-in"}, None, "allowed by built-in"),
     ]:
         item = {**ran, "decision": decision, **({"walls": held} if held else {})}
@@ -215,7 +215,7 @@ def test_trust_is_for_what_was_shown(vim: Neovim) -> None:
     ]
     found = {"state": "changed", "enables": enables, "digest": "t1"}
     played(vim, APPROVAL, **{"amanu/trust/get": found})
-    vim.answer("Trust it", "Not now")
+    vim.answer("Trust this folder", "Not now")
     vim.keys(":Amanu /trust<CR>")
     (sent,) = [params for method, params in vim.lua("return Sent") if method == "amanu/trust/set"]
     assert (sent["trusted"], sent["digest"]) == (True, "t1")
@@ -321,7 +321,7 @@ def test_text_of_others_is_never_obeyed_or_hidden(start: Start, folder: Path, tm
     vim.lua("require('amanu.say').now(...) require('amanu.say').aside(...)", evil)
     for command, answer in [
         ("approve", []),
-        ("approve", ["Yes, for this session"]),
+        ("approve", ["Allow for this session"]),
         ("trust", []),
         ("audit", []),
         ("sessions", ["%{", "Rename"]),

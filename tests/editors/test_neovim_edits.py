@@ -377,7 +377,7 @@ def test_back_to_before_a_turn(start: Start, folder: Path) -> None:
     vim.until(DONE)
     vim.lua(say, "second")
     vim.wait_for_answers()
-    vim.answer("Yes, this once")
+    vim.answer("Allow once")
     vim.keys(":Amanu /approve<CR>")
     vim.until(f"{DONE} and {STATE}.items[#{STATE}.items].text == 'Two.'")
     both = changed(LINES, _4="agent 4", _12="agent 12")

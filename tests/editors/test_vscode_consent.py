@@ -123,7 +123,7 @@ async def test_consent(tmp_path: Path) -> None:
         rows = page.locator(".quick-input-list .monaco-list-row")
         await rows.filter(has_text="make bye").first.wait_for(timeout=SECONDS)
         await rows.filter(has_text="andboxed").first.wait_for(timeout=SECONDS)
-        await page.locator('.monaco-list-row.focused[aria-label*="Allow this once"]').wait_for(timeout=SECONDS)
+        await page.locator('.monaco-list-row.focused[aria-label*="Allow once"]').wait_for(timeout=SECONDS)
         await shoot(page, "consent-6-keyboard")
         await page.keyboard.press("Enter")
         await answered(chat, "That was all")

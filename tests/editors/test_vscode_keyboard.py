@@ -47,7 +47,7 @@ async def test_the_keyboard_is_enough(tmp_path: Path) -> None:
         assert await focused() == "TEXTAREA"  # the question took no focus
 
         await key.press("Control+Alt+Enter")  # answer what waits: the first choice is to look at it
-        await page.locator('.monaco-list-row.focused[aria-label*="Review the changes"]').wait_for(timeout=SECONDS)
+        await page.locator('.monaco-list-row.focused[aria-label*="Review hunk by hunk"]').wait_for(timeout=SECONDS)
         await key.press("Enter")
         accept = page.locator(".codelens-decoration a", has_text="Accept")
         await until(lambda: accept.count(), 4)  # the file's and three hunks'

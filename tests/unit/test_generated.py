@@ -12,6 +12,7 @@ import pytest
 
 import settings_page
 from amanu_protocol.errors import ErrorKind
+from amanu_protocol.labels import MODES
 from amanu_protocol.methods import METHODS
 from amanu_protocol.state import SessionState
 
@@ -23,6 +24,8 @@ FILES = (
     "docs/protocol.md",
     "vscode-extension/src/hidden.ts",
     "neovim/lua/amanu/hidden.lua",
+    "vscode-extension/src/labels.ts",
+    "neovim/lua/amanu/labels.lua",
 )
 
 
@@ -60,7 +63,7 @@ def test_what_is_stale_is_named_and_written_again(tmp_path: Path) -> None:
     items = tmp_path / "protocol" / "amanu_protocol" / "items.py"
     items.write_text(items.read_text("utf-8").replace('"plan", "ask"', '"plan", "dream", "ask"', 1), "utf-8")
     changed = generate(tmp_path, "--check")
-    assert changed.stdout.count("stale: ") == len(FILES) - 2, "all but the characters"
+    assert changed.stdout.count("stale: ") == len(FILES) - 4, "all but characters and labels"
 
 
 @pytest.mark.parametrize("name", FILES)
@@ -111,3 +114,9 @@ def test_what_we_send_is_whole_what_we_accept_has_options() -> None:
 )
 def test_samples(name: str, line: str) -> None:
     assert any(each.startswith(line) for each in (ROOT / name).read_text("utf-8").splitlines())
+
+
+@pytest.mark.parametrize("page", ["README.md", "vscode-extension/media/start/say.md"])
+def test_pages_call_modes_what_the_screen_does(page: str) -> None:
+    text = (ROOT / page).read_text("utf-8")
+    assert [mode for mode, label in MODES.items() if label.meaning not in text] == []

@@ -6,7 +6,8 @@ import type { Pages } from "./pages";
 import type { Approval, CommandPart, Grant, RulePreviewResult, Scope, SessionState, Walls } from "./protocol";
 import { acceptStep, type Step, standingStep } from "./step";
 import { oneLine, plain, visible } from "./visible";
-import { GRANTS, grantable, granting, held, preselected, ruleGranting, SCOPES } from "./words";
+import { BUTTONS, GRANTS, SCOPES } from "./labels";
+import { capital, grantable, granting, held, preselected, ruleGranting } from "./words";
 
 const EDIT: vscode.QuickInputButton = {
   iconPath: new vscode.ThemeIcon("edit"),
@@ -108,13 +109,14 @@ export class Approvals {
       (grant) => !grants.includes(grant) && !grants.includes("unsandboxed"),
     );
     const scopes = approval.scopes.filter(({ rule }) => rule === "" || !lacking);
-    const yes = edits ? "Accept all" : `Allow${granting(grants)}`;
+    const yes = edits ? BUTTONS.acceptAll : "Allow";
+    const added = edits ? "" : granting(grants);
     return [
       ...(proposalId === null
         ? []
-        : [{ label: "$(diff) Review the changes", run: () => this.openDiff(proposalId) }]),
+        : [{ label: `$(diff) ${BUTTONS.reviewHunks}`, run: () => this.openDiff(proposalId) }]),
       ...scopes.map(({ scope, rule, explanation }, at): Answer => {
-        const label = `$(check) ${yes} ${SCOPES[scope]}`;
+        const label = `$(check) ${yes} ${SCOPES[scope]}${added}`;
         if (rule === "") return { label, run: () => allow(scope, null) };
         const edit = async () => {
           const edited = await this.editRule(ruleGranting(rule, grants), toolCallId);
@@ -138,18 +140,16 @@ export class Approvals {
       }),
       ...grantable(approval).map((grant): Answer => {
         const on = grants.includes(grant);
-        const why = approval.wants.includes(grant)
-          ? "it will hardly work without"
-          : "it did not ask for this";
+        const why = approval.wants.includes(grant) ? "it probably needs this" : "it did not ask for this";
         return {
-          label: `${on ? "$(pass-filled)" : "$(circle-large-outline)"} ${GRANTS[grant]}`,
+          label: `${on ? "$(pass-filled)" : "$(circle-large-outline)"} ${capital(GRANTS[grant].name)}`,
           description: why,
           grant,
         };
       }),
-      { label: "$(x) Reject", run: () => reject(null) },
+      { label: `$(x) ${BUTTONS.reject}`, run: () => reject(null) },
       {
-        label: "$(x) Reject with a reason…",
+        label: `$(x) ${BUTTONS.rejectWithReason}…`,
         run: async () => {
           const reason = await vscode.window.showInputBox({
             title: oneLine(approval.title, ASKED),
@@ -177,7 +177,7 @@ export class Approvals {
   private whole(detail: string): Answer {
     const lines = visible(detail).split("\n").length;
     return {
-      label: "$(eye) Show all of it",
+      label: `$(eye) ${BUTTONS.showAll}`,
       description: plural(lines, "line"),
       run: () => this.pages.show("Amanu Asks.txt", `${visible(detail)}\n`),
     };

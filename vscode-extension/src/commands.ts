@@ -10,7 +10,8 @@ import type { Doctor } from "./doctor";
 import { allowLocal } from "./local";
 import type { Overview } from "./overview";
 import type { Mode } from "./protocol";
-import { MODES, price } from "./words";
+import { MODES } from "./labels";
+import { price } from "./words";
 import type { Setup } from "./setup";
 import type { Trust } from "./trust";
 
@@ -79,10 +80,10 @@ export function commands(
     }),
     on("amanu.selectModel", () => selectModel(desk, daemon)),
     on("amanu.selectMode", async () => {
-      const items = Object.entries(MODES).map(([mode, [label, description]]) => ({
+      const items = Object.entries(MODES).map(([mode, { name, meaning }]) => ({
         mode: mode as Mode,
-        label,
-        description,
+        label: name,
+        description: meaning,
       }));
       const chosen = await vscode.window.showQuickPick(items, { title: "Mode" });
       if (chosen) await desk.setMode(chosen.mode);

@@ -427,6 +427,19 @@ export interface QueuedPrompt {
   attachments: Attachment[];
 }
 
+/** A field of `ContextUse` that counts tokens. */
+export type ContextPart =
+  | "system"
+  | "tools"
+  | "memory"
+  | "conversation"
+  | "toolOutput"
+  | "free"
+  | "reserved";
+
+/** How full a window is: at `mask` old tool output makes room, at `compact` a summary takes the place of what is old. */
+export type ContextTier = "roomy" | "warn" | "mask" | "compact";
+
 /**
  * What the next request would take of the model's window, in tokens. Estimates, calibrated on what the service
  * counted; together they are the window.
@@ -443,8 +456,7 @@ export interface ContextUse {
   /** Kept free for the reply. */
   reserved: number;
   free: number;
-  /** How full it is: at `mask` old tool output makes room, at `compact` a summary takes the place of what is old. */
-  tier: "roomy" | "warn" | "mask" | "compact";
+  tier: ContextTier;
 }
 
 /** Tokens and money of one step or turn. */

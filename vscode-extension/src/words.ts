@@ -1,30 +1,6 @@
-import type {
-  Approval,
-  ContextUse,
-  Decision,
-  Grant,
-  Mode,
-  ModelInfo,
-  Scope,
-  Spent,
-  Usage,
-  Walls,
-} from "./protocol";
+import type { Approval, ContextUse, Decision, Grant, ModelInfo, Spent, Usage, Walls } from "./protocol";
+import { GRANTS } from "./labels";
 import { visible } from "./visible";
-
-/** For how long an answer counts, as the person reads it. */
-export const SCOPES: Record<Scope, string> = {
-  once: "this once",
-  turn: "for this turn",
-  session: "for this session",
-  workspace: "always in this folder",
-  user: "always, everywhere",
-};
-
-export const GRANTS: Record<Grant, string> = {
-  network: "With the network",
-  unsandboxed: "Without the sandbox, with all your rights",
-};
 
 /** What can be added to a yes, without what nothing withholds anyway. */
 export function grantable({ grants, walls }: Pick<Approval, "grants" | "walls">): Grant[] {
@@ -51,10 +27,10 @@ export function ruleGranting(text: string, grants: Grant[]): string {
     .join("\n");
 }
 
-/** What a yes with these grants says more than yes. */
+/** What a yes with these grants says more than yes: what runs without the sandbox has the network, too. */
 export function granting(grants: Grant[]): string {
-  if (grants.includes("unsandboxed")) return " without the sandbox";
-  return grants.includes("network") ? " with the network" : "";
+  const strongest = (["unsandboxed", "network"] as const).find((grant) => grants.includes(grant));
+  return strongest === undefined ? "" : ` ${GRANTS[strongest].name}`;
 }
 
 /** What holds a command, in two words and a sentence. */
@@ -87,38 +63,11 @@ export function decision(decided: Decision, here: string): string {
   return visible(words + who + (reason ? `: ${reason}` : ""));
 }
 
-export const MODES: Record<Mode, [name: string, meaning: string]> = {
-  plan: ["Plan", "reads only"],
-  ask: ["Ask", "asks before every effect"],
-  acceptEdits: ["Accept edits", "edits the workspace unasked"],
-  auto: ["Auto", "asks only what a rule or a command makes it ask"],
-};
-
 /** What the model costs, as far as it is known. */
 export function price({ inputPrice, outputPrice }: ModelInfo): string {
   if (inputPrice === null || outputPrice === null) return "price not known";
   return `$${inputPrice} in, $${outputPrice} out, per million tokens`;
 }
-
-/** What fills a model's window, in the order it is sent; together they are the window. */
-export const PARTS: [part: Exclude<keyof ContextUse, "tier">, name: string][] = [
-  ["system", "System prompt"],
-  ["tools", "Tools"],
-  ["memory", "Project memory"],
-  ["conversation", "Conversation"],
-  ["toolOutput", "Tool output"],
-  ["free", "Free"],
-  ["reserved", "Kept for the reply"],
-];
-
-/** How full it is, and what that means. The same words as in the terminal (`server/amanu/cli/usage.py`) and in
- * Neovim (`neovim/lua/amanu/usage.lua`). */
-export const TIERS: Record<ContextUse["tier"], [word: string, meaning: string]> = {
-  roomy: ["", ""],
-  warn: ["filling up", "The model is told to finish and to note down what matters."],
-  mask: ["nearly full", "Old tool output makes room; the model can read it again."],
-  compact: ["full", "At the next step a summary takes the place of what is old."],
-};
 
 /** What there is room for is the window without what is kept for the reply; this share of it is used, in percent. */
 export function fullness({ context, contextTokens, contextWindow }: Usage): number {
@@ -150,4 +99,9 @@ export function tokens(count: number): string {
   if (count >= 1_000_000) return `${(count / 1_000_000).toFixed(1)} M`;
   if (count >= 10_000) return `${Math.round(count / 1000)} k`;
   return count >= 1000 ? `${(count / 1000).toFixed(1)} k` : String(count);
+}
+
+/** As the beginning of a line. */
+export function capital(words: string): string {
+  return words.slice(0, 1).toUpperCase() + words.slice(1);
 }

@@ -137,10 +137,8 @@ test("what a command does not ask for is folded away", () => {
     grants: ["network", "unsandboxed"],
     wants: ["network"],
   });
-  expect(texts(".grants > label")).toEqual(["With the networkit will hardly work without"]);
-  expect(texts(".grants details label")).toEqual([
-    "Without the sandbox, with all your rightsit did not ask for this",
-  ]);
+  expect(texts(".grants > label")).toEqual(["With network accessit probably needs this"]);
+  expect(texts(".grants details label")).toEqual(["Without the sandboxit did not ask for this"]);
 });
 
 test.each([
@@ -187,7 +185,7 @@ test.each<[string, Partial<Approval>, string[], string[], string]>([
     { grants: ["network"], wants: ["network"] },
     [],
     ["network"],
-    "Allow with the network",
+    "Allow with network access",
   ],
   ["the network it may not need is not", { grants: ["network"] }, [], [], "Allow"],
   ["and can be taken away", { grants: ["network"], wants: ["network"] }, ["network"], [], "Allow"],

@@ -109,7 +109,7 @@ test("the numbers stand behind the bar, and Escape leads back to it", () => {
     ["Conversation", "1,200"],
     ["Tool output", "4,800"],
     ["Free", "3,000"],
-    ["Kept for the reply", "4,000"],
+    ["Reserved for reply", "4,000"],
   ]);
   expect(find(".context").textContent).toContain("9,000 of 12,000 tokens");
   expect([...find("dl").querySelectorAll("dd")].map((each) => each.textContent)).toEqual([

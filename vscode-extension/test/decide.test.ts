@@ -102,9 +102,9 @@ test("the native question shows the parts, the walls and the rule, and its rows 
     "$(warning) Not sandboxed | All your rights.",
     "$(law) Asked because | mode ask",
     "your answer | ",
-    "$(check) Allow this once | ",
+    "$(check) Allow once | ",
   ]);
-  expect(pick()?.activeItems.map(({ label }) => label)).toEqual(["$(check) Allow this once"]);
+  expect(pick()?.activeItems.map(({ label }) => label)).toEqual(["$(check) Allow once"]);
   pick()?.press("Not sandboxed"); // there to be read
   expect([pick()?.shown, resolved]).toEqual([true, []]);
 });
@@ -129,9 +129,9 @@ test("of several files of a step all are accepted, each as it was asked", async 
 
 test("grants are switched in place, and the answers say what they add", () => {
   const { pick, resolved } = asked({ grants: ["network", "unsandboxed"], wants: ["network"] });
-  pick()?.press("With the network");
-  pick()?.press("Without the sandbox, with all your rights");
-  pick()?.press("Allow without the sandbox this once");
+  pick()?.press("With network access");
+  pick()?.press("Without the sandbox");
+  pick()?.press("Allow once without the sandbox");
   expect(resolved).toEqual([
     { toolCallId: "c1", digest: "d1", decision: "allow", scope: "once", rule: null, grants: ["unsandboxed"] },
   ]);
@@ -142,7 +142,7 @@ test("a question that changes under the person is asked anew: no yes to what is 
   const old = pick();
   fire({ kind: "approvalRequested", approval: { ...APPROVAL, digest: "d2", detail: "make\ninstall" } });
   expect([old?.shown, pick()?.placeholder]).toEqual([false, "It has changed. make install"]);
-  pick()?.press("Allow this once");
+  pick()?.press("Allow once");
   expect(resolved).toMatchObject([{ digest: "d2" }]);
 });
 

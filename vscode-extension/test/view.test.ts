@@ -310,7 +310,7 @@ test.each<[Decision, string]>([
   [decidedBy("person", "rejected", { client: "Neovim", reason: "no" }), "Rejected by you in Neovim: no"],
   [decidedBy("rule", "allowed", { rule: "@read" }), "Allowed by the rule @read"],
   [decidedBy("rule", "allowed", { rule: "npm ci", scope: "session" }), "Allowed by your rule npm ci"],
-  [decidedBy("person", "allowed", { grants: ["network"] }), "Allowed with the network by you"],
+  [decidedBy("person", "allowed", { grants: ["network"] }), "Allowed with network access by you"],
   [decidedBy("person", "rejected", { reason: "\u202eon" }), "Rejected by you: <U+202E>on"],
   [
     decidedBy("rule", "denied", { rule: "run_shell_command(rm)" }),

@@ -3,6 +3,7 @@
 local ask = require("amanu.ask")
 local asked = require("amanu.asked")
 local client = require("amanu.client")
+local labels = require("amanu.labels")
 local protocol = require("amanu.protocol")
 local say = require("amanu.say")
 local session = require("amanu.session")
@@ -115,12 +116,12 @@ local function choices(approval)
   local edit = approval.proposalId ~= nil
   local ways = asked.ways(approval)
   local function yes(grants)
-    add("Yes, this once" .. asked.way(grants, approval), function()
+    add(("Allow %s%s"):format(labels.SCOPES.once, asked.way(grants, approval)), function()
       resolve(approval, { decision = "allow", grants = grants })
     end)
   end
   if edit then
-    add("Accept all of it", function()
+    add(labels.BUTTONS.acceptAll, function()
       resolve(approval, { decision = "allow" })
     end)
     local edits, files = step()
@@ -135,17 +136,17 @@ local function choices(approval)
     yes(ways[1])
   end
   if edit then
-    add("Look at it hunk by hunk", function()
+    add(labels.BUTTONS.reviewHunks, function()
       require("amanu.diff").open(approval.proposalId)
     end)
   end
-  add("No, and say why", function()
+  add(labels.BUTTONS.rejectWithReason, function()
     reject(approval)
   end)
   for _, offer in ipairs(approval.scopes) do
     if offer.scope ~= "once" then
-      local for_ = asked.FOR[offer.scope] .. asked.granting(ways[1])
-      add(("Yes, for %s: %s"):format(for_, visible.line(offer.rule, 60)), function()
+      local scope = labels.SCOPES[offer.scope] .. asked.granting(ways[1])
+      add(("Allow %s: %s"):format(scope, visible.line(offer.rule, 60)), function()
         require("amanu.rule").open(approval, offer, function(rule, done)
           resolve(approval, { decision = "allow", scope = offer.scope, rule = rule, grants = ways[1] }, done)
         end)
@@ -156,7 +157,7 @@ local function choices(approval)
     vim.tbl_map(yes, vim.list_slice(ways, 2))
   end
   if edit then
-    add("Finish the review: undecided hunks stay open", function()
+    add(labels.BUTTONS.finishReview .. ": undecided hunks stay open", function()
       resolve(approval, { decision = "finish" })
     end)
   end

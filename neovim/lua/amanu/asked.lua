@@ -1,24 +1,16 @@
 ---What is asked of a person and what came of it, in words: those of `server/amanu/text/wording.py`. Each line is one line:
 ---nothing in it can look like another one of ours.
 
+local labels = require("amanu.labels")
 local visible = require("amanu.visible")
 
 local M = {}
 
----@type table<amanu.Scope, string>
-M.FOR = {
-  once = "this once",
-  turn = "this turn",
-  session = "this session",
-  workspace = "this workspace, from now on",
-  user = "every workspace of yours, from now on",
-}
 M.CANNOT_SAVE = "It does not cover what is asked here, so it cannot be saved for it."
 
 local NOT_SANDBOXED = "not sandboxed"
 local SIGNS = { allow = "✓", ask = "?", deny = "✗" }
-local GRANTS = { network = "with the network", unsandboxed = "outside the sandbox" }
-local WANTED = { network = "the network", unsandboxed = "rights that no sandbox leaves it" }
+local WANTED = { network = "network access", unsandboxed = "access that the sandbox denies" }
 local WRITES = { nothing = "writes nothing", workspace = "writes the workspace", everything = "writes everything" }
 local ENABLED = {
   memory = "instructions to the agent",
@@ -99,7 +91,7 @@ function M.question(approval)
     return WANTED[each]
   end, approval.wants or {})
   if #wanted > 0 then
-    table.insert(lines, "will hardly work without " .. table.concat(wanted, " and "))
+    table.insert(lines, "probably needs " .. table.concat(wanted, " and "))
   end
   table.insert(lines, "asked because: " .. said(approval.rule))
   if not rememberable(approval) then
@@ -132,14 +124,14 @@ function M.ways(approval)
   return found
 end
 
----", with the network"; "" for nothing.
+---" with network access"; "" for nothing.
 ---@param grants amanu.Grant[]
 ---@return string
 function M.granting(grants)
   local words = vim.tbl_map(function(each)
-    return GRANTS[each]
+    return labels.GRANTS[each].name
   end, grants)
-  return #words > 0 and ", " .. table.concat(words, " and ") or ""
+  return #words > 0 and " " .. table.concat(words, " and ") or ""
 end
 
 ---A yes of `ways` as words; a plain one says what it does without, where something is wanted.
@@ -150,7 +142,7 @@ function M.way(grants, approval)
   if #grants > 0 or #(approval.wants or {}) == 0 then
     return M.granting(grants)
   end
-  return vim.deep_equal(approval.wants, { "network" }) and ", without the network" or ", within the walls"
+  return vim.deep_equal(approval.wants, { "network" }) and " without network access" or " in the sandbox"
 end
 
 ---@param preview amanu.RulePreviewResult
@@ -199,10 +191,10 @@ local function decided(decision)
   end
   local where = decision.client and decision.client ~= "" and " in " .. said(decision.client) or ""
   local kept = decision.outcome == "allowed" and decision.scope ~= "once" and decision.scope
-  local scope = kept and " for " .. M.FOR[kept] or ""
+  local scope = kept and " " .. labels.SCOPES[kept] or ""
   local rule = kept and decision.rule and ": " .. said(decision.rule) or ""
   local why = decision.reason and ": “" .. said(decision.reason) .. "”" or ""
-  return decision.outcome .. " by you" .. where .. scope .. M.granting(decision.grants or {}) .. rule .. why
+  return decision.outcome .. scope .. M.granting(decision.grants or {}) .. " by you" .. where .. rule .. why
 end
 
 ---That, and the walls that held it; "" where there is nothing to tell.

@@ -290,6 +290,12 @@
 ---@field text string
 ---@field attachments amanu.Attachment[]
 
+---A field of `ContextUse` that counts tokens.
+---@alias amanu.ContextPart "system"|"tools"|"memory"|"conversation"|"toolOutput"|"free"|"reserved"
+
+---How full a window is: at `mask` old tool output makes room, at `compact` a summary takes the place of what is old.
+---@alias amanu.ContextTier "roomy"|"warn"|"mask"|"compact"
+
 ---What the next request would take of the model's window, in tokens. Estimates, calibrated on what the service
 ---counted; together they are the window.
 ---@class amanu.ContextUse
@@ -300,7 +306,7 @@
 ---@field toolOutput integer
 ---@field reserved integer Kept free for the reply.
 ---@field free integer
----@field tier "roomy"|"warn"|"mask"|"compact" How full it is: at `mask` old tool output makes room, at `compact` a summary takes the place of what is old.
+---@field tier amanu.ContextTier
 
 ---Tokens and money of one step or turn.
 ---@class amanu.Spent

@@ -3,6 +3,7 @@
 
 local asked = require("amanu.asked")
 local client = require("amanu.client")
+local labels = require("amanu.labels")
 local methods = require("amanu.protocol").methods
 local say = require("amanu.say")
 local session = require("amanu.session")
@@ -96,7 +97,7 @@ function M.open(approval, offer, save)
   })
   local window = vim.api.nvim_open_win(buffer, true, { split = "below", win = 0, height = #lines + 9 })
   local grants = asked.granting(asked.ways(approval)[1])
-  vim.wo[window][0].winbar = (" :w allows it for %s%s · :q leaves it undecided%%<"):format(asked.FOR[offer.scope], grants)
+  vim.wo[window][0].winbar = (" :w allows it %s%s · :q leaves it undecided%%<"):format(labels.SCOPES[offer.scope], grants)
   draw(buffer, approval)
 end
 

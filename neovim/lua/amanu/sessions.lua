@@ -2,6 +2,7 @@
 
 local ask = require("amanu.ask")
 local client = require("amanu.client")
+local labels = require("amanu.labels")
 local protocol = require("amanu.protocol")
 local say = require("amanu.say")
 local session = require("amanu.session")
@@ -10,12 +11,7 @@ local visible = require("amanu.visible")
 local methods = protocol.methods
 local M = {}
 
-local MODES = {
-  { "plan", "read; write only plan files" },
-  { "ask", "read; ask before anything else" },
-  { "acceptEdits", "read, and edit files of the workspace" },
-  { "auto", "everything but what a rule denies or asks about, and shell commands" },
-}
+local MODES = { "plan", "ask", "acceptEdits", "auto" }
 
 ---@generic T
 ---@param items T[]
@@ -116,10 +112,8 @@ function M.mode(given)
   end
   local now = session.state and session.state.mode or "ask"
   select(MODES, "Mode (now " .. now .. ")", function(each)
-    return ("%-12s %s"):format(each[1], each[2])
-  end, function(each)
-    set(each[1])
-  end)
+    return ("%-12s %s"):format(labels.MODES[each].name, labels.MODES[each].meaning)
+  end, set)
 end
 
 ---@param given string

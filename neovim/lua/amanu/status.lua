@@ -1,5 +1,6 @@
 ---What the session does, on one line.
 
+local labels = require("amanu.labels")
 local session = require("amanu.session")
 local usage = require("amanu.usage")
 local visible = require("amanu.visible")
@@ -53,8 +54,8 @@ function M.line(width)
   local used, context, cost = state.usage, nil, nil
   local share = used and usage.fullness(used)
   if used and share then
-    local tier = used.context and usage.TIERS[used.context.tier]
-    context = used.context and ("context %d%%"):format(share) .. (tier and ", " .. tier.word or "")
+    local tier = used.context and labels.CONTEXT_TIERS[used.context.tier]
+    context = used.context and ("context %d%%"):format(share) .. (tier and tier.name ~= "" and ", " .. tier.name or "")
       or ("%d%% of %s"):format(share, usage.short(used.contextWindow))
     table.insert(parts, context)
     cost = used.costUsd and usage.cost(used.costUsd)

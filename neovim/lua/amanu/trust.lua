@@ -3,6 +3,7 @@
 local ask = require("amanu.ask")
 local asked = require("amanu.asked")
 local client = require("amanu.client")
+local labels = require("amanu.labels")
 local methods = require("amanu.protocol").methods
 local page = require("amanu.page")
 local say = require("amanu.say")
@@ -34,8 +35,8 @@ function M.ask()
       return
     end
     vim.cmd.redraw() -- what is asked about is to be seen below the question
-    ask.select({ "Not now", "Trust it, for this user" }, { prompt = "Trust " .. root .. "?" }, function(answer)
-      if answer == "Trust it, for this user" then
+    ask.select({ labels.BUTTONS.notNow, labels.BUTTONS.trust }, { prompt = "Trust " .. root .. "?" }, function(answer)
+      if answer == labels.BUTTONS.trust then
         set(root, true, found.digest)
         pcall(vim.api.nvim_win_close, window, true)
       end

@@ -1,6 +1,6 @@
----What fills the model's window, and what the session has cost, in the words of the other clients
----(`vscode-extension/src/words.ts`, `server/amanu/cli/usage.py`).
+---What fills the model's window, and what the session has cost.
 
+local labels = require("amanu.labels")
 local session = require("amanu.session")
 local say = require("amanu.say")
 
@@ -10,13 +10,13 @@ local BAR = 40 -- characters
 
 ---In the order they are sent; together they are the window.
 local PARTS = {
-  { "system", "System prompt", "█" },
-  { "tools", "Tools", "▓" },
-  { "memory", "Project memory", "▒" },
-  { "conversation", "Conversation", "█" },
-  { "toolOutput", "Tool output", "▓" },
-  { "free", "Free", "·" },
-  { "reserved", "Kept for the reply", "░" },
+  { "system", "█" },
+  { "tools", "▓" },
+  { "memory", "▒" },
+  { "conversation", "█" },
+  { "toolOutput", "▓" },
+  { "free", "·" },
+  { "reserved", "░" },
 }
 ---Groups every colour scheme has, told apart by the characters of the bar as well.
 local GROUPS = {
@@ -27,14 +27,6 @@ local GROUPS = {
   toolOutput = "Constant",
   free = "NonText",
   reserved = "NonText",
-}
-
----How full it is, and what that means.
----@type table<string, { word: string, meaning: string }>
-M.TIERS = {
-  warn = { word = "filling up", meaning = "The model is told to finish and to note down what matters." },
-  mask = { word = "nearly full", meaning = "Old tool output makes room; the model can read it again." },
-  compact = { word = "full", meaning = "At the next step a summary takes the place of what is old." },
 }
 
 ---@param context amanu.ContextUse
@@ -96,7 +88,7 @@ local function bar(context)
     local count = context[part[1]]
     if count > 0 then
       local width = math.max(1, math.floor(BAR * count / window + 0.5))
-      table.insert(chunks, { part[3]:rep(width), GROUPS[part[1]] })
+      table.insert(chunks, { part[2]:rep(width), GROUPS[part[1]] })
     end
   end
   return chunks
@@ -111,11 +103,11 @@ function M.lines(state)
     return { { { "Nothing has been sent to a model yet." } } }
   end
   local context = usage.context
-  local tier = context and M.TIERS[context.tier]
+  local tier = context and labels.CONTEXT_TIERS[context.tier]
   local share = M.fullness(usage)
   local head = { { ("Context %s full"):format(share and share .. "%" or "not known how") } }
-  if tier then
-    table.insert(head, { ", " .. tier.word, "WarningMsg" })
+  if tier and tier.name ~= "" then
+    table.insert(head, { ", " .. tier.name, "WarningMsg" })
   end
   local lines = { head }
   if context then
@@ -123,12 +115,12 @@ function M.lines(state)
     for _, part in ipairs(PARTS) do
       local count = context[part[1]]
       if count > 0 or part[1] == "free" then
-        table.insert(lines, { { part[3] .. " ", GROUPS[part[1]] }, { ("%-20s %10s"):format(part[2], exactly(count)) } })
+        table.insert(lines, { { part[2] .. " ", GROUPS[part[1]] }, { ("%-20s %10s"):format(labels.CONTEXT_PARTS[part[1]], exactly(count)) } })
       end
     end
     table.insert(lines, { { ("  %-20s %10s"):format("Window", exactly(usage.contextWindow)) } })
   end
-  if tier then
+  if tier and tier.meaning ~= "" then
     table.insert(lines, { { tier.meaning, "WarningMsg" } })
   end
   table.insert(lines, { { "Session    " .. spending(usage) } })

@@ -31,7 +31,7 @@ from amanu.cli.text import one_line, stripped, visible
 from amanu.cli.trusting import Trusting
 from amanu.cli.usage import fullness, show_context
 from amanu.cli.view import SessionView, attach, create, mint
-from amanu.text import wording as asked
+from amanu.text import wording
 from amanu_protocol import requests as r
 from amanu_protocol.errors import AmanuError
 from amanu_protocol.items import Attachment, Mode, Notice, ToolCall
@@ -385,7 +385,8 @@ class Chat:
             session_id=self._view.session_id, tool_call_id=None if which == "session" else calls[-1]
         )
         show_lines(
-            asked.audited(await self._view.client.request("amanu/audit/query", params, r.AuditQueryResult)), self._paper
+            wording.audited(await self._view.client.request("amanu/audit/query", params, r.AuditQueryResult)),
+            self._paper,
         )
 
     def _show_notes(self) -> None:

@@ -11,13 +11,14 @@ from amanu.cli.question import show_lines, show_question, show_reasons
 from amanu.cli.render import Renderer
 from amanu.cli.text import one_line, visible
 from amanu.cli.view import SessionView
-from amanu.text import wording as asked
+from amanu.text import wording
 from amanu_protocol import requests as r
 from amanu_protocol.errors import AmanuError
 from amanu_protocol.items import Approval, Grant, Hunk, Proposal, ProposedFile, Scope
+from amanu_protocol.labels import SCOPES
 from amanu_protocol.state import SessionState
 
-SCOPES: dict[str, Scope] = {"t": "turn", "s": "session", "w": "workspace", "u": "user"}
+KEYS: dict[str, Scope] = {"t": "turn", "s": "session", "w": "workspace", "u": "user"}
 TOO_SOON = "That came within half a second of the question, so it does not count. Once more:"
 STALE = "What was asked about has changed since. This is what is asked now:"
 UNKNOWN = "  Unknown answer '{}'. A letter from above answers; a few words refuse, and the model reads them."
@@ -29,7 +30,7 @@ STALE_SECONDS = 2.0
 GRANTING: dict[tuple[Grant, ...], str] = {(): "-", ("network",): "+", ("unsandboxed",): "!"}
 """Keys of a yes that grants something else than `y` does."""
 
-Preview = Callable[[str], Awaitable[Sequence[asked.Line]]]
+Preview = Callable[[str], Awaitable[Sequence[wording.Line]]]
 
 
 class Person(Protocol):
@@ -92,11 +93,11 @@ class Decider:
 
     def _choices(self, approval: Approval) -> str:
         scopes = {offer.scope for offer in approval.scopes}
-        remembered = [f"[{key}] {scope}" for key, scope in SCOPES.items() if scope in scopes]
+        remembered = [f"[{key}] {scope}" for key, scope in KEYS.items() if scope in scopes]
         if approval.proposal_id is None:
-            first, *others = asked.ways(approval)
-            yes = [f"[y] once {asked.way(first, approval)}".rstrip()]
-            yes += [f"[{GRANTING[each]}] {asked.way(each, approval)}" for each in others]
+            first, *others = wording.ways(approval)
+            yes = [f"[y] once {wording.way(first, approval)}".rstrip()]
+            yes += [f"[{GRANTING[each]}] {wording.way(each, approval)}" for each in others]
             return _in_rows([*yes, *remembered, "[n] no, or say why"]) + " › "
         # 80 columns hold each row
         rows = ["[a] accept all · [h] hunk by hunk · [r] reject, or say why · [f] finish review"]
@@ -118,7 +119,7 @@ class Decider:
         if rest and word not in NO:
             return await self._answer(approval, "reject", reason=answer)
         scopes = {offer.scope for offer in approval.scopes}
-        first, *others = asked.ways(approval)
+        first, *others = wording.ways(approval)
         granting = {GRANTING[each]: each for each in others}
         match word, approval.proposal_id:
             case (("y" | "yes"), None):
@@ -135,8 +136,8 @@ class Decider:
                 return await self._answer(approval, "finish")
             case (("n" | "no"), None) | (("r" | "n" | "no" | "reject"), str()):
                 return await self._reject(approval, rest)
-            case (key, _) if SCOPES.get(key) in scopes:
-                return await self._remember(approval, SCOPES[key])
+            case (key, _) if KEYS.get(key) in scopes:
+                return await self._remember(approval, KEYS[key])
             case _ if len(answer) > LONGEST_SLIP:
                 return await self._answer(approval, "reject", reason=answer)
             case _:
@@ -169,19 +170,19 @@ class Decider:
     async def _remember(self, approval: Approval, scope: Scope) -> bool:
         """Show what would be saved and what that means, have it edited as often as the person likes, save it."""
         rule = next(offer.rule for offer in approval.scopes if offer.scope == scope)
-        granted = asked.ways(approval)[0]
+        granted = wording.ways(approval)[0]
         while self._same(approval):
-            self._paper.line(("", "  allow for "), ("bold", asked.SCOPES[scope]), ("", ":"))
+            self._paper.line(("", "  allow "), ("bold", SCOPES[scope]), ("", ":"))
             for line in visible(rule).split("\n"):
                 self._paper.line(("bold", f"    {line}"))
             preview = await self._preview(approval, rule)
-            show_lines(asked.previewed(preview), self._paper, "    ")
-            save = f"[y] save and allow {asked.granting(granted)}".rstrip()
+            show_lines(wording.previewed(preview), self._paper, "    ")
+            save = f"[y] save and allow {wording.granting(granted)}".rstrip()
             answer = await self._ask(
-                "  " + " · ".join([*([save] if asked.can_save(preview) else []), "[e] edit the rule", "[b] back › "]),
+                "  " + " · ".join([*([save] if wording.can_save(preview) else []), "[e] edit the rule", "[b] back › "]),
                 approval,
             )
-            if answer in ("y", "yes") and asked.can_save(preview):
+            if answer in ("y", "yes") and wording.can_save(preview):
                 return await self._answer(approval, "allow", scope=scope, rule=rule, grants=granted)
             if answer != "e":
                 return False
@@ -193,8 +194,8 @@ class Decider:
         if "\n" in rule:
             return (await self._person.edit(rule, ".rules") or rule).strip()
 
-        async def preview(text: str) -> Sequence[asked.Line]:
-            return asked.previewed(await self._preview(approval, text))
+        async def preview(text: str) -> Sequence[wording.Line]:
+            return wording.previewed(await self._preview(approval, text))
 
         edited = await self._person.ask(
             "    rule › ", default=rule, valid=lambda: self._same(approval), preview=preview

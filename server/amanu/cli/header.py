@@ -4,7 +4,7 @@ from amanu.cli.amounts import amount
 from amanu.cli.paper import Paper
 from amanu.cli.question import show_lines
 from amanu.cli.text import one_line
-from amanu.text import wording as asked
+from amanu.text import wording
 from amanu_protocol.items import ModelInfo
 from amanu_protocol.state import SessionState
 
@@ -16,7 +16,7 @@ def show_header(state: SessionState, paper: Paper) -> None:
     paper.prose(("bold", "model "), ("", describe(model_info(state.model_id))))
     paper.line(("dim", f"mode {state.mode} · {', '.join(one_line(root) for root in state.roots)}"))
     if state.walls is not None:
-        show_lines([asked.walls(state.walls)], paper, "")
+        show_lines([wording.walls(state.walls)], paper, "")
 
 
 def model_info(model_id: str) -> ModelInfo:

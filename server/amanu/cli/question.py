@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 
 from amanu.cli.paper import Paper, Style
 from amanu.cli.text import one_line, visible
-from amanu.text import wording as asked
+from amanu.text import wording
 from amanu.text.wording import Line, Tone
 from amanu_protocol.items import Approval
 
@@ -24,7 +24,7 @@ def show_question(approval: Approval, paper: Paper) -> None:
 
 
 def show_reasons(approval: Approval, paper: Paper) -> None:
-    show_lines(asked.question(approval), paper)
+    show_lines(wording.question(approval), paper)
 
 
 def show_whole(text: str, paper: Paper, styles: Mapping[str, Style] | None = None) -> None:

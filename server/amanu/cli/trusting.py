@@ -7,7 +7,7 @@ from amanu.cli.paper import Paper, Style
 from amanu.cli.question import show_lines, show_whole
 from amanu.cli.text import one_line
 from amanu.cli.view import SessionView
-from amanu.text import wording as asked
+from amanu.text import wording
 from amanu_protocol import requests as r
 
 _SIGN: dict[str, Style] = {"+": "green", "-": "red"}
@@ -37,17 +37,17 @@ class Trusting:
         found = await self._view.client.request("amanu/trust/get", r.TrustGetParams(root=root), r.TrustGetResult)
         if len(self._view.state.roots) > 1:
             self._paper.line(("bold", one_line(root, 2000)))
-        show_lines(asked.trust(found), self._paper, "")
+        show_lines(wording.trust(found), self._paper, "")
         if found.state == "trusted":
             return True
-        diffs = asked.diffs(found)
+        diffs = wording.diffs(found)
         if found.state == "changed":
             self._show(diffs)
             diffs = []
         while True:
             more = "[d] show what they say · " if diffs else ""
             answer = await self._person.ask(
-                f"Trust it, for this user? [y] yes · {more}[n] no › ", valid=lambda: not self._view.client.lost.is_set()
+                f"Trust this folder? [y] yes · {more}[n] no › ", valid=lambda: not self._view.client.lost.is_set()
             )
             match (answer or "").lower():
                 case "d" if diffs:

@@ -1,27 +1,9 @@
-"""What a session uses: tokens and money; how full the model's window is and what fills it, in the words of the other
-clients (`vscode-extension/src/words.ts`, `neovim/lua/amanu/usage.lua`)."""
+"""What a session uses: tokens and money; how full the model's window is and what fills it."""
 
 from amanu.cli.amounts import amount, money
 from amanu.cli.paper import Paper
 from amanu_protocol.items import ContextUse, Spent, Usage
-
-PARTS = {
-    "system": "System prompt",
-    "tools": "Tools",
-    "memory": "Project memory",
-    "conversation": "Conversation",
-    "tool_output": "Tool output",
-    "free": "Free",
-    "reserved": "Kept for the reply",
-}
-"""In the order they are sent; together they are the window."""
-
-TIERS: dict[str, tuple[str, str]] = {
-    "warn": ("filling up", "The model is told to finish and to note down what matters."),
-    "mask": ("nearly full", "Old tool output makes room; the model can read it again."),
-    "compact": ("full", "At the next step a summary takes the place of what is old."),
-}
-"""How full it is, and what that means."""
+from amanu_protocol.labels import CONTEXT_PARTS, CONTEXT_TIERS
 
 
 def usage_line(usage: Usage) -> str:
@@ -53,7 +35,7 @@ def fullness(usage: Usage) -> str:
     """How full in a few words; "" when the window is not known."""
     if usage.context is None:
         return f"context {usage.context_tokens * 100 // usage.context_window} %" if usage.context_window else ""
-    word, _ = TIERS.get(usage.context.tier, ("", ""))
+    word = CONTEXT_TIERS[usage.context.tier].name
     return f"context {_share(usage.context)} %" + (f", {word}" if word else "")
 
 
@@ -64,11 +46,12 @@ def show_context(usage: Usage | None, paper: Paper) -> None:
         paper.line(("dim", known or "Nothing has been sent to a model yet."))
         return
     context = usage.context
-    word, meaning = TIERS.get(context.tier, ("", ""))
+    word, meaning = CONTEXT_TIERS[context.tier]
     paper.line(("bold", f"Context {_share(context)} % full"), ("yellow", f", {word}" if word else ""))
-    window = max(1, sum(getattr(context, part) for part in PARTS))
-    for part, name in PARTS.items():
-        count: int = getattr(context, part)
+    counts: dict[str, int] = context.model_dump(exclude={"tier"})
+    window = max(1, sum(counts.values()))
+    for part, name in CONTEXT_PARTS.items():
+        count = counts[part]
         if count or part == "free":
             style = "dim" if part in ("free", "reserved") else ""
             paper.line((style, f"  {name:<20}{count:>11,}{count * 100 / window:>6.0f} %"))

@@ -8,20 +8,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from amanu_protocol.items import Approval, CommandPart, Decision, Grant, Scope, ToolCall, Walls
+from amanu_protocol.items import Approval, CommandPart, Decision, Grant, ToolCall, Walls
+from amanu_protocol.labels import GRANTS, SCOPES
 from amanu_protocol.requests import AuditQueryResult, Enabled, RulePreviewResult, TrustGetResult
 
 Tone = Literal["plain", "good", "warning", "bad"]
 
-SCOPES: dict[Scope, str] = {
-    "once": "this once",
-    "turn": "this turn",
-    "session": "this session",
-    "workspace": "this workspace, from now on",
-    "user": "every workspace of yours, from now on",
-}
-GRANTS: dict[Grant, str] = {"network": "with the network", "unsandboxed": "outside the sandbox"}
-_WANTED: dict[Grant, str] = {"network": "the network", "unsandboxed": "rights that no sandbox leaves it"}
+_WANTED: dict[Grant, str] = {"network": "network access", "unsandboxed": "access that the sandbox denies"}
 
 CANNOT_SAVE = "It does not cover what is asked here, so it cannot be saved for it."
 NOT_SANDBOXED = "not sandboxed"
@@ -66,15 +59,15 @@ def ways(approval: Approval) -> list[tuple[Grant, ...]]:
 
 
 def granting(grants: Sequence[Grant]) -> str:
-    """ "with the network", "" for nothing."""
-    return " and ".join(GRANTS[each] for each in grants)
+    """ "with network access", "" for nothing."""
+    return " and ".join(GRANTS[grant].name for grant in grants)
 
 
 def way(grants: Sequence[Grant], approval: Approval) -> str:
     """A yes of `ways` as words; a plain one says what it does without, where something is wanted."""
     if grants or not approval.wants:
         return granting(grants)
-    return "without the network" if tuple(approval.wants) == ("network",) else "within the walls"
+    return "without network access" if tuple(approval.wants) == ("network",) else "in the sandbox"
 
 
 def rememberable(approval: Approval) -> bool:
@@ -130,7 +123,7 @@ def _held(approval: Approval) -> Iterator[Line]:
         yield walls(approval.walls)
     wanted = [_WANTED[each] for each in approval.wants]
     if wanted:
-        yield Line("warning", f"will hardly work without {' and '.join(wanted)}")
+        yield Line("warning", f"probably needs {' and '.join(wanted)}")
 
 
 def _asked(approval: Approval) -> Iterator[Line]:
@@ -173,10 +166,10 @@ def decided(decision: Decision | None, here: str = "") -> str:
     where = f" in {decision.client}" if decision.client and decision.client != here else ""
     grants = f" {granting(decision.grants)}" if decision.grants else ""
     kept = decision.scope if outcome == "allowed" and decision.scope != "once" else None
-    scope = f" for {SCOPES[kept]}" if kept else ""
+    scope = f" {SCOPES[kept]}" if kept else ""
     rule = f": {decision.rule}" if kept and decision.rule else ""
     why = f": “{decision.reason}”" if decision.reason else ""
-    return f"{outcome} by you{where}{scope}{grants}{rule}{why}"
+    return f"{outcome}{scope}{grants} by you{where}{rule}{why}"
 
 
 def _briefly(held: Walls) -> str:

@@ -10,7 +10,7 @@ from amanu.cli.decide import STALE, TOO_SOON, Decider, Preview
 from amanu.cli.paper import PlainPaper
 from amanu.cli.render import Renderer
 from amanu.cli.view import SessionView, create
-from amanu.text import wording as asked
+from amanu.text import wording
 from amanu_protocol import requests as r
 from amanu_protocol.events import ApprovalRequested, ApprovalResolved, ProposalChanged
 from amanu_protocol.items import Approval, Decision, Grant, Hunk
@@ -184,7 +184,7 @@ async def test_the_whole_command_is_shown_with_the_reason_and_the_rule_before_it
     shown = stage.out.getvalue()
     assert "  │ make test; ␛[8mrm -rf ~\n" in shown
     assert "asked because: no rule allows it" in shown
-    assert f"allow for every workspace of yours, from now on:\n    {RULE}\n" in shown
+    assert f"allow always in every workspace:\n    {RULE}\n" in shown
     assert person.asked[0] == "[y] once · [s] session · [u] user · [n] no, or say why › "
     assert person.defaults[2] == RULE, "the rule is edited, not typed anew"
 
@@ -235,7 +235,7 @@ BOTH: list[Grant] = ["network", "unsandboxed"]
     ("grants", "wants", "answer", "granted", "choices"),
     [
         ([], [], "y", [], "[y] once · [s]"),
-        (BOTH, [], "y", [], "[y] once · [+] with the network · [!] outside the sandbox · [s]"),
+        (BOTH, [], "y", [], "[y] once · [+] with network access · [!] without the sandbox · [s]"),
         (BOTH, [], "+", ["network"], "[+]"),
         (BOTH, [], "!", ["unsandboxed"], "[!]"),
         (
@@ -243,11 +243,11 @@ BOTH: list[Grant] = ["network", "unsandboxed"]
             NETWORK,
             "y",
             ["network"],
-            "[y] once with the network · [-] without the network\n[!] outside the sandbox · [s]",
+            "[y] once with network access · [-] without network access\n[!] without the sandbox · [s]",
         ),
         (BOTH, NETWORK, "-", [], "[-]"),
-        (NETWORK, NETWORK, "y", ["network"], "[y] once with the network · [-] without the network · [s]"),
-        ([], NETWORK, "y", [], "[y] once without the network · [s]"),  # wanted, and not offered
+        (NETWORK, NETWORK, "y", ["network"], "[y] once with network access · [-] without network access · [s]"),
+        ([], NETWORK, "y", [], "[y] once without network access · [s]"),  # wanted, and not offered
     ],
 )
 async def test_a_yes_grants_what_it_says(
@@ -279,7 +279,7 @@ async def test_a_rule_is_saved_with_what_the_call_needs(pair: tuple[Client, Fake
     await stage.decide(person)
     (sent,) = stage.daemon.said("amanu/approval/resolve")
     assert (sent["scope"], sent["rule"], sent["grants"]) == ("session", RULE, NETWORK)
-    assert "[y] save and allow with the network" in person.asked[1]
+    assert "[y] save and allow with network access" in person.asked[1]
 
 
 async def test_a_rule_is_tried_on_history_before_it_is_saved(pair: tuple[Client, FakeDaemon]) -> None:
@@ -289,7 +289,7 @@ async def test_a_rule_is_tried_on_history_before_it_is_saved(pair: tuple[Client,
     shown = stage.out.getvalue()
     assert "would have covered 7 earlier asks:\n" in shown
     assert "      Run make a\n" in shown and "… and 5 more" in shown
-    assert shown.index("7 earlier asks") < shown.index(asked.CANNOT_SAVE)
+    assert shown.index("7 earlier asks") < shown.index(wording.CANNOT_SAVE)
     assert "[y]" in person.asked[1] and "[y]" not in person.asked[3]
 
 

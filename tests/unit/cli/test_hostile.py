@@ -12,7 +12,7 @@ from amanu.cli.paper import PlainPaper
 from amanu.cli.question import FIRST, FURTHER, show_lines, show_question, show_reasons, show_whole
 from amanu.cli.render import Renderer
 from amanu.cli.sessions import session_line
-from amanu.text import wording as asked
+from amanu.text import wording
 from amanu_protocol import requests as r
 from amanu_protocol.events import (
     Event,
@@ -143,12 +143,12 @@ def test_whatever_is_told(text: str) -> None:
     enabled = r.Enabled(path=text, what="memory", state="changed", diff=text)
     entry = r.AuditEntry(number=1, at=0, kind="asked", text=text, hash="")
     told = [
-        asked.trust(r.TrustGetResult(state="changed", enables=[enabled], digest="")),
-        asked.previewed(
+        wording.trust(r.TrustGetResult(state="changed", enables=[enabled], digest="")),
+        wording.previewed(
             r.RulePreviewResult(valid=True, explanation=text, covers=True, covered=[text], covered_count=1)
         ),
-        asked.previewed(r.RulePreviewResult(valid=False, explanation=text)),
-        asked.audited(r.AuditQueryResult(entries=[entry], intact=False, message=text)),
+        wording.previewed(r.RulePreviewResult(valid=False, explanation=text)),
+        wording.audited(r.AuditQueryResult(entries=[entry], intact=False, message=text)),
     ]
     for lines in told:
         show_lines(lines, paper)

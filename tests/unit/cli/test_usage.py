@@ -63,9 +63,9 @@ def test_what_fills_it() -> None:
         "  Conversation              1,200     8 %\n"
         "  Tool output               4,800    30 %\n"
         "  Free                      3,000    19 %\n"
-        "  Kept for the reply        4,000    25 %\n"
+        "  Reserved for reply        4,000    25 %\n"
         "  Window                   16,000\n"
-        "Old tool output makes room; the model can read it again.\n"
+        "Old tool output is dropped to make room; the model can read it again.\n"
         "/compact [what must not be lost] makes room\n"
     )
 

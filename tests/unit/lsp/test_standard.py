@@ -251,8 +251,8 @@ def test_a_transcript_grows_by_whole_lines_and_never_takes_back() -> None:
 
 
 NET: tuple[Grant, ...] = ("network",)
-WITH = f"{ONCE} with the network"
-SESSION_WITH = f"{SESSION} with the network"
+WITH = f"{ONCE} with network access"
+SESSION_WITH = f"{SESSION} with network access"
 
 
 @pytest.mark.parametrize(
@@ -263,7 +263,7 @@ SESSION_WITH = f"{SESSION} with the network"
         ("ls", ["session"], (), (), True, [LATER, ONCE, SESSION, REJECT]),
         ("ls", ["session"], NET, NET, False, [WITH, SESSION_WITH, ALL, REJECT]),
         ("ls", ["session"], NET, (), False, [ONCE, SESSION, ALL, REJECT]),
-        ("ls", ["session"], (), NET, False, [f"{ONCE} without the network", SESSION, REJECT]),
+        ("ls", ["session"], (), NET, False, [f"{ONCE} without network access", SESSION, REJECT]),
         ("x" * 5000, ["session"], NET, NET, False, [LATER, ALL, REJECT]),
         ("\n" * 100, ["session"], (), (), False, [LATER, ALL, REJECT]),
     ],
@@ -286,7 +286,7 @@ def test_what_does_not_fit_cannot_be_allowed_in_a_dialog(
             continue
         sent = Reply.model_validate(choice.reply("s", asks), by_alias=True, by_name=False)
         assert (sent.session, sent.call, sent.digest) == ("s", "c", "d1")
-        assert sent.grants == (["network"] if title.endswith("with the network") else [])
+        assert sent.grants == (["network"] if title.endswith("with network access") else [])
         assert (sent.scope == "session") == title.startswith(SESSION)
         assert (sent.decision == "reject") == (title == REJECT)
 
@@ -321,7 +321,7 @@ def test_a_question_says_what_is_fine_what_is_not_and_what_holds_it() -> None:
         "? npm i␊✓ x — Runs what it fetches.",
         "✗ rm -rf / — Ruins the machine. (built-in: deny)",
         "! not sandboxed: No sandbox works here.",
-        "will hardly work without the network",
+        "probably needs network access",
         "asked because: r",
         "cannot be remembered: it is asked every time",
     ]

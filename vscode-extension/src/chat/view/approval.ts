@@ -1,6 +1,7 @@
 import type { Approval, Proposal } from "../../protocol";
 import { visible } from "../../visible";
-import { granting, SCOPES } from "../../words";
+import { BUTTONS, SCOPES } from "../../labels";
+import { granting } from "../../words";
 import type { ToView } from "../messages";
 import { approvalOf, type Desk, proposalOf } from "./desk";
 import { Detail } from "./detail";
@@ -128,8 +129,8 @@ export class ApprovalBox {
         allow,
         approval.scopes.length > 1
           ? scope
-          : !edits && h("span", { class: "aside" }, "for this once: it cannot be remembered"),
-        button("End review", () => answer("finish"), {
+          : !edits && h("span", { class: "aside" }, "once: it cannot be remembered"),
+        button(BUTTONS.finishReview, () => answer("finish"), {
           class: "finish",
           title: "Go on; what is undecided stays open",
           hidden: true,
@@ -139,7 +140,7 @@ export class ApprovalBox {
       h(
         "div",
         { class: "row" },
-        button(edits ? "Reject all" : "Reject", () => answer("reject"), { class: "reject" }),
+        button(edits ? "Reject all" : BUTTONS.reject, () => answer("reject"), { class: "reject" }),
         reason,
       ),
       this.note,

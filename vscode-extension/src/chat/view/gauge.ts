@@ -1,7 +1,11 @@
-import type { ContextUse, SessionState, Usage } from "../../protocol";
-import { PARTS, TIERS, cost, fullness, inUse, spent, tokens } from "../../words";
+import type { ContextPart, ContextUse, SessionState, Usage } from "../../protocol";
+import { CONTEXT_PARTS, CONTEXT_TIERS } from "../../labels";
+import { cost, fullness, inUse, spent, tokens } from "../../words";
 import { type Desk, lastNotice, makingRoom } from "./desk";
 import { button, h, setText } from "./dom";
+
+/** In the order they are sent, each with its name. */
+const PARTS = Object.entries(CONTEXT_PARTS) as [part: ContextPart, name: string][];
 
 /** After these there is nothing new to summarise. */
 const DONE: ReadonlySet<string> = new Set(["compacted", "nothingToCompact"]);
@@ -67,7 +71,7 @@ export class Gauge {
     setText(this.cost, usage === null ? "" : context === null ? usageText(usage) : cost(usage.costUsd));
     this.cost.title = usage === null ? "" : costDetail(state, usage);
     if (usage === null || context === null) return;
-    const [word] = TIERS[context.tier] ?? TIERS.roomy;
+    const { name: word } = CONTEXT_TIERS[context.tier] ?? CONTEXT_TIERS.roomy;
     this.open.dataset.tier = context.tier;
     this.bar.update(context);
     setText(this.share, `${fullness(usage)} %`);
@@ -91,7 +95,7 @@ class Card {
   private readonly full = h("strong", {});
   private readonly room = h("span", { class: "aside" });
   private readonly bar = new Bar();
-  private readonly rows: [part: (typeof PARTS)[number][0], row: HTMLElement, count: HTMLElement][];
+  private readonly rows: [part: ContextPart, row: HTMLElement, count: HTMLElement][];
   private readonly meaning = h("p", { class: "meaning" });
   private readonly compact: HTMLButtonElement;
   private readonly why = h("span", { class: "aside" });
@@ -129,7 +133,7 @@ class Card {
   }
 
   update(state: SessionState, usage: Usage, context: ContextUse): void {
-    const [, meaning] = TIERS[context.tier] ?? TIERS.roomy;
+    const { meaning } = CONTEXT_TIERS[context.tier] ?? CONTEXT_TIERS.roomy;
     const used = inUse(context);
     this.element.dataset.tier = context.tier;
     setText(this.full, `${fullness(usage)} % full`);

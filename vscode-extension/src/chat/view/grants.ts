@@ -1,5 +1,6 @@
 import type { Approval, Grant } from "../../protocol";
-import { GRANTS, grantable, preselected } from "../../words";
+import { GRANTS } from "../../labels";
+import { capital, grantable, preselected } from "../../words";
 import { h } from "./dom";
 
 /** What the person may add to a yes, for this one call. What the command does not ask for is folded away. */
@@ -28,7 +29,7 @@ export class Grants {
       { class: "grants", role: "group", "aria-label": "For this call", hidden: grants.length === 0 },
       ...grants
         .filter((grant) => wants.includes(grant))
-        .map((grant) => this.line(grant, "it will hardly work without")),
+        .map((grant) => this.line(grant, "it probably needs this")),
       rest.length > 0 &&
         h(
           "details",
@@ -40,7 +41,12 @@ export class Grants {
   }
 
   private line(grant: Grant, aside: string): HTMLElement {
-    const words = h("span", {}, GRANTS[grant], h("span", { class: "aside" }, aside));
+    const words = h(
+      "span",
+      { title: capital(GRANTS[grant].meaning) },
+      capital(GRANTS[grant].name),
+      h("span", { class: "aside" }, aside),
+    );
     return h("label", {}, this.boxes.get(grant), words);
   }
 

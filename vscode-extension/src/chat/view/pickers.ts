@@ -1,6 +1,7 @@
 import { advice } from "../../advice";
 import type { Mode, ModelInfo } from "../../protocol";
-import { MODES, price } from "../../words";
+import { MODES } from "../../labels";
+import { price } from "../../words";
 import type { Desk } from "./desk";
 import { h } from "./dom";
 
@@ -12,7 +13,7 @@ export class Pickers {
   private fallback: string | null = null;
 
   constructor(private readonly desk: Desk) {
-    for (const [mode, [name, meaning]] of Object.entries(MODES))
+    for (const [mode, { name, meaning }] of Object.entries(MODES))
       this.mode.append(h("option", { value: mode, title: meaning }, name));
     this.mode.addEventListener("change", () => desk.post({ type: "setMode", mode: this.mode.value as Mode }));
     this.model.addEventListener("change", () => desk.post({ type: "setModel", modelId: this.model.value }));
@@ -28,7 +29,7 @@ export class Pickers {
   update(): void {
     const { mode, modelId } = this.desk.session.state;
     if (this.mode.value !== mode) this.mode.value = mode;
-    this.mode.title = `Mode: ${MODES[mode]?.[1] ?? mode}`;
+    this.mode.title = `Mode: ${MODES[mode]?.meaning ?? mode}`;
     const current = modelId || this.fallback || "";
     if (this.model.childElementCount === 0 || this.model.value !== current) this.drawModels(current);
   }

@@ -14,11 +14,12 @@ from lsprotocol import types
 from amanu.frontends.lsp.jsonrpc import ClientError
 from amanu.frontends.lsp.plain.commands import Reply
 from amanu.frontends.lsp.plain.editor import INFO, MESSAGE, Face
-from amanu.text import wording as asked
+from amanu.text import wording
 from amanu.text.display import one_line, visible
 from amanu.workspace.diagnostics import OWN
 from amanu_protocol.errors import AmanuError
 from amanu_protocol.items import Approval, Grant, Scope
+from amanu_protocol.labels import BUTTONS, SCOPES
 from amanu_protocol.requests import ApprovalResolveParams
 
 if TYPE_CHECKING:
@@ -27,7 +28,8 @@ if TYPE_CHECKING:
 
 UNANSWERED = 15.0
 """Seconds after which a question is also a diagnostic: an editor may never have shown it."""
-ONCE, SESSION, REJECT, LATER, ALL = "Allow once", "Allow for this session", "Reject", "Decide later", "Show all of it"
+ONCE, SESSION = f"Allow {SCOPES['once']}", f"Allow {SCOPES['session']}"
+REJECT, LATER, ALL = BUTTONS["reject"], BUTTONS["later"], BUTTONS["showAll"]
 LINES = 20
 QUOTE = "│ "
 """Before a line of what is asked about: nothing in it can pass for a line of ours."""
@@ -60,11 +62,11 @@ class Choice:
 
 def choices(approval: Approval) -> list[Choice]:
     """The likeliest first; a yes says what it grants."""
-    ways = asked.ways(approval)
-    found = [Choice(f"{ONCE} {asked.way(each, approval)}".rstrip(), "allow", grants=each) for each in ways]
+    ways = wording.ways(approval)
+    found = [Choice(f"{ONCE} {wording.way(each, approval)}".rstrip(), "allow", grants=each) for each in ways]
     for offer in approval.scopes:
         if offer.scope == "session":
-            title = f"{SESSION} {asked.granting(ways[0])}".rstrip()
+            title = f"{SESSION} {wording.granting(ways[0])}".rstrip()
             found.append(Choice(title, "allow", "session", ways[0], offer.rule))
     return [*found, Choice(REJECT, "reject")]
 
@@ -169,7 +171,7 @@ def dialog(approval: Approval, *, preselects: bool) -> tuple[str, dict[str, Choi
     if len(whole) > MESSAGE or whole.count("\n") >= LINES:
         lines = text[: MESSAGE // 2].split("\n")[: LINES - 5]
         return "\n".join([*lines, "… (too long to be decided on here)"]), {LATER: None, ALL: None, REJECT: offered[-1]}
-    first, *others = asked.ways(approval)
+    first, *others = wording.ways(approval)
     titles: dict[str, Choice | None] = {each.title: each for each in offered[:-1] if each.grants == first}
     if others:
         titles[ALL] = None  # which other grants there are is said by code actions
@@ -181,7 +183,7 @@ def dialog(approval: Approval, *, preselects: bool) -> tuple[str, dict[str, Choi
 def told(approval: Approval) -> list[str]:
     """A question in plain lines."""
     detail = [QUOTE + line for line in visible(approval.detail).split("\n")]
-    return [one_line(approval.title), *detail, *(visible(each.text) for each in asked.question(approval))]
+    return [one_line(approval.title), *detail, *(visible(each.text) for each in wording.question(approval))]
 
 
 def diagnostic(approval: Approval) -> types.Diagnostic:

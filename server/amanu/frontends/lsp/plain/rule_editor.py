@@ -16,11 +16,12 @@ from amanu.frontends.lsp.plain.commands import SavedRule
 from amanu.frontends.lsp.plain.documents import Documents
 from amanu.frontends.lsp.plain.editor import ERROR, Face
 from amanu.frontends.lsp.plain.transcript import question
-from amanu.text import wording as asked
+from amanu.text import wording
 from amanu.text.display import visible
 from amanu.workspace.diagnostics import OWN
 from amanu_protocol.errors import AmanuError
-from amanu_protocol.items import Approval
+from amanu_protocol.items import Approval, Scope
+from amanu_protocol.labels import SCOPES
 from amanu_protocol.requests import ApprovalResolveParams, RulePreviewParams, RulePreviewResult
 
 if TYPE_CHECKING:
@@ -78,8 +79,7 @@ class Rules:
             return []
         return [
             (
-                f"Amanu: allow for {asked.SCOPES[offer.scope]}, by the rules below "
-                f"{asked.granting(asked.ways(shown.approval)[0])}".rstrip(),
+                f"{_allow(shown.approval, offer.scope)}, by the rules below",
                 "amanu.saveRule",
                 SavedRule(session=shown.session_id, path=str(path), scope=offer.scope).model_dump(by_alias=True),
             )
@@ -108,8 +108,8 @@ class Rules:
             raise AmanuError("invalidParams", "That is no open question of Amanu's.")
         rule = await self._written(path)
         preview = self._preview(shown, rule)
-        if not asked.can_save(preview):
-            raise AmanuError("invalidRule", preview.explanation if not preview.valid else asked.CANNOT_SAVE)
+        if not wording.can_save(preview):
+            raise AmanuError("invalidRule", preview.explanation if not preview.valid else wording.CANNOT_SAVE)
         result = await session.resolve_approval(
             ApprovalResolveParams(
                 session_id=shown.session_id,
@@ -118,7 +118,7 @@ class Rules:
                 scope=order.scope,
                 rule=rule,
                 digest=shown.approval.digest,
-                grants=list(asked.ways(shown.approval)[0]),
+                grants=list(wording.ways(shown.approval)[0]),
             ),
             self._client,
         )
@@ -142,10 +142,10 @@ class Rules:
             return
         preview = self._preview(shown, await self._written(path))
         place = types.Position(text[: text.index(RULES)].count("\n"), 0)
-        fine = asked.can_save(preview)
+        fine = wording.can_save(preview)
         found = types.Diagnostic(
             types.Range(place, types.Position(place.line, len(RULES))),
-            "\n".join(visible(each.text) for each in asked.previewed(preview)),
+            "\n".join(visible(each.text) for each in wording.previewed(preview)),
             types.DiagnosticSeverity.Information if fine else types.DiagnosticSeverity.Error,
             source=OWN,
         )
@@ -160,3 +160,8 @@ class Rules:
         return self._sessions.rule_preview(
             RulePreviewParams(rule=rule, session_id=shown.session_id, tool_call_id=shown.approval.tool_call_id)
         )
+
+
+def _allow(approval: Approval, scope: Scope) -> str:
+    grants = wording.granting(wording.ways(approval)[0])
+    return " ".join(filter(None, ["Amanu: allow", SCOPES[scope], grants]))

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from amanu.frontends.lsp.plain.review import fenced, prose
-from amanu.text import wording as asked
+from amanu.text import wording
 from amanu.text.display import visible
 from amanu_protocol.events import Event, ItemCompleted, ItemStarted, ItemsWithdrawn
 from amanu_protocol.items import Answer, Approval, Citations, Item, Notice, Plan, ToolCall, UserMessage
@@ -92,7 +92,7 @@ class Transcript:
             case ToolCall():
                 self._in_list = True
                 error = f": {prose(item.error[:_ERROR])}" if item.error and item.state == "failed" else ""
-                how = asked.settled(item) if item.effect == "run" else ""
+                how = wording.settled(item) if item.effect == "run" else ""
                 told = f" ({prose(how)})" if how else ""
                 yield f"- {_MARKS.get(item.state, '·')} {prose(item.title)}{told}{error}\n"
             case Plan():
@@ -132,13 +132,13 @@ class Transcript:
 
 def question(approval: Approval) -> str:
     """What is asked about, in full, as a document."""
-    lines = "".join(f"- {prose(each.text)}\n" for each in asked.question(approval))
+    lines = "".join(f"- {prose(each.text)}\n" for each in wording.question(approval))
     return f"# {prose(approval.title)}\n\n{fenced(visible(approval.detail))}\n\n{lines}"
 
 
 def audited(found: AuditQueryResult) -> str:
     """Entries of the audit log as a document."""
-    lines = "".join(f"- {prose(each.text)}\n" for each in asked.audited(found))
+    lines = "".join(f"- {prose(each.text)}\n" for each in wording.audited(found))
     return f"# How Amanu's calls were decided\n\n{lines}"
 
 

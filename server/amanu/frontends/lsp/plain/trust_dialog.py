@@ -8,8 +8,9 @@ from amanu.frontends.lsp.plain.commands import Trusted
 from amanu.frontends.lsp.plain.documents import Documents
 from amanu.frontends.lsp.plain.editor import Face
 from amanu.frontends.lsp.plain.review import fenced, prose
-from amanu.text import wording as asked
+from amanu.text import wording
 from amanu.text.display import one_line, visible
+from amanu_protocol.labels import BUTTONS
 from amanu_protocol.requests import TrustGetParams, TrustGetResult, TrustSetParams
 
 if TYPE_CHECKING:
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from amanu.session.sessions import Sessions
 
 TRUST = "trust.md"
-YES, NO = "Trust it", "Not now"
+YES, NO = BUTTONS["trust"], BUTTONS["notNow"]
 
 
 class Trusting:
@@ -64,7 +65,7 @@ class Trusting:
         self._face.say(f"Amanu: {Path(order.root).name} is {'trusted' if order.trusted else 'not trusted'}.")
 
     async def _ask(self, root: str, found: TrustGetResult) -> bool:
-        lines = [f"Trust {one_line(root)}?", *(visible(each.text) for each in asked.trust(found))]
+        lines = [f"Trust {one_line(root)}?", *(visible(each.text) for each in wording.trust(found))]
         titles = [NO, YES] if self._face.quirks.preselects else [YES, NO]
         try:
             answer = await self._face.choose("\n".join(lines)[:1000], titles)
@@ -80,8 +81,8 @@ class Trusting:
 
 def page(root: str, found: TrustGetResult) -> str:
     """What trusting that folder means, as a document."""
-    lines = "".join(f"{prose(each.text).strip()}\n\n" for each in asked.trust(found))
-    diffs = "\n\n".join(fenced(visible(each), "diff") for each in asked.diffs(found))
+    lines = "".join(f"{prose(each.text).strip()}\n\n" for each in wording.trust(found))
+    diffs = "\n\n".join(fenced(visible(each), "diff") for each in wording.diffs(found))
     return f"# {prose(root)}\n\n{lines}{diffs}\n"
 
 

@@ -1,0 +1,76 @@
+"""What a closed set of protocol words is called on a screen: one table each, for every frontend.
+
+Written from here into TypeScript and Lua (`protocol/generate.py`). Sentences are not here: the daemon words those and
+sends them (`server/amanu/text/wording.py`).
+"""
+
+from typing import Literal, NamedTuple
+
+from amanu_protocol.items import ContextPart, ContextTier, Grant, Mode, Scope
+
+
+class Label(NamedTuple):
+    """A name, and what it means in a few words ("" where nothing need be said)."""
+
+    name: str
+    meaning: str
+
+
+SCOPES: dict[Scope, str] = {
+    "once": "once",
+    "turn": "for this turn",
+    "session": "for this session",
+    "workspace": "always in this workspace",
+    "user": "always in every workspace",
+}
+"""For how long an answer counts: goes after "allow"."""
+
+GRANTS: dict[Grant, Label] = {
+    "network": Label("with network access", "it can reach the internet"),
+    "unsandboxed": Label("without the sandbox", "it can do everything that you can"),
+}
+"""What is added to a yes: goes after "allow"."""
+
+Button = Literal[
+    "acceptAll", "reviewHunks", "finishReview", "reject", "rejectWithReason", "showAll", "later", "trust", "notNow"
+]
+
+BUTTONS: dict[Button, str] = {
+    "acceptAll": "Accept all",
+    "reviewHunks": "Review hunk by hunk",
+    "finishReview": "Finish the review",
+    "reject": "Reject",
+    "rejectWithReason": "Reject with a reason",
+    "showAll": "Show all of it",
+    "later": "Decide later",
+    "trust": "Trust this folder",
+    "notNow": "Not now",
+}
+"""Answers to a question. A yes is composed: "Allow", then a scope, then what it grants."""
+
+MODES: dict[Mode, Label] = {
+    "plan": Label("Plan", "reads only, and writes plan files"),
+    "ask": Label("Ask", "asks before it edits or runs anything"),
+    "acceptEdits": Label("Accept edits", "edits files in the workspace without asking"),
+    "auto": Label("Auto", "asks only when a rule or a command requires it"),
+}
+"""What happens without a question."""
+
+CONTEXT_PARTS: dict[ContextPart, str] = {
+    "system": "System prompt",
+    "tools": "Tools",
+    "memory": "Project memory",
+    "conversation": "Conversation",
+    "toolOutput": "Tool output",
+    "free": "Free",
+    "reserved": "Reserved for reply",
+}
+"""What fills a model's window, in the order it is sent; together they are the window."""
+
+CONTEXT_TIERS: dict[ContextTier, Label] = {
+    "roomy": Label("", ""),
+    "warn": Label("filling up", "The model is told to finish and to note down what matters."),
+    "mask": Label("nearly full", "Old tool output is dropped to make room; the model can read it again."),
+    "compact": Label("full", "The next step replaces what is old with a summary."),
+}
+"""How full the window is."""
