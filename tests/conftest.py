@@ -1,12 +1,14 @@
 """What holds for every test: no network beyond loopback, no key, a home of its own."""
 
 import gc
+import itertools
 import logging
 import os
 import re
 import socket
 import sys
 from collections.abc import Generator, Iterator
+from pathlib import Path
 from typing import Any, cast
 
 import pytest
@@ -68,10 +70,23 @@ class NetworkForbidden(AssertionError):
     """A test tried to leave the machine."""
 
 
+_number = itertools.count()
+_ODD = re.compile(r"\W")
+
+
+@pytest.fixture
+def tmp_path(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """As pytest's own. That one lists all folders there are to number the next: seconds of a minute for thousands."""
+    path = tmp_path_factory.getbasetemp() / f"{_ODD.sub('_', request.node.name)[:30]}{next(_number)}"
+    path.mkdir(mode=0o700)
+    return path
+
+
 @pytest.fixture(autouse=True)
 def _own_home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:  # pyright: ignore[reportUnusedFunction]
     """A scratch home (short: unix sockets must fit in 108 bytes), and no key or address from outside."""
-    home = tmp_path_factory.mktemp("home")
+    home = tmp_path_factory.getbasetemp() / f"h{next(_number)}"
+    home.mkdir(mode=0o700)
     monkeypatch.setenv("HOME", str(home))
     monkeypatch.setenv("AMANU_HOME", str(home / "amanu"))
     for name in _HOMES:
