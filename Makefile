@@ -29,7 +29,7 @@ test: setup .tools/ripgrep/.installed $(EXTENSION)  ## all tests; what is skippe
 	@.ci/strace
 	@.ci/bubblewrap
 	@.ci/emacs/install
-	@AMANU_TEST_RIPGREP=$(RIPGREP) $(BIN)/python -m pytest -n 2 --dist worksteal -q -rfEs \
+	@AMANU_TEST_RIPGREP=$(RIPGREP) $(BIN)/python -m pytest -n 3 --dist worksteal -q -rfEs \
 	  --ignore-glob='tests/editors/test_vscode*.py'
 	@$(MAKE) --no-print-directory test-vscode
 
