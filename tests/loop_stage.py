@@ -4,7 +4,7 @@ import asyncio
 import itertools
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any
 
 from amanu.agent import usage as spending
 from amanu.agent.budget import Allowance
@@ -86,22 +86,22 @@ class FakeTool(Tool[PathParams]):
 
 
 class Read(FakeTool):
-    name: ClassVar[str] = "read"
+    name = "read"
     effect = "read"
 
 
 class Write(FakeTool):
-    name: ClassVar[str] = "write"
+    name = "write"
     effect = "write"
 
 
 class Run(FakeTool):
-    name: ClassVar[str] = "run"
+    name = "run"
     effect = "run"
 
 
 class Crash(FakeTool):
-    name: ClassVar[str] = "crash"
+    name = "crash"
     effect = "read"
 
     async def run(self, params: PathParams, call: CallContext) -> Outcome:

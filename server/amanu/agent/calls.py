@@ -14,12 +14,11 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
-from pydantic import JsonValue, ValidationError
+from pydantic import JsonValue
 
-from amanu.agent.argument_aliases import named
 from amanu.core.conversation import NOT_RUN, Call, Result
 from amanu.core.emit import Emit
-from amanu.core.tool import CallContext, Outcome, Params, Preview, Tool, ToolError
+from amanu.core.tool import CallContext, Outcome, Params, ParsedCall, Preview, Tool, ToolError
 from amanu.permissions.approvals import Approvals
 from amanu.text.display import one_line
 from amanu_protocol.errors import AmanuError
@@ -46,8 +45,7 @@ class Slot:
     call: Call
     tool: AnyTool | None
     item: ToolCall
-    note: str = ""
-    """For the model, with the result: how its arguments were understood."""
+    parsed: ParsedCall[Any] | None = None
     fault: str = ""
     """Why its arguments cannot be understood."""
     preview: Preview | None = None
@@ -218,17 +216,9 @@ class Calls:
                 f"The arguments of {call.tool} are not a JSON object. Send the call again with arguments that fit "
                 f"its schema: {json.dumps(tool.spec().parameters)}"
             )
-        if slot.fault:
-            raise ToolError(f"Wrong arguments for {call.tool}: {slot.fault}. Correct them and call again.")
-        try:
-            return tool, tool.params.model_validate(call.arguments)
-        except ValidationError as error:
-            faults = "; ".join(
-                f"{'.'.join(str(each) for each in fault['loc']) or 'arguments'}: {fault['msg']}"
-                for fault in error.errors(include_url=False, include_input=False)
-            )
-            note = f" {slot.note}" if slot.note else ""
-            raise ToolError(f"Wrong arguments for {call.tool}: {faults}. Correct them and call again.{note}") from error
+        if slot.parsed is None:
+            raise ToolError(slot.fault)
+        return tool, slot.parsed.params
 
     async def _may_preview(self, slot: Slot, earlier: Sequence[Slot]) -> None:
         """Edits are computed in call order, each as if its predecessors were accepted. A command runs after them, so it
@@ -283,7 +273,7 @@ class Calls:
 
     def _succeeded(self, slot: Slot, outcome: Outcome, text: str) -> None:
         call = slot.call
-        text = "\n\n".join(filter(None, [text, slot.note and f"[{slot.note}]"]))
+        text = "\n\n".join(filter(None, [text, slot.parsed and slot.parsed.note and f"[{slot.parsed.note}]"]))
         result = Result(call_id=call.call_id, tool=call.tool, text=text, is_error=outcome.is_error)
         slot.item = slot.item.model_copy(
             update={"output": self._emit.plain(outcome.for_person), "blob": outcome.blob, "walls": outcome.walls}
@@ -309,14 +299,14 @@ class Calls:
         self._emit(ItemChanged(item=slot.item))
 
     def _slot(self, call: Call) -> Slot:
-        tool, note, fault = self._tools.get(call.tool), "", ""
+        tool, parsed, fault = self._tools.get(call.tool), None, ""
         if tool is not None and isinstance(call.arguments, dict):
             try:
-                arguments = named(tool.params, call.arguments)
-                call, note = call.model_copy(update={"arguments": arguments.arguments}), arguments.note
-            except ValueError as error:
+                parsed = tool.parse(call.arguments)
+                call = call.model_copy(update={"arguments": parsed.arguments})
+            except ToolError as error:
                 fault = str(error)
-        return Slot(call, tool, call_item(self._turn_id, call, tool), note, fault)
+        return Slot(call, tool, call_item(self._turn_id, call, tool), parsed, fault)
 
 
 def call_item(turn_id: str, call: Call, tool: AnyTool | None) -> ToolCall:

@@ -127,19 +127,12 @@ async def explain(asked: Asked) -> Explained:
 
 
 async def _subjects(asked: Asked, place: "_Place", allowed: Any, *, trusted: bool) -> "list[Subject]":
-    from pydantic import ValidationError
-
     from amanu.core.tool import CallContext, Subject, ToolError
 
     tool = place.tools(trusted).get(asked.tool)
     if tool is None:
         raise ToolError(f"There is no tool {asked.tool!r}. There is: {', '.join(sorted(place.tools(trusted)))}.")
-    try:
-        params = tool.params.model_validate(asked.arguments)
-    except ValidationError as error:
-        fault = error.errors(include_url=False, include_input=False)[0]
-        where = ".".join(str(each) for each in fault["loc"]) or "arguments"
-        raise ToolError(f"Wrong arguments for {asked.tool}: {where}: {fault['msg']}.") from None
+    params = tool.parse(asked.arguments).params
     if tool.effect == "run":
         preview = await tool.preview(params, CallContext("explained", "", 1, allowed=allowed))
         return [preview.subject, *preview.also]

@@ -5,10 +5,11 @@ from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, ClassVar, Generic, Protocol, TypeVar, cast
+from typing import Any, Generic, Protocol, TypeVar, cast
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, JsonValue, ValidationError
 
+from amanu.core.argument_aliases import named
 from amanu.core.command import Command
 from amanu.core.model import ToolSpec
 from amanu.core.requirements import Need
@@ -157,19 +158,48 @@ class CallDraft(Protocol):
         ...
 
 
-class Tool(ABC, Generic[P]):
-    """One instance serves one session. Stateless between calls but for what it was given."""
+@dataclass(frozen=True)
+class ParsedCall(Generic[P]):
+    """The arguments of a call, understood."""
 
-    name: ClassVar[str]
-    effect: ClassVar[Effect]
-    description: ClassVar[str]
+    params: P
+    arguments: dict[str, JsonValue]
+    """As the model wrote them, under the tool's own names: what rules are matched against and clients show."""
+    note: str = ""
+    """For the model, with the result: what of its arguments was ignored."""
+
+
+class Tool(ABC, Generic[P]):
+    """One instance serves one session. Stateless between calls but for what it was given.
+
+    The loop asks the instance for everything, so that a tool may be known only at run time (one of a server): such a
+    tool sets `name`, `effect` and `description` on itself, and overrides `spec` and `parse`."""
+
+    name: str
+    effect: Effect
+    description: str
     """For the model: what it does, when to use it, limits."""
     params: type[P]
 
-    @classmethod
-    def spec(cls) -> ToolSpec:
+    def spec(self) -> ToolSpec:
         """The tool as the model sees it; byte-stable between runs."""
-        return ToolSpec(cls.name, cls.description, tool_schema(cls.params))
+        return ToolSpec(self.name, self.description, tool_schema(self.params))
+
+    def parse(self, arguments: Mapping[str, JsonValue]) -> ParsedCall[P]:
+        """Understand the arguments of a call. No effect, no waiting. Raises `ToolError`, which says what to correct."""
+        try:
+            known = named(self.params, arguments)
+        except ValueError as error:
+            raise ToolError(f"Wrong arguments for {self.name}: {error}. Correct them and call again.") from error
+        try:
+            return ParsedCall(self.params.model_validate(known.arguments), known.arguments, known.note)
+        except ValidationError as error:
+            faults = "; ".join(
+                f"{'.'.join(str(part) for part in fault['loc']) or 'arguments'}: {fault['msg']}"
+                for fault in error.errors(include_url=False, include_input=False)
+            )
+            note = f" {known.note}" if known.note else ""
+            raise ToolError(f"Wrong arguments for {self.name}: {faults}. Correct them and call again.{note}") from error
 
     def title_of(self, arguments: Mapping[str, Any]) -> str:
         """One line for the person before there is a preview, of arguments that nobody has checked."""

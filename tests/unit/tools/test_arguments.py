@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from amanu.agent.argument_aliases import named
+from amanu.core.argument_aliases import named
 from amanu.core.tool import Params
 from amanu.tools.code.list_symbols import ListSymbolsParams
 from amanu.tools.edits.edit_file import EditFileParams

@@ -91,7 +91,7 @@ class _Work:
 class EditTool(Tool[P]):
     """A tool that computes what becomes of one or several files. All of it is proposed, or nothing."""
 
-    effect: ClassVar[Effect] = "write"
+    effect: Effect = "write"
     verb: ClassVar[str] = "Edit"
     """What it does to a file, for the title of a call that has no preview yet."""
     signs: ClassVar[Mapping[str, str]] = {}
