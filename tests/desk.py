@@ -1,15 +1,16 @@
 """A workspace with everything the tools need: real files, fake editors, and proposals whose versions are kept."""
 
 import itertools
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from amanu.checks.editor_feedback import Aftermath
-from amanu.config import Shell
+from amanu.config import Settings
 from amanu.core.tool import CallContext, Outcome, Preview, Tool
 from amanu.proposals.proposals import Proposals
 from amanu.sandbox.sandbox import Sandbox
+from amanu.tools.environment import ToolEnvironment
 from amanu.tools.registry import make_tools
 from amanu.workspace.overlay import Buffer, Language, Overlay
 from amanu.workspace.text_file import sha256
@@ -69,9 +70,8 @@ class Desk:
         files: Mapping[str, str | bytes] | None = None,
         *,
         environment: Mapping[str, str] | None = None,
-        shell: Shell | None = None,
+        settings: Settings | None = None,
         ripgrep: str | None = None,
-        key_variables: Collection[str] = (),
         sandbox: Sandbox | None = None,
         trusted: bool = False,
     ) -> None:
@@ -87,19 +87,17 @@ class Desk:
         # Calls are run here one after the other: one that waited for those it shares a hunk with would wait in vain.
         self.proposals = Proposals(self.workspace, self._changed, self._save, together=0)
         self.aftermath = Aftermath(self.workspace, self.proposals.note_checks, wait=3)
-        made = make_tools(
+        self.environment = ToolEnvironment(
             self.workspace,
             self.proposals,
-            self._blob,
-            self._find_blob,
+            self,
             {"PATH": "/usr/local/bin:/usr/bin:/bin"} if environment is None else environment,
-            shell or Shell(),
-            key_variables,
-            aftermath=self.aftermath,
+            settings or Settings(),
             sandbox=sandbox,
             trusted=lambda: trusted,
+            feedback=self.aftermath,
         )
-        self.tools: dict[str, Tool[Any]] = {tool.name: tool for tool in made}
+        self.tools: dict[str, Tool[Any]] = make_tools(self.environment)
         self._ids = itertools.count(1)
         for name, data in (files or {}).items():
             self.put(name, data)
@@ -134,13 +132,13 @@ class Desk:
     async def _save(self, turn_id: str, path: Path, data: bytes | None, mode: int | None) -> None:
         self.preimages.append((path, data, mode))
 
-    async def _find_blob(self, beginning: str) -> bytes:
+    async def find_blob(self, beginning: str) -> bytes:
         for data in self.blobs:
             if sha256(data).startswith(beginning):
                 return data
         raise AmanuError("blobNotFound", "There is none.")
 
-    async def _blob(self, data: bytes) -> BlobRef:
+    async def put_blob(self, data: bytes) -> BlobRef:
         self.blobs.append(data)
         return BlobRef(blob_id=sha256(data), size=len(data))
 

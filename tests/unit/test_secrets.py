@@ -12,7 +12,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from amanu.config import Shell
+from amanu.config import Endpoint, Settings, Shell
 from amanu.core.tool import ToolError
 from amanu.system.process_tree import without_secrets
 from amanu.text.redaction import MASK, Secrets, is_secret_name, marks_added
@@ -299,7 +299,8 @@ async def test_commands_get_only_the_secrets_the_user_passes_on(
 ) -> None:
     names = ("GITHUB_TOKEN", "AWS_SECRET_ACCESS_KEY", "DB_PASSWORD", "ANTHROPIC_API_KEY", "MY_MODELS")
     environment = {"PATH": "/usr/bin:/bin", "ODD": SHAPES["GitLab"], **dict.fromkeys(names, "s3cr3t")}
-    shell = Shell(pass_environment=passed)
-    desk = Desk(tmp_path, environment=environment, shell=shell, key_variables={"MY_MODELS"})
+    endpoint = Endpoint(base_url="http://127.0.0.1:9/v1", key_variable="MY_MODELS")
+    settings = Settings(shell=Shell(pass_environment=passed), endpoints={"mine": endpoint})
+    desk = Desk(tmp_path, environment=environment, settings=settings)
     outcome = await desk.run("run_shell_command", {"command": "env | grep -c -e s3cr3t -e glpat"})
     assert outcome.for_model.startswith(f"{expected}\n")

@@ -182,24 +182,9 @@ class _Place:
 
     @cache  # noqa: B019 - as many as there are folders to explain
     def tools(self, trusted: bool) -> dict[str, Any]:
-        from amanu.proposals.proposals import Proposals
-        from amanu.tools.registry import make_tools
+        from amanu.tools.registry import preview_tools
 
-        async def nothing(*_: object) -> Any:
-            raise AssertionError("nothing is run here")
-
-        tools = make_tools(
-            self.workspace,
-            Proposals(self.workspace, lambda proposal: None, nothing),
-            nothing,
-            nothing,
-            os.environ,
-            self.settings.shell,
-            self.settings.key_variables,
-            trusted=lambda: trusted,
-            headless=True,
-        )
-        return {tool.name: tool for tool in tools}
+        return preview_tools(self.workspace, os.environ, self.settings, trusted=trusted)
 
 
 @cache

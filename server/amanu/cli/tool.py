@@ -113,6 +113,7 @@ async def run(use: Use, environ: Mapping[str, str]) -> dict[str, Any]:
     from amanu.storage.journal import Journal
     from amanu.system import logs
     from amanu.text.redaction import Secrets
+    from amanu.tools.environment import ToolEnvironment
     from amanu.tools.registry import make_tools
     from amanu.workspace.overlay import Overlay
     from amanu.workspace.workspace import Workspace
@@ -162,25 +163,15 @@ async def run(use: Use, environ: Mapping[str, str]) -> dict[str, Any]:
             for rule in allow_rules(text, "--allow"):
                 approvals.allow_in_session(rule)
         emit.answering = approvals if use.yes else None
-        tools = make_tools(
-            workspace,
-            proposals,
-            journal.put_blob,
-            journal.find_blob,
-            environ,
-            settings.shell,
-            settings.key_variables,
-            sandbox=sandbox,
-            trusted=lambda: trusted,
-            secrets=secrets,
-            headless=True,
+        environment = ToolEnvironment(
+            workspace, proposals, journal, environ, settings, secrets, sandbox, trusted=lambda: trusted
         )
         call = Call(call_id=mint(), tool=use.name, arguments=use.arguments)
         calls = Calls(
             [call],
             turn_id=TURN,
             step=1,
-            tools={tool.name: tool for tool in tools},
+            tools=make_tools(environment, headless=True),
             approvals=approvals,
             emit=emit,
             fitting=_whole,
@@ -265,21 +256,15 @@ def _answer(item: ToolCall, result: str, diff: str) -> dict[str, Any]:
 
 
 def _specs() -> list[dict[str, Any]]:
-    from amanu.config import Shell
-    from amanu.proposals.proposals import Proposals
-    from amanu.tools.registry import make_tools
+    from amanu.config import Settings
+    from amanu.tools.registry import preview_tools
     from amanu.workspace.overlay import Overlay
     from amanu.workspace.workspace import Workspace
 
-    async def nothing(*_: object) -> Any:
-        raise AssertionError("no tool is used here")
-
-    workspace = Workspace([Path("/")], Overlay(), ripgrep=None)
-    proposals = Proposals(workspace, lambda _: None, nothing)
-    tools = make_tools(workspace, proposals, nothing, nothing, {}, Shell(), headless=True)
+    tools = preview_tools(Workspace([Path("/")], Overlay(), ripgrep=None), {}, Settings())
     return [
         {"name": spec.name, "effect": tool.effect, "description": spec.description, "parameters": spec.parameters}
-        for tool in tools
+        for tool in tools.values()
         for spec in [tool.spec()]
     ]
 

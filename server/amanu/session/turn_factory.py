@@ -24,6 +24,7 @@ from amanu.session.queue import Inbox
 from amanu.session.services import Services
 from amanu.session.status_note import SessionStatus
 from amanu.storage.journal import MAX_BLOB, Journal
+from amanu.tools.environment import ToolEnvironment
 from amanu.tools.files.read_output import ID_LENGTH
 from amanu.tools.finish_task import FinishTask
 from amanu.tools.registry import make_tools
@@ -61,24 +62,20 @@ class Turns:
         self._workspace = workspace
         self._aftermath = aftermath
         settings = services.settings
-        tools = make_tools(
+        tool_environment = ToolEnvironment(
             workspace,
             proposals,
-            journal.put_blob,
-            journal.find_blob,
+            journal,
             environment,
-            settings.shell,
-            settings.key_variables,
-            sandbox=services.sandbox,
+            settings,
+            services.secrets,
+            services.sandbox,
             trusted=lambda: state.trusted,
-            secrets=services.secrets,
-            aftermath=aftermath,
-            headless=services.headless,
-            until_done=services.until_done,
+            feedback=aftermath,
         )
-        self._tools = {tool.name: tool for tool in tools}
-        self._specs = [tool.spec() for tool in tools]
-        writers = [tool.name for tool in tools if tool.effect == "write"]
+        self._tools = make_tools(tool_environment, headless=services.headless, until_done=services.until_done)
+        self._specs = [tool.spec() for tool in self._tools.values()]
+        writers = [tool.name for tool in self._tools.values() if tool.effect == "write"]
         self.context = Context(conversation, settings.context, self._keep_output, writers)
         memory_files = MemoryFiles(workspace, services.memory, approvals.allowed, covers=covers)
         self.memory = ProjectMemory(memory_files, conversation, lambda: state.trusted)

@@ -11,6 +11,7 @@ import pytest
 from amanu.core.tool import CallContext, Outcome, ToolError
 from amanu.proposals.proposals import Proposals
 from amanu.tools.edits.move_file import MoveFile
+from amanu.tools.environment import ToolEnvironment
 from amanu.workspace import file_names as names
 from amanu.workspace.file_names import folded, own_name
 from amanu.workspace.overlay import Overlay
@@ -167,7 +168,8 @@ async def test_of_several_roots(tmp_path: Path, path: str, new_path: str, expect
 
     async def save(*_: object) -> None: ...
 
-    tool = MoveFile(workspace, Proposals(workspace, lambda _: None, save))
+    proposals = Proposals(workspace, lambda _: None, save)
+    tool = MoveFile(ToolEnvironment(workspace, proposals, Desk(tmp_path), {}))
     params = tool.params(path=path, new_path=new_path.format(root=tmp_path))
     preview = await tool.preview(params, CallContext("c", "t", 1))
     assert preview.writes == {str(tmp_path / path), str(tmp_path / expected)}

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from amanu.config import Sandbox as Settings
-from amanu.config import Shell
+from amanu.config import Endpoint, Settings, Shell
+from amanu.config import Sandbox as SandboxSettings
 from amanu.core.tool import ToolError
 from amanu.home import find_home
 from amanu.sandbox import rlimits as kernel_limits
@@ -55,7 +55,8 @@ def running(sign: str) -> list[int]:
 async def test_run(tmp_path: Path, command: str, expected: str, failed: bool) -> None:
     keys = ("ANTHROPIC_API_KEY", "GEMINI_API_KEY", "openai_api_key", "ANTHROPIC_AUTH_TOKEN", "AMANU_KEY", "BASH_ENV")
     environment = {"PATH": "/usr/bin:/bin", **dict.fromkeys((*keys, "MY_OWN_MODELS"), "s3cr3t")}
-    desk = Desk(tmp_path, environment=environment, key_variables={"MY_OWN_MODELS"})
+    endpoint = Endpoint(base_url="http://127.0.0.1:9/v1", key_variable="MY_OWN_MODELS")
+    desk = Desk(tmp_path, environment=environment, settings=Settings(endpoints={"mine": endpoint}))
     outcome = await desk.run("run_shell_command", {"command": command})
     assert outcome.for_model == expected.format(root=desk.root)
     assert outcome.is_error == failed
@@ -66,7 +67,7 @@ async def test_ways_to_services_are_for_commands_that_may_reach_them(
     tmp_path: Path, network: bool, expected: str
 ) -> None:
     needs("bwrap")
-    sandbox = Sandbox(Settings(), find_home({"AMANU_HOME": str(tmp_path / "h")}).make())
+    sandbox = Sandbox(SandboxSettings(), find_home({"AMANU_HOME": str(tmp_path / "h")}).make())
     environment = {"PATH": "/usr/bin:/bin", "DATABASE_URL": "postgres://me:S3cret@db/x", "APP_TOKEN": "t0ken"}
     desk = Desk(tmp_path / "w", {"a": ""}, environment=environment, sandbox=sandbox)
     tool, call = desk.tools["run_shell_command"], desk.context()
@@ -120,7 +121,7 @@ async def test_nothing_is_left(
     tmp_path: Path, command: str, arguments: Mapping[str, Any], shell: Shell, told: str
 ) -> None:
     number = str(time.monotonic_ns())
-    desk = Desk(tmp_path, shell=shell)
+    desk = Desk(tmp_path, settings=Settings(shell=shell))
     started = time.monotonic()
     outcome = await desk.run("run_shell_command", {"command": command.replace("{n}", number), **arguments})
     assert told in outcome.for_model
@@ -152,7 +153,7 @@ async def test_a_command_cancelled_while_it_starts_is_gone(
     home = find_home({"AMANU_HOME": str(tmp_path / "h")}).make()
     root = tmp_path / "w"
     root.mkdir()
-    desk = Desk(root, sandbox=Sandbox(Settings(), home) if walls else None)
+    desk = Desk(root, sandbox=Sandbox(SandboxSettings(), home) if walls else None)
     number = str(time.monotonic_ns())
     create = asyncio.create_subprocess_exec
 
@@ -305,7 +306,7 @@ async def test_how_it_ended_is_told_also_when_its_output_cannot_be_kept(
     async def full(self: Desk, data: bytes) -> BlobRef:
         raise AmanuError("storageError", "The disk is full.")
 
-    monkeypatch.setattr(Desk, "_blob", full)
+    monkeypatch.setattr(Desk, "put_blob", full)
     desk = Desk(tmp_path)
     outcome = await desk.run("run_shell_command", {"command": "seq 1 20000; touch -c x; exit 3"})
     assert "Exit code: 3" in outcome.for_model and "not kept: The disk is full." in outcome.for_model

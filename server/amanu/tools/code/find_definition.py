@@ -5,13 +5,12 @@ from abc import abstractmethod
 
 from pydantic import Field
 
-from amanu.core.tool import CallContext, Outcome, Params, Preview, Subject, Tool, ToolError
+from amanu.core.tool import CallContext, Outcome, Params, Preview, Subject, ToolError
 from amanu.tools import locations as places
-from amanu.tools.limits import Limits
+from amanu.tools.environment import SessionTool
 from amanu.workspace.editor_queries import ask
 from amanu.workspace.overlay import Language, Question
 from amanu.workspace.text_file import split_lines
-from amanu.workspace.workspace import Workspace
 from amanu_protocol.requests import EditorLocationsResult, EditorPositionParams
 
 NEAR = 5
@@ -26,7 +25,7 @@ class SymbolParams(Params):
     symbol: str = Field(min_length=1, description="The symbol as written on that line, e.g. 'subtotal'.")
 
 
-class _OfSymbol(Tool[SymbolParams]):
+class _OfSymbol(SessionTool[SymbolParams]):
     """What both have in common: a symbol is found in the text, places come back."""
 
     effect = "read"
@@ -34,10 +33,6 @@ class _OfSymbol(Tool[SymbolParams]):
     question: Question
     title: str
     none: str
-
-    def __init__(self, workspace: Workspace, limits: Limits) -> None:
-        self._workspace = workspace
-        self._limits = limits
 
     async def preview(self, params: SymbolParams, call: CallContext) -> Preview:
         path = self._workspace.resolve(params.path)

@@ -5,12 +5,11 @@ from pathlib import Path
 
 from pydantic import Field
 
-from amanu.core.tool import CallContext, Outcome, Params, Preview, Subject, Tool
+from amanu.core.tool import CallContext, Outcome, Params, Preview, Subject
 from amanu.tools import locations as places
-from amanu.tools.limits import Limits
+from amanu.tools.environment import SessionTool
 from amanu.workspace import diagnostics as findings
 from amanu.workspace.editor_queries import ask
-from amanu.workspace.workspace import Workspace
 from amanu_protocol.items import Finding
 from amanu_protocol.requests import EditorDiagnosticsParams, FileFindings
 
@@ -19,7 +18,7 @@ class GetDiagnosticsParams(Params):
     path: str | None = Field(default=None, description="File or folder. Default: all that the editor has checked.")
 
 
-class GetDiagnostics(Tool[GetDiagnosticsParams]):
+class GetDiagnostics(SessionTool[GetDiagnosticsParams]):
     name = "get_diagnostics"
     effect = "read"
     description = (
@@ -28,10 +27,6 @@ class GetDiagnostics(Tool[GetDiagnosticsParams]):
         "only files that are open, so it does not replace the project's own checks."
     )
     params = GetDiagnosticsParams
-
-    def __init__(self, workspace: Workspace, limits: Limits) -> None:
-        self._workspace = workspace
-        self._limits = limits
 
     async def preview(self, params: GetDiagnosticsParams, call: CallContext) -> Preview:
         path = self._workspace.resolve(params.path) if params.path else self._workspace.roots[0]

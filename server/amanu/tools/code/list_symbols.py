@@ -2,11 +2,10 @@
 
 from pydantic import Field
 
-from amanu.core.tool import CallContext, Outcome, Params, Preview, Subject, Tool, ToolError
+from amanu.core.tool import CallContext, Outcome, Params, Preview, Subject, ToolError
 from amanu.tools import locations as places
-from amanu.tools.limits import Limits
+from amanu.tools.environment import SessionTool
 from amanu.workspace.editor_queries import ask
-from amanu.workspace.workspace import Workspace
 from amanu_protocol.requests import EditorSymbolsParams, Symbol
 
 
@@ -15,7 +14,7 @@ class ListSymbolsParams(Params):
     query: str | None = Field(default=None, description="Part of a symbol's name, sought in the whole workspace.")
 
 
-class ListSymbols(Tool[ListSymbolsParams]):
+class ListSymbols(SessionTool[ListSymbolsParams]):
     name = "list_symbols"
     effect = "read"
     description = (
@@ -23,10 +22,6 @@ class ListSymbols(Tool[ListSymbolsParams]):
         "of the workspace by name, by asking the language servers of the person's editor. Give path or query, not both."
     )
     params = ListSymbolsParams
-
-    def __init__(self, workspace: Workspace, limits: Limits) -> None:
-        self._workspace = workspace
-        self._limits = limits
 
     async def preview(self, params: ListSymbolsParams, call: CallContext) -> Preview:
         if bool(params.path) == bool(params.query):

@@ -12,17 +12,16 @@ from pydantic import Field, GetJsonSchemaHandler
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 
-from amanu.checks.editor_feedback import Aftermath
-from amanu.core.tool import CallContext, CallDraft, Outcome, Params, Preview, Subject, Tool, ToolError
+from amanu.core.tool import CallContext, CallDraft, Outcome, Params, Preview, Subject, ToolError
 from amanu.proposals.model import LiveFile
-from amanu.proposals.proposals import FileEdit, Proposals
+from amanu.proposals.proposals import FileEdit
 from amanu.text.display import one_line, visible
 from amanu.text.redaction import MASK, marks_added
 from amanu.tools.edits.draft import EditDraft
 from amanu.tools.edits.match import Matched
+from amanu.tools.environment import SessionTool, ToolEnvironment
 from amanu.workspace.file_names import folded, folds, link, spelt
 from amanu.workspace.text_file import Binary, FileText
-from amanu.workspace.workspace import Workspace
 from amanu_protocol.items import Effect, Proposal, ProposedFile
 
 
@@ -88,7 +87,7 @@ class _Work:
     """In what the model's text differed from the file's."""
 
 
-class EditTool(Tool[P]):
+class EditTool(SessionTool[P]):
     """A tool that computes what becomes of one or several files. All of it is proposed, or nothing."""
 
     effect: Effect = "write"
@@ -97,10 +96,10 @@ class EditTool(Tool[P]):
     signs: ClassVar[Mapping[str, str]] = {}
     """Arguments that hold text of the file → "-" or "+", see `EditDraft`."""
 
-    def __init__(self, workspace: Workspace, proposals: Proposals, aftermath: Aftermath | None = None) -> None:
-        self._workspace = workspace
-        self._proposals = proposals
-        self._aftermath = aftermath
+    def __init__(self, environment: ToolEnvironment) -> None:
+        super().__init__(environment)
+        self._proposals = environment.proposals
+        self._aftermath = environment.feedback
 
     @abstractmethod
     def changes(self, params: P) -> Sequence[FileChange]:

@@ -5,11 +5,9 @@ import re
 
 from pydantic import Field
 
-from amanu.core.tool import CallContext, Outcome, Params, Preview, Subject, Tool
-from amanu.tools.limits import Limits
+from amanu.core.tool import CallContext, Outcome, Params, Preview, Subject
+from amanu.tools.environment import SessionTool
 from amanu.workspace.globs import glob_pattern
-from amanu.workspace.search import Search
-from amanu.workspace.workspace import Workspace
 
 
 class GlobParams(Params):
@@ -20,18 +18,13 @@ class GlobParams(Params):
     path: str | None = Field(default=None, description="Folder to look in. Default: the whole workspace.")
 
 
-class Glob(Tool[GlobParams]):
+class Glob(SessionTool[GlobParams]):
     name = "glob"
     effect = "read"
     description = (
         "Finds files by name, in path order; files ignored by git and node_modules are left out. At most 500 paths."
     )
     params = GlobParams
-
-    def __init__(self, workspace: Workspace, search: Search, limits: Limits) -> None:
-        self._workspace = workspace
-        self._search = search
-        self._limits = limits
 
     async def preview(self, params: GlobParams, call: CallContext) -> Preview:
         folder = self._workspace.resolve(params.path) if params.path else self._workspace.roots[0]
@@ -50,7 +43,7 @@ class Glob(Tool[GlobParams]):
         found: list[str] = []
         for folder in folders:
             call.hold_to(folder)
-            names = await self._search.files(folder)
+            names = await self._environment.search.files(folder)
             at, relative = self._workspace.guard.locate(folder)
             prefix = "" if not relative.parts else relative.as_posix() + "/"
             fits = await asyncio.to_thread(_fitting, names, pattern, len(prefix))

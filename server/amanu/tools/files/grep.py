@@ -6,11 +6,10 @@ from pathlib import Path
 from pydantic import Field
 
 from amanu.core.protected_paths import is_secret
-from amanu.core.tool import CallContext, Outcome, Params, Preview, Subject, Tool, ToolError
-from amanu.tools.limits import Limits
+from amanu.core.tool import CallContext, Outcome, Params, Preview, Subject, ToolError
+from amanu.tools.environment import SessionTool
 from amanu.workspace.globs import glob_pattern
-from amanu.workspace.search import FoundFile, Query, Search
-from amanu.workspace.workspace import Workspace
+from amanu.workspace.search import FoundFile, Query
 
 _NAMED = 5  # of the files left out
 
@@ -27,7 +26,7 @@ class GrepParams(Params):
     limit: int | None = Field(default=None, ge=1, le=2000, description="Matching lines to show. Default: 100.")
 
 
-class Grep(Tool[GrepParams]):
+class Grep(SessionTool[GrepParams]):
     name = "grep"
     effect = "read"
     description = (
@@ -36,11 +35,6 @@ class Grep(Tool[GrepParams]):
         "one. Shows `path`, then `line: text` for each match, in path order."
     )
     params = GrepParams
-
-    def __init__(self, workspace: Workspace, search: Search, limits: Limits) -> None:
-        self._workspace = workspace
-        self._search = search
-        self._limits = limits
 
     async def preview(self, params: GrepParams, call: CallContext) -> Preview:
         folder = self._workspace.resolve(params.path) if params.path else self._workspace.roots[0]
@@ -62,7 +56,8 @@ class Grep(Tool[GrepParams]):
         complete = True
         for path in [self._workspace.resolve(params.path)] if params.path else self._workspace.roots:
             call.hold_to(path)
-            result, names = await asyncio.gather(self._search.grep(query, path), self._search.files(path))
+            search = self._environment.search
+            result, names = await asyncio.gather(search.grep(query, path), search.files(path))
             complete = complete and result.complete
             root = self._workspace.roots[self._workspace.guard.locate(path)[0]]
             readable = await asyncio.to_thread(self._readable, result.files, path, call)

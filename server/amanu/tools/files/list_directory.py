@@ -7,11 +7,10 @@ from pathlib import Path
 
 from pydantic import Field
 
-from amanu.core.tool import CallContext, Outcome, Params, Preview, Subject, Tool, ToolError
-from amanu.tools.limits import Limits
+from amanu.core.tool import CallContext, Outcome, Params, Preview, Subject, ToolError
+from amanu.tools.environment import SessionTool
 from amanu.workspace.disk import failure
 from amanu.workspace.globs import glob_pattern
-from amanu.workspace.workspace import Workspace
 
 
 class ListDirectoryParams(Params):
@@ -19,15 +18,11 @@ class ListDirectoryParams(Params):
     ignore: list[str] = Field(default=[], description="Globs of names to leave out, e.g. ['*.pyc'].")
 
 
-class ListDirectory(Tool[ListDirectoryParams]):
+class ListDirectory(SessionTool[ListDirectoryParams]):
     name = "list_directory"
     effect = "read"
     description = "Lists the files (with their size) and folders directly in a folder; folders come first and end in /."
     params = ListDirectoryParams
-
-    def __init__(self, workspace: Workspace, limits: Limits) -> None:
-        self._workspace = workspace
-        self._limits = limits
 
     async def preview(self, params: ListDirectoryParams, call: CallContext) -> Preview:
         path = self._workspace.resolve(params.path)

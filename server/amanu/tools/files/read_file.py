@@ -2,10 +2,9 @@
 
 from pydantic import Field
 
-from amanu.core.tool import CallContext, Outcome, Params, Preview, Subject, Tool, ToolError
-from amanu.tools.limits import Limits
+from amanu.core.tool import CallContext, Outcome, Params, Preview, Subject, ToolError
+from amanu.tools.environment import SessionTool
 from amanu.workspace.text_file import FileText, split_lines
-from amanu.workspace.workspace import Workspace
 
 
 class ReadFileParams(Params):
@@ -14,7 +13,7 @@ class ReadFileParams(Params):
     end_line: int | None = Field(default=None, ge=1, description="Last line to read, inclusive. Default: the end.")
 
 
-class ReadFile(Tool[ReadFileParams]):
+class ReadFile(SessionTool[ReadFileParams]):
     name = "read_file"
     effect = "read"
     description = (
@@ -23,10 +22,6 @@ class ReadFile(Tool[ReadFileParams]):
         "edit it; read several files at once with parallel calls or read_many_files."
     )
     params = ReadFileParams
-
-    def __init__(self, workspace: Workspace, limits: Limits) -> None:
-        self._workspace = workspace
-        self._limits = limits
 
     async def preview(self, params: ReadFileParams, call: CallContext) -> Preview:
         path = self._workspace.resolve(params.path)

@@ -4,13 +4,11 @@ import asyncio
 
 from pydantic import Field
 
-from amanu.core.tool import CallContext, Outcome, Params, Preview, Subject, Tool, ToolError
+from amanu.core.tool import CallContext, Outcome, Params, Preview, Subject, ToolError
+from amanu.tools.environment import SessionTool
 from amanu.tools.files.read_file import remarks, shorten
-from amanu.tools.limits import Limits
 from amanu.workspace.globs import glob_pattern
-from amanu.workspace.search import Search
 from amanu.workspace.text_file import split_lines
-from amanu.workspace.workspace import Workspace
 
 
 class ReadManyFilesParams(Params):
@@ -20,7 +18,7 @@ class ReadManyFilesParams(Params):
     )
 
 
-class ReadManyFiles(Tool[ReadManyFilesParams]):
+class ReadManyFiles(SessionTool[ReadManyFilesParams]):
     name = "read_many_files"
     effect = "read"
     description = (
@@ -28,11 +26,6 @@ class ReadManyFiles(Tool[ReadManyFilesParams]):
         "left out of globs. At most 100 files and 200,000 characters; the result says what was left out."
     )
     params = ReadManyFilesParams
-
-    def __init__(self, workspace: Workspace, search: Search, limits: Limits) -> None:
-        self._workspace = workspace
-        self._search = search
-        self._limits = limits
 
     async def preview(self, params: ReadManyFilesParams, call: CallContext) -> Preview:
         names = (await self._expand(params.paths))[: self._limits.many_files]
@@ -86,7 +79,7 @@ class ReadManyFiles(Tool[ReadManyFilesParams]):
                 continue
             for root in self._workspace.roots:
                 if str(root) not in listed:
-                    listed[str(root)] = await self._search.files(root)
+                    listed[str(root)] = await self._environment.search.files(root)
                 pattern = glob_pattern(each)
                 found = await asyncio.to_thread(lambda: [n for n in listed[str(root)] if pattern.fullmatch(n)])  # noqa: B023
                 names |= {self._workspace.shown(root / name): None for name in found}

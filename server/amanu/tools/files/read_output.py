@@ -1,15 +1,10 @@
 """Read again what a tool returned and the conversation no longer holds in full."""
 
-from collections.abc import Awaitable, Callable
-
 from pydantic import Field
 
-from amanu.core.tool import CallContext, Outcome, Params, Preview, Subject, Tool, ToolError
-from amanu.tools.limits import Limits
+from amanu.core.tool import CallContext, Outcome, Params, Preview, Subject, ToolError
+from amanu.tools.environment import SessionTool
 from amanu_protocol.errors import AmanuError
-
-GetKept = Callable[[str], Awaitable[bytes]]
-"""From an id, or the beginning of one. Raises `AmanuError` (blobNotFound)."""
 
 ID_LENGTH = 16
 """Characters of a blob's id that the model gets: unique in any session, and not long to write."""
@@ -22,7 +17,7 @@ class ReadOutputParams(Params):
     find: str | None = Field(default=None, description="Instead: only the lines that hold this text, with numbers.")
 
 
-class ReadOutput(Tool[ReadOutputParams]):
+class ReadOutput(SessionTool[ReadOutputParams]):
     name = "read_output"
     effect = "read"
     description = (
@@ -30,10 +25,6 @@ class ReadOutput(Tool[ReadOutputParams]):
         "give here. For the present state of a file read the file instead."
     )
     params = ReadOutputParams
-
-    def __init__(self, get_kept: GetKept, limits: Limits) -> None:
-        self._get_kept = get_kept
-        self._limits = limits
 
     async def preview(self, params: ReadOutputParams, call: CallContext) -> Preview:
         return Preview(
@@ -44,7 +35,7 @@ class ReadOutput(Tool[ReadOutputParams]):
 
     async def run(self, params: ReadOutputParams, call: CallContext) -> Outcome:
         try:
-            data = await self._get_kept(params.id)
+            data = await self._environment.blobs.find_blob(params.id)
         except AmanuError:
             raise ToolError(f"No output is kept under {params.id!r} in this session.") from None
         if b"\0" in data[:4096]:

@@ -8,7 +8,7 @@ import re
 import shutil
 import signal
 import time
-from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Generator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Generator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from secrets import token_hex
@@ -18,30 +18,26 @@ from pydantic import Field
 from amanu.core.command import Ask, Reading, Surroundings
 from amanu.core.protected_paths import npmrc_holds_token
 from amanu.core.requirements import Need
-from amanu.core.tool import CallContext, Outcome, Params, Preview, Subject, Tool, ToolError
+from amanu.core.tool import CallContext, Outcome, Params, Preview, Subject, ToolError
 from amanu.sandbox.git_dirs import hooks_of
 from amanu.sandbox.quarantine import Settled
 from amanu.sandbox.rlimits import KernelLimits, limits, way_in
-from amanu.sandbox.sandbox import Sandbox, SandboxError, Started
+from amanu.sandbox.sandbox import SandboxError, Started
 from amanu.shell.analyze import read
 from amanu.shell.programs.git import LOOKING, writes_settings
 from amanu.shell.self_edits import rewritten
 from amanu.system.process_tree import end_all, without_git_settings, without_secrets
 from amanu.system.tasks import gone, start_process, unbroken
 from amanu.text.display import one_line, visible
-from amanu.text.redaction import Secrets
+from amanu.tools.environment import SessionTool, ToolEnvironment
 from amanu.tools.files.read_output import ID_LENGTH
-from amanu.tools.limits import Limits
 from amanu.tools.shell.denial_hints import hint, led_outside
 from amanu.tools.shell.file_identity import contents, fingerprint, identity
 from amanu.tools.shell.output import Live, Output
 from amanu.tools.shell.script_watch import Vigil
 from amanu.workspace.text_file import FileText
-from amanu.workspace.workspace import Workspace
 from amanu_protocol.errors import AmanuError
-from amanu_protocol.items import BlobRef, Grant
-
-PutBlob = Callable[[bytes], Awaitable[BlobRef]]
+from amanu_protocol.items import Grant
 
 _SHOW_EVERY = 0.1  # seconds between two pieces of live output
 _DRAIN = 0.3  # seconds for what is still in the pipe when the shell has ended
@@ -142,7 +138,7 @@ class _Understood:
     digest: str
 
 
-class RunShellCommand(Tool[RunShellCommandParams]):
+class RunShellCommand(SessionTool[RunShellCommandParams]):
     name = "run_shell_command"
     effect = "run"
     description = (
@@ -153,29 +149,11 @@ class RunShellCommand(Tool[RunShellCommandParams]):
     )
     params = RunShellCommandParams
 
-    def __init__(
-        self,
-        workspace: Workspace,
-        put_blob: PutBlob,
-        environment: Mapping[str, str],
-        limits: Limits,
-        key_variables: Collection[str],
-        passed: Collection[str],
-        secrets: Secrets,
-        sandbox: Sandbox | None = None,
-        trusted: Callable[[], bool] = lambda: False,
-    ) -> None:
-        """`sandbox` None: there are no walls. `trusted`: whether the person trusts the folders: what git is told to run
-        there is theirs."""
-        self._workspace = workspace
-        self._put_blob = put_blob
-        self._environment = environment
-        self._key_variables = key_variables
-        self._passed = passed
-        self._mask = secrets.mask_output
-        self._limits = limits
-        self._sandbox = sandbox
-        self._trusted = trusted
+    def __init__(self, environment: ToolEnvironment) -> None:
+        super().__init__(environment)
+        self._mask = environment.secrets.mask_output
+        self._sandbox = environment.sandbox
+        self._trusted = environment.trusted
 
     async def preview(self, params: RunShellCommandParams, call: CallContext) -> Preview:
         if "\0" in params.command or not params.command.strip():
@@ -456,7 +434,7 @@ class RunShellCommand(Tool[RunShellCommandParams]):
         notes = [_exit(ended)]
         if cut:
             try:
-                blob = await self._put_blob(await asyncio.to_thread(output.masked))
+                blob = await self._environment.blobs.put_blob(await asyncio.to_thread(output.masked))
             except AmanuError as error:  # what it did is done: how it ended must be heard all the same
                 notes.append(f"The whole output was not kept: {error}")
         if blob is not None and not output.binary:
@@ -471,7 +449,7 @@ class RunShellCommand(Tool[RunShellCommandParams]):
         for said, paths in {**settled, _SECRETS: found.secrets}.items():
             if paths:
                 notes.append(said.format(names=_named([self._spelt(each) for each in paths]), folder=found.folder))
-        home = self._environment.get("HOME")
+        home = self._environment.variables.get("HOME")
         if need.git and not self._runs_hooks(need):
             hooks = await asyncio.to_thread(hooks_of, folder, Path(home) if home else None)
             notes += [f"{', '.join(hooks)}: {_SKIPPED}"] if hooks else []
@@ -507,7 +485,8 @@ class RunShellCommand(Tool[RunShellCommandParams]):
     def _child_environment(self, mark: str, need: Need) -> dict[str, str]:
         name, _, value = mark.partition("=")
         services = need.writes != "nothing" and (self._sandbox is None or self._sandbox.walls(need).network)
-        own = without_secrets(self._environment, self._key_variables, self._passed, services=services)
+        variables, settings = self._environment.variables, self._environment.settings
+        own = without_secrets(variables, settings.key_variables, settings.shell.pass_environment, services=services)
         environment = {**own, **_SET, name: value}
         if need.writes == "nothing":
             return {**without_git_settings(environment), **LOOKING}
@@ -527,7 +506,7 @@ class RunShellCommand(Tool[RunShellCommandParams]):
 
     def _found_bash(self) -> str | None:
         """Never one that the workspace brings along."""
-        for found in ("/bin/bash", "/usr/bin/bash", shutil.which("bash", path=self._environment.get("PATH"))):
+        for found in ("/bin/bash", "/usr/bin/bash", shutil.which("bash", path=self._environment.variables.get("PATH"))):
             if found and Path(found).is_absolute() and os.access(found, os.X_OK):
                 real = Path(found).resolve()
                 if not any(root.resolve() in real.parents for root in self._workspace.roots):

@@ -1,0 +1,63 @@
+"""What the tools of a session work with; each is made as `SomeTool(environment)`."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Protocol
+
+from amanu.checks.editor_feedback import Aftermath
+from amanu.config import Settings
+from amanu.core.tool import P, Tool
+from amanu.proposals.proposals import Proposals
+from amanu.sandbox.sandbox import Sandbox
+from amanu.text.redaction import Secrets
+from amanu.tools.limits import Limits
+from amanu.workspace.search import Search
+from amanu.workspace.workspace import Workspace
+from amanu_protocol.items import BlobRef
+
+
+class Blobs(Protocol):
+    """Where output is kept that is too long to show. See `Journal`."""
+
+    async def put_blob(self, data: bytes) -> BlobRef: ...
+
+    async def find_blob(self, beginning: str) -> bytes: ...
+
+
+@dataclass(frozen=True)
+class ToolEnvironment:
+    """Of one session."""
+
+    workspace: Workspace
+    proposals: Proposals
+    blobs: Blobs
+    variables: Mapping[str, str]
+    """What commands start with: the client's environment, not the daemon's."""
+    settings: Settings = field(default_factory=Settings)
+    secrets: Secrets = field(default_factory=Secrets)
+    """Taken out of what commands print."""
+    sandbox: Sandbox | None = None
+    """Holds commands; None: nothing does."""
+    trusted: Callable[[], bool] = lambda: False
+    """Whether the user trusts the folders now."""
+    feedback: Aftermath | None = None
+    """Knows what edits do to the findings of the user's editor; None: there is no editor."""
+
+    @cached_property
+    def limits(self) -> Limits:
+        shell = self.settings.shell
+        return Limits(shell_inactivity=shell.inactivity_seconds, shell_total=shell.total_seconds)
+
+    @cached_property
+    def search(self) -> Search:
+        return Search(self.workspace)
+
+
+class SessionTool(Tool[P]):
+    """A tool that works with its session's environment."""
+
+    def __init__(self, environment: ToolEnvironment) -> None:
+        self._environment = environment
+        self._workspace = environment.workspace
+        self._limits = environment.limits
