@@ -25,9 +25,9 @@ from amanu.models import retry
 from amanu.models.recording import Exchange, load
 from amanu.models.session_transport import Line
 from amanu.permissions.approvals import Approvals
-from amanu.permissions.policy import Circumstances
 from amanu_protocol.events import ItemCompleted, ItemStarted, ItemsWithdrawn, RetryChanged
 from amanu_protocol.items import Answer, Notice, ToolCall
+from fake_policy import FakePolicy
 from loop_stage import Emitted, Recorder
 from loop_stage import Read as FakeRead
 from recordings.make import FOLDER, PROMPT, SYSTEM, WAYS, Way, asked
@@ -228,7 +228,7 @@ def _turn(way: Way, model: Model, emitted: Emitted, conversation: Conversation) 
         conversation=conversation,
         context=Context(conversation, ContextSettings(), _kept, []),
         allowance=Allowance(None, None, emitted.state),
-        approvals=Approvals(emitted, Circumstances, lambda: (), lambda scope, rule: None, headless=True),
+        approvals=Approvals(emitted, FakePolicy(), headless=True),
         emit=emitted,
         take_notes=lambda: [],
         usage=spending.NOTHING,

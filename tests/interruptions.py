@@ -16,6 +16,7 @@ from typing import Any, Literal
 
 from amanu.config import Settings
 from amanu.home import find_home
+from amanu.session.services import make_services
 from amanu.session.sessions import Sessions
 from amanu_protocol.errors import AmanuError
 from amanu_protocol.items import Mode
@@ -99,7 +100,7 @@ class House:
         shown = [sys.prefix, sys.base_prefix, str(TOY.parent)]
         checkers = {"ruff": False, "pyright": toy}
         settings = Settings.model_validate({"checks": {"checkers": checkers}, "sandbox": {"read": shown}})
-        self.sessions = Sessions(home, settings)
+        self.sessions = Sessions(make_services(home, settings))
         if not scene.walls:
             self.sessions.sandbox._best = "none"  # pyright: ignore[reportPrivateUsage]
 

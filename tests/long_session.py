@@ -209,8 +209,8 @@ async def play(shape: Shape, folder: Path, steps: int, window: int = 32_000) -> 
         codes = [item.code for item in session.state.items if item.kind == "notice"]
         played.compactions = codes.count("compacted")
         played.masks = codes.count("masked")
-        played.errors = list(session.prompts._turns.context.errors)  # pyright: ignore[reportPrivateUsage]
-        conversation = session._conversation  # pyright: ignore[reportPrivateUsage]
+        played.errors = list(session.hearing.turns.context.errors)
+        conversation = session.core.conversation
         conversation.check()
         assert all(isinstance(message, User | Results) or message.parts for message in conversation)
     finally:
@@ -237,7 +237,7 @@ async def _say(session: Session, client: Client, person: Person, turn: int) -> N
 
 
 def _heard(session: Session, steer: str) -> bool:
-    last = session._conversation.last  # pyright: ignore[reportPrivateUsage]
+    last = session.core.conversation.last
     return isinstance(last, Results) and any(isinstance(note, str) and steer in note for note in last.notes)
 
 

@@ -22,6 +22,7 @@ from amanu_protocol.events import ApprovalRequested, Event, ItemDelta
 from amanu_protocol.items import Mode, ModelInfo
 from amanu_protocol.requests import ApprovalResolveParams
 from amanu_protocol.state import SessionState, fold
+from fake_policy import FakePolicy
 
 INFO = ModelInfo(
     model_id="test:model",
@@ -221,7 +222,7 @@ class Stage:
         self.model = PlayedModel(self.replies)
         self.conversation = Conversation([User(text=self.prompt)])
         self.approvals = Approvals(
-            self.emitted, lambda: Circumstances(self.mode), lambda: (), lambda scope, rule: None, headless=self.headless
+            self.emitted, FakePolicy(lambda: Circumstances(self.mode), lambda: ()), headless=self.headless
         )
         self.emitted.watch = self._answer
         tools: list[Tool[Any]] = [kind(self.recorder) for kind in (Read, Write, Run, Crash)]

@@ -237,7 +237,7 @@ class Player:
 
     async def kill(self) -> None:
         """As kill −9: what is not on the disk is lost, and nobody is told anything more."""
-        journal = self.session._journal  # pyright: ignore[reportPrivateUsage]
+        journal = self.session.core.journal
         for watcher in self.watchers:
             self.session.detach(watcher)
         journal._pending.clear()  # pyright: ignore[reportPrivateUsage]
@@ -283,9 +283,9 @@ class Player:
         await self.prompt(final=True)  # whatever waited for a request goes with this one
         await self.rest()
         await self.session.emit.durable()
-        journal = self.session._journal  # pyright: ignore[reportPrivateUsage]
+        journal = self.session.core.journal
         records = await journal.records()
-        conversation = self.session._conversation  # pyright: ignore[reportPrivateUsage]
+        conversation = self.session.core.conversation
         self._one_end_for_each_turn([json.loads(record.event) for record in records])
         again = Conversation.load(ENTRY.validate_json(each.private) for each in records if each.private is not None)
         assert list(again) == list(conversation)

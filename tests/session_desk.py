@@ -103,7 +103,7 @@ class Desk:
 
 
 def conversation(session: Session) -> Conversation:
-    return session._conversation  # pyright: ignore[reportPrivateUsage]
+    return session.core.conversation
 
 
 def without_status(text: str) -> str:
@@ -112,7 +112,7 @@ def without_status(text: str) -> str:
 
 
 async def journalled(session: Session) -> Conversation:
-    records = await session._journal.records()  # pyright: ignore[reportPrivateUsage]
+    records = await session.core.journal.records()
     return restore.conversation(records, restore.rewound(each for each in records if restore.REWINDS in each.event))
 
 

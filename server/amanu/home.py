@@ -36,6 +36,16 @@ class Home(NamedTuple):
         return self.state / "sessions"
 
     @property
+    def commands(self) -> Path:
+        """The user's own slash commands."""
+        return self.config / "commands"
+
+    @property
+    def memory(self) -> Path:
+        """What the user tells every model."""
+        return self.config / "AGENTS.md"
+
+    @property
     def audit(self) -> Path:
         return self.state / "audit"
 

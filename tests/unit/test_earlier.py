@@ -33,7 +33,7 @@ class Told:
         )
         self.earlier = Earlier()
         self.emit = EventStream(self.state, journal, epoch=1)
-        self.emit.watch = lambda event, position: self.earlier.see(self.state, event, position)
+        self.emit.listeners.append(lambda event, position: self.earlier.see(self.state, event, position))
 
 
 async def back(state: SessionState, earlier: Earlier, journal: Journal, limit: int = 37) -> list[Item]:

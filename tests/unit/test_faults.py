@@ -109,7 +109,7 @@ async def test_fault(case: str, vendor: str, tmp_path: Path, monkeypatch: pytest
             or reason == "failed"
             or (case == "thought only")
         ), shown
-        session._conversation.check()  # pyright: ignore[reportPrivateUsage]
+        session.core.conversation.check()
         assert not service.refused or case in ("401", "400")
         assert not service.lint
     finally:

@@ -72,7 +72,6 @@ ONLY_IN: dict[str, tuple[str, ...]] = {
 CIRCLES = [
     # Files that import each other: to be opened.
     [f"amanu.agent.{name}" for name in ("fallback", "notes", "request", "turn")],
-    [f"amanu.session.{name}" for name in ("prompt_composer", "prompts", "services", "session", "turn_factory")],
 ]
 PROTOCOL = "amanu_protocol"
 LOOP = "amanu.agent"

@@ -98,7 +98,7 @@ async def test_what_was_masked_and_cut_can_be_read_again_after_a_restart(tmp_pat
         assert len(text) < 8_000 and text.endswith("number 1499\n")
         kept = text.partition('read_output(id="')[2].partition('"')[0]
         await d.reopen()
-        data = await d.session._journal.find_blob(kept)  # pyright: ignore[reportPrivateUsage]
+        data = await d.session.core.journal.find_blob(kept)
         assert data.decode() == big
 
 

@@ -30,7 +30,7 @@ def edit(state: SessionState) -> ToolCall | None:
 
 
 async def records(session: Session) -> list[str]:
-    return [each.event for each in await session._journal.records()]  # pyright: ignore[reportPrivateUsage]
+    return [each.event for each in await session.core.journal.records()]
 
 
 @pytest.mark.parametrize(

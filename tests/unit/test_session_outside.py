@@ -114,7 +114,7 @@ async def test_the_disk_is_listened_to_only_while_something_is_open(tmp_path: Pa
         proposal = d.session.state.proposals[0]
         d.file.write_text("zero\n" + d.file.read_text())
         changed = [hunk.hunk_id for hunk in proposal.files[0].hunks if hunk.state == "applied"]
-        await d.session._proposals.undo(proposal.proposal_id, changed)  # pyright: ignore[reportPrivateUsage]
+        await d.session.core.proposals.undo(proposal.proposal_id, changed)
         assert d.file.read_text() == "zero\n" + TWELVE
 
 

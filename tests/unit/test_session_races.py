@@ -236,14 +236,14 @@ async def test_the_model_hears_of_every_decision(tmp_path: Path, when: str) -> N
 
 async def test_a_report_waits_for_what_is_being_applied(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     async with desk(tmp_path, WRITE, step("I see.")) as d:
-        journal = d.session._journal  # pyright: ignore[reportPrivateUsage]
-        save, go = d.session._proposals._save_preimage, asyncio.Event()  # pyright: ignore[reportPrivateUsage]
+        journal = d.session.core.journal
+        save, go = d.session.core.proposals._save_preimage, asyncio.Event()  # pyright: ignore[reportPrivateUsage]
 
         async def slowly(turn_id: str, path: Path, data: bytes | None, mode: int | None) -> None:
             await go.wait()
             await save(turn_id, path, data, mode)
 
-        monkeypatch.setattr(d.session._proposals, "_save_preimage", slowly)  # pyright: ignore[reportPrivateUsage]
+        monkeypatch.setattr(d.session.core.proposals, "_save_preimage", slowly)  # pyright: ignore[reportPrivateUsage]
         await d.prompt("change it")
         await d.until(lambda state: state.approvals)
         deciding = asyncio.create_task(d.decide("accept"))
@@ -309,7 +309,7 @@ async def test_the_model_may_be_changed_before_the_first_prompt(
 
 async def test_a_page_of_a_blob_ends_between_characters(tmp_path: Path) -> None:
     async with desk(tmp_path) as d:
-        journal = d.session._journal  # pyright: ignore[reportPrivateUsage]
+        journal = d.session.core.journal
         ref = await journal.put_blob("aé€😀z".encode())
         pages: list[str] = []
         at: int | None = 0
@@ -453,7 +453,7 @@ async def test_a_session_that_fails_to_open_can_be_opened_later(
     async with desk(tmp_path, step("Hello.")) as d:
         await d.prompt("hi")
         await d.over("p1")
-        journal = d.session._journal  # pyright: ignore[reportPrivateUsage]
+        journal = d.session.core.journal
         journal.append(Record(9, 1, 1, '{"kind":"fromTheFuture"}', '{"role":"fromTheFuture"}'))
         await d.sessions.close("s")
         restore = module.restore
@@ -499,7 +499,7 @@ async def test_what_can_only_be_looked_at(tmp_path: Path) -> None:
 async def test_two_notices_of_two_lives_are_two(tmp_path: Path) -> None:
     async with desk(tmp_path) as d:
         for _ in range(2):
-            d.session._journal.damage = "Something is broken."  # pyright: ignore[reportPrivateUsage]
+            d.session.core.journal.damage = "Something is broken."
             await d.session.open()
             await d.reopen()
         assert len([item for item in d.session.state.items if item.kind == "notice"]) == 2

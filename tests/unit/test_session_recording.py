@@ -44,12 +44,12 @@ async def test_a_recording_begins_and_ends(tmp_path: Path) -> None:
 async def test_a_disk_without_room_ends_it_for_all_to_see(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     async with desk(tmp_path) as stage:
         await stage.session.record(str(tmp_path / "r"))
-        recorder = stage.session._line.line.recorder  # pyright: ignore[reportPrivateUsage]
+        recorder = stage.session.recording.line.recorder
         assert recorder is not None
         monkeypatch.setattr(recording, "MAX_BYTES", 10)
         recorder.begin().end("failed")
         await asyncio.sleep(0)  # it may be told by another thread
-        assert stage.session._line.line.recorder is None  # pyright: ignore[reportPrivateUsage]
+        assert stage.session.recording.line.recorder is None
         assert notices(stage.session)[-1][0] == "recordingFailed"
 
 

@@ -1,23 +1,21 @@
 """The list of sessions is true for whoever asks, though its entries are written a moment later."""
 
 import asyncio
-from types import SimpleNamespace
-from typing import Any, cast
 
-from amanu.session.session import Session
 from amanu.session.summary_writer import Summaries
+from amanu_protocol.state import SessionState
 
 
-def session(name: str) -> Session:
-    return cast("Session", SimpleNamespace(state=SimpleNamespace(session_id=name)))
+def session(name: str) -> SessionState:
+    return SessionState(session_id=name, title="", roots=[], mode="ask", model_id="m", trusted=False, read_only=False)
 
 
 async def test_what_changes_within_a_moment_is_one_entry() -> None:
-    put: list[Any] = []
+    put: list[str] = []
 
-    async def write(session: Session) -> None:
+    async def write(state: SessionState) -> None:
         await asyncio.sleep(0)
-        put.append(session.state.session_id)
+        put.append(state.session_id)
 
     summaries = Summaries(write)
     a, b = session("a"), session("b")

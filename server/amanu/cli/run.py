@@ -166,6 +166,7 @@ async def _turn(options: Options, output: Format, report: Report, out: TextIO, e
     from amanu.home import find_home
     from amanu.models.recording import load
     from amanu.models.replay import Replay
+    from amanu.session.services import make_services
     from amanu.session.sessions import Sessions
     from amanu.system import logs
 
@@ -180,7 +181,7 @@ async def _turn(options: Options, output: Format, report: Report, out: TextIO, e
             "loops": settings.loops and options.loop_check,
         }
     )
-    sessions = Sessions(home, settings, headless=True, until_done=options.until_done)
+    sessions = Sessions(make_services(home, settings, headless=True, until_done=options.until_done))
     front = Front(report)
     live: LivePaper | None = None
     replay: Replay | None = None

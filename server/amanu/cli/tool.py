@@ -20,14 +20,11 @@ from amanu_protocol.errors import AmanuError
 from amanu_protocol.events import ApprovalRequested, Event, ItemCompleted, ProposalChanged
 from amanu_protocol.items import Approval, Mode, Proposal, ToolCall
 from amanu_protocol.requests import ApprovalResolveParams
-from amanu_protocol.state import SessionState, fold
+from amanu_protocol.state import SessionState
 
 if TYPE_CHECKING:
     from amanu.core.conversation import Entry
-    from amanu.permissions.approvals import Approvals
-    from amanu.session.audit_recorder import Audited
-    from amanu.storage.journal import Journal
-    from amanu.text.redaction import Secrets
+    from amanu.session.core import SessionCore
 
 TURN = "tool"
 
@@ -101,111 +98,92 @@ async def run(use: Use, environ: Mapping[str, str]) -> dict[str, Any]:
     from amanu.config import load_settings
     from amanu.core.conversation import Call
     from amanu.home import find_home
-    from amanu.models.credentials import Auth
-    from amanu.permissions.approvals import Approvals
-    from amanu.permissions.policy import Circumstances, allow_rules, unasked
-    from amanu.permissions.rule_store import Consent
-    from amanu.permissions.trust_store import Trust
-    from amanu.proposals.proposals import Proposals
-    from amanu.sandbox.sandbox import Sandbox
-    from amanu.session.audit_recorder import Audited
-    from amanu.storage.audit_log import Audit
+    from amanu.permissions.policy import allow_rules
+    from amanu.session.core import SessionCore
+    from amanu.session.restore import Restored
+    from amanu.session.services import make_services
     from amanu.storage.journal import Journal
     from amanu.system import logs
-    from amanu.text.redaction import Secrets
-    from amanu.tools.environment import ToolEnvironment
     from amanu.tools.registry import make_tools
-    from amanu.workspace.overlay import Overlay
-    from amanu.workspace.workspace import Workspace
 
     home = find_home(environ).make()
     settings = load_settings(home, environ)
     logs.start(home, settings.log_level)
-    sandbox = Sandbox(settings.sandbox, home)
-    consent = Consent(home.config, settings)
-    names = [str(root) for root in use.roots]
-    trust = Trust(home.config / "trust.json", home.state / "trust", unasked, home.private)
-    trusted = trust.standing(names) == "trusted"
+    services = make_services(home, settings, headless=not use.yes)
+    services.auth.learn(environ)
+    roots = [str(root) for root in use.roots]
     folder = home.state / "tool" / mint()
     journal = await Journal.open(folder)
-    secrets = Secrets()
-    Auth(home.config / "auth.json", secrets).learn(environ)
-    secrets.learn(environ.get(name, "") for name in settings.key_variables)
-    logs.hide(secrets)
     state = SessionState(
         session_id=f"tool-{folder.name}",
         title="amanu tool",
-        roots=names,
+        roots=roots,
         mode=use.mode or settings.mode,
         model_id="",
-        trusted=trusted,
+        trusted=services.trust.standing(roots) == "trusted",
         read_only=False,
     )
-    audit = Audit(home.audit, secrets, settings.history.keep_audit_mb)
-    emit = Events(journal, secrets, Audited(audit, state))
+    core = SessionCore(services, journal, Restored(state))
+    core.environment.replace(environ)
+    core.workspace.ripgrep = shutil.which("rg", path=environ.get("PATH"))
+    core.proposal_listeners.append(core.approvals.on_proposal)
+    events = Events(core, yes=use.yes)
     try:
-        ripgrep = shutil.which("rg", path=environ.get("PATH"))
-        workspace = Workspace(use.roots, Overlay(), ripgrep=ripgrep, private=home.private)
-        proposals = Proposals(
-            workspace, lambda proposal: emit(ProposalChanged(proposal=proposal)), journal.save_preimage
-        )
-        walls = (await sandbox.proved()).tier != "none" or settings.sandbox.without == "accept"
-        circumstances = Circumstances(use.mode or settings.mode, trusted, walls)
-        approvals = Approvals(
-            emit,
-            lambda: circumstances,
-            lambda: consent.rules(names, trusted=trusted),
-            lambda scope, rule: None,
-            proposal=lambda proposal_id: emit.proposal,
-            headless=not use.yes,
-        )
+        await services.sandbox.proved()
         for text in use.allow:
             for rule in allow_rules(text, "--allow"):
-                approvals.allow_in_session(rule)
-        emit.answering = approvals if use.yes else None
-        environment = ToolEnvironment(
-            workspace, proposals, journal, environ, settings, secrets, sandbox, trusted=lambda: trusted
-        )
-        call = Call(call_id=mint(), tool=use.name, arguments=use.arguments)
+                core.approvals.allow_in_session(rule)
         calls = Calls(
-            [call],
+            [Call(call_id=mint(), tool=use.name, arguments=use.arguments)],
             turn_id=TURN,
             step=1,
-            tools=make_tools(environment, headless=True),
-            approvals=approvals,
-            emit=emit,
+            tools=make_tools(core.tool_environment(), headless=True),
+            approvals=core.approvals,
+            emit=events,
             fitting=_whole,
         )
         task = asyncio.create_task(calls.run())
         asyncio.get_running_loop().add_signal_handler(signal.SIGINT, task.cancel)
         await asyncio.gather(task, return_exceptions=True)
-        assert emit.item is not None, "every call ends with its item"
-        diff = "" if emit.proposal is None else proposals.diff(emit.proposal.proposal_id)
-        return _answer(emit.item, calls.results[0].text, diff)
+        assert events.item is not None, "every call ends with its item"
+        diff = "" if events.proposal is None else core.proposals.diff(events.proposal.proposal_id)
+        return _answer(events.item, calls.results[0].text, diff)
     finally:
-        await sandbox.close()
+        await core.proposals.close()
+        await services.sandbox.close()
         await journal.close()
-        await audit.close()
-        if not emit.applied:  # no pre-image in it is needed one day
+        await services.audit.close()
+        await services.watching.close()
+        if not events.applied:  # no pre-image in it is needed one day
             await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
 
 
 class Events:
-    """Takes what happens; implements `agent.emit.Emit`."""
+    """Takes what happens; implements `core.emit.Emit`. `yes`: somebody answers what is asked, and says yes."""
 
-    def __init__(self, journal: "Journal", secrets: "Secrets", audited: "Audited") -> None:
-        self._journal = journal
-        self._secrets = secrets
-        self._audited = audited
+    def __init__(self, core: "SessionCore", *, yes: bool) -> None:
+        self._core = core
+        self._yes = yes
         self.item: ToolCall | None = None
         self.proposal: Proposal | None = None
         self.applied = False
-        self.answering: Approvals | None = None
         self._answers: set[asyncio.Task[None]] = set()
+        core.emit.listeners.append(self._on_event)
 
     def __call__(self, event: Event, entry: "Entry | None" = None) -> None:
-        fold(self._audited.state, event)
-        self._audited.see(event, 0)
+        self._core.emit(event, entry)
+
+    def delta(self, item_id: str, text: str) -> None:
+        """Live output goes to stderr, where a person may watch it."""
+        print(visible(text), end="", file=sys.stderr, flush=True)
+
+    def plain(self, text: str) -> str:
+        return self._core.emit.plain(text)
+
+    async def durable(self) -> None:
+        await self._core.emit.durable()
+
+    def _on_event(self, event: Event, position: int) -> None:
         match event:
             case ItemCompleted(item=ToolCall() as item):
                 self.item = item
@@ -213,24 +191,14 @@ class Events:
                 self.proposal = proposal
                 states = {hunk.state for file in proposal.files for hunk in file.hunks}
                 self.applied = self.applied or not states.isdisjoint({"accepted", "applied"})
-            case ApprovalRequested(approval=approval) if self.answering is not None:
-                task = asyncio.create_task(self._yes(self.answering, approval))
+            case ApprovalRequested(approval=approval) if self._yes:
+                task = asyncio.create_task(self._allow(approval))
                 self._answers.add(task)
                 task.add_done_callback(self._answers.discard)
             case _:
                 pass
 
-    def delta(self, item_id: str, text: str) -> None:
-        """Live output goes to stderr, where a person may watch it."""
-        print(visible(text), end="", file=sys.stderr, flush=True)
-
-    def plain(self, text: str) -> str:
-        return self._secrets.mask_content(text)
-
-    async def durable(self) -> None:
-        await asyncio.gather(self._journal.durable(), self._audited.audit.durable())
-
-    async def _yes(self, approvals: "Approvals", approval: Approval) -> None:
+    async def _allow(self, approval: Approval) -> None:
         await asyncio.sleep(GUARD_SECONDS)
         params = ApprovalResolveParams(
             session_id=TURN,
@@ -239,7 +207,7 @@ class Events:
             digest=approval.digest,
             grants=approval.wants,
         )
-        approvals.resolve(params, "amanu tool --yes")
+        self._core.approvals.resolve(params, "amanu tool --yes")
 
 
 def _answer(item: ToolCall, result: str, diff: str) -> dict[str, Any]:

@@ -8,6 +8,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from typing import Protocol
 
 from amanu.core.emit import Emit
 from amanu.core.rules import Rule, granting
@@ -95,26 +96,30 @@ def bases(proposal: Proposal) -> dict[str, str]:
     }
 
 
+class PolicySource(Protocol):
+    """What the decisions of one session rest on, each as it is now."""
+
+    def context(self) -> Circumstances: ...
+
+    def rules(self) -> Sequence[Rule]:
+        """Those that hold beyond the session."""
+        ...
+
+    def remember(self, scope: Scope, rule: Rule) -> None:
+        """Keep a rule of the scopes workspace and user. Raises `AmanuError` storageError."""
+        ...
+
+    def proposal(self, proposal_id: str) -> Proposal | None: ...
+
+
 class Approvals:
-    """The decisions of one session. `store` keeps rules of the scopes workspace and user."""
+    """The decisions of one session."""
 
     def __init__(
-        self,
-        emit: Emit,
-        when: Callable[[], Circumstances],
-        stored: Callable[[], Sequence[Rule]],
-        store: Callable[[Scope, Rule], None],
-        *,
-        proposal: Callable[[str], Proposal | None] = lambda proposal_id: None,
-        ceilings: Ceilings | None = None,
-        headless: bool = False,
+        self, emit: Emit, policy: PolicySource, *, ceilings: Ceilings | None = None, headless: bool = False
     ) -> None:
         self._emit = emit
-        self._when = when
-        self._stored = stored
-        self._store = store
-        self._proposal = proposal
-        """As it is now."""
+        self._policy = policy
         self._allowed_on: dict[str, dict[str, str]] = {}
         """Call → the bases of its proposal when the person said yes."""
         self._ceilings = ceilings or Ceilings()
@@ -149,15 +154,15 @@ class Approvals:
         """All rules in force, in no particular order: deny beats must-ask beats allow."""
         return (
             *built_in(),
-            *of_mode(self._when().mode),
+            *of_mode(self._policy.context().mode),
             *self._turn_rules,
             *self._session_rules,
-            *self._stored(),
+            *self._policy.rules(),
         )
 
     def verdict(self, subjects: Sequence[Subject]) -> Verdict:
         """On a call about all of them."""
-        return decide_all(self.rules(), subjects, self._when())[0]
+        return decide_all(self.rules(), subjects, self._policy.context())[0]
 
     def allowed(self, subjects: Iterable[Subject]) -> list[Subject]:
         """Those that are allowed without a question."""
@@ -177,7 +182,7 @@ class Approvals:
         (invalidRule)."""
         known = self.rules()
         rules = (*known, *allow_rules(text, "session"))
-        when = self._when()
+        when = self._policy.context()
 
         def covers(rules: Sequence[Rule], asked: Sequence[Subject]) -> bool:
             return bool(asked) and all(decide(rules, each, when).decision == "allow" for each in asked)
@@ -219,7 +224,7 @@ class Approvals:
             return ApprovalResolveResult(status="stale")
         decision = self._read_answer(params, pending, client)
         about = pending.approval.proposal_id
-        if decision.outcome == "allowed" and about is not None and (found := self._proposal(about)) is not None:
+        if decision.outcome == "allowed" and about is not None and (found := self._policy.proposal(about)) is not None:
             self._allowed_on[call_id] = bases(found)
         self._answer(call_id, decision)
         if decision.scope not in (None, "once"):
@@ -245,12 +250,17 @@ class Approvals:
     def same_bases(self, call_id: str, proposal_id: str) -> bool:
         """Whether the files of a proposal are based on what they were when the person allowed that call. Hunks that
         others added, or decided, since are not its business. True where no person did."""
-        now = self._proposal(proposal_id)
+        now = self._policy.proposal(proposal_id)
         allowed_on = self._allowed_on.get(call_id, {})
         return now is None or all(allowed_on.get(path, sha) == sha for path, sha in bases(now).items())
 
-    def changed(self, proposal_id: str) -> None:
-        """A proposal is another than it was: questions about it are asked again, as what it is now."""
+    def on_proposal(self, proposal: Proposal) -> None:
+        """A proposal is this now: questions about it are asked again, and end when it is settled."""
+        self._ask_again(proposal.proposal_id)
+        if proposal.state == "settled":
+            self.finish_reviews(proposal.proposal_id)
+
+    def _ask_again(self, proposal_id: str) -> None:
         for pending in self._pending.values():
             if pending.approval.proposal_id != proposal_id:
                 continue
@@ -281,11 +291,11 @@ class Approvals:
                 self._answer(call_id, Decision(outcome="reviewed", by="person", client=client))
 
     def _sealed(self, proposal_id: str) -> str:
-        found = self._proposal(proposal_id)
+        found = self._policy.proposal(proposal_id)
         return "" if found is None else seal(found)
 
     def _verdicts(self, subjects: Sequence[Subject]) -> list[Verdict]:
-        rules, when = self.rules(), self._when()
+        rules, when = self.rules(), self._policy.context()
         return [decide(rules, subject, when) for subject in subjects]
 
     def _with_decision(self, subjects: Iterable[Subject], decision: str) -> list[Subject]:
@@ -397,8 +407,8 @@ class Approvals:
             raise AmanuError("invalidRule", f"This cannot be remembered for the scope {params.scope!r}.")
         # What is kept grants what this answer does, and this call gets what is kept.
         text = params.rule or granting(offered[params.scope], grants, only=True)
-        rules = remember(text, params.scope, pending.asked_about, self._when(), grants)
-        kept = decide_all((*self.rules(), *rules), pending.subjects, self._when())[0]
+        rules = remember(text, params.scope, pending.asked_about, self._policy.context(), grants)
+        kept = decide_all((*self.rules(), *rules), pending.subjects, self._policy.context())[0]
         grants = [each for each in pending.approval.grants if each in {*grants, *_given(kept)}]
         for rule in rules:
             match params.scope:
@@ -407,7 +417,7 @@ class Approvals:
                 case "session":
                     self._session_rules.append(rule)
                 case _:
-                    self._store(params.scope, rule)
+                    self._policy.remember(params.scope, rule)
         saved = "\n".join(rule.text for rule in rules)
         return Decision(outcome="allowed", by="person", client=client, rule=saved, scope=params.scope, grants=grants)
 

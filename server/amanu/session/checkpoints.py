@@ -5,27 +5,23 @@ not made by an edit, no git is asked, and what commands did is named and stays.
 """
 
 import contextlib
-from collections.abc import Callable, Iterable, Sequence
-from contextlib import AbstractAsyncContextManager
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from pydantic import ValidationError
 
-from amanu.core.conversation import Conversation, Rewound
-from amanu.core.emit import Emit
-from amanu.session.history import EVENT, SHOWN_ITEMS, Earlier
+from amanu.core.conversation import Rewound
+from amanu.session.core import SessionCore
+from amanu.session.history import EVENT, SHOWN_ITEMS
 from amanu.session.queue import Inbox
 from amanu.session.restore import REWINDS, conversation, rewound
 from amanu.session.review import Edits, Wanted
-from amanu.storage.journal import Journal, Record
+from amanu.storage.journal import Record
 from amanu_protocol import requests as r
 from amanu_protocol.errors import AmanuError
 from amanu_protocol.events import ItemCompleted, SessionChanged, SessionRewound, TurnStarted
 from amanu_protocol.items import ToolCall, UserMessage
-from amanu_protocol.state import SessionState
 
-Idle = Callable[[], AbstractAsyncContextManager[None]]
-"""No turn runs in it, and none begins. Raises `AmanuError` turnInProgress, sessionReadOnly, sessionClosed."""
 REWOUND = "The conversation went back to before this was proposed."
 
 
@@ -45,25 +41,15 @@ class _Turn:
 class Checkpoints:
     """Of one session."""
 
-    def __init__(
-        self,
-        journal: Journal,
-        conversation: Conversation,
-        earlier: Earlier,
-        inbox: Inbox,
-        edits: Edits,
-        state: SessionState,
-        emit: Emit,
-        idle: Idle,
-    ) -> None:
-        self._journal = journal
-        self._conversation = conversation
-        self._earlier = earlier
+    def __init__(self, core: SessionCore, inbox: Inbox, edits: Edits) -> None:
+        self._journal = core.journal
+        self._conversation = core.conversation
+        self._earlier = core.history
+        self._state = core.state
+        self._emit = core.emit
         self._inbox = inbox
         self._edits = edits
-        self._state = state
-        self._emit = emit
-        self._idle = idle
+        self._idle = core.turn.idle
 
     async def list(self) -> r.CheckpointListResult:
         """Of the turns that edited files or ran commands, and of those that wait to be said again. Oldest first."""

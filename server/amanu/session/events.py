@@ -78,6 +78,10 @@ class Client(Protocol):
         ...
 
 
+EventListener = Callable[[Event, int], None]
+"""Takes an event and its position in the journal. Must not raise."""
+
+
 class EventStream:
     """The events of one session. Implements `agent.emit.Emit`."""
 
@@ -105,8 +109,8 @@ class EventStream:
         self._flushed = 0.0
         self._timer: asyncio.TimerHandle | None = None
         self._partial = PartialText(self._put_on_record)
-        self.watch: Callable[[Event, int], None] = lambda event, position: None
-        """Hears of every event that is kept, when it has been folded, and of its place in the journal."""
+        self.listeners: list[EventListener] = []
+        """Hear of every event that is kept, when it has been folded, in this order."""
 
     def __call__(self, event: Event, entry: Entry | None = None) -> None:
         self._flush()
@@ -169,7 +173,8 @@ class EventStream:
         fold(self.state, event)
         if kept:
             position = self._journal.append(Record(self.epoch, self.seq, at, text, private))
-            self.watch(event, position)
+            for listener in self.listeners:
+                listener(event, position)
         self._partial.on_event(event)
         self._remember(message)
         for client in list(self._clients):

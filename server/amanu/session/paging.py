@@ -2,24 +2,20 @@
 
 import base64
 
-from amanu.session.history import Earlier
-from amanu.storage.journal import Journal
+from amanu.session.core import SessionCore
 from amanu_protocol.errors import AmanuError
 from amanu_protocol.requests import BlobGetParams, BlobGetResult, HistoryPageParams, HistoryPageResult
-from amanu_protocol.state import SessionState
 
 
 class Pages:
     """Of one session."""
 
-    def __init__(self, journal: Journal, earlier: Earlier, state: SessionState) -> None:
-        self._journal = journal
-        self._earlier = earlier
-        self._state = state
+    def __init__(self, core: SessionCore) -> None:
+        self._core = core
 
     async def items(self, params: HistoryPageParams) -> HistoryPageResult:
         """Those before one the client knows. Raises `AmanuError` itemNotFound, storageError."""
-        page = await self._earlier.page(self._state, self._journal, params.before_item_id, params.limit)
+        page = await self._core.history.page(self._core.state, self._core.journal, params.before_item_id, params.limit)
         if page is None:
             raise AmanuError("itemNotFound", "There is no such item in this session.")
         items, has_earlier = page
@@ -27,7 +23,7 @@ class Pages:
 
     async def blob(self, params: BlobGetParams) -> BlobGetResult:
         """Some of its text. Raises `AmanuError` blobNotFound."""
-        return _page(await self._journal.get_blob(params.blob_id), params)
+        return _page(await self._core.journal.get_blob(params.blob_id), params)
 
 
 def _page(data: bytes, params: BlobGetParams) -> BlobGetResult:

@@ -13,19 +13,12 @@ from amanu.context.attachments import Heard, with_attachments
 from amanu.context.editor import Known, describe
 from amanu.context.images import Pictures
 from amanu.context.memory import Recalled
-from amanu.core.conversation import Conversation
-from amanu.core.emit import Emit
-from amanu.core.tool import Covers
 from amanu.models.image_layout import unseen
-from amanu.permissions.approvals import Approvals
-from amanu.session.notices import Notices
+from amanu.session.core import SessionCore
 from amanu.session.queue import Inbox, Prompt
-from amanu.session.services import Services
 from amanu.session.turn_factory import Turns
-from amanu.workspace.workspace import Workspace
 from amanu_protocol.events import ItemCompleted
 from amanu_protocol.items import Attachment, ModelInfo, UserMessage
-from amanu_protocol.state import SessionState
 
 
 @dataclass(frozen=True)
@@ -41,33 +34,20 @@ class Opening:
 
 
 class Hearing:
-    """Of one session. `covers` says whether the person trusted a file of the workspace."""
+    """Of one session."""
 
-    def __init__(
-        self,
-        services: Services,
-        conversation: Conversation,
-        workspace: Workspace,
-        pictures: Pictures,
-        approvals: Approvals,
-        covers: Covers,
-        inbox: Inbox,
-        turns: Turns,
-        notices: Notices,
-        state: SessionState,
-        emit: Emit,
-    ) -> None:
-        self._services = services
-        self._conversation = conversation
-        self._workspace = workspace
-        self._pictures = pictures
-        self._approvals = approvals
-        self._covers = covers
-        self._inbox = inbox
-        self._turns = turns
-        self._notices = notices
-        self._state = state
-        self._emit = emit
+    def __init__(self, core: SessionCore, inbox: Inbox, turns: Turns) -> None:
+        self._services = core.services
+        self._conversation = core.conversation
+        self._workspace = core.workspace
+        self._approvals = core.approvals
+        self._covers = core.covers
+        self._notices = core.notices
+        self._state = core.state
+        self._emit = core.emit
+        self.inbox = inbox
+        self.turns = turns
+        self.pictures = Pictures(core.journal, core.conversation, inbox.pictures, inbox.queued_pictures)
         self._known = Known()
         self.model: ModelInfo | None = None
         """Who hears it: that of the last turn."""
@@ -78,7 +58,7 @@ class Hearing:
         heard = await self.hear(prompt.text, prompt.attachments)
         seen = prompt.context and await describe(prompt.context, self._workspace, self._approvals.allowed)
         seen = seen and {name: self._services.secrets.mask_content(each) for name, each in seen.items()}
-        return Opening(heard, seen, await self._turns.memory.recall(window), await self._turns.news())
+        return Opening(heard, seen, await self.turns.memory.recall(window), await self.turns.news())
 
     async def hear(self, text: str, attachments: Sequence[Attachment]) -> Heard:
         """What the model gets of what the person said. Raises like `gather`."""
@@ -87,25 +67,25 @@ class Hearing:
             said = await asyncio.to_thread(commands.expand, text, self.command_sources)
         mask = self._services.secrets.mask_content
         allowed = self._approvals.allowed
-        return await with_attachments(said, attachments, self._workspace, self._pictures, allowed, mask)
+        return await with_attachments(said, attachments, self._workspace, self.pictures, allowed, mask)
 
     @property
     def command_sources(self) -> list[commands.Source]:
         """Where commands come from: the user's before a trusted workspace's, which cannot take their names."""
         workspace = self._workspace if self._state.trusted else None
-        return commands.sources(self._services.commands, workspace, self._approvals.allowed, self._covers)
+        return commands.sources(self._services.home.commands, workspace, self._approvals.allowed, self._covers)
 
     def say(self, said: UserMessage, opening: Opening) -> None:
         """The person's words become part of the conversation, after what it had not heard yet."""
         message = opening.heard.said
         if opening.recalled.system is not None:
             self._conversation.memory = opening.recalled.system.text
-        for unheard in self._inbox.take_notes():
+        for unheard in self.inbox.take_notes():
             self._conversation.note(*unheard.parts)
         news = self._known.news(opening.seen, self._conversation.generation) if opening.seen else ""
         changed = opening.outdated and f"<files_changed>\n{opening.outdated[0]}\n</files_changed>"
         recalled = opening.recalled.told
-        status = self._turns.status.with_prompt()
+        status = self.turns.status.with_prompt()
         told = "\n\n".join(filter(None, [message.text, news, status, changed, recalled and recalled.text]))
         message = message.model_copy(update={"text": told})
         self._emit(ItemCompleted(item=said), entry=message)

@@ -2,24 +2,21 @@
 cancel. At most one turn runs.
 """
 
-import asyncio
 import contextlib
 import logging
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from functools import partial
 
 from amanu.agent.turn import Ending, Turn, run_compaction, run_turn
 from amanu.context import slash_commands as commands
 from amanu.context.attachments import Heard
-from amanu.context.images import NoRoom, Pictures
-from amanu.permissions.approvals import Approvals
-from amanu.session.events import Client, EventStream
-from amanu.session.notices import Notices
+from amanu.context.images import NoRoom
+from amanu.session.checkpoints import Checkpoints
+from amanu.session.core import SessionCore
+from amanu.session.events import Client
 from amanu.session.prompt_composer import Hearing
-from amanu.session.queue import Inbox, Prompt
+from amanu.session.queue import Prompt
 from amanu.session.recording import SessionLine
 from amanu.session.trust_state import SessionTrust
-from amanu.session.turn_factory import Turns
-from amanu.session.turn_task import Running
 from amanu.text.redaction import MASK
 from amanu_protocol.errors import AmanuError
 from amanu_protocol.events import ItemCompleted, SessionChanged, TurnEnded, TurnStarted
@@ -31,7 +28,6 @@ from amanu_protocol.requests import (
     SessionCompactResult,
     TurnCancelResult,
 )
-from amanu_protocol.state import SessionState
 
 log = logging.getLogger(__name__)
 
@@ -47,53 +43,26 @@ _HIDDEN = (
 
 
 class Prompts:
-    """One method per request, raising `AmanuError`. `check` raises when nothing may be changed, `writable` tells it;
-    `changed` is called when a turn began or ended; `environment` is the one commands start with, that of the last
-    prompt, whose keys `learn` hides; `forget` takes a turn out of the conversation; `mask` takes keys out of a text."""
+    """One method per request, raising `AmanuError`."""
 
     def __init__(
-        self,
-        state: SessionState,
-        prompt_ids: set[str],
-        inbox: Inbox,
-        pictures: Pictures,
-        hearing: Hearing,
-        turns: Turns,
-        approvals: Approvals,
-        trust: SessionTrust,
-        line: SessionLine,
-        notices: Notices,
-        environment: dict[str, str],
-        emit: EventStream,
-        *,
-        check: Callable[[], None],
-        writable: Callable[[], bool],
-        changed: Callable[[], None],
-        learn: Callable[[Mapping[str, str]], None],
-        forget: Callable[[str], Awaitable[None]],
-        mask: Callable[[str], str],
+        self, core: SessionCore, hearing: Hearing, trust: SessionTrust, line: SessionLine, checkpoints: Checkpoints
     ) -> None:
-        self._state = state
-        self._prompt_ids = prompt_ids
-        self._inbox = inbox
-        self._pictures = pictures
+        self._core = core
+        self._state = core.state
+        self._approvals = core.approvals
+        self._notices = core.notices
+        self._emit = core.emit
+        self._running = core.turn
+        self._check = core.access.require_writable
         self._hearing = hearing
-        self._turns = turns
-        self._approvals = approvals
+        self._inbox = hearing.inbox
+        self._prompt_ids = hearing.inbox.prompt_ids
+        self._pictures = hearing.pictures
+        self._turns = hearing.turns
         self._trust = trust
         self._line = line
-        self._notices = notices
-        self._environment = environment
-        self._emit = emit
-        self._check = check
-        self._writable = writable
-        self._changed = changed
-        self._learn = learn
-        self._forget = forget
-        self._mask = mask
-        self.starting = asyncio.Lock()
-        """Held while a turn starts."""
-        self._running = Running(self._ended)
+        self._checkpoints = checkpoints
         self._said_after: str | None = None
         """The first prompt that came while it was stopping: it does not wait for the person."""
 
@@ -101,8 +70,8 @@ class Prompts:
         """Start a turn, or queue behind the running one. Returns when the prompt is on disk. A known `promptId`
         changes nothing. Raises `AmanuError`: invalidParams for a picture no model would take; storageError when it
         cannot be saved, and then it is as if it had never been sent."""
-        text = self._mask(params.text)
-        async with self.starting:
+        text = self._core.services.secrets.mask_content(params.text)
+        async with self._running.starting:
             self._check()
             known = params.prompt_id in self._prompt_ids
             if known:
@@ -142,7 +111,7 @@ class Prompts:
             self._compact_in(params, focus)
         elif params.prompt_id not in self._prompt_ids:
             attachments = await self._pictures.keep(params.attachments)
-            plain = params.model_copy(update={"text": self._mask(params.text)})
+            plain = params.model_copy(update={"text": self._core.services.secrets.mask_content(params.text)})
             heard = await self._hearing.hear(plain.text, attachments)
             self._check()
             self._put_in(plain, attachments, heard, client)
@@ -187,7 +156,7 @@ class Prompts:
         self._approvals.finish_reviews(client=client.name)
 
     async def unqueue(self, prompt_id: str) -> None:
-        async with self.starting:  # one that is just starting has started
+        async with self._running.starting:  # one that is just starting has started
             self._check()
             self._inbox.take_back(prompt_id)
         await self._emit.durable()
@@ -203,7 +172,7 @@ class Prompts:
     async def compact(self, focus: str, client: Client) -> SessionCompactResult:
         """Put a summary in the place of what is old: now, or at the next step of the running turn. Raises `AmanuError`
         (modelNotFound, authRequired …)."""
-        async with self.starting:
+        async with self._running.starting:
             self._check()
             if self._running:
                 self._turns.context.compact_soon(focus)
@@ -224,15 +193,6 @@ class Prompts:
         if self._running:
             await self._running.stop()
 
-    @contextlib.asynccontextmanager
-    async def idle(self) -> AsyncGenerator[None]:
-        """No turn runs in it, and none begins. Raises `AmanuError` turnInProgress, sessionReadOnly, sessionClosed."""
-        async with self.starting:
-            self._check()
-            if self._running:
-                raise AmanuError("turnInProgress", "A turn is running.", hint="Stop it first.")
-            yield
-
     # ------------------------------------------------------------------------------------------------
 
     async def _save_or_forget(self, prompt_id: str) -> None:
@@ -247,7 +207,7 @@ class Prompts:
             if self._state.turn is not None and self._state.turn.turn_id == turn_id:
                 await self._running.stop()
             with contextlib.suppress(AmanuError):  # another turn runs already, or the session was closed
-                await self._forget(turn_id)
+                await self._checkpoints.forget(turn_id)
             self._prompt_ids.discard(prompt_id)
             raise
 
@@ -257,9 +217,8 @@ class Prompts:
         await self._trust.heed()
         choice = await self._turns.choosing.choose(prompt.text, prompt.environment)
         info = choice.way.info
-        self._environment.clear()
-        self._environment.update(prompt.environment)
-        self._learn(prompt.environment)
+        self._core.environment.replace(prompt.environment)
+        self._core.services.auth.learn(prompt.environment)
         focus = commands.compaction(prompt.text)
         await self._pictures.load()
         opening = await self._hearing.gather(prompt, info.context_window) if focus is None else None
@@ -290,8 +249,9 @@ class Prompts:
         if focus is None:
             choice.tell(turn)
         with self._line.line.used():
-            self._running.start(turn, run_turn if focus is None else lambda turn: run_compaction(turn, focus))
-        self._changed()
+            work = run_turn if focus is None else partial(run_compaction, focus=focus)
+            self._running.start(turn, work, self._ended)
+        self._core.list_changed()
         return turn_id
 
     async def _ended(self, turn: Turn, ending: Ending) -> None:
@@ -307,7 +267,7 @@ class Prompts:
                 usage=turn.spent,
             )
         )
-        self._changed()
+        self._core.list_changed()
         if ending.reason == "completed" or said_after is not None:
             await self._start_next(said_after)
 
@@ -315,9 +275,9 @@ class Prompts:
         """A queued prompt becomes a turn: `first`, else the oldest. After a cancel or a failure the others wait for
         the person, and for the turn of their next prompt; so do all when it cannot start now. One that never can is
         given back to the person, and the next one starts."""
-        async with self.starting:
-            while not self._running and self._writable():
-                prompt = self._inbox.next(self._environment, first)
+        async with self._running.starting:
+            while not self._running and self._core.access.writable:
+                prompt = self._inbox.next(self._core.environment, first)
                 if prompt is None:
                     return
                 try:
@@ -326,7 +286,7 @@ class Prompts:
                     self._give_back(prompt, error)
                     continue
                 except AmanuError as error:
-                    if self._writable():
+                    if self._core.access.writable:
                         self._notices.ending(None, Ending("failed", str(error), kind=error.kind))
                 except Exception:
                     log.exception("a queued prompt could not start")

@@ -1,17 +1,16 @@
 """What waits for its moment in a session: queued prompts, steering, decisions the model has not heard of."""
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 
 from amanu.context.editor import EditorContext
 from amanu.context.images import reference
 from amanu.core.conversation import Picture, Told, User, Waiting
-from amanu.core.emit import Emit
-from amanu.session.late_decisions import LATE_DECISION, Unheard
-from amanu.session.restore import note
+from amanu.session.core import SessionCore
+from amanu.session.late_decisions import LATE_DECISION
+from amanu.session.restore import Restored, note
 from amanu_protocol.events import ItemCompleted, ItemStarted, ItemsWithdrawn, PromptQueued, PromptUnqueued
 from amanu_protocol.items import Attachment, ImageAttachment, Notice, QueuedPrompt, UserMessage
-from amanu_protocol.state import SessionState
 
 LATE = "What has become of earlier edits since then:"
 
@@ -29,22 +28,23 @@ class Prompt:
 
 class Inbox:
     """Prompts wait for the turn to end; notes wait for the next request, where they go in as text after the tool
-    results. `report` says for the model what became of a proposal."""
+    results."""
 
-    def __init__(
-        self,
-        emit: Emit,
-        state: SessionState,
-        report: Callable[[str], str],
-        undelivered: list[tuple[UserMessage, User]],
-        unheard: Unheard,
-    ) -> None:
-        self._emit = emit
-        self._state = state
-        self._report = report
+    def __init__(self, core: SessionCore, restored: Restored) -> None:
+        self._core = core
+        self._emit = core.emit
+        self._state = core.state
+        self.prompt_ids = restored.prompt_ids
+        """Of all prompts that were ever taken: one that is sent again changes nothing."""
         self._prompts: dict[str, Prompt] = {}
-        self._steering = undelivered
-        self._unheard = unheard
+        self._steering = list(restored.steering.values())
+        self._unheard = core.late_decisions
+
+    def _report_on(self, proposal_id: str) -> str:
+        """For the model, what became of a proposal."""
+        proposals = self._core.proposals
+        calls = proposals.get(proposal_id).tool_call_ids
+        return "\n".join(dict.fromkeys(proposals.report(call_id) for call_id in calls))
 
     def queue(self, prompt: Prompt) -> None:
         """The prompt starts when the running turn has ended."""
@@ -109,7 +109,7 @@ class Inbox:
         return [*(said for _, said in steering), *map(self._decision_note, self._unheard.proposals())]
 
     def _decision_note(self, proposal_id: str) -> User:
-        text = f"{LATE}\n{self._report(proposal_id)}"
+        text = f"{LATE}\n{self._report_on(proposal_id)}"
         version = next(each.version for each in self._state.proposals if each.proposal_id == proposal_id)
         notice = Notice(
             item_id=f"{proposal_id}.{version}.late",

@@ -1,31 +1,20 @@
 """A session's line to its models: what is recorded of it, and what plays in their place."""
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Mapping
 from typing import Literal
 
 from amanu.models.recording import Recorder, new_path
 from amanu.models.session_transport import Line
-from amanu_protocol.state import SessionState
+from amanu.session.core import SessionCore
 
 
 class SessionLine:
-    """Of one session. `mask` takes all known keys out of a text; `tell` shows a notice: code, level, text;
-    `private` are Amanu's own folders."""
+    """Of one session."""
 
-    def __init__(
-        self,
-        mask: Callable[[str], str],
-        state: SessionState,
-        tell: Callable[[str, Literal["info", "warning"], str], None],
-        private: Sequence[Path],
-    ) -> None:
+    def __init__(self, core: SessionCore) -> None:
         self.line = Line()
-        self._mask = mask
-        self._state = state
-        self._tell = tell
-        self._private = private
+        self._core = core
         self._loop = asyncio.get_running_loop()
 
     def record(self, path: str | None, environment: Mapping[str, str]) -> None:
@@ -33,8 +22,9 @@ class SessionLine:
         `new_path` does, storageError."""
         recorder = None
         if path is not None:
-            place = new_path(path, self._state.roots, self._private)
-            recorder = Recorder(place, self._state.model_id, self._mask, failed=self._failed)
+            state, services = self._core.state, self._core.services
+            place = new_path(path, state.roots, services.home.private)
+            recorder = Recorder(place, state.model_id, services.secrets.mask_output, failed=self._failed)
             recorder.hide(environment)
         before = self.line.recorder
         self.line.recorder = recorder
@@ -58,3 +48,7 @@ class SessionLine:
         self.line.recorder = None
         # It may be told by the thread that was writing.
         self._loop.call_soon_threadsafe(self._tell, "recordingFailed", "warning", why)
+
+    def _tell(self, code: str, level: Literal["info", "warning"], text: str) -> None:
+        if not self._core.access.closed:  # else nobody looks any more
+            self._core.notices.of_session(code, level, text)

@@ -5,22 +5,19 @@ been undone before.
 """
 
 import asyncio
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
 
-from amanu.core.emit import Emit
-from amanu.permissions.approvals import Approvals
 from amanu.proposals.model import AFTER, Form, LiveFile
-from amanu.proposals.proposals import Proposals
 from amanu.proposals.undo import turn
+from amanu.session.core import SessionCore
 from amanu.workspace.diff import unified
 from amanu.workspace.text_file import FileText
 from amanu_protocol import requests as r
 from amanu_protocol.errors import AmanuError
 from amanu_protocol.items import Hunk, HunkState, Proposal
-from amanu_protocol.state import SessionState
 
 Wanted = Mapping[str, Collection[str]]
 """Hunks by proposal."""
@@ -37,21 +34,14 @@ class _Way:
 
 
 class Edits:
-    """One method per request, raising `AmanuError`. `check` raises when nothing may be changed."""
+    """One method per request, raising `AmanuError`."""
 
-    def __init__(
-        self,
-        proposals: Proposals,
-        approvals: Approvals,
-        state: SessionState,
-        emit: Emit,
-        check: Callable[[], None],
-    ) -> None:
-        self._proposals = proposals
-        self._approvals = approvals
-        self._state = state
-        self._emit = emit
-        self._check = check
+    def __init__(self, core: SessionCore) -> None:
+        self._proposals = core.proposals
+        self._approvals = core.approvals
+        self._state = core.state
+        self._emit = core.emit
+        self._check = core.access.require_writable
 
     def proposal(self, proposal_id: str) -> Proposal:
         found = next((each for each in self._state.proposals if each.proposal_id == proposal_id), None)

@@ -1,55 +1,81 @@
-"""What the daemon's sessions share."""
+"""What the sessions of a process share."""
 
-from collections.abc import Callable, Mapping
+import dataclasses
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import TYPE_CHECKING
 
 from amanu.checks.runner import Checkers
 from amanu.config import Settings
+from amanu.home import Home
 from amanu.models.availability import Availability
+from amanu.models.credentials import Auth
+from amanu.models.registry import Registry
+from amanu.permissions import policy
 from amanu.permissions.rule_store import Consent
 from amanu.permissions.trust_store import Trust
 from amanu.sandbox.sandbox import Sandbox
 from amanu.storage.audit_log import Audit
+from amanu.system import logs
 from amanu.text.redaction import Secrets
 from amanu.workspace.overlay import Overlay
-
-if TYPE_CHECKING:
-    from amanu.models.registry import Registry
-    from amanu.session.session import Session
+from amanu.workspace.watcher import Watching
+from amanu_protocol.state import SessionState
 
 
 @dataclass(frozen=True)
 class Services:
-    """One per process."""
+    """One per process, made by `make_services`."""
 
+    home: Home
     settings: Settings
-    registry: "Registry"
+    secrets: Secrets
+    """What must not be told, of this process."""
+    auth: Auth
+    registry: Registry
     overlay: Overlay
+    watching: Watching
     consent: Consent
     trust: Trust
     checkers: Checkers
     sandbox: Sandbox
-    commands: Path
-    """The folder of the user's own commands."""
-    memory: Path
-    """The user's own memory file."""
     audit: Audit
     """What was decided and done, of all sessions."""
-    private: tuple[Path, ...] = ()
-    """Amanu's own folders, which are in no workspace."""
-    secrets: Secrets = field(default_factory=Secrets)
-    """What must not be told, of this process."""
-    learn: Callable[[Mapping[str, str]], None] = lambda environment: None
-    """Hides the keys of that environment from now on."""
     headless: bool = False
-    """Nobody is there to ask: what would be asked is denied."""
+    """Nobody is there to ask: what would be asked is denied, naming the rule that would allow it."""
     until_done: bool = False
     """A turn ends when the model says with `finish_task` that the task is done, not when it stops."""
-    changed: Callable[["Session"], None] = lambda session: None
+    changed: Callable[[SessionState], None] = lambda state: None
     """Called when what a list of sessions shows has changed."""
     rules_changed: Callable[[], None] = lambda: None
     """Called when a rule was kept that holds beyond one session."""
     availability: Availability = field(default_factory=Availability)
     """Of models; what one session finds out, the others need not."""
+
+    def telling(self, changed: Callable[[SessionState], None], rules_changed: Callable[[], None]) -> "Services":
+        """The same, with somebody who hears of changes."""
+        return dataclasses.replace(self, changed=changed, rules_changed=rules_changed)
+
+
+def make_services(home: Home, settings: Settings, *, headless: bool = False, until_done: bool = False) -> Services:
+    """Those of the user whose `home` it is; see `Services` for the flags."""
+    secrets = Secrets()
+    logs.hide(secrets)
+    watching = Watching()
+    auth = Auth(home.config / "auth.json", secrets)
+    sandbox = Sandbox(settings.sandbox, home)
+    return Services(
+        home,
+        settings,
+        secrets,
+        auth,
+        Registry(settings, auth, home.state / "local-models.json"),
+        Overlay(watching.care),
+        watching,
+        Consent(home.config, settings),
+        Trust(home.config / "trust.json", home.state / "trust", policy.unasked, home.private),
+        Checkers(settings.checks, sandbox, settings.key_variables),
+        sandbox,
+        Audit(home.audit, secrets, settings.history.keep_audit_mb),
+        headless=headless,
+        until_done=until_done,
+    )

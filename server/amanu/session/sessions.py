@@ -10,31 +10,20 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
-from amanu.checks.runner import Checkers
-from amanu.config import Settings, load_settings
+from amanu.config import load_settings
 from amanu.context import slash_commands as commands
-from amanu.home import Home, find_home
+from amanu.home import find_home
 from amanu.models import routing
-from amanu.models.credentials import Auth
-from amanu.models.registry import Registry
 from amanu.permissions import policy
-from amanu.permissions.rule_store import Consent
-from amanu.permissions.trust_store import Trust
-from amanu.sandbox.sandbox import Sandbox
 from amanu.session.events import Client
 from amanu.session.restore import REWINDS, Restored, restore, rewound
-from amanu.session.services import Services
+from amanu.session.services import Services, make_services
 from amanu.session.session import Session
 from amanu.session.summary_writer import Summaries
 from amanu.storage import retention
-from amanu.storage.audit_log import Audit
 from amanu.storage.journal import Journal, Record
 from amanu.storage.session_index import Index
-from amanu.system import logs
 from amanu.system.tasks import unbroken
-from amanu.text.redaction import Secrets
-from amanu.workspace.overlay import Overlay
-from amanu.workspace.watcher import Watching
 from amanu_protocol.errors import AmanuError
 from amanu_protocol.events import SessionChanged
 from amanu_protocol.items import Walls
@@ -60,7 +49,7 @@ from amanu_protocol.requests import (
     TrustGetResult,
     TrustSetParams,
 )
-from amanu_protocol.state import fold
+from amanu_protocol.state import SessionState, fold
 
 _ALL = 1_000_000
 _COVERED = 20  # earlier questions named
@@ -69,47 +58,22 @@ log = logging.getLogger(__name__)
 
 
 class Sessions:
-    """One per process. Opens sessions on demand and keeps them until they are closed.
+    """One per process. Opens sessions on demand and keeps them until they are closed."""
 
-    `headless`: nobody is there to ask; what would be asked is denied, naming the rule that would allow it.
-    `until_done`: a turn ends when the model says that the task is done, not when it stops.
-    """
-
-    def __init__(self, home: Home, settings: Settings, *, headless: bool = False, until_done: bool = False) -> None:
-        self.secrets = Secrets()
-        logs.hide(self.secrets)
-        self._watching = Watching()
-        self.audit = Audit(home.audit, self.secrets, settings.history.keep_audit_mb)
-        self.overlay = Overlay(self._watching.care)
-        self.auth = Auth(home.config / "auth.json", self.secrets)
-        self.registry = Registry(settings, self.auth, home.state / "local-models.json")
-        self.consent = Consent(home.config, settings)
-        self.trust = Trust(home.config / "trust.json", home.state / "trust", policy.unasked, home.private)
-        self.sandbox = Sandbox(settings.sandbox, home)
-        self._checkers = Checkers(settings.checks, self.sandbox, settings.key_variables)
+    def __init__(self, services: Services) -> None:
+        self._services = services.telling(self._session_changed, self._rules_changed)
+        self._home = services.home
+        self.secrets = services.secrets
+        self.audit = services.audit
+        self.overlay = services.overlay
+        self.auth = services.auth
+        self.registry = services.registry
+        self.consent = services.consent
+        self.trust = services.trust
+        self.sandbox = services.sandbox
         self._proving: asyncio.Task[None] | None = None
-        self.documents = home.state / "documents"
+        self.documents = services.home.state / "documents"
         """What editors without a plugin show of sessions: a folder of files each."""
-        self._home = home
-        self._services = Services(
-            settings,
-            self.registry,
-            self.overlay,
-            self.consent,
-            self.trust,
-            self._checkers,
-            self.sandbox,
-            home.config / "commands",
-            home.config / "AGENTS.md",
-            self.audit,
-            home.private,
-            self.secrets,
-            learn=self.auth.learn,
-            headless=headless,
-            until_done=until_done,
-            changed=self._session_changed,
-            rules_changed=self._rules_changed,
-        )
         self._open: dict[str, Session] = {}
         self._created: dict[str, int] = {}
         self._clients: list[Client] = []
@@ -136,7 +100,7 @@ class Sessions:
                 await unbroken(self._begin(params, roots, model_id, client))
             session = self._open[params.session_id]
         await session.trust.heed(client)
-        await self._put_summary(session)
+        await self._put_summary(session.state)
         self._tell(params.session_id)
         await session.emit.durable()
         session = await self.get(params.session_id)  # should it have been put away meanwhile
@@ -173,7 +137,7 @@ class Sessions:
 
     async def commands(self, params: CommandListParams) -> CommandListResult:
         """The daemon's own commands, the user's, and those of the session's workspace if it is trusted."""
-        sources = [commands.Source(self._services.commands, "user")]
+        sources = [commands.Source(self._home.commands, "user")]
         if params.session_id is not None:
             sources = (await self.get(params.session_id)).hearing.command_sources
         found = await asyncio.to_thread(commands.find, sources)
@@ -191,7 +155,7 @@ class Sessions:
                     self._open[session_id] = session
                     raise
                 session.emit(SessionChanged(closed=True))
-                await self._put_summary(session, closed=True)
+                await self._put_summary(session.state, closed=True)
         self._tell(session_id)
 
     async def delete(self, session_id: str) -> None:
@@ -246,9 +210,9 @@ class Sessions:
         async with self._lock:
             await asyncio.gather(*map(self._leave, self._open.values()))
             self._open.clear()
-        await self._watching.close()
+        await self._services.watching.close()
         await self._summaries.settled()
-        await self._checkers.end()
+        await self._services.checkers.end()
         if self._proving is not None:
             self._proving.cancel()
             await asyncio.gather(self._proving, return_exceptions=True)
@@ -376,7 +340,7 @@ class Sessions:
             await session.close(anyway=True)
         except Exception:  # the others are to be whole all the same
             log.exception("%s could not be closed", session.state.session_id)
-        await self._put_summary(session)
+        await self._put_summary(session.state)
 
     async def _recover(self, session_id: str, folder: Path) -> None:
         try:
@@ -421,7 +385,7 @@ class Sessions:
                 self._open[session_id] = session
                 log.warning("%s cannot be put away: %s", session_id, error)
                 continue
-            await self._put_summary(session)
+            await self._put_summary(session.state)
         if len(self._open) >= most:
             raise AmanuError(
                 "tooManySessions",
@@ -458,7 +422,7 @@ class Sessions:
             raise
         self._open[session_id] = session
         if restored.closing:
-            await self._put_summary(session)  # as the dead daemon left it, it says that a turn runs
+            await self._put_summary(session.state)  # as the dead daemon left it, it says that a turn runs
         if self._walls is not None:
             session.hold(self._walls)
         elif self._proving is None:
@@ -498,18 +462,17 @@ class Sessions:
         for session in self._open.values():
             session.hold(self.sandbox.walls(None))
 
-    def _session_changed(self, session: Session) -> None:
+    def _session_changed(self, state: SessionState) -> None:
         """A turn began or ended, or the title changed: keep the list true."""
-        self._summaries.changed(session)
-        self._tell(session.state.session_id)
+        self._summaries.changed(state)
+        self._tell(state.session_id)
 
     def _rules_changed(self) -> None:
         for session in self._open.values():
             session.approvals.reconsider()
 
-    async def _put_summary(self, session: Session, *, closed: bool = False) -> None:
-        self._summaries.written(session)
-        state = session.state
+    async def _put_summary(self, state: SessionState, *, closed: bool = False) -> None:
+        self._summaries.written(state)
         if state.read_only:
             return
         summary = SessionSummary(
@@ -534,7 +497,7 @@ class Sessions:
 def open_sessions(environ: Mapping[str, str] = os.environ, *, headless: bool = False) -> Sessions:
     """The sessions of this user, with their settings. Raises `AmanuError` naming what is wrong in a settings file."""
     home = find_home(environ).make()
-    return Sessions(home, load_settings(home, environ), headless=headless)
+    return Sessions(make_services(home, load_settings(home, environ), headless=headless))
 
 
 def _root(path: str) -> str:

@@ -7,10 +7,8 @@ the session's journal is the truth.
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from amanu.session.session import Session
+from amanu_protocol.state import SessionState
 
 LINGER = 0.05
 """Seconds an entry that nobody waits for may wait."""
@@ -19,21 +17,21 @@ LINGER = 0.05
 class Summaries:
     """`put` writes the entry of a session as it is then; it does not raise."""
 
-    def __init__(self, put: "Callable[[Session], Awaitable[None]]") -> None:
+    def __init__(self, put: Callable[[SessionState], Awaitable[None]]) -> None:
         self._put = put
-        self._waiting: dict[str, Session] = {}
+        self._waiting: dict[str, SessionState] = {}
         self._timer: asyncio.TimerHandle | None = None
         self._writing: set[asyncio.Future[None]] = set()
 
-    def changed(self, session: "Session") -> None:
+    def changed(self, state: SessionState) -> None:
         """Write its entry soon."""
-        self._waiting[session.state.session_id] = session
+        self._waiting[state.session_id] = state
         if self._timer is None:
             self._timer = asyncio.get_running_loop().call_later(LINGER, self._write)
 
-    def written(self, session: "Session") -> None:
+    def written(self, state: SessionState) -> None:
         """Its entry is being written now, by somebody else: one that waits would take what is older for newer."""
-        self._waiting.pop(session.state.session_id, None)
+        self._waiting.pop(state.session_id, None)
 
     async def settled(self) -> None:
         """Return when nothing waits."""
@@ -45,7 +43,7 @@ class Summaries:
             self._timer.cancel()
             self._timer = None
         waiting, self._waiting = self._waiting, {}
-        for session in waiting.values():
-            task = asyncio.ensure_future(self._put(session))
+        for state in waiting.values():
+            task = asyncio.ensure_future(self._put(state))
             self._writing.add(task)
             task.add_done_callback(self._writing.discard)

@@ -7,30 +7,20 @@ import asyncio
 from collections.abc import Callable, Collection
 from pathlib import Path
 
-from amanu.core.emit import Emit
-from amanu.permissions.trust_store import Trust, reviewed_changes
+from amanu.permissions.trust_store import reviewed_changes
+from amanu.session.core import SessionCore
 from amanu.session.events import Client
 from amanu_protocol.events import SessionChanged
 from amanu_protocol.items import Proposal
-from amanu_protocol.state import SessionState
 
 
 class SessionTrust:
-    """Of one session. `writable` says whether anything may still be told of it; `changed` is called after a change was
-    told, with whether trust was taken back."""
+    """Of one session. `changed` is called after a change was told, with whether trust was taken back."""
 
-    def __init__(
-        self,
-        trust: Trust,
-        state: SessionState,
-        emit: Emit,
-        writable: Callable[[], bool],
-        changed: Callable[[bool], None],
-    ) -> None:
-        self._trust = trust
-        self._state = state
-        self._emit = emit
-        self._writable = writable
+    def __init__(self, core: SessionCore, changed: Callable[[bool], None]) -> None:
+        self._core = core
+        self._trust = core.services.trust
+        self._state = core.state
         self._changed = changed
         self._declared: Collection[str] | None = None
         """What the last editor with a say said of trust."""
@@ -49,18 +39,14 @@ class SessionTrust:
             standing = await asyncio.to_thread(self._trust.standing, self._state.roots, self._declared)
             self._tell(standing == "trusted", standing == "changed")
 
-    def covers(self, path: Path, data: bytes) -> bool:
-        """Whether the person trusted that file with that content."""
-        return self._trust.covers(self._state.roots, path, data)
-
-    def see(self, proposal: Proposal) -> None:
+    def on_proposal(self, proposal: Proposal) -> None:
         """A proposal is now this: files that trust enables, changed by the person's yes, stay trusted."""
         if self._state.trusted:
             self._reviewed |= {each[0]: each for each in reviewed_changes(proposal)}
 
     def _tell(self, trusted: bool, changed: bool) -> None:
         was = self._state.trusted
-        if (trusted, changed) == (was, self._state.trust_changed) or not self._writable():
+        if (trusted, changed) == (was, self._state.trust_changed) or not self._core.access.writable:
             return
-        self._emit(SessionChanged(trusted=trusted, trust_changed=changed))
+        self._core.emit(SessionChanged(trusted=trusted, trust_changed=changed))
         self._changed(was and not trusted)

@@ -1,6 +1,5 @@
 """Makes the turns of one session: what they all work with."""
 
-from collections.abc import Mapping
 from pathlib import Path
 
 from amanu.agent import usage as spending
@@ -13,72 +12,41 @@ from amanu.checks.editor_feedback import Aftermath
 from amanu.context.memory import ProjectMemory
 from amanu.context.memory_files import MemoryFiles
 from amanu.context.stale_files import Outdated
-from amanu.core.conversation import Conversation
-from amanu.core.emit import Emit
 from amanu.core.model_families import family
-from amanu.core.tool import Covers, Subject
-from amanu.permissions.approvals import Approvals
-from amanu.proposals.proposals import Proposals
+from amanu.core.tool import Subject
+from amanu.session.core import SessionCore
 from amanu.session.model_choice import Choice, Choosing
 from amanu.session.queue import Inbox
-from amanu.session.services import Services
 from amanu.session.status_note import SessionStatus
-from amanu.storage.journal import MAX_BLOB, Journal
-from amanu.tools.environment import ToolEnvironment
+from amanu.storage.journal import MAX_BLOB
 from amanu.tools.files.read_output import ID_LENGTH
 from amanu.tools.finish_task import FinishTask
 from amanu.tools.registry import make_tools
-from amanu.workspace.workspace import Workspace
 from amanu_protocol.errors import AmanuError
 from amanu_protocol.items import ModelInfo
-from amanu_protocol.state import SessionState
 
 
 class Turns:
-    """`environment` is the one commands start with; the session changes it with each prompt."""
+    """Of one session."""
 
-    def __init__(
-        self,
-        services: Services,
-        journal: Journal,
-        conversation: Conversation,
-        workspace: Workspace,
-        proposals: Proposals,
-        aftermath: Aftermath,
-        approvals: Approvals,
-        covers: Covers,
-        inbox: Inbox,
-        environment: Mapping[str, str],
-        state: SessionState,
-        emit: Emit,
-    ) -> None:
-        self._services = services
-        self._journal = journal
-        self._conversation = conversation
-        self._approvals = approvals
+    def __init__(self, core: SessionCore, inbox: Inbox, aftermath: Aftermath) -> None:
+        self._services = services = core.services
+        self._journal = core.journal
+        self._conversation = conversation = core.conversation
+        self._approvals = core.approvals
+        self._state = state = core.state
+        self._emit = core.emit
+        self._workspace = workspace = core.workspace
         self._inbox = inbox
-        self._state = state
-        self._emit = emit
-        self._workspace = workspace
         self._aftermath = aftermath
         settings = services.settings
-        tool_environment = ToolEnvironment(
-            workspace,
-            proposals,
-            journal,
-            environment,
-            settings,
-            services.secrets,
-            services.sandbox,
-            trusted=lambda: state.trusted,
-            feedback=aftermath,
-        )
-        self._tools = make_tools(tool_environment, headless=services.headless, until_done=services.until_done)
+        environment = core.tool_environment(aftermath)
+        self._tools = make_tools(environment, headless=services.headless, until_done=services.until_done)
         self._specs = [tool.spec() for tool in self._tools.values()]
         writers = [tool.name for tool in self._tools.values() if tool.effect == "write"]
         self.context = Context(conversation, settings.context, self._keep_output, writers)
-        memory_files = MemoryFiles(workspace, services.memory, approvals.allowed, covers=covers)
-        self.memory = ProjectMemory(memory_files, conversation, lambda: state.trusted)
+        memory_files = MemoryFiles(workspace, services.home.memory, core.approvals.allowed, covers=core.covers)
+        self.memory = ProjectMemory(memory_files, conversation, core.trusted)
         self._outdated = Outdated(workspace, conversation)
         self.status = SessionStatus(conversation, state, headless=services.headless)
         self.choosing = Choosing(settings, services.registry, services.availability, state)

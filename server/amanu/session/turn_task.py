@@ -1,21 +1,28 @@
 """The running turn of a session, seen to its end: every turn that starts ends, once."""
 
 import asyncio
+import contextlib
 import logging
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine
 from typing import Any
 
-from amanu.agent.turn import Ending, Turn, run_turn
+from amanu.agent.turn import Ending, Turn
+from amanu.session.access import Access
 from amanu_protocol.errors import AmanuError
 
 log = logging.getLogger(__name__)
 
 
-class Running:
-    """At most one turn. `ended` is called once for each, when it has stopped for whatever reason."""
+Ended = Callable[[Turn, Ending], Awaitable[None]]
 
-    def __init__(self, ended: Callable[[Turn, Ending], Awaitable[None]]) -> None:
-        self._ended = ended
+
+class Running:
+    """At most one turn of a session."""
+
+    def __init__(self, access: Access) -> None:
+        self._access = access
+        self.starting = asyncio.Lock()
+        """Held while a turn starts."""
         self._work: asyncio.Task[Ending] | None = None
         self._end: asyncio.Task[None] | None = None
         """Never cancelled itself."""
@@ -25,9 +32,10 @@ class Running:
     def __bool__(self) -> bool:
         return self._work is not None
 
-    def start(self, turn: Turn, work: Callable[[Turn], Coroutine[Any, Any, Ending]] = run_turn) -> None:
+    def start(self, turn: Turn, work: Callable[[Turn], Coroutine[Any, Any, Ending]], ended: Ended) -> None:
+        """`ended` is called once, when it has stopped for whatever reason."""
         self._work = asyncio.create_task(work(turn), name=f"turn {turn.turn_id}")
-        self._end = asyncio.create_task(self._see_to_its_end(turn, self._work), name=f"end of {turn.turn_id}")
+        self._end = asyncio.create_task(self._see_to_its_end(turn, self._work, ended), name=f"end of {turn.turn_id}")
 
     async def stop(self, seconds: float | None = None) -> None:
         """Cancel the turn and wait for its end, at most so long. Once: a second cancellation would cut short what
@@ -38,7 +46,16 @@ class Running:
         if self._end is not None:
             await asyncio.wait({self._end}, timeout=seconds)
 
-    async def _see_to_its_end(self, turn: Turn, work: "asyncio.Task[Ending]") -> None:
+    @contextlib.asynccontextmanager
+    async def idle(self) -> AsyncGenerator[None]:
+        """No turn runs in it, and none begins. Raises `AmanuError` turnInProgress, sessionReadOnly, sessionNotFound."""
+        async with self.starting:
+            self._access.require_writable()
+            if self:
+                raise AmanuError("turnInProgress", "A turn is running.", hint="Stop it first.")
+            yield
+
+    async def _see_to_its_end(self, turn: Turn, work: "asyncio.Task[Ending]", ended: Ended) -> None:
         try:
             ending = await work
         except asyncio.CancelledError:
@@ -50,4 +67,4 @@ class Running:
             ending = Ending("failed", "An internal error of Amanu ended the turn; see `amanu logs`.", can_continue=True)
         self._work = None
         self.stopping = False
-        await self._ended(turn, ending)
+        await ended(turn, ending)

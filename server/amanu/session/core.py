@@ -1,0 +1,147 @@
+"""What the parts of one session share, made once with the session."""
+
+import asyncio
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+
+from amanu.checks.editor_feedback import Aftermath
+from amanu.core.rules import Rule
+from amanu.permissions.approvals import Approvals, Ceilings
+from amanu.permissions.policy import Circumstances
+from amanu.proposals.proposals import Proposals
+from amanu.session.access import Access
+from amanu.session.audit_recorder import Audited
+from amanu.session.events import EventStream
+from amanu.session.notices import Notices
+from amanu.session.restore import Restored
+from amanu.session.services import Services
+from amanu.session.turn_task import Running
+from amanu.storage.journal import Journal
+from amanu.tools.environment import ToolEnvironment
+from amanu.workspace.workspace import Workspace
+from amanu_protocol.events import Event, ProposalChanged
+from amanu_protocol.items import Proposal, Scope
+from amanu_protocol.state import SessionState
+
+
+class ClientEnvironment(Mapping[str, str]):
+    """The environment commands start with: that of the client whose prompt came last."""
+
+    def __init__(self) -> None:
+        self._variables: dict[str, str] = {}
+
+    def replace(self, variables: Mapping[str, str]) -> None:
+        self._variables = dict(variables)
+
+    def __getitem__(self, name: str) -> str:
+        return self._variables[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._variables)
+
+    def __len__(self) -> int:
+        return len(self._variables)
+
+
+class SessionPolicy:
+    """What a session's decisions rest on, see `permissions.approvals.PolicySource`."""
+
+    def __init__(self, services: Services, state: SessionState) -> None:
+        self._services = services
+        self._state = state
+
+    def context(self) -> Circumstances:
+        settings = self._services.settings.sandbox
+        held = self._services.sandbox.tier != "none" or settings.without == "accept"
+        return Circumstances(mode=self._state.mode, trusted=self._state.trusted, walls=held)
+
+    def rules(self) -> Sequence[Rule]:
+        return self._services.consent.rules(self._state.roots, trusted=self._state.trusted)
+
+    def remember(self, scope: Scope, rule: Rule) -> None:
+        self._services.consent.remember(scope, rule, self._state.roots)
+
+    def proposal(self, proposal_id: str) -> Proposal | None:
+        return next((proposal for proposal in self._state.proposals if proposal.proposal_id == proposal_id), None)
+
+
+class SessionCore:
+    """Of one session, whose journal told what is `restored`."""
+
+    def __init__(self, services: Services, journal: Journal, restored: Restored) -> None:
+        self.services = services
+        self.journal = journal
+        self.state = restored.state
+        self.conversation = restored.conversation
+        self.history = restored.earlier
+        self.late_decisions = restored.unheard
+        self.access = Access(self.state)
+        self.turn = Running(self.access)
+        self.environment = ClientEnvironment()
+        # By the clock: events a dead daemon had sent but not saved must not be taken for ours.
+        epoch = max(restored.epoch + 1, int(time.time() * 1000))
+        self.emit = EventStream(self.state, journal, epoch, services.secrets.mask_content, services.audit.durable)
+        self.notices = Notices(self.emit)
+        self.audit = Audited(services.audit, self.state)
+        self.emit.listeners += [self._follow, self.audit.see]
+        self.workspace = Workspace(
+            [Path(root) for root in self.state.roots], services.overlay, private=services.home.private
+        )
+        for result in self.conversation.results():
+            self.workspace.seen.restore(result.knows)
+        self.proposals = Proposals(self.workspace, self._proposal_changed, self._save_preimage)
+        self.proposal_listeners: list[Callable[[Proposal], None]] = []
+        """Hear of each version of a proposal, when it has been emitted."""
+        self.policy = SessionPolicy(services, self.state)
+        limits = services.settings.limits
+        self.approvals = Approvals(
+            self.emit,
+            self.policy,
+            ceilings=Ceilings(limits.unasked_commands, limits.unasked_seconds),
+            headless=services.headless,
+        )
+
+    def covers(self, path: Path, data: bytes) -> bool:
+        """Whether the user trusted that file with that content."""
+        return self.services.trust.covers(self.state.roots, path, data)
+
+    def trusted(self) -> bool:
+        """Whether the user trusts the folders now."""
+        return self.state.trusted
+
+    def list_changed(self) -> None:
+        """What a list of sessions shows of this one has changed."""
+        self.services.changed(self.state)
+
+    def tool_environment(self, feedback: Aftermath | None = None) -> ToolEnvironment:
+        """What the session's tools work with."""
+        services = self.services
+        return ToolEnvironment(
+            self.workspace,
+            self.proposals,
+            self.journal,
+            self.environment,
+            services.settings,
+            services.secrets,
+            services.sandbox,
+            trusted=self.trusted,
+            feedback=feedback,
+        )
+
+    def _follow(self, event: Event, position: int) -> None:
+        """What is kept beside the state follows it."""
+        self.late_decisions.see(self.state, event)
+        self.history.see(self.state, event, position)
+
+    def _proposal_changed(self, proposal: Proposal) -> None:
+        before = self.policy.proposal(proposal.proposal_id)
+        self.emit(ProposalChanged(proposal=self.state.lean(proposal)))
+        if self.state.turn is None and (before is None or before.waiting != proposal.waiting):
+            self.list_changed()  # the end of a turn tells it anyway
+        for listener in self.proposal_listeners:
+            listener(proposal)
+
+    async def _save_preimage(self, turn_id: str, path: Path, data: bytes | None, mode: int | None) -> None:
+        """Before a file changes, what it says is kept, and that it will change is on the audit log."""
+        await asyncio.gather(self.services.audit.durable(), self.journal.save_preimage(turn_id, path, data, mode))
