@@ -20,6 +20,17 @@ Scope = Literal["once", "turn", "session", "workspace", "user"]
 """For how long an answer to an approval is remembered."""
 
 
+Tone = Literal["plain", "good", "warning", "bad"]
+"""How a line is meant, for its colour."""
+
+
+class Line(Wire):
+    """A line the daemon words for the user: without line feeds, and with whatever is hidden in it still hidden."""
+
+    tone: Tone
+    text: str
+
+
 # Attachments ---------------------------------------------------------------------------------------
 
 
@@ -97,15 +108,28 @@ Grant = Literal["network", "unsandboxed"]
 """What a person may add to a yes: the network · no sandbox at all. A rule they keep with that yes grants it, too."""
 
 
+class AllowOption(Wire):
+    """One way to allow something once."""
+
+    grants: list[Grant]
+    words: str
+    """Goes after "Allow once": "with network access"; "" where there is nothing to add."""
+
+
+SandboxTier = Literal["bubblewrap", "landlock", "seatbelt", "none"]
+"""What holds a command. `none`: it runs with the user's own permissions."""
+
+
 class Walls(Wire):
     """What holds a command: the sandbox it runs in, or would."""
 
-    tier: Literal["bubblewrap", "landlock", "seatbelt", "none"]
-    """`none`: it runs with the person's own rights."""
+    tier: SandboxTier
     writes: Literal["nothing", "workspace", "everything"]
     network: bool
     summary: str
-    """A sentence for the person."""
+    """For the user: what the command can do, beginning with "Sandboxed" or "Not sandboxed"."""
+    brief: str = ""
+    """The same in a few words, to go on another line."""
 
 
 class CommandPart(Wire):
@@ -143,7 +167,12 @@ class Approval(Wire):
     grants: list[Grant] = []
     """What the person may add to a yes."""
     wants: list[Grant] = []
-    """Of those, what it will hardly work without."""
+    """Of those, what it probably needs."""
+    options: list[AllowOption] = []
+    """The ways to allow it once, the likeliest first: what it probably needs is granted there."""
+    lines: list[Line] = []
+    """For the user, all there is to know besides `title` and `detail`: a line for each of `parts`, then what holds it,
+    what it probably needs, and the rule that made this a question."""
 
 
 class Decision(Wire):
@@ -161,6 +190,8 @@ class Decision(Wire):
     """What the person added to a yes."""
     permitted_by: str | None = None
     """Denied because nobody could be asked: the rule that would have allowed it."""
+    summary: str = ""
+    """For the user, on one line: what was decided and by what, all but `client`."""
 
 
 # Items ---------------------------------------------------------------------------------------------

@@ -6,7 +6,8 @@ sends them (`server/amanu/text/wording.py`).
 
 from typing import Literal, NamedTuple
 
-from amanu_protocol.items import ContextPart, ContextTier, Grant, Mode, Scope
+from amanu_protocol.items import ContextPart, ContextTier, Grant, Mode, SandboxTier, Scope
+from amanu_protocol.requests import TrustState
 
 
 class Label(NamedTuple):
@@ -55,6 +56,22 @@ MODES: dict[Mode, Label] = {
     "auto": Label("Auto", "asks only when a rule or a command requires it"),
 }
 """What happens without a question."""
+
+TRUST: dict[TrustState, str] = {
+    "untrusted": "This folder is not trusted: its files are read as plain text only. Its instructions to the model, "
+    "its rules and its settings are ignored, and nothing in it runs without your approval.",
+    "trusted": "This folder is trusted.",
+    "changed": "You trusted this folder, but what it enables has changed since. It is not trusted until you review it.",
+}
+"""How a folder stands."""
+
+SANDBOX: dict[SandboxTier, str] = {
+    "bubblewrap": "Sandboxed",
+    "landlock": "Sandboxed",
+    "seatbelt": "Sandboxed",
+    "none": "Not sandboxed",
+}
+"""What holds a command, where there is room for two words."""
 
 CONTEXT_PARTS: dict[ContextPart, str] = {
     "system": "System prompt",

@@ -6,7 +6,7 @@ from pydantic import Field, JsonValue
 
 from amanu_protocol.base import Wire
 from amanu_protocol.events import EventMessage
-from amanu_protocol.items import Attachment, Finding, Grant, Item, Mode, ModelInfo, Proposal, Scope
+from amanu_protocol.items import Attachment, Finding, Grant, Item, Line, Mode, ModelInfo, Proposal, Scope
 from amanu_protocol.state import SessionState
 
 Id = Annotated[str, Field(min_length=1, max_length=128, pattern=r"^[A-Za-z0-9._:-]+$")]
@@ -524,15 +524,23 @@ class Enabled(Wire):
     """Against what the person trusted; `new` where nothing was trusted yet."""
     diff: str = ""
     """Unified, of `new` (cut at 200 lines), `changed` and `gone`."""
+    summary: str = ""
+    """For the user: what it is, and how it stands against what they trusted."""
+
+
+TrustState = Literal["untrusted", "trusted", "changed"]
+"""`changed`: the user trusted the folder, but what it enables is not what it was: not trusted until they look."""
 
 
 class TrustGetResult(Wire):
-    """`changed`: the person trusted the folder, but what it enables is not what it was: not trusted until they look."""
+    """Whether a folder is trusted, and what that enables."""
 
-    state: Literal["untrusted", "trusted", "changed"]
+    state: TrustState
     enables: list[Enabled]
     digest: str
     """Of all that; a yes names it."""
+    lines: list[Line] = []
+    """All of this for the user, but for the diffs."""
 
 
 class TrustSetParams(Wire):
@@ -561,6 +569,10 @@ class RulePreviewResult(Wire):
     covered: list[str] = []
     """Titles of earlier questions in these folders it would have answered, latest first, 20 at most."""
     covered_count: int = 0
+    fits: bool = False
+    """It can be saved as the answer to the question named."""
+    lines: list[Line] = []
+    """All of this for the user; the first one in tone `bad` says why it cannot be saved."""
 
 
 # audit ------------------------------------------------------------------------------------------------
@@ -580,6 +592,8 @@ class AuditQueryParams(Wire):
     before: int | None = None
     """Only entries before that one."""
     limit: int = Field(default=100, ge=1, le=1000)
+    detailed: bool = False
+    """`lines` say all that is known of each entry, not only what happened."""
 
 
 class AuditEntry(Wire):
@@ -604,6 +618,8 @@ class AuditQueryResult(Wire):
     """The chain holds from the first entry to the last."""
     message: str
     """A sentence: how many entries, or where the chain is broken."""
+    lines: list[Line] = []
+    """All of this for the user, in the daemon's time zone."""
 
 
 # event, editor ----------------------------------------------------------------------------------------

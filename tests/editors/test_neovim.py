@@ -281,7 +281,7 @@ def test_prompt_stream_approval_hunks_and_undo(start: Start, folder: Path) -> No
     vim.answer("Allow for this session")
     vim.keys("<C-w>l:Amanu /approve<CR>")
     assert vim.text() == "run_shell_command(touch *)"
-    assert "because: no rule allows it" in vim.lua("return Asked[1].prompt")
+    assert "needs approval: no rule allows it" in vim.lua("return Asked[1].prompt")
     vim.keys("ccrun_shell_command(touch checked)<Esc>:w<CR>")
     vim.until(f"({STATE}.approvals[1] or {{}}).title == 'Run touch no'")
     vim.until("not vim.api.nvim_buf_get_name(0):find('amanu://rule')")
@@ -289,11 +289,11 @@ def test_prompt_stream_approval_hunks_and_undo(start: Start, folder: Path) -> No
     vim.answer("Reject with a reason", "not today")
     vim.keys(":Amanu /approve<CR>")
     vim.until(f"({ENDED}) == 'completed'")
-    assert "rejected by you in Neovim: “not today”" in vim.chat()
+    assert "rejected by you: “not today”" in vim.chat()
     assert vim.chat().rstrip().endswith("\n ● not a card<U+202E>, and `touch no` was not run.")
     *closed, ran = vim.lua(CLOSED)
     assert closed == ["▸ Thought: Two mistakes", "● ✓ Edit shop.py (reviewed by you)"]
-    by = "allowed for this session by you in Neovim: run_shell_command(touch checked)"
+    by = "allowed for this session by you: run_shell_command(touch checked)"
     assert ran.startswith(f"● ✓ Run touch checked ({by}"), "and then what held it, which is the machine's"
 
     vim.keys("gg/touch checked<CR>:Amanu /output<CR>")
@@ -366,7 +366,7 @@ def test_a_question_is_answered_for_longer(start: Start, folder: Path) -> None:
         vim.until("not vim.api.nvim_buf_get_name(0):find('amanu://rule')")
     vim.until(f"({ENDED}) == 'completed'")
     for scope, count in [("for this turn", 1), ("always in this workspace", 1), ("always in every workspace", 1)]:
-        assert vim.chat().count(f"(allowed {scope} by you in Neovim") == count
+        assert vim.chat().count(f"(allowed {scope} by you") == count
 
 
 def test_decided_elsewhere(start: Start, folder: Path) -> None:
@@ -383,7 +383,7 @@ def test_decided_elsewhere(start: Start, folder: Path) -> None:
     other.answer("Reject with a reason", "not that")
     other.keys("<Esc>:Amanu /approve<CR>")
     vim.until(f"({ENDED}) == 'completed'")
-    assert "rejected by you in Neovim: “not that”" in vim.chat()
+    assert "rejected by you: “not that”" in vim.chat()
     vim.lua("Later()")
     assert vim.lua("return Said") == ["Amanu: that question is settled already"]
 
@@ -835,9 +835,9 @@ ITEMS: list[tuple[dict[str, Any], list[str]]] = [
             "state": "rejected",
             "output": "",
             "error": "not run",
-            "decision": {"outcome": "rejected", "by": "person", "client": "Visual Studio Code", "reason": "no"},
+            "decision": {"outcome": "rejected", "client": "Visual Studio Code", "summary": "rejected by you"},
         },
-        ["● ✗ Run ls · rejected (rejected by you in Visual Studio Code: “no”)", "┆ not run", ""],
+        ["● ✗ Run ls · rejected (rejected by you (Visual Studio Code))", "┆ not run", ""],
     ),
     (
         {

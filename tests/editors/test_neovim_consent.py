@@ -6,6 +6,9 @@ from typing import Any
 
 import pytest
 
+from amanu.text import wording
+from amanu_protocol.items import Approval, Decision
+from amanu_protocol.requests import AuditQueryResult, RulePreviewResult, TrustGetResult
 from editors.neovim import Neovim
 from editors.test_neovim import Start, folder, home, start
 
@@ -61,7 +64,7 @@ APPROVAL: dict[str, Any] = {
     "askedAt": 0,
     "digest": "d1",
     "parts": PARTS,
-    "walls": {"tier": "bubblewrap", "writes": "workspace", "network": False, "summary": "Writes the workspace only."},
+    "walls": {"tier": "bubblewrap", "writes": "workspace", "network": False, "summary": "Sandboxed (x). No network."},
     "grants": ["network", "unsandboxed"],
     "wants": ["network"],
 }
@@ -78,9 +81,25 @@ def vim(start: Start) -> Neovim:
 
 
 def played(vim: Neovim, approval: dict[str, Any], **replies: Any) -> None:
-    vim.lua(PLAYED, {RESOLVE: {"status": "resolved"}, PREVIEW: FINE, **replies})
+    vim.lua(PLAYED, {RESOLVE: {"status": "resolved"}, PREVIEW: previewed(FINE), **replies})
     vim.lua("require('amanu.view').show()")
-    vim.lua(ASKED, approval)
+    vim.lua(ASKED, question(approval))
+
+
+def question(approval: dict[str, Any]) -> dict[str, Any]:
+    return wording.explained(Approval.model_validate(approval)).model_dump(mode="json")
+
+
+def previewed(preview: dict[str, Any]) -> dict[str, Any]:
+    return wording.previewed(RulePreviewResult.model_validate(preview)).model_dump(mode="json")
+
+
+def trusted(found: dict[str, Any]) -> dict[str, Any]:
+    return wording.trusted(TrustGetResult.model_validate(found)).model_dump(mode="json")
+
+
+def audited(found: dict[str, Any]) -> dict[str, Any]:
+    return wording.audited(AuditQueryResult.model_validate(found)).model_dump(mode="json")
 
 
 def answers(vim: Neovim) -> list[dict[str, Any]]:
@@ -95,9 +114,9 @@ def test_a_question_is_shown_whole_and_its_yes_grants_what_it_says(vim: Neovim) 
         "┆ npm install",
         "┆ ✓ git status — Only reads. (built-in)",
         "┆ ? npm install␊✓ x — Runs what it fetches.",
-        "┆ sandboxed (bubblewrap): Writes the workspace only.",
-        "┆ probably needs network access",
-        "┆ asked because: no rule",
+        "┆ Sandboxed (x). No network.",
+        "┆ Probably needs network access",
+        "┆ Needs approval: no rule",
         "┆ answer: :Amanu /approve or <Space>ap",
     ]
     for wanted, grants in [
@@ -126,11 +145,11 @@ def test_a_question_is_shown_whole_and_its_yes_grants_what_it_says(vim: Neovim) 
         "parts": [],
         "scopes": APPROVAL["scopes"][:1],
     }
-    vim.lua(ASKED, plain)
+    vim.lua(ASKED, question(plain))
     assert vim.chat().split("\n")[3:6] == [
         "┆ ! Not sandboxed: no bwrap.",
-        "┆ asked because: no rule",
-        "┆ cannot be remembered: it is asked every time",
+        "┆ Needs approval: no rule",
+        "┆ Cannot be remembered: asked every time",
     ]
     vim.keys(":Amanu /approve<CR>")
     asked = vim.lua("return Asked[#Asked]")
@@ -141,15 +160,15 @@ def test_a_question_is_shown_whole_and_its_yes_grants_what_it_says(vim: Neovim) 
 def test_a_rule_says_what_it_would_do_as_it_is_typed(vim: Neovim) -> None:
     elsewhere = {**FINE, "covers": False, "coveredCount": 0, "covered": []}
     none = {"valid": False, "explanation": "That is no rule."}
-    played(vim, APPROVAL, **{PREVIEW: [FINE, elsewhere, elsewhere, none, none, FINE]})
+    played(vim, APPROVAL, **{PREVIEW: [previewed(each) for each in (FINE, elsewhere, elsewhere, none, none, FINE)]})
     vim.answer("Allow for this session")
     vim.keys(":Amanu /approve<CR>")
     assert vim.text() == RULE
-    told = ["  Allows that.", "  would have covered 7 earlier asks:", "    Run npm ci", "    … and 6 more"]
+    told = ["  Allows that.", "  Would have answered 7 earlier questions:", "    Run npm ci", "    … and 6 more"]
     assert vim.lua(BELOW) == told
-    cannot = "It does not cover what is asked here, so it cannot be saved for it."
+    cannot = "It does not cover this call, so it cannot be saved for it."
     for typed, below, said in [
-        ("other(x)", ["  Allows that.", f"  {cannot}", "  would have covered no earlier ask"], cannot),
+        ("other(x)", ["  Allows that.", f"  {cannot}", "  Would have answered no earlier question"], cannot),
         ("nonsense", ["  That is no rule."], "That is no rule."),
     ]:
         vim.keys(f"cc{typed}<Esc>")
@@ -172,7 +191,7 @@ def test_what_has_changed_is_asked_again(vim: Neovim) -> None:
     played(vim, APPROVAL, **{RESOLVE: [{"status": "stale"}, {"status": "resolved"}]})
     vim.lua(
         "local approval = ... vim.defer_fn(function() require('amanu.session').state.approvals = { approval } end, 50)",
-        {**APPROVAL, "digest": "d2", "detail": "npm ci"},
+        question({**APPROVAL, "digest": "d2", "detail": "npm ci"}),
     )
     vim.answer("Allow once", "Allow once")
     vim.keys(":Amanu /approve<CR>")
@@ -184,7 +203,7 @@ def test_what_has_changed_is_asked_again(vim: Neovim) -> None:
     # and also when it changed while the list of answers stood open
     vim.lua("vim.ui.select = function(items, _, chosen) Later = Later or function() chosen(items[1], 1) end end")
     vim.keys(":Amanu /approve<CR>")
-    vim.lua("require('amanu.session').state.approvals[1] = ...", {**APPROVAL, "digest": "d3"})
+    vim.lua("require('amanu.session').state.approvals[1] = ...", question({**APPROVAL, "digest": "d3"}))
     vim.lua("Later()")
     assert [each["digest"] for each in answers(vim)] == ["d1", "d2"]
 
@@ -192,17 +211,18 @@ def test_what_has_changed_is_asked_again(vim: Neovim) -> None:
 def test_who_decided_and_what_held_it(vim: Neovim) -> None:
     draw = "local item = ... return require('amanu.blocks').lines(item, { proposals = {}, approvals = {} })[1]"
     ran = {"kind": "toolCall", "itemId": "c", "title": "Run x", "state": "succeeded", "effect": "run", "output": ""}
-    walls = {"tier": "landlock", "writes": "nothing", "network": True, "summary": ""}
+    walls = {"tier": "landlock", "writes": "nothing", "network": True, "summary": "", "brief": "sandboxed, read-only"}
     person = {"outcome": "allowed", "by": "person", "client": "Neovim"}
     networked = {**person, "scope": "once", "grants": ["network"]}
-    turn = {**person, "scope": "turn", "rule": "r(x)"}
+    turn = {**person, "scope": "turn", "rule": "r(x)", "client": "Emacs"}
     for decision, held, expected in [
-        (person, None, "allowed by you in Neovim"),
-        (networked, walls, "allowed with network access by you in Neovim · in landlock: writes nothing, network"),
-        (turn, {**walls, "tier": "none"}, "allowed for this turn by you in Neovim: r(x) · not sandboxed"),
+        (person, None, "allowed by you"),
+        (networked, walls, "allowed with network access by you · sandboxed, read-only"),
+        (turn, None, "allowed for this turn by you: r(x) (Emacs)"),
         ({"outcome": "allowed", "by": "rule", "rule": "built-in"}, None, "allowed by built-in"),
     ]:
-        item = {**ran, "decision": decision, **({"walls": held} if held else {})}
+        summarized = wording.summarized(Decision.model_validate(decision)).model_dump(mode="json")
+        item = {**ran, "decision": summarized, **({"walls": held} if held else {})}
         assert vim.lua(draw, item) == f"● ✓ Run x ({expected})"
     read = {**ran, "effect": "read", "decision": {"outcome": "allowed", "by": "rule", "rule": "built-in"}}
     assert vim.lua(draw, read) == "● ✓ Run x", "what a mode allows to be read is no news"
@@ -214,16 +234,16 @@ def test_trust_is_for_what_was_shown(vim: Neovim) -> None:
         {"path": ".amanu/commands/x\n.md", "what": "command", "state": "same", "diff": ""},
     ]
     found = {"state": "changed", "enables": enables, "digest": "t1"}
-    played(vim, APPROVAL, **{"amanu/trust/get": found})
+    played(vim, APPROVAL, **{"amanu/trust/get": trusted(found)})
     vim.answer("Trust this folder", "Not now")
     vim.keys(":Amanu /trust<CR>")
     (sent,) = [params for method, params in vim.lua("return Sent") if method == "amanu/trust/set"]
     assert (sent["trusted"], sent["digest"]) == (True, "t1")
     vim.keys(":Amanu /trust<CR>")
     assert vim.text().split("\n")[1:] == [
-        "Trust would enable:",
-        "  AGENTS.md — instructions to the agent (changed)",
-        "  .amanu/commands/x␊.md — a command (as you trusted it)",
+        "Trusting it would enable:",
+        "  AGENTS.md — instructions to the model (changed)",
+        "  .amanu/commands/x␊.md — a slash command (unchanged)",
         "",
         "│ -a",
         "│ +b<U+001B>[2J",
@@ -235,7 +255,8 @@ def test_trust_is_for_what_was_shown(vim: Neovim) -> None:
 
 def test_the_record_of_the_call_under_the_cursor(vim: Neovim) -> None:
     entries = [{"number": 1, "at": 0, "kind": "asked", "text": "Asked:\n\x1b x", "hash": ""}]
-    played(vim, APPROVAL, **{"amanu/audit/query": {"entries": entries, "intact": False, "message": "Broken at 1."}})
+    found = audited({"entries": entries, "intact": False, "message": "Broken at 1."})
+    played(vim, APPROVAL, **{"amanu/audit/query": found})
     vim.keys(":Amanu /audit<CR>")
     assert vim.lua("return Sent[#Sent][2].toolCallId") == "c"
     first, last = vim.text().split("\n")
@@ -257,8 +278,8 @@ state.title, state.modelId = evil, evil
 state.queue = { { promptId = "q", text = evil, attachments = {} } }
 state.lastTurn = { reason = evil }
 state.retry = { attempt = 2, reason = evil, at = 0 }
-local walls = { tier = "none", writes = "everything", network = true, summary = evil }
-local decision = { outcome = "allowed", by = "rule", rule = evil }
+local walls = { tier = "none", writes = "everything", network = true, summary = evil, brief = evil }
+local decision = { outcome = "allowed", by = "rule", rule = evil, summary = evil }
 for _, each in ipairs({
   { kind = "answer", text = evil },
   { kind = "thought", text = evil, subject = evil },
@@ -292,7 +313,7 @@ def test_text_of_others_is_never_obeyed_or_hidden(start: Start, folder: Path, tm
     approval = {**APPROVAL, "title": evil, "detail": evil, "rule": evil, "parts": [part], "walls": walls}
     approval["scopes"] = [{"scope": "session", "rule": evil}]
     preview = {**FINE, "explanation": evil, "covered": [evil]}
-    trusted = {
+    found = {
         "state": "changed",
         "enables": [{"path": evil, "what": "memory", "state": "new", "diff": evil}],
         "digest": "d",
@@ -304,9 +325,9 @@ def test_text_of_others_is_never_obeyed_or_hidden(start: Start, folder: Path, tm
         vim,
         approval,
         **{
-            PREVIEW: preview,
-            "amanu/trust/get": trusted,
-            "amanu/audit/query": {"entries": [entry], "intact": False, "message": evil},
+            PREVIEW: previewed(preview),
+            "amanu/trust/get": trusted(found),
+            "amanu/audit/query": audited({"entries": [entry], "intact": False, "message": evil}),
             "amanu/session/list": {"sessions": [summary]},
             "amanu/model/list": {"models": [model], "defaultModelId": evil},
             "amanu/command/list": {"commands": [{"name": "x", "description": evil, "argumentHint": evil}]},

@@ -66,7 +66,7 @@ async def test_consent(tmp_path: Path) -> None:
         parts = chat.locator(".approval:visible .parts li")
         assert await parts.evaluate_all("all => all.map((each) => each.className)") == ["fine", "asks"]
         assert "make hello" in await parts.nth(1).inner_text()
-        await chat.locator(".approval:visible .held", has_text="andboxed").wait_for(timeout=SECONDS)
+        await chat.locator(".approval:visible .reasons", has_text="andboxed").wait_for(timeout=SECONDS)
         await shoot(page, "consent-1-asked")
 
         # the model's words: nothing was loaded, and a link says where it leads
@@ -115,9 +115,7 @@ async def test_consent(tmp_path: Path) -> None:
         rule = chat.locator(".approval:visible textarea.rule")
         await rule.fill((await rule.input_value()).replace("make bye", "make"))
         # The earlier question is answered by its own rule already: the new one is not credited with it.
-        await chat.locator(".approval:visible .covered summary", has_text=" 0 earlier").wait_for(
-            state="attached", timeout=SECONDS
-        )
+        await chat.locator(".approval:visible .meaning", has_text="no earlier").wait_for(timeout=SECONDS)
         await shoot(page, "consent-5-covered")
         await page.keyboard.press("Control+Alt+Enter")
         rows = page.locator(".quick-input-list .monaco-list-row")

@@ -3,11 +3,11 @@ import { plural } from "./changes";
 import type { Daemon } from "./client";
 import type { Desk } from "./desk";
 import type { Pages } from "./pages";
-import type { Approval, CommandPart, Grant, RulePreviewResult, Scope, SessionState, Walls } from "./protocol";
+import type { Approval, CommandPart, Grant, Line, RulePreviewResult, Scope, SessionState } from "./protocol";
 import { acceptStep, type Step, standingStep } from "./step";
 import { oneLine, plain, visible } from "./visible";
 import { BUTTONS, GRANTS, SCOPES } from "./labels";
-import { capital, grantable, granting, held, preselected, ruleGranting } from "./words";
+import { capital, granting, ruleGranting } from "./words";
 
 const EDIT: vscode.QuickInputButton = {
   iconPath: new vscode.ThemeIcon("edit"),
@@ -17,12 +17,17 @@ const EDIT: vscode.QuickInputButton = {
 const ASKED = 200;
 /** Parts up to which those that are fine have a row each. */
 const MANY = 6;
-/** Earlier questions that are named below a rule. */
-const NAMED = 3;
 const ICONS: Record<CommandPart["decision"], string> = {
   allow: "$(pass)",
   ask: "$(question)",
   deny: "$(error)",
+};
+
+const TONES: Record<Line["tone"], string> = {
+  plain: "$(info)",
+  good: "$(pass)",
+  warning: "$(warning)",
+  bad: "$(error)",
 };
 
 interface Answer extends vscode.QuickPickItem {
@@ -54,7 +59,7 @@ export class Approvals {
 
   private ask(approval: Approval, news = ""): void {
     const pick = vscode.window.createQuickPick<Answer>();
-    let grants = preselected(approval);
+    let grants = approval.options[0]?.grants ?? [];
     pick.title = plain(approval.title, ASKED);
     pick.placeholder = news + oneLine(approval.detail, ASKED);
     const draw = (active: (item: Answer) => boolean) => {
@@ -105,7 +110,7 @@ export class Approvals {
     const reject = (reason: string | null) =>
       this.desk.resolve({ toolCallId, digest, decision: "reject", reason });
     // what is kept must do for the next call like this one, too
-    const lacking = preselected(approval).some(
+    const lacking = approval.options[0]?.grants.some(
       (grant) => !grants.includes(grant) && !grants.includes("unsandboxed"),
     );
     const scopes = approval.scopes.filter(({ rule }) => rule === "" || !lacking);
@@ -138,7 +143,7 @@ export class Approvals {
           edit,
         };
       }),
-      ...grantable(approval).map((grant): Answer => {
+      ...approval.grants.map((grant): Answer => {
         const on = grants.includes(grant);
         const why = approval.wants.includes(grant) ? "it probably needs this" : "it did not ask for this";
         return {
@@ -206,29 +211,20 @@ export class Approvals {
   private async check(rule: string, toolCallId: string): Promise<vscode.InputBoxValidationMessage> {
     const { sessionId } = this.desk.state;
     const found = await this.daemon.request("amanu/rule/preview", { rule, sessionId, toolCallId });
-    const fits = found.valid && found.covers !== false;
-    const severity = fits ? vscode.InputBoxValidationSeverity.Info : vscode.InputBoxValidationSeverity.Error;
+    const severity = found.fits
+      ? vscode.InputBoxValidationSeverity.Info
+      : vscode.InputBoxValidationSeverity.Error;
     return { message: meaning(found), severity };
   }
 }
 
-/** What a rule allows, in words, and what it would have answered. */
-export function meaning({ valid, explanation, covers, covered, coveredCount }: RulePreviewResult): string {
-  const named = covered.slice(0, NAMED).map((title) => oneLine(title, 60));
-  const more = coveredCount - named.length;
-  return [
-    oneLine(explanation, 300),
-    ...(valid && covers === false ? ["It does not cover this call."] : []),
-    ...(coveredCount > 0
-      ? [
-          `Would have answered ${plural(coveredCount, "earlier question")}: ${named.join(", ")}${more > 0 ? "…" : ""}`,
-        ]
-      : []),
-  ].join(" ");
+/** What a rule allows and what it would have answered, in a sentence or two: an input box has one line for it. */
+export function meaning({ lines }: RulePreviewResult): string {
+  return lines.map(({ text }) => oneLine(text, 300)).join(" ");
 }
 
 /** What is known of it: rows to be read. */
-function known({ parts, walls, rule }: Approval): Answer[] {
+function known({ parts, lines }: Approval): Answer[] {
   const separator = (label: string) => ({ label, kind: vscode.QuickPickItemKind.Separator });
   const fine = parts.filter(({ decision }) => decision === "allow");
   const folded = parts.length > MANY ? fine : [];
@@ -241,16 +237,9 @@ function known({ parts, walls, rule }: Approval): Answer[] {
         description: plain(why),
       })),
     ...(folded.length > 0 ? [{ label: `$(pass) ${folded.length} more are fine` }] : []),
-    ...(walls === null ? [] : [wallsRow(walls)]),
-    { label: "$(law) Asked because", description: plain(rule) },
+    ...lines.slice(parts.length).map(({ tone, text }) => ({ label: `${TONES[tone]} ${plain(text, ASKED)}` })),
     separator("your answer"),
   ];
-}
-
-function wallsRow(walls: Walls): Answer {
-  const [word, sentence] = held(walls);
-  const icon = walls.tier === "none" ? "$(warning)" : "$(shield)";
-  return { label: `${icon} ${word}`, description: plain(sentence.replace(/^[.:] /, ""), ASKED) };
 }
 
 async function choose(state: SessionState): Promise<Approval | Step | undefined> {

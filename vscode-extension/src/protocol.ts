@@ -23,6 +23,15 @@ export type Scope =
   | "workspace"
   | "user";
 
+/** How a line is meant, for its colour. */
+export type Tone = "plain" | "good" | "warning" | "bad";
+
+/** A line the daemon words for the user: without line feeds, and with whatever is hidden in it still hidden. */
+export interface Line {
+  tone: Tone;
+  text: string;
+}
+
 /** A file, or lines of it (1-based, inclusive), that goes with a prompt. */
 export interface FileAttachment {
   kind: "file";
@@ -118,14 +127,25 @@ export interface ScopeOffer {
 /** What a person may add to a yes: the network · no sandbox at all. A rule they keep with that yes grants it, too. */
 export type Grant = "network" | "unsandboxed";
 
+/** One way to allow something once. */
+export interface AllowOption {
+  grants: Grant[];
+  /** Goes after "Allow once": "with network access"; "" where there is nothing to add. */
+  words: string;
+}
+
+/** What holds a command. `none`: it runs with the user's own permissions. */
+export type SandboxTier = "bubblewrap" | "landlock" | "seatbelt" | "none";
+
 /** What holds a command: the sandbox it runs in, or would. */
 export interface Walls {
-  /** `none`: it runs with the person's own rights. */
-  tier: "bubblewrap" | "landlock" | "seatbelt" | "none";
+  tier: SandboxTier;
   writes: "nothing" | "workspace" | "everything";
   network: boolean;
-  /** A sentence for the person. */
+  /** For the user: what the command can do, beginning with "Sandboxed" or "Not sandboxed". */
   summary: string;
+  /** The same in a few words, to go on another line. */
+  brief: string;
 }
 
 /** One command of a command line, and what is thought of it. */
@@ -162,8 +182,15 @@ export interface Approval {
   walls: Walls | null;
   /** What the person may add to a yes. */
   grants: Grant[];
-  /** Of those, what it will hardly work without. */
+  /** Of those, what it probably needs. */
   wants: Grant[];
+  /** The ways to allow it once, the likeliest first: what it probably needs is granted there. */
+  options: AllowOption[];
+  /**
+   * For the user, all there is to know besides `title` and `detail`: a line for each of `parts`, then what holds it,
+   * what it probably needs, and the rule that made this a question.
+   */
+  lines: Line[];
 }
 
 /** How an approval was settled, by whom or by which rule. */
@@ -180,6 +207,8 @@ export interface Decision {
   grants: Grant[];
   /** Denied because nobody could be asked: the rule that would have allowed it. */
   permittedBy: string | null;
+  /** For the user, on one line: what was decided and by what, all but `client`. */
+  summary: string;
 }
 
 /** What the person said. `steer` marks a message put into a running turn. */
@@ -1233,14 +1262,21 @@ export interface Enabled {
   state: "same" | "new" | "changed" | "gone";
   /** Unified, of `new` (cut at 200 lines), `changed` and `gone`. */
   diff: string;
+  /** For the user: what it is, and how it stands against what they trusted. */
+  summary: string;
 }
 
-/** `changed`: the person trusted the folder, but what it enables is not what it was: not trusted until they look. */
+/** `changed`: the user trusted the folder, but what it enables is not what it was: not trusted until they look. */
+export type TrustState = "untrusted" | "trusted" | "changed";
+
+/** Whether a folder is trusted, and what that enables. */
 export interface TrustGetResult {
-  state: "untrusted" | "trusted" | "changed";
+  state: TrustState;
   enables: Enabled[];
   /** Of all that; a yes names it. */
   digest: string;
+  /** All of this for the user, but for the diffs. */
+  lines: Line[];
 }
 
 export interface TrustSetParams {
@@ -1268,6 +1304,10 @@ export interface RulePreviewResult {
   /** Titles of earlier questions in these folders it would have answered, latest first, 20 at most. */
   covered: string[];
   coveredCount: number;
+  /** It can be saved as the answer to the question named. */
+  fits: boolean;
+  /** All of this for the user; the first one in tone `bad` says why it cannot be saved. */
+  lines: Line[];
 }
 
 /**
@@ -1294,6 +1334,8 @@ export interface AuditQueryParams {
   /** Only entries before that one. */
   before?: number | null;
   limit?: number;
+  /** `lines` say all that is known of each entry, not only what happened. */
+  detailed?: boolean;
 }
 
 /** One entry of the audit log. Each holds the hash of the one before. */
@@ -1317,6 +1359,8 @@ export interface AuditQueryResult {
   intact: boolean;
   /** A sentence: how many entries, or where the chain is broken. */
   message: string;
+  /** All of this for the user, in the daemon's time zone. */
+  lines: Line[];
 }
 
 export interface EventAckParams {

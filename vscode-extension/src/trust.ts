@@ -3,20 +3,11 @@ import { plural } from "./changes";
 import { type Daemon, roots } from "./client";
 import type { Desk } from "./desk";
 import type { Pages } from "./pages";
-import type { Enabled, TrustGetResult } from "./protocol";
+import { TRUST } from "./labels";
+import type { TrustGetResult } from "./protocol";
 import { name } from "./changes";
 import { oneLine, plain, visible } from "./visible";
 
-const WHAT: Record<Enabled["what"], string> = {
-  memory: "project memory, read as instructions",
-  rules: "rules of the workspace's own",
-  command: "a slash command",
-};
-const STATES: Record<TrustGetResult["state"], string> = {
-  untrusted: "It is not trusted: nothing of it is read.",
-  trusted: "You trust it as it is.",
-  changed: "You trusted it, but what it enables has changed since. It is off until you say so again.",
-};
 const PAGE = "Amanu Trust.diff";
 
 interface Choice extends vscode.QuickPickItem {
@@ -48,7 +39,7 @@ export class Trust {
   private async ask(root: string, found: TrustGetResult): Promise<void> {
     const chosen = await vscode.window.showQuickPick<Choice>(this.choices(root, found), {
       title: `Trust ${plain(name(root))}?`,
-      placeHolder: STATES[found.state],
+      placeHolder: TRUST[found.state],
       ignoreFocusOut: true, // reading the page is not an answer
     });
     await chosen?.run?.();
@@ -80,23 +71,17 @@ export class Trust {
     return [
       ...asked,
       ...(enables.length > 0 ? [{ label: "what it enables", kind: vscode.QuickPickItemKind.Separator }] : []),
-      ...enables.map((each) => ({ label: `$(file) ${plain(each.path)}`, description: said(each) })),
+      ...enables.map((each) => ({ label: `$(file) ${plain(each.path)}`, description: plain(each.summary) })),
     ];
   }
 }
 
 /** The page: what the folder enables, and what is new or changed of it. */
-export function enabled(root: string, { state, enables }: TrustGetResult): string {
-  const lines = [`What ${oneLine(root, 1000)} enables`, "", STATES[state], ""];
-  if (enables.length === 0) lines.push("It has nothing that Amanu would read as instructions.");
-  for (const each of enables) lines.push(`${said(each)}: ${oneLine(each.path, 1000)}`);
+export function enabled(root: string, { lines, enables }: TrustGetResult): string {
+  const text = [oneLine(root, 1000), "", ...lines.map((line) => visible(line.text))];
   for (const { path, diff } of enables.filter((each) => each.diff !== ""))
-    lines.push("", `=== ${oneLine(path, 1000)}`, visible(diff).trimEnd());
-  return `${lines.join("\n")}\n`;
-}
-
-function said({ what, state }: Enabled): string {
-  return state === "same" ? WHAT[what] : `${state}, ${WHAT[what]}`;
+    text.push("", `=== ${oneLine(path, 1000)}`, visible(diff).trimEnd());
+  return `${text.join("\n")}\n`;
 }
 
 async function choose(folders: string[]): Promise<string | undefined> {

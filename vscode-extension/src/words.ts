@@ -1,17 +1,6 @@
-import type { Approval, ContextUse, Decision, Grant, ModelInfo, Spent, Usage, Walls } from "./protocol";
+import type { ContextUse, Decision, Grant, ModelInfo, Spent, Usage } from "./protocol";
 import { GRANTS } from "./labels";
 import { visible } from "./visible";
-
-/** What can be added to a yes, without what nothing withholds anyway. */
-export function grantable({ grants, walls }: Pick<Approval, "grants" | "walls">): Grant[] {
-  return grants.filter((grant) => (grant === "network" ? !walls?.network : walls?.tier !== "none"));
-}
-
-/** What a command asks for is ticked already, to be seen and to be taken away: a yes without it would be to something
- * else. The button says it, too. */
-export function preselected(approval: Pick<Approval, "grants" | "wants" | "walls">): Grant[] {
-  return grantable(approval).filter((grant) => approval.wants.includes(grant));
-}
 
 const RULE = /^(\*|@?[A-Za-z][\w-]*)(?:\+network)?(?:\+unsandboxed)?(?=\(|\s|$)/;
 
@@ -33,34 +22,10 @@ export function granting(grants: Grant[]): string {
   return strongest === undefined ? "" : ` ${GRANTS[strongest].name}`;
 }
 
-/** What holds a command, in two words and a sentence. */
-export function held({ tier, summary }: Walls): [word: string, sentence: string] {
-  const word = tier === "none" ? "Not sandboxed" : "Sandboxed";
-  // the daemon's sentence may begin with it
-  const rest = summary.startsWith(word) ? summary.slice(word.length) : `. ${summary}`;
-  return [word, visible(rest)];
-}
-
-const OUTCOMES: Record<Decision["outcome"], string> = {
-  allowed: "Allowed",
-  reviewed: "Reviewed",
-  rejected: "Rejected",
-  denied: "Denied",
-  cancelled: "Cancelled",
-};
-
 /** Who or what decided, and what was added. `here` is this client's own name. */
-export function decision(decided: Decision, here: string): string {
-  const { outcome, by, client, rule, reason, grants } = decided;
-  const words = OUTCOMES[outcome] + granting(grants);
-  const whose = outcome === "allowed" && decided.scope !== null ? "your rule" : "the rule";
-  const who =
-    by === "person"
-      ? ` by you${client && client !== here ? ` in ${client}` : ""}`
-      : rule
-        ? ` by ${whose} ${rule}`
-        : "";
-  return visible(words + who + (reason ? `: ${reason}` : ""));
+export function decision({ summary, outcome, client }: Decision, here: string): string {
+  const elsewhere = client !== null && client !== "" && client !== here ? ` (${client})` : "";
+  return visible(capital(summary || outcome) + elsewhere);
 }
 
 /** What the model costs, as far as it is known. */

@@ -6,7 +6,7 @@ import { Standing } from "../src/chat/view/standing";
 import { WallsSign } from "../src/chat/view/walls";
 import { Folded } from "../src/fold";
 import type { Approval, CommandPart, Decision, SessionState, ToolCall } from "../src/protocol";
-import { APPROVAL, CALL, state, walls } from "./states";
+import { CALL, question, state, walls } from "./states";
 
 let measure: () => void;
 
@@ -19,6 +19,7 @@ const ALLOWED: Decision = {
   reason: null,
   grants: [],
   permittedBy: null,
+  summary: "allowed by @run",
 };
 
 beforeEach(() => {
@@ -39,7 +40,7 @@ afterEach(() => vi.useRealTimers());
 /** The card of a call, with a question about it. */
 function card(approval: Partial<Approval> = {}, call: Partial<ToolCall> = {}) {
   const posted: ToHost[] = [];
-  const approvals = call.state === undefined ? [{ ...APPROVAL, ...approval }] : [];
+  const approvals = call.state === undefined ? [question(approval)] : [];
   const session = new Folded(state({ items: [{ ...CALL, ...call }], approvals }));
   const list = new List({ session, client: "here", post: (message) => posted.push(message) });
   document.body.replaceChildren(list.element);
@@ -48,7 +49,7 @@ function card(approval: Partial<Approval> = {}, call: Partial<ToolCall> = {}) {
   const texts = (selector: string) =>
     [...list.element.querySelectorAll(selector)].map((each) => each.textContent);
   const ask = (again: Partial<Approval>) => {
-    session.fold({ kind: "approvalRequested", approval: { ...APPROVAL, ...again } });
+    session.fold({ kind: "approvalRequested", approval: question(again) });
     list.update(new Set(["c1"]));
   };
   const settle = () => {
@@ -70,6 +71,8 @@ function card(approval: Partial<Approval> = {}, call: Partial<ToolCall> = {}) {
       covers: true,
       covered: [],
       coveredCount: 0,
+      fits: true,
+      lines: [{ tone: "plain", text: "Allows it." }],
       ...given,
     });
   return { posted, list, find, texts, ask, settle, choose, preview };
@@ -141,25 +144,17 @@ test("what a command does not ask for is folded away", () => {
   expect(texts(".grants details label")).toEqual(["Without the sandboxit did not ask for this"]);
 });
 
-test.each([
-  [walls("bubblewrap", "Writes only here; no network."), "▣Sandboxed. Writes only here; no network.", false],
-  [
-    walls("none", "Not sandboxed (as you allowed): all your rights."),
-    "⚠Not sandboxed (as you allowed): all your rights.",
-    true,
-  ],
-  [walls("none", "It has all your rights."), "⚠Not sandboxed. It has all your rights.", true],
-])("what holds it is said: %j", (given, said, warned) => {
-  const { find } = card({ walls: given });
-  expect([find(".held").textContent, find(".held").classList.contains("open")]).toEqual([said, warned]);
-});
-
-test("what cannot be remembered says so", () => {
-  const said = () => find(".approval .row").textContent;
-  let { find } = card({ scopes: APPROVAL.scopes.slice(0, 1) });
-  expect(said()).toContain("it cannot be remembered");
-  ({ find } = card());
-  expect(said()).not.toContain("cannot");
+test("why it is asked and what holds it is told in the daemon's words, nothing hidden in them", () => {
+  const { texts, find } = card({
+    parts: [part("make", "ask")],
+    lines: [
+      { tone: "warning", text: "? make" },
+      { tone: "bad", text: "! Not sandboxed: \u202ex" },
+      { tone: "plain", text: "Needs approval: no rule allows it" },
+    ],
+  });
+  expect(texts(".reasons li")).toEqual(["! Not sandboxed: <U+202E>x", "Needs approval: no rule allows it"]);
+  expect(find(".reasons li").className).toBe("bad");
 });
 
 test("lines out of sight are counted, and shown on demand", () => {
@@ -221,17 +216,12 @@ test.each<[string, Partial<Approval>, string[], string[], string]>([
 });
 
 test("the rule a scope saves is tried on what was asked before, and those questions are listed on demand", () => {
-  const { choose, posted, preview, texts, find } = card();
+  const { choose, posted, preview, find } = card();
   choose("session");
   expect(posted).toEqual([{ type: "checkRule", toolCallId: "c1", rule: "run_shell_command(make)" }]);
-  preview({ covered: ["Run make", "Run make \u202etest"], coveredCount: 7 });
-  expect([...texts(".covered summary"), ...texts(".covered li")]).toEqual([
-    "Would have answered 7 earlier questions",
-    "Run make",
-    "Run make <U+202E>test",
-    "and 5 more",
-  ]);
-  expect(find<HTMLDetailsElement>(".covered").open).toBe(false);
+  const words = ["Allows it.", "Would have answered 7 earlier questions:", "  Run make \u202etest"];
+  preview({ lines: words.map((text) => ({ tone: "plain", text })) });
+  expect(find(".meaning").textContent).toBe(words.join("\n").replace("\u202e", "<U+202E>"));
 });
 
 test("the rule that is saved keeps what is granted", () => {
@@ -251,10 +241,8 @@ test("the rule that is saved keeps what is granted", () => {
 });
 
 test.each([
-  ["not a rule", { valid: false, covers: null, explanation: "No." }, true, "No."],
-  ["it does not cover this call", { covers: false }, true, "Allows it. It does not cover this call."],
-  ["it does", { covers: true }, false, "Allows it."],
-  ["nobody knows", { covers: null }, false, "Allows it."],
+  ["it does not", { fits: false, lines: [{ tone: "bad" as const, text: "No." }] }, true, "No."],
+  ["it does", {}, false, "Allows it."],
 ])(
   "an edited rule is checked when the person rests, and blocks a yes until it fits: %s",
   (_, given, blocked, said) => {
@@ -320,20 +308,16 @@ test("afterwards the card tells who decided and what held it, and leads to the a
     {},
     { state: "succeeded", decision: ALLOWED, walls: walls("none", "All rights.") },
   );
-  expect(find(".record").textContent).toBe("Allowed by the rule @runAudit");
-  expect(texts(".said .held")).toEqual(["⚠Not sandboxed. All rights."]); // seen without unfolding
+  expect(find(".record").textContent).toBe("Allowed by @runAudit");
+  expect(texts(".said .held")).toEqual(["⚠All rights."]); // seen without unfolding
   find(".record button").click();
   expect(posted).toEqual([{ type: "audit", toolCallId: "c1", title: "Run make" }]);
 });
 
 test.each<[string, Partial<SessionState>, RegExp | undefined]>([
   ["trusted", {}, undefined],
-  ["not trusted", { trusted: false }, /not trusted\. Off: memory files.*Review…/],
-  [
-    "changed",
-    { trusted: false, trustChanged: true },
-    /has changed\. Until you look it is off: memory.*Review…/,
-  ],
+  ["not trusted", { trusted: false }, /folder is not trusted.*Review…/],
+  ["changed", { trusted: false, trustChanged: true }, /has changed since.*Review…/],
 ])("trust: %s", (_, given, expected) => {
   const posted: ToHost[] = [];
   const desk = {

@@ -6,10 +6,10 @@ import type { ToHost } from "../src/chat/messages";
 import type { Daemon } from "../src/client";
 import type { Desk } from "../src/desk";
 import type { Pages } from "../src/pages";
-import type { Approval, AuditEntry, Event, SessionState, TrustGetResult } from "../src/protocol";
+import type { Approval, Event, SessionState, TrustGetResult } from "../src/protocol";
 import { Trust, enabled } from "../src/trust";
 import { file, proposal } from "./edits";
-import { APPROVAL, state, walls } from "./states";
+import { APPROVAL, question, state } from "./states";
 import { EventEmitter, picks, workspace } from "./vscode";
 
 vi.mock("vscode-languageclient/node", () => ({})); // wants the real VS Code
@@ -66,7 +66,7 @@ function asked(approval: Partial<Approval>, more: Partial<SessionState> = {}) {
   const resolved: Record<string, unknown>[] = [];
   const events = new EventEmitter<{ event: Event }>();
   const desk = {
-    state: state({ approvals: [{ ...APPROVAL, ...approval }], ...more }),
+    state: state({ approvals: [question(approval)], ...more }),
     onEvent: events.event,
     attempt: (work: () => unknown) => work(),
     resolve: async (answer: Record<string, unknown>) => resolved.push(answer),
@@ -90,8 +90,12 @@ test("the native question shows the parts, the walls and the rule, and its rows 
       { text: "ls", decision: "allow", rule: "", why: "reads only" },
       { text: "rm \u202ex", decision: "ask", rule: "", why: "no rule" },
     ],
-    walls: walls("none", "All your rights."),
-    rule: "mode ask",
+    lines: [
+      { tone: "good", text: "✓ ls" },
+      { tone: "warning", text: "? rm" },
+      { tone: "bad", text: "! Not sandboxed: $(trash)" },
+      { tone: "plain", text: "Needs approval: mode ask" },
+    ],
   });
   expect(pick()?.title).toBe("Run \\$(trash)");
   const rows = pick()?.items.map(({ label, description }) => `${label} | ${description ?? ""}`);
@@ -99,13 +103,13 @@ test("the native question shows the parts, the walls and the rule, and its rows 
     "what is asked | ",
     "$(pass) ls | reads only",
     "$(question) rm <U+202E>x | no rule",
-    "$(warning) Not sandboxed | All your rights.",
-    "$(law) Asked because | mode ask",
+    "$(error) ! Not sandboxed: \\$(trash) | ",
+    "$(info) Needs approval: mode ask | ",
     "your answer | ",
     "$(check) Allow once | ",
   ]);
   expect(pick()?.activeItems.map(({ label }) => label)).toEqual(["$(check) Allow once"]);
-  pick()?.press("Not sandboxed"); // there to be read
+  pick()?.press("! Not sandboxed: \\$(trash)"); // there to be read
   expect([pick()?.shown, resolved]).toEqual([true, []]);
 });
 
@@ -153,46 +157,19 @@ test("all of a long command is a press away", () => {
   expect(pages).toEqual([`ls${"\n".repeat(50)}rm<U+0007>\n`]);
 });
 
-test.each([
-  [
-    { covers: true, covered: ["Run a", "Run b", "Run c", "Run d"], coveredCount: 7 },
-    "It. Would have answered 7 earlier questions: Run a, Run b, Run c…",
-  ],
-  [{ covers: false, covered: [], coveredCount: 0 }, "It. It does not cover this call."],
-  [
-    { covers: null, covered: ["\u202ex"], coveredCount: 1 },
+test("a rule in words", () => {
+  const lines = ["It.", "Would have answered 1 earlier question:", "  \u202ex"];
+  const preview = { valid: true, explanation: "", covers: true, covered: [], coveredCount: 1, fits: true };
+  expect(meaning({ ...preview, lines: lines.map((text) => ({ tone: "plain", text })) })).toBe(
     "It. Would have answered 1 earlier question: <U+202E>x",
-  ],
-])("a rule in words: %j", (given, expected) => {
-  expect(meaning({ valid: true, explanation: "It.", ...given })).toBe(expected);
+  );
 });
 
-const ENTRY: AuditEntry = {
-  number: 3,
-  at: 0,
-  kind: "decided",
-  sessionId: "s1",
-  toolCallId: "c1",
-  text: "Allowed by you\u001b[2J",
-  data: {
-    rule: "make",
-    grants: ["network"],
-    parts: [{ text: "a\nrule: all", why: null }],
-    walls: { tier: "none" },
-  },
-  hash: "abc",
-};
-
-test("the audit page says whether the log holds, then all that is known of the call", () => {
-  const text = audit("Run make", { entries: [ENTRY], intact: false, message: "Broken at entry 2." });
-  expect(text).toContain("✗ Broken at entry 2.");
-  expect(text).toContain(
-    "#3  1970-01-01 00:00:00.000 UTC  decided\n    Allowed by you<U+001B>[2J\n    rule: make\n",
-  );
-  expect(text).toContain("    grants: network\n    parts:\n      1:\n        text: a\n          rule: all\n");
-  expect(text).toContain("        why: none\n    walls:\n      tier: none\n    hash: abc");
-  expect(audit("x", { entries: [], intact: true, message: "All 9 entries hold." })).toContain(
-    "no entry about this call",
+test("the audit page says what the daemon does, nothing hidden in it", () => {
+  const lines = ["3  1970-01-01 00:00:00  decided  Allowed by you\u001b[2J", "✗ Broken at entry 2."];
+  const found = { entries: [], intact: false, message: "" };
+  expect(audit("Run make", { ...found, lines: lines.map((text) => ({ tone: "plain", text })) })).toBe(
+    "Run make\n\n3  1970-01-01 00:00:00  decided  Allowed by you<U+001B>[2J\n✗ Broken at entry 2.\n",
   );
 });
 
@@ -200,22 +177,25 @@ const CHANGED: TrustGetResult = {
   state: "changed",
   digest: "t1",
   enables: [
-    { path: "AGENTS.md", what: "memory", state: "changed", diff: "-old\n+new\u202e\n" },
-    { path: "$(trash).toml", what: "rules", state: "same", diff: "" },
-    { path: "gone.md", what: "command", state: "gone", diff: "-was\n" },
+    {
+      path: "AGENTS.md",
+      what: "memory",
+      state: "changed",
+      diff: "-old\n+new\u202e\n",
+      summary: "instructions",
+    },
+    { path: "$(trash).toml", what: "rules", state: "same", diff: "", summary: "rules" },
+    { path: "gone.md", what: "command", state: "gone", diff: "-was\n", summary: "a command" },
   ],
+  lines: [{ tone: "warning", text: "It has changed.\u202e" }],
 };
 
 test("the page of what a folder enables shows what changed", () => {
   expect(enabled("/w", CHANGED)).toBe(
     [
-      "What /w enables",
+      "/w",
       "",
-      "You trusted it, but what it enables has changed since. It is off until you say so again.",
-      "",
-      "changed, project memory, read as instructions: AGENTS.md",
-      "rules of the workspace's own: $(trash).toml",
-      "gone, a slash command: gone.md",
+      "It has changed.<U+202E>",
       "",
       "=== AGENTS.md",
       "-old",

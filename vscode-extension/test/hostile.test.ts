@@ -51,6 +51,7 @@ function items(text: string): Item[] {
         reason: text,
         grants: [],
         permittedBy: null,
+        summary: text,
       },
     },
   ];
@@ -70,6 +71,8 @@ function asked(text: string): Approval {
     walls: walls("none", text),
     grants: ["network"],
     wants: ["network"],
+    options: [{ grants: ["network"], words: text }],
+    lines: (["warning", "good", "bad"] as const).map((tone) => ({ tone, text })),
   };
 }
 

@@ -60,6 +60,8 @@ function approval(toolCallId: string): Approval {
     walls: null,
     grants: [],
     wants: [],
+    options: [{ grants: [], words: "" }],
+    lines: [],
   };
 }
 

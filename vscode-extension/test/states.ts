@@ -27,7 +27,7 @@ export function state(given: Partial<SessionState> = {}): SessionState {
 }
 
 export function walls(tier: Walls["tier"], summary = "What it says."): Walls {
-  return { tier, summary, writes: "workspace", network: false };
+  return { tier, summary, brief: "", writes: "workspace", network: false };
 }
 
 /** A command that waits for the person, and the question about it. */
@@ -68,4 +68,13 @@ export const APPROVAL: Approval = {
   walls: null,
   grants: [],
   wants: [],
+  options: [{ grants: [], words: "" }],
+  lines: [{ tone: "plain", text: "Needs approval: no rule allows it" }],
 };
+
+/** The same question, changed; what it wants is granted by the first answer, as the daemon has it. */
+export function question(changes: Partial<Approval> = {}): Approval {
+  const { wants, grants } = { ...APPROVAL, ...changes };
+  const first = grants.filter((grant) => wants.includes(grant));
+  return { ...APPROVAL, options: [{ grants: first, words: "" }], ...changes };
+}

@@ -302,20 +302,21 @@ function decidedBy(by: Decision["by"], outcome: Decision["outcome"], more: Parti
     reason: null,
     grants: [],
     permittedBy: null,
+    summary: "",
     ...more,
   };
 }
 
 test.each<[Decision, string]>([
-  [decidedBy("person", "rejected", { client: "Neovim", reason: "no" }), "Rejected by you in Neovim: no"],
-  [decidedBy("rule", "allowed", { rule: "@read" }), "Allowed by the rule @read"],
-  [decidedBy("rule", "allowed", { rule: "npm ci", scope: "session" }), "Allowed by your rule npm ci"],
-  [decidedBy("person", "allowed", { grants: ["network"] }), "Allowed with network access by you"],
-  [decidedBy("person", "rejected", { reason: "\u202eon" }), "Rejected by you: <U+202E>on"],
   [
-    decidedBy("rule", "denied", { rule: "run_shell_command(rm)" }),
-    "Denied by the rule run_shell_command(rm)",
+    decidedBy("person", "rejected", { client: "Neovim", summary: "rejected by you" }),
+    "Rejected by you (Neovim)",
   ],
+  [
+    decidedBy("person", "allowed", { client: "Visual Studio Code", summary: "allowed by \u202eyou" }),
+    "Allowed by <U+202E>you",
+  ],
+  [decidedBy("rule", "denied"), "Denied"],
 ])("who decided", (given, expected) => expect(decision(given, "Visual Studio Code")).toBe(expected));
 
 test("how a review went", () => {

@@ -1,7 +1,6 @@
 ---The waiting question, answered through `vim.ui.select`, when the person asks for it.
 
 local ask = require("amanu.ask")
-local asked = require("amanu.asked")
 local client = require("amanu.client")
 local labels = require("amanu.labels")
 local protocol = require("amanu.protocol")
@@ -106,6 +105,13 @@ local function step()
   return edits, vim.tbl_count(paths)
 end
 
+---@param scope amanu.Scope
+---@param option amanu.AllowOption
+---@return string
+local function allow(scope, option)
+  return vim.trim(("Allow %s %s"):format(labels.SCOPES[scope], option.words))
+end
+
 ---@param approval amanu.Approval
 ---@return { label: string, run: fun() }[]
 local function choices(approval)
@@ -114,10 +120,10 @@ local function choices(approval)
     table.insert(found, { label = label, run = run })
   end
   local edit = approval.proposalId ~= nil
-  local ways = asked.ways(approval)
-  local function yes(grants)
-    add(("Allow %s%s"):format(labels.SCOPES.once, asked.way(grants, approval)), function()
-      resolve(approval, { decision = "allow", grants = grants })
+  local first = approval.options[1]
+  local function yes(option)
+    add(allow("once", option), function()
+      resolve(approval, { decision = "allow", grants = option.grants })
     end)
   end
   if edit then
@@ -133,7 +139,7 @@ local function choices(approval)
       end)
     end
   else
-    yes(ways[1])
+    yes(first)
   end
   if edit then
     add(labels.BUTTONS.reviewHunks, function()
@@ -145,16 +151,15 @@ local function choices(approval)
   end)
   for _, offer in ipairs(approval.scopes) do
     if offer.scope ~= "once" then
-      local scope = labels.SCOPES[offer.scope] .. asked.granting(ways[1])
-      add(("Allow %s: %s"):format(scope, visible.line(offer.rule, 60)), function()
+      add(("%s: %s"):format(allow(offer.scope, first), visible.line(offer.rule, 60)), function()
         require("amanu.rule").open(approval, offer, function(rule, done)
-          resolve(approval, { decision = "allow", scope = offer.scope, rule = rule, grants = ways[1] }, done)
+          resolve(approval, { decision = "allow", scope = offer.scope, rule = rule, grants = first.grants }, done)
         end)
       end)
     end
   end
   if not edit then
-    vim.tbl_map(yes, vim.list_slice(ways, 2))
+    vim.tbl_map(yes, vim.list_slice(approval.options, 2))
   end
   if edit then
     add(labels.BUTTONS.finishReview .. ": undecided hunks stay open", function()
@@ -167,8 +172,8 @@ end
 function put(approval)
   view.show() -- the whole of it stands in the chat
   local run = approval.effect == "run" and "Run " .. visible.line(approval.detail, 160)
-  local alone = approval.walls and approval.walls.tier == "none" and " — NOT SANDBOXED" or ""
-  local prompt = ("Amanu asks: %s%s — because: %s"):format(
+  local alone = approval.walls and approval.walls.tier == "none" and " — " .. labels.SANDBOX.none:upper() or ""
+  local prompt = ("Amanu asks: %s%s — needs approval: %s"):format(
     run or visible.line(approval.title, 120),
     alone,
     visible.line(approval.rule, 80)

@@ -1,10 +1,10 @@
 ---How calls were decided and what was done: the daemon's own record, whose entries cannot be changed unseen.
 
-local asked = require("amanu.asked")
 local methods = require("amanu.protocol").methods
 local page = require("amanu.page")
 local say = require("amanu.say")
 local session = require("amanu.session")
+local worded = require("amanu.worded")
 
 local M = {}
 
@@ -32,7 +32,7 @@ function M.show(word)
     return say.now("there was no tool call yet")
   end
   session.ask(methods.audit_query, { toolCallId = one }, function(found)
-    page.open("audit", asked.audited(found))
+    page.open("audit", worded.lines(found.lines))
   end)
 end
 

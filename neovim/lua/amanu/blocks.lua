@@ -1,10 +1,10 @@
 ---An item of the conversation as lines. The first character tells what a line is, for folds and colours:
 ---`▸` a thought, `●` a tool call, `│` what is folded away below them, `┆` what is not.
 
-local asked = require("amanu.asked")
 local config = require("amanu.config")
 local hunks = require("amanu.hunks")
 local visible = require("amanu.visible")
+local worded = require("amanu.worded")
 
 local M = {}
 
@@ -115,7 +115,7 @@ end
 local function settled(item)
   local decision = item.decision
   local news = item.effect == "run" or (decision and not (decision.outcome == "allowed" and decision.by == "rule"))
-  local how = news and asked.settled(item) or ""
+  local how = news and worded.settled(item) or ""
   return how ~= "" and " (" .. visible.line(how) .. ")" or ""
 end
 
@@ -179,7 +179,7 @@ local of = {
           else
             add(lines, "┆", approval.detail)
           end
-          for _, line in ipairs(asked.question(approval)) do
+          for _, line in ipairs(worded.lines(approval.lines)) do
             table.insert(lines, "┆ " .. line)
           end
           local key = config.key("approve")

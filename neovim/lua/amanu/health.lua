@@ -57,9 +57,9 @@ local function check_session()
     vim.health.info(("session “%s”, mode %s, workspace %s"):format(visible.line(session.state.title), session.state.mode, trust))
     local walls = session.state.walls
     if walls and walls.tier == "none" then
-      vim.health.warn(require("amanu.asked").walls(walls), { "In a terminal: amanu doctor" })
+      vim.health.warn(visible.line(walls.summary, 1000), { "In a terminal: amanu doctor" })
     elseif walls then
-      vim.health.ok(require("amanu.asked").walls(walls))
+      vim.health.ok(visible.line(walls.summary, 1000))
     end
   end
 end

@@ -28,7 +28,7 @@ local function changed(event)
     require("amanu.say").aside("asks: " .. event.approval.title .. " (:Amanu /approve)")
   end
   if kind == "sessionChanged" and event.trustChanged then
-    require("amanu.say").aside("what this folder enables has changed since you trusted it (:Amanu /trust)", vim.log.levels.WARN)
+    require("amanu.say").aside(require("amanu.labels").TRUST.changed .. " (:Amanu /trust)", vim.log.levels.WARN)
   end
   if kind == "turnRouted" then
     require("amanu.say").aside(event.reason)

@@ -48,6 +48,23 @@ M.MODES = {
   auto = { name = "Auto", meaning = "asks only when a rule or a command requires it" },
 }
 
+---How a folder stands.
+---@type table<amanu.TrustState, string>
+M.TRUST = {
+  untrusted = "This folder is not trusted: its files are read as plain text only. Its instructions to the model, its rules and its settings are ignored, and nothing in it runs without your approval.",
+  trusted = "This folder is trusted.",
+  changed = "You trusted this folder, but what it enables has changed since. It is not trusted until you review it.",
+}
+
+---What holds a command, where there is room for two words.
+---@type table<amanu.SandboxTier, string>
+M.SANDBOX = {
+  bubblewrap = "Sandboxed",
+  landlock = "Sandboxed",
+  seatbelt = "Sandboxed",
+  none = "Not sandboxed",
+}
+
 ---What fills a model's window, in the order it is sent; together they are the window.
 ---@type table<amanu.ContextPart, string>
 M.CONTEXT_PARTS = {

@@ -10,6 +10,14 @@
 ---For how long an answer to an approval is remembered.
 ---@alias amanu.Scope "once"|"turn"|"session"|"workspace"|"user"
 
+---How a line is meant, for its colour.
+---@alias amanu.Tone "plain"|"good"|"warning"|"bad"
+
+---A line the daemon words for the user: without line feeds, and with whatever is hidden in it still hidden.
+---@class amanu.Line
+---@field tone amanu.Tone
+---@field text string
+
 ---A file, or lines of it (1-based, inclusive), that goes with a prompt.
 ---@class amanu.FileAttachment
 ---@field kind "file"
@@ -86,12 +94,21 @@
 ---What a person may add to a yes: the network · no sandbox at all. A rule they keep with that yes grants it, too.
 ---@alias amanu.Grant "network"|"unsandboxed"
 
+---One way to allow something once.
+---@class amanu.AllowOption
+---@field grants amanu.Grant[]
+---@field words string Goes after "Allow once": "with network access"; "" where there is nothing to add.
+
+---What holds a command. `none`: it runs with the user's own permissions.
+---@alias amanu.SandboxTier "bubblewrap"|"landlock"|"seatbelt"|"none"
+
 ---What holds a command: the sandbox it runs in, or would.
 ---@class amanu.Walls
----@field tier "bubblewrap"|"landlock"|"seatbelt"|"none" `none`: it runs with the person's own rights.
+---@field tier amanu.SandboxTier
 ---@field writes "nothing"|"workspace"|"everything"
 ---@field network boolean
----@field summary string A sentence for the person.
+---@field summary string For the user: what the command can do, beginning with "Sandboxed" or "Not sandboxed".
+---@field brief string The same in a few words, to go on another line.
 
 ---One command of a command line, and what is thought of it.
 ---@class amanu.CommandPart
@@ -114,7 +131,9 @@
 ---@field parts amanu.CommandPart[] Of a command line: each command in it, also those behind wrappers and in substitutions.
 ---@field walls? amanu.Walls Of a command: what will hold it.
 ---@field grants amanu.Grant[] What the person may add to a yes.
----@field wants amanu.Grant[] Of those, what it will hardly work without.
+---@field wants amanu.Grant[] Of those, what it probably needs.
+---@field options amanu.AllowOption[] The ways to allow it once, the likeliest first: what it probably needs is granted there.
+---@field lines amanu.Line[] For the user, all there is to know besides `title` and `detail`: a line for each of `parts`, then what holds it, what it probably needs, and the rule that made this a question.
 
 ---How an approval was settled, by whom or by which rule.
 ---@class amanu.Decision
@@ -126,6 +145,7 @@
 ---@field reason? string What the person said when rejecting; it goes to the model.
 ---@field grants amanu.Grant[] What the person added to a yes.
 ---@field permittedBy? string Denied because nobody could be asked: the rule that would have allowed it.
+---@field summary string For the user, on one line: what was decided and by what, all but `client`.
 
 ---What the person said. `steer` marks a message put into a running turn.
 ---@class amanu.UserMessage
@@ -858,12 +878,17 @@
 ---@field what "memory"|"rules"|"command" Project memory · the workspace's own rules · a slash command.
 ---@field state "same"|"new"|"changed"|"gone" Against what the person trusted; `new` where nothing was trusted yet.
 ---@field diff string Unified, of `new` (cut at 200 lines), `changed` and `gone`.
+---@field summary string For the user: what it is, and how it stands against what they trusted.
 
----`changed`: the person trusted the folder, but what it enables is not what it was: not trusted until they look.
+---`changed`: the user trusted the folder, but what it enables is not what it was: not trusted until they look.
+---@alias amanu.TrustState "untrusted"|"trusted"|"changed"
+
+---Whether a folder is trusted, and what that enables.
 ---@class amanu.TrustGetResult
----@field state "untrusted"|"trusted"|"changed"
+---@field state amanu.TrustState
 ---@field enables amanu.Enabled[]
 ---@field digest string Of all that; a yes names it.
+---@field lines amanu.Line[] All of this for the user, but for the diffs.
 
 ---@class amanu.TrustSetParams
 ---@field root string
@@ -882,6 +907,8 @@
 ---@field covers? boolean It answers the question named; None: none was.
 ---@field covered string[] Titles of earlier questions in these folders it would have answered, latest first, 20 at most.
 ---@field coveredCount integer
+---@field fits boolean It can be saved as the answer to the question named.
+---@field lines amanu.Line[] All of this for the user; the first one in tone `bad` says why it cannot be saved.
 
 ---`changing` is on record before a file changes, `changed` says what came of it. `log` is about the log itself: a file
 ---of it begins, a crash broke off a line, entries are gone or were removed.
@@ -892,6 +919,7 @@
 ---@field toolCallId? string Only what is about that call.
 ---@field before? integer Only entries before that one.
 ---@field limit? integer
+---@field detailed? boolean `lines` say all that is known of each entry, not only what happened.
 
 ---One entry of the audit log. Each holds the hash of the one before.
 ---@class amanu.AuditEntry
@@ -908,6 +936,7 @@
 ---@field entries amanu.AuditEntry[] Latest last.
 ---@field intact boolean The chain holds from the first entry to the last.
 ---@field message string A sentence: how many entries, or where the chain is broken.
+---@field lines amanu.Line[] All of this for the user, in the daemon's time zone.
 
 ---@class amanu.EventAckParams
 ---@field sessionId string

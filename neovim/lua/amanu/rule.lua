@@ -1,13 +1,13 @@
 ---The rules that would answer a question from then on, in a window of their own: change them, see what they would do,
 ---`:w` saves them and says yes, `:q` leaves it undecided.
 
-local asked = require("amanu.asked")
 local client = require("amanu.client")
 local labels = require("amanu.labels")
 local methods = require("amanu.protocol").methods
 local say = require("amanu.say")
 local session = require("amanu.session")
 local visible = require("amanu.visible")
+local worded = require("amanu.worded")
 
 local M = {}
 
@@ -43,8 +43,8 @@ local function draw(buffer, approval)
     if not vim.api.nvim_buf_is_valid(buffer) or written(buffer) ~= rule then
       return -- gone, or typed on: a later look says it
     end
-    local group = (why or not asked.can_save(preview)) and "DiagnosticError" or "Comment"
-    local lines = why and { visible.line(why) } or asked.previewed(preview)
+    local group = (why or not preview.fits) and "DiagnosticError" or "Comment"
+    local lines = why and { visible.line(why) } or worded.lines(preview.lines)
     vim.api.nvim_buf_clear_namespace(buffer, NAMESPACE, 0, -1)
     vim.api.nvim_buf_set_extmark(buffer, NAMESPACE, vim.api.nvim_buf_line_count(buffer) - 1, 0, {
       virt_lines = vim.tbl_map(function(line)
@@ -71,8 +71,8 @@ function M.open(approval, offer, save)
     callback = function()
       local rule = written(buffer)
       look(approval, rule, function(why, preview)
-        if why or not asked.can_save(preview) then
-          return say.error(why or (preview.valid and asked.CANNOT_SAVE or preview.explanation))
+        if why or not preview.fits then
+          return say.error(why or worded.problem(preview.lines))
         end
         save(rule, function()
           if vim.api.nvim_buf_is_valid(buffer) then
@@ -96,8 +96,8 @@ function M.open(approval, offer, save)
     end,
   })
   local window = vim.api.nvim_open_win(buffer, true, { split = "below", win = 0, height = #lines + 9 })
-  local grants = asked.granting(asked.ways(approval)[1])
-  vim.wo[window][0].winbar = (" :w allows it %s%s · :q leaves it undecided%%<"):format(labels.SCOPES[offer.scope], grants)
+  local scope = vim.trim(labels.SCOPES[offer.scope] .. " " .. approval.options[1].words)
+  vim.wo[window][0].winbar = (" :w allows it %s · :q leaves it undecided%%<"):format(scope)
   draw(buffer, approval)
 end
 

@@ -46,7 +46,7 @@ function M.line(width)
     table.insert(parts, #state.queue .. " queued")
   end
   if state.walls and state.walls.tier == "none" then
-    table.insert(parts, "not sandboxed")
+    table.insert(parts, labels.SANDBOX.none:lower())
   end
   table.insert(parts, state.mode)
   local model = visible.line(vim.fs.basename((state.turn or state).modelId), 40)

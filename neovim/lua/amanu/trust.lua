@@ -1,13 +1,14 @@
 ---Trusting the folder: what that enables is shown first, and a yes is for what was shown.
 
 local ask = require("amanu.ask")
-local asked = require("amanu.asked")
 local client = require("amanu.client")
 local labels = require("amanu.labels")
 local methods = require("amanu.protocol").methods
 local page = require("amanu.page")
 local say = require("amanu.say")
 local session = require("amanu.session")
+local visible = require("amanu.visible")
+local worded = require("amanu.worded")
 
 local M = {}
 
@@ -23,6 +24,22 @@ local function set(root, trusted, digest)
   end)
 end
 
+---What trusting a folder means now, with the diffs of all that is not as the user trusted it.
+---@param found amanu.TrustGetResult
+---@return string[]
+local function lines(found)
+  local all = worded.lines(found.lines)
+  for _, item in ipairs(found.enables) do
+    if item.state ~= "same" and (item.diff or "") ~= "" then
+      table.insert(all, "")
+      for _, line in ipairs(visible.lines(visible.text(item.diff))) do
+        table.insert(all, "│ " .. line)
+      end
+    end
+  end
+  return all
+end
+
 ---Show what trust enables, and ask.
 function M.ask()
   local root = session.root()
@@ -30,7 +47,7 @@ function M.ask()
     if why then
       return say.error(why)
     end
-    local window = page.open("trust", asked.trust(found))
+    local window = page.open("trust", lines(found))
     if found.state == "trusted" then
       return
     end

@@ -5,20 +5,15 @@ import argparse
 import re
 import sys
 import time
-from collections.abc import Iterator
 from datetime import datetime
 from pathlib import Path
 
-from pydantic import JsonValue
-
 from amanu.cli import exits
-from amanu.cli.text import one_line, visible
+from amanu.cli.text import visible
 from amanu.home import find_home
 from amanu.storage.audit_chain import Head, read, verify
 from amanu.storage.audit_log import about, sentence, shown
-from amanu_protocol.requests import AuditEntry
-
-_SHORT = 12  # hexadecimal digits of a hash one can tell apart
+from amanu.text.wording import audit_details
 
 
 def parser() -> argparse.ArgumentParser:
@@ -69,31 +64,9 @@ def _show(folder: Path, arguments: argparse.Namespace) -> None:
         if arguments.since is not None and entry.at < arguments.since:
             continue
         found = True
-        print(entry.model_dump_json() if arguments.json else _lines(entry))
+        print(entry.model_dump_json() if arguments.json else visible("\n".join(audit_details(entry))))
     if not found:
         print("There is no such entry.", file=sys.stderr)
-
-
-def _lines(entry: AuditEntry) -> str:
-    when = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(entry.at / 1000))
-    about = " ".join(filter(None, [entry.session_id, entry.tool_call_id]))
-    head = f"{entry.number:6}  {when}  {entry.kind:7}  {one_line(entry.text)}"
-    data = "".join(f"\n        {visible(line)}" for name, value in entry.data.items() for line in _told(name, value))
-    return f"{head}\n        {one_line(about) or '-'}  {entry.hash[:_SHORT]}{data}"
-
-
-def _told(name: str, value: JsonValue) -> Iterator[str]:
-    """A value in lines, what is inside of it indented."""
-    if isinstance(value, list) and not any(isinstance(each, dict) for each in value):
-        yield f"{name}: {', '.join(map(str, value)) or 'none'}"
-    elif isinstance(value, list | dict):
-        yield f"{name}:"
-        inside = value.items() if isinstance(value, dict) else ((str(at), each) for at, each in enumerate(value, 1))
-        yield from (f"  {line}" for key, each in inside for line in _told(key, each))
-    else:
-        first, *more = str("none" if value is None else value).split("\n")
-        yield f"{name}: {first}"
-        yield from (f"  {each}" for each in more)
 
 
 def _time(text: str) -> int:

@@ -31,7 +31,6 @@ from amanu.cli.text import one_line, stripped, visible
 from amanu.cli.trusting import Trusting
 from amanu.cli.usage import fullness, show_context
 from amanu.cli.view import SessionView, attach, create, mint
-from amanu.text import wording
 from amanu_protocol import requests as r
 from amanu_protocol.errors import AmanuError
 from amanu_protocol.items import Attachment, Mode, Notice, ToolCall
@@ -384,10 +383,8 @@ class Chat:
         params = r.AuditQueryParams(
             session_id=self._view.session_id, tool_call_id=None if which == "session" else calls[-1]
         )
-        show_lines(
-            wording.audited(await self._view.client.request("amanu/audit/query", params, r.AuditQueryResult)),
-            self._paper,
-        )
+        found = await self._view.client.request("amanu/audit/query", params, r.AuditQueryResult)
+        show_lines(found.lines, self._paper)
 
     def _show_notes(self) -> None:
         notices = [item for item in self._view.state.items if isinstance(item, Notice) and item.detail]

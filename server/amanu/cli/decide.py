@@ -11,10 +11,9 @@ from amanu.cli.question import show_lines, show_question, show_reasons
 from amanu.cli.render import Renderer
 from amanu.cli.text import one_line, visible
 from amanu.cli.view import SessionView
-from amanu.text import wording
 from amanu_protocol import requests as r
 from amanu_protocol.errors import AmanuError
-from amanu_protocol.items import Approval, Grant, Hunk, Proposal, ProposedFile, Scope
+from amanu_protocol.items import Approval, Grant, Hunk, Line, Proposal, ProposedFile, Scope
 from amanu_protocol.labels import SCOPES
 from amanu_protocol.state import SessionState
 
@@ -30,7 +29,7 @@ STALE_SECONDS = 2.0
 GRANTING: dict[tuple[Grant, ...], str] = {(): "-", ("network",): "+", ("unsandboxed",): "!"}
 """Keys of a yes that grants something else than `y` does."""
 
-Preview = Callable[[str], Awaitable[Sequence[wording.Line]]]
+Preview = Callable[[str], Awaitable[Sequence[Line]]]
 
 
 class Person(Protocol):
@@ -95,9 +94,9 @@ class Decider:
         scopes = {offer.scope for offer in approval.scopes}
         remembered = [f"[{key}] {scope}" for key, scope in KEYS.items() if scope in scopes]
         if approval.proposal_id is None:
-            first, *others = wording.ways(approval)
-            yes = [f"[y] once {wording.way(first, approval)}".rstrip()]
-            yes += [f"[{GRANTING[each]}] {wording.way(each, approval)}" for each in others]
+            first, *others = approval.options
+            yes = [f"[y] once {first.words}".rstrip()]
+            yes += [f"[{GRANTING[tuple(option.grants)]}] {option.words}" for option in others]
             return _in_rows([*yes, *remembered, "[n] no, or say why"]) + " › "
         # 80 columns hold each row
         rows = ["[a] accept all · [h] hunk by hunk · [r] reject, or say why · [f] finish review"]
@@ -119,8 +118,8 @@ class Decider:
         if rest and word not in NO:
             return await self._answer(approval, "reject", reason=answer)
         scopes = {offer.scope for offer in approval.scopes}
-        first, *others = wording.ways(approval)
-        granting = {GRANTING[each]: each for each in others}
+        first, *others = (option.grants for option in approval.options)
+        granting = {GRANTING[tuple(grants)]: grants for grants in others}
         match word, approval.proposal_id:
             case (("y" | "yes"), None):
                 return await self._answer(approval, "allow", grants=first)
@@ -170,20 +169,20 @@ class Decider:
     async def _remember(self, approval: Approval, scope: Scope) -> bool:
         """Show what would be saved and what that means, have it edited as often as the person likes, save it."""
         rule = next(offer.rule for offer in approval.scopes if offer.scope == scope)
-        granted = wording.ways(approval)[0]
+        granted = approval.options[0]
         while self._same(approval):
             self._paper.line(("", "  allow "), ("bold", SCOPES[scope]), ("", ":"))
             for line in visible(rule).split("\n"):
                 self._paper.line(("bold", f"    {line}"))
             preview = await self._preview(approval, rule)
-            show_lines(wording.previewed(preview), self._paper, "    ")
-            save = f"[y] save and allow {wording.granting(granted)}".rstrip()
+            show_lines(preview.lines, self._paper, "    ")
+            save = f"[y] save and allow {granted.words}".rstrip()
             answer = await self._ask(
-                "  " + " · ".join([*([save] if wording.can_save(preview) else []), "[e] edit the rule", "[b] back › "]),
+                "  " + " · ".join([*([save] if preview.fits else []), "[e] edit the rule", "[b] back › "]),
                 approval,
             )
-            if answer in ("y", "yes") and wording.can_save(preview):
-                return await self._answer(approval, "allow", scope=scope, rule=rule, grants=granted)
+            if answer in ("y", "yes") and preview.fits:
+                return await self._answer(approval, "allow", scope=scope, rule=rule, grants=granted.grants)
             if answer != "e":
                 return False
             rule = await self._edit(approval, rule)
@@ -194,8 +193,8 @@ class Decider:
         if "\n" in rule:
             return (await self._person.edit(rule, ".rules") or rule).strip()
 
-        async def preview(text: str) -> Sequence[wording.Line]:
-            return wording.previewed(await self._preview(approval, text))
+        async def preview(text: str) -> Sequence[Line]:
+            return (await self._preview(approval, text)).lines
 
         edited = await self._person.ask(
             "    rule › ", default=rule, valid=lambda: self._same(approval), preview=preview

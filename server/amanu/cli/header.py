@@ -16,7 +16,7 @@ def show_header(state: SessionState, paper: Paper) -> None:
     paper.prose(("bold", "model "), ("", describe(model_info(state.model_id))))
     paper.line(("dim", f"mode {state.mode} · {', '.join(one_line(root) for root in state.roots)}"))
     if state.walls is not None:
-        show_lines([wording.walls(state.walls)], paper, "")
+        show_lines([wording.sandboxed(state.walls)], paper, "")
 
 
 def model_info(model_id: str) -> ModelInfo:

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 from amanu.cli.client import Disconnected
 from amanu.cli.paper import Span, Style
 from amanu.cli.text import one_line
-from amanu.text.wording import Line
 from amanu_protocol.errors import AmanuError
+from amanu_protocol.items import Line
 
 if TYPE_CHECKING:
     from prompt_toolkit import PromptSession
@@ -198,7 +198,7 @@ class Watched:
         try:
             self._lines = await self._preview(text)
         except (AmanuError, Disconnected) as error:
-            self._lines = [Line("bad", str(error))]
+            self._lines = [Line(tone="bad", text=str(error))]
 
 
 def edit_text(text: str, suffix: str) -> str | None:

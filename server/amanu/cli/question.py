@@ -6,9 +6,7 @@ from collections.abc import Iterable, Mapping
 
 from amanu.cli.paper import Paper, Style
 from amanu.cli.text import one_line, visible
-from amanu.text import wording
-from amanu.text.wording import Line, Tone
-from amanu_protocol.items import Approval
+from amanu_protocol.items import Approval, Line, Tone
 
 STYLES: dict[Tone, Style] = {"plain": "dim", "good": "green", "warning": "yellow", "bad": "red"}
 FIRST, FURTHER = "  │ ", "  ┊ "
@@ -24,7 +22,7 @@ def show_question(approval: Approval, paper: Paper) -> None:
 
 
 def show_reasons(approval: Approval, paper: Paper) -> None:
-    show_lines(wording.question(approval), paper)
+    show_lines(approval.lines, paper)
 
 
 def show_whole(text: str, paper: Paper, styles: Mapping[str, Style] | None = None) -> None:

@@ -15,7 +15,7 @@ from amanu.cli.paper import Paper, Span, Style
 from amanu.cli.question import show_lines
 from amanu.cli.text import Stripper, one_line, stripped
 from amanu.cli.usage import rest_line, spent_line
-from amanu.text.wording import CHANGED, Line, decided, settled, walls
+from amanu.text.wording import decided, sandboxed, settled
 from amanu_protocol.events import (
     EndReason,
     Event,
@@ -41,6 +41,7 @@ from amanu_protocol.items import (
     CommentAttachment,
     ImageAttachment,
     Item,
+    Line,
     Notice,
     Plan,
     Proposal,
@@ -48,6 +49,7 @@ from amanu_protocol.items import (
     ToolCall,
     UserMessage,
 )
+from amanu_protocol.labels import TRUST
 from amanu_protocol.state import SessionState
 
 WITHDRAWN = "… that attempt was withdrawn ({reason}), trying again"
@@ -321,7 +323,7 @@ class Renderer:
         self.paper.line(*spans)
         if call.effect == "run" and call.state != "rejected" and (how := settled(call, NAME)):
             alone = call.walls is not None and call.walls.tier == "none"
-            show_lines([Line("warning" if alone else "plain", how)], self.paper, "    ")
+            show_lines([Line(tone="warning" if alone else "plain", text=how)], self.paper, "    ")
         if call.error and call.state == "failed":
             self.paper.line(("red", indent(stripped(call.error))))
         elif call.proposal_id is not None:
@@ -421,9 +423,9 @@ class Renderer:
         if change.model_id is not None:
             self.paper.line(("dim", f"model: {one_line(change.model_id)}"))
         if change.trust_changed:
-            self.paper.prose(("yellow", f"{CHANGED}{f' ({self._trust})' if self._trust else ''}"))
+            self.paper.prose(("yellow", f"{TRUST['changed']}{f' ({self._trust})' if self._trust else ''}"))
         if change.walls is not None and change.walls.tier == "none":
-            self.paper.prose(("red", one_line(walls(change.walls).text, 400)))
+            self.paper.prose(("red", one_line(sandboxed(change.walls).text, 400)))
 
 
 def _told_by_notice(state: SessionState) -> bool:

@@ -13,17 +13,6 @@ from amanu.cli.text import one_line, visible
 from amanu_protocol import requests as r
 from amanu_protocol.errors import AmanuError
 
-STATES = {
-    "untrusted": "not trusted: nothing below is read as an instruction, and none of it is run",
-    "trusted": "trusted",
-    "changed": "not trusted any more: what it enables has changed since you trusted it",
-}
-WHATS = {
-    "memory": "instructions to the model",
-    "rules": "rules of the workspace (they can only forbid)",
-    "command": "a command, said with /",
-}
-
 
 def parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
@@ -80,12 +69,9 @@ async def _show(client: Client, root: str, *, as_json: bool = False) -> None:
     if as_json:
         print(json.dumps(shown.model_dump(mode="json"), indent=2))
         return
-    print(f"{one_line(root)}: {STATES[shown.state]}")
-    if not shown.enables:
-        print("There is nothing in it that trust would enable.")
-    for each in shown.enables:
-        state = "" if each.state == "same" or shown.state == "untrusted" else f" · {each.state}"
-        print(f"  {one_line(each.path)} · {WHATS[each.what]}{state}")
+    print(f"{one_line(root)}:")
+    for line in shown.lines:
+        print(f"  {visible(line.text)}")
     if shown.state == "changed":
         for each in shown.enables:
             if each.diff:

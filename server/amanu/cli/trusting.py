@@ -37,7 +37,7 @@ class Trusting:
         found = await self._view.client.request("amanu/trust/get", r.TrustGetParams(root=root), r.TrustGetResult)
         if len(self._view.state.roots) > 1:
             self._paper.line(("bold", one_line(root, 2000)))
-        show_lines(wording.trust(found), self._paper, "")
+        show_lines(found.lines, self._paper, "")
         if found.state == "trusted":
             return True
         diffs = wording.diffs(found)

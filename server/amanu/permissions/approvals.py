@@ -27,6 +27,7 @@ from amanu.permissions.policy import (
     remember,
     suggested_rule,
 )
+from amanu.text import wording
 from amanu.text.display import one_line, visible
 from amanu_protocol.errors import AmanuError
 from amanu_protocol.events import ApprovalRequested, ApprovalResolved
@@ -347,6 +348,7 @@ class Approvals:
             grants=list(preview.grants),
             wants=list(preview.wants),
         )
+        approval = wording.explained(approval)
         self.earlier.append(Earlier(call_id, title, about))
         self._settled.pop(call_id, None)  # asked again, for it is about something else by now
         pending = Pending(approval, subjects, about, asyncio.get_running_loop().create_future())
@@ -373,7 +375,7 @@ class Approvals:
         """A question that stands, with what is thought of it by now."""
         pending.asked_about, scopes = self._asked_about(pending.subjects, verdict)
         now = {"rule": verdict.rule, "scopes": scopes, "parts": self.parts(pending.subjects)}
-        approval = pending.approval.model_copy(update=now)
+        approval = wording.explained(pending.approval.model_copy(update=now))
         if approval != pending.approval:
             pending.approval = approval
             self._emit(ApprovalRequested(approval=approval))
@@ -427,13 +429,14 @@ class Approvals:
             return
         if not self._pending:
             self.waited += time.monotonic() - self._waiting_since
+        decision = wording.summarized(decision)
         self._settled[call_id] = decision
         self._emit(ApprovalResolved(tool_call_id=call_id, decision=decision))
         if not pending.answer.done():
             pending.answer.set_result(decision)
 
     def _settle(self, call_id: str, decision: Decision) -> Decision:
-        self._settled[call_id] = decision
+        decision = self._settled[call_id] = wording.summarized(decision)
         return decision
 
 

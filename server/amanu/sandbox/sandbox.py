@@ -107,8 +107,14 @@ class Sandbox:
         if self.tier == "none" or need.unsandboxed:
             why = "as you allowed" if need.unsandboxed else "no sandbox works here"
             sentence = f"Not sandboxed ({why}): it can do all that you can."
-            return Walls(tier="none", writes="everything", network=True, summary=sentence)
-        return Walls(tier=self.tier, writes=need.writes, network=need.network, summary=_sentence(self.tier, need))
+            return Walls(tier="none", writes="everything", network=True, summary=sentence, brief="not sandboxed")
+        return Walls(
+            tier=self.tier,
+            writes=need.writes,
+            network=need.network,
+            summary=_sentence(self.tier, need),
+            brief=_brief(self.tier, need),
+        )
 
     @asynccontextmanager
     async def launch(
@@ -318,6 +324,11 @@ def _sentence(tier: Tier, need: Need) -> str:
             )
     network = "it can use the network" if need.network else "it has no network"
     return f"Sandboxed ({tier}). {writes}; {network}; of your home folder it sees installed tools only."
+
+
+def _brief(tier: Tier, need: Need) -> str:
+    writes = {"nothing": "read-only", "workspace": "can change the workspace", "everything": "can change any file"}
+    return f"sandboxed ({tier}): {writes[need.writes]}, {'network access' if need.network else 'no network'}"
 
 
 async def _undo(preparing: asyncio.Task[Started], stack: ExitStack) -> None:

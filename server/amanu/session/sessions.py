@@ -24,6 +24,7 @@ from amanu.storage import retention
 from amanu.storage.journal import Journal, Record
 from amanu.storage.session_index import Index
 from amanu.system.tasks import unbroken
+from amanu.text import wording
 from amanu_protocol.errors import AmanuError
 from amanu_protocol.events import SessionChanged
 from amanu_protocol.items import Walls
@@ -263,11 +264,12 @@ class Sessions:
 
     async def trust_get(self, params: TrustGetParams, client: Client) -> TrustGetResult:
         """What trusting that folder enables, and what of it changed since it was trusted."""
-        return await asyncio.to_thread(self.trust.look, _root(params.root), client.trusted_roots)
+        found = await asyncio.to_thread(self.trust.look, _root(params.root), client.trusted_roots)
+        return wording.trusted(found)
 
     async def audit_query(self, params: AuditQueryParams) -> AuditQueryResult:
         """What is on record of a session's decisions, and whether that is whole. Also of one that was deleted."""
-        return await self.audit.query(params)
+        return wording.audited(await self.audit.query(params), detailed=params.detailed)
 
     def rule_preview(self, params: RulePreviewParams) -> RulePreviewResult:
         """What rules as text mean, and which questions they would have answered: of the session named, and of the
@@ -281,7 +283,7 @@ class Sessions:
                 for other in self._open.values():
                     if other is not asking and other.state.roots == asking.state.roots:
                         covered += other.approvals.would_cover(params.rule, None)[1]
-            return RulePreviewResult(
+            found = RulePreviewResult(
                 valid=True,
                 explanation=explanation,
                 covers=covers,
@@ -289,7 +291,8 @@ class Sessions:
                 covered_count=len(covered),
             )
         except AmanuError as error:
-            return RulePreviewResult(valid=False, explanation=f"{error} {error.data.hint or ''}".strip())
+            found = RulePreviewResult(valid=False, explanation=f"{error} {error.data.hint or ''}".strip())
+        return wording.previewed(found)
 
     # Inside -----------------------------------------------------------------------------------------
     #

@@ -1,23 +1,20 @@
-"""What is asked of a person and what came of it, in words: the same in the terminal and in editors without a plugin.
+"""What the daemon says to the user about questions, decisions, rules, trust and the audit log: the only wording of it.
 
-The texts hold what the daemon sent, as it is: whoever shows them makes visible what is hidden in them.
+Every frontend shows these lines as they come. They hold what they are about as it is: whoever shows them makes visible
+what is hidden in them.
 """
 
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import Literal
 
-from amanu_protocol.items import Approval, CommandPart, Decision, Grant, ToolCall, Walls
-from amanu_protocol.labels import GRANTS, SCOPES
-from amanu_protocol.requests import AuditQueryResult, Enabled, RulePreviewResult, TrustGetResult
+from pydantic import JsonValue
 
-Tone = Literal["plain", "good", "warning", "bad"]
+from amanu_protocol.items import AllowOption, Approval, CommandPart, Decision, Grant, Line, Tone, ToolCall, Walls
+from amanu_protocol.labels import GRANTS, SCOPES, TRUST
+from amanu_protocol.requests import AuditEntry, AuditQueryResult, Enabled, RulePreviewResult, TrustGetResult
 
 _WANTED: dict[Grant, str] = {"network": "network access", "unsandboxed": "access that the sandbox denies"}
 
-CANNOT_SAVE = "It does not cover what is asked here, so it cannot be saved for it."
-NOT_SANDBOXED = "not sandboxed"
 EARLIER = 5
 """Earlier questions that are named."""
 PART = 200
@@ -25,76 +22,58 @@ PART = 200
 
 _SIGNS: dict[str, tuple[Tone, str]] = {"allow": ("good", "✓"), "ask": ("warning", "?"), "deny": ("bad", "✗")}
 _ENABLED = {
-    "memory": "instructions to the agent",
-    "rules": "rules of its own, that deny or ask",
-    "command": "a command",
+    "memory": "instructions to the model",
+    "rules": "rules, which can only deny or ask",
+    "command": "a slash command",
 }
-_STATES = {"same": "as you trusted it", "new": "new", "changed": "changed", "gone": "gone"}
+_STATES = {"same": "unchanged", "new": "new", "changed": "changed", "gone": "deleted"}
+HASH = 12
+"""Hexadecimal digits of a hash one can tell apart."""
 
 
-@dataclass(frozen=True)
-class Line:
-    """One thing to be shown, on one line: nothing in it can look like another one."""
-
-    tone: Tone
-    text: str
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "text", self.text.replace("\n", "␊"))
+def explained(approval: Approval) -> Approval:
+    """The same question, with the ways to allow it and all there is to know about it in words."""
+    lines = [*_parts(approval), *_held(approval), *_asked(approval)]
+    return approval.model_copy(update={"options": _options(approval), "lines": lines})
 
 
-# Before -----------------------------------------------------------------------------------------------
+def _options(approval: Approval) -> list[AllowOption]:
+    """The likeliest first: what the call probably needs."""
+    wanted: tuple[Grant, ...] = tuple(grant for grant in approval.wants if grant in approval.grants)
+    ways: list[tuple[Grant, ...]] = [wanted, (), *((grant,) for grant in approval.grants)]
+    return [AllowOption(grants=list(way), words=_granting(way, approval)) for way in dict.fromkeys(ways)]
 
 
-def question(approval: Approval) -> list[Line]:
-    """All that is to be known besides title and detail: each command of a line, what holds them, the rule that asks."""
-    return [*_parts(approval), *_held(approval), *_asked(approval)]
-
-
-def ways(approval: Approval) -> list[tuple[Grant, ...]]:
-    """What a yes for this once may grant, the likeliest first: what the call will hardly work without."""
-    wanted: tuple[Grant, ...] = tuple(each for each in approval.wants if each in approval.grants)
-    found: list[tuple[Grant, ...]] = [wanted, (), *((each,) for each in approval.grants)]
-    return list(dict.fromkeys(found))
-
-
-def granting(grants: Sequence[Grant]) -> str:
-    """ "with network access", "" for nothing."""
-    return " and ".join(GRANTS[grant].name for grant in grants)
-
-
-def way(grants: Sequence[Grant], approval: Approval) -> str:
-    """A yes of `ways` as words; a plain one says what it does without, where something is wanted."""
+def _granting(grants: Sequence[Grant], approval: Approval) -> str:
+    """A plain yes says what it does without, where something is needed."""
     if grants or not approval.wants:
-        return granting(grants)
-    return "without network access" if tuple(approval.wants) == ("network",) else "in the sandbox"
+        return " and ".join(GRANTS[grant].name for grant in grants)
+    return "without network access" if approval.wants == ["network"] else "in the sandbox"
 
 
-def rememberable(approval: Approval) -> bool:
-    return any(offer.scope != "once" for offer in approval.scopes)
+def previewed(preview: RulePreviewResult) -> RulePreviewResult:
+    """The same, in words: what the rule allows, whether it answers the question, what it would have answered before."""
+    fits = preview.valid and preview.covers is not False
+    return preview.model_copy(update={"fits": fits, "lines": [*_meaning(preview)]})
 
 
-def previewed(preview: RulePreviewResult) -> list[Line]:
-    """What a rule would do: what it allows, whether it answers the question, what it would have answered before."""
+def _meaning(preview: RulePreviewResult) -> Iterator[Line]:
     if not preview.valid:
-        return [Line("bad", preview.explanation)]
-    found = [Line("plain", preview.explanation)] if preview.explanation else []
+        yield _line("bad", preview.explanation)
+        return
+    if preview.explanation:
+        yield _line("plain", preview.explanation)
     if preview.covers is False:
-        found.append(Line("bad", CANNOT_SAVE))
+        yield _line("bad", "It does not cover this call, so it cannot be saved for it.")
     if preview.covered_count:
-        times = "1 earlier ask" if preview.covered_count == 1 else f"{preview.covered_count} earlier asks"
-        found.append(Line("plain", f"would have covered {times}:"))
+        times = "1 earlier question" if preview.covered_count == 1 else f"{preview.covered_count} earlier questions"
+        yield _line("plain", f"Would have answered {times}:")
         named = preview.covered[:EARLIER]
-        found += [Line("plain", f"  {title}") for title in named]
+        yield from (_line("plain", f"  {title}") for title in named)
         if preview.covered_count > len(named):
-            found.append(Line("plain", f"  … and {preview.covered_count - len(named)} more"))
+            yield _line("plain", f"  … and {preview.covered_count - len(named)} more")
     elif preview.covers is not None:
-        found.append(Line("plain", "would have covered no earlier ask"))
-    return found
-
-
-def can_save(preview: RulePreviewResult) -> bool:
-    return preview.valid and preview.covers is not False
+        yield _line("plain", "Would have answered no earlier question")
 
 
 def _parts(approval: Approval) -> Iterator[Line]:
@@ -104,7 +83,7 @@ def _parts(approval: Approval) -> Iterator[Line]:
         what = "" if alone else _shortened(part.text)  # it stands above, alone or as a part of it
         rule = f"({part.rule})" if part.rule and _telling(part, approval) else ""
         said = " ".join(filter(None, [part.why, rule]))
-        yield Line(tone, f"{sign} " + " — ".join(filter(None, [what, said])))
+        yield _line(tone, f"{sign} " + " — ".join(filter(None, [what, said])))
 
 
 def _telling(part: CommandPart, approval: Approval) -> bool:
@@ -120,104 +99,130 @@ def _shortened(text: str) -> str:
 
 def _held(approval: Approval) -> Iterator[Line]:
     if approval.walls is not None:
-        yield walls(approval.walls)
-    wanted = [_WANTED[each] for each in approval.wants]
+        yield sandboxed(approval.walls)
+    wanted = [_WANTED[grant] for grant in approval.wants]
     if wanted:
-        yield Line("warning", f"probably needs {' and '.join(wanted)}")
+        yield _line("warning", f"Probably needs {' and '.join(wanted)}")
 
 
 def _asked(approval: Approval) -> Iterator[Line]:
-    yield Line("plain", f"asked because: {approval.rule}")
-    if not rememberable(approval):
-        yield Line("plain", "cannot be remembered: it is asked every time")
+    yield _line("plain", f"Needs approval: {approval.rule}")
+    if all(offer.scope == "once" for offer in approval.scopes):
+        yield _line("plain", "Cannot be remembered: asked every time")
 
 
-def walls(held: Walls) -> Line:
+def sandboxed(walls: Walls) -> Line:
     """What holds a command."""
-    if held.tier == "none":
-        return Line("bad", f"! {_beginning(NOT_SANDBOXED, held.summary)}")
-    return Line("plain", _beginning(f"sandboxed ({held.tier})", held.summary))
-
-
-def _beginning(words: str, summary: str) -> str:
-    """The sentence with these words before it, unless it begins with them."""
-    return summary if summary.lower().startswith(words) else f"{words}: {summary}"
+    return _line("bad", f"! {walls.summary}") if walls.tier == "none" else _line("plain", walls.summary)
 
 
 # After ------------------------------------------------------------------------------------------------
 
 
 def settled(call: ToolCall, here: str = "") -> str:
-    """By whom or by which rule a call was decided, and the walls that held it; "" where there is nothing to tell: that
-    what only looks was not asked about. `here` is the client that says so: it is not named."""
+    """By whom or by which rule a call was decided, and what held it; "" where there is nothing to tell: that what only
+    looks was not asked about. `here` is the client that says so: it is not named."""
     by_rule = call.decision is not None and call.decision.by == "rule" and call.decision.outcome == "allowed"
     if by_rule and call.walls is not None and call.walls.writes == "nothing":
         return ""
-    held = "" if call.walls is None else _briefly(call.walls)
-    return " · ".join(filter(None, [decided(call.decision, here), held]))
+    brief = "" if call.walls is None else call.walls.brief
+    return " · ".join(filter(None, [decided(call.decision, here), brief]))
 
 
 def decided(decision: Decision | None, here: str = "") -> str:
+    """What was decided, and in which client, if that is not `here`."""
     if decision is None:
         return ""
+    elsewhere = f" ({decision.client})" if decision.client and decision.client != here else ""
+    return f"{decision.summary or decision.outcome}{elsewhere}"
+
+
+def summarized(decision: Decision) -> Decision:
+    """The same decision, with its summary."""
+    return decision.model_copy(update={"summary": _summary(decision).replace("\n", "␊")})
+
+
+def _summary(decision: Decision) -> str:
     outcome = decision.outcome
     if decision.by == "rule":
         return f"{outcome} by {decision.rule or 'a rule'}"
-    where = f" in {decision.client}" if decision.client and decision.client != here else ""
-    grants = f" {granting(decision.grants)}" if decision.grants else ""
     kept = decision.scope if outcome == "allowed" and decision.scope != "once" else None
     scope = f" {SCOPES[kept]}" if kept else ""
+    grants = f" {' and '.join(GRANTS[grant].name for grant in decision.grants)}" if decision.grants else ""
     rule = f": {decision.rule}" if kept and decision.rule else ""
-    why = f": “{decision.reason}”" if decision.reason else ""
-    return f"{outcome}{scope}{grants} by you{where}{rule}{why}"
+    reason = f": “{decision.reason}”" if decision.reason else ""
+    return f"{outcome}{scope}{grants} by you{rule}{reason}"
 
 
-def _briefly(held: Walls) -> str:
-    if held.tier == "none":
-        return NOT_SANDBOXED
-    writes = {"nothing": "writes nothing", "workspace": "writes the workspace", "everything": "writes everything"}
-    return f"in {held.tier}: {writes[held.writes]}, {'network' if held.network else 'no network'}"
+# Audit ------------------------------------------------------------------------------------------------
 
 
-def audited(found: AuditQueryResult) -> list[Line]:
-    """Entries of the audit log, oldest first, in the time of this machine, and whether its chain holds."""
-    lines = [Line("plain", f"{_clock(each.at)}  {each.kind:7}  {each.text}") for each in found.entries]
+def audited(found: AuditQueryResult, *, detailed: bool = False) -> AuditQueryResult:
+    """The same in words: the entries, oldest first, and whether the chain holds."""
+    describe = audit_details if detailed else _audit_line
+    lines = [_line("plain", line) for entry in found.entries for line in describe(entry)]
     if not found.entries:
-        lines.append(Line("plain", "Nothing is on record about that."))
-    return [*lines, Line("plain" if found.intact else "bad", found.message)]
+        lines.append(_line("plain", "Nothing is on record about that."))
+    verdict = _line("plain", f"✓ {found.message}") if found.intact else _line("bad", f"✗ {found.message}")
+    return found.model_copy(update={"lines": [*lines, verdict]})
 
 
-def _clock(at: int) -> str:
+def audit_details(entry: AuditEntry) -> Iterator[str]:
+    """All that is known of an entry, what belongs to it indented."""
+    yield f"{entry.number:6}  {_local(entry.at)}  {entry.kind:7}  {entry.text}"
+    about = " ".join(filter(None, [entry.session_id, entry.tool_call_id]))
+    yield f"        {about or '-'}  {entry.hash[:HASH]}"
+    for name, value in entry.data.items():
+        yield from (f"        {line}" for line in _value(name, value))
+
+
+def _audit_line(entry: AuditEntry) -> Iterator[str]:
+    yield f"{_local(entry.at)}  {entry.kind:7}  {entry.text}"
+
+
+def _value(name: str, value: JsonValue) -> Iterator[str]:
+    """A value in lines, what is inside of it indented."""
+    if isinstance(value, list) and not any(isinstance(item, dict) for item in value):
+        yield f"{name}: {', '.join(map(str, value)) or 'none'}"
+    elif isinstance(value, list | dict):
+        yield f"{name}:"
+        items = value.items() if isinstance(value, dict) else ((str(at), item) for at, item in enumerate(value, 1))
+        yield from (f"  {line}" for key, item in items for line in _value(key, item))
+    else:
+        first, *others = str("none" if value is None else value).split("\n")
+        yield f"{name}: {first}"
+        yield from (f"  {line}" for line in others)
+
+
+def _local(at: int) -> str:
     return time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(at / 1000))
 
 
 # Trust ------------------------------------------------------------------------------------------------
 
-UNTRUSTED = (
-    "This folder is not trusted: its files are read as plain text only. Its instructions to the agent, its rules and "
-    "its settings are ignored, and nothing in it is run without your yes."
-)
-CHANGED = "You trusted this folder, but what it enables has changed since. It counts as not trusted until you look."
 
-
-def trust(found: TrustGetResult) -> list[Line]:
-    """What trusting a folder means now."""
-    head = {
-        "untrusted": Line("warning", UNTRUSTED),
-        "changed": Line("warning", CHANGED),
-        "trusted": Line("plain", "This folder is trusted."),
-    }[found.state]
-    if not found.enables:
-        return [head, Line("plain", "It holds nothing yet that trust would enable.")]
-    verb = "Trust enables:" if found.state == "trusted" else "Trust would enable:"
-    return [head, Line("plain", verb), *map(_enabled, found.enables)]
+def trusted(found: TrustGetResult) -> TrustGetResult:
+    """The same in words: what trusting that folder means."""
+    enables = [item.model_copy(update={"summary": _enabled(item)}) for item in found.enables]
+    lines = [_line("plain" if found.state == "trusted" else "warning", TRUST[found.state])]
+    if not enables:
+        lines.append(_line("plain", "Nothing in it needs trust yet."))
+    else:
+        lines.append(_line("plain", "Trust enables:" if found.state == "trusted" else "Trusting it would enable:"))
+    for item in enables:
+        lines.append(_line("plain" if item.state == "same" else "warning", f"  {item.path} — {item.summary}"))
+    return found.model_copy(update={"enables": enables, "lines": lines})
 
 
 def diffs(found: TrustGetResult) -> list[str]:
-    """What a person has to look at before a yes: the unified diffs of all that is not as they trusted it."""
-    return [each.diff for each in found.enables if each.diff and each.state != "same"]
+    """What the user has to look at before a yes: the unified diffs of all that is not as they trusted it."""
+    return [item.diff for item in found.enables if item.diff and item.state != "same"]
 
 
-def _enabled(each: Enabled) -> Line:
-    tone: Tone = "plain" if each.state == "same" else "warning"
-    return Line(tone, f"  {each.path} — {_ENABLED[each.what]} ({_STATES[each.state]})")
+def _enabled(item: Enabled) -> str:
+    return f"{_ENABLED[item.what]} ({_STATES[item.state]})"
+
+
+def _line(tone: Tone, text: str) -> Line:
+    """On one line: nothing in it can look like another one."""
+    return Line(tone=tone, text=text.replace("\n", "␊"))

@@ -5,6 +5,7 @@ from typing import Any
 
 from amanu.cli.paper import PlainPaper, RichPaper
 from amanu.cli.render import Renderer
+from amanu.text import wording
 from amanu_protocol.events import Event, EventMessage
 from amanu_protocol.items import Approval, Decision, Hunk, Proposal, ProposedFile, ScopeOffer, ToolCall
 from amanu_protocol.state import SessionState, fold
@@ -78,7 +79,7 @@ def approval(**changes: Any) -> Approval:
         ],
         "asked_at": 0,
     }
-    return Approval(**{**plain, **changes})
+    return wording.explained(Approval(**{**plain, **changes}))
 
 
 DENIED = Decision(

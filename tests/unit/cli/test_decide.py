@@ -125,13 +125,14 @@ class Stage:
 def _preview(params: dict[str, Any]) -> dict[str, Any]:
     assert (params["sessionId"], params["toolCallId"]) == (SESSION, "c"), "it is tried on this very question"
     covers = "make" in params["rule"]
-    return {
-        "valid": "(" in params["rule"],
-        "explanation": "Allows that.",
-        "covers": covers,
-        "covered": ["Run make a", "Run make b"] if covers else [],
-        "coveredCount": 7 if covers else 0,
-    }
+    found = r.RulePreviewResult(
+        valid="(" in params["rule"],
+        explanation="Allows that.",
+        covers=covers,
+        covered=["Run make a", "Run make b"] if covers else [],
+        covered_count=7 if covers else 0,
+    )
+    return wording.previewed(found).model_dump(mode="json")
 
 
 @pytest.fixture
@@ -183,7 +184,7 @@ async def test_the_whole_command_is_shown_with_the_reason_and_the_rule_before_it
     await stage.decide(person)
     shown = stage.out.getvalue()
     assert "  │ make test; ␛[8mrm -rf ~\n" in shown
-    assert "asked because: no rule allows it" in shown
+    assert "Needs approval: no rule allows it" in shown
     assert f"allow always in every workspace:\n    {RULE}\n" in shown
     assert person.asked[0] == "[y] once · [s] session · [u] user · [n] no, or say why › "
     assert person.defaults[2] == RULE, "the rule is edited, not typed anew"
@@ -287,9 +288,9 @@ async def test_a_rule_is_tried_on_history_before_it_is_saved(pair: tuple[Client,
     person = Scripted("s", "e", NARROW, "b", "n no")
     await stage.decide(person)
     shown = stage.out.getvalue()
-    assert "would have covered 7 earlier asks:\n" in shown
+    assert "Would have answered 7 earlier questions:\n" in shown
     assert "      Run make a\n" in shown and "… and 5 more" in shown
-    assert shown.index("7 earlier asks") < shown.index(wording.CANNOT_SAVE)
+    assert shown.index("7 earlier questions") < shown.index("cannot be saved for it")
     assert "[y]" in person.asked[1] and "[y]" not in person.asked[3]
 
 

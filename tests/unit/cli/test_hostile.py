@@ -59,13 +59,13 @@ def clean(text: str) -> None:
 
 
 def walls(text: str, tier: Any = "none") -> Walls:
-    return Walls(tier=tier, writes="workspace", network=False, summary=text)
+    return Walls(tier=tier, writes="workspace", network=False, summary=text, brief=text)
 
 
 def events(text: str) -> list[Event]:
     """One of each kind that says what others wrote."""
-    by = Decision(outcome="rejected", by="person", client=text, rule=text, reason=text, scope="turn")
-    rule = Decision(outcome="allowed", by="rule", rule=text)
+    by = Decision(outcome="rejected", by="person", client=text, rule=text, reason=text, scope="turn", summary=text)
+    rule = Decision(outcome="allowed", by="rule", rule=text, summary=text)
     items = [
         call(title=text, output=text, effect="run", decision=rule, walls=walls(text)),
         call("failed", item_id="c2", title=text, error=text),
@@ -132,7 +132,7 @@ def test_whatever_is_asked(one: str, two: str) -> None:
     show_reasons(asks, paper)
     lines = out.getvalue().split("\n")[1:-1]
     told = [each for each in lines if not each.startswith((FIRST, FURTHER, " " * 6))]  # further rows are indented
-    assert [each[:3] for each in told] == ["  ?", "  ✗", "  !", "  a"], "each is one line of ours"
+    assert [each[:3] for each in told] == ["  ?", "  ✗", "  !", "  N"], "each is one line of ours"
     clean(out.getvalue())
 
 
@@ -143,12 +143,12 @@ def test_whatever_is_told(text: str) -> None:
     enabled = r.Enabled(path=text, what="memory", state="changed", diff=text)
     entry = r.AuditEntry(number=1, at=0, kind="asked", text=text, hash="")
     told = [
-        wording.trust(r.TrustGetResult(state="changed", enables=[enabled], digest="")),
+        wording.trusted(r.TrustGetResult(state="changed", enables=[enabled], digest="")).lines,
         wording.previewed(
             r.RulePreviewResult(valid=True, explanation=text, covers=True, covered=[text], covered_count=1)
-        ),
-        wording.previewed(r.RulePreviewResult(valid=False, explanation=text)),
-        wording.audited(r.AuditQueryResult(entries=[entry], intact=False, message=text)),
+        ).lines,
+        wording.previewed(r.RulePreviewResult(valid=False, explanation=text)).lines,
+        wording.audited(r.AuditQueryResult(entries=[entry], intact=False, message=text)).lines,
     ]
     for lines in told:
         show_lines(lines, paper)

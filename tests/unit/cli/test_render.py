@@ -3,6 +3,7 @@ from typing import get_args
 
 import pytest
 
+from amanu.text.wording import summarized
 from amanu_protocol.events import (
     EndReason,
     Event,
@@ -40,6 +41,7 @@ from amanu_protocol.items import (
 from amanu_protocol.state import fold
 from unit.cli.stories import DENIED, Story, call, hunk, proposed
 
+REJECTED = summarized(Decision(outcome="rejected", by="person", reason="too\nrisky"))
 USAGE = Usage(
     input_tokens=1200,
     cache_read_tokens=30_000,
@@ -162,10 +164,10 @@ STORIES: list[tuple[str, list[Event], str]] = [
         "a rejected one says what the person said",
         [
             ItemCompleted(
-                item=call("rejected", decision=Decision(outcome="rejected", by="person", reason="too\nrisky"))
+                item=call("rejected", decision=REJECTED)
             )
         ],
-        "⊘ Read app.py  rejected by you: “too risky”\n",
+        "⊘ Read app.py  rejected by you: “too␊risky”\n",
     ),
     (
         "a command shows the end of its output",
@@ -202,7 +204,7 @@ STORIES: list[tuple[str, list[Event], str]] = [
                 item=EDIT.model_copy(
                     update={
                         "state": "rejected",
-                        "decision": Decision(outcome="rejected", by="person", reason="no"),
+                        "decision": summarized(Decision(outcome="rejected", by="person", reason="no")),
                     }
                 )
             ),

@@ -8,6 +8,7 @@ import pytest
 
 from amanu.cli import auth, doctor, exits, logs, run, sessions, trust
 from amanu.home import Home, find_home
+from amanu_protocol.labels import TRUST
 from e2e.cli import script
 from unit.cli.inside import Inside, fails
 
@@ -202,13 +203,13 @@ def test_trust(tmp_path: Path, inside: Inside) -> None:
     (tmp_path / "AGENTS.md").write_text("Use tabs.\n")
     shown = inside.run(trust.main, "show", cwd=tmp_path).stdout
     assert shown == (
-        f"{tmp_path}: not trusted: nothing below is read as an instruction, and none of it is run\n"
-        "  AGENTS.md · instructions to the model\n"
+        f"{tmp_path}:\n  {TRUST['untrusted']}\n  Trusting it would enable:\n"
+        "    AGENTS.md — instructions to the model (new)\n"
     )
-    assert inside.run(trust.main, "add", cwd=tmp_path).stdout.startswith(f"{tmp_path}: trusted\n")
+    assert inside.run(trust.main, "add", cwd=tmp_path).stdout.startswith(f"{tmp_path}:\n  {TRUST['trusted']}\n")
     (tmp_path / "AGENTS.md").write_text("Use \x1b[2Jblanks.\n")
     shown = inside.run(trust.main, "show", str(tmp_path), cwd=tmp_path.parent).stdout
-    assert "  AGENTS.md · instructions to the model · changed\n" in shown
+    assert "    AGENTS.md — instructions to the model (changed)\n" in shown
     assert "-Use tabs.\n+Use <U+001B>[2Jblanks.\n" in shown
     digest = shown.split("--digest ")[1].split()[0]
     (tmp_path / "AGENTS.md").write_text("Use something else.\n")

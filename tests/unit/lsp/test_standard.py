@@ -18,6 +18,7 @@ from amanu.frontends.lsp.plain.questions import ALL, LATER, ONCE, QUOTE, REJECT,
 from amanu.frontends.lsp.plain.review import fenced, hover, prose
 from amanu.frontends.lsp.plain.transcript import YOUR_TURN, Transcript, audited, question
 from amanu.frontends.lsp.plain.trust_dialog import page
+from amanu.text import wording
 from amanu.text.display import visible
 from amanu.workspace.diff import changes
 from amanu.workspace.text_file import split_lines
@@ -263,7 +264,14 @@ SESSION_WITH = f"{SESSION} with network access"
         ("ls", ["session"], (), (), True, [LATER, ONCE, SESSION, REJECT]),
         ("ls", ["session"], NET, NET, False, [WITH, SESSION_WITH, ALL, REJECT]),
         ("ls", ["session"], NET, (), False, [ONCE, SESSION, ALL, REJECT]),
-        ("ls", ["session"], (), NET, False, [f"{ONCE} without network access", SESSION, REJECT]),
+        (
+            "ls",
+            ["session"],
+            (),
+            NET,
+            False,
+            [f"{ONCE} without network access", f"{SESSION} without network access", REJECT],
+        ),
         ("x" * 5000, ["session"], NET, NET, False, [LATER, ALL, REJECT]),
         ("\n" * 100, ["session"], (), (), False, [LATER, ALL, REJECT]),
     ],
@@ -303,7 +311,7 @@ def approval(detail: str, scopes: list[Any], **changes: Any) -> Approval:
         "asked_at": 0,
         "digest": "d1",
     }
-    return Approval(**{**plain, **changes})
+    return wording.explained(Approval(**{**plain, **changes}))
 
 
 def test_a_question_says_what_is_fine_what_is_not_and_what_holds_it() -> None:
@@ -312,7 +320,7 @@ def test_a_question_says_what_is_fine_what_is_not_and_what_holds_it() -> None:
         CommandPart(text="npm i\n✓ x", decision="ask", rule="r", why="Runs what it fetches."),
         CommandPart(text="rm -rf /", decision="deny", rule="built-in: deny", why="Ruins the machine."),
     ]
-    alone = Walls(tier="none", writes="everything", network=True, summary="No sandbox works here.")
+    alone = Walls(tier="none", writes="everything", network=True, summary="Not sandboxed: it is Windows.")
     asks = approval("git status && …", [], parts=parts, walls=alone, wants=["network"])
     assert told(asks) == [
         "Run",
@@ -320,13 +328,13 @@ def test_a_question_says_what_is_fine_what_is_not_and_what_holds_it() -> None:
         "✓ git status — Only reads. (built-in)",
         "? npm i␊✓ x — Runs what it fetches.",
         "✗ rm -rf / — Ruins the machine. (built-in: deny)",
-        "! not sandboxed: No sandbox works here.",
-        "probably needs network access",
-        "asked because: r",
-        "cannot be remembered: it is asked every time",
+        "! Not sandboxed: it is Windows.",
+        "Probably needs network access",
+        "Needs approval: r",
+        "Cannot be remembered: asked every time",
     ]
     document = question(asks)
-    assert "- ✗ rm -rf / — Ruins the machine" in document and "not sandboxed: No sandbox" in document
+    assert "- ✗ rm -rf / — Ruins the machine" in document and "Not sandboxed: it is Windows" in document
 
 
 def test_several_rules_are_one_sentence() -> None:
@@ -345,7 +353,7 @@ def test_a_question_says_nothing_twice() -> None:
     looks = "built in: allow @run, without effect (it only reads)"
     make = CommandPart(text="make", decision="ask", rule="r", why="Runs a rule.")
     alone = approval("make\nIn: /work", [], parts=[make])
-    assert told(alone)[3:5] == ["? Runs a rule.", "asked because: r"]
+    assert told(alone)[3:5] == ["? Runs a rule.", "Needs approval: r"]
     parts = [
         CommandPart(text="ls", decision="allow", rule=looks, why="Lists files."),
         CommandPart(text="make " + "x" * 5000, decision="ask", rule="r", why="Runs a rule."),
@@ -363,7 +371,7 @@ HIDDEN = set(map(chr, (*range(9), *range(11, 32), *range(127, 160)))) | set("\u2
 @given(HOSTILE, HOSTILE, HOSTILE)
 def test_nothing_that_is_asked_about_passes_for_more_than_it_is(one: str, two: str, three: str) -> None:
     part = CommandPart(text=one, decision="ask", rule=two, why=three)
-    held = Walls(tier="bubblewrap", writes="workspace", network=False, summary=two)
+    held = Walls(tier="bubblewrap", writes="workspace", network=False, summary=f"Sandboxed. {two}")
     asks = approval(f"{one}\n{two}", ["once", "session"], title=three, rule=one, parts=[part], walls=held)
     _, *lines = told(asks)
     quoted = [each for each in lines if each.startswith(QUOTE)]
@@ -371,7 +379,7 @@ def test_nothing_that_is_asked_about_passes_for_more_than_it_is(one: str, two: s
     assert len(lines) - len(quoted) == 3, "one line each: part, walls, rule"
     shown = [dialog(asks, preselects=False)[0], question(asks), diagnostic(asks).message]
     shown += [str(each.title) for each in answers(state().model_copy(update={"approvals": [asks]}))]
-    shown.append(audited(AuditQueryResult(entries=[], intact=False, message=two)))
+    shown.append(audited(wording.audited(AuditQueryResult(entries=[], intact=False, message=two))))
     shown.append(page(one, trusting(one, two)))
     for text in shown:
         assert not HIDDEN & set(text)
@@ -382,6 +390,5 @@ def test_nothing_that_is_asked_about_passes_for_more_than_it_is(one: str, two: s
 
 
 def trusting(path: str, diff: str) -> TrustGetResult:
-    return TrustGetResult(
-        state="changed", enables=[Enabled(path=path, what="memory", state="changed", diff=diff)], digest="d"
-    )
+    enables = [Enabled(path=path, what="memory", state="changed", diff=diff)]
+    return wording.trusted(TrustGetResult(state="changed", enables=enables, digest="d"))

@@ -1,4 +1,4 @@
-import type { Approval, Proposal } from "../../protocol";
+import type { Approval, Line, Proposal } from "../../protocol";
 import { visible } from "../../visible";
 import { BUTTONS, SCOPES } from "../../labels";
 import { granting } from "../../words";
@@ -9,7 +9,6 @@ import { button, h, setText } from "./dom";
 import { Grants } from "./grants";
 import { partsList } from "./parts";
 import { RuleField } from "./rule";
-import { wallsLine } from "./walls";
 
 const AGAIN = "This is not what you were asked before: it has changed, and nothing was done. Read it again.";
 
@@ -113,23 +112,16 @@ export class ApprovalBox {
     this.allow = allow;
     look();
     return [
-      h(
-        "div",
-        { class: "why" },
-        edits ? "Apply this change?" : "Allow this?",
-        h("span", { title: "The rule that made this a question" }, visible(approval.rule)),
-      ),
+      h("div", { class: "why" }, edits ? "Apply this change?" : "Allow this?"),
       ...(edits ? [] : [new Detail(approval.detail).element]),
       partsList(approval.parts, approval.detail),
-      approval.walls === null ? undefined : wallsLine(approval.walls),
+      reasons(approval.lines.slice(approval.parts.length)),
       grants.element,
       h(
         "div",
         { class: "row" },
         allow,
-        approval.scopes.length > 1
-          ? scope
-          : !edits && h("span", { class: "aside" }, "once: it cannot be remembered"),
+        approval.scopes.length > 1 && scope,
         button(BUTTONS.finishReview, () => answer("finish"), {
           class: "finish",
           title: "Go on; what is undecided stays open",
@@ -152,6 +144,15 @@ export class ApprovalBox {
     const hunks = open.map(({ hunkId }) => ({ hunkId, decision: "reject", reason }));
     if (hunks.length > 0) this.desk.post({ type: "hunks", proposalId, version, hunks });
   }
+}
+
+/** Why it is asked and what holds it, in the daemon's words. */
+function reasons(lines: Line[]): HTMLElement {
+  return h(
+    "ul",
+    { class: "reasons" },
+    ...lines.map(({ tone, text }) => h("li", { class: tone }, visible(text))),
+  );
 }
 
 /** What is asked: another key is another question. A proposal's changes are drawn beside it, and mostly the person's. */

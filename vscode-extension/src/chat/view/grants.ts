@@ -1,6 +1,6 @@
 import type { Approval, Grant } from "../../protocol";
 import { GRANTS } from "../../labels";
-import { capital, grantable, preselected } from "../../words";
+import { capital } from "../../words";
 import { h } from "./dom";
 
 /** What the person may add to a yes, for this one call. What the command does not ask for is folded away. */
@@ -9,9 +9,8 @@ export class Grants {
   readonly element: HTMLElement;
 
   constructor(approval: Approval, changed: () => void) {
-    const { wants } = approval;
-    const grants = grantable(approval);
-    const ticked = preselected(approval);
+    const { wants, grants, options } = approval;
+    const ticked = options[0]?.grants ?? [];
     for (const grant of grants) {
       this.boxes.set(
         grant,

@@ -1,4 +1,3 @@
-import { plural } from "../../changes";
 import type { Approval, Grant, RulePreviewResult, ScopeOffer } from "../../protocol";
 import { visible } from "../../visible";
 import { ruleGranting } from "../../words";
@@ -18,15 +17,11 @@ export class RuleField {
     oninput: () => this.typed(),
   });
   private readonly meaning = h("div", { class: "meaning", role: "status" });
-  private readonly titles = h("ul", {});
-  private readonly count = h("summary", {});
-  private readonly covered = h("details", { class: "covered", hidden: true }, this.count, this.titles);
   readonly element = h(
     "div",
     { class: "remember", hidden: true },
     h("label", {}, h("span", { class: "aside" }, "Remembered, one rule a line:"), this.text),
     this.meaning,
-    this.covered,
   );
   private offered: ScopeOffer | undefined;
   /** The text as it would be saved, were it not edited. */
@@ -48,7 +43,6 @@ export class RuleField {
     this.unedited = visible(ruleGranting(offer?.rule ?? "", grants));
     this.text.value = this.unedited;
     this.element.hidden = this.text.value === "";
-    this.covered.hidden = true;
     this.stand("fits", offer?.explanation ?? "");
     if (!this.element.hidden) this.check();
   }
@@ -70,18 +64,9 @@ export class RuleField {
   }
 
   /** What the daemon says of a text; of another than stands here now it says nothing. */
-  checked(rule: string, { valid, explanation, covers, covered, coveredCount }: RulePreviewResult): void {
+  checked(rule: string, { fits, lines }: RulePreviewResult): void {
     if (this.element.hidden || rule !== this.text.value) return;
-    const fits = valid && covers !== false;
-    const why = valid && covers === false ? `${explanation} It does not cover this call.` : explanation;
-    this.stand(fits ? "fits" : "wrong", why);
-    this.covered.hidden = !fits || coveredCount === 0;
-    setText(this.count, `Would have answered ${plural(coveredCount, "earlier question")}`);
-    const more = coveredCount - covered.length;
-    this.titles.replaceChildren(
-      ...covered.map((title) => h("li", {}, visible(title))),
-      ...(more > 0 ? [h("li", { class: "aside" }, `and ${more} more`)] : []),
-    );
+    this.stand(fits ? "fits" : "wrong", lines.map(({ text }) => text).join("\n"));
   }
 
   private typed(): void {

@@ -1,3 +1,4 @@
+import { TRUST } from "../../labels";
 import type { QueuedPrompt, SessionState, TurnEnded } from "../../protocol";
 import { acceptStep, type Step, standingStep } from "../../step";
 import { advice } from "../../advice";
@@ -115,13 +116,10 @@ export class Standing {
 
   /** What is off, and the way to look at it. */
   private untrusted(changed: boolean): HTMLElement {
-    const text = changed
-      ? "What this folder enables has changed. Until you look it is off:"
-      : "This folder is not trusted. Off:";
     return h(
       "div",
       { class: `line trust ${changed ? "warning" : "aside"}`, role: "status" },
-      h("span", {}, `${text} memory files, rules, commands, checkers' settings.`),
+      h("span", {}, TRUST[changed ? "changed" : "untrusted"]),
       button("Review…", () => this.desk.post({ type: "action", action: "trust" }), {
         class: "link",
         title: "What the folder enables, and what changed of it",

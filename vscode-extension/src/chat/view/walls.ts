@@ -1,16 +1,15 @@
+import { SANDBOX } from "../../labels";
 import type { Walls } from "../../protocol";
 import { visible } from "../../visible";
-import { held } from "../../words";
 import { button, h } from "./dom";
 
 /** What holds a command, on a line of its own; that nothing does is a warning. */
 export function wallsLine(walls: Walls): HTMLElement {
-  const [word, sentence] = held(walls);
   return h(
     "div",
     { class: `held ${walls.tier === "none" ? "open" : ""}` },
     h("span", { class: "mark", "aria-hidden": "true" }, mark(walls)),
-    h("span", {}, h("strong", {}, word), sentence),
+    h("span", {}, visible(walls.summary)),
   );
 }
 
@@ -25,7 +24,7 @@ export class WallsSign {
     this.walls = walls;
     this.element.hidden = walls === null;
     if (walls === null) return;
-    const [word] = held(walls);
+    const word = SANDBOX[walls.tier];
     this.element.replaceChildren(
       h("span", { "aria-hidden": "true" }, mark(walls)),
       h("span", { class: "word" }, ` ${word}`),
@@ -38,7 +37,7 @@ export class WallsSign {
   private explain(): void {
     if (this.walls === null) return;
     const { tier, summary } = this.walls;
-    this.tell(tier === "none" ? "warning" : "info", `What holds the commands Amanu runs: ${summary}`);
+    this.tell(tier === "none" ? "warning" : "info", summary);
   }
 }
 

@@ -14,7 +14,6 @@ from lsprotocol import types
 from amanu.frontends.lsp.jsonrpc import ClientError
 from amanu.frontends.lsp.plain.commands import Reply
 from amanu.frontends.lsp.plain.editor import INFO, MESSAGE, Face
-from amanu.text import wording
 from amanu.text.display import one_line, visible
 from amanu.workspace.diagnostics import OWN
 from amanu_protocol.errors import AmanuError
@@ -62,12 +61,14 @@ class Choice:
 
 def choices(approval: Approval) -> list[Choice]:
     """The likeliest first; a yes says what it grants."""
-    ways = wording.ways(approval)
-    found = [Choice(f"{ONCE} {wording.way(each, approval)}".rstrip(), "allow", grants=each) for each in ways]
+    first = approval.options[0]
+    found = [
+        Choice(f"{ONCE} {option.words}".rstrip(), "allow", grants=tuple(option.grants)) for option in approval.options
+    ]
     for offer in approval.scopes:
         if offer.scope == "session":
-            title = f"{SESSION} {wording.granting(ways[0])}".rstrip()
-            found.append(Choice(title, "allow", "session", ways[0], offer.rule))
+            title = f"{SESSION} {first.words}".rstrip()
+            found.append(Choice(title, "allow", "session", tuple(first.grants), offer.rule))
     return [*found, Choice(REJECT, "reject")]
 
 
@@ -171,7 +172,7 @@ def dialog(approval: Approval, *, preselects: bool) -> tuple[str, dict[str, Choi
     if len(whole) > MESSAGE or whole.count("\n") >= LINES:
         lines = text[: MESSAGE // 2].split("\n")[: LINES - 5]
         return "\n".join([*lines, "… (too long to be decided on here)"]), {LATER: None, ALL: None, REJECT: offered[-1]}
-    first, *others = wording.ways(approval)
+    first, *others = (tuple(option.grants) for option in approval.options)
     titles: dict[str, Choice | None] = {each.title: each for each in offered[:-1] if each.grants == first}
     if others:
         titles[ALL] = None  # which other grants there are is said by code actions
@@ -183,7 +184,7 @@ def dialog(approval: Approval, *, preselects: bool) -> tuple[str, dict[str, Choi
 def told(approval: Approval) -> list[str]:
     """A question in plain lines."""
     detail = [QUOTE + line for line in visible(approval.detail).split("\n")]
-    return [one_line(approval.title), *detail, *(visible(each.text) for each in wording.question(approval))]
+    return [one_line(approval.title), *detail, *(visible(each.text) for each in approval.lines)]
 
 
 def diagnostic(approval: Approval) -> types.Diagnostic:

@@ -16,7 +16,6 @@ from amanu.frontends.lsp.plain.commands import SavedRule
 from amanu.frontends.lsp.plain.documents import Documents
 from amanu.frontends.lsp.plain.editor import ERROR, Face
 from amanu.frontends.lsp.plain.transcript import question
-from amanu.text import wording
 from amanu.text.display import visible
 from amanu.workspace.diagnostics import OWN
 from amanu_protocol.errors import AmanuError
@@ -108,8 +107,8 @@ class Rules:
             raise AmanuError("invalidParams", "That is no open question of Amanu's.")
         rule = await self._written(path)
         preview = self._preview(shown, rule)
-        if not wording.can_save(preview):
-            raise AmanuError("invalidRule", preview.explanation if not preview.valid else wording.CANNOT_SAVE)
+        if not preview.fits:
+            raise AmanuError("invalidRule", next(line.text for line in preview.lines if line.tone == "bad"))
         result = await session.resolve_approval(
             ApprovalResolveParams(
                 session_id=shown.session_id,
@@ -118,7 +117,7 @@ class Rules:
                 scope=order.scope,
                 rule=rule,
                 digest=shown.approval.digest,
-                grants=list(wording.ways(shown.approval)[0]),
+                grants=shown.approval.options[0].grants,
             ),
             self._client,
         )
@@ -142,11 +141,10 @@ class Rules:
             return
         preview = self._preview(shown, await self._written(path))
         place = types.Position(text[: text.index(RULES)].count("\n"), 0)
-        fine = wording.can_save(preview)
         found = types.Diagnostic(
             types.Range(place, types.Position(place.line, len(RULES))),
-            "\n".join(visible(each.text) for each in wording.previewed(preview)),
-            types.DiagnosticSeverity.Information if fine else types.DiagnosticSeverity.Error,
+            "\n".join(visible(each.text) for each in preview.lines),
+            types.DiagnosticSeverity.Information if preview.fits else types.DiagnosticSeverity.Error,
             source=OWN,
         )
         self._face.publish(self._uri(path), [found])
@@ -163,5 +161,4 @@ class Rules:
 
 
 def _allow(approval: Approval, scope: Scope) -> str:
-    grants = wording.granting(wording.ways(approval)[0])
-    return " ".join(filter(None, ["Amanu: allow", SCOPES[scope], grants]))
+    return f"Amanu: allow {SCOPES[scope]} {approval.options[0].words}".rstrip()

@@ -132,13 +132,13 @@ class Transcript:
 
 def question(approval: Approval) -> str:
     """What is asked about, in full, as a document."""
-    lines = "".join(f"- {prose(each.text)}\n" for each in wording.question(approval))
+    lines = "".join(f"- {prose(each.text)}\n" for each in approval.lines)
     return f"# {prose(approval.title)}\n\n{fenced(visible(approval.detail))}\n\n{lines}"
 
 
 def audited(found: AuditQueryResult) -> str:
     """Entries of the audit log as a document."""
-    lines = "".join(f"- {prose(each.text)}\n" for each in wording.audited(found))
+    lines = "".join(f"- {prose(each.text)}\n" for each in found.lines)
     return f"# How Amanu's calls were decided\n\n{lines}"
 
 

@@ -65,7 +65,7 @@ class Trusting:
         self._face.say(f"Amanu: {Path(order.root).name} is {'trusted' if order.trusted else 'not trusted'}.")
 
     async def _ask(self, root: str, found: TrustGetResult) -> bool:
-        lines = [f"Trust {one_line(root)}?", *(visible(each.text) for each in wording.trust(found))]
+        lines = [f"Trust {one_line(root)}?", *(visible(each.text) for each in found.lines)]
         titles = [NO, YES] if self._face.quirks.preselects else [YES, NO]
         try:
             answer = await self._face.choose("\n".join(lines)[:1000], titles)
@@ -81,7 +81,7 @@ class Trusting:
 
 def page(root: str, found: TrustGetResult) -> str:
     """What trusting that folder means, as a document."""
-    lines = "".join(f"{prose(each.text).strip()}\n\n" for each in wording.trust(found))
+    lines = "".join(f"{prose(each.text).strip()}\n\n" for each in found.lines)
     diffs = "\n\n".join(fenced(visible(each), "diff") for each in wording.diffs(found))
     return f"# {prose(root)}\n\n{lines}{diffs}\n"
 

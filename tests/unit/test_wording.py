@@ -1,0 +1,164 @@
+"""What the daemon says to the user, to the letter."""
+
+from typing import Any
+
+import pytest
+
+from amanu.text import wording
+from amanu_protocol import requests as r
+from amanu_protocol.items import Approval, CommandPart, Decision, Line, ScopeOffer, Walls
+
+SANDBOXED = Walls(tier="landlock", writes="workspace", network=False, summary="Sandboxed (landlock). No network.")
+ONCE, SESSION = ScopeOffer(scope="once", rule=""), ScopeOffer(scope="session", rule="x")
+MAKE = CommandPart(text="make", decision="ask", rule="no rule", why="Runs make.")
+LS = CommandPart(text="ls", decision="allow", rule="built in: only looks", why="Reads only.")
+RM = CommandPart(text="rm\n✓ x", decision="deny", rule="deny x", why="Removes.")
+
+
+def approval(**changes: Any) -> Approval:
+    plain = {"tool_call_id": "c", "title": "Run", "asked_at": 0, "detail": "make && ls", "effect": "run"}
+    return Approval.model_validate({**plain, "rule": "no rule", "scopes": [ONCE, SESSION], **changes})
+
+
+def preview(**changes: Any) -> r.RulePreviewResult:
+    return wording.previewed(
+        r.RulePreviewResult.model_validate({"valid": True, "explanation": "Allows make.", **changes})
+    )
+
+
+def trust(state: r.TrustState, *enables: r.Enabled) -> r.TrustGetResult:
+    return wording.trusted(r.TrustGetResult(state=state, enables=list(enables), digest=""))
+
+
+def check(lines: list[Line], expected: list[str]) -> None:
+    """`expected` begin with the tone's first letter."""
+    assert [f"{line.tone[0]} {line.text}" for line in lines] == expected
+
+
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        ({}, ["p Needs approval: no rule"]),
+        ({"scopes": [ONCE]}, ["p Needs approval: no rule", "p Cannot be remembered: asked every time"]),
+        ({"detail": "make", "parts": [MAKE]}, ["w ? Runs make.", "p Needs approval: no rule"]),
+        (
+            {"parts": [LS, MAKE, RM], "walls": SANDBOXED, "wants": ["network"]},
+            [
+                "g ✓ ls — Reads only.",
+                "w ? make — Runs make.",
+                "b ✗ rm␊✓ x — Removes. (deny x)",
+                "p Sandboxed (landlock). No network.",
+                "w Probably needs network access",
+                "p Needs approval: no rule",
+            ],
+        ),
+        (
+            {
+                "walls": SANDBOXED.model_copy(update={"tier": "none", "summary": "Not sandboxed (as you allowed)."}),
+                "wants": ["unsandboxed"],
+            },
+            [
+                "b ! Not sandboxed (as you allowed).",
+                "w Probably needs access that the sandbox denies",
+                "p Needs approval: no rule",
+            ],
+        ),
+    ],
+)
+def test_a_question(changes: dict[str, Any], expected: list[str]) -> None:
+    check(wording.explained(approval(**changes)).lines, expected)
+
+
+@pytest.mark.parametrize(
+    ("grants", "wants", "expected"),
+    [
+        ([], [], [("", [])]),
+        (["network"], [], [("", []), ("with network access", ["network"])]),
+        (["network"], ["network"], [("with network access", ["network"]), ("without network access", [])]),
+        (["unsandboxed"], ["unsandboxed"], [("without the sandbox", ["unsandboxed"]), ("in the sandbox", [])]),
+        ([], ["network"], [("without network access", [])]),
+    ],
+)
+def test_ways_to_allow_it(grants: list[Any], wants: list[Any], expected: list[tuple[str, list[str]]]) -> None:
+    options = wording.explained(approval(grants=grants, wants=wants)).options
+    assert [(option.words, list(option.grants)) for option in options] == expected
+
+
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        ({}, "allowed by you"),
+        ({"by": "rule", "rule": "@read"}, "allowed by @read"),
+        ({"scope": "session", "rule": "npm *\nls"}, "allowed for this session by you: npm *␊ls"),
+        ({"scope": "once", "grants": ["network"]}, "allowed with network access by you"),
+        ({"scope": "user", "rule": "x"}, "allowed always in every workspace by you: x"),
+        ({"outcome": "rejected", "reason": "no"}, "rejected by you: “no”"),
+    ],
+)
+def test_a_decision(changes: dict[str, Any], expected: str) -> None:
+    decision = wording.summarized(Decision.model_validate({"outcome": "allowed", "by": "person", **changes}))
+    assert decision.summary == expected
+    elsewhere = decision.model_copy(update={"client": "Emacs"})
+    assert wording.decided(elsewhere, "terminal") == f"{expected} (Emacs)"
+    assert wording.decided(elsewhere, "Emacs") == expected
+
+
+@pytest.mark.parametrize(
+    ("preview", "fits", "expected"),
+    [
+        (preview(), True, ["p Allows make."]),
+        (preview(valid=False, explanation="No rule."), False, ["b No rule."]),
+        (preview(covers=True), True, ["p Allows make.", "p Would have answered no earlier question"]),
+        (
+            preview(covers=False),
+            False,
+            [
+                "p Allows make.",
+                "b It does not cover this call, so it cannot be saved for it.",
+                "p Would have answered no earlier question",
+            ],
+        ),
+        (
+            preview(covers=True, covered=["Run a", "Run b"], covered_count=3),
+            True,
+            [
+                "p Allows make.",
+                "p Would have answered 3 earlier questions:",
+                "p   Run a",
+                "p   Run b",
+                "p   … and 1 more",
+            ],
+        ),
+    ],
+)
+def test_a_rule(preview: r.RulePreviewResult, fits: bool, expected: list[str]) -> None:
+    assert preview.fits is fits
+    check(preview.lines, expected)
+
+
+def test_trust() -> None:
+    check(trust("trusted").lines, ["p This folder is trusted.", "p Nothing in it needs trust yet."])
+    rules = r.Enabled(path=".amanu/rules\n.toml", what="rules", state="same")
+    changed = trust("changed", rules, r.Enabled(path="AGENTS.md", what="memory", state="changed"))
+    check(
+        changed.lines[1:],
+        [
+            "p Trusting it would enable:",
+            "p   .amanu/rules␊.toml — rules, which can only deny or ask (unchanged)",
+            "w   AGENTS.md — instructions to the model (changed)",
+        ],
+    )
+    assert changed.enables[1].summary == "instructions to the model (changed)"
+
+
+def test_the_audit_log() -> None:
+    nothing = r.AuditQueryResult(entries=[], intact=True, message="All 9 entries hold.")
+    check(wording.audited(nothing).lines, ["p Nothing is on record about that.", "p ✓ All 9 entries hold."])
+    data: dict[str, Any] = {"rule": "make", "grants": ["network"], "parts": [{"text": "a\nb", "why": None}]}
+    entry = r.AuditEntry(number=3, at=0, kind="decided", session_id="s", text="Allowed.", data=data, hash="f" * 64)
+    found = r.AuditQueryResult(entries=[entry], intact=False, message="Broken.")
+    first, last = wording.audited(found).lines
+    assert first.text.endswith("decided  Allowed.") and (last.tone, last.text) == ("bad", "✗ Broken.")
+    texts = [line.text.strip() for line in wording.audited(found, detailed=True).lines[1:-1]]
+    about = f"s  {'f' * wording.HASH}"
+    assert texts == [about, "rule: make", "grants: network", "parts:", "1:", "text: a", "b", "why: none"]
