@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from amanu.checks.editor_feedback import Aftermath
+from amanu.checks.editor_feedback import EditorFeedback
 from amanu.config import Settings
 from amanu.core.tool import CallContext, Outcome, Preview, Tool
 from amanu.proposals.proposals import Proposals
@@ -86,7 +86,7 @@ class Desk:
         self.live: list[str] = []
         # Calls are run here one after the other: one that waited for those it shares a hunk with would wait in vain.
         self.proposals = Proposals(self.workspace, self._changed, self._save, together=0)
-        self.aftermath = Aftermath(self.workspace, self.proposals.note_checks, wait=3)
+        self.aftermath = EditorFeedback(self.workspace, self.proposals.note_checks, wait=3)
         self.environment = ToolEnvironment(
             self.workspace,
             self.proposals,

@@ -138,7 +138,7 @@ async def test_no_check_goes_on_when_a_session_is_put_away(tmp_path: Path, monke
     begun: list[str] = []
     ended: list[str] = []
 
-    async def run(self: verdicts.Verdicts, proposal: Proposal, texts: object) -> None:
+    async def run(self: verdicts.ProposalChecks, proposal: Proposal, texts: object) -> None:
         begun.append(proposal.proposal_id)
         takes = 99 if len(begun) == 1 else 1
         try:
@@ -148,15 +148,15 @@ async def test_no_check_goes_on_when_a_session_is_put_away(tmp_path: Path, monke
                 await asyncio.sleep(0)
             ended.append(proposal.proposal_id)
 
-    monkeypatch.setattr(verdicts.Verdicts, "_run", run)
+    monkeypatch.setattr(verdicts.ProposalChecks, "_run", run)
     async with desk(tmp_path, step("", EDIT)) as d:
         await prepare(d)
         await d.prompt("write")
         state = await d.until(lambda state: state.proposals and begun)
-        d.session._verdicts._start(state.proposals[0], {})  # pyright: ignore[reportPrivateUsage]
+        d.session._checks._start(state.proposals[0], {})  # pyright: ignore[reportPrivateUsage]
         while len(begun) < 2:
             await asyncio.sleep(0)
-        await d.session._verdicts.close()  # pyright: ignore[reportPrivateUsage]
+        await d.session._checks.close()  # pyright: ignore[reportPrivateUsage]
         assert len(ended) == 2
 
 

@@ -69,7 +69,7 @@ class _Watch:
         return bool(self.difference) and not self.told and self.after is not None
 
 
-class Aftermath:
+class EditorFeedback:
     """Of one session. `wait` is how many seconds the result of an edit may wait for it; `check` has Amanu's checkers
     look."""
 

@@ -40,7 +40,7 @@ MOST_KNOWN = 50
 Texts = Mapping[Path, Change]
 
 
-class Verdicts:
+class ProposalChecks:
     """Of one session. `environment` is the one commands start with; `trusted` says whether the session's roots are."""
 
     def __init__(

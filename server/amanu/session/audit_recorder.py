@@ -44,7 +44,7 @@ class _Call:
 
 
 @dataclass
-class Audited:
+class AuditRecorder:
     """Of one session. Hears of each event once it is folded."""
 
     audit: Audit

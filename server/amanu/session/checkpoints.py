@@ -13,7 +13,7 @@ from pydantic import ValidationError
 from amanu.core.conversation import Rewound
 from amanu.session.core import SessionCore
 from amanu.session.history import EVENT, SHOWN_ITEMS
-from amanu.session.queue import Inbox
+from amanu.session.queue import PromptQueue
 from amanu.session.restore import REWINDS, conversation, rewound
 from amanu.session.review import Edits, Wanted
 from amanu.storage.journal import Record
@@ -41,13 +41,13 @@ class _Turn:
 class Checkpoints:
     """Of one session."""
 
-    def __init__(self, core: SessionCore, inbox: Inbox, edits: Edits) -> None:
+    def __init__(self, core: SessionCore, queue: PromptQueue, edits: Edits) -> None:
         self._journal = core.journal
         self._conversation = core.conversation
-        self._earlier = core.history
+        self._history = core.history
         self._state = core.state
         self._emit = core.emit
-        self._inbox = inbox
+        self._queue = queue
         self._edits = edits
         self._idle = core.turn.idle
 
@@ -95,12 +95,12 @@ class Checkpoints:
         first, turn_ids = turns[0], [turn.turn_id for turn in turns]
         left = None
         if self._state.item(first.prompt_id) is None:
-            left = await self._earlier.page(self._state, self._journal, first.prompt_id, SHOWN_ITEMS)
+            left = await self._history.page(self._state, self._journal, first.prompt_id, SHOWN_ITEMS)
         event = SessionRewound(item_id=first.prompt_id, turn_ids=turn_ids, items=left[0] if left else [])
         self._emit(event, entry=Rewound(position=first.position))
         spans = rewound(await self._journal.holding(REWINDS))
         self._conversation.become(await self._journal.read_through(lambda records: conversation(records, spans)))
-        self._inbox.forget(turn_ids)
+        self._queue.forget(turn_ids)
         await self._emit.durable()
 
     async def _since(self, turn_id: str) -> "Sequence[_Turn]":

@@ -5,18 +5,18 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
-from amanu.checks.editor_feedback import Aftermath
+from amanu.checks.editor_feedback import EditorFeedback
 from amanu.core.rules import Rule
 from amanu.permissions.approvals import Approvals, Ceilings
 from amanu.permissions.policy import Circumstances
 from amanu.proposals.proposals import Proposals
 from amanu.session.access import Access
-from amanu.session.audit_recorder import Audited
+from amanu.session.audit_recorder import AuditRecorder
 from amanu.session.events import EventStream
 from amanu.session.notices import Notices
 from amanu.session.restore import Restored
 from amanu.session.services import Services
-from amanu.session.turn_task import Running
+from amanu.session.turn_task import TurnTask
 from amanu.storage.journal import Journal
 from amanu.tools.environment import ToolEnvironment
 from amanu.workspace.workspace import Workspace
@@ -77,13 +77,13 @@ class SessionCore:
         self.history = restored.earlier
         self.late_decisions = restored.unheard
         self.access = Access(self.state)
-        self.turn = Running(self.access)
+        self.turn = TurnTask(self.access)
         self.environment = ClientEnvironment()
         # By the clock: events a dead daemon had sent but not saved must not be taken for ours.
         epoch = max(restored.epoch + 1, int(time.time() * 1000))
         self.emit = EventStream(self.state, journal, epoch, services.secrets.mask_content, services.audit.durable)
         self.notices = Notices(self.emit)
-        self.audit = Audited(services.audit, self.state)
+        self.audit = AuditRecorder(services.audit, self.state)
         self.emit.listeners += [self._follow, self.audit.see]
         self.workspace = Workspace(
             [Path(root) for root in self.state.roots], services.overlay, private=services.home.private
@@ -114,7 +114,7 @@ class SessionCore:
         """What a list of sessions shows of this one has changed."""
         self.services.changed(self.state)
 
-    def tool_environment(self, feedback: Aftermath | None = None) -> ToolEnvironment:
+    def tool_environment(self, feedback: EditorFeedback | None = None) -> ToolEnvironment:
         """What the session's tools work with."""
         services = self.services
         return ToolEnvironment(

@@ -10,7 +10,7 @@ _OPEN = ("pending", "conflicted")
 ENDED = ("succeeded", "failed", "cancelled", "rejected")
 
 
-class Unheard:
+class LateDecisions:
     """The proposals the model must hear about, oldest first."""
 
     def __init__(self) -> None:

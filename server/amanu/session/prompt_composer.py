@@ -15,8 +15,8 @@ from amanu.context.images import Pictures
 from amanu.context.memory import Recalled
 from amanu.models.image_layout import unseen
 from amanu.session.core import SessionCore
-from amanu.session.queue import Inbox, Prompt
-from amanu.session.turn_factory import Turns
+from amanu.session.queue import Prompt, PromptQueue
+from amanu.session.turn_factory import TurnFactory
 from amanu_protocol.events import ItemCompleted
 from amanu_protocol.items import Attachment, ModelInfo, UserMessage
 
@@ -30,13 +30,13 @@ class Opening:
     """What the person's editor shows, by section."""
     recalled: Recalled
     outdated: tuple[str, str] | None
-    """See `Turns.news`."""
+    """See `TurnFactory.news`."""
 
 
-class Hearing:
+class PromptComposer:
     """Of one session."""
 
-    def __init__(self, core: SessionCore, inbox: Inbox, turns: Turns) -> None:
+    def __init__(self, core: SessionCore, queue: PromptQueue, turn_factory: TurnFactory) -> None:
         self._services = core.services
         self._conversation = core.conversation
         self._workspace = core.workspace
@@ -45,9 +45,9 @@ class Hearing:
         self._notices = core.notices
         self._state = core.state
         self._emit = core.emit
-        self.inbox = inbox
-        self.turns = turns
-        self.pictures = Pictures(core.journal, core.conversation, inbox.pictures, inbox.queued_pictures)
+        self.queue = queue
+        self.turn_factory = turn_factory
+        self.pictures = Pictures(core.journal, core.conversation, queue.pictures, queue.queued_pictures)
         self._known = Known()
         self.model: ModelInfo | None = None
         """Who hears it: that of the last turn."""
@@ -58,7 +58,7 @@ class Hearing:
         heard = await self.hear(prompt.text, prompt.attachments)
         seen = prompt.context and await describe(prompt.context, self._workspace, self._approvals.allowed)
         seen = seen and {name: self._services.secrets.mask_content(each) for name, each in seen.items()}
-        return Opening(heard, seen, await self.turns.memory.recall(window), await self.turns.news())
+        return Opening(heard, seen, await self.turn_factory.memory.recall(window), await self.turn_factory.news())
 
     async def hear(self, text: str, attachments: Sequence[Attachment]) -> Heard:
         """What the model gets of what the person said. Raises like `gather`."""
@@ -80,12 +80,12 @@ class Hearing:
         message = opening.heard.said
         if opening.recalled.system is not None:
             self._conversation.memory = opening.recalled.system.text
-        for unheard in self.inbox.take_notes():
+        for unheard in self.queue.take_notes():
             self._conversation.note(*unheard.parts)
         news = self._known.news(opening.seen, self._conversation.generation) if opening.seen else ""
         changed = opening.outdated and f"<files_changed>\n{opening.outdated[0]}\n</files_changed>"
         recalled = opening.recalled.told
-        status = self.turns.status.with_prompt()
+        status = self.turn_factory.status.with_prompt()
         told = "\n\n".join(filter(None, [message.text, news, status, changed, recalled and recalled.text]))
         message = message.model_copy(update={"text": told})
         self._emit(ItemCompleted(item=said), entry=message)

@@ -13,9 +13,9 @@ from amanu.context.images import NoRoom
 from amanu.session.checkpoints import Checkpoints
 from amanu.session.core import SessionCore
 from amanu.session.events import Client
-from amanu.session.prompt_composer import Hearing
+from amanu.session.prompt_composer import PromptComposer
 from amanu.session.queue import Prompt
-from amanu.session.recording import SessionLine
+from amanu.session.recording import SessionRecording
 from amanu.session.trust_state import SessionTrust
 from amanu.text.redaction import MASK
 from amanu_protocol.errors import AmanuError
@@ -46,22 +46,27 @@ class Prompts:
     """One method per request, raising `AmanuError`."""
 
     def __init__(
-        self, core: SessionCore, hearing: Hearing, trust: SessionTrust, line: SessionLine, checkpoints: Checkpoints
+        self,
+        core: SessionCore,
+        composer: PromptComposer,
+        trust: SessionTrust,
+        recording: SessionRecording,
+        checkpoints: Checkpoints,
     ) -> None:
         self._core = core
         self._state = core.state
         self._approvals = core.approvals
         self._notices = core.notices
         self._emit = core.emit
-        self._running = core.turn
+        self._turn = core.turn
         self._check = core.access.require_writable
-        self._hearing = hearing
-        self._inbox = hearing.inbox
-        self._prompt_ids = hearing.inbox.prompt_ids
-        self._pictures = hearing.pictures
-        self._turns = hearing.turns
+        self._composer = composer
+        self._queue = composer.queue
+        self._prompt_ids = composer.queue.prompt_ids
+        self._pictures = composer.pictures
+        self._turn_factory = composer.turn_factory
         self._trust = trust
-        self._line = line
+        self._recording = recording
         self._checkpoints = checkpoints
         self._said_after: str | None = None
         """The first prompt that came while it was stopping: it does not wait for the person."""
@@ -71,11 +76,11 @@ class Prompts:
         changes nothing. Raises `AmanuError`: invalidParams for a picture no model would take; storageError when it
         cannot be saved, and then it is as if it had never been sent."""
         text = self._core.services.secrets.mask_content(params.text)
-        async with self._running.starting:
+        async with self._turn.starting:
             self._check()
             known = params.prompt_id in self._prompt_ids
             if known:
-                waits = self._inbox.has(params.prompt_id)
+                waits = self._queue.has(params.prompt_id)
                 turn_id = None if waits else _turn_id(params.prompt_id)
                 result = PromptSendResult(status="queued" if waits else "started", turn_id=turn_id)
             else:
@@ -94,11 +99,11 @@ class Prompts:
         attachments = await self._pictures.keep(params.attachments)
         self._check()
         prompt = Prompt(params.prompt_id, params.text, attachments, dict(client.environment), client.context)
-        if not self._running:
+        if not self._turn:
             return PromptSendResult(status="started", turn_id=await self._start(prompt))
         self._prompt_ids.add(prompt.prompt_id)
-        self._inbox.queue(prompt)
-        if self._running.stopping and self._said_after is None:
+        self._queue.queue(prompt)
+        if self._turn.stopping and self._said_after is None:
             self._said_after = prompt.prompt_id
         self._approvals.finish_reviews(client=client.name)
         return PromptSendResult(status="queued")
@@ -112,14 +117,14 @@ class Prompts:
         elif params.prompt_id not in self._prompt_ids:
             attachments = await self._pictures.keep(params.attachments)
             plain = params.model_copy(update={"text": self._core.services.secrets.mask_content(params.text)})
-            heard = await self._hearing.hear(plain.text, attachments)
+            heard = await self._composer.hear(plain.text, attachments)
             self._check()
             self._put_in(plain, attachments, heard, client)
             self._tell_hidden(params.text, plain.text)
         try:
             await self._emit.durable()
         except AmanuError:
-            if self._inbox.take_back_steering(params.prompt_id):
+            if self._queue.take_back_steering(params.prompt_id):
                 self._prompt_ids.discard(params.prompt_id)
             raise
 
@@ -133,14 +138,14 @@ class Prompts:
             item_id=params.prompt_id, turn_id=params.turn_id, text=params.text, attachments=[], steer=True
         )
         self._emit(ItemCompleted(item=said))
-        self._turns.context.compact_soon(focus)
+        self._turn_factory.context.compact_soon(focus)
 
     def _tell_hidden(self, said: str, text: str) -> None:
         if text != said:
             self._notices.of_session("secretHidden", "warning", _HIDDEN)
 
     def _must_run(self, turn_id: str) -> None:
-        if not self._running or self._state.turn is None or self._state.turn.turn_id != turn_id:
+        if not self._turn or self._state.turn is None or self._state.turn.turn_id != turn_id:
             raise AmanuError("staleTurn", "That turn is over.", hint="Send it as a new prompt.")
 
     def _put_in(self, params: PromptSteerParams, attachments: list[Attachment], heard: Heard, client: Client) -> None:
@@ -151,14 +156,14 @@ class Prompts:
         message = UserMessage(
             item_id=params.prompt_id, turn_id=params.turn_id, text=params.text, attachments=attachments, steer=True
         )
-        self._inbox.steer(message, heard.said)
-        self._hearing.tell_left_out(message, heard)
+        self._queue.steer(message, heard.said)
+        self._composer.tell_left_out(message, heard)
         self._approvals.finish_reviews(client=client.name)
 
     async def unqueue(self, prompt_id: str) -> None:
-        async with self._running.starting:  # one that is just starting has started
+        async with self._turn.starting:  # one that is just starting has started
             self._check()
-            self._inbox.take_back(prompt_id)
+            self._queue.take_back(prompt_id)
         await self._emit.durable()
 
     async def cancel(self, turn_id: str) -> TurnCancelResult:
@@ -166,16 +171,16 @@ class Prompts:
         self._check()
         if self._state.turn is None or self._state.turn.turn_id != turn_id:
             return TurnCancelResult(status="alreadyEnded")
-        await self._running.stop(CANCEL_SECONDS)
+        await self._turn.stop(CANCEL_SECONDS)
         return TurnCancelResult(status="cancelled")
 
     async def compact(self, focus: str, client: Client) -> SessionCompactResult:
         """Put a summary in the place of what is old: now, or at the next step of the running turn. Raises `AmanuError`
         (modelNotFound, authRequired …)."""
-        async with self._running.starting:
+        async with self._turn.starting:
             self._check()
-            if self._running:
-                self._turns.context.compact_soon(focus)
+            if self._turn:
+                self._turn_factory.context.compact_soon(focus)
                 return SessionCompactResult(status="queued")
             text = f"/{commands.COMPACT} {focus}".rstrip()
             prompt = Prompt(f"compact-{self._emit.epoch}-{self._emit.seq}", text, [], dict(client.environment))
@@ -186,12 +191,12 @@ class Prompts:
     @property
     def running(self) -> bool:
         """A turn is."""
-        return bool(self._running)
+        return bool(self._turn)
 
     async def stop(self) -> None:
         """Cancel the turn and wait for its end."""
-        if self._running:
-            await self._running.stop()
+        if self._turn:
+            await self._turn.stop()
 
     # ------------------------------------------------------------------------------------------------
 
@@ -203,9 +208,9 @@ class Prompts:
             await self._emit.durable()
         except AmanuError:
             turn_id = _turn_id(prompt_id)
-            self._inbox.take_back(prompt_id)
+            self._queue.take_back(prompt_id)
             if self._state.turn is not None and self._state.turn.turn_id == turn_id:
-                await self._running.stop()
+                await self._turn.stop()
             with contextlib.suppress(AmanuError):  # another turn runs already, or the session was closed
                 await self._checkpoints.forget(turn_id)
             self._prompt_ids.discard(prompt_id)
@@ -215,16 +220,16 @@ class Prompts:
         """Start a turn for a prompt. Raises `AmanuError` (modelNotFound, authRequired …) before anything of it
         is on record."""
         await self._trust.heed()
-        choice = await self._turns.choosing.choose(prompt.text, prompt.environment)
+        choice = await self._turn_factory.choosing.choose(prompt.text, prompt.environment)
         info = choice.way.info
         self._core.environment.replace(prompt.environment)
         self._core.services.auth.learn(prompt.environment)
         focus = commands.compaction(prompt.text)
         await self._pictures.load()
-        opening = await self._hearing.gather(prompt, info.context_window) if focus is None else None
+        opening = await self._composer.gather(prompt, info.context_window) if focus is None else None
         self._check()
         turn_id = _turn_id(prompt.prompt_id)
-        self._inbox.take_back(prompt.prompt_id)
+        self._queue.take_back(prompt.prompt_id)
         self._prompt_ids.add(prompt.prompt_id)
         if not self._state.title and opening is not None:
             self._emit(SessionChanged(title=_title(prompt.text)))
@@ -237,20 +242,20 @@ class Prompts:
             attachments=prompt.attachments,
             steer=False,
         )
-        self._hearing.model = info
+        self._composer.model = info
         if opening is None:
             self._emit(ItemCompleted(item=said))
         else:
-            self._hearing.say(said, opening)
+            self._composer.say(said, opening)
         self._pictures.forget()
         self._approvals.start_turn()
-        turn = self._turns.make(turn_id, prompt.text, choice)
-        self._line.hide(prompt.environment)
+        turn = self._turn_factory.make(turn_id, prompt.text, choice)
+        self._recording.hide(prompt.environment)
         if focus is None:
             choice.tell(turn)
-        with self._line.line.used():
+        with self._recording.line.used():
             work = run_turn if focus is None else partial(run_compaction, focus=focus)
-            self._running.start(turn, work, self._ended)
+            self._turn.start(turn, work, self._ended)
         self._core.list_changed()
         return turn_id
 
@@ -275,9 +280,9 @@ class Prompts:
         """A queued prompt becomes a turn: `first`, else the oldest. After a cancel or a failure the others wait for
         the person, and for the turn of their next prompt; so do all when it cannot start now. One that never can is
         given back to the person, and the next one starts."""
-        async with self._running.starting:
-            while not self._running and self._core.access.writable:
-                prompt = self._inbox.next(self._core.environment, first)
+        async with self._turn.starting:
+            while not self._turn and self._core.access.writable:
+                prompt = self._queue.next(self._core.environment, first)
                 if prompt is None:
                     return
                 try:
@@ -298,7 +303,7 @@ class Prompts:
         with_it = [each.name if isinstance(each, ImageAttachment) else each.path for each in prompt.attachments]
         attached = f"\nWith it: {', '.join(with_it)}" if with_it else ""
         text = f"{error} So this prompt was not sent, and has left the queue:\n\n{prompt.text}{attached}"
-        self._inbox.take_back(prompt.prompt_id)
+        self._queue.take_back(prompt.prompt_id)
         self._notices.ending(None, Ending("failed", text, kind=error.kind))
 
 

@@ -26,7 +26,7 @@ class Prompt:
     context: EditorContext | None = None
 
 
-class Inbox:
+class PromptQueue:
     """Prompts wait for the turn to end; notes wait for the next request, where they go in as text after the tool
     results."""
 

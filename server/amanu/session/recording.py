@@ -9,7 +9,7 @@ from amanu.models.session_transport import Line
 from amanu.session.core import SessionCore
 
 
-class SessionLine:
+class SessionRecording:
     """Of one session."""
 
     def __init__(self, core: SessionCore) -> None:

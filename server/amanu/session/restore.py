@@ -28,7 +28,7 @@ from amanu.core.conversation import (
     Waiting,
 )
 from amanu.session.history import EVENT, Earlier
-from amanu.session.late_decisions import Unheard
+from amanu.session.late_decisions import LateDecisions
 from amanu.storage.journal import Record
 from amanu_protocol.events import Event, ItemCompleted, ItemStarted, ItemsWithdrawn, SessionRewound, TurnEnded
 from amanu_protocol.items import Answer, Notice, Thought, ToolCall, UserMessage
@@ -51,7 +51,7 @@ class Restored:
     closing: list[tuple[Event, Entry | None]] = field(default_factory=list[tuple[Event, Entry | None]])
     steering: dict[str, tuple[UserMessage, User]] = field(default_factory=dict[str, tuple[UserMessage, User]])
     """What the person sent that no request carried yet, and how the model is to hear it."""
-    unheard: Unheard = field(default_factory=Unheard)
+    unheard: LateDecisions = field(default_factory=LateDecisions)
     earlier: Earlier = field(default_factory=Earlier)
 
 

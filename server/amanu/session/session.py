@@ -8,8 +8,8 @@ import contextlib
 import time
 
 from amanu.agent.turn import Ending
-from amanu.checks.editor_feedback import Aftermath
-from amanu.checks.proposal_checks import Verdicts
+from amanu.checks.editor_feedback import EditorFeedback
+from amanu.checks.proposal_checks import ProposalChecks
 from amanu.models import routing
 from amanu.models.session_transport import Player
 from amanu.permissions import policy
@@ -18,15 +18,15 @@ from amanu.session.core import SessionCore
 from amanu.session.events import Client
 from amanu.session.history import SHOWN_ITEMS
 from amanu.session.paging import Pages
-from amanu.session.prompt_composer import Hearing
+from amanu.session.prompt_composer import PromptComposer
 from amanu.session.prompts import Prompts
-from amanu.session.queue import Inbox
-from amanu.session.recording import SessionLine
+from amanu.session.queue import PromptQueue
+from amanu.session.recording import SessionRecording
 from amanu.session.restore import Restored
 from amanu.session.review import Edits
 from amanu.session.services import Services
 from amanu.session.trust_state import SessionTrust
-from amanu.session.turn_factory import Turns
+from amanu.session.turn_factory import TurnFactory
 from amanu.storage.journal import Journal
 from amanu_protocol.errors import AmanuError
 from amanu_protocol.events import (
@@ -55,16 +55,16 @@ class Session:
         """For what rules say; an answer goes through `resolve_approval`."""
         self.used = time.monotonic()
         """When somebody last asked for it."""
-        note, checks = core.proposals.note_checks, services.settings.checks
+        note, settings = core.proposals.note_checks, services.settings.checks
         self.trust = SessionTrust(core, self._trust_changed)
-        self._verdicts = Verdicts(core.workspace, services.checkers, note, core.environment, core.trusted)
-        self._aftermath = Aftermath(core.workspace, note, checks.wait_seconds, self._verdicts.of_applied)
-        inbox = Inbox(core, restored)
-        self.hearing = Hearing(core, inbox, Turns(core, inbox, self._aftermath))
+        self._checks = ProposalChecks(core.workspace, services.checkers, note, core.environment, core.trusted)
+        self._feedback = EditorFeedback(core.workspace, note, settings.wait_seconds, self._checks.of_applied)
+        queue = PromptQueue(core, restored)
+        self.composer = PromptComposer(core, queue, TurnFactory(core, queue, self._feedback))
         self.edits = Edits(core)
-        self.checkpoints = Checkpoints(core, inbox, self.edits)
-        self.recording = SessionLine(core)
-        self.prompts = Prompts(core, self.hearing, self.trust, self.recording, self.checkpoints)
+        self.checkpoints = Checkpoints(core, queue, self.edits)
+        self.recording = SessionRecording(core)
+        self.prompts = Prompts(core, self.composer, self.trust, self.recording, self.checkpoints)
         self.pages = Pages(core)
         core.emit.listeners.append(self._on_event)
         core.proposal_listeners += [self.trust.on_proposal, core.approvals.on_proposal, self._check_proposal]
@@ -90,8 +90,8 @@ class Session:
         could not be saved; `anyway` gives that up."""
         self.core.access.closed = True  # nothing starts any more
         await self.prompts.stop()
-        await self._verdicts.close()
-        await self._aftermath.close()
+        await self._checks.close()
+        await self._feedback.close()
         await self.core.proposals.settled()  # what the person just accepted is in its file, and on record
         async with self.core.turn.starting:
             try:
@@ -206,14 +206,14 @@ class Session:
         if isinstance(event, ApprovalRequested | ApprovalResolved):
             self.core.list_changed()  # it waits for the user, or no longer
         if isinstance(event, ApprovalRequested) and event.approval.proposal_id is not None:
-            self._verdicts.asked(event.approval.proposal_id)
+            self._checks.asked(event.approval.proposal_id)
 
     def _check_proposal(self, proposal: Proposal) -> None:
         if not self.core.access.closed:
-            self._aftermath.see(proposal)
-            self._verdicts.see(proposal)
+            self._feedback.see(proposal)
+            self._checks.see(proposal)
 
     def _trust_changed(self, taken_back: bool) -> None:
         self.approvals.reconsider()  # its rules count, or no longer
         if taken_back:
-            self._ending = asyncio.create_task(self._verdicts.stop())
+            self._ending = asyncio.create_task(self._checks.stop())

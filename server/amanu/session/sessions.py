@@ -140,7 +140,7 @@ class Sessions:
         """The daemon's own commands, the user's, and those of the session's workspace if it is trusted."""
         sources = [commands.Source(self._home.commands, "user")]
         if params.session_id is not None:
-            sources = (await self.get(params.session_id)).hearing.command_sources
+            sources = (await self.get(params.session_id)).composer.command_sources
         found = await asyncio.to_thread(commands.find, sources)
         return CommandListResult(commands=[*commands.BUILT_IN, *found])
 

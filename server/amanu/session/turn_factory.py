@@ -8,7 +8,7 @@ from amanu.agent.loop_guard.guard import Loops
 from amanu.agent.system_prompt import Prompt, system_prompt
 from amanu.agent.turn import Turn
 from amanu.agent.window.window import Context
-from amanu.checks.editor_feedback import Aftermath
+from amanu.checks.editor_feedback import EditorFeedback
 from amanu.context.memory import ProjectMemory
 from amanu.context.memory_files import MemoryFiles
 from amanu.context.stale_files import Outdated
@@ -16,7 +16,7 @@ from amanu.core.model_families import family
 from amanu.core.tool import Subject
 from amanu.session.core import SessionCore
 from amanu.session.model_choice import Choice, Choosing
-from amanu.session.queue import Inbox
+from amanu.session.queue import PromptQueue
 from amanu.session.status_note import SessionStatus
 from amanu.storage.journal import MAX_BLOB
 from amanu.tools.files.read_output import ID_LENGTH
@@ -26,10 +26,10 @@ from amanu_protocol.errors import AmanuError
 from amanu_protocol.items import ModelInfo
 
 
-class Turns:
+class TurnFactory:
     """Of one session."""
 
-    def __init__(self, core: SessionCore, inbox: Inbox, aftermath: Aftermath) -> None:
+    def __init__(self, core: SessionCore, inbox: PromptQueue, aftermath: EditorFeedback) -> None:
         self._services = services = core.services
         self._journal = core.journal
         self._conversation = conversation = core.conversation

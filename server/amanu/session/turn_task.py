@@ -16,7 +16,7 @@ log = logging.getLogger(__name__)
 Ended = Callable[[Turn, Ending], Awaitable[None]]
 
 
-class Running:
+class TurnTask:
     """At most one turn of a session."""
 
     def __init__(self, access: Access) -> None:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Protocol
 
-from amanu.checks.editor_feedback import Aftermath
+from amanu.checks.editor_feedback import EditorFeedback
 from amanu.config import Settings
 from amanu.core.tool import P, Tool
 from amanu.proposals.proposals import Proposals
@@ -41,7 +41,7 @@ class ToolEnvironment:
     """Holds commands; None: nothing does."""
     trusted: Callable[[], bool] = lambda: False
     """Whether the user trusts the folders now."""
-    feedback: Aftermath | None = None
+    feedback: EditorFeedback | None = None
     """Knows what edits do to the findings of the user's editor; None: there is no editor."""
 
     @cached_property

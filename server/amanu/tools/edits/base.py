@@ -99,7 +99,7 @@ class EditTool(SessionTool[P]):
     def __init__(self, environment: ToolEnvironment) -> None:
         super().__init__(environment)
         self._proposals = environment.proposals
-        self._aftermath = environment.feedback
+        self._feedback = environment.feedback
 
     @abstractmethod
     def changes(self, params: P) -> Sequence[FileChange]:
@@ -158,8 +158,8 @@ class EditTool(SessionTool[P]):
         proposal = self._proposals.of_call(call.call_id)
         assert proposal is not None, "run without preview"
         if call.accept_all:
-            if self._aftermath is not None:
-                await self._aftermath.ready([Path(file.path) for file in proposal.files])
+            if self._feedback is not None:
+                await self._feedback.ready([Path(file.path) for file in proposal.files])
             await self._proposals.accept_all(proposal.proposal_id, call.call_id, by_person=call.by_person)
             await self._proposals.together(call.call_id)
         report = await self._proposals.outcome(call.call_id)
@@ -179,11 +179,11 @@ class EditTool(SessionTool[P]):
 
     async def _news(self, paths: Sequence[Path], call: CallContext) -> str:
         """What the edit did to the files' findings. Nothing of a file the model would have to ask for: they quote."""
-        if self._aftermath is None:
+        if self._feedback is None:
             return ""
         readable = [path for path in paths if call.allowed([self._reading(path)])]
         try:
-            return await self._aftermath.news(readable)
+            return await self._feedback.news(readable)
         except asyncio.CancelledError:  # the edit is made: that is what the model must hear, not that it was cut short
             return ""
 
