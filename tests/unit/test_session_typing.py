@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from amanu.frontends.lsp.buffers import Buffers, sha256
+from amanu.frontends.lsp.buffers import Buffers, EditorClient, sha256
 from amanu.frontends.lsp.document_text import Position
 from amanu.permissions import approvals as approval
 from amanu.proposals import tracking as following
@@ -30,7 +30,7 @@ class Editor:
         self.uri = d.file.as_uri()
         self.path = d.file
         self.version = 1
-        self.buffers = Buffers("Test", self.ask, "utf-16", own_apply=True, tell=d.sessions.overlay.changed)
+        self.buffers = Buffers(EditorClient("Test", self.ask, "utf-16", own_apply=True), d.sessions.overlay.changed)
         d.sessions.overlay.add(self.buffers)
         self.buffers.opened(self.uri, 1, d.file.read_text())
 

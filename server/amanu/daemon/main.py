@@ -251,15 +251,10 @@ class Daemon:
         await writer.drain()
         if not accepted:
             return
-        from amanu.frontends.lsp.connection import Connection, finish
+        from amanu.frontends.lsp.connection import Connection, Streams, finish
 
-        connection = Connection(
-            self._sessions,
-            reader,
-            writer,
-            environment=hello["environment"],
-            answered=hello.get("answered") is True,
-        )
+        streams = Streams(reader, writer, answered=hello.get("answered") is True)
+        connection = Connection(self._sessions, streams, hello["environment"])
         code = await connection.run()
         await finish(writer, b"\0%d" % code)
 

@@ -39,7 +39,7 @@ def serve_alone(make_core: "Callable[[], Sessions]") -> int:
         with quick_imports():
             from amanu.daemon import stdio as last_words
             from amanu.daemon.malloc import give_back
-            from amanu.frontends.lsp.connection import Connection, finish
+            from amanu.frontends.lsp.connection import Connection, Streams, finish
 
             last_words.mask("stderr")  # editors keep it, and show it
             sessions = make_core()
@@ -47,14 +47,8 @@ def serve_alone(make_core: "Callable[[], Sessions]") -> int:
         reader, writer = await asyncio.open_connection(sock=ours)
         for number in (signal.SIGTERM, signal.SIGHUP) if os.name != "nt" else ():
             asyncio.get_running_loop().add_signal_handler(number, reader.feed_eof)
-        connection = Connection(
-            sessions,
-            reader,
-            writer,
-            environment=dict(os.environ),
-            received=first.received,
-            answered=first.answered,
-        )
+        streams = Streams(reader, writer, first.received, first.answered)
+        connection = Connection(sessions, streams, dict(os.environ))
         try:
             return await connection.run()
         finally:

@@ -25,7 +25,7 @@ def http_client(base_url: str, tls: ssl.SSLContext, **more: Any) -> "Client":
     """A client for one service. `more` as `httpx2.AsyncClient` takes it."""
     import httpx2
 
-    from amanu.models.preconnect import Ahead
+    from amanu.models.preconnect import Ahead, Destination
     from amanu.models.transport import Client, Transport
 
     proxy = _proxy(base_url)
@@ -37,14 +37,8 @@ def http_client(base_url: str, tls: ssl.SSLContext, **more: Any) -> "Client":
         url = httpx2.URL(base_url)
         secure = url.scheme == "https"
         port = url.port or (443 if secure else 80)
-        ahead = pool._network_backend = Ahead(
-            pool._network_backend,
-            url.raw_host.decode(),
-            port,
-            tls=tls if secure else None,
-            timeout=CONNECT_TIMEOUT,
-            options=_OPTIONS,
-        )
+        destination = Destination(url.raw_host.decode(), port, tls if secure else None, CONNECT_TIMEOUT, _OPTIONS)
+        ahead = pool._network_backend = Ahead(pool._network_backend, destination)
     timeout = httpx2.Timeout(None, connect=CONNECT_TIMEOUT)
     return Client(Transport(inner, ahead), timeout=timeout, trust_env=False, **more)
 

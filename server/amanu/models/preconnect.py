@@ -6,6 +6,7 @@ import asyncio
 import logging
 import ssl
 from collections.abc import Coroutine, Iterable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import httpcore2
@@ -14,26 +15,27 @@ from httpcore2 import AsyncNetworkStream
 log = logging.getLogger(__name__)
 
 
+@dataclass(frozen=True)
+class Destination:
+    """Where a service is."""
+
+    host: str
+    port: int
+    tls: ssl.SSLContext | None
+    """None: plain HTTP."""
+    timeout: float
+    """Seconds to wait for a connection."""
+    options: Sequence[tuple[int, int, int]]
+    """The socket's."""
+
+
 class Ahead(httpcore2.AsyncNetworkBackend):
     """Connects for a pool. The pool's next connection is the one that `open` opened."""
 
-    def __init__(
-        self,
-        inner: httpcore2.AsyncNetworkBackend,
-        host: str,
-        port: int,
-        *,
-        tls: ssl.SSLContext | None,
-        timeout: float,
-        options: Sequence[tuple[int, int, int]],
-    ) -> None:
-        """`inner` connects; the rest is for `open`. `tls` None is plain HTTP; `options` are the socket's."""
+    def __init__(self, inner: httpcore2.AsyncNetworkBackend, destination: Destination) -> None:
+        """`inner` connects; the rest is for `open`."""
         self._inner = inner
-        self._host = host
-        self._port = port
-        self._tls = tls
-        self._timeout = timeout
-        self._options = options
+        self._to = destination
         self._opened: _Opened | None = None
 
     def open(self) -> None:
@@ -49,7 +51,7 @@ class Ahead(httpcore2.AsyncNetworkBackend):
         local_address: str | None = None,
         socket_options: Iterable[Any] | None = None,
     ) -> AsyncNetworkStream:
-        if (host, port) == (self._host, self._port) and self._opened is not None:
+        if (host, port) == (self._to.host, self._to.port) and self._opened is not None:
             opened, self._opened = self._opened, None
             if (stream := await opened.take()) is not None:
                 return stream
@@ -64,13 +66,13 @@ class Ahead(httpcore2.AsyncNetworkBackend):
 
     async def _connect(self) -> AsyncNetworkStream:
         stream = await self._inner.connect_tcp(
-            self._host, self._port, timeout=self._timeout, socket_options=self._options
+            self._to.host, self._to.port, timeout=self._to.timeout, socket_options=self._to.options
         )
-        if self._tls is None:
+        if self._to.tls is None:
             return stream
         try:
-            self._tls.set_alpn_protocols(["http/1.1"])  # as the pool does before each of its own
-            return _Secured(await stream.start_tls(self._tls, self._host, self._timeout))
+            self._to.tls.set_alpn_protocols(["http/1.1"])  # as the pool does before each of its own
+            return _Secured(await stream.start_tls(self._to.tls, self._to.host, self._to.timeout))
         except BaseException:
             await stream.aclose()
             raise

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from amanu.frontends.lsp import buffers as module
-from amanu.frontends.lsp.buffers import Buffers, path_of, sha256
+from amanu.frontends.lsp.buffers import Buffers, EditorClient, path_of, sha256
 from amanu.frontends.lsp.document_text import Position
 from amanu.frontends.lsp.jsonrpc import ClientError
 from amanu.workspace.overlay import Overlay
@@ -69,13 +69,15 @@ class FakeEditor:
         self._answer = answer
         self.logged = asyncio.Event()
         self.buffers = Buffers(
-            "Test",
-            self.ask,
-            "utf-16",
-            own_apply=own_apply,
-            versions=versions,
-            edits=edits,
-            log=lambda line: self.logged.set(),
+            EditorClient(
+                "Test",
+                self.ask,
+                "utf-16",
+                own_apply=own_apply,
+                takes_edits=edits,
+                versions=versions,
+                log=lambda line: self.logged.set(),
+            )
         )
         self.buffers.opened(URI, 7, TEXT)
 
@@ -238,7 +240,7 @@ async def test_while_an_edit_is_unconfirmed_no_further_one_is_sent(monkeypatch: 
 def test_documents(tmp_path: Path) -> None:
     (tmp_path / "real").mkdir()
     (tmp_path / "link").symlink_to("real")
-    buffers = Buffers("", FakeEditor(fail).ask, "utf-16")
+    buffers = Buffers(EditorClient("", FakeEditor(fail).ask, "utf-16"))
     uri = (tmp_path / "link" / "f").as_uri()
     buffers.changed(uri, 1, ["not open: nothing happens"])
     buffers.opened("untitled:1", 1, "not a file")
@@ -262,7 +264,7 @@ def test_who_watches_a_path_is_told(tmp_path: Path) -> None:
     link = tmp_path / "link"
     link.symlink_to(real)
     overlay, heard = Overlay(), list[str]()
-    buffers = Buffers("Test", FakeEditor(fail).ask, "utf-16", tell=overlay.changed)
+    buffers = Buffers(EditorClient("Test", FakeEditor(fail).ask, "utf-16"), overlay.changed)
     overlay.add(buffers)
     stop = overlay.watch(real.resolve(), lambda: heard.append("real"))
     stop_too = overlay.watch(tmp_path / "other", lambda: heard.append("other"))
@@ -282,7 +284,7 @@ def test_who_watches_a_path_is_told(tmp_path: Path) -> None:
 def test_a_document_left_of_a_file_that_is_gone_is_no_unsaved_text(tmp_path: Path) -> None:
     file, fresh = tmp_path / "file", tmp_path / "fresh"
     file.write_text("x")
-    buffers = Buffers("Test", FakeEditor(fail).ask, "utf-16")
+    buffers = Buffers(EditorClient("Test", FakeEditor(fail).ask, "utf-16"))
     for path in (file, fresh):
         buffers.opened(path.as_uri(), 1, "x")
     file.unlink()

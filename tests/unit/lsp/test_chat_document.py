@@ -10,7 +10,7 @@ from typing import Any, cast
 import pytest
 
 from amanu.frontends.lsp import buffers
-from amanu.frontends.lsp.buffers import Buffers
+from amanu.frontends.lsp.buffers import Buffers, EditorClient
 from amanu.frontends.lsp.plain import chat as module
 from amanu.frontends.lsp.plain import documents
 from amanu.frontends.lsp.plain.chat import Chat
@@ -30,7 +30,7 @@ class Editor:
         self.typing = False
         """The person types a letter before each edit arrives."""
         self.meanwhile: Callable[[], None] = lambda: None
-        self.buffers = Buffers("Test", self._ask, "utf-16")
+        self.buffers = Buffers(EditorClient("Test", self._ask, "utf-16"))
         self.buffers.opened(path.as_uri(), 0, path.read_text())
         self._path = path
 

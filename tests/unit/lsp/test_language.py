@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from amanu.frontends.lsp import editor_queries as module
-from amanu.frontends.lsp.buffers import Buffers
+from amanu.frontends.lsp.buffers import Buffers, EditorClient
 from amanu.frontends.lsp.editor_queries import Language
 from amanu.frontends.lsp.jsonrpc import ClientError
 from amanu.workspace.overlay import Question
@@ -26,7 +26,7 @@ class FakeClient:
     ) -> None:
         self.asked: list[tuple[str, Any]] = []
         self._answer = answer
-        self.buffers = Buffers("Test", self.ask, "utf-16")
+        self.buffers = Buffers(EditorClient("Test", self.ask, "utf-16"))
         self.language = Language("Test", self.ask, offers, self.buffers, lambda: map(Path, places))
 
     async def ask(self, method: str, params: Any) -> Any:

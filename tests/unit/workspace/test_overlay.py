@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from amanu.core.tool import ToolError
-from amanu.frontends.lsp.buffers import Buffers
+from amanu.frontends.lsp.buffers import Buffers, EditorClient
 from amanu.workspace import search
 from amanu_protocol.requests import EditorApplyParams
 from desk import Desk, states
@@ -27,7 +27,7 @@ class Editor:
 
     def __init__(self, held: Desk, name: str) -> None:
         self.root = held.root
-        self.buffers = Buffers(name, self.ask, "utf-16", own_apply=True, tell=held.overlay.changed)
+        self.buffers = Buffers(EditorClient(name, self.ask, "utf-16", own_apply=True), held.overlay.changed)
         held.overlay.add(self.buffers)
 
     def open(self, name: str, text: str) -> None:

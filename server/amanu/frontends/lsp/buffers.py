@@ -67,32 +67,34 @@ class _Document:
             event.set()
 
 
-class Buffers:
-    """`ask` sends a request to the client, `log` a line for its log; `own_apply`, `edits` and `versions` are what the
-    client offers (`amanu/editor/apply`, `applyEdit`, `workspaceEdit.documentChanges`); `tell` hears which paths'
-    documents are others than before."""
+@dataclass(frozen=True)
+class EditorClient:
+    """A client that has documents open, and what it offers."""
 
-    def __init__(
-        self,
-        name: str,
-        ask: Ask,
-        encoding: Encoding,
-        *,
-        own_apply: bool = False,
-        edits: bool = True,
-        versions: bool = False,
-        tell: Callable[[Path], None] = lambda path: None,
-        log: Callable[[str], None] = lambda line: None,
-    ) -> None:
-        self.name = name
-        self._log = log
-        self._takes_edits = own_apply or edits
+    name: str
+    ask: Ask
+    """Sends a request and gives its result; raises `ClientError`."""
+    encoding: Encoding
+    own_apply: bool = False
+    """It knows `amanu/editor/apply`."""
+    takes_edits: bool = True
+    """It takes `workspace/applyEdit`."""
+    versions: bool = False
+    """It knows `documentChanges`, which name the version they are for."""
+    log: Callable[[str], None] = lambda line: None
+    """Takes a line for the client's log."""
+
+
+class Buffers:
+    """The documents of one client. `tell` hears which paths' documents are others than before."""
+
+    def __init__(self, client: EditorClient, tell: Callable[[Path], None] = lambda path: None) -> None:
+        self.name = client.name
+        self._client = client
+        self._ask = client.ask
+        self._encoding: Encoding = client.encoding
         self.language: Language | None = None
         """Set by the connection, when its client answers questions about code."""
-        self._ask = ask
-        self._encoding: Encoding = encoding
-        self._own_apply = own_apply
-        self._versions = versions
         self._tell = tell
         self._by_uri: dict[str, _Document] = {}
         self._by_path: dict[Path, _Document] = {}
@@ -184,7 +186,7 @@ class Buffers:
             document = self._by_path.get(path)
         if document is None:
             return EditorApplyResult(status="notOpen", message=f"{path.name} is not open in {self._who}.")
-        if not self._takes_edits:
+        if not (self._client.own_apply or self._client.takes_edits):
             message = f"it takes no edits from a server. Close {path.name} there and accept again: then it is written."
             return EditorApplyResult(status="error", message=message)
         async with document.turn:
@@ -204,7 +206,7 @@ class Buffers:
             return EditorApplyResult(status="conflict", message=f"{path.name} was changed in {self._who} meanwhile.")
         seen = document.expected.setdefault(new_text, asyncio.Event())
         try:
-            if self._own_apply:
+            if self._client.own_apply:
                 return await self._apply_by_client(document, expected_sha256, edits, new_text, save, seen)
             return await self._apply_by_edit(document, edits, new_text, seen)
         except ClientError as error:
@@ -250,7 +252,7 @@ class Buffers:
         answer = asyncio.create_task(self._send_edit(self._edit_request(document, edits)))
         shown = asyncio.create_task(_within(seen, CONFIRM))
         line = f"Amanu waits for {self._who} to make its edit of {document.path.name}."
-        nudge = asyncio.get_running_loop().call_later(NUDGE, self._log, line)
+        nudge = asyncio.get_running_loop().call_later(NUDGE, self._client.log, line)
         try:
             await asyncio.wait({answer, shown}, return_when=asyncio.FIRST_COMPLETED)
             refused = answer.result() if answer.done() else None
@@ -294,7 +296,7 @@ class Buffers:
         identity = {"uri": document.uri, "version": document.version}
         edit: dict[str, Any] = (
             {"documentChanges": [{"textDocument": identity, "edits": changes}]}
-            if self._versions
+            if self._client.versions
             else {"changes": {document.uri: changes}}
         )
         return {"label": "Amanu", "edit": edit}

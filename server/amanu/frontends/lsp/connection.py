@@ -12,6 +12,7 @@ import os
 import socket
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 from typing import Protocol as TypingProtocol
@@ -20,7 +21,7 @@ from lsprotocol import types
 
 from amanu.context.editor import EditorContext
 from amanu.frontends.lsp import handshake as early
-from amanu.frontends.lsp.buffers import Buffers, path_of
+from amanu.frontends.lsp.buffers import Buffers, EditorClient, path_of
 from amanu.frontends.lsp.document_text import Encoding, Position
 from amanu.frontends.lsp.editor_queries import Language
 from amanu.frontends.lsp.errors import INVALID_REQUEST, PARSE_ERROR
@@ -61,20 +62,22 @@ class _OfSession(TypingProtocol):
 P = TypeVar("P", bound=_OfSession)
 
 
-class Connection:
-    """`environment` is the client's; `received` what was read of it before, and `answered` whether `initialize` in
-    that is answered already (handshake.py)."""
+@dataclass(frozen=True)
+class Streams:
+    """The two ends of a client's line."""
 
-    def __init__(
-        self,
-        sessions: "Sessions",
-        reader: asyncio.StreamReader,
-        writer: asyncio.StreamWriter,
-        *,
-        environment: Mapping[str, str],
-        received: bytes = b"",
-        answered: bool = False,
-    ) -> None:
+    reader: asyncio.StreamReader
+    writer: asyncio.StreamWriter
+    received: bytes = b""
+    """Read from it already."""
+    answered: bool = False
+    """`initialize` was answered already (handshake.py)."""
+
+
+class Connection:
+    """One client, whose `environment` that is."""
+
+    def __init__(self, sessions: "Sessions", streams: Streams, environment: Mapping[str, str]) -> None:
         self.name = ""
         self.environment: Mapping[str, str] = environment
         self.trusted_roots: Collection[str] | None = None
@@ -90,16 +93,16 @@ class Connection:
         self.standard: Standard | None = None
         """For a client without a plugin of ours."""
         self._sessions = sessions
-        self._reader = reader
-        self._received = received
+        self._reader = streams.reader
+        self._received = streams.received
         self._attached: dict[str, Session] = {}
         self._speaks_amanu = False
         self._credit = Credit()
         self._exit = False
         self._parent: asyncio.Task[None] | None = None
-        self._outbox = Outbox(writer, self._item)
+        self._outbox = Outbox(streams.writer, self._item)
         self.protocol.send = self._outbox.put
-        self.protocol.mute_initialize = answered
+        self.protocol.mute_initialize = streams.answered
         self.protocol.admit = self._admit
         self.protocol.ended = self._on_exit
         self.protocol.plain = {
@@ -304,16 +307,16 @@ class Connection:
         self.environment = {**self.environment, **{key: str(value) for key, value in options.items()}}
         edits = _dict(_dict(self.capabilities.get("workspace")).get("workspaceEdit"))
         offers = amanu.get("editor") or ()
-        self.buffers = Buffers(
+        client = EditorClient(
             self.name,
             self.protocol.ask,
             result["capabilities"]["positionEncoding"],
             own_apply=self._speaks_amanu and "apply" in offers,
-            edits=_dict(self.capabilities.get("workspace")).get("applyEdit") is not False,
+            takes_edits=_dict(self.capabilities.get("workspace")).get("applyEdit") is not False,
             versions=edits.get("documentChanges") is True,
-            tell=self._sessions.overlay.changed,
             log=lambda line: self.protocol.tell("window/logMessage", {"type": 4, "message": line}),
         )
+        self.buffers = Buffers(client, self._sessions.overlay.changed)
         if self._speaks_amanu:
             self.buffers.language = Language(self.name, self.protocol.ask, offers, self.buffers, self._places)
         self._sessions.overlay.add(self.buffers)
@@ -422,7 +425,7 @@ async def connect_in_process(
     """
     ours, theirs = socket.socketpair()
     reader, writer = await asyncio.open_connection(sock=ours)
-    connection = Connection(sessions, reader, writer, environment=environment)
+    connection = Connection(sessions, Streams(reader, writer), environment)
 
     async def serve() -> None:
         await connection.run()
