@@ -213,7 +213,7 @@ async def test_a_question_is_asked_and_its_answer_counts_once_it_was_read(client
     titles = [each.title for each in editor.asked[0].actions or ()]
     assert titles == ["Allow once", "Allow for this session", "Show all of it", "Reject"]
     assert "touch made" in editor.asked[0].message
-    assert "Too soon" in editor.said[-1] and not (shop.parent / "made").exists()
+    assert "Ignored: answered within" in editor.said[-1] and not (shop.parent / "made").exists()
     await asyncio.sleep(0.55)
     editor.answers.put_nowait("Allow once")
     await editor.until((shop.parent / "made").exists)

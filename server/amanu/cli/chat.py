@@ -443,7 +443,7 @@ class Chat:
         show_header(view.state, self._paper)
         self._paper.line(("dim", f"session {view.session_id} · /help"))
         if view.state.read_only:
-            self._paper.line(("yellow", "Another daemon drives this session; here it can only be looked at."))
+            self._paper.line(("yellow", "Read-only: another Amanu process has this session open."))
         await self._daemons_commands()  # for completion
         self._renderer.show_items(view.state.items[-SHOWN_ITEMS:], view.state)
         view.listeners.append(self._renderer.show)

@@ -131,7 +131,7 @@ async def _subjects(asked: Asked, place: "_Place", allowed: Any, *, trusted: boo
 
     tool = place.tools(trusted).get(asked.tool)
     if tool is None:
-        raise ToolError(f"There is no tool {asked.tool!r}. There is: {', '.join(sorted(place.tools(trusted)))}.")
+        raise ToolError(f"Unknown tool {asked.tool!r}. Available: {', '.join(sorted(place.tools(trusted)))}.")
     params = tool.parse(asked.arguments).params
     if tool.effect == "run":
         preview = await tool.preview(params, CallContext("explained", "", 1, allowed=allowed))

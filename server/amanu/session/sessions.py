@@ -392,7 +392,7 @@ class Sessions:
         if len(self._open) >= most:
             raise AmanuError(
                 "tooManySessions",
-                f"{len(self._open)} sessions are open, and each is looked at or works.",
+                f"All {len(self._open)} sessions are in use.",
                 hint="Close one of them, or allow more by max_sessions in config.toml.",
             )
 

@@ -141,7 +141,7 @@ def _cluster(call: Call, known: Mapping[str, Takes], text: str, words: list[Word
 
 
 def unknown(call: Call, option: str) -> Asked:
-    return Asked(f"{call.program} {option} is not among the uses that are known to only print something.")
+    return Asked(f"{call.program} {option} is not known to be read-only.")
 
 
 def _permutes(call: Call) -> bool:

@@ -348,7 +348,7 @@ def _open_to_read(folder: Path) -> tuple[sqlite3.Connection, str]:
 
 
 def _read_only() -> AmanuError:
-    return AmanuError("sessionReadOnly", "This session can only be looked at here: another Amanu writes it.")
+    return AmanuError("sessionReadOnly", "Read-only: another Amanu process has this session open.")
 
 
 def _record(row: journal_file.Row) -> Record:

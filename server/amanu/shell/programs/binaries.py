@@ -40,7 +40,7 @@ def _xxd(call: Call) -> Harmless:
         elif re.fullmatch(r"-[cgls]\d+", word):
             continue
         elif word.startswith("-") and word != "-":
-            raise Asked(f"xxd {word} is not among the uses that are known to only print something.")
+            raise Asked(f"xxd {word} is not known to be read-only.")
         else:
             operands.append(word)
     if len(operands) > 1:

@@ -41,7 +41,7 @@ def _find(call: Call) -> Harmless:
             if word.value == "-newer":
                 paths.named(value.value or "\0", call.here)
             continue
-        raise Asked(f"find {word.value} is not among the uses that are known to only print something.")
+        raise Asked(f"find {word.value} is not known to be read-only.")
     return Harmless("Lists files.", tuple(str(paths.named(each, call.here)) for each in starts or ["."]))
 
 

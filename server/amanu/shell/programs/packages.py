@@ -20,7 +20,7 @@ def _version(*flags: str, unless: str = "") -> Judge:
 
     def judge(call: Call) -> Harmless:
         if len(call.words) != 1 or call.values[0] not in flags:
-            raise Asked(f"This use of {call.program} is not known to only print something.")
+            raise Asked(f"{call.program} is not known to be read-only with these arguments.")
         for name in unless.split():
             for folder in (call.here.folder, *call.here.folder.parents):
                 if (folder / name).exists():
@@ -43,7 +43,7 @@ def _pip(call: Call) -> Harmless:
         case "freeze":
             return _PIP_FREEZE(call.after(1))
         case _:
-            raise Asked("This use of pip is not known to only print something.")
+            raise Asked("pip is not known to be read-only with these arguments.")
 
 
 _PIP_LIST = Use(  # not --outdated: it asks the index

@@ -53,7 +53,7 @@ class Decisions:
             )
         )
         if result.status == "tooSoon":
-            self._face.say("Too soon to have been read, so it does not count.")
+            self._face.say("Ignored: answered within 0.5 s of the question appearing.")
             return False
         accepted = {each.hunk_id for each in decided if each.decision == "accept"}
         for file in result.proposal.files:
@@ -102,4 +102,4 @@ class Decisions:
 def _check_seals(proposal: Proposal, seals: Mapping[str, str]) -> None:
     now = {hunk.hunk_id: seal(file, hunk) for file in proposal.files for hunk in file.hunks}
     if any(now.get(hunk_id) != seen for hunk_id, seen in seals.items()):
-        raise AmanuError("proposalConflict", "That change is another one by now.", hint="Look at it again and decide.")
+        raise AmanuError("proposalConflict", "That change was updated.", hint="Review it again.")

@@ -117,7 +117,7 @@ class Questions:
             self._face.say("What was asked about has changed since; look at it again.")
             return False
         if result.status == "tooSoon":
-            self._face.say("Too soon to have been read, so it does not count.")
+            self._face.say("Ignored: answered within 0.5 s of the question appearing.")
             return False
         if result.status == "alreadyResolved":
             who = f" by {result.client}" if result.client else ""

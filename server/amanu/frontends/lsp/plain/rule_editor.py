@@ -125,7 +125,7 @@ class Rules:
             case "stale":
                 self._face.say("What was asked about has changed since; look at it again.", ERROR)
             case "tooSoon":
-                self._face.say("Too soon to have been read, so it does not count.")
+                self._face.say("Ignored: answered within 0.5 s of the question appearing.")
             case _:
                 self._shown.pop(path, None)
                 self._face.publish(self._uri(path), [])
