@@ -470,6 +470,8 @@ class Spent(Wire):
     """Of the input, what tools of the model's service put in."""
     cost_usd: float | None = None
     """None when the price of a model used is not known."""
+    summary: str = ""
+    """For the user, on one line."""
 
 
 class Usage(Wire):
@@ -489,6 +491,15 @@ class Usage(Wire):
     tool_tokens: int = 0
     """Of the input, what tools of the model's service put in."""
     context: ContextUse | None = None
+    summary: str = ""
+    """For the user, on one line: what was spent."""
+    cost: str = ""
+    """`costUsd` for the user."""
+    percent: int | None = None
+    """How full the window is, of what there is room for: the window without what is reserved for the reply. None: not
+    known."""
+    fullness: str = ""
+    """The same in words."""
 
 
 class Retry(Wire):

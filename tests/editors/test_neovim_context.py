@@ -27,8 +27,17 @@ SPENT: dict[str, Any] = {
     "outputTokens": 400,
     "thoughtTokens": 100,
     "costUsd": 1.5,
+    "summary": "4.0k in · 500 out · $1.50",
 }
-USAGE: dict[str, Any] = {**SPENT, "contextTokens": 8_000, "contextWindow": 16_000}
+USAGE: dict[str, Any] = {
+    **SPENT,
+    "contextTokens": 8_000,
+    "contextWindow": 16_000,
+    "cost": "$1.50",
+    "percent": 50,
+    "fullness": "context 50 %",
+}
+FULL = {**USAGE, "context": CONTEXT, "percent": 75, "fullness": "context 75 %, nearly full"}
 LINES = """
 local lines = require("amanu.usage").lines(...)
 return vim.tbl_map(function(line)
@@ -50,11 +59,11 @@ def test_the_numbers(start: Start) -> None:
     vim = start()
     assert vim.lua(LINES, {}) == ["Nothing has been sent to a model yet."]
     assert vim.lua(LINES, {"usage": USAGE}) == [
-        "Context 50% full",
-        "Session    $1.50 · 4k in (3k from the cache) · 500 out",
+        "Context 50 % full",
+        "Session    4.0k in · 500 out · $1.50",
     ]
-    head, bar, *rows = vim.lua(LINES, {"usage": {**USAGE, "context": CONTEXT}, "lastTurn": {"usage": SPENT}})
-    assert head == "Context 75% full, nearly full"
+    head, bar, *rows = vim.lua(LINES, {"usage": FULL, "lastTurn": {"usage": SPENT}})
+    assert head == "Context 75 % full, nearly full"
     assert bar == "██▓▓▓▓▓███▓▓▓▓▓▓▓▓▓▓▓▓········░░░░░░░░░░"
     assert rows == [
         "█ System prompt               900",
@@ -65,8 +74,8 @@ def test_the_numbers(start: Start) -> None:
         "░ Reserved for reply        4,000",
         "  Window                   16,000",
         "Old tool output is dropped to make room; the model can read it again.",
-        "Session    $1.50 · 4k in (3k from the cache) · 500 out",
-        "Last turn  $1.50 · 4k in (3k from the cache) · 500 out",
+        "Session    4.0k in · 500 out · $1.50",
+        "Last turn  4.0k in · 500 out · $1.50",
         "/compact [what must not be lost] makes room",
     ]
 
@@ -78,8 +87,8 @@ MAKING = {"kind": "notice", "code": "compacting", "itemId": "n", "text": "Making
 @pytest.mark.parametrize(
     ("given", "expected"),
     [
-        ({"usage": USAGE}, "ask · anthropic:big · 50% of 16k · $1.50"),
-        ({"usage": {**USAGE, "context": CONTEXT}}, "ask · anthropic:big · context 75%, nearly full · $1.50"),
+        ({"usage": USAGE}, "ask · anthropic:big · context 50 % · $1.50"),
+        ({"usage": FULL}, "ask · anthropic:big · context 75 %, nearly full · $1.50"),
         ({"turn": TURN}, "working, step 3 · ask · anthropic:small"),
         ({"turn": TURN, "items": [MAKING]}, "making room · ask · anthropic:small"),
     ],

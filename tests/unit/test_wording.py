@@ -6,7 +6,7 @@ import pytest
 
 from amanu.text import wording
 from amanu_protocol import requests as r
-from amanu_protocol.items import Approval, CommandPart, Decision, Line, ScopeOffer, Walls
+from amanu_protocol.items import Approval, CommandPart, Decision, Line, ScopeOffer, Spent, Usage, Walls
 
 SANDBOXED = Walls(tier="landlock", writes="workspace", network=False, summary="Sandboxed (landlock). No network.")
 ONCE, SESSION = ScopeOffer(scope="once", rule=""), ScopeOffer(scope="session", rule="x")
@@ -162,3 +162,43 @@ def test_the_audit_log() -> None:
     texts = [line.text.strip() for line in wording.audited(found, detailed=True).lines[1:-1]]
     about = f"s  {'f' * wording.HASH}"
     assert texts == [about, "rule: make", "grants: network", "parts:", "1:", "text: a", "b", "why: none"]
+
+
+NOTHING: dict[str, Any] = {
+    "input_tokens": 0,
+    "cache_read_tokens": 0,
+    "cache_write_tokens": 0,
+    "output_tokens": 0,
+    "thought_tokens": 0,
+    "tool_tokens": 0,
+}
+PARTS: dict[str, Any] = {"system": 30, "tools": 0, "memory": 0, "conversation": 30, "tool_output": 0, "reserved": 9}
+
+
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        ({}, "0 in · 0 out · cost not known"),
+        (
+            {"input_tokens": 900, "cache_read_tokens": 30_000, "tool_tokens": 200, "cost_usd": 0.25},
+            "30.9k in (30.0k cached, 200 from tools) · 0 out · $0.25",
+        ),
+        ({"output_tokens": 400, "thought_tokens": 100, "cost_usd": 0}, "0 in · 500 out (100 thinking) · $0.0000"),
+    ],
+)
+def test_what_was_spent(changes: dict[str, Any], expected: str) -> None:
+    assert wording.spent(Spent.model_validate({**NOTHING, **changes})).summary == expected
+
+
+@pytest.mark.parametrize(
+    ("changes", "percent", "expected"),
+    [
+        ({"context_window": 0}, None, ""),
+        ({}, 50, "context 50 %"),
+        ({"context": {**PARTS, "free": 40, "tier": "roomy"}}, 60, "context 60 %"),
+        ({"context": {**PARTS, "free": 0, "tier": "compact"}}, 100, "context 100 %, full"),
+    ],
+)
+def test_how_full_the_window_is(changes: dict[str, Any], percent: int | None, expected: str) -> None:
+    usage = wording.used(Usage.model_validate({**NOTHING, "context_tokens": 8, "context_window": 16, **changes}))
+    assert (usage.percent, usage.fullness, usage.cost) == (percent, expected, "cost not known")

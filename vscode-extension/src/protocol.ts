@@ -501,6 +501,8 @@ export interface Spent {
   toolTokens: number;
   /** None when the price of a model used is not known. */
   costUsd: number | null;
+  /** For the user, on one line. */
+  summary: string;
 }
 
 /** Tokens and money of a session so far; `contextTokens` is what the last request took of the window. */
@@ -519,6 +521,17 @@ export interface Usage {
   /** Of the input, what tools of the model's service put in. */
   toolTokens: number;
   context: ContextUse | null;
+  /** For the user, on one line: what was spent. */
+  summary: string;
+  /** `costUsd` for the user. */
+  cost: string;
+  /**
+   * How full the window is, of what there is room for: the window without what is reserved for the reply. None: not
+   * known.
+   */
+  percent: number | null;
+  /** The same in words. */
+  fullness: string;
 }
 
 /** A model request that failed and will be tried again. */

@@ -1,4 +1,4 @@
-import type { ContextUse, Decision, Grant, ModelInfo, Spent, Usage } from "./protocol";
+import type { ContextUse, Decision, Grant, ModelInfo } from "./protocol";
 import { GRANTS } from "./labels";
 import { visible } from "./visible";
 
@@ -34,29 +34,8 @@ export function price({ inputPrice, outputPrice }: ModelInfo): string {
   return `$${inputPrice} in, $${outputPrice} out, per million tokens`;
 }
 
-/** What there is room for is the window without what is kept for the reply; this share of it is used, in percent. */
-export function fullness({ context, contextTokens, contextWindow }: Usage): number {
-  const [used, room] =
-    context === null ? [contextTokens, contextWindow] : [inUse(context), inUse(context) + context.free];
-  return room > 0 ? Math.round((100 * used) / room) : 0;
-}
-
 export function inUse(context: ContextUse): number {
   return context.system + context.tools + context.memory + context.conversation + context.toolOutput;
-}
-
-/** Dollars, with what is not known said. */
-export function cost(dollars: number | null): string {
-  return dollars === null ? "cost not known" : `$${dollars.toFixed(dollars < 1 ? 3 : 2)}`;
-}
-
-/** Tokens and money of a session, a turn or a step on one line. */
-export function spent(used: Spent): string {
-  const read = used.inputTokens + used.cacheReadTokens + used.cacheWriteTokens;
-  const cached = used.cacheReadTokens > 0 ? ` (${tokens(used.cacheReadTokens)} from the cache)` : "";
-  const thoughts = used.thoughtTokens > 0 ? ` (${tokens(used.thoughtTokens)} thoughts)` : "";
-  const written = used.outputTokens + used.thoughtTokens;
-  return `${cost(used.costUsd)} · ${tokens(read)} in${cached} · ${tokens(written)} out${thoughts}`;
 }
 
 /** A count in short: 1234 is "1.2 k". */

@@ -7,7 +7,7 @@ import { Gauge, uncompactable, usageText } from "../src/chat/view/gauge";
 import { Standing } from "../src/chat/view/standing";
 import { Folded } from "../src/fold";
 import type { ContextUse, Item, Notice, SessionState, Source, Spent, Usage } from "../src/protocol";
-import { fullness, tokens } from "../src/words";
+import { tokens } from "../src/words";
 import { state } from "./states";
 
 const SPENT: Spent = {
@@ -18,6 +18,7 @@ const SPENT: Spent = {
   thoughtTokens: 100,
   toolTokens: 0,
   costUsd: 0.1234,
+  summary: "4.0k in · 500 out · $0.12",
 };
 const CONTEXT: ContextUse = {
   system: 900,
@@ -29,7 +30,15 @@ const CONTEXT: ContextUse = {
   free: 3_000,
   tier: "warn",
 };
-const USAGE: Usage = { ...SPENT, contextTokens: 9_000, contextWindow: 16_000, context: CONTEXT };
+const USAGE: Usage = {
+  ...SPENT,
+  contextTokens: 9_000,
+  contextWindow: 16_000,
+  context: CONTEXT,
+  cost: "$0.12",
+  percent: 75,
+  fullness: "context 75 %, filling up",
+};
 
 function notice(code: string, detail = "", level: Notice["level"] = "info"): Notice {
   return { kind: "notice", itemId: "n", turnId: "t", level, code, text: `It is ${code}.`, detail };
@@ -55,14 +64,9 @@ function gauge(given: Partial<SessionState>) {
 
 beforeEach(() => document.body.replaceChildren());
 
-test.each<[string, Partial<Usage>, number, string]>([
-  ["of the room, where the parts are known", {}, 75, "75 % · $0.123"],
-  ["of the window, where they are not", { context: null }, 56, "56 % · $0.123"],
-  ["no price", { costUsd: null, context: null }, 56, "56 % · cost not known"],
-  ["no window", { context: null, contextWindow: 0 }, 0, "0 % · $0.123"],
-])("how full it is: %s", (_, given, share, text) => {
-  expect(fullness({ ...USAGE, ...given })).toBe(share);
-  expect(usageText({ ...USAGE, ...given })).toBe(text);
+test("how full it is and what it cost, in the daemon's words", () => {
+  expect(usageText(USAGE)).toBe("context 75 %, filling up · $0.12");
+  expect(usageText({ ...USAGE, fullness: "" })).toBe("$0.12");
 });
 
 test.each([
@@ -80,13 +84,13 @@ test("the bar says in words what it shows, and its parts are as wide as they are
   expect(parts.filter((each) => !each.hidden).map((each) => Number(each.style.flexGrow))).toEqual([
     900, 2_100, 1_200, 4_800, 3_000, 4_000,
   ]);
-  expect(find(".cost").textContent).toBe("$0.123");
+  expect(find(".cost").textContent).toBe("$0.12");
 });
 
 test("without the parts it is as it was: a share and the cost", () => {
   const { find } = gauge({ usage: { ...USAGE, context: null } });
   expect(find(".gauge").hidden).toBe(true);
-  expect(find(".cost").textContent).toBe("56 % · $0.123");
+  expect(find(".cost").textContent).toBe("context 75 %, filling up · $0.12");
 });
 
 test("the numbers stand behind the bar, and Escape leads back to it", () => {
@@ -97,7 +101,10 @@ test("the numbers stand behind the bar, and Escape leads back to it", () => {
     message: "",
     canContinue: false,
   } as const;
-  const { find } = gauge({ usage: USAGE, lastTurn: { ...ended, usage: { ...SPENT, costUsd: 0.02 } } });
+  const { find } = gauge({
+    usage: USAGE,
+    lastTurn: { ...ended, usage: { ...SPENT, summary: "of the turn" } },
+  });
   expect(find(".context").hidden).toBe(true);
   find(".gauge").click();
   expect(find(".gauge").getAttribute("aria-expanded")).toBe("true");
@@ -113,8 +120,8 @@ test("the numbers stand behind the bar, and Escape leads back to it", () => {
   ]);
   expect(find(".context").textContent).toContain("9,000 of 12,000 tokens");
   expect([...find("dl").querySelectorAll("dd")].map((each) => each.textContent)).toEqual([
-    "$0.123 · 4.0 k in (3.0 k from the cache) · 500 out (100 thoughts)",
-    "$0.020 · 4.0 k in (3.0 k from the cache) · 500 out (100 thoughts)",
+    "4.0k in · 500 out · $0.12",
+    "of the turn",
   ]);
   find(".context").dispatchEvent(new KeyboardEvent("keydown", { key: "Escape", bubbles: true }));
   expect(find(".context").hidden).toBe(true);

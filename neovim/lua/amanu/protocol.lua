@@ -337,6 +337,7 @@
 ---@field thoughtTokens integer
 ---@field toolTokens integer Of the input, what tools of the model's service put in.
 ---@field costUsd? number None when the price of a model used is not known.
+---@field summary string For the user, on one line.
 
 ---Tokens and money of a session so far; `contextTokens` is what the last request took of the window.
 ---@class amanu.Usage
@@ -350,6 +351,10 @@
 ---@field contextWindow integer
 ---@field toolTokens integer Of the input, what tools of the model's service put in.
 ---@field context? amanu.ContextUse
+---@field summary string For the user, on one line: what was spent.
+---@field cost string `costUsd` for the user.
+---@field percent? integer How full the window is, of what there is room for: the window without what is reserved for the reply. None: not known.
+---@field fullness string The same in words.
 
 ---A model request that failed and will be tried again.
 ---@class amanu.Retry

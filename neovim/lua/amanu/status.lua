@@ -2,7 +2,6 @@
 
 local labels = require("amanu.labels")
 local session = require("amanu.session")
-local usage = require("amanu.usage")
 local visible = require("amanu.visible")
 
 local M = {}
@@ -51,16 +50,11 @@ function M.line(width)
   table.insert(parts, state.mode)
   local model = visible.line(vim.fs.basename((state.turn or state).modelId), 40)
   table.insert(parts, model)
-  local used, context, cost = state.usage, nil, nil
-  local share = used and usage.fullness(used)
-  if used and share then
-    local tier = used.context and labels.CONTEXT_TIERS[used.context.tier]
-    context = used.context and ("context %d%%"):format(share) .. (tier and tier.name ~= "" and ", " .. tier.name or "")
-      or ("%d%% of %s"):format(share, usage.short(used.contextWindow))
-    table.insert(parts, context)
-    cost = used.costUsd and usage.cost(used.costUsd)
-    table.insert(parts, cost)
-  end
+  local used = state.usage or {}
+  local context = (used.fullness or "") ~= "" and used.fullness or nil
+  local cost = used.costUsd and used.cost
+  table.insert(parts, context)
+  table.insert(parts, cost)
   for _, least in ipairs({ model, cost or false, context or false }) do
     if not width or vim.fn.strdisplaywidth(table.concat(parts, SEPARATOR)) <= width then
       break

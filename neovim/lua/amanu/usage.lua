@@ -35,47 +35,11 @@ local function in_use(context)
   return context.system + context.tools + context.memory + context.conversation + context.toolOutput
 end
 
----What there is room for is the window without what is kept for the reply; this share of it is used.
----@param usage amanu.Usage
----@return integer? percent nil: the window is not known.
-function M.fullness(usage)
-  local used, room = usage.contextTokens, usage.contextWindow
-  if usage.context then
-    used = in_use(usage.context)
-    room = used + usage.context.free
-  end
-  return room > 0 and math.floor(100 * used / room + 0.5) or nil
-end
-
----@param number integer
----@return string
-function M.short(number)
-  if number >= 1e6 then
-    return ("%.2gM"):format(number / 1e6)
-  end
-  return number >= 1000 and ("%.0fk"):format(number / 1000) or tostring(number)
-end
-
 ---@param number integer
 ---@return string
 local function exactly(number)
   local text = tostring(number):reverse():gsub("(%d%d%d)", "%1,"):reverse()
   return (text:gsub("^,", ""))
-end
-
----@param dollars? number
----@return string
-function M.cost(dollars)
-  return dollars and ("$%.2f"):format(dollars) or "cost not known"
-end
-
----@param spent amanu.Spent|amanu.Usage
----@return string
-local function spending(spent)
-  local read = spent.inputTokens + spent.cacheReadTokens + spent.cacheWriteTokens
-  local cached = spent.cacheReadTokens > 0 and (" (%s from the cache)"):format(M.short(spent.cacheReadTokens)) or ""
-  local written = M.short(spent.outputTokens + spent.thoughtTokens)
-  return ("%s · %s in%s · %s out"):format(M.cost(spent.costUsd), M.short(read), cached, written)
 end
 
 ---Each part at least a character wide, so that none is lost.
@@ -104,8 +68,7 @@ function M.lines(state)
   end
   local context = usage.context
   local tier = context and labels.CONTEXT_TIERS[context.tier]
-  local share = M.fullness(usage)
-  local head = { { ("Context %s full"):format(share and share .. "%" or "not known how") } }
+  local head = { { ("Context %s full"):format(usage.percent and usage.percent .. " %" or "not known how") } }
   if tier and tier.name ~= "" then
     table.insert(head, { ", " .. tier.name, "WarningMsg" })
   end
@@ -123,9 +86,9 @@ function M.lines(state)
   if tier and tier.meaning ~= "" then
     table.insert(lines, { { tier.meaning, "WarningMsg" } })
   end
-  table.insert(lines, { { "Session    " .. spending(usage) } })
+  table.insert(lines, { { "Session    " .. usage.summary } })
   if state.lastTurn and state.lastTurn.usage then
-    table.insert(lines, { { "Last turn  " .. spending(state.lastTurn.usage) } })
+    table.insert(lines, { { "Last turn  " .. state.lastTurn.usage.summary } })
   end
   if context then
     table.insert(lines, { { "/compact [what must not be lost] makes room", "Comment" } })

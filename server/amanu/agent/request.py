@@ -15,6 +15,7 @@ from amanu.core.conversation import Assistant
 from amanu.core.model import Delta, Done, ModelError, Request, TextDelta, ThoughtDelta
 from amanu.core.model_families import family
 from amanu.models.retry import Retrying, Withdrawn
+from amanu.text import wording
 from amanu_protocol.events import RetryChanged, StepEnded
 from amanu_protocol.items import Retry, Spent
 
@@ -113,4 +114,4 @@ def _keep(turn: "Turn", step: int, reply: Assistant | None, took: Spent | None =
         turn.conversation.append(reply)
     else:
         reply = None
-    turn.emit(StepEnded(turn_id=turn.turn_id, step=step, usage=took), entry=reply)
+    turn.emit(StepEnded(turn_id=turn.turn_id, step=step, usage=took and wording.spent(took)), entry=reply)

@@ -35,6 +35,7 @@ from amanu.core.model import (
 from amanu.core.model_families import family
 from amanu.core.notes import Remembered
 from amanu.permissions.approvals import Approvals
+from amanu.text import wording
 from amanu_protocol.errors import ErrorKind
 from amanu_protocol.events import EndReason, ItemCompleted, UsageChanged
 from amanu_protocol.items import Answer, ModelInfo, Spent, Usage
@@ -161,7 +162,7 @@ class Turn:
             return await self.aside(system, question, max_output=max_output)
         self.usage = spending.aside(self.usage, info, used)
         self.pay(info, used)
-        self.emit(UsageChanged(usage=self.usage))
+        self.emit(UsageChanged(usage=wording.used(self.usage)))
         return answer
 
     def use(self, model: Model, info: ModelInfo) -> None:
@@ -191,7 +192,7 @@ class Turn:
     def show_use(self) -> None:
         """Tell how full the window is."""
         self.usage = self.usage.model_copy(update={"context": self.context.shown()})
-        self.emit(UsageChanged(usage=self.usage))
+        self.emit(UsageChanged(usage=wording.used(self.usage)))
 
 
 async def run_turn(turn: Turn) -> Ending:

@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import get_args
 
 from amanu.cli import exits
-from amanu.cli.amounts import money
 from amanu.cli.client import Client, Disconnected
 from amanu.cli.decide import Decider
 from amanu.cli.diff import show_proposal
@@ -29,8 +28,9 @@ from amanu.cli.render import Renderer
 from amanu.cli.session_lookup import latest, listing, meant, session_line
 from amanu.cli.text import one_line, stripped, visible
 from amanu.cli.trusting import Trusting
-from amanu.cli.usage import fullness, show_context
+from amanu.cli.usage import show_context
 from amanu.cli.view import SessionView, attach, create, mint
+from amanu.text.amounts import money
 from amanu_protocol import requests as r
 from amanu_protocol.errors import AmanuError
 from amanu_protocol.items import Attachment, Mode, Notice, ToolCall
@@ -203,8 +203,8 @@ class Chat:
         state = self._view.state
         model_id = state.turn.model_id if state.turn is not None else state.model_id
         parts = [self._renderer.status(state) or "Enter sends · /help", state.mode, one_line(model_id, 40)]
-        if state.usage is not None and fullness(state.usage):
-            parts.append(fullness(state.usage))
+        if state.usage is not None and state.usage.fullness:
+            parts.append(state.usage.fullness)
         if state.usage is not None and state.usage.cost_usd is not None:
             parts.append(money(state.usage.cost_usd))
         if state.queue:

@@ -6,12 +6,12 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Literal, get_args
 
-from amanu.cli.amounts import plural
 from amanu.cli.decide import TOO_SOON, Person
 from amanu.cli.diff import relative, show_diff, show_file_header, show_hunks
 from amanu.cli.paper import Paper
 from amanu.cli.text import one_line, visible
 from amanu.cli.view import SessionView
+from amanu.text.amounts import plural
 from amanu_protocol import requests as r
 from amanu_protocol.errors import AmanuError
 from amanu_protocol.items import Hunk, Proposal, ProposedFile

@@ -1,10 +1,10 @@
 """What a person should know before the first prompt goes out: the model, its price, whether the folder is trusted."""
 
-from amanu.cli.amounts import amount
 from amanu.cli.paper import Paper
 from amanu.cli.question import show_lines
 from amanu.cli.text import one_line
 from amanu.text import wording
+from amanu.text.amounts import amount
 from amanu_protocol.items import ModelInfo
 from amanu_protocol.state import SessionState
 

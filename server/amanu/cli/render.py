@@ -7,14 +7,14 @@ runs, a countdown) is in `status` and `tail`, for whoever owns the last lines of
 import re
 import time
 
-from amanu.cli.amounts import plural, seconds
 from amanu.cli.blocks import Blocks
 from amanu.cli.client import NAME
 from amanu.cli.diff import show_check, show_proposal
 from amanu.cli.paper import Paper, Span, Style
 from amanu.cli.question import show_lines
 from amanu.cli.text import Stripper, one_line, stripped
-from amanu.cli.usage import rest_line, spent_line
+from amanu.cli.usage import rest_line
+from amanu.text.amounts import plural, seconds
 from amanu.text.wording import decided, sandboxed, settled
 from amanu_protocol.events import (
     EndReason,
@@ -411,7 +411,7 @@ class Renderer:
         self._turn_began = 0
         parts = [took]
         if ended.usage is not None and (ended.usage.input_tokens or ended.usage.output_tokens):
-            parts.append(spent_line(ended.usage))
+            parts.append(ended.usage.summary)
         if state.usage is not None and state.usage.context_tokens:
             parts.append(rest_line(state.usage, ended.usage))
         if any(parts):

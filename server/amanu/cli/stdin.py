@@ -6,7 +6,7 @@ import stat
 import sys
 from dataclasses import dataclass
 
-from amanu.cli.amounts import plural
+from amanu.text.amounts import plural
 from amanu_protocol.items import SelectionAttachment
 
 WAIT_SECONDS = 3.0

@@ -17,6 +17,7 @@ from amanu.session.prompt_composer import PromptComposer
 from amanu.session.queue import Prompt
 from amanu.session.recording import SessionRecording
 from amanu.session.trust_state import SessionTrust
+from amanu.text import wording
 from amanu.text.redaction import MASK
 from amanu_protocol.errors import AmanuError
 from amanu_protocol.events import ItemCompleted, SessionChanged, TurnEnded, TurnStarted
@@ -269,7 +270,7 @@ class Prompts:
                 reason=ending.reason,
                 message=ending.message,
                 can_continue=ending.can_continue,
-                usage=turn.spent,
+                usage=wording.spent(turn.spent),
             )
         )
         self._core.list_changed()

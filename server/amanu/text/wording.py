@@ -1,4 +1,5 @@
-"""What the daemon says to the user about questions, decisions, rules, trust and the audit log: the only wording of it.
+"""What the daemon says to the user about questions, decisions, rules, trust, the audit log and usage: the
+only wording of it.
 
 Every frontend shows these lines as they come. They hold what they are about as it is: whoever shows them makes visible
 what is hidden in them.
@@ -9,8 +10,21 @@ from collections.abc import Iterator, Sequence
 
 from pydantic import JsonValue
 
-from amanu_protocol.items import AllowOption, Approval, CommandPart, Decision, Grant, Line, Tone, ToolCall, Walls
-from amanu_protocol.labels import GRANTS, SCOPES, TRUST
+from amanu.text.amounts import amount, money
+from amanu_protocol.items import (
+    AllowOption,
+    Approval,
+    CommandPart,
+    Decision,
+    Grant,
+    Line,
+    Spent,
+    Tone,
+    ToolCall,
+    Usage,
+    Walls,
+)
+from amanu_protocol.labels import CONTEXT_TIERS, GRANTS, SCOPES, TRUST
 from amanu_protocol.requests import AuditEntry, AuditQueryResult, Enabled, RulePreviewResult, TrustGetResult
 
 _WANTED: dict[Grant, str] = {"network": "network access", "unsandboxed": "access that the sandbox denies"}
@@ -221,6 +235,45 @@ def diffs(found: TrustGetResult) -> list[str]:
 
 def _enabled(item: Enabled) -> str:
     return f"{_ENABLED[item.what]} ({_STATES[item.state]})"
+
+
+# Usage ------------------------------------------------------------------------------------------------
+
+
+def spent(used: Spent) -> Spent:
+    """The same in words: money, and tokens by kind."""
+    return used.model_copy(update={"summary": _spending(used)})
+
+
+def used(usage: Usage) -> Usage:
+    """The same in words: what a session has spent, and how full the window is."""
+    percent = _percent(usage)
+    fullness = "" if percent is None else f"context {percent} %"
+    if percent is not None and usage.context is not None and usage.context.tier != "roomy":
+        fullness += f", {CONTEXT_TIERS[usage.context.tier].name}"
+    words = {"summary": _spending(usage), "cost": _cost(usage), "percent": percent, "fullness": fullness}
+    return usage.model_copy(update=words)
+
+
+def _spending(used: Spent | Usage) -> str:
+    read = used.input_tokens + used.cache_read_tokens + used.cache_write_tokens
+    kinds = {"cached": used.cache_read_tokens, "from tools": used.tool_tokens}
+    of_these = ", ".join(f"{amount(count)} {name}" for name, count in kinds.items() if count)
+    thought = f" ({amount(used.thought_tokens)} thinking)" if used.thought_tokens else ""
+    out = amount(used.output_tokens + used.thought_tokens)
+    return f"{amount(read)} in{f' ({of_these})' if of_these else ''} · {out} out{thought} · {_cost(used)}"
+
+
+def _cost(used: Spent | Usage) -> str:
+    return "cost not known" if used.cost_usd is None else money(used.cost_usd)
+
+
+def _percent(usage: Usage) -> int | None:
+    context = usage.context
+    if context is None:
+        return usage.context_tokens * 100 // usage.context_window if usage.context_window else None
+    filled = context.system + context.tools + context.memory + context.conversation + context.tool_output
+    return round(100 * filled / max(1, filled + context.free))
 
 
 def _line(tone: Tone, text: str) -> Line:

@@ -3,7 +3,7 @@ from typing import get_args
 
 import pytest
 
-from amanu.text.wording import summarized
+from amanu.text.wording import spent, summarized, used
 from amanu_protocol.events import (
     EndReason,
     Event,
@@ -42,26 +42,30 @@ from amanu_protocol.state import fold
 from unit.cli.stories import DENIED, Story, call, hunk, proposed
 
 REJECTED = summarized(Decision(outcome="rejected", by="person", reason="too\nrisky"))
-USAGE = Usage(
-    input_tokens=1200,
-    cache_read_tokens=30_000,
-    cache_write_tokens=0,
-    output_tokens=400,
-    thought_tokens=100,
-    cost_usd=0.0123,
-    context_tokens=20_000,
-    context_window=200_000,
+USAGE = used(
+    Usage(
+        input_tokens=1200,
+        cache_read_tokens=30_000,
+        cache_write_tokens=0,
+        output_tokens=400,
+        thought_tokens=100,
+        cost_usd=0.0123,
+        context_tokens=20_000,
+        context_window=200_000,
+    )
 )
 
 
-SPENT = Spent(
-    input_tokens=1000,
-    cache_read_tokens=0,
-    cache_write_tokens=0,
-    output_tokens=10,
-    thought_tokens=0,
-    tool_tokens=200,
-    cost_usd=0.004,
+SPENT = spent(
+    Spent(
+        input_tokens=1000,
+        cache_read_tokens=0,
+        cache_write_tokens=0,
+        output_tokens=10,
+        thought_tokens=0,
+        tool_tokens=200,
+        cost_usd=0.004,
+    )
 )
 
 
@@ -274,7 +278,7 @@ STORIES: list[tuple[str, list[Event], str]] = [
             UsageChanged(usage=USAGE),
             ended("completed"),
         ],
-        "2.0 s · 31.2k in (30.0k cached) · 500 out (100 thought) · $0.0123 · context 10 %\n",
+        "2.0 s · 31.2k in (30.0k cached) · 500 out (100 thinking) · $0.0123 · context 10 %\n",
     ),
     (
         "the end of a later turn, with what it took of the session",
@@ -287,7 +291,7 @@ STORIES: list[tuple[str, list[Event], str]] = [
     ),
     (
         "the end of the first turn",
-        [UsageChanged(usage=USAGE), ended("completed", usage=SPENT.model_copy(update={"cost_usd": 0.0123}))],
+        [UsageChanged(usage=USAGE), ended("completed", usage=spent(SPENT.model_copy(update={"cost_usd": 0.0123})))],
         "1.0k in (200 from tools) · 10 out · $0.0123 · context 10 %\n",
     ),
     (

@@ -7,7 +7,8 @@ import pytest
 
 from amanu.cli.paper import PlainPaper
 from amanu.cli.render import Renderer
-from amanu.cli.usage import fullness, show_context
+from amanu.cli.usage import show_context
+from amanu.text import wording
 from amanu_protocol.events import Event, EventMessage, ItemCompleted, ItemStarted, TurnStarted
 from amanu_protocol.items import Citations, ContextUse, Notice, Source, Usage
 from amanu_protocol.state import fold
@@ -35,7 +36,7 @@ def usage(tier: Any = None, **changes: Any) -> Usage:
         "context_window": 16_000,
         "context": context if tier else None,
     }
-    return Usage(**{**plain, **changes})
+    return wording.used(Usage(**{**plain, **changes}))
 
 
 @pytest.mark.parametrize(
@@ -50,7 +51,7 @@ def usage(tier: Any = None, **changes: Any) -> Usage:
     ],
 )
 def test_how_full_it_is(given: Usage, expected: str) -> None:
-    assert fullness(given) == expected
+    assert given.fullness == expected
 
 
 def test_what_fills_it() -> None:

@@ -1,6 +1,6 @@
 import type { ContextPart, ContextUse, SessionState, Usage } from "../../protocol";
 import { CONTEXT_PARTS, CONTEXT_TIERS } from "../../labels";
-import { cost, fullness, inUse, spent, tokens } from "../../words";
+import { inUse, tokens } from "../../words";
 import { type Desk, lastNotice, makingRoom } from "./desk";
 import { button, h, setText } from "./dom";
 
@@ -68,15 +68,15 @@ export class Gauge {
     const context = usage?.context ?? null;
     this.open.hidden = context === null;
     if (context === null) this.hide(false);
-    setText(this.cost, usage === null ? "" : context === null ? usageText(usage) : cost(usage.costUsd));
+    setText(this.cost, usage === null ? "" : context === null ? usageText(usage) : usage.cost);
     this.cost.title = usage === null ? "" : costDetail(state, usage);
     if (usage === null || context === null) return;
     const { name: word } = CONTEXT_TIERS[context.tier] ?? CONTEXT_TIERS.roomy;
     this.open.dataset.tier = context.tier;
     this.bar.update(context);
-    setText(this.share, `${fullness(usage)} %`);
+    setText(this.share, `${usage.percent} %`);
     setText(this.word, word);
-    this.open.setAttribute("aria-label", `Context ${fullness(usage)} % full${word && `, ${word}`}`);
+    this.open.setAttribute("aria-label", `Context ${usage.percent} % full${word && `, ${word}`}`);
     const parts = PARTS.map(([part, name]) => `${name} ${tokens(context[part])}`);
     this.open.title = [`Context ${word || "has room"}`, ...parts].join("\n");
     if (!this.card.element.hidden) this.card.update(state, usage, context);
@@ -136,7 +136,7 @@ class Card {
     const { meaning } = CONTEXT_TIERS[context.tier] ?? CONTEXT_TIERS.roomy;
     const used = inUse(context);
     this.element.dataset.tier = context.tier;
-    setText(this.full, `${fullness(usage)} % full`);
+    setText(this.full, `${usage.percent} % full`);
     setText(this.room, `about ${exactly(used)} of ${exactly(used + context.free)} tokens`);
     this.bar.update(context);
     for (const [part, row, count] of this.rows) {
@@ -148,10 +148,10 @@ class Card {
     const why = uncompactable(state, context);
     this.compact.disabled = why !== "";
     setText(this.why, why);
-    setText(this.session, spent(usage));
+    setText(this.session, usage.summary);
     const last = state.lastTurn?.usage ?? null;
     this.turn.hidden = this.turnName.hidden = last === null;
-    setText(this.turn, last === null ? "" : spent(last));
+    setText(this.turn, last === null ? "" : last.summary);
   }
 }
 
@@ -183,13 +183,13 @@ export function uncompactable(state: SessionState, context: ContextUse): string 
 
 /** In short, where the parts are not known: how full the context is, and the cost. */
 export function usageText(usage: Usage): string {
-  return `${fullness(usage)} % · ${cost(usage.costUsd)}`;
+  return [usage.fullness, usage.cost].filter((words) => words !== "").join(" · ");
 }
 
 function costDetail(state: SessionState, usage: Usage): string {
   const last = state.lastTurn?.usage ?? null;
-  const lines = [`Session: ${spent(usage)}`];
-  if (last !== null) lines.push(`Last turn: ${spent(last)}`);
+  const lines = [`Session: ${usage.summary}`];
+  if (last !== null) lines.push(`Last turn: ${last.summary}`);
   if (usage.context === null)
     lines.push(`Context: ${tokens(usage.contextTokens)} of ${tokens(usage.contextWindow)}`);
   return lines.join("\n");
