@@ -49,6 +49,14 @@ BUTTONS: dict[Button, str] = {
 }
 """Answers to a question. A yes is composed: "Allow", then a scope, then what it grants."""
 
+Ignored = Literal["tooSoon", "stale"]
+
+IGNORED: dict[Ignored, str] = {
+    "tooSoon": "Ignored: answered within 0.5 s of the question appearing. Answer again.",
+    "stale": "The question has changed since. Review it again.",
+}
+"""Why an answer did not count."""
+
 MODES: dict[Mode, Label] = {
     "plan": Label("Plan", "reads only, and writes plan files"),
     "ask": Label("Ask", "asks before it edits or runs anything"),

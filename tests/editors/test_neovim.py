@@ -261,7 +261,7 @@ def test_prompt_stream_approval_hunks_and_undo(start: Start, folder: Path) -> No
     assert vim.text() + "\n" == SHOP  # proposals are virtual
     if vim.lua(f"return (vim.uv.clock_gettime('realtime').sec * 1000) - {STATE}.approvals[1].askedAt < 300"):
         vim.keys("<Space>aa")  # a key meant for something else
-        vim.until("vim.iter(Said):any(function(each) return each:find('too soon') ~= nil end)")
+        vim.until("vim.iter(Said):any(function(each) return each:find('within 0.5 s') ~= nil end)")
         assert vim.lua(f"return {OPEN}") == 2
     vim.wait_for_answers()
     vim.keys("<Space>aa")

@@ -8,6 +8,7 @@ import pytest
 
 from amanu.text import wording
 from amanu_protocol.items import Approval, Decision
+from amanu_protocol.labels import IGNORED
 from amanu_protocol.requests import AuditQueryResult, RulePreviewResult, TrustGetResult
 from editors.neovim import Neovim
 from editors.test_neovim import Start, folder, home, start
@@ -198,7 +199,7 @@ def test_what_has_changed_is_asked_again(vim: Neovim) -> None:
     vim.until("#Asked == 2")
     assert [each["digest"] for each in answers(vim)] == ["d1", "d2"]
     assert "npm ci" in vim.lua("return Asked[2].prompt")
-    assert vim.lua("return Said") == ["Amanu: what was asked about has changed since. This is what is asked now."]
+    assert vim.lua("return Said") == [f"Amanu: {IGNORED['stale']}"]
 
     # and also when it changed while the list of answers stood open
     vim.lua("vim.ui.select = function(items, _, chosen) Later = Later or function() chosen(items[1], 1) end end")

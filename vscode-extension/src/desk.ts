@@ -1,3 +1,4 @@
+import { IGNORED } from "./labels";
 import { randomUUID } from "node:crypto";
 import * as vscode from "vscode";
 import type { Action, How } from "./chat/messages";
@@ -206,7 +207,7 @@ export class Desk implements vscode.Disposable {
   stale(near: string): void {
     this.tell({
       level: "warning",
-      text: "What was asked about has changed since: nothing was run. Look at it, then answer again.",
+      text: IGNORED.stale,
       near,
     });
   }
@@ -215,7 +216,7 @@ export class Desk implements vscode.Disposable {
   tooSoon(near: string): void {
     this.tell({
       level: "info",
-      text: "That came before you could have read it. Look, then answer again.",
+      text: IGNORED.tooSoon,
       near,
     });
   }

@@ -37,6 +37,14 @@ export const BUTTONS: Record<Button, string> = {
   notNow: "Not now",
 };
 
+export type Ignored = "tooSoon" | "stale";
+
+/** Why an answer did not count. */
+export const IGNORED: Record<Ignored, string> = {
+  tooSoon: "Ignored: answered within 0.5 s of the question appearing. Answer again.",
+  stale: "The question has changed since. Review it again.",
+};
+
 /** What happens without a question. */
 export const MODES: Record<Mode, Label> = {
   plan: { name: "Plan", meaning: "reads only, and writes plan files" },

@@ -24,7 +24,6 @@ end
 
 local put ---@type fun(approval: amanu.Approval)
 
-local STALE = "what was asked about has changed since"
 local STALE_MS = 2000 -- in which the question comes anew
 
 ---Put the question again, once it is there as it is now.
@@ -36,7 +35,7 @@ local function again(approval)
   end
   vim.wait(STALE_MS, changed, 20)
   local found = now(approval)
-  say.now(STALE .. (found and ". This is what is asked now." or ""))
+  say.now(labels.IGNORED.stale)
   if found then
     put(found)
   end
@@ -50,7 +49,7 @@ local function resolve(approval, answer, done)
   if not found then
     return say.now("that question is settled already")
   elseif found.digest ~= approval.digest and answer.decision == "allow" then
-    say.now(STALE .. ". This is what is asked now.")
+    say.now(labels.IGNORED.stale)
     return put(found)
   end
   client.flush()
@@ -58,7 +57,7 @@ local function resolve(approval, answer, done)
   answer.digest = approval.digest
   session.ask(protocol.methods.approval_resolve, answer, function(result)
     if result.status == "tooSoon" then
-      return say.now("too soon: the question is less than half a second old. Read it, and answer again.")
+      return say.now(labels.IGNORED.tooSoon)
     elseif result.status == "stale" then
       return vim.schedule(function()
         again(approval)

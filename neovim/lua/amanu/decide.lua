@@ -194,7 +194,7 @@ local function insist(seen, ids, ask, done, again)
   client.flush() -- what was typed counts
   ask(seen, function(result)
     if result.status == "tooSoon" then
-      return say.now("too soon: it came up less than half a second ago. Look at it, and press again.")
+      return say.now(require("amanu.labels").IGNORED.tooSoon)
     end
     for _, proposal in ipairs(result.proposals or { result.proposal }) do
       for _, each in ipairs(proposal.files) do

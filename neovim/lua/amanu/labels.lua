@@ -39,6 +39,15 @@ M.BUTTONS = {
   notNow = "Not now",
 }
 
+---@alias amanu.Ignored "tooSoon"|"stale"
+
+---Why an answer did not count.
+---@type table<amanu.Ignored, string>
+M.IGNORED = {
+  tooSoon = "Ignored: answered within 0.5 s of the question appearing. Answer again.",
+  stale = "The question has changed since. Review it again.",
+}
+
 ---What happens without a question.
 ---@type table<amanu.Mode, amanu.Label>
 M.MODES = {

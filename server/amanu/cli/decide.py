@@ -14,12 +14,10 @@ from amanu.cli.view import SessionView
 from amanu_protocol import requests as r
 from amanu_protocol.errors import AmanuError
 from amanu_protocol.items import Approval, Grant, Hunk, Line, Proposal, ProposedFile, Scope
-from amanu_protocol.labels import SCOPES
+from amanu_protocol.labels import IGNORED, SCOPES
 from amanu_protocol.state import SessionState
 
 KEYS: dict[str, Scope] = {"t": "turn", "s": "session", "w": "workspace", "u": "user"}
-TOO_SOON = "That came within half a second of the question, so it does not count. Once more:"
-STALE = "What was asked about has changed since. This is what is asked now:"
 UNKNOWN = "  Unknown answer '{}'. A letter from above answers; a few words refuse, and the model reads them."
 NO = ("n", "no", "r", "reject")
 LONGEST_SLIP = 3
@@ -85,7 +83,7 @@ class Decider:
 
     def _show_anew(self, approval: Approval) -> None:
         if not self._reviewed:
-            self._paper.line(("yellow", STALE))
+            self._paper.line(("yellow", IGNORED["stale"]))
         if approval.proposal_id is not None:
             self._renderer.forget_diff(approval.proposal_id)
         self._show(approval)
@@ -219,7 +217,7 @@ class Decider:
         result = await self._view.resolve(approval, decision, scope=scope, rule=rule, reason=reason, grants=grants)
         match result.status:
             case "tooSoon":
-                self._paper.line(("yellow", TOO_SOON))
+                self._paper.line(("yellow", IGNORED["tooSoon"]))
                 return False
             case "stale":
                 with contextlib.suppress(TimeoutError):
@@ -279,7 +277,7 @@ class Decider:
                 self._say_error(error)
                 return True  # shown again as it is now
             if result.status == "tooSoon":
-                self._paper.line(("yellow", TOO_SOON))
+                self._paper.line(("yellow", IGNORED["tooSoon"]))
                 continue
             await self._at_least(result.proposal)
             return True

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Literal, get_args
 
-from amanu.cli.decide import TOO_SOON, Person
+from amanu.cli.decide import Person
 from amanu.cli.diff import relative, show_diff, show_file_header, show_hunks
 from amanu.cli.paper import Paper
 from amanu.cli.text import one_line, visible
@@ -15,6 +15,7 @@ from amanu.text.amounts import plural
 from amanu_protocol import requests as r
 from amanu_protocol.errors import AmanuError
 from amanu_protocol.items import Hunk, Proposal, ProposedFile
+from amanu_protocol.labels import IGNORED
 
 Scope = Literal["turn", "session", "file"]
 
@@ -56,7 +57,7 @@ class Edits:
         seen = [r.SeenProposal(proposal_id=each.proposal_id, version=each.version) for each in proposals]
         params = r.ProposalDecideParams(session_id=self._view.session_id, scope=scope, decision=decision, seen=seen)
         answer = await self._view.client.request("amanu/proposal/decide", params, r.ProposalDecideResult)
-        self._paper.line(("yellow", TOO_SOON) if answer.status == "tooSoon" else ("dim", f"{decision}: done"))
+        self._paper.line(("yellow", IGNORED["tooSoon"]) if answer.status == "tooSoon" else ("dim", f"{decision}: done"))
 
     async def diff(self, words: str) -> None:
         """What is applied of a turn, a file, or of all of it, as one diff."""

@@ -269,16 +269,16 @@ def _explained(each: Rule) -> str:
     ends = f" Until {each.until:%Y-%m-%d}." if each.until else ""
     if not each.patterns:
         held = " that is understood, in the sandbox" if target == "@run" else ""
-        held = " that is understood, outside the sandbox" if each.unsandboxed else held
-        return f"Allows {who}{held}{' with the network' if each.network else ''}.{ends}"
+        held = " that is understood, without the sandbox" if each.unsandboxed else held
+        return f"Allows {who}{held}{' with network access' if each.network else ''}.{ends}"
     if target not in ("@run", "run_shell_command"):
         return f"Allows {who}, for: {each.patterns[0]}{ends and '.'}{ends}"
     (pattern,) = each.commands
     shown = command_pattern(pattern.tokens, more=False)
     what = f"{shown} with whatever follows" if pattern.more else f"exactly {shown}"
     what = what if pattern.tokens else "every command that is understood"
-    how = "with the network" if each.network else "without the network"
-    how = "outside the sandbox, with all your rights" if each.unsandboxed else how
+    how = "with network access" if each.network else "without network access"
+    how = "without the sandbox, with all your permissions" if each.unsandboxed else how
     return f"Allows {what}, {how}.{ends}"
 
 

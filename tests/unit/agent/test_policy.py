@@ -304,7 +304,8 @@ def test_a_rule_for_what_runs_a_script_says_that_the_script_may_be_another_by_th
     once, *kept = offers([(held, decide([], held))])
     assert "Makefile" not in once.explanation
     assert {each.explanation for each in kept} == {
-        "Allows make test with whatever follows, without the network. Also when Makefile says something else by then."
+        "Allows make test with whatever follows, without network access. "
+        "Also when Makefile says something else by then."
     }
 
 
@@ -427,11 +428,11 @@ def test_a_verdict_says_why_rules_do_not_count() -> None:
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("run_shell_command(git commit *)", "Allows git commit with whatever follows, without the network."),
-        ("@run+network(npm ci)", "Allows exactly npm ci, with the network."),
+        ("run_shell_command(git commit *)", "Allows git commit with whatever follows, without network access."),
+        ("@run+network(npm ci)", "Allows exactly npm ci, with network access."),
         (
             "@run+unsandboxed(docker ps *)",
-            "Allows docker ps with whatever follows, outside the sandbox, with all your rights.",
+            "Allows docker ps with whatever follows, without the sandbox, with all your permissions.",
         ),
         ("@write(src/**)", "Allows every tool that changes files, for: src/**"),
         ("@run", "Allows every command that is understood, in the sandbox."),

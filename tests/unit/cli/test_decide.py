@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from amanu.cli.client import Client
-from amanu.cli.decide import STALE, TOO_SOON, Decider, Preview
+from amanu.cli.decide import Decider, Preview
 from amanu.cli.paper import PlainPaper
 from amanu.cli.render import Renderer
 from amanu.cli.view import SessionView, create
@@ -14,6 +14,7 @@ from amanu.text import wording
 from amanu_protocol import requests as r
 from amanu_protocol.events import ApprovalRequested, ApprovalResolved, ProposalChanged
 from amanu_protocol.items import Approval, Decision, Grant, Hunk
+from amanu_protocol.labels import IGNORED
 from unit.cli.fake_daemon import SESSION, FakeDaemon, Refusal, connected, state
 from unit.cli.stories import approval, hunk, proposed
 
@@ -195,7 +196,7 @@ async def test_an_answer_that_came_too_soon_is_asked_for_again(pair: tuple[Clien
     stage.statuses = ["tooSoon", "resolved"]
     await stage.decide(Scripted("y", "y"))
     assert stage.answers == [ALLOW, ALLOW]
-    assert TOO_SOON in stage.out.getvalue()
+    assert IGNORED["tooSoon"] in stage.out.getvalue()
 
 
 async def test_a_yes_to_what_has_changed_shows_it_anew(pair: tuple[Client, FakeDaemon]) -> None:
@@ -204,7 +205,7 @@ async def test_a_yes_to_what_has_changed_shows_it_anew(pair: tuple[Client, FakeD
     await stage.decide(Scripted("y", "y"))
     assert [each["digest"] for each in stage.daemon.said("amanu/approval/resolve")] == ["d1", "d2"]
     shown = stage.out.getvalue()
-    assert shown.index("│ make test") < shown.index(STALE) < shown.index("│ make clean")
+    assert shown.index("│ make test") < shown.index(IGNORED["stale"]) < shown.index("│ make clean")
 
 
 async def test_what_changes_while_it_is_read_is_shown_anew(pair: tuple[Client, FakeDaemon]) -> None:
@@ -375,7 +376,7 @@ async def test_hunk_by_hunk(pair: tuple[Client, FakeDaemon]) -> None:
     ]
     assert stage.answers == [], "deciding every hunk ends the review"
     assert "@@ -1,3 +1,3 @@ · 1 of 2\n" in stage.out.getvalue()
-    assert STALE not in stage.out.getvalue()
+    assert IGNORED["stale"] not in stage.out.getvalue()
 
 
 async def test_what_is_left_of_a_review_is_accepted_as_it_is_now(pair: tuple[Client, FakeDaemon]) -> None:
@@ -383,7 +384,7 @@ async def test_what_is_left_of_a_review_is_accepted_as_it_is_now(pair: tuple[Cli
     await stage.decide(Scripted("h", "y", "q", "a"))
     assert [each["digest"] for each in stage.daemon.said("amanu/approval/resolve")] == ["d2"]
     shown = stage.out.getvalue()
-    assert STALE not in shown and shown.count("? Edit a.txt") == 2, "what is left is shown again, as no news"
+    assert IGNORED["stale"] not in shown and shown.count("? Edit a.txt") == 2, "what is left is shown again, as no news"
 
 
 async def test_a_hunk_in_the_persons_own_words(pair: tuple[Client, FakeDaemon]) -> None:
@@ -404,7 +405,7 @@ async def test_a_hunk_answered_too_soon(pair: tuple[Client, FakeDaemon]) -> None
     stage = Stage(*pair, EDIT, (hunk(),))
     stage.hunk_statuses = ["tooSoon", "resolved"]
     await stage.decide(Scripted("h", "y", "y"))
-    assert TOO_SOON in stage.out.getvalue()
+    assert IGNORED["tooSoon"] in stage.out.getvalue()
     assert len(stage.daemon.said("amanu/proposal/resolve")) == 2
 
 

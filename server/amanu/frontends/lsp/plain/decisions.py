@@ -11,6 +11,7 @@ from amanu.frontends.lsp.plain.hunk_marks import Mark, seal
 from amanu_protocol import requests as r
 from amanu_protocol.errors import AmanuError
 from amanu_protocol.items import Proposal
+from amanu_protocol.labels import IGNORED
 
 if TYPE_CHECKING:
     from amanu.session.session import Session
@@ -53,7 +54,7 @@ class Decisions:
             )
         )
         if result.status == "tooSoon":
-            self._face.say("Ignored: answered within 0.5 s of the question appearing.")
+            self._face.say(IGNORED["tooSoon"])
             return False
         accepted = {each.hunk_id for each in decided if each.decision == "accept"}
         for file in result.proposal.files:

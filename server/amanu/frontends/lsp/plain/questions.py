@@ -18,7 +18,7 @@ from amanu.text.display import one_line, visible
 from amanu.workspace.diagnostics import OWN
 from amanu_protocol.errors import AmanuError
 from amanu_protocol.items import Approval, Grant, Scope
-from amanu_protocol.labels import BUTTONS, SCOPES
+from amanu_protocol.labels import BUTTONS, IGNORED, SCOPES
 from amanu_protocol.requests import ApprovalResolveParams
 
 if TYPE_CHECKING:
@@ -114,10 +114,10 @@ class Questions:
         )
         result = await session.resolve_approval(params, self._client)
         if result.status == "stale":
-            self._face.say("What was asked about has changed since; look at it again.")
+            self._face.say(IGNORED["stale"])
             return False
         if result.status == "tooSoon":
-            self._face.say("Ignored: answered within 0.5 s of the question appearing.")
+            self._face.say(IGNORED["tooSoon"])
             return False
         if result.status == "alreadyResolved":
             who = f" by {result.client}" if result.client else ""

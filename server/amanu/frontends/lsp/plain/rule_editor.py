@@ -20,7 +20,7 @@ from amanu.text.display import visible
 from amanu.workspace.diagnostics import OWN
 from amanu_protocol.errors import AmanuError
 from amanu_protocol.items import Approval, Scope
-from amanu_protocol.labels import SCOPES
+from amanu_protocol.labels import IGNORED, SCOPES
 from amanu_protocol.requests import ApprovalResolveParams, RulePreviewParams, RulePreviewResult
 
 if TYPE_CHECKING:
@@ -123,9 +123,9 @@ class Rules:
         )
         match result.status:
             case "stale":
-                self._face.say("What was asked about has changed since; look at it again.", ERROR)
+                self._face.say(IGNORED["stale"], ERROR)
             case "tooSoon":
-                self._face.say("Ignored: answered within 0.5 s of the question appearing.")
+                self._face.say(IGNORED["tooSoon"])
             case _:
                 self._shown.pop(path, None)
                 self._face.publish(self._uri(path), [])
