@@ -85,7 +85,7 @@ def tmp_path(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFa
 @pytest.fixture(autouse=True)
 def _own_home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:  # pyright: ignore[reportUnusedFunction]
     """A scratch home (short: unix sockets must fit in 108 bytes), and no key or address from outside."""
-    home = tmp_path_factory.getbasetemp() / f"h{next(_number)}"
+    home = tmp_path_factory.getbasetemp() / f"u{next(_number)}"  # not h: test_neovim.py names its own so
     home.mkdir(mode=0o700)
     monkeypatch.setenv("HOME", str(home))
     monkeypatch.setenv("AMANU_HOME", str(home / "amanu"))
