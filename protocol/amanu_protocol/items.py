@@ -339,6 +339,8 @@ class Check(Wire):
     fixed: int = 0
     message: str | None = None
     """Why it failed."""
+    summary: str = ""
+    """For the user, to go after the checker's name: "adds 1 error, fixes 2"."""
 
 
 class Hunk(Wire):

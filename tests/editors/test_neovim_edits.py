@@ -71,12 +71,20 @@ SHORT = " <Space>aa <Space>ar <Space>ae"
 """Where there is no room for more behind the first line."""
 AFTER = " · <Space>aa keep · <Space>ar undo · <Space>ao old text"
 FINDING = {"startLine": 2, "endLine": 2, "severity": "error", "message": "no"}
+CHECK = {
+    "checker": "ruff",
+    "about": "proposed",
+    "state": "done",
+    "added": [FINDING],
+    "fixed": 2,
+    "summary": "adds 1 error, fixes 2",
+}
 WHOLE = "one\ntwo\nthree\n"
 DRAWINGS: dict[str, tuple[list[dict[str, Any]], dict[str, Any], list[str]]] = {
     "an edit": (
         [hunk(2, "two\n", "TWO\n", explanation="Louder.")],
-        {"checks": [{"checker": "ruff", "about": "proposed", "state": "done", "added": [FINDING], "fixed": 2}]},
-        ["2 AmanuRemoved", f"2v amanu 1/1{KEYS}", "2v ruff adds 1 finding, fixes 2", "2v   Louder.", "2v + TWO"],
+        {"checks": [CHECK]},
+        ["2 AmanuRemoved", f"2v amanu 1/1{KEYS}", "2v ruff adds 1 error, fixes 2", "2v   Louder.", "2v + TWO"],
     ),
     "an insertion": ([hunk(1, "", "more\n")], {}, [f"1v amanu 1/1{KEYS}", "1v + more"]),
     "before the first line": ([hunk(0, "", "more\n")], {}, [f"1^ amanu 1/1{KEYS}", "1^ + more"]),
@@ -127,7 +135,7 @@ def test_the_old_text_on_demand(start: Start, folder: Path) -> None:
 
 def test_the_reason_beside_the_cursor(start: Start, folder: Path) -> None:
     (folder / "notes.txt").write_text(WHOLE)
-    checks = [{"checker": "ruff", "about": "proposed", "state": "done", "added": [FINDING], "fixed": 1}]
+    checks = [CHECK]
     vim = start("notes.txt")
     one = hunk(2, "two\n", "T\x1bWO\n", explanation="Louder.\nMuch.", state="conflicted", reason="It moved.")
     vim.lua(SHOW, proposed(folder, one, checks=checks))
@@ -150,7 +158,7 @@ def test_the_reason_beside_the_cursor(start: Start, folder: Path) -> None:
         "-two",
         "+T<U+001B>WO",
         "",
-        "ruff, of the proposed text: adds 1 finding, fixes 1",
+        "ruff: adds 1 error, fixes 2",
         "> line 2 error: no",
     ]
     assert vim.lua("return vim.fs.basename(vim.api.nvim_buf_get_name(0))") == "notes.txt"  # the focus stayed

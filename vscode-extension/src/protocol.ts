@@ -370,6 +370,8 @@ export interface Check {
   fixed: number;
   /** Why it failed. */
   message: string | null;
+  /** For the user, to go after the checker's name: "adds 1 error, fixes 2". */
+  summary: string;
 }
 
 /**

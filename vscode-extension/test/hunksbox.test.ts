@@ -28,6 +28,7 @@ test("a checker's verdict comes while the question stands, and leaves the person
     added: [error],
     fixed: 2,
     message: null,
+    summary: "adds 1 error, fixes 2",
   };
   box.update(of([check as Check]), ASKED);
   expect(box.element.querySelector(".checks")?.textContent).toBe("ruff: adds 1 error, fixes 2\n  line 1: no");

@@ -257,6 +257,7 @@
 ---@field added amanu.Finding[] Lines of the text that was checked.
 ---@field fixed integer
 ---@field message? string Why it failed.
+---@field summary string For the user, to go after the checker's name: "adds 1 error, fixes 2".
 
 ---One contiguous change. Lines are 1-based, in the base (old) and in the proposed text (new). A side with no
 ---lines names the line it comes after, as in unified diffs (0: before the first). When the person changed lines it is

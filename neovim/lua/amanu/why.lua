@@ -6,24 +6,6 @@ local visible = require("amanu.visible")
 
 local M = {}
 
----@param check amanu.Check
----@return string
-local function verdict(check)
-  if check.state == "running" then
-    return "looks …"
-  elseif check.state == "failed" then
-    return "could not look: " .. visible.line(check.message or "", 80)
-  end
-  local parts = {}
-  if #check.added > 0 then
-    table.insert(parts, ("adds %d finding%s"):format(#check.added, #check.added == 1 and "" or "s"))
-  end
-  if check.fixed > 0 then
-    table.insert(parts, "fixes " .. check.fixed)
-  end
-  return #parts > 0 and table.concat(parts, ", ") or "nothing new"
-end
-
 ---What checkers say of a file's change, on one line; "" when none looked.
 ---@param file amanu.ProposedFile
 ---@param about "proposed"|"applied"
@@ -32,7 +14,7 @@ function M.verdict(file, about)
   local parts = {}
   for _, check in ipairs(file.checks or {}) do
     if check.about == about then
-      table.insert(parts, visible.line(check.checker, 20) .. " " .. verdict(check))
+      table.insert(parts, visible.line(check.checker, 20) .. " " .. visible.line(check.summary, 100))
     end
   end
   return table.concat(parts, " · ")
@@ -64,7 +46,7 @@ local function lines(place)
     end
   end
   for _, check in ipairs(file.checks or {}) do
-    section(("%s, of the %s text: %s"):format(check.checker, check.about, verdict(check)))
+    section(check.checker .. ": " .. check.summary)
     for _, each in ipairs(check.added) do
       local mine = each.startLine < hunk.newStart + math.max(hunk.newLines, 1) and each.endLine >= hunk.newStart
       local code = (each.code or "") ~= "" and " (" .. each.code .. ")" or ""

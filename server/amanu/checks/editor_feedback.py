@@ -16,7 +16,7 @@ from amanu.checks.applied_checks import Check as CheckText
 from amanu.checks.applied_checks import Checked, no_check
 from amanu.core.tool import ToolError
 from amanu.proposals.model import BEFORE
-from amanu.workspace.diagnostics import Difference, difference, line
+from amanu.workspace.diagnostics import Difference, difference, line, summarized
 from amanu.workspace.diff import compose, first_line
 from amanu.workspace.overlay import Language
 from amanu.workspace.text_file import split_lines
@@ -271,12 +271,14 @@ class EditorFeedback:
 
     def _check(self, path: Path, now: Difference) -> Check:
         names = [language.name for language in self._languages(path)]
-        return Check(
-            checker=(names[0] if names else "") or "the editor",
-            about="applied",
-            state="done",
-            added=list(now.added),
-            fixed=now.fixed,
+        return summarized(
+            Check(
+                checker=(names[0] if names else "") or "the editor",
+                about="applied",
+                state="done",
+                added=list(now.added),
+                fixed=now.fixed,
+            )
         )
 
 

@@ -14,7 +14,7 @@ from amanu.checks.editor_feedback import Note
 from amanu.checks.process import CheckFailed
 from amanu.checks.runner import Change, Checkers, Ready
 from amanu.core.tool import ToolError
-from amanu.workspace.diagnostics import Difference
+from amanu.workspace.diagnostics import Difference, summarized
 from amanu.workspace.diff import compose, first_line
 from amanu.workspace.text_file import split_lines
 from amanu.workspace.workspace import Workspace
@@ -242,19 +242,23 @@ def _change(file: ProposedFile) -> Change | None:
 
 
 def _done(ready: Ready, found: Difference) -> Check:
-    return Check(
-        checker=ready.checker.name,
-        about="proposed",
-        state="done",
-        added=list(found.added[:MOST_FOUND]),
-        fixed=found.fixed,
+    return summarized(
+        Check(
+            checker=ready.checker.name,
+            about="proposed",
+            state="done",
+            added=list(found.added[:MOST_FOUND]),
+            fixed=found.fixed,
+        )
     )
 
 
 def _of(ready: Ready, state: str, message: str | None = None) -> Check:
-    return Check(
-        checker=ready.checker.name,
-        about="proposed",
-        state="failed" if state == "failed" else "running",
-        message=message,
+    return summarized(
+        Check(
+            checker=ready.checker.name,
+            about="proposed",
+            state="failed" if state == "failed" else "running",
+            message=message,
+        )
     )

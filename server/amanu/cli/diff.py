@@ -43,13 +43,9 @@ def show_hunks(paper: Paper, file: ProposedFile, hunks: Sequence[Hunk], told: st
 def show_check(paper: Paper, file: ProposedFile, check: Check, roots: Sequence[str]) -> None:
     """What a checker says of a file, once it has: "ruff: adds 1 error, fixes 2", and what is new."""
     of = f"  {one_line(check.checker)}, {relative(file.path, roots)}"
-    if check.state == "failed":
-        paper.line(("dim", f"{of}: could not look at it. {one_line(check.message or '', 200)}"))
-        return
     worst = {each.severity for each in check.added}
     style: Style = "red" if "error" in worst else "yellow" if worst else "green" if check.fixed else "dim"
-    now = " now that it is applied" if check.about == "applied" else ""
-    paper.line((style, f"{of}: {findings.verdict(check.added, check.fixed)}{now}"))
+    paper.line((style, f"{of}: {one_line(check.summary)}"))
     for each in check.added[:FINDINGS]:
         paper.line(("dim", f"    {one_line(findings.line(each), 300)}"))
     if len(check.added) > FINDINGS:

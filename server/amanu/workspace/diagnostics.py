@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from amanu.workspace.diff import Change, changes
 from amanu.workspace.text_file import split_lines
-from amanu_protocol.items import Finding
+from amanu_protocol.items import Check, Finding
 
 MESSAGE = 500
 """Characters of one finding; type checkers can write pages."""
@@ -79,6 +79,14 @@ def difference(before: str, found_before: Iterable[Finding], after: str, found_a
                 places.remove(match)
         new = rest
     return Difference(tuple(new), sum(map(len, left.values())))
+
+
+def summarized(check: Check) -> Check:
+    """The same, in words."""
+    words = {"running": "checking …", "failed": f"could not check: {check.message or 'no reason is known'}"}
+    now = " now that it is applied" if check.about == "applied" else ""
+    summary = words.get(check.state) or f"{verdict(check.added, check.fixed)}{now}"
+    return check.model_copy(update={"summary": summary})
 
 
 def verdict(added: Iterable[Finding], fixed: int) -> str:

@@ -5,6 +5,7 @@ import pytest
 from amanu.cli.diff import show_proposal
 from amanu.cli.paper import PlainPaper
 from amanu.cli.render import Renderer
+from amanu.workspace.diagnostics import summarized
 from amanu_protocol.events import EventMessage, ProposalChanged
 from amanu_protocol.items import Check, Finding, Proposal
 from unit.cli.fake_daemon import state as session_state
@@ -134,13 +135,14 @@ def test_diff(proposal: Proposal, expected: str) -> None:
         ),
         (
             Check(checker="pyright", about="proposed", state="failed", message="It ended\x1b[31m."),
-            "  pyright, a.txt: could not look at it. It ended.\n",
+            "  pyright, a.txt: could not check: It ended.\n",
         ),
         (Check(checker="pyright", about="proposed", state="running"), ""),
     ],
 )
 def test_a_verdict_comes_once_below_what_it_is_about(check: Check, expected: str) -> None:
     out = io.StringIO()
+    check = summarized(check)
     renderer = Renderer(PlainPaper(out))
     state = session_state(proposals=[proposed()])
     event = ProposalChanged(proposal=proposed(checks=[check]))

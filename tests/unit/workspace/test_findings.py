@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from amanu.workspace.diagnostics import difference, verdict
-from amanu_protocol.items import Finding
+from amanu.workspace.diagnostics import difference, summarized, verdict
+from amanu_protocol.items import Check, Finding
 
 SEVEN = "".join(f"line {n}\n" for n in range(1, 8))
 
@@ -115,3 +115,17 @@ def test_harmless_lines_add_and_fix_nothing(before: list[str], put_in: list[tupl
 )
 def test_verdict(added: list[str], fixed: int, text: str) -> None:
     assert verdict(map(finding, added), fixed) == text
+
+
+@pytest.mark.parametrize(
+    ("changes", "text"),
+    [
+        ({"state": "running"}, "checking …"),
+        ({"state": "failed", "message": "It ended."}, "could not check: It ended."),
+        ({"fixed": 1}, "fixes 1"),
+        ({"about": "applied"}, "nothing new now that it is applied"),
+    ],
+)
+def test_a_check_in_words(changes: dict[str, Any], text: str) -> None:
+    check = Check.model_validate({"checker": "ruff", "about": "proposed", "state": "done", **changes})
+    assert summarized(check).summary == text

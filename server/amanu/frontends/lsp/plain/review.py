@@ -8,9 +8,8 @@ from lsprotocol import types
 
 from amanu.frontends.lsp.plain.hunk_marks import Mark, counts
 from amanu.text.display import one_line, visible
-from amanu.workspace.diagnostics import OWN, tally
+from amanu.workspace.diagnostics import OWN
 from amanu.workspace.text_file import split_lines
-from amanu_protocol.items import Check
 
 HOVER_LINES = 60
 """Of one hunk; the rest is in the patch file."""
@@ -98,19 +97,8 @@ def _told(mark: Mark, kind: Literal["markdown", "plaintext"]) -> str:
     if mark.file.new_path is not None:
         parts.append(said(f"{mark.file.path} → {mark.file.new_path}"))
     parts.append(fenced(diff, "diff") if kind == "markdown" else diff)
-    parts += [said(_verdict(check)) for check in mark.file.checks]
+    parts += [said(f"{check.checker}: {check.summary}") for check in mark.file.checks]
     return "\n\n".join(parts)
-
-
-def _verdict(check: Check) -> str:
-    if check.state == "running":
-        return f"{check.checker}: checking …"
-    if check.state == "failed":
-        return f"{check.checker}: {check.message or 'could not check'}"
-    errors, warnings = (sum(each.severity == word for each in check.added) for word in ("error", "warning"))
-    adds = tally(errors, warnings)
-    fixes = f"fixes {check.fixed}" if check.fixed else ""
-    return f"{check.checker}: " + (", ".join(filter(None, [adds and f"adds {adds}", fixes])) or "nothing new")
 
 
 def shown_lines(text: str) -> list[str]:
