@@ -15,8 +15,14 @@ from typing import Any, Literal, cast
 from urllib.parse import urlsplit
 
 from amanu.agent import usage as spending
-from amanu.agent.budget import Allowance
-from amanu.agent.turn import Turn, run_turn
+from amanu.agent.budget import Allowance, Budgets
+from amanu.agent.fallback import Candidate
+from amanu.agent.loop import run_turn
+from amanu.agent.next_speaker import NextSpeaker
+from amanu.agent.recovery import FaultReminders
+from amanu.agent.system_prompt import SystemPrompt
+from amanu.agent.turn import Turn
+from amanu.agent.usage import Ledger
 from amanu.agent.window.window import Context
 from amanu.config import Context as ContextSettings
 from amanu.core.conversation import Assistant, Conversation, User
@@ -217,23 +223,24 @@ def _cut(whole: Exchange, at: int, kind: Kind, way: Way) -> Exchange:
 def _turn(way: Way, model: Model, emitted: Emitted, conversation: Conversation) -> Turn:
     recorder = Recorder()
     request = asked(way, conversation)
-    return Turn(
+    tools = {tool.name: tool for tool in (Read(recorder), Grep(recorder))}
+    approvals = Approvals(emitted, FakePolicy(), headless=True)
+    allowance = Allowance(None, None, emitted.state)
+    turn = Turn(
         turn_id="t",
         session_id=request.session_id,
-        model=model,
-        info=request.model,
-        system=SYSTEM,
-        tools={tool.name: tool for tool in (Read(recorder), Grep(recorder))},
-        specs=TOOLS,
+        candidate=Candidate(model, request.model),
+        prompt_for=lambda info: SystemPrompt(SYSTEM, ""),
+        tools=tools,
         conversation=conversation,
         context=Context(conversation, ContextSettings(), _kept, []),
-        allowance=Allowance(None, None, emitted.state),
-        approvals=Approvals(emitted, FakePolicy(), headless=True),
+        approvals=approvals,
         emit=emitted,
-        take_notes=lambda: [],
-        usage=spending.NOTHING,
-        max_steps=12,
+        ledger=Ledger(spending.NOTHING, allowance),
+        listeners=[Budgets(12, 3600, allowance, approvals), FaultReminders(tools), NextSpeaker()],
     )
+    turn.specs = TOOLS
+    return turn
 
 
 async def _kept(text: str) -> str:

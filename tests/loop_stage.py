@@ -7,9 +7,16 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from amanu.agent import usage as spending
-from amanu.agent.budget import Allowance
-from amanu.agent.loop_guard.guard import Loops
+from amanu.agent.budget import Allowance, Budgets
+from amanu.agent.fallback import Candidate
+from amanu.agent.finishing import UntilFinished
+from amanu.agent.loop_guard.guard import LoopGuard
+from amanu.agent.next_speaker import NextSpeaker
+from amanu.agent.recovery import FaultReminders
+from amanu.agent.steering import LastWords, Steering
+from amanu.agent.system_prompt import SystemPrompt
 from amanu.agent.turn import Turn
+from amanu.agent.usage import Ledger
 from amanu.agent.window.window import Context
 from amanu.config import Context as ContextSettings
 from amanu.core.conversation import Assistant, Call, Conversation, Entry, Results, Text, Thinking, User
@@ -228,25 +235,32 @@ class Stage:
         tools: list[Tool[Any]] = [kind(self.recorder) for kind in (Read, Write, Run, Crash)]
         if self.finishing is not None:
             tools.append(FinishTask())
+        guard = LoopGuard(self.prompt, [tool.spec() for tool in tools]) if self.loops else None
+        allowance = Allowance(self.max_cost_usd, None, self.emitted.state)
         self.turn = Turn(
             turn_id="t",
             session_id="s",
-            model=self.model,
-            info=self.info,
-            system="",
+            candidate=Candidate(self.model, self.info),
+            prompt_for=lambda info: SystemPrompt("", ""),
             tools={tool.name: tool for tool in tools},
-            specs=[tool.spec() for tool in tools],
             conversation=self.conversation,
             context=Context(self.conversation, self.tiers, self.keep, [Write.name]),
             approvals=self.approvals,
             emit=self.emitted,
-            take_notes=lambda: [User(text=text) for text in self.notes.pop(0)] if self.notes else [],
-            usage=spending.NOTHING,
-            loops=Loops(self.prompt, [tool.spec() for tool in tools]) if self.loops else None,
-            allowance=Allowance(self.max_cost_usd, None, self.emitted.state),
-            max_steps=self.max_steps,
-            finishing=self.finishing,
+            ledger=Ledger(spending.NOTHING, allowance),
+            listeners=[
+                Budgets(self.max_steps, 3600, allowance, self.approvals),
+                Steering(self),
+                FaultReminders([tool.name for tool in tools]),
+                *([] if guard is None else [guard]),
+                NextSpeaker() if self.finishing is None else UntilFinished(self.finishing),
+                LastWords(self),
+            ],
+            watch=guard,
         )
+
+    def take_notes(self) -> list[User]:
+        return [User(text=text) for text in self.notes.pop(0)] if self.notes else []
 
     def _answer(self, event: Event) -> None:
         if isinstance(event, ApprovalRequested):

@@ -71,7 +71,6 @@ ONLY_IN: dict[str, tuple[str, ...]] = {
 }
 CIRCLES = [
     # Files that import each other: to be opened.
-    [f"amanu.agent.{name}" for name in ("fallback", "notes", "request", "turn")],
 ]
 PROTOCOL = "amanu_protocol"
 LOOP = "amanu.agent"

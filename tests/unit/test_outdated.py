@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from amanu.context.stale_files import Outdated
+from amanu.context.stale_files import StaleFiles
 from amanu.core.conversation import Assistant, Call, Compacted, Conversation, Masked, Result, Results, User
 from amanu.workspace import shown_files as seen
 from desk import Desk, FakeEditor
@@ -30,7 +30,7 @@ class Talk:
     def __init__(self, root: Path) -> None:
         self.held = Desk(root, FILES)
         self.conversation = Conversation([User(text="Go.")])
-        self.outdated = Outdated(self.held.workspace, self.conversation)
+        self.outdated = StaleFiles(self.held.workspace, self.conversation)
 
     async def call(self, tool: str, arguments: Mapping[str, Any]) -> str:
         call = self.held.context()

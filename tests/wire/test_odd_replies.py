@@ -3,14 +3,14 @@ translators and the loop, against the strict services. Afterwards the conversati
 
 import json
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, get_args
 
 import pytest
 
 from amanu.agent.calls import TOO_MANY
-from amanu.agent.recovery import CUT_CALL, REMEDIES, Oddity
-from amanu.agent.turn import run_turn
+from amanu.agent.loop import run_turn
+from amanu.agent.recovery import CUT_CALL, REMEDIES, ReplyFault
 from amanu.core.conversation import User
 from amanu.core.model import Model
 from amanu.core.model_families import known
@@ -34,7 +34,7 @@ def at_once(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     yield
 
 
-def note(odd: Oddity) -> str:
+def note(odd: ReplyFault) -> str:
     return REMEDIES[odd].note
 
 
@@ -70,7 +70,7 @@ ENDED: dict[str, Any] = {"type": "message_delta", "delta": {"stop_reason": "end_
 class Case:
     """What the service says, and what comes of it."""
 
-    odd: Oddity
+    odd: ReplyFault
     steps: Sequence[Step] | Callable[[Vendor], Sequence[Step]]
     answers: list[str] = field(default_factory=lambda: ["Fine, it is done."])
     """What the person sees of it in the end."""
@@ -355,7 +355,7 @@ CASES: dict[str, Case] = {
 
 def test_every_kind_has_its_case() -> None:
     """`spentThinking` has a test of its own below."""
-    assert set(get_args(Oddity)) == set(REMEDIES) == {case.odd for case in CASES.values()} | {"spentThinking"}
+    assert set(get_args(ReplyFault)) == set(REMEDIES) == {case.odd for case in CASES.values()} | {"spentThinking"}
 
 
 def over(case: Case) -> list[Vendor]:
@@ -365,7 +365,7 @@ def over(case: Case) -> list[Vendor]:
 
 def on_stage(vendor: Vendor, model: Model, finishing: str | None = None) -> Stage:
     stage = Stage((), info=known(vendor.model_id), finishing=finishing)
-    stage.turn.model = model
+    stage.turn.candidate = replace(stage.turn.candidate, model=model)
     return stage
 
 

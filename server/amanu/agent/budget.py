@@ -1,5 +1,11 @@
 """What a session and its turns may cost, and what is said when that is spent."""
 
+import time
+
+from amanu.core.ending import Ending
+from amanu.core.listeners import Notes, TurnListener, TurnView
+from amanu.core.notes import SystemNote
+from amanu.permissions.approvals import Approvals
 from amanu_protocol.items import ModelInfo
 from amanu_protocol.state import SessionState
 
@@ -60,6 +66,29 @@ class Allowance:
             return None
         self._doubted = True
         return f"The price of {info.name} is not known, so the limit on costs cannot hold while it is used."
+
+
+class Budgets(TurnListener):
+    """Steps, seconds and money of one turn. The clock starts now, and stands while the user is asked."""
+
+    def __init__(self, steps: int, seconds: float, allowance: Allowance, approvals: Approvals) -> None:
+        self._steps = steps
+        self._seconds = seconds
+        self._allowance = allowance
+        self._approvals = approvals
+        self._started = time.monotonic() - approvals.waited
+
+    async def before_request(self, turn: TurnView, step: int) -> Notes | Ending | None:
+        seconds = time.monotonic() - self._approvals.waited - self._started
+        if step > self._steps:
+            return Ending("stepLimit", f"Stopped after {step - 1} steps.", can_continue=True)
+        if seconds >= self._seconds:
+            return Ending("timeLimit", f"Stopped after {seconds:.0f} seconds.", can_continue=True)
+        if (spent := self._allowance.spent()) is not None:
+            return Ending("costLimit", spent, can_continue=True)
+        if (doubt := self._allowance.doubt(turn.info)) is not None:
+            return [SystemNote("", doubt, "costUnknown", level="warning")]
+        return None
 
 
 def _money(value: float) -> str:

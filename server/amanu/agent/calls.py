@@ -16,9 +16,11 @@ from typing import Any, Literal
 
 from pydantic import JsonValue
 
+from amanu.agent.turn_listeners import after_call, before_call
 from amanu.core.conversation import NOT_RUN, Call, Result
 from amanu.core.emit import Emit
-from amanu.core.tool import CallContext, Outcome, Params, ParsedCall, Preview, Tool, ToolError
+from amanu.core.listeners import MAX_CHANGES, Block, TurnListener
+from amanu.core.tool import AnyTool, CallContext, Outcome, Params, ParsedCall, Preview, ToolError
 from amanu.permissions.approvals import Approvals
 from amanu.text.display import one_line
 from amanu_protocol.errors import AmanuError
@@ -26,8 +28,6 @@ from amanu_protocol.events import ItemChanged, ItemCompleted
 from amanu_protocol.items import Decision, ToolCall, ToolCallState
 
 log = logging.getLogger(__name__)
-
-AnyTool = Tool[Any]
 
 _ASKED_AGAIN = 3
 """Times a call that became something else is decided on anew."""
@@ -38,8 +38,15 @@ MOST = 128
 TOO_MANY = f"Not run: of one reply the first {MOST} calls are run. If you still need this one, call again."
 
 
+class _Blocked(Exception):
+    """A listener did not let the call pass."""
+
+
+_KEPT_CHANGING = f"Not run: its arguments were changed more than {MAX_CHANGES} times."
+
+
 @dataclass
-class Slot:
+class CallRun:
     """One call on its way through its states."""
 
     call: Call
@@ -48,6 +55,8 @@ class Slot:
     parsed: ParsedCall[Any] | None = None
     fault: str = ""
     """Why its arguments cannot be understood."""
+    changes: list[str] = field(default_factory=list[str])
+    """What listeners changed of its arguments."""
     preview: Preview | None = None
     allowed: bool = False
     result: Result | None = None
@@ -59,30 +68,35 @@ class Slot:
         return "read" if self.tool is None else self.tool.effect
 
 
+@dataclass(frozen=True)
+class CallEnvironment:
+    """What the calls of a turn work with."""
+
+    turn_id: str
+    tools: Mapping[str, AnyTool]
+    approvals: Approvals
+    emit: Emit
+    fitting: Callable[[str], Awaitable[str]]
+    """A result as the model gets it, when it is too big for its window."""
+    listeners: Sequence[TurnListener] = ()
+
+
 class Calls:
     """The calls of one step. `run` them; afterwards, even when cancelled, `results` has one for each, in order."""
 
     def __init__(
         self,
         calls: Sequence[Call],
-        *,
-        turn_id: str,
         step: int,
-        tools: Mapping[str, AnyTool],
-        approvals: Approvals,
-        emit: Emit,
-        fitting: Callable[[str], Awaitable[str]],
-        knows: Callable[[], dict[str, tuple[str | None, str]]] = dict,
+        environment: CallEnvironment,
     ) -> None:
-        self._knows = knows
-        """What the model came to know of files, see `Result.knows`."""
-        self._fitting = fitting
-        """A result as the model gets it, when it is too big for its window."""
-        self._turn_id = turn_id
+        self._turn_id = environment.turn_id
         self._step = step
-        self._tools = tools
-        self._approvals = approvals
-        self._emit = emit
+        self._tools = environment.tools
+        self._approvals = environment.approvals
+        self._emit = environment.emit
+        self._fitting = environment.fitting
+        self._listeners = environment.listeners
         self._slots = [self._slot(call) for call in calls]
 
     @property
@@ -121,7 +135,7 @@ class Calls:
         for slot in self._slots:
             self._finish(slot, "cancelled", _failed(slot.call, reason), error=reason)
 
-    async def _bring_to_end(self, slot: Slot, earlier: Sequence[Slot]) -> None:
+    async def _bring_to_end(self, slot: CallRun, earlier: Sequence[CallRun]) -> None:
         try:
             tool, params = self._validate(slot)
             context = CallContext(
@@ -134,6 +148,7 @@ class Calls:
             )
             await self._may_preview(slot, earlier)
             preview = _about_call(await tool.preview(params, context), slot.call)
+            params, preview = await self._ask_listeners(slot, tool, params, context, preview)
             decision = await self._decided(slot, tool, params, context, preview, earlier)
             if decision.outcome in ("rejected", "denied", "cancelled"):
                 await self._rejected(slot, tool, params, context, decision)
@@ -147,10 +162,16 @@ class Calls:
             finally:
                 if slot.effect == "run":
                     self._approvals.ran(decision, time.monotonic() - started)
-            self._succeeded(slot, outcome, await self._fitting(self._emit.plain(outcome.for_model) or "(no output)"))
+            text = await self._fitting(self._emit.plain(outcome.for_model) or "(no output)")
+            await self._succeeded(slot, outcome, text)
+        except _Blocked as block:
+            reason = self._emit.plain(str(block))
+            self._finish(slot, "rejected", _failed(slot.call, reason), error=reason)
         except (ToolError, AmanuError) as error:
-            said = self._emit.plain(str(error))
-            self._finish(slot, "failed", _failed(slot.call, said), error=said)
+            text = self._emit.plain(str(error))
+            self._finish(
+                slot, "failed", await after_call(self._listeners, slot.call, _failed(slot.call, text)), error=text
+            )
         except asyncio.CancelledError:
             ran = slot.item.state == "executing"
             text = "Cancelled by the person while it ran; its effect may be partial." if ran else NOT_RUN
@@ -164,14 +185,35 @@ class Calls:
             slot.previewed.set()
             slot.finished.set()
 
+    async def _ask_listeners(
+        self, slot: CallRun, tool: AnyTool, params: Params, context: CallContext, preview: Preview
+    ) -> tuple[Params, Preview]:
+        """Ask the listeners; what one of them changed is a new call, about which all are asked again. Raises
+        `_Blocked`, and `ToolError` for changed arguments that are wrong."""
+        for _ in range(MAX_CHANGES + 1):
+            answer = await before_call(self._listeners, slot.call, preview)
+            if answer is None:
+                return params, preview
+            await tool.reject(params, context, answer.reason)  # what the preview has prepared
+            if isinstance(answer, Block):
+                raise _Blocked(answer.reason)
+            slot.parsed = tool.parse(answer.arguments)
+            slot.changes.append(f"Changed before it ran: {answer.reason}")
+            slot.call = slot.call.model_copy(update={"arguments": slot.parsed.arguments})
+            params = slot.parsed.params
+            slot.item = slot.item.model_copy(update={"arguments": slot.parsed.arguments})
+            preview = _about_call(await tool.preview(params, context), slot.call)
+        await tool.reject(params, context, _KEPT_CHANGING)
+        raise _Blocked(_KEPT_CHANGING)
+
     async def _decided(
         self,
-        slot: Slot,
+        slot: CallRun,
         tool: AnyTool,
         params: Params,
         context: CallContext,
         preview: Preview,
-        earlier: Sequence[Slot],
+        earlier: Sequence[CallRun],
     ) -> Decision:
         """Have the call decided, and wait until it may run. What is something else by then is decided again: an
         approval is for what was shown. Raises `ToolError` when it does not keep still."""
@@ -199,13 +241,13 @@ class Calls:
             preview = now
         raise ToolError("What this call would do changed each time it was decided on, so it was not done.")
 
-    def _holds(self, slot: Slot, now: Preview, decision: Decision) -> bool:
+    def _holds(self, slot: CallRun, now: Preview, decision: Decision) -> bool:
         """Whether that yes still stands for the call as it is now."""
         if now.proposal_id is not None and not self._approvals.same_bases(slot.call.call_id, now.proposal_id):
             return False
         return self._approvals.holds(now, decision)
 
-    def _validate(self, slot: Slot) -> tuple[AnyTool, Params]:
+    def _validate(self, slot: CallRun) -> tuple[AnyTool, Params]:
         call, tool = slot.call, slot.tool
         if tool is None:
             near = difflib.get_close_matches(call.tool, self._tools, n=3)
@@ -220,7 +262,7 @@ class Calls:
             raise ToolError(slot.fault)
         return tool, slot.parsed.params
 
-    async def _may_preview(self, slot: Slot, earlier: Sequence[Slot]) -> None:
+    async def _may_preview(self, slot: CallRun, earlier: Sequence[CallRun]) -> None:
         """Edits are computed in call order, each as if its predecessors were accepted. A command runs after them, so it
         is asked about after them."""
         if slot.effect == "read":
@@ -231,7 +273,7 @@ class Calls:
             elif slot.effect == "write" and other.effect == "run" and other.allowed:
                 await other.finished.wait()
 
-    async def _may_run(self, slot: Slot, earlier: Sequence[Slot]) -> None:
+    async def _may_run(self, slot: CallRun, earlier: Sequence[CallRun]) -> None:
         """Return when every earlier call that this one depends on has ended."""
         self._change(slot, "scheduled")
         for other in earlier:
@@ -249,7 +291,7 @@ class Calls:
         if slot.effect == "write":
             await self._all_proposed(slot)
 
-    async def _all_proposed(self, slot: Slot) -> None:
+    async def _all_proposed(self, slot: CallRun) -> None:
         """Edits of one step are one proposal whichever comes first: none is applied before those behind it, up to the
         next command, have joined."""
         for later in self._slots[self._slots.index(slot) + 1 :]:
@@ -258,47 +300,48 @@ class Calls:
             if later.effect == "write":
                 await later.previewed.wait()
 
-    def _previewed(self, slot: Slot, preview: Preview) -> None:
+    def _previewed(self, slot: CallRun, preview: Preview) -> None:
         slot.preview = preview
         title = one_line(preview.title)
         slot.item = slot.item.model_copy(update={"title": title, "proposal_id": preview.proposal_id})
         slot.previewed.set()
 
     async def _rejected(
-        self, slot: Slot, tool: AnyTool, params: Params, context: CallContext, decision: Decision
+        self, slot: CallRun, tool: AnyTool, params: Params, context: CallContext, decision: Decision
     ) -> None:
         own = await tool.reject(params, context, decision.reason or "")
         text = own or _rejection(decision)
-        self._finish(slot, "rejected", _failed(slot.call, text), error=decision.reason)
+        result = await after_call(self._listeners, slot.call, _failed(slot.call, text))
+        self._finish(slot, "rejected", result, error=decision.reason)
 
-    def _succeeded(self, slot: Slot, outcome: Outcome, text: str) -> None:
+    async def _succeeded(self, slot: CallRun, outcome: Outcome, text: str) -> None:
         call = slot.call
-        text = "\n\n".join(filter(None, [text, slot.parsed and slot.parsed.note and f"[{slot.parsed.note}]"]))
+        notes = [note for note in (slot.parsed and slot.parsed.note, *slot.changes) if note]
+        text = "\n\n".join(filter(None, [text, *(f"[{note}]" for note in notes)]))
         result = Result(call_id=call.call_id, tool=call.tool, text=text, is_error=outcome.is_error)
+        result = await after_call(self._listeners, call, result)
         slot.item = slot.item.model_copy(
             update={"output": self._emit.plain(outcome.for_person), "blob": outcome.blob, "walls": outcome.walls}
         )
-        state = "rejected" if outcome.refused else "failed" if outcome.is_error else "succeeded"
+        state = "rejected" if outcome.refused else "failed" if result.is_error else "succeeded"
         self._finish(slot, state, result)
 
     def _finish(
         self,
-        slot: Slot,
+        slot: CallRun,
         state: Literal["succeeded", "failed", "cancelled", "rejected"],
         result: Result,
         error: str | None = None,
     ) -> None:
-        if knows := self._knows():
-            result = result.model_copy(update={"knows": knows})
         slot.result = result
         slot.item = slot.item.model_copy(update={"state": state, "error": error})
         self._emit(ItemCompleted(item=slot.item), entry=result)
 
-    def _change(self, slot: Slot, state: ToolCallState) -> None:
+    def _change(self, slot: CallRun, state: ToolCallState) -> None:
         slot.item = slot.item.model_copy(update={"state": state})
         self._emit(ItemChanged(item=slot.item))
 
-    def _slot(self, call: Call) -> Slot:
+    def _slot(self, call: Call) -> CallRun:
         tool, parsed, fault = self._tools.get(call.tool), None, ""
         if tool is not None and isinstance(call.arguments, dict):
             try:
@@ -306,7 +349,7 @@ class Calls:
                 call = call.model_copy(update={"arguments": parsed.arguments})
             except ToolError as error:
                 fault = str(error)
-        return Slot(call, tool, call_item(self._turn_id, call, tool), parsed, fault)
+        return CallRun(call, tool, call_item(self._turn_id, call, tool), parsed, fault)
 
 
 def call_item(turn_id: str, call: Call, tool: AnyTool | None) -> ToolCall:
@@ -353,13 +396,13 @@ def _granted(preview: Preview, decision: Decision, *, secrets: bool) -> Preview:
     return replace(preview, need=need)
 
 
-def _same_path(slot: Slot, other: Slot) -> bool:
+def _same_path(slot: CallRun, other: CallRun) -> bool:
     if slot.preview is None or other.preview is None:
         return False
     return not other.preview.writes.isdisjoint(slot.preview.reads | slot.preview.writes)
 
 
-def _same_proposal(slot: Slot, other: Slot) -> bool:
+def _same_proposal(slot: CallRun, other: CallRun) -> bool:
     mine = slot.preview and slot.preview.proposal_id
     return mine is not None and other.preview is not None and other.preview.proposal_id == mine
 

@@ -5,10 +5,14 @@ import asyncio
 import json
 import re
 from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import Any, Literal, cast
 
+from amanu.agent.recovery import Patience, reminder
 from amanu.core.conversation import Assistant, Conversation, User
-from amanu.core.model import ModelError
+from amanu.core.listeners import Continue, StepRecord, TurnListener, TurnView
+from amanu.core.model import Done, ModelError
+from amanu.core.model_families import family
 
 Speaker = Literal["model", "person"]
 
@@ -84,6 +88,23 @@ def by_rule(text: str) -> Speaker | None:
         if _ENGLISH.search(last) and not _FIRST_PERSON.search(last):
             return "person"  # a statement about something else than itself
     return None
+
+
+class NextSpeaker(TurnListener):
+    """Of one turn: asks the model to go on when it stopped in the middle of its work."""
+
+    def __init__(self) -> None:
+        self._patience = Patience()
+
+    async def after_step(self, turn: TurnView, step: StepRecord) -> None:
+        self._patience.progress()
+
+    async def on_stop(self, turn: TurnView, reply: Done) -> Continue | None:
+        judge = partial(turn.aside, max_output=MAX_OUTPUT)
+        midway = family(turn.info.model_id).may_stop_midway
+        if not await goes_on(turn.conversation, reply.message, judge, may_stop_midway=midway):
+            return None
+        return Continue([reminder("stoppedMidway")]) if self._patience.another("stoppedMidway") else None
 
 
 async def goes_on(

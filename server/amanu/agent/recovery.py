@@ -11,12 +11,14 @@ from types import MappingProxyType
 from typing import Literal
 
 from amanu.agent.written_calls import written_call
-from amanu.core.conversation import Conversation, Result, Results
+from amanu.core.ending import Ending
+from amanu.core.listeners import Continue, StepRecord, TurnListener, TurnView
 from amanu.core.model import EFFORTS, Breakage, Done, Effort, TokenUsage
 from amanu.core.model_families import family
+from amanu.core.notes import SystemNote
 from amanu_protocol.items import ModelInfo
 
-Oddity = Literal[
+ReplyFault = Literal[
     Breakage,
     # failures the service itself reports, in mid-stream
     "errorEvent",
@@ -42,7 +44,7 @@ Oddity = Literal[
 `stoppedMidway`: it said what it would do next, and stopped · `unfinished`: it stopped without calling `finish_task`
 where that was asked for · `writtenCall`: a call as text, which nothing runs."""
 
-Way = Literal["accept", "retry", "nudge", "room", "continue", "split", "end"]
+Treatment = Literal["accept", "retry", "nudge", "room", "continue", "split", "end"]
 """`accept`: the translator understands it · `retry`: withdrawn and asked for again · `nudge`: the same, and the model
 is told what was wrong · `room`: withdrawn and asked for with a larger budget or less thinking, never with the same ·
 `continue`: kept, and the model is asked to go on · `split`: its calls are answered with `CUT_CALL` · `end`: the turn
@@ -53,7 +55,7 @@ ends, what came of the reply is kept."""
 class Remedy:
     """What is done about one kind of reply."""
 
-    way: Way
+    treatment: Treatment
     most: int = 0
     """Times in a row, without a whole step of calls between; what comes then is the kind's own end. Retries and nudges
     are counted by `models/retry.py`."""
@@ -73,7 +75,7 @@ _ANSWER = Remedy(
     note="Your last reply held no answer: write your answer or make a tool call now.",
     shown="The model gave no answer; it was told so.",
 )
-REMEDIES: Mapping[Oddity, Remedy] = MappingProxyType(
+REMEDIES: Mapping[ReplyFault, Remedy] = MappingProxyType(
     {
         "broken": Remedy("retry"),
         "noFinish": Remedy("retry"),
@@ -130,7 +132,30 @@ REMEDIES: Mapping[Oddity, Remedy] = MappingProxyType(
 )
 
 
-def judged(done: Done, tools: Collection[str] = ()) -> Oddity | None:
+NO_ROOM = Ending("failed", "The reply did not fit the model's output limit.", can_continue=True)
+NO_ANSWER = Ending(
+    "failed",
+    f"The model sent {REMEDIES['emptyAfterResults'].most + 1} empty replies in a row after its work, and no answer.",
+    can_continue=True,
+    kind="providerError",
+)
+WRITTEN = Ending(
+    "failed",
+    "The model writes tool calls as text, where nothing runs them, also after it was told. "
+    "Another model may do better.",
+    can_continue=True,
+    kind="providerError",
+)
+AT_LAST: Mapping[ReplyFault, Ending] = {"emptyAfterResults": NO_ANSWER, "writtenCall": WRITTEN, "cutText": NO_ROOM}
+"""What becomes of a turn when a remedy was used as often as it may be."""
+
+
+def reminder(fault: ReplyFault) -> SystemNote:
+    """What the model is told of its reply."""
+    return SystemNote(REMEDIES[fault].note, REMEDIES[fault].shown)
+
+
+def judged(done: Done, tools: Collection[str] = ()) -> ReplyFault | None:
     """What is odd about a reply that came whole, as far as the reply alone can tell, with the names of the tools that
     are there. A blank one that says it is whole gets here only after results (`models/retry.py`)."""
     said = bool(done.message.text.strip())
@@ -151,24 +176,52 @@ class Patience:
     """How often each remedy was used in a row."""
 
     def __init__(self) -> None:
-        self._used: Counter[Oddity] = Counter()
+        self._used: Counter[ReplyFault] = Counter()
+        self._overflows = 0
+        self._pauses = 0
 
-    def another(self, oddity: Oddity) -> bool:
+    def another(self, fault: ReplyFault) -> bool:
         """The remedy may be used once more; it is counted."""
-        self._used[oddity] += 1
-        return self._used[oddity] <= REMEDIES[oddity].most
+        self._used[fault] += 1
+        return self._used[fault] <= REMEDIES[fault].most
 
     def progress(self) -> None:
-        """A whole step of calls: what was odd before is over."""
+        """A whole step of calls: what was wrong before is over."""
         self._used.clear()
 
+    def overflow(self, most: int) -> bool:
+        """A request was too long; it may be tried again after making room, so often in a row."""
+        self._overflows += 1
+        return self._overflows <= most
 
-def result_of(conversation: Conversation, tool: str) -> Result | None:
-    """What that tool gave, if the last step used it and it worked."""
-    answers = conversation.last
-    if not isinstance(answers, Results):
-        return None
-    return next((each for each in answers.results if each.tool == tool and not each.is_error), None)
+    def pause(self, most: int) -> bool:
+        """The service paused; it may do so that often in a row."""
+        self._pauses += 1
+        return self._pauses <= most
+
+    def answered(self, *, paused: bool) -> None:
+        """A reply came."""
+        self._overflows = 0
+        if not paused:
+            self._pauses = 0
+
+
+class FaultReminders(TurnListener):
+    """Of one turn. A reply that has ended, but is no proper end: the model is told what it calls for. `tools` are the
+    names of those that can be called."""
+
+    def __init__(self, tools: Collection[str]) -> None:
+        self._tools = tools
+        self._patience = Patience()
+
+    async def after_step(self, turn: TurnView, step: StepRecord) -> None:
+        self._patience.progress()
+
+    async def on_stop(self, turn: TurnView, reply: Done) -> Continue | Ending | None:
+        fault = judged(reply, self._tools)
+        if fault is None:
+            return None
+        return Continue([reminder(fault)]) if self._patience.another(fault) else AT_LAST.get(fault, NO_ROOM)
 
 
 # Room ----------------------------------------------------------------------------------------------------
@@ -178,13 +231,14 @@ LEAST_GAIN = 1.25
 
 
 @dataclass(frozen=True)
-class Budget:
+class ReplyBudget:
     """What a reply may take: `Request.max_output` and `Request.effort`."""
 
-    max_output: int | None
-    effort: Effort
+    max_output: int | None = None
+    """None: as the family has it."""
+    effort: Effort = "medium"
 
-    def roomier(self, info: ModelInfo, used: TokenUsage) -> "Budget | None":
+    def roomier(self, info: ModelInfo, used: TokenUsage) -> "ReplyBudget | None":
         """More room than the reply that took `used` had, different on the wire: the most the model can write if that is
         much more, else one level less thinking. None when neither can be."""
         facts = family(info.model_id)
@@ -192,10 +246,10 @@ class Budget:
         had = min(info.max_output, self.max_output or facts.max_output)
         can = min(info.max_output, info.context_window - prompt)
         if can >= had * LEAST_GAIN:
-            return Budget(can, self.effort)
+            return ReplyBudget(can, self.effort)
         lower = EFFORTS[max(0, EFFORTS.index(self.effort) - 1)]
         if info.thinking and facts.efforts.get(lower) != facts.efforts.get(self.effort):
-            return Budget(self.max_output, lower)
+            return ReplyBudget(self.max_output, lower)
         return None
 
     @property

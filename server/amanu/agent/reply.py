@@ -5,11 +5,12 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 
 from amanu.agent.call_drafts import Drafts
-from amanu.agent.calls import AnyTool, call_item
+from amanu.agent.calls import call_item
 from amanu.agent.thought_sections import Sections
 from amanu.core.conversation import Assistant, Call, Text
 from amanu.core.emit import Emit
 from amanu.core.model import CallDelta, CallStarted, Done, TextDelta, ThoughtDelta
+from amanu.core.tool import AnyTool
 from amanu_protocol.events import ItemCompleted, ItemStarted, ItemsWithdrawn
 from amanu_protocol.items import Answer, Citations, Thought
 

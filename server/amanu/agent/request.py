@@ -3,36 +3,27 @@
 import time
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
-from typing import TYPE_CHECKING
 
-from amanu.agent import usage as spending
-from amanu.agent.fallback import stream_any
-from amanu.agent.loop_guard.guard import Alarm
-from amanu.agent.notes import remind
-from amanu.agent.recovery import REMEDIES, Oddity, judged
+from amanu.agent.failover import stream_any
+from amanu.agent.recovery import REMEDIES, ReplyFault, judged, reminder
 from amanu.agent.reply import Reply
+from amanu.agent.turn import Turn
 from amanu.core.conversation import Assistant
-from amanu.core.model import Delta, Done, ModelError, Request, TextDelta, ThoughtDelta
+from amanu.core.model import Delta, Done, ModelError, Request, TextDelta, ThoughtDelta, TokenUsage
 from amanu.core.model_families import family
 from amanu.models.retry import Retrying, Withdrawn
 from amanu.text import wording
 from amanu_protocol.events import RetryChanged, StepEnded
 from amanu_protocol.items import Retry, Spent
 
-if TYPE_CHECKING:
-    from amanu.agent.turn import Turn
+
+class _Cut(Exception):
+    """The turn's `ReplyWatch` has cut the reply off."""
 
 
-class Repeating(Exception):
-    """The reply has begun to repeat itself and was cut off."""
-
-    def __init__(self, alarm: Alarm) -> None:
-        super().__init__(alarm.reason)
-        self.alarm = alarm
-
-
-async def ask_model(turn: "Turn", step: int) -> Done:
-    """One reply, shown as it comes, retried where that can help; in the conversation when it returns."""
+async def ask_model(turn: Turn, step: int) -> Done:
+    """One reply, shown as it comes, retried where that can help; in the conversation when it returns. Raises
+    `ModelError`, and then what was shown of it is in the conversation."""
     turn.conversation.check()
     request = Request(
         model=turn.info,
@@ -40,19 +31,22 @@ async def ask_model(turn: "Turn", step: int) -> Done:
         tools=turn.specs,
         conversation=turn.conversation,
         session_id=turn.session_id,
-        effort=turn.effort,
+        effort=turn.budget.effort,
         max_output=_most(turn),
     )
     reply = Reply(turn.turn_id, step, turn.tools, turn.emit)
     try:
         done = await _show(turn, step, reply, stream_any(turn, request))
-    except BaseException as error:  # cancelled, failed, repeating, or a bug of ours: what was shown is closed
+    except _Cut:
+        message = reply.cut("The reply was broken off.")
+        _keep(turn, step, message)
+        return Done(message or Assistant(parts=()), TokenUsage(), "cut")
+    except BaseException as error:  # cancelled, failed, or a bug of ours: what was shown is closed
         failed = isinstance(error, ModelError)
         _keep(turn, step, reply.cut(error.message if failed else "The reply was broken off."))
         raise
     turn.context.count(done.usage.input + done.usage.cache_read + done.usage.cache_write)
-    turn.usage = spending.add(turn.usage, turn.info, done.usage)
-    took = turn.pay(turn.info, done.usage)
+    took = turn.ledger.request(turn.info, done.usage)
     if judged(done) == "spentThinking":
         reply.withdraw("The reply was all thought.")
     message = reply.finish(done)
@@ -62,20 +56,20 @@ async def ask_model(turn: "Turn", step: int) -> Done:
     return done
 
 
-def _most(turn: "Turn") -> int | None:
+def _most(turn: Turn) -> int | None:
     """Tokens of the reply: as the turn has it, less where prompt and reply would not fit the window together."""
-    wanted = min(turn.info.max_output, turn.max_output or family(turn.info.model_id).max_output)
+    wanted = min(turn.info.max_output, turn.budget.max_output or family(turn.info.model_id).max_output)
     fits = turn.context.fits(wanted)
-    return turn.max_output if fits == wanted else fits
+    return turn.budget.max_output if fits == wanted else fits
 
 
-async def _show(turn: "Turn", step: int, reply: Reply, stream: AsyncGenerator[Delta | Retrying | Withdrawn]) -> Done:
+async def _show(turn: Turn, step: int, reply: Reply, stream: AsyncGenerator[Delta | Retrying | Withdrawn]) -> Done:
     waiting = False
-    nudged: set[Oddity] = set()
+    nudged: set[ReplyFault] = set()
     """The conversation keeps what was said: once is enough."""
-    loops = turn.loops
-    if loops is not None:
-        loops.begin_reply()
+    watch = turn.watch
+    if watch is not None:
+        watch.begin_reply()
     try:
         async with aclosing(stream) as deltas:
             async for delta in deltas:
@@ -87,28 +81,30 @@ async def _show(turn: "Turn", step: int, reply: Reply, stream: AsyncGenerator[De
                         return delta
                     case Withdrawn(reason=reason):
                         reply.withdraw(reason)
-                        if loops is not None:
-                            loops.begin_reply()
+                        if watch is not None:
+                            watch.begin_reply()
                     case Retrying():
                         waiting = True
                         at = int((time.time() + delta.delay_s) * 1000)
                         turn.emit(RetryChanged(retry=Retry(attempt=delta.attempt, reason=delta.reason, at=at)))
-                        if delta.breakage and REMEDIES[delta.breakage].way == "nudge" and delta.breakage not in nudged:
+                        if (
+                            delta.breakage
+                            and REMEDIES[delta.breakage].treatment == "nudge"
+                            and delta.breakage not in nudged
+                        ):
                             nudged.add(delta.breakage)
-                            remind(turn, step, delta.breakage)
+                            turn.add_note(reminder(delta.breakage))
                     case _:
                         reply.take(delta)
-                        if loops is not None and isinstance(delta, TextDelta | ThoughtDelta):
-                            alarm = loops.text(delta)
-                            if alarm is not None:
-                                raise Repeating(alarm)
+                        if watch is not None and isinstance(delta, TextDelta | ThoughtDelta) and watch.on_text(delta):
+                            raise _Cut
     finally:  # cancelled or failed while it waited
         if waiting:
             turn.emit(RetryChanged(retry=None))
     raise AssertionError("a model's stream ended without Done or an error")
 
 
-def _keep(turn: "Turn", step: int, reply: Assistant | None, took: Spent | None = None) -> None:
+def _keep(turn: Turn, step: int, reply: Assistant | None, took: Spent | None = None) -> None:
     """The reply is part of the conversation, on record before any of its calls runs."""
     if reply is not None and reply.parts:
         turn.conversation.append(reply)

@@ -2,6 +2,7 @@
 
 import asyncio
 from contextlib import aclosing
+from typing import Protocol
 
 from amanu.core.conversation import Conversation, User
 from amanu.core.model import Done, Effort, Model, ModelError, Request, StreamBroken, TokenUsage
@@ -11,6 +12,15 @@ from amanu_protocol.items import ModelInfo
 SECONDS = 120.0
 """For one question, retries included; a judgement that takes longer is worth less than going on without it."""
 POLICY = Policy(attempts=3, broken_retries=1, empty_retries=1, first_delay=0.5, longest_delay=4.0, longest_wait=10.0)
+
+
+class Ask(Protocol):
+    """Asks a model something that is no part of the conversation."""
+
+    async def __call__(self, system: str, question: str, *, max_output: int, own: bool = False) -> str:
+        """The answer, in at most so many tokens, thoughts included; `own`: of the turn's own model, not of the utility
+        model. Raises `ModelError`."""
+        ...
 
 
 async def ask(

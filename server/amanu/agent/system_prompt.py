@@ -8,8 +8,8 @@ from functools import cache
 
 
 @dataclass(frozen=True)
-class Prompt:
-    """The system prompt. Its memory is told apart because a person wants to know what it takes of the window."""
+class SystemPrompt:
+    """Its memory is told apart because a user wants to know what it takes of the window."""
 
     core: str
     memory: str
@@ -20,14 +20,14 @@ class Prompt:
         return f"{self.core}\n\n{self.memory}" if self.memory else self.core
 
 
-def system_prompt(family: str, roots: Sequence[str], memory: str = "") -> Prompt:
+def system_prompt(family: str, roots: Sequence[str], memory: str = "") -> SystemPrompt:
     """The core rules, what this model family needs to hear, where the work is, and project memory.
 
     `family` names a file in `prompts/` ("claude", "gemini-3", …); one without a file adds nothing.
     """
     parts = [part("core"), addition(family), _surroundings(roots)]
     core = "\n\n".join(part for part in parts if part)
-    return Prompt(core, f"{part('memory')}\n\n{memory}" if memory else "")
+    return SystemPrompt(core, f"{part('memory')}\n\n{memory}" if memory else "")
 
 
 def addition(family: str) -> str:

@@ -1,5 +1,8 @@
 """Tokens and money of a session."""
 
+from dataclasses import dataclass
+
+from amanu.agent.budget import Allowance
 from amanu.core.model import TokenUsage
 from amanu_protocol.items import ModelInfo, Spent, Usage
 
@@ -22,6 +25,33 @@ NOTHING_SPENT = Spent(
     tool_tokens=0,
     cost_usd=0.0,
 )
+
+
+@dataclass
+class Ledger:
+    """What one turn takes, and the session with it."""
+
+    usage: Usage
+    """Of the session."""
+    allowance: Allowance
+    spent: Spent = NOTHING_SPENT
+    """Of the turn."""
+
+    def request(self, info: ModelInfo, used: TokenUsage) -> Spent:
+        """Count a request of the conversation. What it took."""
+        self.usage = add(self.usage, info, used)
+        return self._pay(info, used)
+
+    def side_question(self, info: ModelInfo, used: TokenUsage) -> None:
+        """Count a question aside."""
+        self.usage = aside(self.usage, info, used)
+        self._pay(info, used)
+
+    def _pay(self, info: ModelInfo, used: TokenUsage) -> Spent:
+        took = spent(info, used)
+        self.spent = both(self.spent, took)
+        self.allowance.add(took.cost_usd)
+        return took
 
 
 _COUNTS = tuple(name for name in Spent.model_fields if name.endswith("_tokens"))

@@ -94,7 +94,7 @@ class Use:
 async def run(use: Use, environ: Mapping[str, str]) -> dict[str, Any]:
     """Use the tool. Raises AmanuError for a rule or settings that are wrong; what the tool does wrong is in the
     answer. Ctrl-C cancels it in order."""
-    from amanu.agent.calls import Calls
+    from amanu.agent.calls import CallEnvironment, Calls
     from amanu.config import load_settings
     from amanu.core.conversation import Call
     from amanu.home import find_home
@@ -135,12 +135,8 @@ async def run(use: Use, environ: Mapping[str, str]) -> dict[str, Any]:
                 core.approvals.allow_in_session(rule)
         calls = Calls(
             [Call(call_id=mint(), tool=use.name, arguments=use.arguments)],
-            turn_id=TURN,
-            step=1,
-            tools=make_tools(core.tool_environment(), headless=True),
-            approvals=core.approvals,
-            emit=events,
-            fitting=_whole,
+            1,
+            CallEnvironment(TURN, make_tools(core.tool_environment(), headless=True), core.approvals, events, _whole),
         )
         task = asyncio.create_task(calls.run())
         asyncio.get_running_loop().add_signal_handler(signal.SIGINT, task.cancel)

@@ -17,7 +17,8 @@ from pathlib import Path
 from amanu.context.memory_files import NAMES, Found, MemoryFile, MemoryFiles
 from amanu.context.memory_format import GONE, blocks, in_blocks, in_note, note
 from amanu.core.conversation import Conversation, Memory, Results, Told, User
-from amanu.core.notes import Remembered
+from amanu.core.listeners import Notes, StepRecord, TurnListener, TurnView
+from amanu.core.notes import SystemNote
 
 CHANGED = "Project memory is now as follows. It takes the place of what you knew of these files."
 TOUCHED = "Project memory of folders you are now working in:"
@@ -29,11 +30,11 @@ class Recalled:
 
     system: Memory | None
     """The memory part of the system prompt, if it is another than before."""
-    told: Remembered | None
+    told: SystemNote | None
     """`text` goes after the person's words; "" when all is in the system prompt."""
 
 
-class ProjectMemory:
+class ProjectMemory(TurnListener):
     """Of one session. `trusted` says whether its workspace is."""
 
     def __init__(self, files: MemoryFiles, conversation: Conversation, trusted: Callable[[], bool]) -> None:
@@ -77,7 +78,11 @@ class ProjectMemory:
         shown = [*found.files, *news] if system is not None else news
         return Recalled(system, self._remembered(text, head, shown, gone, [*found.left_out, *more.left_out]))
 
-    async def touched(self, paths: Collection[str]) -> Remembered | None:
+    async def after_step(self, turn: TurnView, step: StepRecord) -> Notes | None:
+        note = await self.touched(step.touched)
+        return None if note is None else [note]
+
+    async def touched(self, paths: Collection[str]) -> SystemNote | None:
         """What the model must know now that tools have touched those absolute paths; the caller tells it at once."""
         lost = self._follow()
         if not self._trusted():
@@ -136,7 +141,7 @@ class ProjectMemory:
 
     def _remembered(
         self, text: str, head: str, files: list[MemoryFile], gone: list[str], left_out: list[str]
-    ) -> Remembered | None:
+    ) -> SystemNote | None:
         new = [each for each in dict.fromkeys(left_out) if each not in self._said]
         self._said |= set(new)
         if not files and not gone and not new:
@@ -149,7 +154,9 @@ class ProjectMemory:
             shown.append(f"no longer: {', '.join(gone)}")
         lines = [*(f"- {file.path}: {len(file.text):,} characters" for file in files), *(f"- {each}" for each in new)]
         said = [f"{head}: {'; '.join(shown)}."] if shown else []
-        return Remembered(text, " ".join([*said, *new]), "\n".join(lines), level="warning" if new else "info")
+        return SystemNote(
+            text, " ".join([*said, *new]), "memoryLoaded", "\n".join(lines), level="warning" if new else "info"
+        )
 
 
 def _news(known: Mapping[str, str], files: Iterable[MemoryFile]) -> list[MemoryFile]:

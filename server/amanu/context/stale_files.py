@@ -20,7 +20,7 @@ NAMED = 20
 _NO_TEXT = "no text"  # instead of a digest
 
 
-class Outdated:
+class StaleFiles:
     """Of one session."""
 
     def __init__(self, workspace: Workspace, conversation: Conversation) -> None:

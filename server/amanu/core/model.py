@@ -23,9 +23,10 @@ from amanu_protocol.items import ModelInfo, Source
 EFFORTS: tuple[Effort, ...] = get_args(Effort)
 """From least to most."""
 
-StopReason = Literal["end", "calls", "outputLimit", "refused", "paused"]
+StopReason = Literal["end", "calls", "outputLimit", "refused", "paused", "cut"]
 """`end`: the model is done · `calls`: it waits for results · `outputLimit`: cut by max output tokens ·
-`refused`: safety or refusal, `Done.detail` says what the service said · `paused`: go on by asking again."""
+`refused`: safety or refusal, `Done.detail` says what the service said · `paused`: go on by asking again ·
+`cut`: we cut it off, no service says so."""
 
 Breakage = Literal["broken", "noFinish", "thinkingOnly", "empty", "malformedCall", "unexpectedCall"]
 """How a reply came to nothing: cut off, silent or unreadable · in order, but without its finish marker · finished with

@@ -1,4 +1,4 @@
-"""What the model is told beside prompts and results, as values that the loop passes on."""
+"""What the daemon says in its own name, as a value that the loop passes on."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -7,23 +7,20 @@ from amanu_protocol.items import Notice
 
 
 @dataclass(frozen=True)
-class Remembered:
-    """Project memory that came up later."""
+class SystemNote:
+    """For the model, for the user, or for both."""
 
     text: str
-    """For the model; "" when there is only something to say to the person."""
+    """For the model, where the conversation ends; "" when it is for the user alone."""
     shown: str
-    """For the person: which files."""
-    detail: str
+    """For the user: what the model was told, or what happened."""
+    code: str = "modelTold"
+    """Of the notice; for clients."""
+    detail: str = ""
     level: Literal["info", "warning"] = "info"
 
     def notice(self, item_id: str, turn_id: str) -> Notice:
-        """What the person sees; `item_id` is of what brought it up."""
+        """What the user sees of it."""
         return Notice(
-            item_id=f"{item_id}.memory",
-            turn_id=turn_id,
-            level=self.level,
-            code="memoryLoaded",
-            text=self.shown,
-            detail=self.detail,
+            item_id=item_id, turn_id=turn_id, level=self.level, code=self.code, text=self.shown, detail=self.detail
         )

@@ -228,6 +228,9 @@ class Tool(ABC, Generic[P]):
         return None
 
 
+AnyTool = Tool[Any]
+
+
 @functools.cache
 def tool_schema(params: type[BaseModel]) -> dict[str, Any]:
     """JSON Schema that all vendors accept: one object, no `$ref`, no titles, no null types, no top-level unions.

@@ -6,9 +6,11 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from amanu.agent import difficulty
-from amanu.agent.fallback import Way, Ways, tell_of
+from amanu.agent.fallback import Candidate, Fallbacks
+from amanu.agent.side_query import Ask
 from amanu.agent.turn import Turn
 from amanu.config import Settings
+from amanu.core.notes import SystemNote
 from amanu.models.availability import Availability
 from amanu.models.registry import Registry
 from amanu.models.routing import AUTO, Route, Situation, choose, otherwise, to_judge
@@ -24,10 +26,10 @@ log = logging.getLogger(__name__)
 class Choice:
     """For one turn."""
 
-    way: Way
+    candidate: Candidate
     """What it begins with."""
-    ways: Ways
-    utility: Way | None
+    fallbacks: Fallbacks
+    utility: Candidate | None
     route: Route
     before: str | None
     """The model another one stood in for in the turn before."""
@@ -36,11 +38,11 @@ class Choice:
         """Say why it is this model, once the turn has started."""
         left = self.route.instead_of
         if left is None and self.before == self.route.model_id:
-            tell_of(turn, "info", "routed", f"Back to {self.way.info.name}: it can be asked again.")
+            turn.add_note(SystemNote("", f"Back to {self.candidate.info.name}: it can be asked again.", "routed"))
         if self.route.reason is None:
             return
         if left is not None and left != self.before:
-            tell_of(turn, "warning", "fallback", self.route.reason)
+            turn.add_note(SystemNote("", self.route.reason, "fallback", level="warning"))
         turn.emit(TurnRouted(turn_id=turn.turn_id, model_id=self.route.model_id, reason=self.route.reason))
 
 
@@ -52,7 +54,7 @@ class Choosing:
         self._registry = registry
         self._availability = availability
         self._state = state
-        self._ways = Ways()
+        self._fallbacks = Fallbacks()
         """Of the last turn."""
         self._judged: str | None = None
         """Where its difficulty sent the last prompt."""
@@ -66,18 +68,18 @@ class Choosing:
         if meant == AUTO:
             meant = otherwise(self._settings, self._registry, environment)
             asked += [each for each in (routing.plan, routing.easy, routing.hard) if each is not None]
-        reached = {meant: Way(*await self._registry.resolve(meant, environment))}
+        reached = {meant: Candidate(*await self._registry.resolve(meant, environment))}
         reached |= await self._reach((each for each in asked if each != meant), environment)
         situation = self._situation(prompt, meant, reached)
         route = choose(situation)
-        ways = Ways(self._availability, self._order(route, reached), left=route.instead_of)
+        fallbacks = Fallbacks(self._availability, self._order(route, reached), replaced=route.instead_of)
         if to_judge(situation):
-            ways.judge = partial(self._judge, situation, reached)
-        before, self._ways = self._ways.left, ways
+            fallbacks.judge = partial(self._judge, situation, reached, fallbacks)
+        before, self._fallbacks = self._fallbacks.replaced, fallbacks
         utility = await self._reach([routing.utility] if routing.utility else [], environment)
-        return Choice(reached[route.model_id], ways, next(iter(utility.values()), None), route, before)
+        return Choice(reached[route.model_id], fallbacks, next(iter(utility.values()), None), route, before)
 
-    def _situation(self, prompt: str, meant: str, reached: Mapping[str, Way]) -> Situation:
+    def _situation(self, prompt: str, meant: str, reached: Mapping[str, Candidate]) -> Situation:
         used = self._state.usage.context_tokens if self._state.usage is not None else 0
         away = {each: self._availability.why_not(way.model, way.info) for each, way in reached.items()}
         return Situation(
@@ -95,29 +97,32 @@ class Choosing:
             before=self._judged,
         )
 
-    def _order(self, route: Route, reached: Mapping[str, Way]) -> list[Way]:
+    def _order(self, route: Route, reached: Mapping[str, Candidate]) -> list[Candidate]:
         """The ways of a turn on that route: what it is meant for, then what can stand in."""
         ids = dict.fromkeys((route.instead_of or route.model_id, *self._settings.routing.fallback))
         return [reached[each] for each in ids if each in reached]
 
-    async def _judge(self, situation: Situation, reached: Mapping[str, Way], turn: Turn) -> tuple[Way, str] | None:
+    async def _judge(
+        self, situation: Situation, reached: Mapping[str, Candidate], fallbacks: Fallbacks, ask: Ask
+    ) -> tuple[Candidate, str] | None:
         """The way for a prompt of that difficulty, and why. None when it could not be judged."""
         earlier = [item.text for item in self._state.items[-200:] if isinstance(item, UserMessage)]
-        ask = partial(turn.aside, max_output=difficulty.MAX_OUTPUT)
-        judged = await difficulty.judge(ask, situation.prompt, earlier[:-1])  # the last one is the prompt
+        judged = await difficulty.judge(
+            partial(ask, max_output=difficulty.MAX_OUTPUT), situation.prompt, earlier[:-1]
+        )  # the last one is the prompt
         route = choose(replace(situation, difficulty=judged))
         if judged is None or route.reason is None:
             return None
         self._judged = route.instead_of or route.model_id
-        turn.ways.ways, turn.ways.left = self._order(route, reached), route.instead_of
+        fallbacks.candidates, fallbacks.replaced = self._order(route, reached), route.instead_of
         return reached[route.model_id], route.reason
 
-    async def _reach(self, model_ids: Iterable[str], environment: Mapping[str, str]) -> dict[str, Way]:
+    async def _reach(self, model_ids: Iterable[str], environment: Mapping[str, str]) -> dict[str, Candidate]:
         """Those that can be had; `[routing]` may name models this client has no key for."""
-        found: dict[str, Way] = {}
+        found: dict[str, Candidate] = {}
         for model_id in model_ids:
             try:
-                found[model_id] = Way(*await self._registry.resolve(model_id, environment))
+                found[model_id] = Candidate(*await self._registry.resolve(model_id, environment))
             except AmanuError as error:
                 log.info("routing passes over %s: %s", model_id, error)
         return found

@@ -2,7 +2,7 @@
 
 from typing import Literal
 
-from amanu.agent.turn import Ending
+from amanu.core.ending import Ending
 from amanu.session.events import EventStream
 from amanu_protocol.events import ItemCompleted
 from amanu_protocol.items import Notice

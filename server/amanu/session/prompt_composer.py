@@ -13,6 +13,7 @@ from amanu.context.attachments import Heard, with_attachments
 from amanu.context.editor import Known, describe
 from amanu.context.images import Pictures
 from amanu.context.memory import Recalled
+from amanu.core.notes import SystemNote
 from amanu.models.image_layout import unseen
 from amanu.session.core import SessionCore
 from amanu.session.queue import Prompt, PromptQueue
@@ -29,7 +30,7 @@ class Opening:
     seen: Mapping[str, str] | None
     """What the person's editor shows, by section."""
     recalled: Recalled
-    outdated: tuple[str, str] | None
+    outdated: SystemNote | None
     """See `TurnFactory.news`."""
 
 
@@ -83,7 +84,7 @@ class PromptComposer:
         for unheard in self.queue.take_notes():
             self._conversation.note(*unheard.parts)
         news = self._known.news(opening.seen, self._conversation.generation) if opening.seen else ""
-        changed = opening.outdated and f"<files_changed>\n{opening.outdated[0]}\n</files_changed>"
+        changed = opening.outdated and f"<files_changed>\n{opening.outdated.text}\n</files_changed>"
         recalled = opening.recalled.told
         status = self.turn_factory.status.with_prompt()
         told = "\n\n".join(filter(None, [message.text, news, status, changed, recalled and recalled.text]))
@@ -92,10 +93,10 @@ class PromptComposer:
         self._conversation.append(message)
         self.tell_left_out(said, opening.heard)
         if opening.outdated is not None:
-            changes = opening.outdated[1]
+            changes = opening.outdated.shown
             self._notices.of_prompt(f"{said.item_id}.changed", said.turn_id, "modelTold", changes, level="info")
         if recalled is not None:
-            self._emit(ItemCompleted(item=recalled.notice(said.item_id, said.turn_id)))
+            self._emit(ItemCompleted(item=recalled.notice(f"{said.item_id}.memory", said.turn_id)))
 
     def tell_left_out(self, said: UserMessage, heard: Heard) -> None:
         """Tell the person what of their words the model is not sent."""

@@ -6,10 +6,12 @@ import contextlib
 import logging
 from functools import partial
 
-from amanu.agent.turn import Ending, Turn, run_compaction, run_turn
+from amanu.agent.loop import run_compaction, run_turn
+from amanu.agent.turn import Turn
 from amanu.context import slash_commands as commands
 from amanu.context.attachments import Heard
 from amanu.context.images import NoRoom
+from amanu.core.ending import Ending
 from amanu.session.checkpoints import Checkpoints
 from amanu.session.core import SessionCore
 from amanu.session.events import Client
@@ -222,7 +224,7 @@ class Prompts:
         is on record."""
         await self._trust.heed()
         choice = await self._turn_factory.choosing.choose(prompt.text, prompt.environment)
-        info = choice.way.info
+        info = choice.candidate.info
         self._core.environment.replace(prompt.environment)
         self._core.services.auth.learn(prompt.environment)
         focus = commands.compaction(prompt.text)

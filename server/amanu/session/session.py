@@ -7,9 +7,9 @@ import asyncio
 import contextlib
 import time
 
-from amanu.agent.turn import Ending
 from amanu.checks.editor_feedback import EditorFeedback
 from amanu.checks.proposal_checks import ProposalChecks
+from amanu.core.ending import Ending
 from amanu.models import routing
 from amanu.models.session_transport import Player
 from amanu.permissions import policy

@@ -6,7 +6,8 @@ import logging
 from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine
 from typing import Any
 
-from amanu.agent.turn import Ending, Turn
+from amanu.agent.turn import Turn
+from amanu.core.ending import Ending
 from amanu.session.access import Access
 from amanu_protocol.errors import AmanuError
 

@@ -3,13 +3,14 @@
 import asyncio
 import itertools
 from collections.abc import AsyncIterator, Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from amanu.agent.turn import run_compaction, run_turn
+from amanu.agent.loop import run_compaction, run_turn
 from amanu.agent.window import compaction
 from amanu.agent.window import pruning as masking
 from amanu.agent.window import token_gauge as gauge
@@ -352,8 +353,10 @@ async def play(
     model: Small, window: int, *, results: int = 0, prompt: str = "do it", tiers: Tiers | None = None
 ) -> tuple[Stage, str]:
     stage = Stage([], prompt=prompt, max_steps=1_000)
-    stage.turn.model = model
-    stage.turn.info = INFO.model_copy(update={"context_window": window, "max_output": 100})
+    stage.turn.candidate = replace(stage.turn.candidate, model=model)
+    stage.turn.candidate = replace(
+        stage.turn.candidate, info=INFO.model_copy(update={"context_window": window, "max_output": 100})
+    )
     if tiers is not None:
         stage.turn.context = Context(stage.conversation, tiers, stage.keep, ["write"])
     stage.recorder.size = results
@@ -409,8 +412,10 @@ async def test_a_service_with_less_room_than_we_thought_is_learnt_from() -> None
 
 async def test_a_prompt_that_cannot_fit_is_a_typed_end() -> None:
     stage = Stage([], prompt="x" * 40_000)
-    stage.turn.model = Small([says("never")], 3_000)
-    stage.turn.info = INFO.model_copy(update={"context_window": 3_000, "max_output": 100})
+    stage.turn.candidate = replace(stage.turn.candidate, model=Small([says("never")], 3_000))
+    stage.turn.candidate = replace(
+        stage.turn.candidate, info=INFO.model_copy(update={"context_window": 3_000, "max_output": 100})
+    )
     ending = await run_turn(stage.turn)
     assert (ending.reason, ending.kind, ending.can_continue) == ("failed", "contextTooLong", True)
     stage.conversation.check()
@@ -459,7 +464,7 @@ async def test_by_hand_with_a_focus() -> None:
     for message in [*steps(20), Assistant(parts=(Text(text="done"),)), User(text="next"), *steps(1)]:
         stage.conversation.append(message)
     model = Small([], 100_000)
-    stage.turn.model = model
+    stage.turn.candidate = replace(stage.turn.candidate, model=model)
     ending = await run_compaction(stage.turn, "the tabs")
     assert ending.reason == "completed"
     assert "the tabs" in model.asked[0]
@@ -471,7 +476,7 @@ async def test_by_hand_with_a_focus() -> None:
 
 async def test_nothing_to_compact_is_said() -> None:
     stage = Stage([])
-    stage.turn.model = Small([], 100_000)
+    stage.turn.candidate = replace(stage.turn.candidate, model=Small([], 100_000))
     assert (await run_compaction(stage.turn, "")).reason == "completed"
     assert notices(stage, "nothingToCompact")
 
@@ -487,7 +492,7 @@ async def test_a_cancelled_compaction_changes_nothing() -> None:
     for message in steps(20):
         stage.conversation.append(message)
     before = list(stage.conversation)
-    stage.turn.model = Slow([], 100_000)
+    stage.turn.candidate = replace(stage.turn.candidate, model=Slow([], 100_000))
     task = asyncio.create_task(run_compaction(stage.turn, ""))
     while not notices(stage, "compacting"):
         await asyncio.sleep(0)
@@ -516,7 +521,7 @@ async def test_asked_for_while_the_last_reply_is_written_it_comes_at_the_turns_e
 
     replies = [says("", call(f"c{at}")) for at in range(20)]
     stage = Stage([], max_steps=100)
-    stage.turn.model = Late([*replies, says("done")], 100_000)
+    stage.turn.candidate = replace(stage.turn.candidate, model=Late([*replies, says("done")], 100_000))
     stage.recorder.size = 1_200
     assert (await run_turn(stage.turn)).reason == "completed"
     assert notices(stage, COMPACTED)
@@ -526,8 +531,8 @@ async def test_asked_for_while_the_last_reply_is_written_it_comes_at_the_turns_e
 async def test_what_a_person_pasted_can_be_read_in_full_after_every_compaction() -> None:
     paste = "RULES\n" + "".join(f"line {at}\n" for at in range(4_000)) + "no tabs\n"
     stage = Stage([], prompt=paste)
-    stage.turn.info = INFO.model_copy(update={"context_window": 40_000})
-    stage.turn.model = Small([], 100_000)
+    stage.turn.candidate = replace(stage.turn.candidate, info=INFO.model_copy(update={"context_window": 40_000}))
+    stage.turn.candidate = replace(stage.turn.candidate, model=Small([], 100_000))
     for _ in range(3):
         for message in [*steps(20), Assistant(parts=(Text(text="done"),)), User(text="next"), *steps(1)]:
             stage.conversation.append(message)
@@ -540,7 +545,9 @@ async def test_what_a_person_pasted_can_be_read_in_full_after_every_compaction()
 
 async def test_by_hand_a_summary_that_fails_changes_nothing() -> None:
     stage = Stage([])
-    stage.turn.model = Small([says("done")], 100_000, [Overloaded("Busy.")] * 10)
+    stage.turn.candidate = replace(
+        stage.turn.candidate, model=Small([says("done")], 100_000, [Overloaded("Busy.")] * 10)
+    )
     for message in steps(20):
         stage.conversation.append(message)
     before = list(stage.conversation)
@@ -551,7 +558,7 @@ async def test_by_hand_a_summary_that_fails_changes_nothing() -> None:
 
 async def test_a_refusal_that_cannot_be_about_the_window_teaches_nothing() -> None:
     stage = Stage([])
-    stage.turn.use(stage.turn.model, INFO)
+    stage.turn.use(replace(stage.turn.candidate, info=INFO))
     room = stage.turn.context.room
     assert not await stage.turn.context.overflowed(stage.turn.at(1))
     assert stage.turn.context.room == room

@@ -2,12 +2,13 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from amanu.agent.recovery import REMEDIES, Budget, judged
-from amanu.agent.turn import run_turn
+from amanu.agent.loop import run_turn
+from amanu.agent.recovery import REMEDIES, ReplyBudget, judged
 from amanu.core.conversation import Conversation, Results, Told, User
 from amanu.core.model import Delta, Done, Effort, RateLimited, Request, TextDelta, ThoughtDelta, TokenUsage
 from amanu.core.model_families import known
@@ -50,20 +51,25 @@ def test_what_is_odd_about_a_whole_reply(reply: Any, expected: str | None) -> No
 @pytest.mark.parametrize(
     ("model_id", "before", "prompt", "expected"),
     [
-        ("anthropic:claude-opus-5-5", Budget(None, "high"), 1_000, Budget(128_000, "high")),
-        ("anthropic:claude-opus-5-5", Budget(128_000, "high"), 1_000, Budget(128_000, "medium")),
-        ("anthropic:claude-opus-5-5", Budget(None, "high"), 930_000, Budget(None, "medium")),  # there is no room
-        ("anthropic:claude-opus-5-5", Budget(128_000, "low"), 1_000, None),  # it knows no less
-        ("anthropic:claude-haiku-4-5", Budget(64_000, "low"), 1_000, Budget(64_000, "minimal")),
-        ("gemini:gemini-3.5-flash", Budget(None, "medium"), 1_000, Budget(None, "low")),
-        ("gemini:gemini-2.5-pro", Budget(None, "minimal"), 1_000, None),
-        ("openai:gpt-4.1", Budget(None, "medium"), 1_000, Budget(32_768, "medium")),
-        ("openai:gpt-4.1", Budget(32_768, "medium"), 1_000, None),
-        ("ollama:qwen3", Budget(None, "medium"), 1_000, None),
+        ("anthropic:claude-opus-5-5", ReplyBudget(None, "high"), 1_000, ReplyBudget(128_000, "high")),
+        ("anthropic:claude-opus-5-5", ReplyBudget(128_000, "high"), 1_000, ReplyBudget(128_000, "medium")),
+        (
+            "anthropic:claude-opus-5-5",
+            ReplyBudget(None, "high"),
+            930_000,
+            ReplyBudget(None, "medium"),
+        ),  # there is no room
+        ("anthropic:claude-opus-5-5", ReplyBudget(128_000, "low"), 1_000, None),  # it knows no less
+        ("anthropic:claude-haiku-4-5", ReplyBudget(64_000, "low"), 1_000, ReplyBudget(64_000, "minimal")),
+        ("gemini:gemini-3.5-flash", ReplyBudget(None, "medium"), 1_000, ReplyBudget(None, "low")),
+        ("gemini:gemini-2.5-pro", ReplyBudget(None, "minimal"), 1_000, None),
+        ("openai:gpt-4.1", ReplyBudget(None, "medium"), 1_000, ReplyBudget(32_768, "medium")),
+        ("openai:gpt-4.1", ReplyBudget(32_768, "medium"), 1_000, None),
+        ("ollama:qwen3", ReplyBudget(None, "medium"), 1_000, None),
     ],
 )
 def test_more_room_is_different_on_the_wire_or_there_is_none(
-    model_id: str, before: Budget, prompt: int, expected: Budget | None
+    model_id: str, before: ReplyBudget, prompt: int, expected: ReplyBudget | None
 ) -> None:
     used = TokenUsage(input=prompt - 200, cache_read=100, cache_write=100, output=5, thoughts=1_000)
     assert before.roomier(known(model_id), used) == expected
@@ -81,7 +87,7 @@ async def test_more_room_is_said_and_kept_for_the_turn() -> None:
         "The model spent its whole reply on thinking; asking again with up to 128,000 tokens, low thinking effort.",
     ]
     assert stage.shown("thought") == []
-    assert stage.turn.usage.output_tokens == 25  # it was paid for all the same
+    assert stage.turn.ledger.usage.output_tokens == 25  # it was paid for all the same
 
 
 async def test_a_nudge_goes_with_the_next_attempt_and_stays_on_record() -> None:
@@ -116,7 +122,7 @@ async def test_a_retry_is_shown_with_what_it_takes_back_and_can_be_cancelled(mon
         async def close(self) -> None:
             pass
 
-    stage.turn.model = Model()
+    stage.turn.candidate = replace(stage.turn.candidate, model=Model())
     task = asyncio.create_task(run_turn(stage.turn))
     while stage.emitted.state.retry is None:
         await asyncio.sleep(0)

@@ -2,13 +2,14 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from amanu.agent.loop import run_turn
 from amanu.agent.loop_guard.call_cycles import ROUNDS
 from amanu.agent.recovery import CUT_CALL, REMEDIES
-from amanu.agent.turn import run_turn
 from amanu.core.conversation import NOT_RUN, Results, Told, User
 from amanu.core.model import AuthFailed, Delta, Request, StreamBroken, TextDelta, ThoughtDelta
 from amanu.models.retry import Policy
@@ -40,8 +41,8 @@ async def test_an_answer_ends_the_turn() -> None:
     kinds = [(item.kind, getattr(item, "text", "")) for item in stage.emitted.state.items]
     assert kinds == [("thought", "**Greeting** politely"), ("answer", "Hello there")]
     assert getattr(stage.emitted.state.items[0], "subject") == "Greeting"  # noqa: B009
-    assert stage.turn.usage.input_tokens == 10
-    assert stage.turn.usage.cost_usd == pytest.approx((10 * 1 + 5 * 10) / 1e6)
+    assert stage.turn.ledger.usage.input_tokens == 10
+    assert stage.turn.ledger.usage.cost_usd == pytest.approx((10 * 1 + 5 * 10) / 1e6)
 
 
 async def test_results_go_back_in_call_order_whatever_finishes_first() -> None:
@@ -316,7 +317,7 @@ async def test_a_withdrawn_attempt_leaves_no_ghost(monkeypatch: pytest.MonkeyPat
             pass
 
     stage = Stage([])
-    stage.turn.model = Breaking()
+    stage.turn.candidate = replace(stage.turn.candidate, model=Breaking())
     ending = await run_turn(stage.turn)
     assert ending.reason == "completed"
     assert [getattr(item, "text", "") for item in stage.emitted.state.items] == ["live words"]
@@ -411,7 +412,7 @@ class Judge(PlayedModel):
 def judged(answer: Reply, *more: Reply) -> tuple[Stage, Judge]:
     stage = Stage([*READS, *more], max_steps=99)
     judge = Judge(stage.model, answer)
-    stage.turn.model = judge
+    stage.turn.candidate = replace(stage.turn.candidate, model=judge)
     return stage, judge
 
 
@@ -422,7 +423,7 @@ async def test_a_judgement_after_many_steps_is_confirmed_and_told() -> None:
         assert (await run_turn(stage.turn)).reason == "completed"
     assert len(judge.requests) == 2
     assert "bring the task forward: It reads files nobody asked for." in str(stage.model.requests[-1])
-    assert stage.turn.usage.input_tokens == (len(stage.model.requests) + 2) * 10  # the questions are paid for
+    assert stage.turn.ledger.usage.input_tokens == (len(stage.model.requests) + 2) * 10  # the questions are paid for
 
 
 async def test_a_judgement_never_holds_a_turn_up() -> None:

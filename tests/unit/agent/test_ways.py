@@ -1,12 +1,16 @@
 """A turn whose model cannot be asked goes on with another one, at the same step, and says so."""
 
 import asyncio
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from amanu.agent.fallback import BRIEF, Way, Ways
-from amanu.agent.turn import run_turn
+from amanu.agent.failover import BRIEF
+from amanu.agent.fallback import Candidate, Fallbacks
+from amanu.agent.loop import run_turn
+from amanu.agent.side_query import Ask
+from amanu.agent.system_prompt import SystemPrompt
 from amanu.core.model import (
     AuthFailed,
     ContextTooLong,
@@ -37,11 +41,11 @@ def at_once(monkeypatch: pytest.MonkeyPatch) -> None:  # pyright: ignore[reportU
 def stage(*models: list[Reply], **options: Any) -> Stage:
     """The turn's model and those that can stand in for it, each with its replies."""
     made = Stage(models[0], **options)
-    ways = [Way(made.model, INFO)]
+    ways = [Candidate(made.model, INFO)]
     for at, replies in enumerate(models[1:], start=1):
         info = INFO.model_copy(update={"model_id": f"test:standin{at}", "name": f"Standin {at}"})
-        ways.append(Way(PlayedModel(replies), info))
-    made.turn.ways = Ways(ways=ways)
+        ways.append(Candidate(PlayedModel(replies), info))
+    made.turn.fallbacks = Fallbacks(candidates=ways)
     return made
 
 
@@ -53,7 +57,7 @@ async def play(made: Stage) -> tuple[str, str]:
 
 
 def requests(made: Stage) -> list[int]:
-    return [len(way.model.requests) for way in made.turn.ways.ways if isinstance(way.model, PlayedModel)]
+    return [len(way.model.requests) for way in made.turn.fallbacks.candidates if isinstance(way.model, PlayedModel)]
 
 
 def routed(made: Stage) -> list[tuple[str, str]]:
@@ -90,7 +94,7 @@ async def test_in_the_middle_of_a_tool_loop(fails: list[Reply], asked: list[int]
     assert [event.step for event in made.emitted.events if isinstance(event, StepEnded)] == [1, 2, 3]
     assert [item.text for item in made.emitted.state.items if item.kind == "answer"] == ["Look.", "Done."]
     assert made.emitted.state.retry is None
-    assert made.turn.ways.left == "test:model"
+    assert made.turn.fallbacks.replaced == "test:model"
     assert made.turn.info.model_id == "test:standin1"
 
 
@@ -119,8 +123,8 @@ async def test_what_was_shown_of_the_attempt_disappears() -> None:
 
     half.stream = breaks  # type: ignore[method-assign]
     made = stage([], [says("A whole one.")])
-    made.turn.model = half
-    made.turn.ways.ways = [Way(half, INFO), *made.turn.ways.ways[1:]]
+    made.turn.candidate = replace(made.turn.candidate, model=half)
+    made.turn.fallbacks.candidates = [Candidate(half, INFO), *made.turn.fallbacks.candidates[1:]]
     assert await play(made) == ("completed", "")
     kinds = [type(event) for event in made.emitted.events]
     assert kinds.index(ItemsWithdrawn) < kinds.index(TurnRouted)
@@ -146,12 +150,14 @@ async def test_one_after_the_other_and_then_the_error_of_the_first() -> None:
 
 async def test_what_another_session_found_out_is_not_tried_again() -> None:
     made = stage([DAILY], [says("Not me.")], [says("Me.")])
-    first, second, _ = made.turn.ways.ways
-    made.turn.ways.availability.lost(second.model, second.info, BUSY)
+    first, second, _ = made.turn.fallbacks.candidates
+    made.turn.fallbacks.availability.lost(second.model, second.info, BUSY)
     assert await play(made) == ("completed", "")
     assert requests(made) == [1, 0, 1]
     again = stage([BUSY] * 8, [says("Not me.")])
-    again.turn.ways.availability.lost(again.turn.ways.ways[1].model, again.turn.ways.ways[1].info, BUSY)
+    again.turn.fallbacks.availability.lost(
+        again.turn.fallbacks.candidates[1].model, again.turn.fallbacks.candidates[1].info, BUSY
+    )
     reason, message = await play(again)  # with nobody else to ask it is asked patiently
     assert (reason, requests(again)) == ("failed", [8, 0])
     assert message.endswith("No other model can be asked now either.")
@@ -160,27 +166,27 @@ async def test_what_another_session_found_out_is_not_tried_again() -> None:
 
 async def test_one_without_room_for_the_conversation_does_not_stand_in() -> None:
     made = stage([DAILY], [says("Not me.")], [says("Me.")])
-    small = made.turn.ways.ways[1]
-    made.turn.ways.ways = [
-        made.turn.ways.ways[0],
-        Way(small.model, small.info.model_copy(update={"context_window": 100})),
-        made.turn.ways.ways[2],
+    small = made.turn.fallbacks.candidates[1]
+    made.turn.fallbacks.candidates = [
+        made.turn.fallbacks.candidates[0],
+        Candidate(small.model, small.info.model_copy(update={"context_window": 100})),
+        made.turn.fallbacks.candidates[2],
     ]
-    made.turn.usage = made.turn.usage.model_copy(update={"context_tokens": 500})
+    made.turn.ledger.usage = made.turn.ledger.usage.model_copy(update={"context_tokens": 500})
     assert await play(made) == ("completed", "")
     assert requests(made) == [1, 0, 1]
 
 
 async def test_a_standin_that_fails_gives_back_to_the_first_when_its_time_is_over() -> None:
     made = stage([DAILY, says("Me again.")], [says("", call("read", "r")), BUSY, BUSY, BUSY])
-    ways = made.turn.ways
+    ways = made.turn.fallbacks
     task = asyncio.create_task(run_turn(made.turn))
-    while ways.left is None:
+    while ways.replaced is None:
         await asyncio.sleep(0)
     ways.availability.answered(made.model, INFO)
     assert (await task).reason == "completed"
     assert [model_id for model_id, _ in routed(made)] == ["test:standin1", "test:model"]
-    assert ways.left is None
+    assert ways.replaced is None
 
 
 async def test_cancelled_while_it_waits_nobody_else_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -197,16 +203,16 @@ async def test_cancelled_while_it_waits_nobody_else_is_asked(monkeypatch: pytest
 
 async def test_the_system_prompt_is_that_of_the_model_that_is_asked() -> None:
     made = stage([DAILY], [says("Done.")])
-    made.turn.system_for = lambda info: f"You are {info.name}."
+    made.turn.prompt_for = lambda info: SystemPrompt(f"You are {info.name}.", "")
     await play(made)
     assert made.turn.system == "You are Standin 1."
 
 
 async def test_the_cost_is_that_of_the_model_that_answered() -> None:
     made = stage([DAILY], [says("Done.")])
-    way = made.turn.ways.ways[1]
+    way = made.turn.fallbacks.candidates[1]
     dear = way.info.model_copy(update={"input_price": 100.0, "output_price": 1000.0})
-    made.turn.ways.ways = [made.turn.ways.ways[0], Way(way.model, dear)]
+    made.turn.fallbacks.candidates = [made.turn.fallbacks.candidates[0], Candidate(way.model, dear)]
     await play(made)
     assert made.turn.spent.cost_usd == pytest.approx((10 * 100 + 5 * 1000) / 1e6)
     ended = [event.usage for event in made.emitted.events if isinstance(event, StepEnded)]
@@ -216,10 +222,10 @@ async def test_the_cost_is_that_of_the_model_that_answered() -> None:
 async def test_a_judge_may_send_it_elsewhere_before_the_first_request() -> None:
     made = stage([], [says("Done.")])
 
-    async def judge(turn: Any) -> tuple[Way, str]:
-        return turn.ways.ways[1], "Judged easy."
+    async def judge(ask: Ask) -> tuple[Candidate, str]:
+        return made.turn.fallbacks.candidates[1], "Judged easy."
 
-    made.turn.ways.judge = judge
+    made.turn.fallbacks.judge = judge
     assert await play(made) == ("completed", "")
     assert (requests(made), routed(made)) == ([0, 1], [("test:standin1", "Judged easy.")])
 
@@ -227,7 +233,7 @@ async def test_a_judge_may_send_it_elsewhere_before_the_first_request() -> None:
 async def test_the_utility_model_out_of_order_is_no_reason_to_go_without_an_answer() -> None:
     made = stage([says("Forty.")])
     out_of_order = PlayedModel([DAILY])
-    made.turn.utility = (out_of_order, INFO)
+    made.turn.utility = Candidate(out_of_order, INFO)
     assert await made.turn.aside("s", "How much?", max_output=10) == "Forty."
     assert made.turn.spent.output_tokens == 5
     assert len(out_of_order.requests) == 1

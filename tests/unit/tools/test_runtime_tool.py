@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from pydantic import ConfigDict, JsonValue
 
-from amanu.agent.turn import run_turn
+from amanu.agent.loop import run_turn
 from amanu.core.model import ToolSpec
 from amanu.core.tool import CallContext, Outcome, Params, ParsedCall, Preview, Subject, Tool, ToolError
 from loop_stage import Stage, call, says

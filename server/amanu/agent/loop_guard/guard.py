@@ -11,10 +11,13 @@ from dataclasses import dataclass
 from typing import Literal
 
 from amanu.agent.loop_guard.call_cycles import Cycles, Defaults
-from amanu.agent.loop_guard.judge import Aside, Judge
+from amanu.agent.loop_guard.judge import Judge
 from amanu.agent.loop_guard.text_repetition import Chanting
 from amanu.core.conversation import Assistant, Result
-from amanu.core.model import TextDelta, ThoughtDelta, ToolSpec
+from amanu.core.ending import Ending
+from amanu.core.listeners import Continue, Notes, StepRecord, TurnListener, TurnView
+from amanu.core.model import Done, TextDelta, ThoughtDelta, ToolSpec
+from amanu.core.notes import SystemNote
 
 _WORDING = 160
 """Characters of what was repeated that are quoted."""
@@ -36,8 +39,8 @@ class Alarm:
     """For the person, when it ends the turn."""
 
 
-class Loops:
-    """Watches one turn. `request` is what the person asked for."""
+class LoopGuard(TurnListener):
+    """Watches one turn, and each reply of it while it streams (`ReplyWatch`). `request` is what the user asked for."""
 
     def __init__(self, request: str, tools: Sequence[ToolSpec]) -> None:
         self._request = request[-_REQUEST:]
@@ -46,15 +49,37 @@ class Loops:
         self._texts: dict[type[TextDelta | ThoughtDelta], Chanting] = {}
         self._judging: asyncio.Task[str | None] | None = None
         self._strikes = 0
+        self._heard = 0
+        """Of `TurnView.steering`."""
+        self._cut: Alarm | None = None
+        """Why the reply was cut off."""
+
+    async def before_request(self, turn: TurnView, step: int) -> None:
+        self._listen(turn)
+
+    async def after_step(self, turn: TurnView, step: StepRecord) -> Notes | Ending | None:
+        self._listen(turn)
+        alarm = self.step(step.reply, step.results) or self._judgement(turn)
+        return None if alarm is None else self._strike(alarm)
+
+    async def on_stop(self, turn: TurnView, reply: Done) -> Continue | Ending | None:
+        alarm, self._cut = self._cut, None
+        if reply.stop != "cut" or alarm is None:
+            return None
+        answer = self._strike(alarm)
+        return answer if isinstance(answer, Ending) else Continue(answer)
 
     def begin_reply(self) -> None:
         """A reply begins, or another attempt at it."""
         self._texts = {TextDelta: Chanting(self._request), ThoughtDelta: Chanting(self._request)}
 
-    def text(self, delta: TextDelta | ThoughtDelta) -> Alarm | None:
-        """A piece of the reply came."""
+    def on_text(self, delta: TextDelta | ThoughtDelta) -> bool:
+        """A piece of the reply came; True when it repeats itself."""
         repeated = self._texts[type(delta)].feed(delta.text)
-        return None if repeated is None else _chanting(repeated, "text" if isinstance(delta, TextDelta) else "thought")
+        if repeated is None:
+            return False
+        self._cut = _repetition(repeated, "text" if isinstance(delta, TextDelta) else "thought")
+        return True
 
     def step(self, reply: Assistant, results: Sequence[Result]) -> Alarm | None:
         """The reply's calls have their results."""
@@ -62,34 +87,31 @@ class Loops:
         what = self._cycles.step(reply.calls, results)
         return None if what is None else _cycle(what)
 
-    def judge(self, aside: Aside) -> Alarm | None:
-        """After a step: a judgement that has come since the last one. If it is time, another is asked for; the turn
+    def _judgement(self, turn: TurnView) -> Alarm | None:
+        """A judgement that has come since the last one. If it is time, another is asked for; the turn
         does not wait for it."""
         reason = None
         if self._judging is not None and self._judging.done():
             reason = self._judging.result()
             self._judging = None
         if self._judging is None and self._judge.due:
-            self._judging = asyncio.create_task(self._judge.ask(aside))
+            self._judging = turn.start(self._judge.ask(turn.aside))
         return None if reason is None else _judged(reason)
 
-    async def close(self) -> None:
-        """The turn has ended: nothing is asked any more."""
-        judging, self._judging = self._judging, None
-        if judging is not None:
-            judging.cancel()
-            await asyncio.wait({judging})
+    def _listen(self, turn: TurnView) -> None:
+        """What was done before the user said something may not be what they want now."""
+        for text in turn.steering[self._heard :]:
+            self._request = f"{self._request}\n{text}"[-_REQUEST:]
+            self._start_anew()
+        self._heard = len(turn.steering)
 
-    def heard(self, text: str) -> None:
-        """The person said something: what was done before was before that, and may not be what they want now."""
-        self._request = f"{self._request}\n{text}"[-_REQUEST:]
-        self._start_anew()
-
-    def strike(self) -> bool:
-        """Count an alarm and start anew. True for the first one of the turn: the model is told."""
+    def _strike(self, alarm: Alarm) -> Notes | Ending:
+        """The first alarm of a turn is told to the model; the second ends it."""
         self._strikes += 1
         self._start_anew()
-        return self._strikes == 1
+        if self._strikes > 1:
+            return Ending("loop", alarm.reason, can_continue=True)
+        return [SystemNote(alarm.told, alarm.notice)]
 
     def _start_anew(self) -> None:
         self._cycles.start_anew()
@@ -99,7 +121,7 @@ class Loops:
             self._judging = None
 
 
-def _chanting(repeated: str, kind: Literal["text", "thought"]) -> Alarm:
+def _repetition(repeated: str, kind: Literal["text", "thought"]) -> Alarm:
     begins = _SENTENCE.search(repeated) or _BLANK.search(repeated)  # a round is cut anywhere
     quoted = " ".join((repeated[begins.end() :] + repeated[: begins.end()] if begins else repeated).split())
     quoted = quoted if len(quoted) <= _WORDING else f"{quoted[: _WORDING - 1]}…"

@@ -12,8 +12,9 @@ from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, Protocol, cast
+from typing import Any, cast
 
+from amanu.agent.side_query import Ask
 from amanu.core.conversation import Assistant, Result
 from amanu.core.model import ModelError
 
@@ -33,12 +34,6 @@ MAX_OUTPUT = 1024
 _STEP = 600  # characters of a step; 20 of them, the request and the instructions are some 4,000 tokens
 _SAID, _CALL, _RESULT = 160, 160, 200
 _REQUEST = 2000
-
-
-class Aside(Protocol):
-    async def __call__(self, system: str, question: str, *, max_output: int, own: bool = False) -> str:
-        """A question aside; `own`: to the turn's own model. Raises `ModelError`."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -75,7 +70,7 @@ class Judge:
         """It is time to ask."""
         return self._next <= 0
 
-    async def ask(self, aside: Aside) -> str | None:
+    async def ask(self, aside: Ask) -> str | None:
         """Why both models think it is stuck, or None. Raises nothing but `CancelledError`."""
         self._next = LATEST
         question = self._question()

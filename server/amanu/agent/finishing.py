@@ -1,0 +1,35 @@
+"""A turn that goes on until the model says, by calling a tool, that the task is done."""
+
+from amanu.agent.recovery import REMEDIES, Patience
+from amanu.core.ending import Ending
+from amanu.core.listeners import Continue, StepRecord, TurnListener, TurnView
+from amanu.core.model import Done
+from amanu.core.notes import SystemNote
+from amanu_protocol.events import ItemCompleted
+from amanu_protocol.items import Answer
+
+
+class UntilFinished(TurnListener):
+    """Of one turn; `tool` is the name of the tool that ends it. Its result is the turn's last answer."""
+
+    def __init__(self, tool: str) -> None:
+        self._tool = tool
+        self._patience = Patience()
+
+    async def after_step(self, turn: TurnView, step: StepRecord) -> Ending | None:
+        self._patience.progress()
+        summary = next((result for result in step.results if result.tool == self._tool and not result.is_error), None)
+        if summary is None:
+            return None
+        item_id = f"{turn.turn_id}.{step.number}.finished"
+        turn.emit(ItemCompleted(item=Answer(item_id=item_id, turn_id=turn.turn_id, text=summary.text)))
+        return Ending("completed")
+
+    async def on_stop(self, turn: TurnView, reply: Done) -> Continue | Ending:
+        remedy = REMEDIES["unfinished"]
+        if self._patience.another("unfinished"):
+            return Continue([SystemNote(remedy.note, remedy.shown)])
+        text = f"The model stopped {remedy.most + 1} times without calling {self._tool}."
+        note = SystemNote("", text, "unfinished", level="warning")
+        turn.emit(ItemCompleted(item=note.notice(f"{turn.turn_id}.unfinished", turn.turn_id)))
+        return Ending("completed")

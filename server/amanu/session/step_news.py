@@ -1,0 +1,64 @@
+"""What changed beside a turn, and the model must hear: files, late findings, how the session is run."""
+
+from pathlib import Path
+
+from amanu.checks.editor_feedback import EditorFeedback
+from amanu.context.stale_files import StaleFiles
+from amanu.core.conversation import Call, Result
+from amanu.core.listeners import Notes, StepRecord, TurnListener, TurnView
+from amanu.core.notes import SystemNote
+from amanu.core.tool import Subject
+from amanu.session.core import SessionCore
+from amanu.session.status_note import SessionStatus
+
+
+class StepNews(TurnListener):
+    """Of one session: told after each step, and again when the conversation was rewritten."""
+
+    def __init__(self, core: SessionCore, feedback: EditorFeedback, status: SessionStatus) -> None:
+        self._stale = StaleFiles(core.workspace, core.conversation)
+        self._conversation = core.conversation
+        self._generation = core.conversation.generation
+        self._workspace = core.workspace
+        self._approvals = core.approvals
+        self._mask = core.services.secrets.mask_content
+        self._state = core.state
+        self._feedback = feedback
+        self._status = status
+
+    async def before_request(self, turn: TurnView, step: int) -> Notes:
+        if step == 1 or self._generation == self._conversation.generation:
+            self._generation = self._conversation.generation
+            return ()
+        return await self._tell()
+
+    async def after_call(self, call: Call, result: Result) -> Result:
+        knows = self._workspace.seen.take_fresh()
+        return result.model_copy(update={"knows": knows}) if knows else result
+
+    async def after_step(self, turn: TurnView, step: StepRecord) -> Notes:
+        return await self._tell()
+
+    async def of_files(self) -> SystemNote | None:
+        """Which files the model read are others now, and what its edits did to findings that came too late for their
+        results."""
+        late = await self._feedback.late(self._readable)
+        found = [news for news in (await self._stale.news(), late) if news]
+        if not found:
+            return None
+        texts, shown = zip(*found, strict=True)
+        return SystemNote(self._mask("\n\n".join(texts)), self._mask("\n".join(shown)))
+
+    async def _tell(self) -> Notes:
+        """Of files, and what changed in how the session is run."""
+        self._generation = self._conversation.generation
+        news, status = await self.of_files(), self._status.news()
+        if not status:
+            return [] if news is None else [news]
+        shown = f"The model was told: the mode is {self._state.mode}."
+        if news is None:
+            return [SystemNote(status, shown)]
+        return [SystemNote(f"{status}\n\n{news.text}", f"{shown}\n{news.shown}")]
+
+    def _readable(self, path: Path) -> bool:
+        return bool(self._approvals.allowed([Subject("read_file", "read", self._workspace.relative(path))]))
