@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from amanu.agent import fallback as ways
+from amanu.agent import failover
 from amanu.models.retry import Policy
 from amanu.session.sessions import open_sessions
 from amanu_protocol.events import ItemCompleted, ItemsWithdrawn, RetryChanged
@@ -70,7 +70,7 @@ async def test_fault(case: str, vendor: str, tmp_path: Path, monkeypatch: pytest
     if case == "thought only" and vendor == "openai":
         pytest.skip("this wire sends no thoughts here")
     policy = Policy(first_delay=0.01, longest_delay=0.02, idle_text=0.5, idle_thinking=0.5)
-    monkeypatch.setattr(ways, "PATIENT", policy)
+    monkeypatch.setattr(failover, "PATIENT", policy)
     make, model_id, variables = VENDORS[vendor]
     service = make(list(steps))
     url = await service.start()

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from amanu.agent import fallback as ways
+from amanu.agent import failover
 from amanu.home import find_home
 from amanu.models.retry import Policy
 from amanu.session.sessions import open_sessions
@@ -56,7 +56,7 @@ async def test_in_mid_loop_to_another_vendor_and_back(
     one: str, other: str, failure: list[Step], why: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(Policy, "delay", lambda self, retry: 0.0)  # pyright: ignore[reportUnknownLambdaType]
-    assert ways.BRIEF.busy_retries == 2
+    assert failover.BRIEF.busy_retries == 2
     thought = "" if one == "openai" else "**Looking** first"
     services: dict[str, Service] = {
         "anthropic": Anthropic([]),
