@@ -66,6 +66,17 @@ async def test_a_prompt_on_a_busy_session_waits_its_turn(tmp_path: Path) -> None
         assert state.queue == []
 
 
+async def test_who_waits_for_a_turn_gets_its_end_and_may_come_late(tmp_path: Path) -> None:
+    async with desk(tmp_path, step("Done.")) as d:
+        turn_id = await d.prompt("first") or ""
+        async with asyncio.timeout(5):
+            ended = await d.session.wait_for_turn(turn_id)
+            assert (ended.turn_id, ended.reason, d.session.state.turn) == (turn_id, "completed", None)
+            assert await d.session.wait_for_turn(turn_id) == ended
+        with pytest.raises(AmanuError):
+            await d.session.wait_for_turn("turn-nobody")
+
+
 async def test_steering_ends_a_review_and_reaches_the_model_after_the_results(tmp_path: Path) -> None:
     steps = step("", call("write_file", path="notes.txt", content=TWO_HUNKS)), step("As you say.")
     async with desk(tmp_path, *steps) as d:

@@ -227,7 +227,8 @@ async def _turn(options: Options, output: Format, report: Report, out: TextIO, e
             turn_id = started.turn_id
             if turn_id is None:  # only when a crash left a queue behind: it goes first
                 raise AmanuError("turnInProgress", "The session is still busy with an earlier prompt.")
-            code = await _until_ended(front, report, options.seconds, lambda: session.prompts.cancel(turn_id))
+            end = asyncio.create_task(session.wait_for_turn(turn_id))
+            code = await _until_ended(end, front, report, options.seconds, lambda: session.prompts.cancel(turn_id))
         if live is not None:
             await live.stop()
         if replay is not None:
@@ -309,22 +310,25 @@ def _stopped_by_signals(front: "Front") -> Generator[None]:
 
 
 async def _until_ended(
-    front: "Front", report: Report, seconds: float | None, cancel: Callable[[], Awaitable[object]]
+    end: "asyncio.Task[TurnEnded]",
+    front: "Front",
+    report: Report,
+    seconds: float | None,
+    cancel: Callable[[], Awaitable[object]],
 ) -> int:
     """Wait for the end of the turn. A signal, a reader that left and the time limit stop it in an orderly way."""
-    ended = asyncio.create_task(front.ended.wait())
     stop = asyncio.create_task(front.stop.wait())
     try:
-        await asyncio.wait({ended, stop}, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
-        if front.ended.is_set():
+        await asyncio.wait({end, stop}, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
+        if end.done():
             return report.exit_code()
         if not front.stop.is_set():
             report.out_of_time(seconds)
         await cancel()
-        await ended
+        await end
         return report.exit_code()
     finally:
-        for task in (ended, stop):
+        for task in (end, stop):
             task.cancel()
 
 
@@ -340,7 +344,6 @@ class Front:
         self.environment: Mapping[str, str] = dict(os.environ)
         self.ripgrep = None
         self.context = None
-        self.ended = asyncio.Event()
         self.stop = asyncio.Event()
         """Somebody wants it to end."""
         self.show: Callable[[EventMessage], None] | None = None
@@ -353,8 +356,6 @@ class Front:
         except BrokenPipeError:
             self.show = None
             self.stop.set()
-        if isinstance(message.event, TurnEnded):
-            self.ended.set()
 
     def list_changed(self, session_id: str) -> None:
         pass

@@ -34,6 +34,7 @@ from amanu_protocol.events import (
     ApprovalResolved,
     Event,
     SessionChanged,
+    TurnEnded,
 )
 from amanu_protocol.items import Mode, Proposal, Walls
 from amanu_protocol.requests import (
@@ -140,6 +141,26 @@ class Session:
     def view(self) -> SessionState:
         """The state as it is now, with the last `SHOWN_ITEMS` items."""
         return self.state.last(SHOWN_ITEMS)
+
+    async def wait_for_turn(self, turn_id: str) -> TurnEnded:
+        """How the running turn, or the one before it, ended: every turn ends, once, and this returns when every client
+        has been told. Raises `AmanuError` staleTurn for any other turn."""
+        last, running = self.state.last_turn, self.state.turn
+        if last is not None and last.turn_id == turn_id:
+            return last
+        if running is None or running.turn_id != turn_id:
+            raise AmanuError("staleTurn", "That turn neither runs nor was the last one.")
+        end: asyncio.Future[TurnEnded] = asyncio.get_running_loop().create_future()
+
+        def listen(event: Event, position: int) -> None:
+            if isinstance(event, TurnEnded) and event.turn_id == turn_id and not end.done():
+                end.set_result(event)
+
+        self.emit.listeners.append(listen)
+        try:
+            return await end
+        finally:
+            self.emit.listeners.remove(listen)
 
     # Deciding ---------------------------------------------------------------------------------------
 
