@@ -127,8 +127,7 @@ class Calls:
                     task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
             for slot in self._slots:  # cancelled before its first step: its task never ran
-                if slot.result is None:
-                    self._finish(slot, "cancelled", _failed(slot.call, NOT_RUN), error="Cancelled before it started.")
+                self._finish(slot, "cancelled", _failed(slot.call, NOT_RUN), error="Cancelled before it started.")
 
     def refuse(self, reason: str) -> None:
         """Answer every call with that error, running none."""
@@ -169,9 +168,7 @@ class Calls:
             self._finish(slot, "rejected", _failed(slot.call, reason), error=reason)
         except (ToolError, AmanuError) as error:
             text = self._emit.plain(str(error))
-            self._finish(
-                slot, "failed", await after_call(self._listeners, slot.call, _failed(slot.call, text)), error=text
-            )
+            await self._end(slot, "failed", _failed(slot.call, text), error=text)
         except asyncio.CancelledError:
             ran = slot.item.state == "executing"
             text = "Cancelled by the person while it ran; its effect may be partial." if ran else NOT_RUN
@@ -311,20 +308,32 @@ class Calls:
     ) -> None:
         own = await tool.reject(params, context, decision.reason or "")
         text = own or _rejection(decision)
-        result = await after_call(self._listeners, slot.call, _failed(slot.call, text))
-        self._finish(slot, "rejected", result, error=decision.reason)
+        await self._end(slot, "rejected", _failed(slot.call, text), error=decision.reason)
 
     async def _succeeded(self, slot: CallRun, outcome: Outcome, text: str) -> None:
         call = slot.call
         notes = [note for note in (slot.parsed and slot.parsed.note, *slot.changes) if note]
         text = "\n\n".join(filter(None, [text, *(f"[{note}]" for note in notes)]))
         result = Result(call_id=call.call_id, tool=call.tool, text=text, is_error=outcome.is_error)
-        result = await after_call(self._listeners, call, result)
         slot.item = slot.item.model_copy(
             update={"output": self._emit.plain(outcome.for_person), "blob": outcome.blob, "walls": outcome.walls}
         )
-        state = "rejected" if outcome.refused else "failed" if result.is_error else "succeeded"
-        self._finish(slot, state, result)
+        await self._end(slot, "rejected" if outcome.refused else "succeeded", result)
+
+    async def _end(
+        self,
+        slot: CallRun,
+        state: Literal["succeeded", "failed", "rejected"],
+        result: Result,
+        error: str | None = None,
+    ) -> None:
+        """The listeners see the result. The call has ended: a cancel that comes meanwhile changes nothing of it."""
+        try:
+            for listener in self._listeners:
+                result = await after_call(listener, slot.call, result)
+        finally:
+            failed = state == "succeeded" and result.is_error
+            self._finish(slot, "failed" if failed else state, result, error)
 
     def _finish(
         self,
@@ -333,6 +342,9 @@ class Calls:
         result: Result,
         error: str | None = None,
     ) -> None:
+        """Once: how a call ended stays."""
+        if slot.result is not None:
+            return
         slot.result = result
         slot.item = slot.item.model_copy(update={"state": state, "error": error})
         self._emit(ItemCompleted(item=slot.item), entry=result)

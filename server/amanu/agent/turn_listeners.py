@@ -55,11 +55,10 @@ async def before_call(listeners: Sequence[TurnListener], call: Call, preview: Pr
     return None
 
 
-async def after_call(listeners: Sequence[TurnListener], call: Call, result: Result) -> Result:
-    for listener in listeners:
-        changed = await _safe(listener.after_call(call, result), listener, result)
-        result = changed.model_copy(update={"call_id": result.call_id, "tool": result.tool})
-    return result
+async def after_call(listener: TurnListener, call: Call, result: Result) -> Result:
+    """Of one listener: when it is cancelled, what those before it changed stands."""
+    changed = await _safe(listener.after_call(call, result), listener, result)
+    return changed.model_copy(update={"call_id": result.call_id, "tool": result.tool})
 
 
 async def _safe(answer: Awaitable[T], listener: TurnListener, otherwise: T) -> T:

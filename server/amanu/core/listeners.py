@@ -20,7 +20,8 @@ does raise, the exception is logged and the turn goes on as if it had returned n
 blocks its call, for a guard that failed has not let anything pass.
 
 **Cancelling.** When the turn is cancelled, the method that runs gets `CancelledError` and must let it through, quickly;
-no further method is called for that turn, not even for calls that are answered as cancelled. Work that outlives a
+no further method is called for that turn, not even for calls that are answered as cancelled. A call whose `after_call`
+is cancelled has ended: it keeps its result, with what the listeners before this one changed. Work that outlives a
 method is started with `TurnView.start`; it is cancelled when the turn ends, however it ends.
 
 **Changed arguments.** A `Change` is a new call under the old id: what the old preview had prepared is taken back, the

@@ -208,3 +208,41 @@ async def test_a_cancel_goes_through_and_no_further_listener_is_asked() -> None:
     stage.conversation.check()
     assert (log, stage.states()) == (["b: request 1"], {"r": "cancelled"})
     assert slow.beside is not None and slow.beside.cancelled()
+
+
+class Dwells(TurnListener):
+    """Never returns from `after_call`."""
+
+    def __init__(self) -> None:
+        self.reached = asyncio.Event()
+
+    async def after_call(self, call: Call, result: Result) -> Result:
+        self.reached.set()
+        await asyncio.Event().wait()
+        return result
+
+
+@pytest.mark.parametrize(
+    ("tool_call", "answer", "state", "text"),
+    [
+        (call("write", "c"), "reject:Not today.", "rejected", "The person rejected this and said: Not today."),
+        (call("reed", "c"), "", "failed", "There is no tool 'reed'. There is: read."),
+        (call("read", "c", fails=True), "", "failed", "it did not work; try another way"),
+        (call("read", "c"), "", "succeeded", "read a.py for the model"),
+    ],
+    ids=["rejected", "unknown", "failed", "succeeded"],
+)
+async def test_a_call_that_ended_stays_as_it_ended_when_its_listeners_are_cancelled(
+    tool_call: Call, answer: str, state: str, text: str
+) -> None:
+    dwells = Dwells()
+    stage = Stage([says("", tool_call)], answers={"c": answer} if answer else {})
+    stage.turn.listeners = [dwells]
+    task = asyncio.create_task(run_turn(stage.turn))
+    async with asyncio.timeout(5):
+        await dwells.reached.wait()
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+    stage.conversation.check()
+    assert (stage.states(), stage.results()) == ({"c": state}, [("c", text)])
