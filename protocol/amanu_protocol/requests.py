@@ -582,7 +582,7 @@ AuditKind = Literal[
     "asked", "decided", "started", "ended", "changing", "changed", "trust", "rule", "mode", "sandbox", "log"
 ]
 """`changing` is on record before a file changes, `changed` says what came of it. `log` is about the log itself: a file
-of it begins, a crash broke off a line, entries are gone or were removed."""
+of it begins."""
 
 
 class AuditQueryParams(Wire):

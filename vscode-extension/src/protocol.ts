@@ -1327,7 +1327,7 @@ export interface RulePreviewResult {
 
 /**
  * `changing` is on record before a file changes, `changed` says what came of it. `log` is about the log itself: a file
- * of it begins, a crash broke off a line, entries are gone or were removed.
+ * of it begins.
  */
 export type AuditKind =
   | "asked"

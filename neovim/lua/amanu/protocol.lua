@@ -917,7 +917,7 @@
 ---@field lines amanu.Line[] All of this for the user; the first one in tone `bad` says why it cannot be saved.
 
 ---`changing` is on record before a file changes, `changed` says what came of it. `log` is about the log itself: a file
----of it begins, a crash broke off a line, entries are gone or were removed.
+---of it begins.
 ---@alias amanu.AuditKind "asked"|"decided"|"started"|"ended"|"changing"|"changed"|"trust"|"rule"|"mode"|"sandbox"|"log"
 
 ---@class amanu.AuditQueryParams

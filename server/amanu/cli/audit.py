@@ -11,7 +11,7 @@ from pathlib import Path
 from amanu.cli import exits
 from amanu.cli.text import visible
 from amanu.home import find_home
-from amanu.storage.audit_chain import Head, read, verify
+from amanu.storage.audit_chain import Link, read, verify
 from amanu.storage.audit_log import about, sentence, shown
 from amanu.text.wording import audit_details
 
@@ -25,7 +25,9 @@ def parser() -> argparse.ArgumentParser:
     show.add_argument("--since", type=_time, metavar="WHEN", help="a date, a date and time, or 30m, 12h, 7d ago")
     show.add_argument("--json", action="store_true", help="one JSON object a line")
     checking = commands.add_parser("verify", help="look at every byte of it", epilog="exit codes: 0 whole · 1 broken")
-    checking.add_argument("--noted", type=_head, metavar="HEAD", help="an earlier head that must be in it")
+    checking.add_argument(
+        "--noted", type=_entry, metavar="ENTRY", help="an entry that was noted down, and must be in it"
+    )
     return parser
 
 
@@ -44,16 +46,16 @@ def main(argv: list[str]) -> int:
     return exits.OK
 
 
-def _verify(folder: Path, noted: Head | None) -> int:
+def _verify(folder: Path, noted: Link | None) -> int:
     verdict = verify(folder, noted)
     print(sentence(verdict))
     if verdict.fault:
         return exits.FAILED
-    if verdict.head.number:
+    if verdict.first:
         print(
-            f"Its head is {verdict.head}\n"
-            "Note it down elsewhere: `amanu audit verify --noted HEAD` then tells, too, whether somebody made all of "
-            "the log anew."
+            f"Its last entry is {verdict.last}\n"
+            "Note it down elsewhere: `amanu audit verify --noted ENTRY` then tells, too, whether somebody cut off the "
+            "end or made all of the log anew."
         )
     return exits.OK
 
@@ -80,11 +82,11 @@ def _time(text: str) -> int:
 _time.__name__ = "time"
 
 
-def _head(text: str) -> Head:
+def _entry(text: str) -> Link:
     number, _, hashed = text.partition(":")
     if re.fullmatch(r"[0-9a-f]{64}", hashed) is None:
         raise ValueError
-    return Head(int(number), hashed)
+    return Link(int(number), hashed)
 
 
-_head.__name__ = "head"
+_entry.__name__ = "entry"

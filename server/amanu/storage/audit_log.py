@@ -1,4 +1,4 @@
-"""What was decided and done, in one log per user that tells when it was changed (`audit_chain.py`).
+"""What was decided and done, in one log per user in which a change shows (`audit_chain.py`).
 
 It is in the state folder, apart from the sessions: deleting one takes nothing out of it. Entries are kept in memory
 until they are on the disk, in order; `durable` waits for that, and whatever has an effect waits for `durable` first, so
@@ -38,7 +38,7 @@ class Audit:
         """`keep_mb`: the oldest entries go when the log is larger; 0: none does."""
         self._folder = folder
         self._mask = secrets.mask
-        self._chain = chain.Chain(folder, keep_mb << 20)
+        self._keep_bytes = keep_mb << 20
         self._thread = ThreadPoolExecutor(1, "amanu-audit")
         self._pending: list[chain.Fields] = []  # added to by the loop, taken from by the thread
         self._added = 0
@@ -105,7 +105,6 @@ class Audit:
         if self._timer is not None:
             self._timer.cancel()
         self._thread.shutdown()
-        self._chain.close()
 
     def _start(self) -> asyncio.Task[AmanuError | None]:
         if self._timer is not None:
@@ -130,7 +129,7 @@ class Audit:
     def _write_pending(self) -> None:
         batch = self._pending[:]
         if batch:
-            self._chain.append(batch)
+            chain.append(self._folder, batch, self._keep_bytes)
         del self._pending[: len(batch)]
         self._written += len(batch)
 
@@ -165,28 +164,27 @@ def shown(entry: chain.Entry) -> AuditEntry:
     """An entry as clients get it."""
     fields = entry.fields
     return AuditEntry(
-        number=entry.number,
+        number=entry.link.number,
         at=fields.get("at", 0),
         kind=fields.get("kind", "log"),
         session_id=fields.get("session"),
         tool_call_id=fields.get("call"),
         text=fields.get("text", ""),
         data=fields.get("data", {}),
-        hash=entry.hash,
+        hash=entry.link.hash,
     )
 
 
 def sentence(verdict: chain.Verdict) -> str:
     """What a verdict says, for the person."""
-    count = verdict.head.number - verdict.first + 1
+    count = verdict.last.number - verdict.first + 1 if verdict.first else 0
     if verdict.fault:
-        whole = max(count, 0) if verdict.first else 0
-        return f"The audit log is broken: {verdict.fault}. {whole} entries before that are whole."
-    if not verdict.first:
+        return f"The audit log is broken: {verdict.fault}. {count} entries before that are whole."
+    if not count:
         return "The audit log is empty."
     unfinished = f" A crash left {verdict.unfinished} bytes of one more." if verdict.unfinished else ""
-    return f"All {count} entries of the audit log are whole, {verdict.first} to {verdict.head.number}.{unfinished}"
+    return f"All {count} entries of the audit log are whole, {verdict.first} to {verdict.last.number}.{unfinished}"
 
 
 def _before(entry: chain.Entry, number: int | None) -> bool:
-    return number is None or entry.number < number
+    return number is None or entry.link.number < number
