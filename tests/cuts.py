@@ -20,11 +20,11 @@ from amanu.agent.fallback import Candidate
 from amanu.agent.loop import run_turn
 from amanu.agent.next_speaker import NextSpeaker
 from amanu.agent.recovery import FaultReminders
-from amanu.agent.system_prompt import SystemPrompt
 from amanu.agent.turn import Turn
 from amanu.agent.usage import Ledger
 from amanu.agent.window.window import Context
 from amanu.config import Context as ContextSettings
+from amanu.core.agent import AgentLimits, SystemPrompt
 from amanu.core.conversation import Assistant, Conversation, User
 from amanu.core.model import Done, Model, RequestRefused
 from amanu.models import retry
@@ -237,7 +237,7 @@ def _turn(way: Way, model: Model, emitted: Emitted, conversation: Conversation) 
         approvals=approvals,
         emit=emitted,
         ledger=Ledger(spending.NOTHING, allowance),
-        listeners=[Budgets(12, 3600, allowance, approvals), FaultReminders(tools), NextSpeaker()],
+        listeners=[Budgets(AgentLimits(12, 3600), allowance, approvals), FaultReminders(tools), NextSpeaker()],
     )
     turn.specs = TOOLS
     return turn

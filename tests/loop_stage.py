@@ -14,11 +14,11 @@ from amanu.agent.loop_guard.guard import LoopGuard
 from amanu.agent.next_speaker import NextSpeaker
 from amanu.agent.recovery import FaultReminders
 from amanu.agent.steering import LastWords, Steering
-from amanu.agent.system_prompt import SystemPrompt
 from amanu.agent.turn import Turn
 from amanu.agent.usage import Ledger
 from amanu.agent.window.window import Context
 from amanu.config import Context as ContextSettings
+from amanu.core.agent import AgentLimits, SystemPrompt
 from amanu.core.conversation import Assistant, Call, Conversation, Entry, Results, Text, Thinking, User
 from amanu.core.model import CallStarted, Delta, Done, ModelError, Request, TextDelta, ThoughtDelta, TokenUsage
 from amanu.core.tool import CallContext, Outcome, Params, Preview, Subject, Tool, ToolError
@@ -249,7 +249,7 @@ class Stage:
             emit=self.emitted,
             ledger=Ledger(spending.NOTHING, allowance),
             listeners=[
-                Budgets(self.max_steps, 3600, allowance, self.approvals),
+                Budgets(AgentLimits(self.max_steps, 3600), allowance, self.approvals),
                 Steering(self),
                 FaultReminders([tool.name for tool in tools]),
                 *([] if guard is None else [guard]),

@@ -339,7 +339,7 @@ def names(schema: Any, path: str) -> list[str]:
 
 async def test_no_tool_reaches_mode_rules_trust_or_walls(tmp_path: Path) -> None:
     async with desk(tmp_path) as d:
-        tools = d.session.composer.turn_factory._tools.values()  # pyright: ignore[reportPrivateUsage]
+        tools = d.session.composer.turn_factory.tools.values()
         assert len(tools) > 10
         said = [name for tool in tools for name in [tool.name, *names(tool.params.model_json_schema(), tool.name)]]
     assert [each for each in said if WORDS.search(each) and each not in HARMLESS] == []

@@ -2,6 +2,7 @@
 
 import time
 
+from amanu.core.agent import AgentLimits
 from amanu.core.ending import Ending
 from amanu.core.listeners import Notes, TurnListener, TurnView
 from amanu.core.notes import SystemNote
@@ -71,18 +72,17 @@ class Allowance:
 class Budgets(TurnListener):
     """Steps, seconds and money of one turn. The clock starts now, and stands while the user is asked."""
 
-    def __init__(self, steps: int, seconds: float, allowance: Allowance, approvals: Approvals) -> None:
-        self._steps = steps
-        self._seconds = seconds
+    def __init__(self, limits: AgentLimits, allowance: Allowance, approvals: Approvals) -> None:
+        self._limits = limits
         self._allowance = allowance
         self._approvals = approvals
         self._started = time.monotonic() - approvals.waited
 
     async def before_request(self, turn: TurnView, step: int) -> Notes | Ending | None:
         seconds = time.monotonic() - self._approvals.waited - self._started
-        if step > self._steps:
+        if step > self._limits.steps:
             return Ending("stepLimit", f"Stopped after {step - 1} steps.", can_continue=True)
-        if seconds >= self._seconds:
+        if seconds >= self._limits.seconds:
             return Ending("timeLimit", f"Stopped after {seconds:.0f} seconds.", can_continue=True)
         if (spent := self._allowance.spent()) is not None:
             return Ending("costLimit", spent, can_continue=True)

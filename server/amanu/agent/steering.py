@@ -1,17 +1,9 @@
 """What the user says into the running turn, and decides late, reaches the model."""
 
-from collections.abc import Sequence
-from typing import Protocol
-
+from amanu.core.agent import Inbox
 from amanu.core.conversation import User
 from amanu.core.listeners import Continue, Notes, StepRecord, TurnListener, TurnView
 from amanu.core.model import Done
-
-
-class Inbox(Protocol):
-    def take_notes(self) -> Sequence[User]:
-        """What the model must hear now, each note once; on record as heard when this returns."""
-        ...
 
 
 class Steering(TurnListener):

@@ -3,21 +3,9 @@
 import importlib.resources
 import platform
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cache
 
-
-@dataclass(frozen=True)
-class SystemPrompt:
-    """Its memory is told apart because a user wants to know what it takes of the window."""
-
-    core: str
-    memory: str
-    """With what is said about it; "" if there is none."""
-
-    @property
-    def text(self) -> str:
-        return f"{self.core}\n\n{self.memory}" if self.memory else self.core
+from amanu.core.agent import SystemPrompt
 
 
 def system_prompt(family: str, roots: Sequence[str], memory: str = "") -> SystemPrompt:

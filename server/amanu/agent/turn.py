@@ -8,10 +8,10 @@ from typing import Any, TypeVar
 from amanu.agent import side_query
 from amanu.agent.fallback import REPLACEABLE, Candidate, Fallbacks
 from amanu.agent.recovery import ReplyBudget
-from amanu.agent.system_prompt import SystemPrompt
 from amanu.agent.usage import Ledger
 from amanu.agent.window.token_gauge import head
 from amanu.agent.window.window import LONGEST_SUMMARY, PIECE, Context, Step
+from amanu.core.agent import SystemPrompt
 from amanu.core.conversation import Conversation, Results, Told, User
 from amanu.core.emit import Emit
 from amanu.core.listeners import ReplyWatch, TurnListener

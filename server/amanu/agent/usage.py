@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from amanu.agent.budget import Allowance
+from amanu.core.agent import NOTHING_SPENT
 from amanu.core.model import TokenUsage
 from amanu_protocol.items import ModelInfo, Spent, Usage
 
@@ -15,15 +16,6 @@ NOTHING = Usage(
     cost_usd=0.0,
     context_tokens=0,
     context_window=0,
-)
-NOTHING_SPENT = Spent(
-    input_tokens=0,
-    cache_read_tokens=0,
-    cache_write_tokens=0,
-    output_tokens=0,
-    thought_tokens=0,
-    tool_tokens=0,
-    cost_usd=0.0,
 )
 
 

@@ -4,13 +4,11 @@ cancel. At most one turn runs.
 
 import contextlib
 import logging
-from functools import partial
 
-from amanu.agent.loop import run_compaction, run_turn
-from amanu.agent.turn import Turn
 from amanu.context import slash_commands as commands
 from amanu.context.attachments import Heard
 from amanu.context.images import NoRoom
+from amanu.core.agent import AgentRun
 from amanu.core.ending import Ending
 from amanu.session.checkpoints import Checkpoints
 from amanu.session.core import SessionCore
@@ -252,27 +250,24 @@ class Prompts:
             self._composer.say(said, opening)
         self._pictures.forget()
         self._approvals.start_turn()
-        turn = self._turn_factory.make(turn_id, prompt.text, choice)
+        run, agent = self._turn_factory.start_turn(turn_id, prompt.text), self._turn_factory.agent(choice)
         self._recording.hide(prompt.environment)
-        if focus is None:
-            choice.tell(turn)
         with self._recording.line.used():
-            work = run_turn if focus is None else partial(run_compaction, focus=focus)
-            self._turn.start(turn, work, self._ended)
+            self._turn.start(run, agent.run(run) if focus is None else agent.compact(run, focus), self._ended)
         self._core.list_changed()
         return turn_id
 
-    async def _ended(self, turn: Turn, ending: Ending) -> None:
+    async def _ended(self, run: AgentRun, ending: Ending) -> None:
         said_after, self._said_after = self._said_after, None
         if ending.reason not in ("completed", "cancelled"):
-            self._notices.ending(turn.turn_id, ending)
+            self._notices.ending(run.turn_id, ending)
         self._emit(
             TurnEnded(
-                turn_id=turn.turn_id,
+                turn_id=run.turn_id,
                 reason=ending.reason,
                 message=ending.message,
                 can_continue=ending.can_continue,
-                usage=wording.spent(turn.spent),
+                usage=wording.spent(run.spent),
             )
         )
         self._core.list_changed()

@@ -1,21 +1,26 @@
-"""Makes the turns of one session: what they all work with."""
+"""Makes the turns of one session, and its agent for other conversations: what they all work with."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from amanu.agent import usage as spending
 from amanu.agent.budget import Allowance, Budgets
 from amanu.agent.finishing import UntilFinished
+from amanu.agent.loop import run_compaction, run_turn
 from amanu.agent.loop_guard.guard import LoopGuard
 from amanu.agent.next_speaker import NextSpeaker
 from amanu.agent.recovery import FaultReminders, ReplyBudget
 from amanu.agent.steering import LastWords, Steering
-from amanu.agent.system_prompt import SystemPrompt, system_prompt
+from amanu.agent.system_prompt import system_prompt
 from amanu.agent.turn import Turn
 from amanu.agent.usage import Ledger
 from amanu.agent.window.window import Context
 from amanu.checks.editor_feedback import EditorFeedback
 from amanu.context.memory import ProjectMemory
 from amanu.context.memory_files import MemoryFiles
+from amanu.core.agent import AgentLimits, AgentRun, SystemPrompt
+from amanu.core.conversation import Conversation
+from amanu.core.ending import Ending
 from amanu.core.listeners import TurnListener
 from amanu.core.model_families import family
 from amanu.core.notes import SystemNote
@@ -45,9 +50,8 @@ class TurnFactory:
         self._inbox = inbox
         settings = services.settings
         environment = core.tool_environment(aftermath)
-        self._tools = make_tools(environment, headless=services.headless, until_done=services.until_done)
-        writers = [tool.name for tool in self._tools.values() if tool.effect == "write"]
-        self.context = Context(conversation, settings.context, self._keep_output, writers)
+        self.tools = make_tools(environment, headless=services.headless, until_done=services.until_done)
+        self.context = self._window(conversation)
         memory_files = MemoryFiles(core.workspace, services.home.memory, core.approvals.allowed, covers=core.covers)
         self.memory = ProjectMemory(memory_files, conversation, core.trusted)
         self.status = SessionStatus(conversation, state, headless=services.headless)
@@ -55,44 +59,64 @@ class TurnFactory:
         self.choosing = Choosing(settings, services.registry, services.availability, state)
         self._allowance = Allowance(settings.limits.cost_usd, settings.limits.session_cost_usd, state)
 
-    def make(self, turn_id: str, prompt: str, choice: Choice) -> Turn:
+    def start_turn(self, turn_id: str, prompt: str) -> AgentRun:
         """The turn that answers that prompt of the user; the conversation ends with it already."""
         self._allowance.start_turn()
+        limits = self._services.settings.limits
+        return AgentRun(
+            turn_id,
+            prompt,
+            self._conversation,
+            self._system,
+            self.tools,
+            AgentLimits(limits.steps, limits.seconds),
+            self._emit,
+            inbox=self._inbox,
+            listeners=[self.memory, self._news],
+        )
+
+    def agent(self, choice: Choice) -> "SessionAgent":
+        """For a turn of the session, or a run on another conversation."""
+        return SessionAgent(self, choice)
+
+    def make(self, run: AgentRun, choice: Choice) -> Turn:
         settings = self._services.settings
-        specs = [tool.spec() for tool in self._tools.values()]
-        guard = LoopGuard(prompt, specs) if settings.loops else None
+        specs = [tool.spec() for tool in run.tools.values()]
+        guard = LoopGuard(run.task, specs) if settings.loops else None
         return Turn(
-            turn_id=turn_id,
+            turn_id=run.turn_id,
             session_id=self._state.session_id,
             candidate=choice.candidate,
-            prompt_for=self._system,
-            tools=self._tools,
-            conversation=self._conversation,
-            context=self.context,
+            prompt_for=run.instructions,
+            tools=run.tools,
+            conversation=run.conversation,
+            context=self.context if run.conversation is self._conversation else self._window(run.conversation),
             approvals=self._approvals,
-            emit=self._emit,
+            emit=run.emit,
             ledger=Ledger(self._state.usage or spending.NOTHING, self._allowance),
-            listeners=self._listeners(guard),
+            listeners=self._listeners(run, guard),
             watch=guard,
             fallbacks=choice.fallbacks,
             utility=choice.utility,
             budget=ReplyBudget(effort=settings.effort),
         )
 
-    def _listeners(self, guard: LoopGuard | None) -> Sequence[TurnListener]:
-        """Of one turn, in the order they are asked: limits before what a request costs; what the user says before what
-        the daemon would say of a reply, and once more behind it, for that takes its time."""
-        limits = self._services.settings.limits
+    def _listeners(self, run: AgentRun, guard: LoopGuard | None) -> Sequence[TurnListener]:
+        """In the order they are asked: limits before what a request costs; what the user says before what the daemon
+        would say of a reply, and once more behind it, for that takes its time."""
         return [
-            Budgets(limits.steps, limits.seconds, self._allowance, self._approvals),
-            self.memory,
-            self._news,
-            Steering(self._inbox),
-            FaultReminders(self._tools),
+            Budgets(run.limits, self._allowance, self._approvals),
+            *run.listeners,
+            *([] if run.inbox is None else [Steering(run.inbox)]),
+            FaultReminders(run.tools),
             *([] if guard is None else [guard]),
-            UntilFinished(FinishTask.name) if self._services.until_done else NextSpeaker(),
-            LastWords(self._inbox),
+            UntilFinished(FinishTask.name) if FinishTask.name in run.tools else NextSpeaker(),
+            *([] if run.inbox is None else [LastWords(run.inbox)]),
         ]
+
+    def _window(self, conversation: Conversation) -> Context:
+        writers = [tool.name for tool in self.tools.values() if tool.effect == "write"]
+        return Context(conversation, self._services.settings.context, self._keep_output, writers)
 
     async def news(self) -> SystemNote | None:
         """What the model must hear of the files with a prompt."""
@@ -108,3 +132,28 @@ class TurnFactory:
 
     def _system(self, info: ModelInfo) -> SystemPrompt:
         return system_prompt(family(info.model_id).name, self._state.roots, self._conversation.memory)
+
+
+@dataclass(frozen=True)
+class SessionAgent:
+    """The loop, with a session's permissions, allowance and a choice of its models."""
+
+    turns: TurnFactory
+    choice: Choice
+
+    async def run(self, run: AgentRun) -> Ending:
+        """See `core.agent.Agent`."""
+        turn = self.turns.make(run, self.choice)
+        self.choice.tell(turn)
+        try:
+            return await run_turn(turn)
+        finally:
+            run.spent = turn.spent
+
+    async def compact(self, run: AgentRun, focus: str) -> Ending:
+        """Do nothing but make room, by hand."""
+        turn = self.turns.make(run, self.choice)
+        try:
+            return await run_compaction(turn, focus)
+        finally:
+            run.spent = turn.spent

@@ -6,7 +6,7 @@ import logging
 from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine
 from typing import Any
 
-from amanu.agent.turn import Turn
+from amanu.core.agent import AgentRun
 from amanu.core.ending import Ending
 from amanu.session.access import Access
 from amanu_protocol.errors import AmanuError
@@ -14,7 +14,7 @@ from amanu_protocol.errors import AmanuError
 log = logging.getLogger(__name__)
 
 
-Ended = Callable[[Turn, Ending], Awaitable[None]]
+Ended = Callable[[AgentRun, Ending], Awaitable[None]]
 
 
 class TurnTask:
@@ -33,10 +33,10 @@ class TurnTask:
     def __bool__(self) -> bool:
         return self._work is not None
 
-    def start(self, turn: Turn, work: Callable[[Turn], Coroutine[Any, Any, Ending]], ended: Ended) -> None:
+    def start(self, run: AgentRun, work: Coroutine[Any, Any, Ending], ended: Ended) -> None:
         """`ended` is called once, when it has stopped for whatever reason."""
-        self._work = asyncio.create_task(work(turn), name=f"turn {turn.turn_id}")
-        self._end = asyncio.create_task(self._see_to_its_end(turn, self._work, ended), name=f"end of {turn.turn_id}")
+        self._work = asyncio.create_task(work, name=f"turn {run.turn_id}")
+        self._end = asyncio.create_task(self._see_to_its_end(run, self._work, ended), name=f"end of {run.turn_id}")
 
     async def stop(self, seconds: float | None = None) -> None:
         """Cancel the turn and wait for its end, at most so long. Once: a second cancellation would cut short what
@@ -56,7 +56,7 @@ class TurnTask:
                 raise AmanuError("turnInProgress", "A turn is running.", hint="Stop it first.")
             yield
 
-    async def _see_to_its_end(self, turn: Turn, work: "asyncio.Task[Ending]", ended: Ended) -> None:
+    async def _see_to_its_end(self, run: AgentRun, work: "asyncio.Task[Ending]", ended: Ended) -> None:
         try:
             ending = await work
         except asyncio.CancelledError:
@@ -64,8 +64,8 @@ class TurnTask:
         except AmanuError as error:
             ending = Ending("failed", str(error), can_continue=True, kind=error.kind)
         except Exception:
-            log.exception("turn %s failed unexpectedly", turn.turn_id)
+            log.exception("turn %s failed unexpectedly", run.turn_id)
             ending = Ending("failed", "An internal error of Amanu ended the turn; see `amanu logs`.", can_continue=True)
         self._work = None
         self.stopping = False
-        await ended(turn, ending)
+        await ended(run, ending)

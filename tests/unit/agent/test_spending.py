@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from amanu.agent import usage as spending
+from amanu.core.agent import NOTHING_SPENT
 from amanu.core.model import TokenUsage
 from amanu.core.model_families import known
 from amanu_protocol.items import ModelInfo, Spent
@@ -41,7 +42,7 @@ def test_a_price_that_depends_on_the_prompt_or_is_not_known_is_not_guessed(model
 def test_steps_add_up_to_the_turn_and_the_turn_to_the_session() -> None:
     info = priced(input_price=1.0, output_price=10.0)
     one = spending.spent(info, ALL)
-    turn = spending.both(spending.both(spending.NOTHING_SPENT, one), one)
+    turn = spending.both(spending.both(NOTHING_SPENT, one), one)
     session = spending.add(spending.add(spending.NOTHING, info, ALL), info, ALL)
     kinds = Spent.model_fields
     assert {kind: getattr(turn, kind) for kind in kinds} == {kind: getattr(session, kind) for kind in kinds}

@@ -10,7 +10,7 @@ from amanu.agent.failover import BRIEF
 from amanu.agent.fallback import Candidate, Fallbacks
 from amanu.agent.loop import run_turn
 from amanu.agent.side_query import Ask
-from amanu.agent.system_prompt import SystemPrompt
+from amanu.core.agent import SystemPrompt
 from amanu.core.model import (
     AuthFailed,
     ContextTooLong,
