@@ -34,7 +34,7 @@ READS = step("", call("read_file", path="notes.txt"))
 
 
 async def test_an_agent_works_on_a_second_conversation_and_the_first_stays_untouched(tmp_path: Path) -> None:
-    async with desk(tmp_path, READS, step("Line 2 says so."), step("Go on.")) as d:
+    async with desk(tmp_path, READS, step("Line 2 says so.", usage={"output": 5}), step("Go on.")) as d:
         await d.prompt("hi")
         await d.ended()
         messages, state = list(conversation(d.session)), d.session.view().model_dump()
@@ -43,7 +43,7 @@ async def test_an_agent_works_on_a_second_conversation_and_the_first_stays_untou
         assert [message.role for message in errand.conversation] == ["user", "assistant", "results", "assistant"]
         assert "line 2" in errand.conversation[2].model_dump_json()
         assert "Line 2 says so." in errand.conversation[3].model_dump_json()
-        assert errand.spent.output_tokens > 0
+        assert errand.spent.output_tokens == 5
         assert (list(conversation(d.session)), d.session.view().model_dump()) == (messages, state)
         await d.prompt("and now?", "p2")
         await d.over("p2")
