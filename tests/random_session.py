@@ -240,8 +240,9 @@ class Player:
         journal = self.session.core.journal
         for watcher in self.watchers:
             self.session.detach(watcher)
-        journal._pending.clear()  # pyright: ignore[reportPrivateUsage]
-        journal._committed = journal._appended  # pyright: ignore[reportPrivateUsage]  nobody waits for it any more
+        commits = journal._commits  # pyright: ignore[reportPrivateUsage]
+        commits._pending.clear()  # pyright: ignore[reportPrivateUsage]
+        commits._written = commits._added  # pyright: ignore[reportPrivateUsage]  nobody waits for it any more
         journal.append = lambda record: 0
 
         async def dead() -> None:

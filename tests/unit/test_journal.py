@@ -15,7 +15,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from amanu.storage.journal import LINGER, MAX_BLOB, Journal, Preimage, Record
+from amanu.storage.group_commit import LINGER
+from amanu.storage.journal import MAX_BLOB, Journal, Preimage, Record
 from amanu_protocol.errors import AmanuError, ErrorKind
 from full_disk import full_from
 

@@ -1,34 +1,28 @@
 """What was decided and done, in one log per user in which a change shows (`audit_chain.py`).
 
-It is in the state folder, apart from the sessions: deleting one takes nothing out of it. Entries are kept in memory
-until they are on the disk, in order; `durable` waits for that, and whatever has an effect waits for `durable` first, so
-nothing is done that is not on record. Any number of waiters share one fsync. No entry holds a secret, nor what a tool
-read or printed: of that only size and hash.
+It is in the state folder, apart from the sessions: deleting one takes nothing out of it. Whatever has an effect waits
+for `durable` first, so nothing is done that is not on record. No entry holds a secret, nor what a tool read or printed:
+of that only size and hash.
 """
 
 import asyncio
 import contextlib
 import hashlib
 import json
-import logging
 import time
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, cast
 
 from amanu.storage import audit_chain as chain
 from amanu.storage.errors import storage_error
+from amanu.storage.group_commit import GroupCommit
 from amanu.text.redaction import Secrets
 from amanu_protocol.errors import AmanuError
 from amanu_protocol.requests import AuditEntry, AuditKind, AuditQueryParams, AuditQueryResult
 
-LINGER = 0.05
-"""Seconds an entry that nobody waits for may stay in memory."""
 LONGEST = 8_000
 """Characters of a text in an entry; of a longer one the beginning, its length and its hash."""
-
-log = logging.getLogger(__name__)
 
 
 class Audit:
@@ -36,15 +30,13 @@ class Audit:
 
     def __init__(self, folder: Path, secrets: Secrets, keep_mb: int = 0) -> None:
         """`keep_mb`: the oldest entries go when the log is larger; 0: none does."""
+
+        def write(entries: Sequence[chain.Fields]) -> None:
+            chain.append(folder, entries, keep_mb << 20)
+
         self._folder = folder
         self._mask = secrets.mask
-        self._keep_bytes = keep_mb << 20
-        self._thread = ThreadPoolExecutor(1, "amanu-audit")
-        self._pending: list[chain.Fields] = []  # added to by the loop, taken from by the thread
-        self._added = 0
-        self._written = 0
-        self._commit: asyncio.Task[AmanuError | None] | None = None
-        self._timer: asyncio.TimerHandle | None = None
+        self._commits = GroupCommit[chain.Fields](folder, "amanu-audit", write)
         self._closed = False
 
     def add(
@@ -61,21 +53,12 @@ class Audit:
         told = {name: self._plain(value) for name, value in data.items() if value is not None}
         about = {"session": session_id, "call": tool_call_id}
         named = {name: value for name, value in about.items() if value is not None}
-        self._pending.append(
-            {"at": int(time.time() * 1000), "kind": kind, "text": self._cut(text), **named, "data": told}
-        )
-        self._added += 1
-        if self._timer is None and not self._closed:
-            self._timer = asyncio.get_running_loop().call_later(LINGER, self._start)
+        self._commits.add({"at": int(time.time() * 1000), "kind": kind, "text": self._cut(text), **named, "data": told})
 
     async def durable(self) -> None:
         """Return when everything added so far is on the disk. Raises `AmanuError` (storageError) when it is not; it
         stays in memory, and the next time tries again."""
-        target = self._added
-        while self._written < target:
-            failure = await asyncio.shield(self._start())
-            if failure is not None:
-                raise failure
+        await self._commits.durable()
 
     async def query(self, params: AuditQueryParams) -> AuditQueryResult:
         """What is on record of a session, or of one call; and whether the log is whole. Raises `AmanuError`
@@ -102,36 +85,7 @@ class Audit:
         self._closed = True
         with contextlib.suppress(AmanuError):
             await self.durable()
-        if self._timer is not None:
-            self._timer.cancel()
-        self._thread.shutdown()
-
-    def _start(self) -> asyncio.Task[AmanuError | None]:
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
-        if self._commit is None:
-            self._commit = asyncio.get_running_loop().create_task(self._write())
-        return self._commit
-
-    async def _write(self) -> AmanuError | None:
-        try:
-            await asyncio.get_running_loop().run_in_executor(self._thread, self._write_pending)
-        except OSError as error:
-            log.error("the audit log: %s; %d entries wait in memory", error, len(self._pending))
-            return storage_error(error, self._folder)
-        finally:
-            self._commit = None
-        if self._pending and not self._closed:
-            self._timer = self._timer or asyncio.get_running_loop().call_later(LINGER, self._start)
-        return None
-
-    def _write_pending(self) -> None:
-        batch = self._pending[:]
-        if batch:
-            chain.append(self._folder, batch, self._keep_bytes)
-        del self._pending[: len(batch)]
-        self._written += len(batch)
+        self._commits.close()
 
     def _plain(self, value: Any) -> Any:
         match value:

@@ -7,18 +7,14 @@ A session folder holds
     lease             who may write (lease.py)
     damaged-N.sqlite  what a damaged journal was, kept for a person to look at
 
-Writing has its own thread. Whatever has been appended when a commit begins goes into it, so any number of
-waiters share one fsync. What could not be written (disk full) stays in memory, in order, and is tried again
-with the next commit.
+Writing has its own thread, and waiters share an fsync (group_commit.py).
 """
 
 import asyncio
 import contextlib
-import logging
 import os
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
@@ -26,6 +22,7 @@ from typing import TypeVar
 from amanu.storage import files, lease
 from amanu.storage import journal_sqlite as journal_file
 from amanu.storage.errors import storage_error, sync_folder
+from amanu.storage.group_commit import GroupCommit
 from amanu_protocol.errors import AmanuError
 from amanu_protocol.items import BlobRef
 
@@ -33,10 +30,7 @@ MAX_BLOB = 16 * 1024 * 1024
 """Bytes. Bigger payloads are cut by who makes them."""
 MAX_BLOBS = 1 << 30
 """Bytes in one session after which no output or picture is kept. Pre-images are: nothing is changed without one."""
-LINGER = 0.05
-"""Seconds a record that nobody waits for may stay in memory, so that a stream of them shares commits."""
 
-log = logging.getLogger(__name__)
 T = TypeVar("T")
 
 
@@ -76,14 +70,10 @@ class Journal:
         """What was found broken when it was opened, as a sentence for the person; "" if nothing."""
         self._db = db
         self._lease = held
-        self._loop = asyncio.get_running_loop()
-        self._thread = ThreadPoolExecutor(1, "amanu-journal")
-        self._pending: list[journal_file.Entry] = []  # appended to by the loop, taken from by the thread
+        self._commits = GroupCommit[journal_file.Entry](
+            folder, "amanu-journal", lambda entries: journal_file.insert(db, entries)
+        )
         self._last = last  # position of the last record
-        self._appended = 0
-        self._committed = 0
-        self._commit: asyncio.Task[AmanuError | None] | None = None
-        self._timer: asyncio.TimerHandle | None = None
         self._closed = False
         self._kept: int | None = None  # bytes of blobs; None: not counted yet
 
@@ -138,11 +128,7 @@ class Journal:
 
         Raises `AmanuError` `storageError` when it is not; it stays in memory, and the next commit tries again.
         """
-        target = self._appended
-        while self._committed < target:
-            failure = await asyncio.shield(self._start_commit())
-            if failure is not None:
-                raise failure
+        await self._commits.durable()
 
     async def records(self) -> list[Record]:
         """All valid records in order, those not yet on the disk included. Raises `AmanuError` `storageError`."""
@@ -160,7 +146,7 @@ class Journal:
             yield from journal_file.Records(self._db)
             yield from self._waiting()
 
-        return await self._on_thread(lambda: work(map(_record, rows())))
+        return await self._commits.on_thread(lambda: work(map(_record, rows())))
 
     async def at(self, positions: Sequence[int]) -> list[Record]:
         """The records at these positions, in this order; those that are not valid are left out. Raises `AmanuError`
@@ -171,7 +157,7 @@ class Journal:
             found = (waiting.get(each) or journal_file.record(self._db, each) for each in positions)
             return [row for row in found if row is not None]
 
-        return list(map(_record, await self._on_thread(read)))
+        return list(map(_record, await self._commits.on_thread(read)))
 
     async def holding(self, text: str) -> list[Record]:
         """The records whose event's JSON holds that text. Raises `AmanuError` `storageError`."""
@@ -180,7 +166,7 @@ class Journal:
             waiting = [row for row in self._waiting() if _encode(text) in row[4]]
             return [*journal_file.holding(self._db, _encode(text)), *waiting]
 
-        return list(map(_record, await self._on_thread(read)))
+        return list(map(_record, await self._commits.on_thread(read)))
 
     async def put_blob(self, data: bytes) -> BlobRef:
         """Keep a payload of at most `MAX_BLOB` bytes; durable on return, the same bytes only once.
@@ -225,7 +211,7 @@ class Journal:
 
     async def preimages(self, turn_id: str) -> list[Preimage]:
         """What a turn's edits replaced, oldest first. Raises `AmanuError` `blobNotFound`, `storageError`."""
-        rows = await self._on_thread(lambda: journal_file.preimages(self._db, turn_id))
+        rows = await self._commits.on_thread(lambda: journal_file.preimages(self._db, turn_id))
         return [
             Preimage(Path(os.fsdecode(path)), None if blob_id is None else await self.get_blob(blob_id), mode)
             for _, path, blob_id, mode in rows
@@ -242,11 +228,9 @@ class Journal:
         try:
             await self.durable()
         finally:
-            if self._timer is not None:
-                self._timer.cancel()
             with contextlib.suppress(AmanuError):  # its checkpoint failed: the next opening does it
-                await self._on_thread(self._db.close)
-            self._thread.shutdown()
+                await self._commits.on_thread(self._db.close)
+            self._commits.close()
             if self._lease is not None:
                 self._lease.release()
 
@@ -263,54 +247,15 @@ class Journal:
             raise storage_error(error, self.folder) from error
 
     def _waiting(self) -> list[journal_file.Row]:
-        """Records that are not on the disk yet. On the journal's thread: it is who takes them from there."""
-        return [row for statement, row in self._pending[:] if statement == journal_file.ADD_RECORD]
+        """Records that are not on the disk yet. On the journal's thread."""
+        return [row for statement, row in self._commits.waiting() if statement == journal_file.ADD_RECORD]
 
     def _add(self, statement: str, row: journal_file.Row) -> None:
         if self.read_only:
             raise _read_only()
         if self._closed:
             raise RuntimeError("the journal is closed")
-        self._pending.append((statement, row))
-        self._appended += 1
-        self._commit_soon()
-
-    def _commit_soon(self) -> None:
-        if self._timer is None:
-            self._timer = self._loop.call_later(LINGER, self._start_commit)
-
-    def _start_commit(self) -> asyncio.Task[AmanuError | None]:
-        """The commit that runs now, or a new one. The task never raises: it returns why it failed."""
-        if self._commit is None:
-            self._commit = self._loop.create_task(self._write())
-        return self._commit
-
-    async def _write(self) -> AmanuError | None:
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
-        try:
-            await self._on_thread(self._write_pending)
-        except AmanuError as error:
-            log.error("%s %d entries wait in memory.", error, len(self._pending))
-            return error
-        finally:
-            self._commit = None
-        if self._pending and not self._closed:
-            self._commit_soon()
-        return None
-
-    def _write_pending(self) -> None:
-        batch = self._pending[:]
-        journal_file.insert(self._db, batch)
-        del self._pending[: len(batch)]
-        self._committed += len(batch)
-
-    async def _on_thread(self, work: Callable[[], T]) -> T:
-        try:
-            return await self._loop.run_in_executor(self._thread, work)
-        except (sqlite3.Error, OSError) as error:
-            raise storage_error(error, self.folder) from error
+        self._commits.add((statement, row))
 
 
 _Opened = tuple[sqlite3.Connection, str, lease.Lease, int]
