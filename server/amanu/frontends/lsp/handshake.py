@@ -82,7 +82,7 @@ COMMANDS = (
     "amanu.trust",
     "amanu.setTrust",
 )
-"""For clients without a plugin of ours; `plain/commands.py` has their arguments, and a test holds the two together."""
+"""For clients without a plugin of ours. Written out as well: `plain/client.py` has what they do."""
 
 INVALID_PARAMS = -32602
 ENCODINGS = ("utf-8", "utf-16", "utf-32")

@@ -6,7 +6,7 @@ import os
 import secrets
 from collections.abc import Awaitable, Callable, Collection, Coroutine, Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from lsprotocol import types
 from pydantic import ValidationError
@@ -33,6 +33,7 @@ from amanu.frontends.lsp.plain.transcript import AUDIT, audited
 from amanu.frontends.lsp.plain.trust_dialog import Trusting
 from amanu.workspace.diagnostics import OWN, line
 from amanu_protocol import requests as r
+from amanu_protocol.base import Wire
 from amanu_protocol.errors import AmanuError
 from amanu_protocol.events import EventMessage, ProposalChanged, SessionChanged, TurnEnded
 from amanu_protocol.items import SelectionAttachment
@@ -192,9 +193,10 @@ class Standard:
         tree = _dict(params)
         name: Any = tree.get("command")
         given: Any = tree.get("arguments")
-        kind = orders.ORDERS.get(name) if isinstance(name, str) else None
-        if kind is None:
+        command = self.COMMANDS.get(name) if isinstance(name, str) else None
+        if command is None:
             raise AmanuError("invalidParams", f"Amanu has no command {str(name)[:100]}.", path="command")
+        kind, run = command
         first: Any = cast("list[Any]", given)[0] if isinstance(given, list) and given else {}
         try:
             order = kind.model_validate(
@@ -203,33 +205,7 @@ class Standard:
         except ValidationError as error:
             where = ".".join(str(each) for each in error.errors()[0]["loc"])
             raise AmanuError("invalidParams", f"{name}: {where} is missing or wrong.", path="arguments") from None
-        does = self._commands()[name]
-        self._start(does(cast("Any", order)))
-
-    def _commands(self) -> Mapping[str, Callable[[Any], Coroutine[Any, Any, None]]]:
-        return {
-            "amanu.prompt": self._prompt,
-            "amanu.chat": lambda order: self._open_chat(),
-            "amanu.ask": lambda order: self._open_chat(_selection(order)),
-            "amanu.fix": self._fix,
-            "amanu.send": self._send,
-            "amanu.new": self._new,
-            "amanu.mode": self._mode,
-            "amanu.model": self._model,
-            "amanu.stop": self._stop,
-            "amanu.answer": self._answer,
-            "amanu.accept": lambda order: self._decisions.decide(order, "accept"),
-            "amanu.reject": lambda order: self._decisions.decide(order, "reject"),
-            "amanu.keep": lambda order: self._decisions.decide(order, "keep"),
-            "amanu.undo": self._decisions.undo,
-            "amanu.undoTurn": self._decisions.undo_turn,
-            "amanu.review": self._patches.review,
-            "amanu.applyPatch": self._patches.apply,
-            "amanu.saveRule": self._save_rule,
-            "amanu.audit": self._audit,
-            "amanu.trust": self._trust,
-            "amanu.setTrust": self._trusting.set,
-        }
+        self._start(run(self, order))
 
     def _start(self, work: Coroutine[Any, Any, None]) -> None:
         task = asyncio.create_task(self._done(work))
@@ -356,7 +332,7 @@ class Standard:
         place = await chat.begin(about)
         await self._face.show(chat.document.path, focus=True, line=place)
 
-    async def _new(self, order: orders.Nothing) -> None:
+    async def _new(self) -> None:
         async with self._choosing:
             if self._session is not None:
                 self._session.detach(self)
@@ -375,7 +351,7 @@ class Standard:
     async def _trust(self, order: orders.InSession) -> None:
         await self._trusting.show(await self._named(order.session))
 
-    async def _stop(self, order: orders.Nothing) -> None:
+    async def _stop(self) -> None:
         session = await self._mine()
         if session.state.turn is not None:
             await session.prompts.cancel(session.state.turn.turn_id)
@@ -475,6 +451,33 @@ class Standard:
         for path in self._patches.unseen():
             found.append((patch.APPLY, {"command": "amanu.applyPatch", "arguments": {"path": str(path)}}))
         return found
+
+    # Commands ---------------------------------------------------------------------------------------
+
+    COMMANDS: ClassVar[Mapping[str, tuple[type[Wire], Callable[[Any, Any], Coroutine[Any, Any, None]]]]] = {
+        "amanu.prompt": (orders.Said, _prompt),
+        "amanu.chat": (orders.Nothing, lambda self, _: self._open_chat()),
+        "amanu.ask": (orders.Lines, lambda self, order: self._open_chat(_selection(order))),
+        "amanu.fix": (orders.Lines, _fix),
+        "amanu.send": (orders.InSession, _send),
+        "amanu.new": (orders.Nothing, lambda self, _: self._new()),
+        "amanu.mode": (orders.ChosenMode, _mode),
+        "amanu.model": (orders.Said, _model),
+        "amanu.stop": (orders.Nothing, lambda self, _: self._stop()),
+        "amanu.answer": (orders.Reply, _answer),
+        "amanu.saveRule": (orders.SavedRule, _save_rule),
+        "amanu.accept": (orders.Hunks, lambda self, order: self._decisions.decide(order, "accept")),
+        "amanu.reject": (orders.Hunks, lambda self, order: self._decisions.decide(order, "reject")),
+        "amanu.keep": (orders.Hunks, lambda self, order: self._decisions.decide(order, "keep")),
+        "amanu.undo": (orders.Hunks, lambda self, order: self._decisions.undo(order)),
+        "amanu.undoTurn": (orders.Turn, lambda self, order: self._decisions.undo_turn(order)),
+        "amanu.review": (orders.OneProposal, lambda self, order: self._patches.review(order)),
+        "amanu.applyPatch": (orders.Reviewed, lambda self, order: self._patches.apply(order)),
+        "amanu.audit": (orders.InSession, _audit),
+        "amanu.trust": (orders.InSession, _trust),
+        "amanu.setTrust": (orders.Trusted, lambda self, order: self._trusting.set(order)),
+    }
+    """By name, as the handshake lists them too: the arguments, and what is done."""
 
 
 def _selection(order: orders.Lines) -> SelectionAttachment:

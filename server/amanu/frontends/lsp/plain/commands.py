@@ -1,6 +1,4 @@
-"""What `workspace/executeCommand` may ask of us: the arguments of each command, as data."""
-
-from collections.abc import Mapping
+"""The arguments of the commands that `workspace/executeCommand` may ask of us."""
 
 from pydantic import Field
 
@@ -89,29 +87,3 @@ class InSession(Wire):
     """None: the session of the workspace."""
 
     session: Id | None = None
-
-
-ORDERS: Mapping[str, type[Wire]] = {
-    "amanu.prompt": Said,
-    "amanu.chat": Nothing,
-    "amanu.ask": Lines,
-    "amanu.fix": Lines,
-    "amanu.send": InSession,
-    "amanu.new": Nothing,
-    "amanu.mode": ChosenMode,
-    "amanu.model": Said,
-    "amanu.stop": Nothing,
-    "amanu.answer": Reply,
-    "amanu.saveRule": SavedRule,
-    "amanu.accept": Hunks,
-    "amanu.reject": Hunks,
-    "amanu.keep": Hunks,
-    "amanu.undo": Hunks,
-    "amanu.undoTurn": Turn,
-    "amanu.review": OneProposal,
-    "amanu.applyPatch": Reviewed,
-    "amanu.audit": InSession,
-    "amanu.trust": InSession,
-    "amanu.setTrust": Trusted,
-}
-"""The names are those of `early.COMMANDS`, which a test holds against this."""
