@@ -192,7 +192,9 @@ class Settings(Section):
     @property
     def key_variables(self) -> frozenset[str]:
         """Variables that hold keys of the user's own endpoints."""
-        return frozenset(each.key_variable for each in self.endpoints.values() if each.key_variable is not None)
+        return frozenset(
+            endpoint.key_variable for endpoint in self.endpoints.values() if endpoint.key_variable is not None
+        )
 
 
 WORKSPACE_MAY_SET = {"rules": {"deny", "must_ask"}}
@@ -232,7 +234,7 @@ def workspace_rules(root: Path) -> tuple[RuleTexts, tuple[RuleTable, ...]]:
                 path=key,
             )
     settings = _validate(tree, str(path))
-    if any(each.decision == "allow" for each in settings.rule):
+    if any(rule.decision == "allow" for rule in settings.rule):
         raise AmanuError("invalidParams", f"{path} may only deny and ask; it holds a rule that allows.", path="rule")
     return settings.rules, settings.rule
 
@@ -251,10 +253,10 @@ def _read(path: Path) -> dict[str, Any]:
         raise AmanuError("storageError", f"{path} cannot be read: {error.strerror}.") from error
 
 
-def _validate(tree: dict[str, Any], where: str) -> Settings:
+def _validate(tree: dict[str, Any], source: str) -> Settings:
     try:
         return Settings.model_validate(tree)
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
-        field = ".".join(str(each) for each in first["loc"])
-        raise AmanuError("invalidParams", f"{where}: {field}: {first['msg']}.", path=field) from error
+        field = ".".join(str(part) for part in first["loc"])
+        raise AmanuError("invalidParams", f"{source}: {field}: {first['msg']}.", path=field) from error

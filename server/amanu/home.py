@@ -86,20 +86,20 @@ class Home(NamedTuple):
 def _make(folder: Path, *, private: bool) -> None:
     """`private`: nobody else may even read it."""
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    found = folder.stat()
-    if hasattr(os, "getuid") and found.st_uid != os.getuid():
+    status = folder.stat()
+    if hasattr(os, "getuid") and status.st_uid != os.getuid():
         raise HomeError(f"{folder} belongs to another user; remove it, or set AMANU_HOME")
-    if found.st_mode & stat.S_IWOTH:
+    if status.st_mode & stat.S_IWOTH:
         raise HomeError(f"everybody may write to {folder}: look through what is in it, then: chmod 700 {folder}")
-    if private and stat.S_IMODE(found.st_mode) & 0o077:
+    if private and stat.S_IMODE(status.st_mode) & 0o077:
         folder.chmod(0o700)
 
 
 def find_home(environ: Mapping[str, str] = os.environ) -> Home:
     """The folders named by `AMANU_HOME`, else by the XDG Base Directory Specification, else the platform's."""
-    own = environ.get("AMANU_HOME")
-    if own:
-        root = Path(own).absolute()
+    own_folder = environ.get("AMANU_HOME")
+    if own_folder:
+        root = Path(own_folder).absolute()
         return Home(root / "config", root / "state", root / "logs", root / "run", root)
     user = Path(environ.get("HOME") or Path.home())
     if sys.platform == "darwin":

@@ -27,12 +27,12 @@ class Allowance:
         self._session_usd = session_usd
         self._turn = 0.0
         self._session = (past.usage.cost_usd if past.usage is not None else None) or 0.0
-        asked = sum(
+        prompt_tokens = sum(
             item.kind == "notice" and item.code == "costLimit" and item.text.startswith(SESSION_SPENT)
             for item in past.items
         )
         self._asking = past.last_turn is not None and past.last_turn.message.startswith(SESSION_SPENT)
-        self._times = asked + (0 if self._asking else 1)
+        self._times = prompt_tokens + (0 if self._asking else 1)
         """How many times `session_usd` may be spent."""
         self._doubted = False
 
@@ -53,10 +53,10 @@ class Allowance:
             return f"This turn has spent {_money(self._turn)}; its limit is {_money(self._turn_usd)}."
         if self._session_usd is not None and self._session >= self._times * self._session_usd:
             self._asking = True
-            limit, more = _money(self._times * self._session_usd), _money(self._session_usd)
+            limit, allowance = _money(self._times * self._session_usd), _money(self._session_usd)
             return (
                 f"{SESSION_SPENT} {_money(self._session)}; its limit is {limit}. "
-                f"The next prompt lets it go on and spend up to {more} more."
+                f"The next prompt lets it go on and spend up to {allowance} more."
             )
         return None
 

@@ -116,8 +116,8 @@ class Calls:
             slot.finished.set()
             self._finish(slot, "cancelled", _failed(slot.call, TOO_MANY), error=TOO_MANY)
         tasks = [
-            asyncio.create_task(self._bring_to_end(slot, self._slots[:at]))
-            for at, slot in enumerate(self._slots[:MOST])
+            asyncio.create_task(self._bring_to_end(slot, self._slots[:index]))
+            for index, slot in enumerate(self._slots[:MOST])
         ]
         try:
             await asyncio.gather(*tasks)
@@ -227,22 +227,24 @@ class Calls:
             await self._may_run(slot, earlier)
             context.accept_all = decision.outcome == "allowed"
             context.preview = _granted(preview, decision, secrets=self._approvals.reveals(preview, decision))
-            now = await tool.again(params, context)
-            now = preview if now is None else _about_call(now, slot.call)
+            current = await tool.again(params, context)
+            current = preview if current is None else _about_call(current, slot.call)
             # While it waited, mode, trust and rules may have changed, too. What was reviewed is done already.
-            if now.digest == preview.digest and (decision.outcome != "allowed" or self._holds(slot, now, decision)):
+            if current.digest == preview.digest and (
+                decision.outcome != "allowed" or self._holds(slot, current, decision)
+            ):
                 context.still = _still(tool, params, context, slot.call, preview.digest)
                 return decision
             slot.allowed = False
             slot.item = slot.item.model_copy(update={"decision": None})  # of what it was
-            preview = now
+            preview = current
         raise ToolError("What this call would do changed each time it was decided on, so it was not done.")
 
-    def _holds(self, slot: CallRun, now: Preview, decision: Decision) -> bool:
+    def _holds(self, slot: CallRun, current: Preview, decision: Decision) -> bool:
         """Whether that yes still stands for the call as it is now."""
-        if now.proposal_id is not None and not self._approvals.same_bases(slot.call.call_id, now.proposal_id):
+        if current.proposal_id is not None and not self._approvals.same_bases(slot.call.call_id, current.proposal_id):
             return False
-        return self._approvals.holds(now, decision)
+        return self._approvals.holds(current, decision)
 
     def _validate(self, slot: CallRun) -> tuple[AnyTool, Params]:
         call, tool = slot.call, slot.tool
@@ -306,8 +308,8 @@ class Calls:
     async def _rejected(
         self, slot: CallRun, tool: AnyTool, params: Params, context: CallContext, decision: Decision
     ) -> None:
-        own = await tool.reject(params, context, decision.reason or "")
-        text = own or _rejection(decision)
+        message = await tool.reject(params, context, decision.reason or "")
+        text = message or _rejection(decision)
         await self._end(slot, "rejected", _failed(slot.call, text), error=decision.reason)
 
     async def _succeeded(self, slot: CallRun, outcome: Outcome, text: str) -> None:
@@ -382,7 +384,7 @@ def call_item(turn_id: str, call: Call, tool: AnyTool | None) -> ToolCall:
 def _about_call(preview: Preview, call: Call) -> Preview:
     """With the call's arguments on what rules are matched against, and a digest of everything that is decided on."""
     arguments = call.arguments if isinstance(call.arguments, dict) else {}
-    subject, *also = (replace(each, arguments=arguments) for each in (preview.subject, *preview.also))
+    subject, *also = (replace(part, arguments=arguments) for part in (preview.subject, *preview.also))
     # Of the same arguments in any order, and of what the tool found them to mean.
     canonical = json.dumps([call.tool, arguments, preview.digest], sort_keys=True, ensure_ascii=True)
     digest = hashlib.sha256(canonical.encode()).hexdigest()
@@ -393,8 +395,8 @@ def _still(
     tool: AnyTool, params: Params, context: CallContext, call: Call, digest: str
 ) -> Callable[[], Awaitable[bool]]:
     async def still() -> bool:
-        now = await tool.again(params, context)
-        return now is None or _about_call(now, call).digest == digest
+        current = await tool.again(params, context)
+        return current is None or _about_call(current, call).digest == digest
 
     return still
 

@@ -32,8 +32,8 @@ Ask = Callable[[str, str], Awaitable[str]]
 
 async def judge(ask: Ask, prompt: str, earlier: Sequence[str]) -> int | None:
     """1 to 100; None when the model fails, takes too long or does not answer the question."""
-    said = [*earlier[-EARLIER:], prompt]
-    question = "\n\n".join(f"<message>\n{_shortened(text)}\n</message>" for text in said)
+    prompts = [*earlier[-EARLIER:], prompt]
+    question = "\n\n".join(f"<message>\n{_shortened(text)}\n</message>" for text in prompts)
     try:
         async with asyncio.timeout(SECONDS):
             return read(await ask(SYSTEM, question))
@@ -43,15 +43,15 @@ async def judge(ask: Ask, prompt: str, earlier: Sequence[str]) -> int | None:
 
 def read(answer: str) -> int | None:
     """The difficulty in an answer, which may have fences, prose or a broken object around it."""
-    for start in (found.start() for found in re.finditer(r"\{", answer)):
+    for start in (brace.start() for brace in re.finditer(r"\{", answer)):
         try:
             value, _ = json.JSONDecoder().raw_decode(answer, start)
         except (ValueError, RecursionError):
             continue
         if isinstance(value, dict) and (score := _score(cast("dict[str, Any]", value).get("difficulty"))) is not None:
             return score
-    found = re.search(r"difficulty\W{0,4}(\d{1,3})\b", answer, re.I)
-    return _score(found[1]) if found else None
+    match = re.search(r"difficulty\W{0,4}(\d{1,3})\b", answer, re.I)
+    return _score(match[1]) if match else None
 
 
 def _score(value: object) -> int | None:

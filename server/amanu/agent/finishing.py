@@ -28,7 +28,7 @@ class UntilFinished(TurnListener):
     async def on_stop(self, turn: TurnView, reply: Done) -> Continue | Ending:
         remedy = REMEDIES["unfinished"]
         if self._patience.another("unfinished"):
-            return Continue([SystemNote(remedy.note, remedy.shown)])
+            return Continue([SystemNote(remedy.note, remedy.user_note)])
         text = f"The model stopped {remedy.most + 1} times without calling {self._tool}."
         note = SystemNote("", text, "unfinished", level="warning")
         turn.emit(ItemCompleted(item=note.notice(f"{turn.turn_id}.unfinished", turn.turn_id)))

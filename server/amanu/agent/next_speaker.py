@@ -121,7 +121,7 @@ async def goes_on(
     ruled = by_rule(reply.text)
     if ruled is not None or not may_stop_midway:
         return ruled == "model"
-    prompt = next((each.text for each in reversed(list(conversation)) if isinstance(each, User)), "")
+    prompt = next((message.text for message in reversed(list(conversation)) if isinstance(message, User)), "")
     question = f"<prompt>\n{prompt[-SHOWN:]}\n</prompt>\n<reply>\n{reply.text[-SHOWN:]}\n</reply>"
     try:
         async with asyncio.timeout(SECONDS):
@@ -132,10 +132,10 @@ async def goes_on(
 
 def judgement(answer: str) -> Speaker:
     """What the judge decided; the person, unless it clearly names the model. The JSON may stand among other words."""
-    found = re.search(r"\{[^{}]*\}", answer)
+    match = re.search(r"\{[^{}]*\}", answer)
     try:
-        said: Any = json.loads(found[0]) if found else None
+        verdict: Any = json.loads(match[0]) if match else None
     except ValueError:
         return "person"
-    word = cast("dict[str, Any]", said).get("next_speaker") if isinstance(said, dict) else None
+    word = cast("dict[str, Any]", verdict).get("next_speaker") if isinstance(verdict, dict) else None
     return "model" if isinstance(word, str) and word.strip().lower() == "model" else "person"

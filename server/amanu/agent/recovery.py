@@ -61,7 +61,7 @@ class Remedy:
     are counted by `models/retry.py`."""
     note: str = ""
     """What the model is told. It stays in the conversation, on record: the prefix of later requests must not change."""
-    shown: str = ""
+    user_note: str = ""
     """What the person sees of it."""
 
 
@@ -73,7 +73,7 @@ NOT_WHOLE = "Not run: the reply was broken off."
 _ANSWER = Remedy(
     "nudge",
     note="Your last reply held no answer: write your answer or make a tool call now.",
-    shown="The model gave no answer; it was told so.",
+    user_note="The model gave no answer; it was told so.",
 )
 REMEDIES: Mapping[ReplyFault, Remedy] = MappingProxyType(
     {
@@ -86,12 +86,12 @@ REMEDIES: Mapping[ReplyFault, Remedy] = MappingProxyType(
             "nudge",
             note="Your last tool call was malformed and was not run: make it again, with arguments that are one valid "
             "JSON object.",
-            shown="The model made a call that could not be read; it was told so.",
+            user_note="The model made a call that could not be read; it was told so.",
         ),
         "unexpectedCall": Remedy(
             "nudge",
             note="Your last reply called a tool that is not there: use only the tools you were given.",
-            shown="The model called a tool that is not there; it was told so.",
+            user_note="The model called a tool that is not there; it was told so.",
         ),
         "spentThinking": Remedy("room", 4),
         "cutText": Remedy(
@@ -152,21 +152,21 @@ AT_LAST: Mapping[ReplyFault, Ending] = {"emptyAfterResults": NO_ANSWER, "written
 
 def reminder(fault: ReplyFault) -> SystemNote:
     """What the model is told of its reply."""
-    return SystemNote(REMEDIES[fault].note, REMEDIES[fault].shown)
+    return SystemNote(REMEDIES[fault].note, REMEDIES[fault].user_note)
 
 
-def judged(done: Done, tools: Collection[str] = ()) -> ReplyFault | None:
+def judged(reply: Done, tools: Collection[str] = ()) -> ReplyFault | None:
     """What is odd about a reply that came whole, as far as the reply alone can tell, with the names of the tools that
     are there. A blank one that says it is whole gets here only after results (`models/retry.py`)."""
-    said = bool(done.message.text.strip())
-    match done.stop:
+    has_text = bool(reply.message.text.strip())
+    match reply.stop:
         case "refused":
             return "refused"
         case "outputLimit":
-            return "cutCall" if done.message.calls else "cutText" if said else "spentThinking"
-        case "end" if not said and not done.message.calls:
+            return "cutCall" if reply.message.calls else "cutText" if has_text else "spentThinking"
+        case "end" if not has_text and not reply.message.calls:
             return "emptyAfterResults"
-        case "end" if not done.message.calls and written_call(done.message.text, tools):
+        case "end" if not reply.message.calls and written_call(reply.message.text, tools):
             return "writtenCall"
         case _:
             return None

@@ -62,14 +62,14 @@ class Reply:
         self._text = []
         self._answer = []
 
-    def finish(self, done: Done) -> Assistant:
+    def finish(self, end: Done) -> Assistant:
         """The reply is whole. What it rests on is an item of its own, after the answer."""
         self._close()
         self._drafts.end()
-        if done.sources:
-            sources = sorted(set(done.sources), key=lambda source: (source.title, source.url, source.quote))
+        if end.sources:
+            sources = sorted(set(end.sources), key=lambda source: (source.title, source.url, source.quote))
             self._emit(ItemCompleted(item=Citations(item_id=next(self._ids), turn_id=self._turn_id, sources=sources)))
-        return done.message
+        return end.message
 
     def cut(self, reason: str) -> Assistant | None:
         """The reply was cancelled or broke off for good: what the person saw of its text stays, started calls do
@@ -121,5 +121,5 @@ class Reply:
 
 def subject(thought: str) -> str:
     """The first bold heading of a thought, "" if there is none (Gemini and GPT models write `**Subject**`)."""
-    found = re.search(r"\*\*(.+?)\*\*", thought)
-    return found.group(1).strip() if found else ""
+    match = re.search(r"\*\*(.+?)\*\*", thought)
+    return match.group(1).strip() if match else ""

@@ -36,7 +36,7 @@ async def ask_model(turn: Turn, step: int) -> Done:
     )
     reply = Reply(turn.turn_id, step, turn.tools, turn.emit)
     try:
-        done = await _show(turn, step, reply, stream_any(turn, request))
+        end = await _show(turn, step, reply, stream_any(turn, request))
     except _Cut:
         message = reply.cut("The reply was broken off.")
         _keep(turn, step, message)
@@ -45,22 +45,22 @@ async def ask_model(turn: Turn, step: int) -> Done:
         failed = isinstance(error, ModelError)
         _keep(turn, step, reply.cut(error.message if failed else "The reply was broken off."))
         raise
-    turn.context.count(done.usage.input + done.usage.cache_read + done.usage.cache_write)
-    took = turn.ledger.request(turn.info, done.usage)
-    if judged(done) == "spentThinking":
+    turn.context.count(end.usage.input + end.usage.cache_read + end.usage.cache_write)
+    took = turn.ledger.request(turn.info, end.usage)
+    if judged(end) == "spentThinking":
         reply.withdraw("The reply was all thought.")
-    message = reply.finish(done)
+    message = reply.finish(end)
     says = bool(message.calls or message.text.strip())
-    _keep(turn, step, message if says or done.stop == "paused" else None, took)
+    _keep(turn, step, message if says or end.stop == "paused" else None, took)
     turn.show_use()
-    return done
+    return end
 
 
 def _most(turn: Turn) -> int | None:
     """Tokens of the reply: as the turn has it, less where prompt and reply would not fit the window together."""
-    wanted = min(turn.info.max_output, turn.budget.max_output or family(turn.info.model_id).max_output)
-    fits = turn.context.fits(wanted)
-    return turn.budget.max_output if fits == wanted else fits
+    allowance = min(turn.info.max_output, turn.budget.max_output or family(turn.info.model_id).max_output)
+    fits = turn.context.fits(allowance)
+    return turn.budget.max_output if fits == allowance else fits
 
 
 async def _show(turn: Turn, step: int, reply: Reply, stream: AsyncGenerator[Delta | Retrying | Withdrawn]) -> Done:
@@ -85,8 +85,8 @@ async def _show(turn: Turn, step: int, reply: Reply, stream: AsyncGenerator[Delt
                             watch.begin_reply()
                     case Retrying():
                         waiting = True
-                        at = int((time.time() + delta.delay_s) * 1000)
-                        turn.emit(RetryChanged(retry=Retry(attempt=delta.attempt, reason=delta.reason, at=at)))
+                        retry_at = int((time.time() + delta.delay_s) * 1000)
+                        turn.emit(RetryChanged(retry=Retry(attempt=delta.attempt, reason=delta.reason, at=retry_at)))
                         if (
                             delta.breakage
                             and REMEDIES[delta.breakage].treatment == "nudge"

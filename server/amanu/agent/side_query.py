@@ -17,8 +17,8 @@ POLICY = Policy(attempts=3, broken_retries=1, empty_retries=1, first_delay=0.5, 
 class Ask(Protocol):
     """Asks a model something that is no part of the conversation."""
 
-    async def __call__(self, system: str, question: str, *, max_output: int, own: bool = False) -> str:
-        """The answer, in at most so many tokens, thoughts included; `own`: of the turn's own model, not of the utility
+    async def __call__(self, system: str, question: str, *, max_output: int, own_model: bool = False) -> str:
+        """The answer, in at most so many tokens, thoughts included; `own_model`: of the turn's model, not of the utility
         model. Raises `ModelError`."""
         ...
 

@@ -38,9 +38,9 @@ class Sections:
             if piece.endswith("\n"):
                 yield self._line()
             elif not self._may_be_heading():
-                held, self._held = self._held, ""
+                pending, self._held = self._held, ""
                 self._passing, self._after_blank, self._begun = True, False, True
-                yield False, held
+                yield False, pending
 
     def end(self) -> Iterator[tuple[bool, str]]:
         """What was held back. The next text starts anew."""
@@ -54,9 +54,9 @@ class Sections:
             self._after_blank = True
             return False, line
         heading = self._after_blank and len(line) <= LONGEST and _HEADING.fullmatch(line) is not None
-        new = heading and self._begun
+        begins = heading and self._begun
         self._begun, self._after_blank = True, False
-        return new, line
+        return begins, line
 
     def _may_be_heading(self) -> bool:
         start = self._held.lstrip()

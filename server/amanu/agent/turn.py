@@ -82,16 +82,16 @@ class Turn:
         most = min(info.max_output, family(info.model_id).max_output)
         self.context.use(info, head(prompt.text, prompt.memory, self.specs), most)
 
-    async def aside(self, system: str, question: str, *, max_output: int, own: bool = False) -> str:
+    async def aside(self, system: str, question: str, *, max_output: int, own_model: bool = False) -> str:
         """Ask the utility model, or the turn's `own` (also when the other cannot be asked), something that is no part
         of the conversation; what it takes is counted. Raises `ModelError`."""
-        candidate = (None if own else self.utility) or self.candidate
+        candidate = (None if own_model else self.utility) or self.candidate
         try:
             answer, used = await side_query.ask(
                 candidate.model, candidate.info, system, question, session_id=self.session_id, max_output=max_output
             )
         except REPLACEABLE:
-            if own or self.utility is None:
+            if own_model or self.utility is None:
                 raise
             self.utility = None
             return await self.aside(system, question, max_output=max_output)
@@ -99,9 +99,9 @@ class Turn:
         self.emit(UsageChanged(usage=wording.used(self.ledger.usage)))
         return answer
 
-    def start(self, work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
+    def start(self, coroutine: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
         """Work beside the turn, cancelled at its end."""
-        task = asyncio.create_task(work)
+        task = asyncio.create_task(coroutine)
         self._beside.add(task)
         task.add_done_callback(self._beside.discard)
         return task

@@ -62,9 +62,9 @@ def spent(info: ModelInfo, used: TokenUsage) -> Spent:
     )
 
 
-def both(one: Spent, other: Spent) -> Spent:
+def both(first: Spent, second: Spent) -> Spent:
     """The sum. Its cost is None when one of them is not known."""
-    return one.model_copy(update=_sum(one, other))
+    return first.model_copy(update=_sum(first, second))
 
 
 def add(usage: Usage, info: ModelInfo, used: TokenUsage) -> Usage:
@@ -78,11 +78,11 @@ def aside(usage: Usage, info: ModelInfo, used: TokenUsage) -> Usage:
     return usage.model_copy(update=_sum(usage, spent(info, used)))
 
 
-def _sum(one: Spent | Usage, other: Spent) -> dict[str, float | None]:
+def _sum(first: Spent | Usage, second: Spent) -> dict[str, float | None]:
     """Of every count, and of the cost where both are known."""
-    counts = {name: getattr(one, name) + getattr(other, name) for name in _COUNTS}
-    known = None if one.cost_usd is None or other.cost_usd is None else one.cost_usd + other.cost_usd
-    return {**counts, "cost_usd": known}
+    counts = {name: getattr(first, name) + getattr(second, name) for name in _COUNTS}
+    cost = None if first.cost_usd is None or second.cost_usd is None else first.cost_usd + second.cost_usd
+    return {**counts, "cost_usd": cost}
 
 
 def price(info: ModelInfo, used: TokenUsage) -> float | None:

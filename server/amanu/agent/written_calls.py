@@ -33,10 +33,10 @@ def written_call(text: str, tools: Collection[str]) -> str | None:
     text = text.rstrip()[-LONGEST:]
     if tagged := _tagged(text):
         return _first(_named(tagged), tools)
-    before, language, code = _fenced(text) or _bare(text)
+    preamble, language, code = _fenced(text) or _bare(text)
     if language in _CODE:
         return _first(_named(code), tools)
-    if len(before.strip()) > PROSE or language not in ("", "json"):
+    if len(preamble.strip()) > PROSE or language not in ("", "json"):
         return None
     return _first(_of_json(code), tools)
 
@@ -64,16 +64,16 @@ def _fenced(text: str) -> tuple[str, str, str] | None:
     """What stands before the fence that ends the text, its language, and what is in it."""
     opened: tuple[int, str, int] | None = None
     closed: tuple[int, str, int, int] | None = None
-    at = 0
+    offset = 0
     for line in text.splitlines(keepends=True):
         stripped = line.strip()
         if opened is not None:
             if stripped == "```":
-                opened, closed = None, (*opened, at)
+                opened, closed = None, (*opened, offset)
         elif stripped:
-            opened = (at, stripped[3:].strip(), at + len(line)) if stripped.startswith("```") else None
+            opened = (offset, stripped[3:].strip(), offset + len(line)) if stripped.startswith("```") else None
             closed = None
-        at += len(line)
+        offset += len(line)
     if closed is None:
         return None
     start, language, begin, end = closed
@@ -92,10 +92,10 @@ def _of_json(text: str) -> Iterator[str]:
         value: Any = json.loads(text)
     except (ValueError, RecursionError):
         return
-    for each in cast(list[Any], value if isinstance(value, list) else [value]):
-        if not isinstance(each, dict):
+    for item in cast(list[Any], value if isinstance(value, list) else [value]):
+        if not isinstance(item, dict):
             return
-        call = cast(dict[str, Any], each)
+        call = cast(dict[str, Any], item)
         inner: Any = call.get("function") or call.get("functionCall") or call.get("tool_call")
         call = cast(dict[str, Any], inner) if isinstance(inner, dict) else call
         name = next((call[key] for key in ("name", "tool", "tool_name", "function") if key in call), None)

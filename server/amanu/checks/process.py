@@ -68,7 +68,7 @@ async def start(
     try:
         handle = await asyncio.to_thread(os.open, folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         walls.callback(os.close, handle)
-        need = Need(writes="nothing", shown=tuple(shown))
+        need = Need(writes="nothing", readable=tuple(shown))
         plain = plain_way_in()
         held = None if plain is None else way_in(plain.bash, limits(MEMORY_PARTS))
         started = await walls.enter_async_context(sandbox.launch(command, need, roots, folder, handle, given, held))

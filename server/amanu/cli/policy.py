@@ -298,7 +298,7 @@ def _asked(given: dict[str, Any]) -> Asked:
     if trusted is not None and not isinstance(trusted, bool):
         raise AmanuError("invalidParams", "trusted is true or false.", path="trusted")
     rules = [
-        rule(kind, f"@run({command_pattern(_tokens(prefix), more=True)})", "given")
+        rule(kind, f"@run({command_pattern(_tokens(prefix), any_rest=True)})", "given")
         for kind, prefixes in _prefixes(given.get("rules")).items()
         for prefix in prefixes
     ]

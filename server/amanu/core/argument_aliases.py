@@ -59,25 +59,27 @@ def _named(params: type[BaseModel], written: Mapping[str, JsonValue], left_out: 
     for name, value in written.items():
         if name in fields:
             continue
-        if (own := ours.get(name)) is None:
+        if (our_name := ours.get(name)) is None:
             if name in _WEIGHTY and value is not None and value is not False:
                 raise ValueError(
                     f"there is no argument {name}, and without it this would be another call; there is {_all(params)}"
                 )
             left_out.append(name)
-        elif arguments.setdefault(own, value) != value:
-            raise ValueError(f"{own} and {name} are the same argument, but say different things; give {own} only")
+        elif arguments.setdefault(our_name, value) != value:
+            raise ValueError(
+                f"{our_name} and {name} are the same argument, but say different things; give {our_name} only"
+            )
     for name, value in arguments.items():
         part = _part(fields[name].annotation)
         if part is not None and isinstance(value, list):
-            arguments[name] = [_named(part, each, left_out) if isinstance(each, dict) else each for each in value]
+            arguments[name] = [_named(part, item, left_out) if isinstance(item, dict) else item for item in value]
     return arguments
 
 
 def _part(annotation: Any) -> type[BaseModel] | None:
     """The model of `list[Model]`, or of `list[Model] | None`."""
-    for each in (annotation, *get_args(annotation)):
-        for argument in get_args(each):
+    for part in (annotation, *get_args(annotation)):
+        for argument in get_args(part):
             if isinstance(argument, type) and issubclass(argument, BaseModel):
                 return argument
     return None

@@ -83,5 +83,5 @@ class Reading:
 
     @property
     def effect(self) -> Effect:
-        effects = {each.effect for each in self.commands} | ({"some"} if self.unclear else set[Effect]())
+        effects = {command.effect for command in self.commands} | ({"some"} if self.unclear else set[Effect]())
         return "ruin" if "ruin" in effects else "some" if "some" in effects else "none"

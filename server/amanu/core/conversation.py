@@ -224,8 +224,8 @@ class Conversation:
     def __iter__(self) -> Iterator[Message]:
         return iter(self._messages)
 
-    def __getitem__(self, at: int) -> Message:
-        return self._messages[at]
+    def __getitem__(self, index: int) -> Message:
+        return self._messages[index]
 
     @property
     def last(self) -> Message | None:
@@ -235,31 +235,31 @@ class Conversation:
         self._messages.append(message)
         self._has_pictures |= bool(_pictures(message))
 
-    def note(self, *said: Note) -> None:
+    def note(self, *notes: Note) -> None:
         """Add what the model must hear, a text and the pictures before it: after the last results, else as a message
         of its own."""
         last = self.last
         if isinstance(last, Results):
-            self._messages[-1] = last.model_copy(update={"notes": (*last.notes, *said)})
+            self._messages[-1] = last.model_copy(update={"notes": (*last.notes, *notes)})
             self._has_pictures |= bool(_pictures(self._messages[-1]))
         elif self.open_calls():
-            self.append(Results(results=(), notes=said))
+            self.append(Results(results=(), notes=notes))
         else:
-            words = [part.text if isinstance(part, Told) else part for part in said if not isinstance(part, Picture)]
-            pictures = tuple(part for part in said if isinstance(part, Picture))
-            told = not any(isinstance(part, str) for part in said)
-            self.append(User(text="\n\n".join(words), pictures=pictures, told=told))
+            texts = [part.text if isinstance(part, Told) else part for part in notes if not isinstance(part, Picture)]
+            pictures = tuple(part for part in notes if isinstance(part, Picture))
+            by_daemon = not any(isinstance(part, str) for part in notes)
+            self.append(User(text="\n\n".join(texts), pictures=pictures, told=by_daemon))
 
     def mask(self, masked: Masked) -> None:
         """Put the shorter texts in the place of results. Between steps only: it costs caches and bound thoughts."""
         texts = masked.texts
-        for at, message in enumerate(self._messages):
+        for index, message in enumerate(self._messages):
             if isinstance(message, Results) and any(result.call_id in texts for result in message.results):
                 results = tuple(
                     result.model_copy(update={"text": texts.get(result.call_id, result.text)})
                     for result in message.results
                 )
-                self._messages[at] = message.model_copy(update={"results": results})
+                self._messages[index] = message.model_copy(update={"results": results})
 
     def compact(self, compacted: Compacted) -> None:
         """Put its text in the place of the first messages. Between steps only. A call is never parted from its
@@ -297,9 +297,9 @@ class Conversation:
                 if reply.calls:
                     raise BrokenConversation("calls without results")
             case [Assistant() as reply, Results() as answers]:
-                wanted = [call.call_id for call in reply.calls]
-                if wanted != [result.call_id for result in answers.results]:
-                    raise BrokenConversation(f"results do not answer the calls: {wanted}")
+                call_ids = [call.call_id for call in reply.calls]
+                if call_ids != [result.call_id for result in answers.results]:
+                    raise BrokenConversation(f"results do not answer the calls: {call_ids}")
             case [_, Results()] | [Results()]:
                 raise BrokenConversation("results without calls")
             case [Assistant() as reply, User()] if reply.calls:
@@ -347,14 +347,14 @@ class Conversation:
     def close_calls(self, text: str = INTERRUPTED) -> tuple[Result, ...]:
         """Answer every open call with an error of that text, in call order. Returns the results made up."""
         open_calls = self.open_calls()
-        made = tuple(Result(call_id=call.call_id, tool=call.tool, text=text, is_error=True) for call in open_calls)
-        for result in made:
+        results = tuple(Result(call_id=call.call_id, tool=call.tool, text=text, is_error=True) for call in open_calls)
+        for result in results:
             self._settle(result)
-        return made
+        return results
 
     def _settle(self, result: Result) -> None:
-        known = {call.call_id for call in self.open_calls()}
-        if result.call_id not in known:
+        open_ids = {call.call_id for call in self.open_calls()}
+        if result.call_id not in open_ids:
             return
         last = self._messages[-1]
         if isinstance(last, Assistant):
@@ -363,8 +363,8 @@ class Conversation:
         assert isinstance(last, Results)
         reply = self._messages[-2]
         assert isinstance(reply, Assistant)
-        order = {call.call_id: at for at, call in enumerate(reply.calls)}
-        results = sorted((*last.results, result), key=lambda each: order[each.call_id])
+        order = {call.call_id: index for index, call in enumerate(reply.calls)}
+        results = sorted((*last.results, result), key=lambda item: order[item.call_id])
         self._messages[-1] = Results(results=tuple(results), notes=last.notes)
 
 

@@ -12,7 +12,7 @@ class SystemNote:
 
     text: str
     """For the model, where the conversation ends; "" when it is for the user alone."""
-    shown: str
+    user_text: str
     """For the user: what the model was told, or what happened."""
     code: str = "modelTold"
     """Of the notice; for clients."""
@@ -22,5 +22,5 @@ class SystemNote:
     def notice(self, item_id: str, turn_id: str) -> Notice:
         """What the user sees of it."""
         return Notice(
-            item_id=item_id, turn_id=turn_id, level=self.level, code=self.code, text=self.shown, detail=self.detail
+            item_id=item_id, turn_id=turn_id, level=self.level, code=self.code, text=self.user_text, detail=self.detail
         )

@@ -100,8 +100,8 @@ HOME_SECRETS = (
 """Only below the home folder: in a repository they are files like others. Those and `SECRETS` that lie there are never
 readable in a sandbox, even where the workspace is the home folder itself."""
 
-_CHECKED_OUT = tuple(f"/{each}" for each in CHECKED_OUT)
-_FOLDED = frozenset(each.casefold() for each in (*FOLDERS, *FILES, *SHELL_FILES, OWN))
+_CHECKED_OUT = tuple(f"/{path}" for path in CHECKED_OUT)
+_FOLDED = frozenset(path.casefold() for path in (*FOLDERS, *FILES, *SHELL_FILES, OWN))
 
 
 def is_protected(name: str, folder: str) -> bool:
@@ -149,4 +149,4 @@ _SECRET = re.compile(rf"(?:.*/)?(?:{_pattern(SECRETS)})(?:/.*)?", re.DOTALL)
 _KEY = re.compile(rf"(?:.*/)?(?:{_pattern(KEYS)})", re.DOTALL)
 _NO_SECRET = re.compile(rf"(?:.*/)?(?:{_pattern(NO_SECRETS)})", re.DOTALL)
 _NO_KEY = re.compile(rf"(?:.*/)?(?:{_pattern(NO_KEYS)})", re.DOTALL)
-_LAST = re.compile(_pattern(each.rpartition("/")[2] for each in (*SECRETS, *KEYS)), re.DOTALL)
+_LAST = re.compile(_pattern(pattern.rpartition("/")[2] for pattern in (*SECRETS, *KEYS)), re.DOTALL)

@@ -21,7 +21,7 @@ class Need:
     """What of `protected` differs between branches, too (`protected.CHECKED_OUT`): the line is nothing but git."""
     borrowing: bool = False
     """Git may read objects of other repositories that those here borrow from: the user trusts the folder."""
-    shown: tuple[Path, ...] = ()
+    readable: tuple[Path, ...] = ()
     """What else it may read: caches of a program of ours, never what a model or a workspace names."""
     secrets: bool = False
     """Files of the workspace that hold secrets (`.env`, keys) can be read: the user was asked, or a rule of theirs
@@ -32,7 +32,7 @@ class Need:
     """Absolute path → bytes: files it runs, as they were approved. Where the tier can, these bytes are what it sees."""
     watched: tuple[str, ...] = ()
     """Files and links it runs: when one is another by the end, that is said. No tier can hold a name."""
-    place: tuple[int, int] | None = None
+    folder_identity: tuple[int, int] | None = None
     """Device and inode of the folder it runs in, as it was approved."""
     argv: tuple[str, ...] | None = None
     """Of a plain command: what to execute without a shell, the program as an absolute path. None: the line goes to

@@ -43,7 +43,7 @@ class Tokens:
     """A command pattern: `git commit *` is the tokens git, commit, and that more may follow."""
 
     tokens: tuple[str, ...]
-    more: bool
+    any_rest: bool
 
 
 @dataclass(frozen=True)
@@ -91,20 +91,20 @@ class Rule:
 def rule(kind: Kind, text: str, origin: str) -> Rule:
     """A rule from its text. Raises `AmanuError` (invalidRule) saying what is wrong."""
     text = text.strip()
-    found = _TEXT.fullmatch(text)
-    if found is None:
+    match = _TEXT.fullmatch(text)
+    if match is None:
         raise AmanuError(
             "invalidRule",
             f"{text!r} is not a rule.",
             hint="A rule is a tool's name, @read, @write or @run, and may have a pattern: edit_file(src/**)",
         )
-    target, pattern, network = found["target"], found["pattern"], found["network"] is not None
+    target, pattern, network = match["target"], match["pattern"], match["network"] is not None
     if target.startswith("@") and target not in _EFFECTS:
         raise AmanuError("invalidRule", f"{target} is not an effect; there are @read, @write and @run.")
-    unsandboxed = found["unsandboxed"] is not None
+    unsandboxed = match["unsandboxed"] is not None
     if target in ("@read", "@write") and (network or unsandboxed):
-        given = "+network" if network else "+unsandboxed"
-        raise AmanuError("invalidRule", f"{given} is for commands, and {target} is about none.")
+        suffix = "+network" if network else "+unsandboxed"
+        raise AmanuError("invalidRule", f"{suffix} is for commands, and {target} is about none.")
     if pattern is not None and _about_commands(target):
         tokens(pattern)  # says what is wrong with it
     return Rule(
@@ -113,7 +113,7 @@ def rule(kind: Kind, text: str, origin: str) -> Rule:
         origin,
         (target,),
         (pattern,) if pattern is not None else (),
-        until=_end_of(found["until"]) if found["until"] else None,
+        until=_end_of(match["until"]) if match["until"] else None,
         network=network,
         unsandboxed=unsandboxed,
     )
@@ -124,12 +124,12 @@ def granting(text: str, grants: Collection[Grant], *, only: bool = False) -> str
     rule stays as it is."""
 
     def line(text: str) -> str:
-        found = _TEXT.fullmatch(text.strip())
-        if found is None or found["target"] in ("@read", "@write"):
+        match = _TEXT.fullmatch(text.strip())
+        if match is None or match["target"] in ("@read", "@write"):
             return text
-        wanted = {*grants} | ({each for each in _GRANTS if found[each]} if not only else set[Grant]())
-        rest = text.strip()[max(found.end(each) for each in ("target", *_GRANTS)) :]
-        return found["target"] + "".join(f"+{each}" for each in _GRANTS if each in wanted) + rest
+        all_grants = {*grants} | ({grant for grant in _GRANTS if match[grant]} if not only else set[Grant]())
+        suffix = text.strip()[max(match.end(group) for group in ("target", *_GRANTS)) :]
+        return match["target"] + "".join(f"+{grant}" for grant in _GRANTS if grant in all_grants) + suffix
 
     return "\n".join(map(line, text.splitlines()))
 
@@ -178,12 +178,12 @@ class RuleTable(BaseModel):
     def _fits(self) -> "RuleTable":
         if _tuple(self.path) and _tuple(self.command):
             raise ValueError("a rule is about paths or about commands, not both")
-        for each in _tuple(self.tool):
-            if not re.fullmatch(r"\*|@read|@write|@run|[A-Za-z][A-Za-z0-9_-]*", each):
-                raise ValueError(f"{each!r} is no name of a tool, and not @read, @write, @run or *")
-        for each in _tuple(self.command):
+        for tool in _tuple(self.tool):
+            if not re.fullmatch(r"\*|@read|@write|@run|[A-Za-z][A-Za-z0-9_-]*", tool):
+                raise ValueError(f"{tool!r} is no name of a tool, and not @read, @write, @run or *")
+        for tool in _tuple(self.command):
             try:
-                tokens(each)
+                tokens(tool)
             except AmanuError as error:
                 raise ValueError(str(error)) from None
         return self
@@ -236,19 +236,19 @@ class RuleTable(BaseModel):
 def tokens(pattern: str) -> Tokens:
     """A command pattern in its tokens, quotes as in a shell. Raises `AmanuError` (invalidRule)."""
     pattern = pattern.strip()
-    more = pattern == "*" or pattern.endswith(" *")
+    any_rest = pattern == "*" or pattern.endswith(" *")
     try:
-        found = tuple(shlex.split(pattern[:-1] if more else pattern))
+        literal_tokens = tuple(shlex.split(pattern[:-1] if any_rest else pattern))
     except ValueError:
         raise AmanuError("invalidRule", f"A quote is left open in {pattern!r}.") from None
-    if not found and not more:
+    if not literal_tokens and not any_rest:
         raise AmanuError("invalidRule", "A pattern of a command needs a word: git commit *")
-    return Tokens(found, more)
+    return Tokens(literal_tokens, any_rest)
 
 
-def command_pattern(words: tuple[str, ...], *, more: bool) -> str:
+def command_pattern(words: tuple[str, ...], *, any_rest: bool) -> str:
     """The pattern that has these tokens."""
-    return shlex.join(words) + (" *" if more else "")
+    return shlex.join(words) + (" *" if any_rest else "")
 
 
 def _about_commands(target: str) -> bool:

@@ -188,17 +188,21 @@ class Tool(ABC, Generic[P]):
     def parse(self, arguments: Mapping[str, JsonValue]) -> ParsedCall[P]:
         """Understand the arguments of a call. No effect, no waiting. Raises `ToolError`, which says what to correct."""
         try:
-            known = named(self.params, arguments)
+            arguments_by_name = named(self.params, arguments)
         except ValueError as error:
             raise ToolError(f"Wrong arguments for {self.name}: {error}. Correct them and call again.") from error
         try:
-            return ParsedCall(self.params.model_validate(known.arguments), known.arguments, known.note)
+            return ParsedCall(
+                self.params.model_validate(arguments_by_name.arguments),
+                arguments_by_name.arguments,
+                arguments_by_name.note,
+            )
         except ValidationError as error:
             faults = "; ".join(
                 f"{'.'.join(str(part) for part in fault['loc']) or 'arguments'}: {fault['msg']}"
                 for fault in error.errors(include_url=False, include_input=False)
             )
-            note = f" {known.note}" if known.note else ""
+            note = f" {arguments_by_name.note}" if arguments_by_name.note else ""
             raise ToolError(f"Wrong arguments for {self.name}: {faults}. Correct them and call again.{note}") from error
 
     def title_of(self, arguments: Mapping[str, Any]) -> str:
@@ -242,7 +246,7 @@ def tool_schema(params: type[BaseModel]) -> dict[str, Any]:
     def clean(node: Any) -> Any:
         match node:
             case list():
-                return [clean(each) for each in cast("list[Any]", node)]
+                return [clean(item) for item in cast("list[Any]", node)]
             case {"$ref": str(reference), **rest}:
                 return clean({**definitions[reference.rsplit("/", 1)[-1]], **rest})
             case {"anyOf": [option, {"type": "null"}], **rest}:  # an absent key says None
@@ -255,7 +259,7 @@ def tool_schema(params: type[BaseModel]) -> dict[str, Any]:
 
     def clean_member(key: str, value: Any) -> Any:
         if key == "properties":
-            return {name: clean(each) for name, each in _members(value)}
+            return {name: clean(member) for name, member in _members(value)}
         return clean(value)
 
     cleaned = clean(schema)

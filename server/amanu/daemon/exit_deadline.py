@@ -29,10 +29,10 @@ def _give_up(loop: asyncio.AbstractEventLoop, seconds: float) -> None:
 
 def _where(task: asyncio.Task[Any]) -> str:
     """The innermost place that it waits at, in whoever's code that is."""
-    place, inner = "?", task.get_coro()
+    location, inner = "?", task.get_coro()
     while inner is not None:
         frame = getattr(inner, "cr_frame", None) or getattr(inner, "ag_frame", None)
         if frame is not None:
-            place = f"{frame.f_code.co_qualname}:{frame.f_lineno}"
+            location = f"{frame.f_code.co_qualname}:{frame.f_lineno}"
         inner = getattr(inner, "cr_await", None) or getattr(inner, "ag_await", None)
-    return place
+    return location

@@ -284,7 +284,7 @@ async def _read_hello(reader: asyncio.StreamReader, begin: bytes) -> dict[str, A
             return None
         hello: Any = json.loads(begun + await reader.readuntil(b"\n"))
         environment = hello["environment"]
-        if all(isinstance(each, str) for pair in environment.items() for each in pair):
+        if all(isinstance(text, str) for pair in environment.items() for text in pair):
             return hello
     except (asyncio.IncompleteReadError, asyncio.LimitOverrunError):
         return None

@@ -149,13 +149,17 @@ def _spawn(home: Home, command: Sequence[str]) -> None:
     finally:
         os.close(theirs)
         os.close(output)
-    told = select.select([ready], [], [], START_SECONDS)[0] and os.read(ready, 1)
+    ready_byte = select.select([ready], [], [], START_SECONDS)[0] and os.read(ready, 1)
     os.close(ready)
-    if not told:
+    if not ready_byte:
         process.kill()
         process.wait()
-        said = (home.logs / "daemon.out").read_text("utf-8", "replace").strip()
-        why = said.splitlines()[-1][:500] if said else f"it did not answer within {START_SECONDS:g} seconds"
+        daemon_output = (home.logs / "daemon.out").read_text("utf-8", "replace").strip()
+        why = (
+            daemon_output.splitlines()[-1][:500]
+            if daemon_output
+            else f"it did not answer within {START_SECONDS:g} seconds"
+        )
         raise NoDaemon(f"The daemon did not start: {why}")
     process.returncode = 0  # it is not ours to wait for: it outlives us
 
@@ -228,10 +232,10 @@ def copy_out(link: socket.socket, descriptor: int) -> int | None:
             if trailer is not None:
                 trailer += data
                 continue
-            data, nul, rest = data.partition(b"\0")
+            data, nul, remainder = data.partition(b"\0")
             write(data)
             if nul:
-                trailer = rest
+                trailer = remainder
     except (OSError, TimeoutError):
         pass
     try:

@@ -34,8 +34,8 @@ def socket_path(home: Home) -> Path:
     name = hashlib.sha256(os.fsencode(path)).hexdigest()[:16]
     folder = Path(tempfile.gettempdir()) / f"amanu-{os.getuid()}-{name}"
     folder.mkdir(mode=0o700, exist_ok=True)
-    found = folder.lstat()
-    if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid() or stat.S_IMODE(found.st_mode) & 0o077:
+    status = folder.lstat()
+    if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.getuid() or stat.S_IMODE(status.st_mode) & 0o077:
         raise PermissionError(f"{folder} is not private to you")
     return folder / path.name
 
@@ -65,8 +65,8 @@ def read_token(home: Home) -> str:
     except OSError:
         return ""
     try:
-        found = os.fstat(handle)
-        private = stat.S_ISREG(found.st_mode) and found.st_uid == os.getuid() and not found.st_mode & 0o077
+        status = os.fstat(handle)
+        private = stat.S_ISREG(status.st_mode) and status.st_uid == os.getuid() and not status.st_mode & 0o077
         return os.read(handle, 2 * TOKEN_BYTES).decode("ascii", "replace") if private else ""
     except OSError:
         return ""

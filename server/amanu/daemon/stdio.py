@@ -29,13 +29,13 @@ def mask(*names: Literal["stdout", "stderr"]) -> None:
 
 
 def _say(
-    kind: type[BaseException], error: BaseException | None, trace: TracebackType | None, where: str | None = None
+    kind: type[BaseException], error: BaseException | None, trace: TracebackType | None, context: str | None = None
 ) -> None:
     """A traceback, whole: a secret may go over several of its lines."""
-    if issubclass(kind, SystemExit) and where is not None:
+    if issubclass(kind, SystemExit) and context is not None:
         return  # a thread that ends
-    said = "".join(traceback.format_exception(kind, error, trace))
-    sys.stderr.write(f"{where}:\n{said}" if where else said)
+    report = "".join(traceback.format_exception(kind, error, trace))
+    sys.stderr.write(f"{context}:\n{report}" if context else report)
 
 
 def _where(thread: threading.Thread | None) -> str:

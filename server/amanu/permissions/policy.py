@@ -216,7 +216,7 @@ def suggested_rule(subject: Subject) -> str:
         return f"{subject.tool}({subject.text})"
     grants: list[Grant] = ["network"] if command.network or "network" in command.asks else []
     grants = ["unsandboxed"] if "unsandboxed" in command.asks else grants
-    return granting(f"{subject.tool}({command_pattern(command.prefix, more=True)})", grants)
+    return granting(f"{subject.tool}({command_pattern(command.prefix, any_rest=True)})", grants)
 
 
 def remember(
@@ -274,8 +274,8 @@ def _explained(each: Rule) -> str:
     if target not in ("@run", "run_shell_command"):
         return f"Allows {who}, for: {each.patterns[0]}{ends and '.'}{ends}"
     (pattern,) = each.commands
-    shown = command_pattern(pattern.tokens, more=False)
-    what = f"{shown} with whatever follows" if pattern.more else f"exactly {shown}"
+    shown = command_pattern(pattern.tokens, any_rest=False)
+    what = f"{shown} with whatever follows" if pattern.any_rest else f"exactly {shown}"
     what = what if pattern.tokens else "every command that is understood"
     how = "with network access" if each.network else "without network access"
     how = "without the sandbox, with all your permissions" if each.unsandboxed else how
@@ -344,11 +344,11 @@ def _allows(pattern: Tokens, command: Command) -> bool:
     """Token by token, from the first on; a word that is not known yet is no token. With harmless options left out, too:
     `make -j4 test` is `make test`."""
     count = len(pattern.tokens)
-    if pattern.more and count and (destroying := _destroys(command)) and not destroying & {*pattern.tokens}:
+    if pattern.any_rest and count and (destroying := _destroys(command)) and not destroying & {*pattern.tokens}:
         return False  # `git *` was not meant for `git clean`
-    if pattern.more and command.prefix is not None and command.prefix[:count] == pattern.tokens:
+    if pattern.any_rest and command.prefix is not None and command.prefix[:count] == pattern.tokens:
         return True
-    return command.words[:count] == pattern.tokens and (pattern.more or len(command.words) == count)
+    return command.words[:count] == pattern.tokens and (pattern.any_rest or len(command.words) == count)
 
 
 def _destroys(command: Command) -> frozenset[str]:
@@ -379,7 +379,7 @@ def _forbids(pattern: Tokens, command: Command) -> Literal["yes", "no", "perhaps
         places = {at + 1 for at in reached if (words[at] or "").casefold() == token.casefold()}
         if not places:
             return "no"
-    if pattern.more or any(at == len(words) for at in places):
+    if pattern.any_rest or any(at == len(words) for at in places):
         return "yes"
     return "perhaps" if None in words else "no"
 

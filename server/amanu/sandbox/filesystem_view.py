@@ -69,7 +69,7 @@ def view(need: Need, roots: Sequence[Path], environment: Mapping[str, str], sett
     outside = [each for each in roots if each != Path("/")]  # nobody means the whole machine by "the workspace"
     hidden = [*_system(*_EMPTY, *_SERVICES), *homes, *_own(settings.hide, home)]
     also_written = [each for each in _own(settings.write, home) if each.exists()]
-    chosen = [each for each in (*_own(settings.read, home), *need.shown) if each.exists()]
+    chosen = [each for each in (*_own(settings.read, home), *need.readable) if each.exists()]
     above = [tree for root in outside if (tree := enclosing(root, homes)) is not None]
     others: list[Repository] = []
     if need.git:

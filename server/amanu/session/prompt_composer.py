@@ -93,7 +93,7 @@ class PromptComposer:
         self._conversation.append(message)
         self.tell_left_out(said, opening.heard)
         if opening.outdated is not None:
-            changes = opening.outdated.shown
+            changes = opening.outdated.user_text
             self._notices.of_prompt(f"{said.item_id}.changed", said.turn_id, "modelTold", changes, level="info")
         if recalled is not None:
             self._emit(ItemCompleted(item=recalled.notice(f"{said.item_id}.memory", said.turn_id)))

@@ -58,7 +58,7 @@ class StepNews(TurnListener):
         shown = f"The model was told: the mode is {self._state.mode}."
         if news is None:
             return [SystemNote(status, shown)]
-        return [SystemNote(f"{status}\n\n{news.text}", f"{shown}\n{news.shown}")]
+        return [SystemNote(f"{status}\n\n{news.text}", f"{shown}\n{news.user_text}")]
 
     def _readable(self, path: Path) -> bool:
         return bool(self._approvals.allowed([Subject("read_file", "read", self._workspace.relative(path))]))

@@ -36,17 +36,17 @@ class Frames:
 
     def feed(self, data: bytes) -> list[bytes | Broken]:
         """The bodies that are complete with these bytes, in order; `Broken`, if it comes, is the last."""
-        found: list[bytes | Broken] = []
+        frames: list[bytes | Broken] = []
         if self._broken:
-            return found
+            return frames
         self._buffer += data
         while (body := self._next()) is not None:
-            found.append(body)
+            frames.append(body)
             if isinstance(body, Broken):
                 self._broken = True
                 self._buffer.clear()
                 break
-        return found
+        return frames
 
     @property
     def in_header(self) -> bool:

@@ -58,7 +58,9 @@ def whole(data: bytes) -> bool:
         case "image/png":
             return b"IEND\xaeB`\x82" in data
         case "image/jpeg":
-            scan = next((at for marker, at in _segments(data) if marker == _SCAN), None)  # a thumbnail has its own end
+            scan = next(
+                (offset for marker, offset in _segments(data) if marker == _SCAN), None
+            )  # a thumbnail has its own end
             return scan is not None and data.find(b"\xff\xd9", scan) >= 0
         case "image/webp":
             return int.from_bytes(data[4:8], "little") + 8 <= len(data)
@@ -67,25 +69,25 @@ def whole(data: bytes) -> bool:
 
 
 def _jpeg(data: bytes) -> tuple[int, int] | None:
-    for marker, at in _segments(data):
+    for marker, offset in _segments(data):
         if 0xC0 <= marker <= 0xCF and marker not in _NO_FRAME:
-            height, width = struct.unpack_from(">HH", data, at + 3)
+            height, width = struct.unpack_from(">HH", data, offset + 3)
             return width, height
     return None
 
 
 def _segments(data: bytes) -> Iterator[tuple[int, int]]:
     """(marker, where its length stands) of the segments up to the scan, as far as they are there."""
-    at = 2
+    offset = 2
     for _ in range(MAX_SEGMENTS):
-        found = _PADDING.match(data, at)
-        if found is None or found.end() == at or found.end() + 3 > len(data):
+        padding = _PADDING.match(data, offset)
+        if padding is None or padding.end() == offset or padding.end() + 3 > len(data):
             return
-        marker, at = data[found.end()], found.end() + 1
-        yield marker, at
+        marker, offset = data[padding.end()], padding.end() + 1
+        yield marker, offset
         if marker == _SCAN:
             return
-        at += int.from_bytes(data[at : at + 2], "big")
+        offset += int.from_bytes(data[offset : offset + 2], "big")
 
 
 def _webp(data: bytes) -> tuple[int, int] | None:

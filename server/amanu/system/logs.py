@@ -55,13 +55,13 @@ def log_file(home: Home) -> Path:
 
 def tail(home: Home, lines: int) -> list[str]:
     """The last lines, oldest first; of the older files as far as needed."""
-    found: list[str] = []
+    tail_lines: list[str] = []
     for path in _newest_first(home):
         with path.open(encoding="utf-8", errors="replace") as file:
-            found = file.read().splitlines()[-(lines - len(found)) :] + found
-        if len(found) >= lines:
+            tail_lines = file.read().splitlines()[-(lines - len(tail_lines)) :] + tail_lines
+        if len(tail_lines) >= lines:
             break
-    return found
+    return tail_lines
 
 
 def collect(home: Home, lines: int = 2000) -> str:

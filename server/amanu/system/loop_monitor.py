@@ -21,10 +21,10 @@ log = logging.getLogger(__name__)
 class Stalls:
     """Told how long each turn of the loop took, in seconds."""
 
-    def __init__(self, now: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self.count = 0
         self.longest = 0.0
-        self._now = now
+        self._now = clock
         self._said = -AGAIN
         self._since = (0, 0.0)
         """How many since the last line, and the longest of them."""
@@ -36,11 +36,11 @@ class Stalls:
         self.longest = max(self.longest, seconds)
         count, longest = self._since
         self._since = (count + 1, max(longest, seconds))
-        now = self._now()
-        if now - self._said >= AGAIN:
+        time_now = self._now()
+        if time_now - self._said >= AGAIN:
             count, longest = self._since
             log.warning("everybody waited %.0f ms (%d such since this was last said)", longest * 1000, count)
-            self._said, self._since = now, (0, 0.0)
+            self._said, self._since = time_now, (0, 0.0)
 
 
 class _Watched(selectors.DefaultSelector):

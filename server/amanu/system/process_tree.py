@@ -41,25 +41,25 @@ def without_secrets(
     """The environment as a child may have it. `key_variables` hold keys of the user's own endpoints; `passed` are
     variables the user wants passed on though they hold secrets. `services`: the user let it reach services, and so it
     knows the ways to them (`DATABASE_URL` with its password, `SSH_AUTH_SOCK` …)."""
-    kept: dict[str, str] = {}
+    harmless: dict[str, str] = {}
     for name, value in environment.items():
         if _OURS.fullmatch(name) or name in key_variables:
             continue
         if name in passed or (services and not holds_secret(name, value)):
-            kept[name] = value
+            harmless[name] = value
         elif not holds_secret(name, value) and (reduced := without_way(name, value)) is not None:
-            kept[name] = reduced
-    return kept
+            harmless[name] = reduced
+    return harmless
 
 
 def without_git_settings(environment: Mapping[str, str], *, hooks: bool = False) -> dict[str, str]:
     """With git as it is out of the box: it runs nothing that a repository or the environment names (pagers, file system
     monitors, and hooks unless `hooks`). Who commits stays."""
-    kept = {name: value for name, value in environment.items() if not name.startswith("GIT_") or _WHO.match(name)}
+    harmless = {name: value for name, value in environment.items() if not name.startswith("GIT_") or _WHO.match(name)}
     settings = _QUIET_GIT if hooks else (*_QUIET_GIT, _NO_HOOKS)
-    for at, (name, value) in enumerate(settings):
-        kept |= {f"GIT_CONFIG_KEY_{at}": name, f"GIT_CONFIG_VALUE_{at}": value}
-    return {**kept, "GIT_CONFIG_COUNT": str(len(settings))}
+    for index, (name, value) in enumerate(settings):
+        harmless |= {f"GIT_CONFIG_KEY_{index}": name, f"GIT_CONFIG_VALUE_{index}": value}
+    return {**harmless, "GIT_CONFIG_COUNT": str(len(settings))}
 
 
 async def end_all(leader: int, mark: str, holders: int = 0) -> int:
@@ -68,19 +68,19 @@ async def end_all(leader: int, mark: str, holders: int = 0) -> int:
 
     `holders`: that many processes of a sandbox, the leader and its first descendants, are around the others. They get
     no TERM, for with them the others would be killed at once, and do not count."""
-    found = await asyncio.to_thread(_alive, leader, mark)
+    alive = await asyncio.to_thread(_alive, leader, mark)
     around = await asyncio.to_thread(_line, leader, holders)
-    count = len(found - around)
+    count = len(alive - around)
     for term, limit in ((signal.SIGTERM, _GRACE), (signal.SIGKILL, _GIVE_UP)):
         stop = time.monotonic() + limit
         signalled: set[int] = set()
-        while found and time.monotonic() < stop:
-            for pid in found - signalled - (around if term is signal.SIGTERM else set()):
+        while alive and time.monotonic() < stop:
+            for pid in alive - signalled - (around if term is signal.SIGTERM else set()):
                 with contextlib.suppress(ProcessLookupError, PermissionError):
                     os.kill(pid, term)
-            signalled |= found
+            signalled |= alive
             await asyncio.sleep(_POLL)
-            found = await asyncio.to_thread(_alive, leader, mark)
+            alive = await asyncio.to_thread(_alive, leader, mark)
     return count
 
 
@@ -107,8 +107,8 @@ def _alive(leader: int, mark: str) -> set[int]:
             return set()
         return {-leader}
     parents: dict[int, int] = {}
-    found: set[int] = set()
-    wanted = mark.encode()
+    processes: set[int] = set()
+    needle = mark.encode()
     for name in os.listdir("/proc"):  # noqa: PTH208
         if not name.isdigit():
             continue
@@ -119,16 +119,16 @@ def _alive(leader: int, mark: str) -> set[int]:
             if state in (b"Z", b"X") or pid == os.getpid():
                 continue
             parents[pid] = int(parent)
-            if leader in (pid, int(group), int(session)) or wanted in _read(f"/proc/{name}/environ").split(b"\0"):
-                found.add(pid)
+            if leader in (pid, int(group), int(session)) or needle in _read(f"/proc/{name}/environ").split(b"\0"):
+                processes.add(pid)
         except (OSError, ValueError):
             continue  # gone, or another user's
     grown = True
     while grown:
-        below = {pid for pid, parent in parents.items() if parent in found} - found
-        found |= below
+        below = {pid for pid, parent in parents.items() if parent in processes} - processes
+        processes |= below
         grown = bool(below)
-    return found
+    return processes
 
 
 def _read(path: str) -> bytes:

@@ -12,9 +12,9 @@ KERNEL = 5.0
 end it, and nothing may wait for it."""
 
 
-async def unbroken(work: Coroutine[Any, Any, T]) -> T:
+async def unbroken(coroutine: Coroutine[Any, Any, T]) -> T:
     """Await `work` to its end even when cancelled; then the cancellation goes on."""
-    task = asyncio.ensure_future(work)
+    task = asyncio.ensure_future(coroutine)
     cancelled = False
     while not task.done():
         try:
@@ -55,8 +55,8 @@ async def gone(process: Process, seconds: float = KERNEL) -> None:
     """
     transport = getattr(process, "_transport", None)
     if transport is not None:
-        for each in (1, 2):
-            if (reading := transport.get_pipe_transport(each)) is not None:
+        for attempt in (1, 2):
+            if (reading := transport.get_pipe_transport(attempt)) is not None:
                 reading.close()
         writing = transport.get_pipe_transport(0)
         if writing is not None and (not writing.is_closing() or writing.get_write_buffer_size()):

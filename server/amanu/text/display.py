@@ -21,5 +21,5 @@ def one_line(text: str) -> str:
     return text if len(text) <= _TITLE else text[: _TITLE - 1] + "…"
 
 
-def _named(found: "re.Match[str]") -> str:
-    return f"<U+{ord(found[0]):04X}>"
+def _named(match: "re.Match[str]") -> str:
+    return f"<U+{ord(match[0]):04X}>"

@@ -24,10 +24,10 @@ _MEMORY = re.compile(r"<(?=\s*/?\s*project_memory\s*>)", re.IGNORECASE)
 def block(kind: str, text: str, label: str = "") -> str:
     """The text in a block of that kind. `label` says where it is from, in one line; "" for none."""
     text = _MEMORY.sub("&lt;", text)
-    shown = one_line(label)[:LABEL].replace('"', "&quot;")
+    safe_label = one_line(label)[:LABEL].replace('"', "&quot;")
     name = _name(kind, text)
-    where = f' path="{shown}"' if label else ""
-    return f"<{name}{where}>\n{text}\n</{name}>"
+    attribute = f' path="{safe_label}"' if label else ""
+    return f"<{name}{attribute}>\n{text}\n</{name}>"
 
 
 def _name(kind: str, text: str) -> str:

@@ -113,11 +113,11 @@ _RUN = re.compile(r"[A-Za-z0-9]{12}")
 def _hide_shapes(text: str, *, sure: bool) -> str:
     """`sure`: only what can hardly be anything else (`sk-fading-circle-delay` is a style, not a key)."""
 
-    def hidden(found: re.Match[str]) -> str:
-        if not _begins(text, found.start()):
-            return found[0]
-        if sure and found[0].startswith("sk-") and not _random(found[0]):
-            return found[0]
+    def hidden(match: re.Match[str]) -> str:
+        if not _begins(text, match.start()):
+            return match[0]
+        if sure and match[0].startswith("sk-") and not _random(match[0]):
+            return match[0]
         return MASK
 
     for anchor, pattern in _SHAPES:
@@ -126,16 +126,16 @@ def _hide_shapes(text: str, *, sure: bool) -> str:
     return text
 
 
-def _begins(text: str, at: int) -> bool:
+def _begins(text: str, index: int) -> bool:
     """No word goes on there. An escape of JSON text (`\\n`) is no part of a word."""
-    before = text[at - 1 : at]
-    if not (before.isascii() and (before.isalnum() or before == "_")):
+    previous = text[index - 1 : index]
+    if not (previous.isascii() and (previous.isalnum() or previous == "_")):
         return True
-    return before in "nrtbf" and text[at - 2 : at - 1] == "\\"
+    return previous in "nrtbf" and text[index - 2 : index - 1] == "\\"
 
 
 def _random(text: str) -> bool:
-    return _RUN.search(text) is not None and any("0" <= each <= "9" for each in text)
+    return _RUN.search(text) is not None and any("0" <= character <= "9" for character in text)
 
 
 # Names -----------------------------------------------------------------------------------------------
@@ -188,32 +188,32 @@ def _hide_names(text: str, *, sure: bool) -> str:
     """`sure`: of an assignment in the manner of code only a value that looks random (`token = next_token` is code);
     the lines `printenv` writes whole."""
     lower = text.replace("\u0130", "i").lower()  # the one character that would become two
-    found = [line.span("value") for line in _LINE.finditer(text) if _sets_secret(line["name"], line["value"])]
+    spans = [line.span("value") for line in _LINE.finditer(text) if _sets_secret(line["name"], line["value"])]
     for word, pattern in _RANDOM_CANDIDATES if sure else _CANDIDATES:
-        done = 0
-        for place in pattern.finditer(lower) if word in lower else ():
-            if place.start() >= done and (span := _given(text, place.start(), sure=sure)) is not None:
-                found.append(span)
-                done = span[1]
+        end = 0
+        for match in pattern.finditer(lower) if word in lower else ():
+            if match.start() >= end and (span := _given(text, match.start(), sure=sure)) is not None:
+                spans.append(span)
+                end = span[1]
     signs = (("=", _KEY_PARAMETER), ("earer", _BEARER), ("api-key", _KEY_HEADER), ("://", _IN_ADDRESS))
     for sign, pattern in signs:
         if sign in lower:
-            found += [each.span("value") for each in pattern.finditer(text)]
-    return _without(text, found)
+            spans += [match.span("value") for match in pattern.finditer(text)]
+    return _without(text, spans)
 
 
-def _given(text: str, at: int, *, sure: bool) -> tuple[int, int] | None:
+def _given(text: str, index: int, *, sure: bool) -> tuple[int, int] | None:
     """Where the value stands that follows the name at that place."""
-    found = _VALUE.match(text, at)
-    if found is None:
+    match = _VALUE.match(text, index)
+    if match is None:
         return None
-    value = found["value"]
+    value = match["value"]
     if value.isdigit():
         return None
     if sure and not (_WORD.fullmatch(value) and _random(value)):
         return None
-    more = _MORE.match(text, found.end())
-    return found.start("value"), more.end() if more else found.end()
+    continuation = _MORE.match(text, match.end())
+    return match.start("value"), continuation.end() if continuation else match.end()
 
 
 def _sets_secret(name: str, value: str) -> bool:
@@ -275,36 +275,36 @@ class Secrets:
         """Without what is known or formed as a secret: for what tools show of files."""
         return self._piecewise(text, lambda piece: _hide_shapes(piece, sure=True))
 
-    def _piecewise(self, text: str, work: Callable[[str], str]) -> str:
+    def _piecewise(self, text: str, transform: Callable[[str], str]) -> str:
         for form in self._forms:
             if form in text:
                 text = text.replace(form, MASK)
-        return work(text) if len(text) <= _PIECE else "".join(map(work, _pieces(text)))
+        return transform(text) if len(text) <= _PIECE else "".join(map(transform, _pieces(text)))
 
 
 def _forms(value: str) -> Iterator[str]:
     """As it is; in JSON (that of PHP, of Go, and as a text in other JSON), addresses, HTML and base64."""
     plain, ascii = json.dumps(value, ensure_ascii=False)[1:-1], json.dumps(value)[1:-1]
     yield from (value, plain, ascii, ascii.replace("/", "\\/"), json.dumps(ascii)[1:-1], json.dumps(plain)[1:-1])
-    yield re.sub("[<>&]", lambda found: f"\\u{ord(found[0]):04x}", plain)
+    yield re.sub("[<>&]", lambda match: f"\\u{ord(match[0]):04x}", plain)
     for safe in ("", "/", "!'()*"):  # all of it, a path, as JavaScript does
         address = quote(value, safe=safe)
-        yield from (address, re.sub("%..", lambda found: found[0].lower(), address))
+        yield from (address, re.sub("%..", lambda match: match[0].lower(), address))
     yield from (value.translate(_IN_HTML), value.translate({**_IN_HTML, ord('"'): '"', ord("'"): "'"}))
     yield from _in_base64(value.encode("utf-8", "surrogatepass"))
 
 
 def _in_base64(value: bytes) -> Iterator[str]:
     """What of it is the same whatever is before and behind it: it can begin at three places of a group."""
-    for before in range(3):
-        text = b64encode(bytes(before) + value).decode()
-        begin, end = -(-before * 8 // 6), (before + len(value)) * 8 // 6
+    for padding in range(3):
+        text = b64encode(bytes(padding) + value).decode()
+        begin, end = -(-padding * 8 // 6), (padding + len(value)) * 8 // 6
         yield from (text[begin:end], text[begin:end].translate(_URL_SAFE))
 
 
-def marks_added(before: str, after: str) -> bool:
+def marks_added(original: str, redacted: str) -> bool:
     """Whether a text holds more of what stands for a secret than it did: an edit would put it in the secret's place."""
-    return MASK in after and after.count(MASK) > before.count(MASK)
+    return MASK in redacted and redacted.count(MASK) > original.count(MASK)
 
 
 def complete(text: str) -> int:
@@ -318,13 +318,13 @@ def complete(text: str) -> int:
 
 def _pieces(text: str) -> Iterator[str]:
     """The text in pieces that can each be masked by itself: cut between lines, in very long lines between words."""
-    at = 0
-    while at < len(text):
-        piece = text[at : at + _PIECE]
-        if at + _PIECE < len(text):
+    offset = 0
+    while offset < len(text):
+        piece = text[offset : offset + _PIECE]
+        if offset + _PIECE < len(text):
             piece = piece[: complete(piece) or _last_gap(piece)]
         yield piece
-        at += len(piece)
+        offset += len(piece)
 
 
 def _last_gap(piece: str) -> int:
@@ -333,7 +333,7 @@ def _last_gap(piece: str) -> int:
     begin = piece.rfind("-----BEGIN ")
     if begin > 0 and len(piece) - begin < _LONGEST_BLOCK and piece.find("-----END ", begin) < 0:
         return begin
-    for at in range(len(piece) - 1, len(piece) - 4096, -1):
-        if piece[at] in " \t\r\",;'<>(){}|":
-            return at + 1
+    for index in range(len(piece) - 1, len(piece) - 4096, -1):
+        if piece[index] in " \t\r\",;'<>(){}|":
+            return index + 1
     return len(piece)

@@ -53,9 +53,9 @@ def explained(approval: Approval) -> Approval:
 
 def _options(approval: Approval) -> list[AllowOption]:
     """The likeliest first: what the call probably needs."""
-    wanted: tuple[Grant, ...] = tuple(grant for grant in approval.wants if grant in approval.grants)
-    ways: list[tuple[Grant, ...]] = [wanted, (), *((grant,) for grant in approval.grants)]
-    return [AllowOption(grants=list(way), words=_granting(way, approval)) for way in dict.fromkeys(ways)]
+    requested: tuple[Grant, ...] = tuple(grant for grant in approval.wants if grant in approval.grants)
+    choices: list[tuple[Grant, ...]] = [requested, (), *((grant,) for grant in approval.grants)]
+    return [AllowOption(grants=list(grants), words=_granting(grants, approval)) for grants in dict.fromkeys(choices)]
 
 
 def _granting(grants: Sequence[Grant], approval: Approval) -> str:
@@ -94,10 +94,10 @@ def _parts(approval: Approval) -> Iterator[Line]:
     for part in approval.parts:
         tone, sign = _SIGNS[part.decision]
         alone = len(approval.parts) == 1 and f"{approval.detail}\n".startswith(f"{part.text.strip()}\n")
-        what = "" if alone else _shortened(part.text)  # it stands above, alone or as a part of it
+        source = "" if alone else _shortened(part.text)  # it stands above, alone or as a part of it
         rule = f"({part.rule})" if part.rule and _telling(part, approval) else ""
-        said = " ".join(filter(None, [part.why, rule]))
-        yield _line(tone, f"{sign} " + " — ".join(filter(None, [what, said])))
+        explanation = " ".join(filter(None, [part.why, rule]))
+        yield _line(tone, f"{sign} " + " — ".join(filter(None, [source, explanation])))
 
 
 def _telling(part: CommandPart, approval: Approval) -> bool:
@@ -114,9 +114,9 @@ def _shortened(text: str) -> str:
 def _held(approval: Approval) -> Iterator[Line]:
     if approval.walls is not None:
         yield sandboxed(approval.walls)
-    wanted = [_WANTED[grant] for grant in approval.wants]
-    if wanted:
-        yield _line("warning", f"Probably needs {' and '.join(wanted)}")
+    requests = [_WANTED[grant] for grant in approval.wants]
+    if requests:
+        yield _line("warning", f"Probably needs {' and '.join(requests)}")
 
 
 def _asked(approval: Approval) -> Iterator[Line]:
@@ -133,21 +133,21 @@ def sandboxed(walls: Walls) -> Line:
 # After ------------------------------------------------------------------------------------------------
 
 
-def settled(call: ToolCall, here: str = "") -> str:
+def settled(call: ToolCall, frontend: str = "") -> str:
     """By whom or by which rule a call was decided, and what held it; "" where there is nothing to tell: that what only
     looks was not asked about. `here` is the client that says so: it is not named."""
     by_rule = call.decision is not None and call.decision.by == "rule" and call.decision.outcome == "allowed"
     if by_rule and call.walls is not None and call.walls.writes == "nothing":
         return ""
     brief = "" if call.walls is None else call.walls.brief
-    return " · ".join(filter(None, [decided(call.decision, here), brief]))
+    return " · ".join(filter(None, [decided(call.decision, frontend), brief]))
 
 
-def decided(decision: Decision | None, here: str = "") -> str:
+def decided(decision: Decision | None, frontend: str = "") -> str:
     """What was decided, and in which client, if that is not `here`."""
     if decision is None:
         return ""
-    elsewhere = f" ({decision.client})" if decision.client and decision.client != here else ""
+    elsewhere = f" ({decision.client})" if decision.client and decision.client != frontend else ""
     return f"{decision.summary or decision.outcome}{elsewhere}"
 
 
@@ -160,10 +160,10 @@ def _summary(decision: Decision) -> str:
     outcome = decision.outcome
     if decision.by == "rule":
         return f"{outcome} by {decision.rule or 'a rule'}"
-    kept = decision.scope if outcome == "allowed" and decision.scope != "once" else None
-    scope = f" {SCOPES[kept]}" if kept else ""
+    kept_scope = decision.scope if outcome == "allowed" and decision.scope != "once" else None
+    scope = f" {SCOPES[kept_scope]}" if kept_scope else ""
     grants = f" {' and '.join(GRANTS[grant].name for grant in decision.grants)}" if decision.grants else ""
-    rule = f": {decision.rule}" if kept and decision.rule else ""
+    rule = f": {decision.rule}" if kept_scope and decision.rule else ""
     reason = f": “{decision.reason}”" if decision.reason else ""
     return f"{outcome}{scope}{grants} by you{rule}{reason}"
 
@@ -171,21 +171,21 @@ def _summary(decision: Decision) -> str:
 # Audit ------------------------------------------------------------------------------------------------
 
 
-def audited(found: AuditQueryResult, *, detailed: bool = False) -> AuditQueryResult:
+def audited(result: AuditQueryResult, *, detailed: bool = False) -> AuditQueryResult:
     """The same in words: the entries, oldest first, and whether the chain holds."""
     describe = audit_details if detailed else _audit_line
-    lines = [_line("plain", line) for entry in found.entries for line in describe(entry)]
-    if not found.entries:
+    lines = [_line("plain", line) for entry in result.entries for line in describe(entry)]
+    if not result.entries:
         lines.append(_line("plain", "Nothing is on record about that."))
-    verdict = _line("plain", f"✓ {found.message}") if found.intact else _line("bad", f"✗ {found.message}")
-    return found.model_copy(update={"lines": [*lines, verdict]})
+    verdict = _line("plain", f"✓ {result.message}") if result.intact else _line("bad", f"✗ {result.message}")
+    return result.model_copy(update={"lines": [*lines, verdict]})
 
 
 def audit_details(entry: AuditEntry) -> Iterator[str]:
     """All that is known of an entry, what belongs to it indented."""
     yield f"{entry.number:6}  {_local(entry.at)}  {entry.kind:7}  {entry.text}"
-    about = " ".join(filter(None, [entry.session_id, entry.tool_call_id]))
-    yield f"        {about or '-'}  {entry.hash[:HASH]}"
+    identifiers = " ".join(filter(None, [entry.session_id, entry.tool_call_id]))
+    yield f"        {identifiers or '-'}  {entry.hash[:HASH]}"
     for name, value in entry.data.items():
         yield from (f"        {line}" for line in _value(name, value))
 
@@ -200,7 +200,9 @@ def _value(name: str, value: JsonValue) -> Iterator[str]:
         yield f"{name}: {', '.join(map(str, value)) or 'none'}"
     elif isinstance(value, list | dict):
         yield f"{name}:"
-        items = value.items() if isinstance(value, dict) else ((str(at), item) for at, item in enumerate(value, 1))
+        items = (
+            value.items() if isinstance(value, dict) else ((str(index), item) for index, item in enumerate(value, 1))
+        )
         yield from (f"  {line}" for key, item in items for line in _value(key, item))
     else:
         first, *others = str("none" if value is None else value).split("\n")
@@ -208,29 +210,29 @@ def _value(name: str, value: JsonValue) -> Iterator[str]:
         yield from (f"  {line}" for line in others)
 
 
-def _local(at: int) -> str:
-    return time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(at / 1000))
+def _local(timestamp: int) -> str:
+    return time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(timestamp / 1000))
 
 
 # Trust ------------------------------------------------------------------------------------------------
 
 
-def trusted(found: TrustGetResult) -> TrustGetResult:
+def trusted(result: TrustGetResult) -> TrustGetResult:
     """The same in words: what trusting that folder means."""
-    enables = [item.model_copy(update={"summary": _enabled(item)}) for item in found.enables]
-    lines = [_line("plain" if found.state == "trusted" else "warning", TRUST[found.state])]
+    enables = [item.model_copy(update={"summary": _enabled(item)}) for item in result.enables]
+    lines = [_line("plain" if result.state == "trusted" else "warning", TRUST[result.state])]
     if not enables:
         lines.append(_line("plain", "Nothing in it needs trust yet."))
     else:
-        lines.append(_line("plain", "Trust enables:" if found.state == "trusted" else "Trusting it would enable:"))
+        lines.append(_line("plain", "Trust enables:" if result.state == "trusted" else "Trusting it would enable:"))
     for item in enables:
         lines.append(_line("plain" if item.state == "same" else "warning", f"  {item.path} — {item.summary}"))
-    return found.model_copy(update={"enables": enables, "lines": lines})
+    return result.model_copy(update={"enables": enables, "lines": lines})
 
 
-def diffs(found: TrustGetResult) -> list[str]:
+def diffs(result: TrustGetResult) -> list[str]:
     """What the user has to look at before a yes: the unified diffs of all that is not as they trusted it."""
-    return [item.diff for item in found.enables if item.diff and item.state != "same"]
+    return [item.diff for item in result.enables if item.diff and item.state != "same"]
 
 
 def _enabled(item: Enabled) -> str:
@@ -251,8 +253,8 @@ def used(usage: Usage) -> Usage:
     fullness = "" if percent is None else f"context {percent} %"
     if percent is not None and usage.context is not None and usage.context.tier != "roomy":
         fullness += f", {CONTEXT_TIERS[usage.context.tier].name}"
-    words = {"summary": _spending(usage), "cost": _cost(usage), "percent": percent, "fullness": fullness}
-    return usage.model_copy(update=words)
+    labels = {"summary": _spending(usage), "cost": _cost(usage), "percent": percent, "fullness": fullness}
+    return usage.model_copy(update=labels)
 
 
 def _spending(used: Spent | Usage) -> str:

@@ -153,7 +153,7 @@ async def test_what_cannot_be_kept_is_not_promised() -> None:
 )
 def test_what_is_old_can_make_room(messages: list[Message], protected: float, old: list[str], again: list[str]) -> None:
     found = masking.find(Conversation([User(text="go"), *messages]), protected)
-    assert [result.call_id for _, result in found.old] == old
+    assert [result.call_id for _, result in found.results] == old
     assert [result.call_id for _, result in found.again] == again
 
 
@@ -243,7 +243,7 @@ def test_what_the_record_holds() -> None:
         Results(results=(Result(call_id="c3", tool="write", text="no such text", is_error=True),)),
     ]
     found = compaction.record(messages, None, ["write"])
-    assert found.said == ["Mend a.py", "with tabs"]
+    assert found.user_texts == ["Mend a.py", "with tabs"]
     assert found.files == {"a.py": "edited"}
     assert any(line.startswith("[programmer] Looking.") for line in found.lines)
     assert any("[result, failed] no such text" in line for line in found.lines)
@@ -254,7 +254,7 @@ def test_a_second_compaction_loses_nothing_of_the_first() -> None:
     earlier = compaction.composed(3, SUMMARY, first, 10_000, by_model=True, in_turn=True)
     messages = [User(text=earlier.text, told=True), *step(call("c2", path="b.py")), User(text="two")]
     found = compaction.record(messages, earlier, ["write"])
-    assert found.said == ["one", "two"]
+    assert found.user_texts == ["one", "two"]
     assert found.files == {"a.py": "edited", "b.py": "read"}
     assert not any("conversation_summary" in line for line in found.lines)
 
@@ -288,16 +288,16 @@ async def test_the_summary(answers: list[str], lines: list[str], room: float, ex
 
 
 def test_long_words_of_the_person_are_shortened_never_left_out() -> None:
-    found = compaction.Record(said=[f"begin{at} " + "x" * 20_000 + f" end{at}" for at in range(30)])
+    found = compaction.Record(user_texts=[f"begin{at} " + "x" * 20_000 + f" end{at}" for at in range(30)])
     entry = compaction.composed(3, SUMMARY, found, 30_000, by_model=True, in_turn=False)
     assert all(f"begin{at}" in entry.text and f"end{at}" in entry.text for at in range(30))
     assert estimate(entry.text) < 15_000
-    assert entry.said == tuple(found.said)  # and again in full the next time
+    assert entry.said == tuple(found.user_texts)  # and again in full the next time
 
 
 def test_when_a_person_said_more_than_fits_the_first_and_the_last_stay_and_the_rest_is_pointed_to() -> None:
-    found = compaction.Record(said=[f"thing {at} " + "x" * 300 for at in range(300)])
-    entry = compaction.composed(3, SUMMARY, found, 30_000, by_model=True, in_turn=False, kept="kept0")
+    found = compaction.Record(user_texts=[f"thing {at} " + "x" * 300 for at in range(300)])
+    entry = compaction.composed(3, SUMMARY, found, 30_000, by_model=True, in_turn=False, saved_as="kept0")
     assert "1. thing 0 " in entry.text and "300. thing 299 " in entry.text
     assert 'in full: read_output(id="kept0")' in entry.text
     assert estimate(entry.text) < 6_000

@@ -46,8 +46,8 @@ class Asked:
         self.answers = list(answers)
         self.asked: list[tuple[bool, str]] = []
 
-    async def __call__(self, system: str, question: str, *, max_output: int, own: bool = False) -> str:
-        self.asked.append((own, question))
+    async def __call__(self, system: str, question: str, *, max_output: int, own_model: bool = False) -> str:
+        self.asked.append((own_model, question))
         answer = self.answers.pop(0)
         if isinstance(answer, ModelError):
             raise answer
@@ -112,7 +112,7 @@ async def test_it_sees_the_request_and_the_last_steps_and_never_much() -> None:
 
 
 async def test_it_is_no_longer_waited_for_than_agreed(monkeypatch: pytest.MonkeyPatch) -> None:
-    async def never(system: str, question: str, *, max_output: int, own: bool = False) -> str:
+    async def never(system: str, question: str, *, max_output: int, own_model: bool = False) -> str:
         await asyncio.Event().wait()
         return ""
 
@@ -123,7 +123,7 @@ async def test_it_is_no_longer_waited_for_than_agreed(monkeypatch: pytest.Monkey
 
 
 async def test_a_cancelled_turn_is_not_held_up() -> None:
-    async def never(system: str, question: str, *, max_output: int, own: bool = False) -> str:
+    async def never(system: str, question: str, *, max_output: int, own_model: bool = False) -> str:
         await asyncio.Event().wait()
         return ""
 

@@ -78,26 +78,26 @@ class Cycles:
         return self._failing(calls, results) or _at_once(calls, pairs)
 
     def _failing(self, calls: Sequence[Call], results: Sequence[Result]) -> str | None:
-        ways: dict[str, tuple[Call, str | None]] = {}
+        failures: dict[str, tuple[Call, str | None]] = {}
         """Place → how the calls of this step failed there, None where one worked: a reply is one try, however many
         calls it makes."""
         for call, result in zip(calls, results, strict=False):
             path = _path(call)
-            place = f"{call.tool} {path}"
-            worked = not result.is_error or ways.get(place, (call, ""))[1] is None
-            ways[place] = (call, None if worked else _way(result.text, path))
-        for place, (call, way) in ways.items():
-            if way is None:
-                self._failures.pop(place, None)
+            target = f"{call.tool} {path}"
+            worked = not result.is_error or failures.get(target, (call, ""))[1] is None
+            failures[target] = (call, None if worked else _way(result.text, path))
+        for target, (call, failure) in failures.items():
+            if failure is None:
+                self._failures.pop(target, None)
                 continue
-            if _REJECTED in way:
+            if _REJECTED in failure:
                 continue
-            before, times = self._failures.pop(place, ("", 0))
-            times = times + 1 if way == before else 1
-            self._failures[place] = (way, times)
+            previous, times = self._failures.pop(target, ("", 0))
+            times = times + 1 if failure == previous else 1
+            self._failures[target] = (failure, times)
             if times >= SAME_FAILURES:
-                there = f" on {path}" if (path := _path(call)) else ""
-                return f"used {call.tool}{there} {times} times and failed in the same way each time"
+                subject = f" on {path}" if (path := _path(call)) else ""
+                return f"used {call.tool}{subject} {times} times and failed in the same way each time"
             if len(self._failures) > _PLACES:
                 del self._failures[next(iter(self._failures))]
         return None
@@ -108,12 +108,12 @@ class Cycles:
             return f"{call.tool} {call.arguments.strip()}"
         defaults = self._defaults.get(call.tool, {})
         talk = _TALK if any(name in call.arguments for name in _COMMANDS) else ()
-        given = {
+        arguments = {
             name: _plain(value)
             for name, value in call.arguments.items()
             if value is not None and name not in talk and (name not in defaults or value != defaults[name])
         }
-        return f"{call.tool} {json.dumps(given, sort_keys=True, ensure_ascii=False)}"
+        return f"{call.tool} {json.dumps(arguments, sort_keys=True, ensure_ascii=False)}"
 
 
 class _Rounds:
@@ -125,30 +125,34 @@ class _Rounds:
 
     def add(self, step: str, patience: int) -> tuple[int, int] | None:
         """(length of the circle, rounds) when there are enough."""
-        found = None
-        for at, rounds in enumerate(ROUNDS):
-            length = at + 1
+        circle = None
+        for index, rounds in enumerate(ROUNDS):
+            length = index + 1
             again = len(self._last) >= length and self._last[-length] == step
-            self._runs[at] = self._runs[at] + 1 if again else 0
-            done = self._runs[at] // length + 1
-            if found is None and done >= rounds * patience:
-                found = (length, done)
+            self._runs[index] = self._runs[index] + 1 if again else 0
+            completed = self._runs[index] // length + 1
+            if circle is None and completed >= rounds * patience:
+                circle = (length, completed)
         self._last.append(step)
-        return found
+        return circle
 
 
-def _circle(found: tuple[int, int], calls: Sequence[Call], outcome: str) -> str:
-    length, rounds = found
+def _circle(circle: tuple[int, int], calls: Sequence[Call], outcome: str) -> str:
+    length, rounds = circle
     if length > 1:
         return f"gone through the same {length} steps {rounds} times, with {outcome}"
-    what = "call" if len(calls) == 1 else f"{len(calls)} calls"
-    return f"made the same {what} ({_names(calls)}) {rounds} times in a row, with {outcome}"
+    subject = "call" if len(calls) == 1 else f"{len(calls)} calls"
+    return f"made the same {subject} ({_names(calls)}) {rounds} times in a row, with {outcome}"
 
 
 def _at_once(calls: Sequence[Call], pairs: Iterable[tuple[str, Result]]) -> str | None:
-    made = [f"{key}\n{result.text}" for key, result in pairs]
-    times, at = max(((made.count(each), at) for at, each in enumerate(made)), default=(0, 0))
-    return f"made the same call ({_names(calls[at : at + 1])}) {times} times at once" if times >= SAME_IN_STEP else None
+    outcomes = [f"{key}\n{result.text}" for key, result in pairs]
+    times, first = max(((outcomes.count(outcome), first) for first, outcome in enumerate(outcomes)), default=(0, 0))
+    return (
+        f"made the same call ({_names(calls[first : first + 1])}) {times} times at once"
+        if times >= SAME_IN_STEP
+        else None
+    )
 
 
 def _names(calls: Sequence[Call]) -> str:
@@ -167,8 +171,8 @@ def _shown(call: Call) -> str:
 def _path(call: Call) -> str:
     if isinstance(call.arguments, str):
         return ""
-    given = (call.arguments.get(name) for name in _PATHS)
-    return next((str(_plain(each)) for each in given if isinstance(each, str)), "")
+    paths = (call.arguments.get(name) for name in _PATHS)
+    return next((str(_plain(path)) for path in paths if isinstance(path, str)), "")
 
 
 def _waits(call: Call) -> bool:
@@ -190,9 +194,9 @@ def _plain(value: Any) -> Any:
             text = value.strip()
             return text if "\n" in text else " ".join(text.split()).removeprefix("./")
         case dict():
-            return {key: _plain(each) for key, each in value.items() if each is not None}  # pyright: ignore[reportUnknownVariableType]
+            return {key: _plain(item) for key, item in value.items() if item is not None}  # pyright: ignore[reportUnknownVariableType]
         case list():
-            return [_plain(each) for each in value]  # pyright: ignore[reportUnknownVariableType]
+            return [_plain(item) for item in value]  # pyright: ignore[reportUnknownVariableType]
         case _:
             return value
 

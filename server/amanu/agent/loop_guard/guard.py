@@ -31,7 +31,7 @@ _REQUEST = 10_000
 class Alarm:
     """A loop, in three wordings."""
 
-    told: str
+    guidance: str
     """For the model."""
     notice: str
     """For the person, when the model was told."""
@@ -84,8 +84,8 @@ class LoopGuard(TurnListener):
     def step(self, reply: Assistant, results: Sequence[Result]) -> Alarm | None:
         """The reply's calls have their results."""
         self._judge.step(reply, results)
-        what = self._cycles.step(reply.calls, results)
-        return None if what is None else _cycle(what)
+        cycle = self._cycles.step(reply.calls, results)
+        return None if cycle is None else _cycle(cycle)
 
     def _judgement(self, turn: TurnView) -> Alarm | None:
         """A judgement that has come since the last one. If it is time, another is asked for; the turn
@@ -111,7 +111,7 @@ class LoopGuard(TurnListener):
         self._start_anew()
         if self._strikes > 1:
             return Ending("loop", alarm.reason, can_continue=True)
-        return [SystemNote(alarm.told, alarm.notice)]
+        return [SystemNote(alarm.guidance, alarm.notice)]
 
     def _start_anew(self) -> None:
         self._cycles.start_anew()
@@ -125,33 +125,33 @@ def _repetition(repeated: str, kind: Literal["text", "thought"]) -> Alarm:
     begins = _SENTENCE.search(repeated) or _BLANK.search(repeated)  # a round is cut anywhere
     quoted = " ".join((repeated[begins.end() :] + repeated[: begins.end()] if begins else repeated).split())
     quoted = quoted if len(quoted) <= _WORDING else f"{quoted[: _WORDING - 1]}…"
-    what = (
+    description = (
         f" The same words came over and over: “{quoted}”." if quoted else " The same few sentences came over and over."
     )
-    where = "You were repeating yourself" if kind == "text" else "Your thoughts went round in circles"
+    opening = "You were repeating yourself" if kind == "text" else "Your thoughts went round in circles"
     return Alarm(
-        told=f"{where}, so your reply was stopped.{what} Do not begin with them again. Say once what matters, then "
-        "take the next step of the task; if you cannot, tell the person what blocks you.",
+        guidance=f"{opening}, so your reply was stopped.{description} Do not begin with them again. Say once what "
+        "matters, then take the next step of the task; if you cannot, tell the person what blocks you.",
         notice="The model repeated itself; its reply was stopped and it was told so.",
         reason="Stopped: the model repeated itself again after it was told.",
     )
 
 
-def _cycle(what: str) -> Alarm:
+def _cycle(description: str) -> Alarm:
     return Alarm(
-        told=f"You have {what}. Doing it again will not help. Look at what the results say and do something else; if "
-        "you wait for something, wait longer between two looks; if nothing is left to try, tell the person what "
+        guidance=f"You have {description}. Doing it again will not help. Look at what the results say and do something "
+        "else; if you wait for something, wait longer between two looks; if nothing is left to try, tell the person what "
         "blocks you.",
-        notice=f"The model has {what}; it was told so.",
-        reason=f"Stopped: the model went in circles again after it was told. It has {what}.",
+        notice=f"The model has {description}; it was told so.",
+        reason=f"Stopped: the model went in circles again after it was told. It has {description}.",
     )
 
 
 def _judged(reason: str) -> Alarm:
     because = reason.rstrip(".") or "the last steps brought nothing new"
     return Alarm(
-        told=f"Your last steps were looked at, and they do not seem to bring the task forward: {because}. Think about "
-        "what you know for certain. Then choose another way, or tell the person what blocks you.",
+        guidance=f"Your last steps were looked at, and they do not seem to bring the task forward: {because}. Think "
+        "about what you know for certain. Then choose another way, or tell the person what blocks you.",
         notice=f"The model seems to be stuck; it was told so. ({because}.)",
         reason=f"Stopped: the model seems to be stuck, also after it was told. ({because}.)",
     )

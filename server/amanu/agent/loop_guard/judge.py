@@ -82,30 +82,30 @@ class Judge:
                 self._next = SOONEST + round((LATEST - SOONEST) * (1 - first.stuck))
                 if first.stuck < SURE:
                     return None
-                second = parse(await aside(prompt("judge-again"), question, max_output=MAX_OUTPUT, own=True))
+                second = parse(await aside(prompt("judge-again"), question, max_output=MAX_OUTPUT, own_model=True))
         except (ModelError, TimeoutError):
             return None
         return first.reason if second is not None and second.stuck >= SURE else None
 
     def _question(self) -> str:
-        steps = "\n".join(f"{at}. {step}" for at, step in enumerate(self._steps, 1))
+        steps = "\n".join(f"{number}. {step}" for number, step in enumerate(self._steps, 1))
         return f"The person asked:\n---\n{self._request}\n---\n\nThe agent's last steps:\n---\n{steps}\n---"
 
 
 def parse(answer: str) -> Verdict | None:
     """The last JSON object in an answer that says how much it is stuck, whatever stands around it."""
     decoder = json.JSONDecoder()
-    found = None
-    at = answer.find("{")
-    while at >= 0:
+    verdict = None
+    start = answer.find("{")
+    while start >= 0:
         try:
-            value, end = decoder.raw_decode(answer, at)
+            value, end = decoder.raw_decode(answer, start)
         except (ValueError, RecursionError):
-            end = at + 1
+            end = start + 1
         else:
-            found = _verdict(value) or found
-        at = answer.find("{", end)
-    return found
+            verdict = _verdict(value) or verdict
+        start = answer.find("{", end)
+    return verdict
 
 
 def _verdict(value: Any) -> Verdict | None:

@@ -63,8 +63,8 @@ _NUMBER = re.compile(r"\d+")
 class Chanting:
     """Watches one text. `asked`: what the person said; a repetition of their own words was perhaps asked for."""
 
-    def __init__(self, asked: str = "") -> None:
-        self._asked = _normal(asked)
+    def __init__(self, request: str = "") -> None:
+        self._asked = _normal(request)
         self._pending = ""
         self._exact = _Period(_NEEDLE)
         self._counted = _Period(2 * _NEEDLE)
@@ -81,29 +81,29 @@ class Chanting:
         self._pending += text
         if len(self._pending) < BLOCK:
             return None
-        at, found = 0, None
-        while found is None and len(self._pending) - at >= BLOCK:
-            found = self._look(self._pending[at : at + BLOCK])
-            at += BLOCK
-        self._pending = self._pending[at:]
-        return found
+        start, unit = 0, None
+        while unit is None and len(self._pending) - start >= BLOCK:
+            unit = self._look(self._pending[start : start + BLOCK])
+            start += BLOCK
+        self._pending = self._pending[start:]
+        return unit
 
     def _look(self, block: str) -> str | None:
-        new = _normal(block)
-        if new.startswith(" ") and self._exact.text.endswith(" "):
-            new = new[1:]
-        if not new:
+        text = _normal(block)
+        if text.startswith(" ") and self._exact.text.endswith(" "):
+            text = text[1:]
+        if not text:
             return None
-        self._size += len(new)
+        self._size += len(text)
         kinds = self._kinds(block)
         for kind in kinds:
             self._last_of[kind] = self._size
-        return self._period(new) or self._words.feed(block, counts=kinds <= {"prose"})
+        return self._period(text) or self._words.feed(block, counts=kinds <= {"prose"})
 
-    def _period(self, new: str) -> str | None:
-        self._exact.add(new)
+    def _period(self, text: str) -> str | None:
+        self._exact.add(text)
         unit = self._exact.unit
-        numbers = _NUMBER.sub("0", new)
+        numbers = _NUMBER.sub("0", text)
         if numbers.startswith("0") and self._counted.text.endswith("0"):
             numbers = numbers[1:]
         self._counted.add(numbers)
@@ -119,14 +119,16 @@ class Chanting:
         length = len(unit)
         kind = self._strictest(length)
         rounds = next(rounds for shorter, rounds in _ENOUGH[kind] if length < shorter)
-        least = _AT_LEAST[kind] if any(each.isalnum() for each in unit) else max(_MARKS_AT_LEAST, _AT_LEAST[kind])
+        least = (
+            _AT_LEAST[kind] if any(character.isalnum() for character in unit) else max(_MARKS_AT_LEAST, _AT_LEAST[kind])
+        )
         return run >= max(rounds * length, least) and not self._was_asked_for(unit)
 
     def _was_asked_for(self, unit: str) -> bool:
         """Where a round begins is chance: each place is tried."""
         if not _ASKED_FOR <= len(unit) <= len(self._asked):
             return False
-        return any((unit[at:] + unit[:at]).strip() in self._asked for at in range(len(unit)))
+        return any((unit[shift:] + unit[:shift]).strip() in self._asked for shift in range(len(unit)))
 
     def _kinds(self, block: str) -> set[Kind]:
         """What the lines in a block are. A line is known by its beginning, wherever the block cuts it."""
@@ -161,24 +163,24 @@ class _Period:
     """One round; "" while there is none."""
     run: int = 0
 
-    def add(self, new: str) -> None:
-        self.text = text = (self.text + new)[-_KEPT:]
+    def add(self, more_text: str) -> None:
+        self.text = text = (self.text + more_text)[-_KEPT:]
         length = len(self.unit)
-        if length and text.endswith(text[-len(new) - length : -length]):
-            self.run += len(new)
+        if length and text.endswith(text[-len(more_text) - length : -length]):
+            self.run += len(more_text)
             self.unit = text[-length:]
         else:
             self.unit, self.run = self._search()
 
     def _search(self) -> tuple[str, int]:
         text, end = self.text, self.text[-self.needle :]
-        at = len(text)
+        end_of_sentence = len(text)
         for _ in range(_TRIES):
-            at = text.rfind(end, 0, at - 1)
-            if at < 0:
+            end_of_sentence = text.rfind(end, 0, end_of_sentence - 1)
+            if end_of_sentence < 0:
                 break
-            at += len(end)
-            length = len(text) - at
+            end_of_sentence += len(end)
+            length = len(text) - end_of_sentence
             same = self._same(length)
             if same >= length:
                 return text[-length:], same + length
@@ -200,8 +202,8 @@ class _Period:
 class _Vocabulary:
     """The words of the last windows, and how many of these brought no new one."""
 
-    def __init__(self, asked: str) -> None:
-        self._asked = _words(asked)
+    def __init__(self, request: str) -> None:
+        self._asked = _words(request)
         self._open = ""
         self._counts = True
         self._windows: deque[frozenset[str]] = deque(maxlen=_BEFORE + _QUIET)
@@ -216,10 +218,10 @@ class _Vocabulary:
         *whole, unfinished = (self._open if self._open.isascii() else self._open.translate(_WIDE_STOPS)).split(" ")
         if not whole and len(unfinished) < 4 * _WINDOW:
             return None
-        words = frozenset(" ".join(whole).split())
-        new = words.difference(*list(self._windows)[-_BEFORE:])
-        self._quiet = self._quiet + 1 if self._counts and all(map(_aside, new)) else 0
-        self._windows.append(words)
+        vocabulary = frozenset(" ".join(whole).split())
+        fresh = vocabulary.difference(*list(self._windows)[-_BEFORE:])
+        self._quiet = self._quiet + 1 if self._counts and all(map(_aside, fresh)) else 0
+        self._windows.append(vocabulary)
         self._open, self._counts = unfinished, True
         if self._quiet < _QUIET:
             return None
@@ -250,5 +252,5 @@ def _kind_of(head: str) -> Kind | None:
 
 def _normal(text: str) -> str:
     """In small letters, any blanks as one."""
-    words = " ".join(text.lower().split())
-    return f"{' ' * text[:1].isspace()}{words}{' ' * (bool(words) and text[-1:].isspace())}"
+    normal = " ".join(text.lower().split())
+    return f"{' ' * text[:1].isspace()}{normal}{' ' * (bool(normal) and text[-1:].isspace())}"

@@ -48,7 +48,7 @@ class Record:
     """What is taken out of the conversation."""
 
     lines: list[str] = field(default_factory=list[str])
-    said: list[str] = field(default_factory=list[str])
+    user_texts: list[str] = field(default_factory=list[str])
     """The person's own words."""
     files: dict[str, str] = field(default_factory=dict[str, str])
     """Path → "edited" or "read", the last touched last."""
@@ -66,12 +66,12 @@ def split(conversation: Conversation, weights: Sequence[float], keep: float) -> 
     while first > 0 and _belongs_to_reply(conversation[first]):
         first -= 1
     total = sum(weights[first:])
-    at = first
-    while at > 0 and total + weights[at - 1] <= keep:
-        at -= 1
-        total += weights[at]
-        if not isinstance(conversation[at], Results):
-            first = at
+    start = first
+    while start > 0 and total + weights[start - 1] <= keep:
+        start -= 1
+        total += weights[start]
+        if not isinstance(conversation[start], Results):
+            first = start
     return first if first > 1 or (first == 1 and conversation.compacted is None) else 0
 
 
@@ -83,66 +83,66 @@ def _belongs_to_reply(message: Message) -> bool:
 def record(messages: Sequence[Message], earlier: Compacted | None, writers: Collection[str]) -> Record:
     """What the messages hold. `earlier` stands for the first of them, if there is one. `writers`: names of the tools
     that change files."""
-    found = Record()
+    taken = Record()
     if earlier is not None:
-        found.said += earlier.said
-        found.files |= earlier.files
-        found.actions += earlier.actions
-        found.lines += earlier.actions
-        found.replies = earlier.replies
+        taken.user_texts += earlier.said
+        taken.files |= earlier.files
+        taken.actions += earlier.actions
+        taken.lines += earlier.actions
+        taken.replies = earlier.replies
         messages = messages[1:]
-    for at, message in enumerate(messages):
+    for index, message in enumerate(messages):
         match message:
             case User(told=False):
-                shown = [f"[with the picture {picture.name}]" for picture in message.pictures]
-                words = "\n".join([_AROUND.sub("", message.text).rstrip(), *shown])
-                found.said.append(words)
-                found.lines.append(f"[person] {words}")
+                pictures = [f"[with the picture {picture.name}]" for picture in message.pictures]
+                text = "\n".join([_AROUND.sub("", message.text).rstrip(), *pictures])
+                taken.user_texts.append(text)
+                taken.lines.append(f"[person] {text}")
             case User():
-                found.lines.append(f"[told] {message.text}")
+                taken.lines.append(f"[told] {message.text}")
             case Assistant():
-                _reply(found, message)
+                _reply(taken, message)
             case Results():
-                asked = messages[at - 1] if at else None
-                if isinstance(asked, Assistant):
-                    _results(found, asked, message, writers)
-                _notes(found, message)
-    return found
+                request = messages[index - 1] if index else None
+                if isinstance(request, Assistant):
+                    _results(taken, request, message, writers)
+                _notes(taken, message)
+    return taken
 
 
-def _reply(found: Record, message: Assistant) -> None:
-    found.replies += 1
+def _reply(taken: Record, message: Assistant) -> None:
+    taken.replies += 1
     text = "".join(part.text for part in message.parts if isinstance(part, Text)).strip()
     if text:
-        found.lines.append(f"[programmer] {text}")
-        found.actions.append(f"said: {_ends(text, 300)}")
+        taken.lines.append(f"[programmer] {text}")
+        taken.actions.append(f"said: {_ends(text, 300)}")
 
 
-def _results(found: Record, asked: Assistant, answers: Results, writers: Collection[str]) -> None:
-    for call, result in zip(asked.calls, answers.results, strict=False):
+def _results(taken: Record, request: Assistant, answers: Results, writers: Collection[str]) -> None:
+    for call, result in zip(request.calls, answers.results, strict=False):
         line = called(call, CALL)
-        found.lines.append(f"[call] {line}\n[result{', failed' * result.is_error}] {_ends(result.text, RESULT)}")
+        taken.lines.append(f"[call] {line}\n[result{', failed' * result.is_error}] {_ends(result.text, RESULT)}")
         outcome = "failed" if result.is_error else "done"
-        found.actions.append(f"{called(call)}: {outcome}; {_ends(' '.join(result.text.split()), 120)}")
+        taken.actions.append(f"{called(call)}: {outcome}; {_ends(' '.join(result.text.split()), 120)}")
         path = call.arguments.get("path") if isinstance(call.arguments, dict) else None
         if isinstance(path, str) and path and not result.is_error:
-            before = found.files.pop(path, "")
-            found.files[path] = "edited" if "edited" in before or call.tool in writers else "read"
+            earlier = taken.files.pop(path, "")
+            taken.files[path] = "edited" if "edited" in earlier or call.tool in writers else "read"
 
 
-def _notes(found: Record, message: Results) -> None:
+def _notes(taken: Record, message: Results) -> None:
     for note in message.notes:
         match note:
             case str():
-                found.said.append(note)
-                found.lines.append(f"[person] {note}")
+                taken.user_texts.append(note)
+                taken.lines.append(f"[person] {note}")
             case Told(text=text):
-                found.lines.append(f"[told] {text}")
+                taken.lines.append(f"[told] {text}")
             case Picture(name=name):
-                found.lines.append(f"[person showed the picture {name}]")
+                taken.lines.append(f"[person showed the picture {name}]")
 
 
-async def summarised(lines: Sequence[str], earlier: str, focus: str, words: int, room: float, ask: Ask) -> str:
+async def summarised(lines: Sequence[str], earlier: str, focus: str, max_words: int, room: float, ask: Ask) -> str:
     """The snapshot of at most about that many words which a model makes of the record, piece by piece when it is shown
     at most `room` tokens at once. Raises `NoSummary`, `ModelError`."""
     snapshot = earlier
@@ -151,7 +151,7 @@ async def summarised(lines: Sequence[str], earlier: str, focus: str, words: int,
         parts.append(f"# The record\n\n{piece}")
         if focus:
             parts.append(f"# What the person asks you not to lose\n\n{focus}")
-        parts.append(f"Write the summary now, in at most {words} words.")
+        parts.append(f"Write the summary now, in at most {max_words} words.")
         snapshot = _checked(await ask(part("snapshot"), "\n\n".join(parts)))
     return snapshot
 
@@ -180,12 +180,12 @@ def _pieces(lines: Sequence[str], room: float) -> list[str]:
 
 
 def composed(
-    replaced: int, snapshot: str, found: Record, window: float, *, by_model: bool, in_turn: bool, kept: str = ""
+    replaced: int, snapshot: str, taken: Record, window: float, *, by_model: bool, in_turn: bool, saved_as: str = ""
 ) -> Compacted:
     """The message that stands for the first `replaced` ones. `by_model`: the snapshot holds all of them; else it is an
     earlier one, and what was done since stands beside it. `in_turn`: the work on the last thing said goes on. `kept`:
     where `read_output` finds all the person said, when not all of it is shown."""
-    actions = () if by_model else tuple(found.actions[-LAST_ACTIONS:])
+    actions = () if by_model else tuple(taken.actions[-LAST_ACTIONS:])
     parts = [
         f"{_BEGINNING}\n\n{_EXPLAINED}",
     ]
@@ -194,15 +194,15 @@ def composed(
     if actions:
         since = "\n".join(f"- {action}" for action in actions)
         parts.append(f"## What was done last, from the record\n{since}")
-    files = _bounded(found.files)
+    files = _bounded(taken.files)
     if files:
         parts.append(
             "## Files touched, the latest last\n" + "\n".join(f"- {path}: {how}" for path, how in files.items())
         )
     parts.append("## What the person said, in their words")
-    parts += fitting(found.said, window * PERSON)[0]
-    if kept:
-        parts.append(f'[These words in full: read_output(id="{kept}")]')
+    parts += fitting(taken.user_texts, window * PERSON)[0]
+    if saved_as:
+        parts.append(f'[These words in full: read_output(id="{saved_as}")]')
     parts.append(_END)
     if in_turn:
         parts.append("You are in the middle of the work on the last of these. Go on from where the record ends.")
@@ -211,9 +211,9 @@ def composed(
         text="\n\n".join(parts),
         snapshot=snapshot,
         actions=actions,
-        said=tuple(found.said),
+        said=tuple(taken.user_texts),
         files=dict(files),
-        replies=found.replies,
+        replies=taken.replies,
     )
 
 
@@ -222,21 +222,21 @@ def readable(summary: str) -> str:
     return summary.partition(_EXPLAINED)[2].rpartition(_END)[0].strip()
 
 
-def fitting(said: Sequence[str], room: float) -> tuple[list[str], bool]:
+def fitting(texts: Sequence[str], room: float) -> tuple[list[str], bool]:
     """What the person said, numbered, in about `room` tokens, and whether it is all there. Short things as they are,
     long ones head and tail, the shorter the more there are; when that is not enough the first and the last stay."""
     limit = max(LONGEST_WORDS, int(room / ASCII))
-    shown = [_ends(text, limit) for text in said]
-    while limit > SHORTEST_WORDS and sum(map(estimate, shown)) > room:
+    shortened = [_ends(text, limit) for text in texts]
+    while limit > SHORTEST_WORDS and sum(map(estimate, shortened)) > room:
         limit = limit * 2 // 3
-        shown = [_ends(text, limit) for text in said]
-    numbered = [f"{number}. {text}" for number, text in enumerate(shown, 1)]
+        shortened = [_ends(text, limit) for text in texts]
+    numbered = [f"{number}. {text}" for number, text in enumerate(shortened, 1)]
     first = len(numbered)
-    left = room - (estimate(numbered[0]) if numbered else 0.0)
-    while first > 1 and (left := left - estimate(numbered[first - 1])) >= 0:
+    remaining = room - (estimate(numbered[0]) if numbered else 0.0)
+    while first > 1 and (remaining := remaining - estimate(numbered[first - 1])) >= 0:
         first -= 1
     if first <= 2:
-        return numbered, shown == list(said)
+        return numbered, shortened == list(texts)
     return [numbered[0], f"[… {first - 1} more …]", *numbered[first:]], False
 
 

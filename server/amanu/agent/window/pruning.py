@@ -24,11 +24,11 @@ async def shortened(text: str, limit: float, keep: Keep) -> str:
     size = estimate(text)
     if size <= limit:
         return text
-    shown = int(len(text) * limit / size)
-    head, tail = text[: shown // 2], text[len(text) - shown // 2 :]
-    kept = await keep(text)
+    visible = int(len(text) * limit / size)
+    head, tail = text[: visible // 2], text[len(text) - visible // 2 :]
+    saved_as = await keep(text)
     missing = len(text) - len(head) - len(tail)
-    note = f"[… {missing:,} of {len(text):,} characters left out{_where(kept)} …]"
+    note = f"[… {missing:,} of {len(text):,} characters left out{_where(saved_as)} …]"
     return f"{head}\n\n{note}\n\n{tail}"
 
 
@@ -36,7 +36,7 @@ async def shortened(text: str, limit: float, keep: Keep) -> str:
 class Found:
     """Results that can make room, oldest first."""
 
-    old: tuple[tuple[Call, Result], ...]
+    results: tuple[tuple[Call, Result], ...]
     again: tuple[tuple[Call, Result], ...]
     """Of them, those whose very text a later result of the same call holds."""
     tokens: float
@@ -45,36 +45,36 @@ class Found:
 
 def find(conversation: Conversation, protected: float) -> Found:
     """What is older than the newest `protected` tokens of tool output and the last step, or was read again."""
-    old: list[tuple[Call, Result]] = []
+    candidates: list[tuple[Call, Result]] = []
     again: list[tuple[Call, Result]] = []
-    seen: set[str] = set()
+    paths: set[str] = set()
     newer = 0.0
     tokens = 0.0
     last = len(conversation) - 1
-    for at in range(last, 0, -1):
-        answers, asked = conversation[at], conversation[at - 1]
-        if not isinstance(answers, Results) or not isinstance(asked, Assistant):
+    for index in range(last, 0, -1):
+        answers, request = conversation[index], conversation[index - 1]
+        if not isinstance(answers, Results) or not isinstance(request, Assistant):
             continue
-        for call, result in reversed(list(zip(asked.calls, answers.results, strict=False))):
+        for call, result in reversed(list(zip(request.calls, answers.results, strict=False))):
             size = estimate(result.text)
             if size < LEAST or result.text.startswith(STUB):
                 continue
             read = json.dumps([call.tool, call.arguments, result.text], sort_keys=True)
-            if at < last - 1 and read in seen:
+            if index < last - 1 and read in paths:
                 again.append((call, result))
                 tokens += size
-            elif at < last - 1 and newer >= protected:
-                old.append((call, result))
+            elif index < last - 1 and newer >= protected:
+                candidates.append((call, result))
                 tokens += size
             newer += size
-            seen.add(read)
-    return Found(tuple(reversed(old)), tuple(reversed(again)), tokens)
+            paths.add(read)
+    return Found(tuple(reversed(candidates)), tuple(reversed(again)), tokens)
 
 
-async def masked(found: Found, keep: Keep) -> Masked:
+async def masked(candidates: Found, keep: Keep) -> Masked:
     """The shorter texts for them."""
-    texts = {result.call_id: _again(call) for call, result in found.again}
-    for call, result in found.old:
+    texts = {result.call_id: _again(call) for call, result in candidates.again}
+    for call, result in candidates.results:
         texts[result.call_id] = _stub(call, result, await keep(result.text))
     return Masked(texts=texts)
 
@@ -83,16 +83,16 @@ def _again(call: Call) -> str:
     return f"{STUB}: a later result of {called(call)} holds the same text.]"
 
 
-def _stub(call: Call, result: Result, kept: str) -> str:
+def _stub(call: Call, result: Result, saved_as: str) -> str:
     head, tail = result.text[:SHOWN].rstrip(), result.text[-SHOWN:].lstrip()
     return (
-        f"{STUB}: {len(result.text):,} characters that {called(call)} returned{_where(kept)}. What they are about may "
-        f"have changed since. They begin and end:]\n{head}\n[…]\n{tail}"
+        f"{STUB}: {len(result.text):,} characters that {called(call)} returned{_where(saved_as)}. What they are about "
+        f"may have changed since. They begin and end:]\n{head}\n[…]\n{tail}"
     )
 
 
-def _where(kept: str) -> str:
-    return f'; read_output(id="{kept}") reads them' if kept else ""
+def _where(saved_as: str) -> str:
+    return f'; read_output(id="{saved_as}") reads them' if saved_as else ""
 
 
 def called(call: Call, limit: int = 120) -> str:

@@ -67,13 +67,13 @@ def head(system: str, memory: str, tools: Sequence[ToolSpec]) -> Head:
 class Weight:
     """Of one message, uncalibrated tokens."""
 
-    said: float
+    text: float
     output: float = 0.0
     """Of it, results of tools."""
 
     @property
     def total(self) -> float:
-        return self.said + self.output
+        return self.text + self.output
 
 
 def weigh(message: Message) -> Weight:
@@ -120,21 +120,21 @@ class Gauge:
     def follow(self, conversation: Conversation, head: Head) -> None:
         """Take in what is new. By identity: results grow, and rewriting works, by replacement."""
         same = 0
-        for (known, _), message in zip(self._weighed, conversation, strict=False):
-            if known is not message:
+        for (weighed, _), message in zip(self._weighed, conversation, strict=False):
+            if weighed is not message:
                 break
             same += 1
         for _, weight in self._weighed[same:]:
-            self._said -= weight.said
+            self._said -= weight.text
             self._output -= weight.output
         del self._weighed[same:]
         if self._counted is not None and (same < self._counted[0] or head != self._head):
             self._counted = None
         self._head = head
-        for at in range(same, len(conversation)):
-            weight = weigh(conversation[at])
-            self._weighed.append((conversation[at], weight))
-            self._said += weight.said
+        for index in range(same, len(conversation)):
+            weight = weigh(conversation[index])
+            self._weighed.append((conversation[index], weight))
+            self._said += weight.text
             self._output += weight.output
 
     def count(self, tokens: int) -> None:

@@ -223,7 +223,7 @@ class Context:
         focus, self._asked = self._asked, None
         filled, self._filled = self._filled, False
         if filled or focus is not None:
-            return await self._compact(step, focus or "", asked=focus is not None, must=filled)
+            return await self._compact(step, focus or "", by_user=focus is not None, must=filled)
         share = self.tokens / self.room
         rewritten = False
         if share >= self._tiers.mask:
@@ -239,19 +239,19 @@ class Context:
 
     async def overflowed(self, step: Step) -> bool:
         """The service found the request too long. True when there is more room now than before it."""
-        before = self.tokens
-        self._learn(before)
+        tokens_before = self.tokens
+        self._learn(tokens_before)
         await self._mask(step, worth=0.0)
-        if self.tokens >= before * LEARNT or self.tokens / self.room >= self._tiers.mask:
+        if self.tokens >= tokens_before * LEARNT or self.tokens / self.room >= self._tiers.mask:
             await self._compact(step, "", must=True)
         if self.tokens > self.room:
             await self._cut_last(step)
-        return self.tokens < before * LEARNT
+        return self.tokens < tokens_before * LEARNT
 
     async def compact(self, step: Step, focus: str) -> bool:
         """By hand. False when there was nothing to gain."""
         self._asked = None
-        return await self._compact(step, focus, asked=True)
+        return await self._compact(step, focus, by_user=True)
 
     def _learn(self, refused: int) -> None:
         """The service finds that too long: the room is smaller than we thought, unless it took as much before."""
@@ -276,30 +276,36 @@ class Context:
 
     async def _mask(self, step: Step, worth: float = WORTH_MASKING) -> bool:
         protected = min(MOST_PROTECTED, self.room * PROTECTED)
-        found = masking.find(self._conversation, protected / self._ratio)
-        if found.tokens * self._ratio < max(1.0, self.room * worth):
+        candidates = masking.find(self._conversation, protected / self._ratio)
+        if candidates.tokens * self._ratio < max(1.0, self.room * worth):
             return False
-        self._masked(step, await masking.masked(found, self._keep), [call for call, _ in (*found.again, *found.old)])
+        self._masked(
+            step,
+            await masking.masked(candidates, self._keep),
+            [call for call, _ in (*candidates.again, *candidates.results)],
+        )
         return True
 
     async def _cut_last(self, step: Step) -> bool:
         """The results of the last step to head and tail: no service has taken them yet."""
-        answers, asked = self._conversation.last, self._conversation[-2] if len(self._conversation) > 1 else None
-        if not isinstance(answers, Results) or not isinstance(asked, Assistant) or not answers.results:
+        answers, request = self._conversation.last, self._conversation[-2] if len(self._conversation) > 1 else None
+        if not isinstance(answers, Results) or not isinstance(request, Assistant) or not answers.results:
             return False
         limit = self._space * LAST_RESULTS / len(answers.results) / self._ratio
-        texts = {each.call_id: await masking.shortened(each.text, limit, self._keep) for each in answers.results}
-        cut = {each.call_id: texts[each.call_id] for each in answers.results if texts[each.call_id] != each.text}
+        texts = {result.call_id: await masking.shortened(result.text, limit, self._keep) for result in answers.results}
+        cut = {
+            result.call_id: texts[result.call_id] for result in answers.results if texts[result.call_id] != result.text
+        }
         if cut:
-            self._masked(step, Masked(texts=cut), [call for call in asked.calls if call.call_id in cut])
+            self._masked(step, Masked(texts=cut), [call for call in request.calls if call.call_id in cut])
         return bool(cut)
 
     def _masked(self, step: Step, entry: Masked, calls: Sequence[Call]) -> None:
-        before = self.tokens
+        tokens_before = self.tokens
         self._conversation.mask(entry)
         text = (
-            f"To make room, {len(calls)} tool result{'s' * (len(calls) != 1)} (about {before - self.tokens:,} tokens) "
-            "are no longer sent in full; the model can read them again."
+            f"To make room, {len(calls)} tool result{'s' * (len(calls) != 1)} (about {tokens_before - self.tokens:,} "
+            "tokens) are no longer sent in full; the model can read them again."
         )
         detail = "\n".join(f"- `{masking.called(call)}`" for call in calls)
         step.emit(ItemCompleted(item=self._notice(step, MASKED, text, detail)), entry=entry)
@@ -309,10 +315,10 @@ class Context:
         """Tokens the service counts for one of our estimate."""
         return max(1e-9, self._gauge.calibrated(1_000) / 1_000)
 
-    async def _compact(self, step: Step, focus: str, *, asked: bool = False, must: bool = False) -> bool:
+    async def _compact(self, step: Step, focus: str, *, by_user: bool = False, must: bool = False) -> bool:
         """Replace what is old. A summary that fails is not tried again until more has come, unless the person asks;
         when there must be room, what the record says by itself stands for it."""
-        before = self.tokens
+        tokens_before = self.tokens
         conversation = self._conversation
         weights = self._gauge.weights
         replaced = compaction.split(conversation, weights, min(self._space, sum(weights)) * KEPT)
@@ -323,28 +329,28 @@ class Context:
                 text = "There is nothing to compact yet: what there is, is the last exchange."
                 step.emit(ItemCompleted(item=self._notice(step, NOTHING_TO_COMPACT, text)))
             return False
-        latched = self._failed_at is not None and before < self._failed_at + self.room * RETRY_GROWTH
-        if latched and not (asked or must):
+        latched = self._failed_at is not None and tokens_before < self._failed_at + self.room * RETRY_GROWTH
+        if latched and not (by_user or must):
             return False
         earlier = conversation.compacted
-        found = compaction.record(list(conversation)[:replaced], earlier, self._writers)
+        taken = compaction.record(list(conversation)[:replaced], earlier, self._writers)
         notice = self._notice(step, COMPACTING, "Making room: summarising what is old in this conversation …")
         step.emit(ItemStarted(item=notice))
         why = ""
         try:
             snapshot = earlier.snapshot if earlier is not None else ""
             entry: Compacted | None = None
-            if not latched or asked:
+            if not latched or by_user:
                 try:
-                    words = min(MOST_WORDS, int(self._space * SUMMARY_WORDS))
-                    made = await compaction.summarised(found.lines, snapshot, focus, words, step.piece, step.ask)
-                    entry = await self._smaller(replaced, made, found, by_model=True)
+                    max_words = min(MOST_WORDS, int(self._space * SUMMARY_WORDS))
+                    summary = await compaction.summarised(taken.lines, snapshot, focus, max_words, step.piece, step.ask)
+                    entry = await self._smaller(replaced, summary, taken, by_model=True)
                     self._failed_at = None
                 except (NoSummary, ModelError) as error:
-                    self._failed_at = before
+                    self._failed_at = tokens_before
                     why = str(error).rstrip(".")
             if entry is None and must:
-                entry = await self._smaller(replaced, snapshot, found, by_model=False)
+                entry = await self._smaller(replaced, snapshot, taken, by_model=False)
         except NoSummary as error:
             entry, why = None, str(error)
         except BaseException:
@@ -352,29 +358,31 @@ class Context:
             raise
         if entry is None:
             text = f"The conversation could not be summarised: {why}. It stays as it is."
-            done = notice.model_copy(update={"code": COMPACTION_FAILED, "level": "warning", "text": text})
-            step.emit(ItemCompleted(item=done))
+            result_notice = notice.model_copy(update={"code": COMPACTION_FAILED, "level": "warning", "text": text})
+            step.emit(ItemCompleted(item=result_notice))
             return False
         conversation.compact(entry)
         self._cramped = self.tokens > self.room * CRAMPED
-        text = f"Compacted: {before:,} → {self.tokens:,} tokens."
+        text = f"Compacted: {tokens_before:,} → {self.tokens:,} tokens."
         detail = compaction.readable(entry.text)
         if why:
             text += " No model could summarise them."
             detail = f"No model could summarise this: {why}. It is what the record says by itself.\n\n{detail}"
         level = "warning" if why else "info"
-        done = notice.model_copy(update={"code": COMPACTED, "level": level, "text": text, "detail": detail})
-        step.emit(ItemCompleted(item=done), entry=entry)
+        result_notice = notice.model_copy(update={"code": COMPACTED, "level": level, "text": text, "detail": detail})
+        step.emit(ItemCompleted(item=result_notice), entry=entry)
         return True
 
-    async def _smaller(self, replaced: int, snapshot: str, found: compaction.Record, *, by_model: bool) -> Compacted:
+    async def _smaller(self, replaced: int, snapshot: str, taken: compaction.Record, *, by_model: bool) -> Compacted:
         """The entry, if it takes clearly less than what it replaces. Raises `NoSummary`."""
         remaining = list(self._conversation)[replaced:]
-        in_turn = bool(remaining) and not any(isinstance(each, User) and not each.told for each in remaining)
+        in_turn = bool(remaining) and not any(isinstance(message, User) and not message.told for message in remaining)
         room = self._space / self._ratio
-        _, whole = compaction.fitting(found.said, room * compaction.PERSON)
-        kept = "" if whole else await self._keep("\n\n".join(found.said))
-        entry = compaction.composed(replaced, snapshot, found, room, by_model=by_model, in_turn=in_turn, kept=kept)
+        _, whole = compaction.fitting(taken.user_texts, room * compaction.PERSON)
+        saved_as = "" if whole else await self._keep("\n\n".join(taken.user_texts))
+        entry = compaction.composed(
+            replaced, snapshot, taken, room, by_model=by_model, in_turn=in_turn, saved_as=saved_as
+        )
         took = sum(self._gauge.weights[:replaced])
         takes = self._gauge.calibrated(masking.estimate(entry.text))
         if takes > took * compaction.GAIN:

@@ -240,14 +240,14 @@ class RunShellCommand(SessionTool[RunShellCommandParams]):
             borrowing=self._trusted(),
             pinned={path: data for path, data in kept.items() if path in held},
             argv=reading.argv,
-            place=(place.st_dev, place.st_ino),
+            folder_identity=(place.st_dev, place.st_ino),
             watched=tuple(sorted(held)),
         )
         programs = sorted({*(each.program for each in reading.commands if each.program), *(reading.argv or ())[:1]})
         # What is executed was found by a look of its own: it is part of what was approved, too.
         judged = repr([(each.effect, each.reads, each.git) for each in reading.commands] + [reading.unclear])
         started = json.dumps(reading.argv)
-        digest = fingerprint([f"{real} {need.place}", started, *map(identity, programs), *seen, judged])
+        digest = fingerprint([f"{real} {need.folder_identity}", started, *map(identity, programs), *seen, judged])
         return _Understood(reading, need, digest)
 
     def _subjects(self, params: RunShellCommandParams, reading: Reading) -> list[Subject]:
@@ -302,7 +302,7 @@ class RunShellCommand(SessionTool[RunShellCommandParams]):
         ended = _Ended(memory=kernel.memory)
         with self._opened(folder) as handle:
             status = os.fstat(handle)
-            if need.place not in (None, (status.st_dev, status.st_ino)):
+            if need.folder_identity not in (None, (status.st_dev, status.st_ino)):
                 raise ToolError(_CHANGED)
             async with self._walled(argv, need, folder, handle, environment, kernel) as started:
                 held = await asyncio.to_thread(_identities, need)
