@@ -72,7 +72,7 @@ def test_what_a_prompt_means(sources: list[Source], said: str, heard: str) -> No
     ],
 )
 def test_whose_words_they_are(sources: list[Source], said: str, own: str) -> None:
-    assert expand(said, sources).own == own
+    assert expand(said, sources).typed == own
 
 
 def allowed(subjects: Iterable[Subject]) -> list[Subject]:

@@ -160,8 +160,10 @@ async def test_it_is_bounded_whatever_a_client_sends(tmp_path: Path, monkeypatch
     context = EditorContext().changed(delta)
     assert len(context.active.selected_text or "") == module.MAX_SELECTION + 1
     assert len(context.open_files) == module.MAX_FILES
-    assert list(context.found) == ["/p/6", "/p/7", "/p/8"]  # the last that changed
-    assert {(each.errors, len(each.worst)) for each in context.found.values()} == {(50, module.SHOWN_FINDINGS)}
+    assert list(context.findings_by_path) == ["/p/6", "/p/7", "/p/8"]  # the last that changed
+    assert {(each.errors, len(each.worst)) for each in context.findings_by_path.values()} == {
+        (50, module.SHOWN_FINDINGS)
+    }
     held = Desk(tmp_path, {f"f{at}": "" for at in range(60)})
     (block,) = await hear(held, [[{"openFiles": [f"ROOT/f{at}" for at in range(60)]}]])
     assert block.endswith(", f49, and 10 more.")

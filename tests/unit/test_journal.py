@@ -24,7 +24,7 @@ SERVER = Path(__file__).parents[2]
 
 
 def record(seq: int, size: int = 10, private: str | None = None) -> Record:
-    return Record(epoch=1, seq=seq, at=1_700_000_000_000 + seq, event=f"{seq}:" + "x" * size, private=private)
+    return Record(epoch=1, seq=seq, timestamp=1_700_000_000_000 + seq, event=f"{seq}:" + "x" * size, private=private)
 
 
 @asynccontextmanager

@@ -112,7 +112,7 @@ def test_on_the_disk(
         blob_id = ids.get(OLD, "")
         for each in records:
             event = each.event.replace(HASH, blob_id).replace("HASH", blob_id).replace("SHORT", blob_id[:16])
-            journal.append(Record(each.epoch, each.seq, each.at, event, each.private))
+            journal.append(Record(each.epoch, each.seq, each.timestamp, event, each.private))
         for turn_id in images:
             journal.append(turn_ended(turn_id, NOW if turn_id == "new" else NOW - 40 * DAY_MS))
         await journal.close()

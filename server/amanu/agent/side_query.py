@@ -18,8 +18,8 @@ class Ask(Protocol):
     """Asks a model something that is no part of the conversation."""
 
     async def __call__(self, system: str, question: str, *, max_output: int, own_model: bool = False) -> str:
-        """The answer, in at most so many tokens, thoughts included; `own_model`: of the turn's model, not of the utility
-        model. Raises `ModelError`."""
+        """The answer, in at most so many tokens, thoughts included; `own_model`: of the turn's model, not of the
+        utility model. Raises `ModelError`."""
         ...
 
 

@@ -16,14 +16,14 @@ Check = Callable[[Path, str | None, str], Coroutine[Any, Any, Difference]]
 log = logging.getLogger(__name__)
 
 
-async def no_check(path: Path, before: str | None, after: str) -> Difference:
+async def no_check(path: Path, old_text: str | None, new_text: str) -> Difference:
     """Nobody checks."""
     return Difference()
 
 
 @dataclass
 class _Edit:
-    after: str
+    text: str
     check: asyncio.Task[Difference]
 
 
@@ -34,10 +34,10 @@ class Checked:
         self._check = check
         self._edits: dict[Path, _Edit] = {}
 
-    def see(self, path: Path, before: str | None, after: str) -> None:
+    def see(self, path: Path, old_text: str | None, new_text: str) -> None:
         """That file became another by an edit."""
         self.forget(path)
-        self._edits[path] = _Edit(after, asyncio.create_task(self._check(path, before, after)))
+        self._edits[path] = _Edit(new_text, asyncio.create_task(self._check(path, old_text, new_text)))
 
     def forget(self, path: Path) -> None:
         """What was or is being found there is no news any more."""
@@ -60,7 +60,7 @@ class Checked:
         if (error := edit.check.exception()) is not None:
             log.error("an applied edit could not be checked", exc_info=error)
             return None
-        return edit.after, edit.check.result()
+        return edit.text, edit.check.result()
 
     @property
     def done(self) -> list[Path]:

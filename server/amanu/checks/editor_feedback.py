@@ -49,14 +49,14 @@ class _Seen:
     """What the editor found in a text."""
 
     text: str
-    found: tuple[Finding, ...]
+    findings: tuple[Finding, ...]
 
 
 class _Watch:
     """One file after an edit."""
 
-    def __init__(self, before: _Seen) -> None:
-        self.before = before
+    def __init__(self, original: _Seen) -> None:
+        self.before = original
         self.after: _Seen | None = None
         self.answered = asyncio.Event()
         """The editor has found something else, or nothing else for long enough; or nobody can say."""
@@ -121,18 +121,18 @@ class EditorFeedback:
     async def late(self, readable: Callable[[Path], bool]) -> tuple[str, str] | None:
         """What became known after `news` had to be given, in the files that may be quoted: for the model, and what the
         person is told of that. Each once; nothing of a file that is another by now."""
-        told: list[str] = []
+        reports: list[str] = []
         names: list[str] = []
         untold = [path for path, watch in self._watches.items() if watch.untold]
         for path in dict.fromkeys([*untold, *self._checked.done]):
-            now = await self._text(path) if readable(path) else None
-            if text := self._news_of(path, lambda text, now=now: text == now):
+            current = await self._text(path) if readable(path) else None
+            if text := self._news_of(path, lambda text, now=current: text == now):
                 names.append(self._workspace.shown(path))
-                told.append(text)
-        if not told:
+                reports.append(text)
+        if not reports:
             return None
-        shown = f"The model was told of findings that came later than its edits: {', '.join(names)}."
-        return "\n\n".join(told), shown
+        user_text = f"The model was told of findings that came later than its edits: {', '.join(names)}."
+        return "\n\n".join(reports), user_text
 
     async def close(self) -> None:
         """Ask nobody any more."""
@@ -147,17 +147,17 @@ class EditorFeedback:
 
     def _news_of(self, path: Path, counts: Callable[[str], bool]) -> str:
         """What is known of that file by now, of a text that `counts`; "" for nothing. It is told with that."""
-        found: list[Difference] = []
+        differences: list[Difference] = []
         watch = self._watches.get(path)
         if watch is not None and watch.untold and watch.after is not None:
             watch.told = True
-            found += [watch.difference] if counts(watch.after.text) else []
+            differences += [watch.difference] if counts(watch.after.text) else []
         if (checked := self._checked.take(path)) is not None and counts(checked[0]):
-            known = () if watch is None else watch.difference.added  # the editor may have the same checker
-            found.append(_but(checked[1], known))
-        fixed = max((each.fixed for each in found), default=0)
-        both = Difference(tuple(finding for each in found for finding in each.added), fixed)
-        return _told(self._workspace.shown(path), both) if both else ""
+            reported = () if watch is None else watch.difference.added  # the editor may have the same checker
+            differences.append(_but(checked[1], reported))
+        fixed = max((part.fixed for part in differences), default=0)
+        combined = Difference(tuple(finding for part in differences for finding in part.added), fixed)
+        return _told(self._workspace.shown(path), combined) if combined else ""
 
     def _have_checked(self, file: ProposedFile, was: Sequence[str], applied: Sequence[str]) -> None:
         """By Amanu's own checkers, what was applied just now; not what was taken back."""
@@ -171,8 +171,8 @@ class EditorFeedback:
             used = [hunk for hunk in file.hunks if hunk.hunk_id in hunk_ids]
             return compose(lines, [(first_line(hunk), hunk.old_lines, hunk.new_text) for hunk in used])
 
-        before = None if file.change == "create" and not was else having(was)
-        self._checked.see(path, before, having(applied))
+        old_text = None if file.change == "create" and not was else having(was)
+        self._checked.see(path, old_text, having(applied))
 
     def _look(self, path: Path, base: str) -> None:
         """What the editor finds before an edit; again when the person changed the file."""
@@ -203,16 +203,16 @@ class EditorFeedback:
         """The file that the proposal knows as `path` was changed, and moved perhaps. What an earlier edit of it did may
         be not known yet: then that is compared with, too."""
         earlier, looked = self._watches.pop(was_at, None), self._before.pop(was_at, None)
-        before: _Seen | None = None
+        original: _Seen | None = None
         if looked is not None:
-            before = looked[1].result() if looked[1].done() and not looked[1].cancelled() else None
+            original = looked[1].result() if looked[1].done() and not looked[1].cancelled() else None
             looked[1].cancel()  # an answer from now on may be about the new text
         elif earlier is not None:
-            before = earlier.after or earlier.before
+            original = earlier.after or earlier.before
         if earlier is not None and earlier.task is not None:
             earlier.task.cancel()
-        if before is not None:
-            watch = self._watches[is_at] = _Watch(before)
+        if original is not None:
+            watch = self._watches[is_at] = _Watch(original)
             watch.task = asyncio.create_task(self._follow(watch, proposal_id, path, is_at))
 
     async def _follow(self, watch: _Watch, proposal_id: str, noted_at: Path, path: Path) -> None:
@@ -234,24 +234,26 @@ class EditorFeedback:
         noted = Difference()
         text: str | None = None
         while loop.time() - began < PATIENCE:
-            asked = loop.time()
-            seen = await self._seen(path)
-            if seen is None or (text is not None and seen.text != text):
+            started_at = loop.time()
+            state = await self._seen(path)
+            if state is None or (text is not None and state.text != text):
                 return  # nobody can say, or the person goes on typing: what is new now is not this edit's
-            text = seen.text
-            if last is None or seen.found != last.found:
-                last, since = seen, asked
-            changed = last.found != watch.before.found
+            text = state.text
+            if last is None or state.findings != last.findings:
+                last, since = state, started_at
+            changed = last.findings != watch.before.findings
             is_open = self._workspace.find(path) is not None
-            enough = STABLE if changed else UNCHANGED if is_open or last.found else 0.0
+            enough = STABLE if changed else UNCHANGED if is_open or last.findings else 0.0
             if loop.time() - since >= enough:
-                before = watch.before
-                now = await asyncio.to_thread(difference, before.text, before.found, last.text, last.found)
-                watch.difference, watch.after = now, last
+                original = watch.before
+                introduced = await asyncio.to_thread(
+                    difference, original.text, original.findings, last.text, last.findings
+                )
+                watch.difference, watch.after = introduced, last
                 watch.answered.set()
-                if now != noted:
-                    noted = now
-                    await self._note(proposal_id, noted_at, "applied", [self._check(path, now)])
+                if introduced != noted:
+                    noted = introduced
+                    await self._note(proposal_id, noted_at, "applied", [self._check(path, introduced)])
                 if not is_open:
                     return
             await asyncio.sleep(PAUSE)
@@ -262,22 +264,22 @@ class EditorFeedback:
         for language in self._languages(path):
             answer = await language.diagnostics(EditorDiagnosticsParams(paths=[str(path)]))
             if answer.status == "success":
-                found = [each for some in answer.files for each in some.findings]
-                return _Seen("" if file is None else file.text, tuple(found))
+                findings = [finding for some in answer.files for finding in some.findings]
+                return _Seen("" if file is None else file.text, tuple(findings))
         return None
 
     def _languages(self, path: Path) -> list[Language]:
         return self._workspace.overlay.languages("diagnostics", [path])
 
-    def _check(self, path: Path, now: Difference) -> Check:
+    def _check(self, path: Path, current: Difference) -> Check:
         names = [language.name for language in self._languages(path)]
         return summarized(
             Check(
                 checker=(names[0] if names else "") or "the editor",
                 about="applied",
                 state="done",
-                added=list(now.added),
-                fixed=now.fixed,
+                added=list(current.added),
+                fixed=current.fixed,
             )
         )
 
@@ -291,18 +293,20 @@ def _place(file: ProposedFile, applied: Sequence[str]) -> Path:
     return Path(file.new_path if moved and file.new_path is not None else file.path)
 
 
-def _but(now: Difference, known: Sequence[Finding]) -> Difference:
+def _but(current: Difference, reported: Sequence[Finding]) -> Difference:
     """Without those that are known."""
-    keys = {(each.start_line, each.message) for each in known}
-    return Difference(tuple(each for each in now.added if (each.start_line, each.message) not in keys), now.fixed)
+    keys = {(finding.start_line, finding.message) for finding in reported}
+    return Difference(
+        tuple(finding for finding in current.added if (finding.start_line, finding.message) not in keys), current.fixed
+    )
 
 
-def _told(path: str, now: Difference) -> str:
-    gone = f"{now.fixed} finding{'s are' if now.fixed > 1 else ' is'} gone" if now.fixed else ""
-    if not now.added:
-        return f"Findings in {path} after this change: {gone}, nothing new."
-    lines = [f"- {line(each)}" for each in now.added[:TOLD]]
-    if len(now.added) > TOLD:
-        lines.append(f"- {len(now.added) - TOLD} more; see get_diagnostics")
-    lines += [f"{gone}."] if gone else []
+def _told(path: str, current: Difference) -> str:
+    fixed = f"{current.fixed} finding{'s are' if current.fixed > 1 else ' is'} gone" if current.fixed else ""
+    if not current.added:
+        return f"Findings in {path} after this change: {fixed}, nothing new."
+    lines = [f"- {line(finding)}" for finding in current.added[:TOLD]]
+    if len(current.added) > TOLD:
+        lines.append(f"- {len(current.added) - TOLD} more; see get_diagnostics")
+    lines += [f"{fixed}."] if fixed else []
     return "\n".join([f"New findings in {path} after this change (line: severity: message):", *lines])

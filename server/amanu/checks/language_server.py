@@ -98,14 +98,16 @@ class LanguageServer:
         """Open the documents, or give open ones that text."""
         self._news.clear()
         self._read = 0
-        for each in documents:
-            uri, version = each.path.as_uri(), next(self._versions)
+        for document in documents:
+            uri, version = document.path.as_uri(), next(self._versions)
             if uri in self._open:
-                about: dict[str, Any] = {"uri": uri, "version": version}
-                self._tell("textDocument/didChange", {"textDocument": about, "contentChanges": [{"text": each.text}]})
+                identifier: dict[str, Any] = {"uri": uri, "version": version}
+                self._tell(
+                    "textDocument/didChange", {"textDocument": identifier, "contentChanges": [{"text": document.text}]}
+                )
             else:
-                about = {"uri": uri, "version": version, "languageId": each.language, "text": each.text}
-                self._tell("textDocument/didOpen", {"textDocument": about})
+                identifier = {"uri": uri, "version": version, "languageId": document.language, "text": document.text}
+                self._tell("textDocument/didOpen", {"textDocument": identifier})
             self._open[uri] = version
         await self._drain()
 
@@ -260,27 +262,27 @@ class LanguageServer:
                 self._send({"id": number, "error": {"code": -32601, "message": f"amanu has no {method}"}})
 
     def _setting(self, section: Any) -> Any:
-        found: Any = self._checker.settings
+        value: Any = self._checker.settings
         for part in str(section or "").split("."):
             if part:
-                found = _dict(found).get(part)
-        return found
+                value = _dict(value).get(part)
+        return value
 
     def _publish(self, params: Mapping[str, Any]) -> None:
         """Only what is about the text shown last; a server that names no version is believed to mean that."""
         uri = _spelling(params.get("uri"))
-        found = next((each for each in self._open if _spelling(each) == uri), None)
+        document = next((candidate for candidate in self._open if _spelling(candidate) == uri), None)
         version, items = params.get("version"), params.get("diagnostics")
-        if found is not None and isinstance(items, list) and version in (None, self._open[found]):
-            self._published[found] = cast("list[Any]", items)
-            self._news.add(found)
+        if document is not None and isinstance(items, list) and version in (None, self._open[document]):
+            self._published[document] = cast("list[Any]", items)
+            self._news.add(document)
             self._heard.set()
 
     def _read_findings(self, items: Any) -> list[Finding]:
         if not isinstance(items, list):
             return []
-        found = (_finding(_dict(item), self._checker.name) for item in cast("list[Any]", items)[:MOST])
-        return [each for each in found if each is not None]
+        findings = (_finding(_dict(item), self._checker.name) for item in cast("list[Any]", items)[:MOST])
+        return [finding for finding in findings if finding is not None]
 
 
 _NOT_NOW = object()

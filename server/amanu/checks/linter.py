@@ -28,11 +28,11 @@ async def lint(reads: Reads, process: Process, text: str) -> list[Finding]:
     finally:
         writing.cancel()
     try:
-        found = await asyncio.to_thread(json.loads, output)
+        parsed = await asyncio.to_thread(json.loads, output)
     except ValueError:
         raise CheckFailed(await process.last_words()) from None
-    items = _eslint(found) if reads == "eslint" else _shellcheck(found)
-    return [Finding.model_validate(each, by_name=True) for each in items[:_MOST]]
+    items = _eslint(parsed) if reads == "eslint" else _shellcheck(parsed)
+    return [Finding.model_validate(item, by_name=True) for item in items[:_MOST]]
 
 
 async def _write(process: Process, text: str) -> None:
@@ -55,21 +55,24 @@ async def _read(process: Process) -> bytes:
     return b"".join(parts)
 
 
-def _eslint(found: Any) -> list[dict[str, Any]]:
+def _eslint(parsed: Any) -> list[dict[str, Any]]:
     """https://eslint.org/docs/latest/use/formatters/#json. A message without a rule and not fatal is about the file
     ("File ignored …"), not its text."""
     return [
-        _item("eslint", each, {1: "warning", 2: "error"}, each.get("severity"), each.get("ruleId"))
-        for file in _list(found)
-        for each in _list(file.get("messages"))
-        if each.get("ruleId") or each.get("fatal")
+        _item("eslint", message, {1: "warning", 2: "error"}, message.get("severity"), message.get("ruleId"))
+        for file in _list(parsed)
+        for message in _list(file.get("messages"))
+        if message.get("ruleId") or message.get("fatal")
     ]
 
 
-def _shellcheck(found: Any) -> list[dict[str, Any]]:
+def _shellcheck(parsed: Any) -> list[dict[str, Any]]:
     """https://www.shellcheck.net/wiki/Integration, format `json`."""
     severities = {"error": "error", "warning": "warning", "info": "information", "style": "hint"}
-    return [_item("shellcheck", each, severities, each.get("level"), f"SC{each.get('code')}") for each in _list(found)]
+    return [
+        _item("shellcheck", comment, severities, comment.get("level"), f"SC{comment.get('code')}")
+        for comment in _list(parsed)
+    ]
 
 
 def _item(source: str, item: dict[str, Any], severities: dict[Any, str], severity: Any, code: Any) -> dict[str, Any]:
@@ -88,4 +91,4 @@ def _item(source: str, item: dict[str, Any], severities: dict[Any, str], severit
 def _list(value: Any) -> list[dict[str, Any]]:
     if not isinstance(value, list):
         return []
-    return [cast("dict[str, Any]", each) for each in cast("list[Any]", value) if isinstance(each, dict)]
+    return [cast("dict[str, Any]", item) for item in cast("list[Any]", value) if isinstance(item, dict)]

@@ -39,13 +39,17 @@ def find(program: str, environment: Mapping[str, str], roots: Sequence[Path]) ->
         return program if os.access(program, os.X_OK) else None
     if os.sep in program:
         return None
-    folders = [each for each in environment.get("PATH", "").split(os.pathsep) if Path(each).is_absolute()]
-    found = [shutil.which(program, path=folder) for folder in folders]
-    outside = [each for each in found if each is not None and not _inside(each, roots)]
+    folders = [folder for folder in environment.get("PATH", "").split(os.pathsep) if Path(folder).is_absolute()]
+    candidates = [shutil.which(program, path=folder) for folder in folders]
+    outside = [candidate for candidate in candidates if candidate is not None and not _inside(candidate, roots)]
     if outside:
         return outside[0]
-    own = [str(root / each) for root in roots for each in (".venv/bin", "venv/bin", "node_modules/.bin")]
-    return next((each for each in found if each), None) or shutil.which(program, path=os.pathsep.join(own))
+    project_folders = [
+        str(root / subfolder) for root in roots for subfolder in (".venv/bin", "venv/bin", "node_modules/.bin")
+    ]
+    return next((candidate for candidate in candidates if candidate), None) or shutil.which(
+        program, path=os.pathsep.join(project_folders)
+    )
 
 
 async def start(
@@ -54,7 +58,7 @@ async def start(
     folder: Path,
     roots: Sequence[Path],
     environment: Mapping[str, str],
-    shown: Sequence[Path] = (),
+    readable: Sequence[Path] = (),
 ) -> "Process":
     """Start it in that folder, where it sees the roots and what else is `shown`, writes nothing but temporary files and
     has no network. Raises `CheckFailed`."""
@@ -63,15 +67,17 @@ async def start(
     mark = f"AMANU_CHECKER={secrets.token_hex(8)}"
     name, _, value = mark.partition("=")
     heap = f"{environment.get('NODE_OPTIONS', '')} {_NODE_HEAP}".strip()
-    given = {**environment, "NODE_OPTIONS": heap, name: value}
+    variables = {**environment, "NODE_OPTIONS": heap, name: value}
     walls = AsyncExitStack()
     try:
         handle = await asyncio.to_thread(os.open, folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         walls.callback(os.close, handle)
-        need = Need(writes="nothing", readable=tuple(shown))
+        need = Need(writes="nothing", readable=tuple(readable))
         plain = plain_way_in()
-        held = None if plain is None else way_in(plain.bash, limits(MEMORY_PARTS))
-        started = await walls.enter_async_context(sandbox.launch(command, need, roots, folder, handle, given, held))
+        entry_shell = None if plain is None else way_in(plain.bash, limits(MEMORY_PARTS))
+        started = await walls.enter_async_context(
+            sandbox.launch(command, need, roots, folder, handle, variables, entry_shell)
+        )
         caches = {"XDG_CACHE_HOME": os.path.join(started.environment["TMPDIR"], "cache")}  # noqa: PTH118
         process = await start_process(
             lambda process: Process(process, mark, walls, started.holders).end(),
@@ -119,19 +125,19 @@ class Process:
                 await asyncio.wait({self._listening}, timeout=0.2)
         lines = [line.strip() for line in self._errors.strip().splitlines() if line.strip()]
         telling = next((line for line in lines if "rror" in line), lines[-1] if lines else "")
-        said = f": {telling[:_SAID]}" if telling else ""
+        reason = f": {telling[:_SAID]}" if telling else ""
         code = self._process.returncode
-        return f"It ended{'' if code is None else f' with code {code}'}{said.rstrip('.')}."
+        return f"It ended{'' if code is None else f' with code {code}'}{reason.rstrip('.')}."
 
     @property
     def memory(self) -> int:
         """Bytes it and all it started take of the machine's memory; 0 where that is not known. Blocking."""
-        pages, left = 0, [str(self._process.pid)]
-        while left:
-            process = Path("/proc", left.pop())
+        pages, process_ids = 0, [str(self._process.pid)]
+        while process_ids:
+            process = Path("/proc", process_ids.pop())
             with contextlib.suppress(OSError, ValueError, IndexError):
                 pages += int((process / "statm").read_text().split()[1])
-                left += (process / "task" / process.name / "children").read_text().split()
+                process_ids += (process / "task" / process.name / "children").read_text().split()
         return pages * os.sysconf("SC_PAGE_SIZE")
 
     async def end(self) -> None:
@@ -149,7 +155,12 @@ class Process:
 
 def _inside(path: str, roots: Sequence[Path]) -> bool:
     places = {Path(path), Path(os.path.realpath(path))}
-    return any(place.is_relative_to(spelling) for place in places for root in roots for spelling in (root, _real(root)))
+    return any(
+        spelling_of_path.is_relative_to(spelling)
+        for spelling_of_path in places
+        for root in roots
+        for spelling in (root, _real(root))
+    )
 
 
 def _real(path: Path) -> Path:

@@ -90,24 +90,27 @@ class ProposalChecks:
             self._checked[proposal_id] = texts
             self._start(proposal, texts)
 
-    async def of_applied(self, path: Path, before: str | None, after: str) -> Difference:
+    async def of_applied(self, path: Path, old_text: str | None, new_text: str) -> Difference:
         """What all checkers find in an edit that was applied. Never fails: one that cannot look has found nothing."""
         if not self._checkers.enabled or not self._trusted() or not await self._checkers.held():
             return Difference()
         roots, others = self._workspace.roots, await self._unsaved()
         root = roots[self._workspace.guard.locate(path)[0]]
-        change = Change(path, before, after)
+        change = Change(path, old_text, new_text)
         checks = [
             self._applied_by(ready, change, others)
             for ready in await asyncio.to_thread(self._checkers.ready, [path], root, roots, self._environment)
         ]
-        found = await asyncio.gather(*checks)
-        return Difference(tuple(finding for each in found for finding in each.added), sum(each.fixed for each in found))
+        differences = await asyncio.gather(*checks)
+        return Difference(
+            tuple(finding for difference in differences for finding in difference.added),
+            sum(difference.fixed for difference in differences),
+        )
 
     async def stop(self) -> None:
         """Trust was taken back: nothing of the workspace is looked at any more."""
         await self.close()
-        for proposal_id in [each for each in self._checked if each in self._latest]:
+        for proposal_id in [checked_id for checked_id in self._checked if checked_id in self._latest]:
             self._start(self._latest[proposal_id], {})
         self._checked.clear()
         await self._checkers.end(self._workspace.roots)
@@ -121,13 +124,13 @@ class ProposalChecks:
     # ------------------------------------------------------------------------------------------------
 
     def _start(self, proposal: Proposal, texts: Texts) -> None:
-        before = self._tasks.get(proposal.proposal_id)
-        if before is not None:
-            before.cancel()
+        previous = self._tasks.get(proposal.proposal_id)
+        if previous is not None:
+            previous.cancel()
         task = self._tasks[proposal.proposal_id] = asyncio.create_task(self._run(proposal, texts))
         self._all.add(task)
         task.add_done_callback(self._all.discard)
-        task.add_done_callback(lambda done: self._forget(proposal.proposal_id, done))
+        task.add_done_callback(lambda task: self._forget(proposal.proposal_id, task))
 
     def _forget(self, proposal_id: str, task: asyncio.Task[None]) -> None:
         if self._tasks.get(proposal_id) is task:
@@ -147,14 +150,17 @@ class ProposalChecks:
     async def _clear(self, proposal: Proposal, texts: Texts) -> None:
         """What was said of another text goes. A decided file keeps its verdict, but waits for none."""
         for file in proposal.files:
-            kept = [] if Path(file.path) in texts else [each for each in file.checks if each.state != "running"]
+            finished = [] if Path(file.path) in texts else [check for check in file.checks if check.state != "running"]
             await self._note(
-                proposal.proposal_id, Path(file.path), "proposed", [each for each in kept if each.about == "proposed"]
+                proposal.proposal_id,
+                Path(file.path),
+                "proposed",
+                [check for check in finished if check.about == "proposed"],
             )
 
     async def _check(self, proposal_id: str, texts: Texts) -> None:
         """All files by each checker; files of several roots are checked root by root."""
-        said: dict[Path, dict[str, Check]] = {path: {} for path in texts}
+        results: dict[Path, dict[str, Check]] = {path: {} for path in texts}
         others = await self._unsaved()
         roots = self._workspace.roots
         works: list[asyncio.Task[None]] = []
@@ -165,23 +171,23 @@ class ProposalChecks:
                 for ready in await asyncio.to_thread(self._checkers.ready, *of):
                     fitting = [path for path in within if path.suffix.lower() in ready.checker.languages]
                     for path in fitting:
-                        said[path][ready.checker.name] = _of(ready, "running")
+                        results[path][ready.checker.name] = _of(ready, "running")
                     changes = [texts[path] for path in fitting]
-                    works.append(asyncio.create_task(self._by(ready, proposal_id, changes, others, said)))
+                    works.append(asyncio.create_task(self._by(ready, proposal_id, changes, others, results)))
             if works:
                 _, slow = await asyncio.wait(works, timeout=SHOWN)
                 if slow:
-                    await self._tell(proposal_id, said, said)
+                    await self._tell(proposal_id, results, results)
                 await asyncio.gather(*works)
         finally:
-            for work in works:
-                work.cancel()
+            for check_work in works:
+                check_work.cancel()
             await asyncio.gather(*works, return_exceptions=True)
 
     async def _applied_by(self, ready: Ready, change: Change, others: Mapping[Path, str]) -> Difference:
-        known = self._known.get((ready.checker.name, change.path))
-        if known is not None and known[0] == change:
-            return known[1]  # from when the user was asked about it
+        cached = self._known.get((ready.checker.name, change.path))
+        if cached is not None and cached[0] == change:
+            return cached[1]  # from when the user was asked about it
         try:
             return (await self._checkers.check(ready, [change], others))[change.path]
         except CheckFailed:
@@ -193,37 +199,37 @@ class ProposalChecks:
         proposal_id: str,
         changes: list[Change],
         others: Mapping[Path, str],
-        said: dict[Path, dict[str, Check]],
+        results: dict[Path, dict[str, Check]],
     ) -> None:
         try:
-            found = await self._checkers.check(ready, changes, others)
-            self._known |= {(ready.checker.name, each.path): (each, found[each.path]) for each in changes}
+            differences = await self._checkers.check(ready, changes, others)
+            self._known |= {(ready.checker.name, change.path): (change, differences[change.path]) for change in changes}
             while len(self._known) > MOST_KNOWN:
                 del self._known[next(iter(self._known))]
-            verdicts = {each.path: _done(ready, found[each.path]) for each in changes}
+            verdicts = {change.path: _done(ready, differences[change.path]) for change in changes}
         except CheckFailed as error:
-            verdicts = {each.path: _of(ready, "failed", str(error)) for each in changes}
+            verdicts = {change.path: _of(ready, "failed", str(error)) for change in changes}
         for path, verdict in verdicts.items():
-            said[path][ready.checker.name] = verdict
-        await self._tell(proposal_id, said, list(verdicts))
+            results[path][ready.checker.name] = verdict
+        await self._tell(proposal_id, results, list(verdicts))
 
     async def _tell(
-        self, proposal_id: str, said: Mapping[Path, Mapping[str, Check]], paths: "list[Path] | Mapping[Path, object]"
+        self, proposal_id: str, results: Mapping[Path, Mapping[str, Check]], paths: "list[Path] | Mapping[Path, object]"
     ) -> None:
         for path in paths:
-            await self._note(proposal_id, path, "proposed", list(said[path].values()))
+            await self._note(proposal_id, path, "proposed", list(results[path].values()))
 
     async def _unsaved(self) -> dict[Path, str]:
-        found: dict[Path, str] = {}
+        texts: dict[Path, str] = {}
         for buffer in list(self._workspace.overlay.buffers()):
             with contextlib.suppress(ToolError):
                 path = self._workspace.resolve(str(buffer.path))
-                now = await self._workspace.look(path)
-                if now is not None and now.unsaved:
-                    found[path] = now.text
-            if len(found) == MOST_BESIDE:
+                file_text = await self._workspace.look(path)
+                if file_text is not None and file_text.unsaved:
+                    texts[path] = file_text.text
+            if len(texts) == MOST_BESIDE:
                 break
-        return found
+        return texts
 
 
 def _change(file: ProposedFile) -> Change | None:
@@ -237,18 +243,18 @@ def _change(file: ProposedFile) -> Change | None:
         used = [(first_line(hunk), hunk.old_lines, hunk.new_text) for hunk in file.hunks if hunk.state in states]
         return compose(lines, used)
 
-    before = None if file.change == "create" else having("applied", "undoing")
-    return Change(Path(file.path), before, having("applied", "undoing", "pending", "accepted"))
+    old_text = None if file.change == "create" else having("applied", "undoing")
+    return Change(Path(file.path), old_text, having("applied", "undoing", "pending", "accepted"))
 
 
-def _done(ready: Ready, found: Difference) -> Check:
+def _done(ready: Ready, difference: Difference) -> Check:
     return summarized(
         Check(
             checker=ready.checker.name,
             about="proposed",
             state="done",
-            added=list(found.added[:MOST_FOUND]),
-            fixed=found.fixed,
+            added=list(difference.added[:MOST_FOUND]),
+            fixed=difference.fixed,
         )
     )
 

@@ -41,8 +41,8 @@ class Change:
     """A file whose text would become another. `before` None: it would be created."""
 
     path: Path
-    before: str | None
-    after: str
+    old_text: str | None
+    new_text: str
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ class Ready:
     roots: tuple[Path, ...]
     """All of the session, it among them."""
     environment: Mapping[str, str]
-    shown: tuple[Path, ...]
+    readable: tuple[Path, ...]
     """Caches it reads, outside the roots."""
 
 
@@ -92,47 +92,47 @@ class Checkers:
         self, paths: Sequence[Path], root: Path, roots: Sequence[Path], environment: Mapping[str, str]
     ) -> list[Ready]:
         """Those that know the language of one of the files, are installed and did not fail just now. Blocking."""
-        found: list[Ready] = []
+        ready_checkers: list[Ready] = []
         for checker in CHECKERS:
-            own = self._settings.checkers.get(checker.name, True)
-            known = [path for path in paths if path.suffix.lower() in checker.languages]
-            if own is False or not known or not _has_beside(checker, known, root):
+            enabled = self._settings.checkers.get(checker.name, True)
+            matching = [path for path in paths if path.suffix.lower() in checker.languages]
+            if enabled is False or not matching or not _has_beside(checker, matching, root):
                 continue
-            for command in checker.commands if own is True else (own,):
+            for command in checker.commands if enabled is True else (enabled,):
                 program = find(command[0], environment, roots)
                 if program is None:
                     continue
                 line = (program, *command[1:])
                 if self._failed.get((line, root), 0.0) <= time.monotonic():
                     own_home = environment.get("HOME", "")
-                    shown = tuple(Path(own_home, each) for each in checker.caches if own_home)
-                    given = without_secrets(environment, self._key_variables) | {
+                    caches = tuple(Path(own_home, cache) for cache in checker.caches if own_home)
+                    variables = without_secrets(environment, self._key_variables) | {
                         variable: f"{own_home}{value[1:]}" if value.startswith("~") else value
                         for variable, value in checker.environment.items()
                     }
-                    found.append(Ready(checker, line, root, tuple(roots), given, shown))
+                    ready_checkers.append(Ready(checker, line, root, tuple(roots), variables, caches))
                 break
-        return found
+        return ready_checkers
 
     async def check(
         self, ready: Ready, changes: Sequence[Change], others: Mapping[Path, str]
     ) -> dict[Path, Difference]:
         """What the changes, all of them, do to the findings of each of their files; `others` are unsaved texts that
         stand. Raises `CheckFailed`. Cancelled, it leaves no process behind that is not `end`ed with the rest."""
-        fitting = [each for each in changes if each.path.suffix.lower() in ready.checker.languages]
-        too_big = [each for each in fitting if len(each.before or "") + len(each.after) > 2 * MAX_TEXT]
+        fitting = [change for change in changes if change.path.suffix.lower() in ready.checker.languages]
+        too_big = [change for change in fitting if len(change.old_text or "") + len(change.new_text) > 2 * MAX_TEXT]
         if too_big:
             raise CheckFailed(f"{too_big[0].path.name} is too big to be checked.")
         async with self._turns:
             try:
                 if ready.checker.reads == "lsp":
-                    found = await self._by_server(ready, fitting, others)
+                    differences = await self._by_server(ready, fitting, others)
                 else:
-                    found = await self._by_linter(ready, fitting)
+                    differences = await self._by_linter(ready, fitting)
             except CheckFailed:
                 self._failed[ready.command, ready.root] = time.monotonic() + REST
                 raise
-        return await asyncio.to_thread(_differences, fitting, *found)
+        return await asyncio.to_thread(_differences, fitting, *differences)
 
     async def end(self, roots: Collection[Path] | None = None) -> None:
         """End the servers of those folders, by default all. Returns when they are gone."""
@@ -147,7 +147,7 @@ class Checkers:
         self, ready: Ready, changes: Sequence[Change], others: Mapping[Path, str]
     ) -> tuple[dict[Path, list[Finding]], dict[Path, list[Finding]]]:
         languages = ready.checker.languages
-        changed = {each.path for each in changes}
+        changed = {change.path for change in changes}
         beside = {
             path: text for path, text in others.items() if path.suffix.lower() in languages and path not in changed
         }
@@ -155,17 +155,17 @@ class Checkers:
         def documents(texts: Mapping[Path, str]) -> list[Document]:
             return [Document(path, languages[path.suffix.lower()], text) for path, text in texts.items()]
 
-        old = {each.path: each.before for each in changes if each.before is not None}
-        new = {each.path: each.after for each in changes}
-        key, kept = await self._server(ready)
-        async with kept.lock:
-            kept.used = time.monotonic()
+        old_texts = {change.path: change.old_text for change in changes if change.old_text is not None}
+        new_texts = {change.path: change.new_text for change in changes}
+        key, cached = await self._server(ready)
+        async with cached.lock:
+            cached.used = time.monotonic()
             try:
                 async with asyncio.timeout(LIMIT):
-                    await kept.server.show(documents({**beside, **old}))
-                    before = await kept.server.findings(list(old))
-                    await kept.server.show(documents(new))
-                    after = await kept.server.findings(list(new))
+                    await cached.server.show(documents({**beside, **old_texts}))
+                    old_findings = await cached.server.findings(list(old_texts))
+                    await cached.server.show(documents(new_texts))
+                    new_findings = await cached.server.findings(list(new_texts))
             except TimeoutError:
                 self._drop(key)
                 raise CheckFailed(f"No answer within {LIMIT:g} seconds.") from None
@@ -173,22 +173,22 @@ class Checkers:
                 self._drop(key)
                 raise
             finally:
-                kept.server.hide()
-                self._rest(key, kept)  # cancelled or not
-        if await asyncio.to_thread(lambda: kept.server.process.memory) > MEMORY:
+                cached.server.hide()
+                self._rest(key, cached)  # cancelled or not
+        if await asyncio.to_thread(lambda: cached.server.process.memory) > MEMORY:
             self._drop(key)
-        return before, after
+        return old_findings, new_findings
 
     async def _server(self, ready: Ready) -> tuple[tuple[tuple[str, ...], Path], _Kept]:
         key = (ready.command, ready.root)
-        kept = self._kept.get(key)
-        if kept is not None and not kept.server.lost:
-            if kept.going is not None:
-                kept.going.cancel()
-            return key, kept
-        if kept is not None:
+        cached = self._kept.get(key)
+        if cached is not None and not cached.server.lost:
+            if cached.going is not None:
+                cached.going.cancel()
+            return key, cached
+        if cached is not None:
             self._drop(key)
-        idle = sorted((each.used, other) for other, each in self._kept.items() if not each.lock.locked())
+        idle = sorted((entry.used, server_key) for server_key, entry in self._kept.items() if not entry.lock.locked())
         for _, other in idle[: max(0, len(self._kept) - MOST_SERVERS + 1)]:
             self._drop(other)
         process = await self._start(ready, ready.command)
@@ -202,26 +202,26 @@ class Checkers:
         if faster is not None:  # another check of the same folder started one meanwhile
             self._end(server.end())
             return key, faster
-        kept = self._kept[key] = _Kept(server, asyncio.Lock(), time.monotonic())
-        return key, kept
+        cached = self._kept[key] = _Kept(server, asyncio.Lock(), time.monotonic())
+        return key, cached
 
-    def _rest(self, key: tuple[tuple[str, ...], Path], kept: _Kept) -> None:
-        if kept.going is not None:
-            kept.going.cancel()
-        if self._kept.get(key) is kept:
-            kept.going = asyncio.get_running_loop().call_later(IDLE, self._idle, key)
+    def _rest(self, key: tuple[tuple[str, ...], Path], cached: _Kept) -> None:
+        if cached.going is not None:
+            cached.going.cancel()
+        if self._kept.get(key) is cached:
+            cached.going = asyncio.get_running_loop().call_later(IDLE, self._idle, key)
 
     def _idle(self, key: tuple[tuple[str, ...], Path]) -> None:
-        kept = self._kept.get(key)
-        if kept is not None and not kept.lock.locked():
+        cached = self._kept.get(key)
+        if cached is not None and not cached.lock.locked():
             self._drop(key)
 
     def _drop(self, key: tuple[tuple[str, ...], Path]) -> None:
-        kept = self._kept.pop(key, None)
-        if kept is not None:
-            if kept.going is not None:
-                kept.going.cancel()
-            self._end(kept.server.end())
+        cached = self._kept.pop(key, None)
+        if cached is not None:
+            if cached.going is not None:
+                cached.going.cancel()
+            self._end(cached.server.end())
 
     def _end(self, ending: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
         """It goes on when who began it is cancelled; `end` waits for it."""
@@ -231,7 +231,7 @@ class Checkers:
         return task
 
     async def _start(self, ready: Ready, command: Sequence[str]) -> Process:
-        return await start(self._sandbox, command, ready.root, ready.roots, ready.environment, ready.shown)
+        return await start(self._sandbox, command, ready.root, ready.roots, ready.environment, ready.readable)
 
     # Linters ----------------------------------------------------------------------------------------
 
@@ -240,8 +240,14 @@ class Checkers:
     ) -> tuple[dict[Path, list[Finding]], dict[Path, list[Finding]]]:
         try:
             async with asyncio.timeout(LIMIT):
-                old = {each.path: await self._lint(ready, each.path, each.before) for each in changes if each.before}
-                return old, {each.path: await self._lint(ready, each.path, each.after) for each in changes}
+                old_findings = {
+                    change.path: await self._lint(ready, change.path, change.old_text)
+                    for change in changes
+                    if change.old_text
+                }
+                return old_findings, {
+                    change.path: await self._lint(ready, change.path, change.new_text) for change in changes
+                }
         except TimeoutError:
             raise CheckFailed(f"No answer within {LIMIT:g} seconds.") from None
 
@@ -262,13 +268,15 @@ def _has_beside(checker: Checker, paths: Sequence[Path], root: Path) -> bool:
 def _near(patterns: Sequence[str], paths: Sequence[Path], root: Path) -> Iterator[Path]:
     """The files with names of those patterns in the folders of the paths and above, up to the root."""
     folders = {folder for path in paths for folder in path.parents if folder == root or root in folder.parents}
-    return (found for folder in folders for pattern in patterns for found in folder.glob(pattern))
+    return (path for folder in folders for pattern in patterns for path in folder.glob(pattern))
 
 
 def _differences(
-    changes: Sequence[Change], before: Mapping[Path, list[Finding]], after: Mapping[Path, list[Finding]]
+    changes: Sequence[Change], old_findings: Mapping[Path, list[Finding]], new_findings: Mapping[Path, list[Finding]]
 ) -> dict[Path, Difference]:
     return {
-        each.path: difference(each.before or "", before.get(each.path, []), each.after, after.get(each.path, []))
-        for each in changes
+        change.path: difference(
+            change.old_text or "", old_findings.get(change.path, []), change.new_text, new_findings.get(change.path, [])
+        )
+        for change in changes
     }

@@ -61,13 +61,13 @@ def _verify(folder: Path, noted: Link | None) -> int:
 
 
 def _show(folder: Path, arguments: argparse.Namespace) -> None:
-    found = False
+    any_entry = False
     for entry in map(shown, read(folder, about(arguments.session, arguments.call))):
         if arguments.since is not None and entry.at < arguments.since:
             continue
-        found = True
+        any_entry = True
         print(entry.model_dump_json() if arguments.json else visible("\n".join(audit_details(entry))))
-    if not found:
+    if not any_entry:
         print("There is no such entry.", file=sys.stderr)
 
 

@@ -55,8 +55,8 @@ def _run(command: str, vendor: str) -> int:
         case "status":
             for status in auth.status(os.environ):
                 print(f"{one_line(status.vendor):16}{source(status)}")
-        case "set" if vendor not in (known := _vendors(home)):
-            print(f"There is no vendor {visible(vendor)!r}. There are: {', '.join(known)}.", file=sys.stderr)
+        case "set" if vendor not in (vendors := _vendors(home)):
+            print(f"There is no vendor {visible(vendor)!r}. There are: {', '.join(vendors)}.", file=sys.stderr)
             return exits.USAGE
         case "set":
             key = _read_key(vendor)
@@ -66,9 +66,12 @@ def _run(command: str, vendor: str) -> int:
             auth.set(vendor, key)
             print(f"{vendor}: kept")
         case _:
-            kept = auth.keeps(vendor)
+            is_kept = auth.keeps(vendor)
             auth.set(vendor, None)
-            print(f"{vendor}: forgotten" if kept else f"{vendor}: no key was kept", file=None if kept else sys.stderr)
+            print(
+                f"{vendor}: forgotten" if is_kept else f"{vendor}: no key was kept",
+                file=None if is_kept else sys.stderr,
+            )
     return exits.OK
 
 
@@ -77,7 +80,11 @@ def _vendors(home: "Home") -> list[str]:
     from amanu.config import load_settings
     from amanu.models.registry import VENDORS
 
-    mine = [name for name, each in load_settings(home, os.environ).endpoints.items() if each.key_variable is not None]
+    mine = [
+        name
+        for name, endpoint in load_settings(home, os.environ).endpoints.items()
+        if endpoint.key_variable is not None
+    ]
     return [vendor.name for vendor in VENDORS if vendor.needs_key] + mine
 
 

@@ -28,9 +28,9 @@ class Blocks:
 
     def end(self) -> list[str]:
         """The rest."""
-        rest = self.tail.strip("\n")
+        remaining = self.tail.strip("\n")
         self._lines, self._open, self._fence = [], "", ""
-        return [rest] if rest.strip() else []
+        return [remaining] if remaining.strip() else []
 
     @property
     def tail(self) -> str:

@@ -100,8 +100,8 @@ def main(argv: list[str]) -> int:
         if not Path(root).is_dir():
             print(f"{root} is not a folder.", file=sys.stderr)
             return exits.USAGE
-    wanted = Wanted(roots, arguments.model, arguments.mode, arguments.session, arguments.latest)
-    return asyncio.run(_chat(wanted, alone=arguments.alone))
+    options = Wanted(roots, arguments.model, arguments.mode, arguments.session, arguments.latest)
+    return asyncio.run(_chat(options, alone=arguments.alone))
 
 
 @dataclass(frozen=True)
@@ -115,7 +115,7 @@ class Wanted:
     latest: bool = False
 
 
-async def _chat(wanted: Wanted, *, alone: bool) -> int:
+async def _chat(options: Wanted, *, alone: bool) -> int:
     from prompt_toolkit.patch_stdout import patch_stdout
 
     from amanu.cli.connect import connect
@@ -124,7 +124,7 @@ async def _chat(wanted: Wanted, *, alone: bool) -> int:
     from amanu.system import logs
 
     async def connector() -> Client:
-        return await connect(roots=wanted.roots, alone=alone)
+        return await connect(roots=options.roots, alone=alone)
 
     with patch_stdout(raw=True):
         paper = open_paper(sys.stdout)
@@ -132,10 +132,10 @@ async def _chat(wanted: Wanted, *, alone: bool) -> int:
             home = find_home().make()
             if alone:
                 logs.start(home, load_settings(home, os.environ).log_level)
-            return await Chat(wanted, connector, paper, alone=alone).run(
+            return await Chat(options, connector, paper, alone=alone).run(
                 lambda chat: Terminal(
                     history=home.state / "chat-history",
-                    roots=wanted.roots,
+                    roots=options.roots,
                     commands=chat.commands,
                     above=chat.above,
                     toolbar=chat.toolbar,
@@ -158,8 +158,8 @@ class Chat:
     _trusting: Trusting
     _terminal: Terminal
 
-    def __init__(self, wanted: Wanted, connect: Callable[[], Awaitable[Client]], paper: Paper, *, alone: bool) -> None:
-        self._wanted = wanted
+    def __init__(self, options: Wanted, connect: Callable[[], Awaitable[Client]], paper: Paper, *, alone: bool) -> None:
+        self._wanted = options
         self._connect = connect
         self._paper = paper
         self._alone = alone
@@ -188,11 +188,11 @@ class Chat:
     def above(self) -> list[Span]:
         """What is being written, above the prompt."""
         columns = shutil.get_terminal_size().columns
-        found: list[Span] = []
+        spans: list[Span] = []
         for style, line in self._renderer.tail(LIVE_ROWS, self._view.state):
             for row in rows([line], LIVE_ROWS, columns):
-                found.append((style, row))
-        return found[-LIVE_ROWS:]
+                spans.append((style, row))
+        return spans[-LIVE_ROWS:]
 
     def stoppable(self) -> bool:
         """A turn runs."""
@@ -239,8 +239,10 @@ class Chat:
             pass  # the next round reconnects
         except Exception as error:
             log.exception("the chat failed")
-            what = f"{type(error).__name__}: {error}"
-            self._paper.prose(("red", visible(f"✗ That is a mistake of Amanu's own, the session is whole ({what}).")))
+            failure = f"{type(error).__name__}: {error}"
+            self._paper.prose(
+                ("red", visible(f"✗ That is a mistake of Amanu's own, the session is whole ({failure})."))
+            )
             await asyncio.sleep(MISTAKE_SECONDS)
 
     def _needed(self) -> bool:
@@ -289,50 +291,50 @@ class Chat:
     # Commands ------------------------------------------------------------------------------------------
 
     async def _command(self, text: str) -> None:
-        word, _, rest = text.partition(" ")
-        rest = rest.strip()
+        word, _, argument = text.partition(" ")
+        argument = argument.strip()
         match word:
-            case "/mode" if rest in get_args(Mode):
-                await self._view.set_mode(rest)  # pyright: ignore[reportArgumentType]
+            case "/mode" if argument in get_args(Mode):
+                await self._view.set_mode(argument)  # pyright: ignore[reportArgumentType]
             case "/mode":
                 self._paper.line(("", f"mode {self._view.state.mode}; there are {', '.join(get_args(Mode))}"))
-            case "/model" if rest:
-                await self._view.set_model(rest)
+            case "/model" if argument:
+                await self._view.set_model(argument)
                 show_header(self._view.state, self._paper)
             case "/model":
                 await self._list_models()
-            case "/queue" if rest:
-                await self._view.prompt(rest, self._mentioned(rest))
+            case "/queue" if argument:
+                await self._view.prompt(argument, self._mentioned(argument))
             case "/unqueue":
                 for prompt in self._view.state.queue:
                     params = r.PromptUnqueueParams(session_id=self._view.session_id, prompt_id=prompt.prompt_id)
                     await self._view.client.request("amanu/prompt/unqueue", params, r.Empty)
-            case "/diff" if rest:
-                await self._edits.diff(rest)
+            case "/diff" if argument:
+                await self._edits.diff(argument)
             case "/diff":
                 for proposal in self._view.state.proposals:
                     show_proposal(self._paper, proposal, self._view.state.roots)
             case "/accept":
-                await self._edits.decide("accept", rest)
+                await self._edits.decide("accept", argument)
             case "/reject":
-                await self._edits.decide("reject", rest)
+                await self._edits.decide("reject", argument)
             case "/undo":
-                await self._edits.undo(rest)
+                await self._edits.undo(argument)
             case "/redo":
-                await self._edits.decide("redo", rest)
+                await self._edits.decide("redo", argument)
             case "/keep":
-                await self._edits.decide("keep", rest)
+                await self._edits.decide("keep", argument)
             case "/checkpoints":
                 await self._edits.checkpoints()
             case "/restore":
-                if (prompt := await self._edits.restore(rest)) is not None:
+                if (prompt := await self._edits.restore(argument)) is not None:
                     self._terminal.draft(prompt)
             case "/context":
                 show_context(self._view.state.usage, self._paper)
             case "/notes":
                 self._show_notes()
-            case "/sessions" if rest:
-                session_id = await meant(rest, self._wanted.roots[0], listing(self._view.client))
+            case "/sessions" if argument:
+                session_id = await meant(argument, self._wanted.roots[0], listing(self._view.client))
                 await self._enter(await attach(self._view.client, session_id), detach=True)
             case "/sessions":
                 await self._list_sessions()
@@ -343,9 +345,9 @@ class Chat:
             case "/untrust":
                 await self._trusting.withdraw()
             case "/audit":
-                await self._show_audit(rest)
-            case "/record" if rest:
-                path = None if rest == "off" else _absolute(rest)
+                await self._show_audit(argument)
+            case "/record" if argument:
+                path = None if argument == "off" else _absolute(argument)
                 params = r.SessionRecordParams(session_id=self._view.session_id, path=path)
                 await self._view.client.request("amanu/session/record", params, r.Empty)
             case "/cancel":
@@ -354,8 +356,8 @@ class Chat:
             case "/quit" | "/exit":
                 await self._leave()
             case "/help":
-                for name, what in {**COMMANDS, **await self._daemons_commands()}.items():
-                    self._paper.line(("bold", f"{name:13}"), ("", what))
+                for name, description in {**COMMANDS, **await self._daemons_commands()}.items():
+                    self._paper.line(("bold", f"{name:13}"), ("", description))
             case _ if word not in COMMANDS and word in await self._daemons_commands():
                 await self._say(text)
             case _:
@@ -365,12 +367,12 @@ class Chat:
         """Prompts that mean something of their own to the daemon; some are files, which come and go."""
         params = r.CommandListParams(session_id=self._view.session_id)
         answer = await self._view.client.request("amanu/command/list", params, r.CommandListResult)
-        found = {
-            f"/{each.name}": one_line(" · ".join(filter(None, [each.argument_hint, each.description])))
-            for each in answer.commands
+        commands = {
+            f"/{command.name}": one_line(" · ".join(filter(None, [command.argument_hint, command.description])))
+            for command in answer.commands
         }
-        self.commands[:] = [*COMMANDS, *(name for name in found if name not in COMMANDS)]
-        return found
+        self.commands[:] = [*COMMANDS, *(name for name in commands if name not in COMMANDS)]
+        return commands
 
     async def _show_audit(self, which: str) -> None:
         calls = [item.item_id for item in self._view.state.items if isinstance(item, ToolCall)]
@@ -383,8 +385,8 @@ class Chat:
         params = r.AuditQueryParams(
             session_id=self._view.session_id, tool_call_id=None if which == "session" else calls[-1]
         )
-        found = await self._view.client.request("amanu/audit/query", params, r.AuditQueryResult)
-        show_lines(found.lines, self._paper)
+        result = await self._view.client.request("amanu/audit/query", params, r.AuditQueryResult)
+        show_lines(result.lines, self._paper)
 
     def _show_notes(self) -> None:
         notices = [item for item in self._view.state.items if isinstance(item, Notice) and item.detail]
@@ -436,7 +438,7 @@ class Chat:
         if detach and self._view.session_id != view.session_id:
             await self._put_away("amanu/session/detach")
         self._view = view
-        self._renderer = Renderer(self._paper, more="/notes", trust="/trust")
+        self._renderer = Renderer(self._paper, details_hint="/notes", trust="/trust")
         self._decider = Decider(view, self._renderer, self._terminal)
         self._edits = Edits(view, self._paper, self._terminal)
         self._trusting = Trusting(view, self._paper, self._terminal)

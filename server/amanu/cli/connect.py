@@ -64,10 +64,10 @@ async def _by_relay(roots: Sequence[str]) -> Client:
     try:
         return await _initialized(client, roots)
     except Disconnected:
-        said = one_line((await relay.stderr.read()).decode("utf-8", "replace"), 1000)
+        output = one_line((await relay.stderr.read()).decode("utf-8", "replace"), 1000)
         raise AmanuError(
             "internalError",
-            said or "The daemon cannot be reached.",
+            output or "The daemon cannot be reached.",
             hint="`amanu doctor` looks for the cause; --alone does without the daemon.",
         ) from None
 

@@ -60,14 +60,14 @@ class Decider:
         """Show it, ask, send the answer; again until it is settled, here or elsewhere. What is asked about may change
         meanwhile: then it is shown anew."""
         self._show(approval)
-        while (now := self._now(approval)) is not None:
-            if now.digest != approval.digest:
-                approval = now
+        while (current := self._now(approval)) is not None:
+            if current.digest != approval.digest:
+                approval = current
                 self._show_anew(approval)
             self._reviewed = False
             try:
                 if await self._once(approval):
-                    await self._view.wait(lambda _, asked=approval: self._now(asked) is None)
+                    await self._view.wait(lambda _, answered=approval: self._now(answered) is None)
                     return
             except AmanuError as error:
                 self._say_error(error)
@@ -99,8 +99,8 @@ class Decider:
         # 80 columns hold each row
         rows = ["[a] accept all · [h] hunk by hunk · [r] reject, or say why · [f] finish review"]
         if step := self._step():
-            found = [self._proposal(each.proposal_id) for each in step]
-            files = {file.path for each in found if each is not None for file in each.files}
+            proposals = [self._proposal(step_approval.proposal_id) for step_approval in step]
+            files = {file.path for proposal in proposals if proposal is not None for file in proposal.files}
             rows.append(f"[e] every edit of this step ({len(files)} files)")
         if remembered:
             rows.append("or allow for the: " + " · ".join(remembered))
@@ -112,8 +112,8 @@ class Decider:
         answer = await self._ask(self._choices(approval), approval)
         if answer is None:
             return False
-        word, rest = _split(answer)
-        if rest and word not in NO:
+        word, argument = _split(answer)
+        if argument and word not in NO:
             return await self._answer(approval, "reject", reason=answer)
         scopes = {offer.scope for offer in approval.scopes}
         first, *others = (option.grants for option in approval.options)
@@ -132,7 +132,7 @@ class Decider:
             case ("f", str()):
                 return await self._answer(approval, "finish")
             case (("n" | "no"), None) | (("r" | "n" | "no" | "reject"), str()):
-                return await self._reject(approval, rest)
+                return await self._reject(approval, argument)
             case (key, _) if KEYS.get(key) in scopes:
                 return await self._remember(approval, KEYS[key])
             case _ if len(answer) > LONGEST_SLIP:
@@ -144,25 +144,28 @@ class Decider:
 
     def _step(self) -> list[Approval]:
         """The edits that wait, where those are several proposals: of one step, and never a command."""
-        edits = [each for each in self._view.state.approvals if each.proposal_id is not None]
-        return edits if len({each.proposal_id for each in edits}) > 1 else []
+        edits = [pending for pending in self._view.state.approvals if pending.proposal_id is not None]
+        return edits if len({edit.proposal_id for edit in edits}) > 1 else []
 
     async def _every(self, approval: Approval, step: Sequence[Approval]) -> bool:
         """Show what was not shown yet, and accept each as it was."""
-        step = [approval, *(each for each in step if each.tool_call_id != approval.tool_call_id)]
+        step = [
+            approval,
+            *(step_approval for step_approval in step if step_approval.tool_call_id != approval.tool_call_id),
+        ]
         for each in step[1:]:
             self._show(each)
         if await self._ask("  Accept all that is above? [y/N] › ", approval) not in ("y", "yes"):
             return False
         # At once: what applying one changes in another is no news to who said yes to both.
-        settled = await asyncio.gather(*(self._answer(each, "allow") for each in step))
+        settled = await asyncio.gather(*(self._answer(step_approval, "allow") for step_approval in step))
         return settled[0]
 
     async def _reject(self, approval: Approval, reason: str) -> bool:
-        said = reason or await self._ask("  why not? (goes to the model, may be empty) › ", approval)
-        if said is None:
+        explanation = reason or await self._ask("  why not? (goes to the model, may be empty) › ", approval)
+        if explanation is None:
             return False
-        return await self._answer(approval, "reject", reason=said or None)
+        return await self._answer(approval, "reject", reason=explanation or None)
 
     async def _remember(self, approval: Approval, scope: Scope) -> bool:
         """Show what would be saved and what that means, have it edited as often as the person likes, save it."""
@@ -236,8 +239,8 @@ class Decider:
     async def _hunks(self, approval: Approval, proposal_id: str) -> bool:
         """True when the review is over; False to come back to the first question."""
         self._reviewed = True
-        while (found := _next_open(self._proposal(proposal_id))) is not None:
-            proposal, file, hunk, number, count = found
+        while (open_hunk := _next_open(self._proposal(proposal_id))) is not None:
+            proposal, file, hunk, number, count = open_hunk
             show_file_header(self._paper, file, self._view.state.roots)
             show_hunk(self._paper, file, hunk, number=f"{number} of {count}", reason=hunk.reason)
             if not await self._hunk(approval, proposal, file, hunk):
@@ -283,7 +286,7 @@ class Decider:
             return True
 
     def _proposal(self, proposal_id: str | None) -> Proposal | None:
-        return next((each for each in self._view.state.proposals if each.proposal_id == proposal_id), None)
+        return next((proposal for proposal in self._view.state.proposals if proposal.proposal_id == proposal_id), None)
 
     async def _at_least(self, replied: Proposal) -> None:
         """Until the state has what the reply told: replies and events may overtake each other."""
@@ -305,12 +308,14 @@ class Decider:
 
     def _same(self, approval: Approval) -> bool:
         """It is asked still, and about the same thing."""
-        now = self._now(approval)
-        return now is not None and now.digest == approval.digest
+        current = self._now(approval)
+        return current is not None and current.digest == approval.digest
 
     def _now(self, approval: Approval) -> Approval | None:
         """What is asked of that call now."""
-        return next((each for each in self._view.state.approvals if each.tool_call_id == approval.tool_call_id), None)
+        return next(
+            (pending for pending in self._view.state.approvals if pending.tool_call_id == approval.tool_call_id), None
+        )
 
     def _say_error(self, error: AmanuError) -> None:
         hint = f" {error.data.hint}" if error.data.hint else ""
@@ -319,26 +324,26 @@ class Decider:
 
 def _split(answer: str) -> tuple[str, str]:
     """The letter or word of an answer, and what follows: words to the model, which are a refusal, also after a yes."""
-    word, _, rest = answer.partition(" ")
-    return (word.lower().rstrip(",.;:!") or word), rest.strip()
+    word, _, argument = answer.partition(" ")
+    return (word.lower().rstrip(",.;:!") or word), argument.strip()
 
 
 def _next_open(proposal: Proposal | None) -> tuple[Proposal, ProposedFile, Hunk, int, int] | None:
     if proposal is None:
         return None
     hunks = [(file, hunk) for file in proposal.files for hunk in file.hunks]
-    for at, (file, hunk) in enumerate(hunks):
+    for index, (file, hunk) in enumerate(hunks):
         if hunk.state == "pending":
-            return proposal, file, hunk, at + 1, len(hunks)
+            return proposal, file, hunk, index + 1, len(hunks)
     return None
 
 
 def _in_rows(choices: Sequence[str]) -> str:
     """Joined, at most 78 columns a row."""
     rows = [choices[0]]
-    for each in choices[1:]:
-        if len(rows[-1]) + len(each) < 74:
-            rows[-1] += f" · {each}"
+    for choice in choices[1:]:
+        if len(rows[-1]) + len(choice) < 74:
+            rows[-1] += f" · {choice}"
         else:
-            rows.append(each)
+            rows.append(choice)
     return "\n".join(rows)

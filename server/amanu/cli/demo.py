@@ -80,8 +80,10 @@ async def demo(folder: Path, out: TextIO, *, interactive: bool) -> int:
     if not await _tests(shop, paper):
         paper.line(("yellow", "The tests are still red: not everything was accepted. Nothing else was changed."))
         return exits.FAILED
-    here = sys.argv[0] if os.sep in sys.argv[0] else "amanu"  # as it was called: it may not be on PATH
-    paper.line(("green", f"Red to green, and nothing was written that was not shown. Next: {here} doctor, {here} chat"))
+    command = sys.argv[0] if os.sep in sys.argv[0] else "amanu"  # as it was called: it may not be on PATH
+    paper.line(
+        ("green", f"Red to green, and nothing was written that was not shown. Next: {command} doctor, {command} chat")
+    )
     return exits.OK
 
 
@@ -177,7 +179,7 @@ class StandIn:
 
 async def _tests(shop: Path, paper: Paper) -> bool:
     """Run the sample's tests and show what they say. True when they are green."""
-    done = await asyncio.to_thread(
+    process = await asyncio.to_thread(
         subprocess.run,
         [sys.executable, *TESTS],
         cwd=shop,
@@ -186,8 +188,8 @@ async def _tests(shop: Path, paper: Paper) -> bool:
         text=True,
         check=False,
     )
-    green = done.returncode == 0
-    lines = [line for line in stripped(done.stderr).splitlines() if line.startswith(("FAIL", "ERROR", "Ran", "OK"))]
+    green = process.returncode == 0
+    lines = [line for line in stripped(process.stderr).splitlines() if line.startswith(("FAIL", "ERROR", "Ran", "OK"))]
     paper.line(("bold", "$ python -m unittest"))
     paper.line(("green" if green else "red", indent("\n".join(lines))))
     return green
@@ -195,6 +197,6 @@ async def _tests(shop: Path, paper: Paper) -> bool:
 
 def _copy_sample(target: Path) -> None:
     target.mkdir()
-    for each in (resources.files("amanu.cli") / "sample").iterdir():
-        if each.is_file():
-            (target / each.name).write_bytes(each.read_bytes())
+    for entry in (resources.files("amanu.cli") / "sample").iterdir():
+        if entry.is_file():
+            (target / entry.name).write_bytes(entry.read_bytes())

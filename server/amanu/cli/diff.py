@@ -22,28 +22,28 @@ _STATE: dict[str, str] = {
 }
 
 
-def show_proposal(paper: Paper, proposal: Proposal, roots: Sequence[str], told: str | None = None) -> None:
+def show_proposal(paper: Paper, proposal: Proposal, roots: Sequence[str], known_reason: str | None = None) -> None:
     """All files, all hunks, nothing left out; but a reason only once. `told` is one the person has read already."""
     for file in proposal.files:
         show_file_header(paper, file, roots)
-        told = show_hunks(paper, file, file.hunks, told)
+        known_reason = show_hunks(paper, file, file.hunks, known_reason)
 
 
-def show_hunks(paper: Paper, file: ProposedFile, hunks: Sequence[Hunk], told: str | None = None) -> str | None:
+def show_hunks(paper: Paper, file: ProposedFile, hunks: Sequence[Hunk], known_reason: str | None = None) -> str | None:
     """Hunks of one file; what they are for, and why they are as they are, only where it is another than before. `told`
     is a reason the person has read already; so is what is returned."""
     explained = ""
     for hunk in hunks:
         again = hunk.explanation == explained
-        show_hunk(paper, file, hunk, reason="" if hunk.reason == told else hunk.reason, explained=not again)
-        explained, told = hunk.explanation, hunk.reason or told
-    return told
+        show_hunk(paper, file, hunk, reason="" if hunk.reason == known_reason else hunk.reason, explained=not again)
+        explained, known_reason = hunk.explanation, hunk.reason or known_reason
+    return known_reason
 
 
 def show_check(paper: Paper, file: ProposedFile, check: Check, roots: Sequence[str]) -> None:
     """What a checker says of a file, once it has: "ruff: adds 1 error, fixes 2", and what is new."""
     of = f"  {one_line(check.checker)}, {relative(file.path, roots)}"
-    worst = {each.severity for each in check.added}
+    worst = {finding.severity for finding in check.added}
     style: Style = "red" if "error" in worst else "yellow" if worst else "green" if check.fixed else "dim"
     paper.line((style, f"{of}: {one_line(check.summary)}"))
     for each in check.added[:FINDINGS]:
@@ -91,19 +91,21 @@ def hunk_lines(file: ProposedFile, hunk: Hunk, number: str = "", reason: str | N
         yield from _renamed(hunk, list(filter(None, notes)))
         return
     base = _lines(base_text)
-    old, new = _first(hunk.old_start, hunk.old_lines), _first(hunk.new_start, hunk.new_lines)
-    before = base[max(0, old - CONTEXT_LINES) : old]
-    after = base[old + hunk.old_lines : old + hunk.old_lines + CONTEXT_LINES]
-    around = len(before) + len(after)  # the header counts what is shown, context too, as everywhere else
-    old_range = _range(old - len(before), hunk.old_lines + around)
-    head = f"@@ -{old_range} +{_range(new - len(before), hunk.new_lines + around)} @@"
+    old_line, new_line = _first(hunk.old_start, hunk.old_lines), _first(hunk.new_start, hunk.new_lines)
+    context_before = base[max(0, old_line - CONTEXT_LINES) : old_line]
+    context_after = base[old_line + hunk.old_lines : old_line + hunk.old_lines + CONTEXT_LINES]
+    around = len(context_before) + len(
+        context_after
+    )  # the header counts what is shown, context too, as everywhere else
+    old_range = _range(old_line - len(context_before), hunk.old_lines + around)
+    head = f"@@ -{old_range} +{_range(new_line - len(context_before), hunk.new_lines + around)} @@"
     yield "cyan", " · ".join([head, *(note for note in notes if note)])
     windows = _only_crlf(base_text) and _only_crlf(hunk.new_text)
     parts: list[tuple[str, list[str], Style]] = [
-        (" ", before, "dim"),
+        (" ", context_before, "dim"),
         ("-", _lines(hunk.old_text), "red"),
         ("+", _lines(hunk.new_text), "green"),
-        (" ", after, "dim"),
+        (" ", context_after, "dim"),
     ]
     for sign, lines, style in parts:
         for line in lines:

@@ -39,7 +39,7 @@ class Finding:
     """One line of the report. `todo` says what to do about a note or a problem."""
 
     level: Level
-    what: str
+    subject: str
     detail: str
     todo: str = ""
 
@@ -62,7 +62,7 @@ def main(argv: list[str]) -> int:
         paper = open_paper(sys.stdout)
         for finding in findings:
             style, sign = _SIGN[finding.level]
-            paper.line((style, sign), ("bold", f" {finding.what:14}"), ("", one_line(finding.detail, 400)))
+            paper.line((style, sign), ("bold", f" {finding.subject:14}"), ("", one_line(finding.detail, 400)))
             if finding.todo:
                 paper.line(("dim", f"{'':16}→ {one_line(finding.todo, 400)}"))
     return exits.FAILED if any(finding.level == "problem" for finding in findings) else exits.OK
@@ -86,10 +86,10 @@ async def examine(home: Home, environ: Mapping[str, str], *, online: bool) -> li
 
 
 def _python() -> Finding:
-    where = f"{platform.python_version()} at {sys.executable}"
+    version = f"{platform.python_version()} at {sys.executable}"
     if sys.version_info < OLDEST_PYTHON:
-        return Finding("problem", "python", where, "Amanu needs Python 3.11 or newer.")
-    return Finding("ok", "python", where)
+        return Finding("problem", "python", version, "Amanu needs Python 3.11 or newer.")
+    return Finding("ok", "python", version)
 
 
 def _folders(home: Home) -> Iterator[Finding]:
@@ -157,9 +157,9 @@ def _running_version(home: Home) -> str | None:
     from amanu.system.logs import tail
 
     for line in reversed(tail(home, 5000)):
-        found = re.search(r"amanu (\S+) listens on", line)
-        if found:
-            return found[1]
+        match = re.search(r"amanu (\S+) listens on", line)
+        if match:
+            return match[1]
     return None
 
 
@@ -219,9 +219,9 @@ async def _reachable(address: str) -> str | None:
         return str(error) or type(error).__name__
 
 
-def _program(name: str, what: str, environ: Mapping[str, str], without: str) -> Finding:
-    found = shutil.which(name, path=environ.get("PATH"))
-    return Finding("ok", what, found) if found else Finding("note", what, "not found", without)
+def _program(name: str, purpose: str, environ: Mapping[str, str], without: str) -> Finding:
+    path = shutil.which(name, path=environ.get("PATH"))
+    return Finding("ok", purpose, path) if path else Finding("note", purpose, "not found", without)
 
 
 async def _sandbox(home: Home, environ: Mapping[str, str]) -> Finding:
@@ -243,5 +243,5 @@ async def _sandbox(home: Home, environ: Mapping[str, str]) -> Finding:
 
 
 def _editors(environ: Mapping[str, str]) -> Finding:
-    found = [title for name, title in EDITORS.items() if shutil.which(name, path=environ.get("PATH"))]
-    return Finding("ok" if found else "info", "editors", ", ".join(found) or "none found on PATH")
+    titles = [title for name, title in EDITORS.items() if shutil.which(name, path=environ.get("PATH"))]
+    return Finding("ok" if titles else "info", "editors", ", ".join(titles) or "none found on PATH")

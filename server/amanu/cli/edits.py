@@ -37,9 +37,9 @@ class Edits:
         self._paper = paper
         self._person = person
 
-    async def undo(self, words: str) -> None:
+    async def undo(self, argument: str) -> None:
         """Show what would be taken back, and on a yes do it."""
-        scope, _ = self._find("undo", words)
+        scope, _ = self._find("undo", argument)
         dry = await self._undo(scope, dry_run=True)
         self._show(dry.files, [])
         if not any(file.undone for file in dry.files):
@@ -47,21 +47,23 @@ class Edits:
         elif await self._yes("Take it back? [y/N] › "):
             self._say_undone((await self._undo(scope, dry_run=False)).files)
 
-    async def decide(self, decision: Literal["accept", "reject", "redo", "keep"], words: str) -> None:
+    async def decide(self, decision: Literal["accept", "reject", "redo", "keep"], argument: str) -> None:
         """What a review left open is shown again before it is accepted or rejected."""
-        scope, proposals = self._find(decision, words)
+        scope, proposals = self._find(decision, argument)
         if decision in ("accept", "reject"):
             self._show_open(proposals, scope.path)
             if not await self._yes(f"{decision.capitalize()} what is above? [y/N] › "):
                 return
-        seen = [r.SeenProposal(proposal_id=each.proposal_id, version=each.version) for each in proposals]
-        params = r.ProposalDecideParams(session_id=self._view.session_id, scope=scope, decision=decision, seen=seen)
+        versions = [
+            r.SeenProposal(proposal_id=proposal.proposal_id, version=proposal.version) for proposal in proposals
+        ]
+        params = r.ProposalDecideParams(session_id=self._view.session_id, scope=scope, decision=decision, seen=versions)
         answer = await self._view.client.request("amanu/proposal/decide", params, r.ProposalDecideResult)
         self._paper.line(("yellow", IGNORED["tooSoon"]) if answer.status == "tooSoon" else ("dim", f"{decision}: done"))
 
-    async def diff(self, words: str) -> None:
+    async def diff(self, argument: str) -> None:
         """What is applied of a turn, a file, or of all of it, as one diff."""
-        scope, _ = self._find("show", words)
+        scope, _ = self._find("show", argument)
         params = r.ProposalDiffParams(session_id=self._view.session_id, scope=scope)
         answer = await self._view.client.request("amanu/proposal/diff", params, r.ProposalDiffResult)
         show_diff(self._paper, answer.diff)
@@ -76,40 +78,40 @@ class Edits:
     # Checkpoints ---------------------------------------------------------------------------------------
 
     async def checkpoints(self) -> None:
-        found = await self._checkpoints()
-        for number, each in enumerate(found, 1):
-            when = time.strftime("%H:%M", time.localtime(each.at / 1000))
-            notes = [plural(len(each.files), "file")] if each.files else []
-            notes += [plural(len(each.commands), "command")] if each.commands else []
+        checkpoints = await self._checkpoints()
+        for number, checkpoint in enumerate(checkpoints, 1):
+            when = time.strftime("%H:%M", time.localtime(checkpoint.at / 1000))
+            notes = [plural(len(checkpoint.files), "file")] if checkpoint.files else []
+            notes += [plural(len(checkpoint.commands), "command")] if checkpoint.commands else []
             self._paper.line(
-                ("bold", f"{number:3} "), ("", f"{when} {one_line(each.text, 60)} "), ("dim", " · ".join(notes))
+                ("bold", f"{number:3} "), ("", f"{when} {one_line(checkpoint.text, 60)} "), ("dim", " · ".join(notes))
             )
-        if not found:
+        if not checkpoints:
             self._paper.line(("dim", "There is nothing to go back to: no turn proposed edits or ran a command."))
         else:
             self._paper.line(
                 ("dim", "/restore NUMBER goes back to before that turn; /restore NUMBER all: the conversation too")
             )
 
-    async def restore(self, words: str) -> str | None:
+    async def restore(self, argument: str) -> str | None:
         """Go back to before a turn. The prompt that began it, when it left the conversation."""
-        number, _, what = words.partition(" ")
-        found = await self._checkpoints()
-        if not number.isdecimal() or not 1 <= int(number) <= len(found) or what not in ("", "files", "all"):
+        number, _, part = argument.partition(" ")
+        checkpoints = await self._checkpoints()
+        if not number.isdecimal() or not 1 <= int(number) <= len(checkpoints) or part not in ("", "files", "all"):
             raise AmanuError("invalidParams", "/restore NUMBER [files|all], with a number of /checkpoints.")
-        chosen = found[int(number) - 1]
+        chosen = checkpoints[int(number) - 1]
         params = r.CheckpointPreviewParams(session_id=self._view.session_id, turn_id=chosen.turn_id)
         preview = await self._view.client.request("amanu/checkpoint/preview", params, r.CheckpointPreviewResult)
         self._show(preview.files, preview.commands)
-        turns = f", and {plural(preview.turns, 'turn')} of the conversation" if what == "all" else ""
+        turns = f", and {plural(preview.turns, 'turn')} of the conversation" if part == "all" else ""
         if not await self._yes(f"Take back what is above{turns}? [y/N] › "):
             return None
-        wanted = r.CheckpointRestoreParams(
-            session_id=self._view.session_id, turn_id=chosen.turn_id, files=True, conversation=what == "all"
+        restore_params = r.CheckpointRestoreParams(
+            session_id=self._view.session_id, turn_id=chosen.turn_id, files=True, conversation=part == "all"
         )
-        done = await self._view.client.request("amanu/checkpoint/restore", wanted, r.CheckpointRestoreResult)
-        self._say_undone(done.files)
-        return done.text
+        result = await self._view.client.request("amanu/checkpoint/restore", restore_params, r.CheckpointRestoreResult)
+        self._say_undone(result.files)
+        return result.text
 
     async def _checkpoints(self) -> list[r.Checkpoint]:
         """Newest first."""
@@ -119,44 +121,46 @@ class Edits:
 
     # Of what -------------------------------------------------------------------------------------------
 
-    def _find(self, verb: str, words: str) -> tuple[r.EditScope, list[Proposal]]:
+    def _find(self, verb: str, argument: str) -> tuple[r.EditScope, list[Proposal]]:
         """`turn` (the last one there is something of; the default), `session`, `file PATH`. Raises `AmanuError` when
         there is nothing."""
-        word, _, rest = (words or "turn").partition(" ")
-        if word not in get_args(Scope) or (word == "file") != bool(rest):
+        word, _, remainder = (argument or "turn").partition(" ")
+        if word not in get_args(Scope) or (word == "file") != bool(remainder):
             raise AmanuError("invalidParams", f"/{'diff' if verb == 'show' else verb} [turn | session | file PATH]")
-        about = _ABOUT[verb]
-        path = self._path(rest.strip()) if word == "file" else None
+        operation = _ABOUT[verb]
+        path = self._path(remainder.strip()) if word == "file" else None
 
         def wanted(file: ProposedFile) -> bool:
-            return path in (None, file.path, file.new_path) and any(map(about, file.hunks))
+            return path in (None, file.path, file.new_path) and any(map(operation, file.hunks))
 
-        found = [each for each in self._view.state.proposals if any(map(wanted, each.files))]
-        if not found:
-            raise AmanuError("invalidParams", f"There is nothing to {verb}{' in ' + visible(rest) if rest else ''}.")
+        proposals = [proposal for proposal in self._view.state.proposals if any(map(wanted, proposal.files))]
+        if not proposals:
+            raise AmanuError(
+                "invalidParams", f"There is nothing to {verb}{' in ' + visible(remainder) if remainder else ''}."
+            )
         match word:
             case "session":
-                return r.EditScope(), found
+                return r.EditScope(), proposals
             case "file":
-                known = next(file.path for file in found[-1].files if wanted(file))
-                return r.EditScope(path=known), found
+                example = next(file.path for file in proposals[-1].files if wanted(file))
+                return r.EditScope(path=example), proposals
             case _:
-                turn_id = found[-1].turn_id
-                return r.EditScope(turn_id=turn_id), [each for each in found if each.turn_id == turn_id]
+                turn_id = proposals[-1].turn_id
+                return r.EditScope(turn_id=turn_id), [proposal for proposal in proposals if proposal.turn_id == turn_id]
 
     def _path(self, typed: str) -> str:
         """As the person means it: of the workspace folders the first that has it."""
         roots = [Path(root) for root in self._view.state.roots]
-        known = {
+        paths = {
             path
             for proposal in self._view.state.proposals
             for file in proposal.files
             for path in (file.path, file.new_path)
         }
-        return next((str(root / typed) for root in roots if str(root / typed) in known), str(roots[0] / typed))
+        return next((str(root / typed) for root in roots if str(root / typed) in paths), str(roots[0] / typed))
 
     def _show_open(self, proposals: Sequence[Proposal], path: str | None) -> None:
-        for file in (file for each in proposals for file in each.files if path in (None, file.path)):
+        for file in (file for proposal in proposals for file in proposal.files if path in (None, file.path)):
             hunks = [hunk for hunk in file.hunks if _ABOUT["accept"](hunk)]
             if hunks:
                 show_file_header(self._paper, file, self._view.state.roots)
@@ -178,16 +182,16 @@ class Edits:
                 show_diff(self._paper, file.diff)
         for file in files:
             to = f" to {self._name(file.new_path)}" if file.new_path is not None else ""
-            what = {
+            summaries = {
                 "edit": f"{plural(len(file.undone), 'hunk')} taken back",
                 "create": "there again",
                 "delete": "deleted: Amanu created it",
                 "rename": f"renamed{to}",
                 "none": "stays as it is",
             }[file.action]
-            self._paper.line(("bold", self._name(file.path)), ("", f": {what}"))
-            for left in file.left:
-                self._paper.line(("yellow", f"  a hunk stays: {one_line(left.reason)}"))
+            self._paper.line(("bold", self._name(file.path)), ("", f": {summaries}"))
+            for hunk in file.left:
+                self._paper.line(("yellow", f"  a hunk stays: {one_line(hunk.reason)}"))
         if commands:
             self._paper.line(("yellow", "Not covered is what these commands changed:"))
         for command in commands:
@@ -199,8 +203,8 @@ class Edits:
         self._paper.line(
             ("dim", f"took back {plural(undone, 'hunk')} in {plural(changed, 'file')}; /redo brings it again")
         )
-        for left in (each for file in files for each in file.left):
-            self._paper.line(("yellow", f"a hunk stays: {one_line(left.reason)}"))
+        for hunk in (each for file in files for each in file.left):
+            self._paper.line(("yellow", f"a hunk stays: {one_line(hunk.reason)}"))
 
     def _name(self, path: str) -> str:
         return relative(path, self._view.state.roots)

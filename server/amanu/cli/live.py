@@ -69,9 +69,9 @@ def rows(lines: list[str], count: int, columns: int) -> list[str]:
     from rich.text import Text
 
     console = Console(width=columns, file=io.StringIO())
-    found: list[str] = []
+    lines_found: list[str] = []
     for line in lines:
         start = max(0, len(line) // columns - 4 * count) * columns  # far more than can be seen, and no more
         wrapped = Text(line[start:]).wrap(console, columns, overflow="fold")
-        found += [row.plain.rstrip() for row in wrapped] or [""]
-    return found[-count:]
+        lines_found += [row.plain.rstrip() for row in wrapped] or [""]
+    return lines_found[-count:]

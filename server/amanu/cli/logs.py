@@ -20,10 +20,10 @@ def parser() -> argparse.ArgumentParser:
         description="Print the end of the log. To send logs to somebody: amanu logs --bundle FILE.",
     )
     parser.add_argument("--lines", type=int, default=50, metavar="N", help="how many (default: 50)")
-    what = parser.add_mutually_exclusive_group()
-    what.add_argument("--path", action="store_true", help="print the path of the log file")
-    what.add_argument("--follow", action="store_true", help="go on printing what is written")
-    what.add_argument("--bundle", metavar="FILE", help="write versions and logs into FILE, secrets masked")
+    choice = parser.add_mutually_exclusive_group()
+    choice.add_argument("--path", action="store_true", help="print the path of the log file")
+    choice.add_argument("--follow", action="store_true", help="go on printing what is written")
+    choice.add_argument("--bundle", metavar="FILE", help="write versions and logs into FILE, secrets masked")
     return parser
 
 
@@ -36,14 +36,14 @@ def main(argv: list[str]) -> int:
         return exits.OK
     if arguments.bundle is not None:
         return _bundle(logs.collect(home), Path(arguments.bundle))
-    seen = path.stat().st_size if path.exists() else 0
+    offset = path.stat().st_size if path.exists() else 0
     lines = logs.tail(home, arguments.lines)
     if lines:
         print(stripped("\n".join(lines)))
     else:
         print(f"Nothing is logged yet in {path}.", file=sys.stderr)
     if arguments.follow:
-        _follow(path, seen)
+        _follow(path, offset)
     return exits.OK
 
 
@@ -62,18 +62,18 @@ def _bundle(text: str, target: Path) -> int:
     return exits.OK
 
 
-def _follow(path: Path, seen: int) -> None:
+def _follow(path: Path, offset: int) -> None:
     """Print what is added after `seen` bytes, also when the file is rotated, until Ctrl-C."""
     try:
         while True:
             size = path.stat().st_size if path.exists() else 0
-            if size < seen:
-                seen = 0
-            if size > seen:
+            if size < offset:
+                offset = 0
+            if size > offset:
                 with path.open("rb") as file:
-                    file.seek(seen)
+                    file.seek(offset)
                     data = file.read()
-                seen += len(data)
+                offset += len(data)
                 print(stripped(data.decode("utf-8", "replace")), end="", flush=True)
             time.sleep(LOOK_SECONDS)
     except KeyboardInterrupt:

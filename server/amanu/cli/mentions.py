@@ -12,9 +12,11 @@ _LINES = re.compile(r"(?<![\w@])@([^\s\"':]+):([1-9]\d*)(?:-([1-9]\d*))?(?!\d)")
 def line_mentions(text: str, roots: Sequence[str]) -> list[FileAttachment]:
     """The line ranges mentioned of files that exist, each once. The path stays as it is written, so that the
     daemon knows that this mention is taken care of."""
-    found: dict[str, FileAttachment] = {}
+    attachments: dict[str, FileAttachment] = {}
     for path, first, last in _LINES.findall(text):
         if any(Path(root, path).is_file() for root in roots):
             end = max(int(first), int(last or first))
-            found.setdefault(f"{path}:{first}-{end}", FileAttachment(path=path, start_line=int(first), end_line=end))
-    return list(found.values())
+            attachments.setdefault(
+                f"{path}:{first}-{end}", FileAttachment(path=path, start_line=int(first), end_line=end)
+            )
+    return list(attachments.values())

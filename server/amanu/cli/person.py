@@ -186,7 +186,7 @@ class Watched:
         if text != self._seen and (self._looking is None or self._looking.done()):
             self._looking = asyncio.create_task(self._look(text))
         width = max(20, shutil.get_terminal_size().columns - 1)
-        rows = [row for each in self._lines for row in textwrap.wrap(one_line(each.text, 400), width)]
+        rows = [row for line in self._lines for row in textwrap.wrap(one_line(line.text, 400), width)]
         return [("", "\n".join(rows[:PREVIEW_ROWS]) or " ")]
 
     def end(self) -> None:
@@ -293,13 +293,13 @@ def prompt_completer(roots: Sequence[str], commands: Sequence[str]) -> "Complete
         """`/word` at the start, `@path` anywhere."""
 
         def get_completions(self, document: Document, complete_event: CompleteEvent) -> Iterable[Completion]:
-            before = document.text_before_cursor
-            if before.startswith("/") and " " not in before:
+            typed = document.text_before_cursor
+            if typed.startswith("/") and " " not in typed:
                 for command in commands:
-                    if command.startswith(before):
-                        yield Completion(command, start_position=-len(before))
+                    if command.startswith(typed):
+                        yield Completion(command, start_position=-len(typed))
                 return
-            word = before.rsplit(None, 1)[-1] if before and not before[-1].isspace() else ""
+            word = typed.rsplit(None, 1)[-1] if typed and not typed[-1].isspace() else ""
             if word.startswith("@"):
                 yield from paths.get_completions(Document(word[1:]), complete_event)
 

@@ -92,66 +92,68 @@ class Explained:
     """How often in a turn, where that is counted. A sentence."""
 
     def wire(self) -> dict[str, Any]:
-        scopes = [each.model_dump(mode="json") for each in self.scopes]
+        scopes = [scope.model_dump(mode="json") for scope in self.scopes]
         return {"decision": self.decision, "rule": self.rule, "why": self.why, "scopes": scopes}
 
 
-async def explain(asked: Asked) -> Explained:
+async def explain(question: Asked) -> Explained:
     """What would be decided about that call, and what each answer would save. A call no tool would take is an `error`
     that says why. Raises `AmanuError` for settings and rules that are wrong."""
     from amanu.core.tool import ToolError
     from amanu.permissions.policy import Circumstances, command_parts, decide, decide_all, offers
 
-    place = _place(asked.workspace)
-    when = Circumstances(asked.mode or place.mode, place.trusted if asked.trusted is None else asked.trusted)
-    rules = (*_in_force(when.mode, place), *asked.rules)
+    context = _place(question.workspace)
+    when = Circumstances(
+        question.mode or context.mode, context.trusted if question.trusted is None else question.trusted
+    )
+    rules = (*_in_force(when.mode, context), *question.rules)
 
     def allowed(subjects: "Sequence[Subject]") -> "list[Subject]":
-        return [each for each in subjects if decide(rules, each, when).decision == "allow"]
+        return [subject for subject in subjects if decide(rules, subject, when).decision == "allow"]
 
     try:
-        subjects = await _subjects(asked, place, allowed, trusted=when.trusted)
+        subjects = await _subjects(question, context, allowed, trusted=when.trusted)
     except _Outside as error:
         return Explained("deny", "the path guard", str(error))
     except ToolError as error:
         return Explained("error", "", str(error))
     verdict, verdicts = decide_all(rules, subjects, when)
-    verdict, until = _within_ceilings(verdict, subjects, place.settings.limits)
+    verdict, until = _within_ceilings(verdict, subjects, context.settings.limits)
     judged = list(zip(subjects, verdicts, strict=True))
-    open_ones = [each for each in judged if each[1].decision != "allow"]
+    open_ones = [entry for entry in judged if entry[1].decision != "allow"]
     offered = offers(open_ones if verdict.rememberable else [], allowed=len(judged) - len(open_ones))
     scopes = offered if verdict.decision == "ask" else []
     parts = command_parts(judged)
-    why = next((each.why for each in parts if each.decision == verdict.decision and each.rule == verdict.rule), "")
+    why = next((part.why for part in parts if part.decision == verdict.decision and part.rule == verdict.rule), "")
     return Explained(verdict.decision, verdict.rule, why or _sentence(verdict), parts, scopes, until)
 
 
-async def _subjects(asked: Asked, place: "_Place", allowed: Any, *, trusted: bool) -> "list[Subject]":
+async def _subjects(question: Asked, context: "_Place", allowed: Any, *, trusted: bool) -> "list[Subject]":
     from amanu.core.tool import CallContext, Subject, ToolError
 
-    tool = place.tools(trusted).get(asked.tool)
+    tool = context.tools(trusted).get(question.tool)
     if tool is None:
-        raise ToolError(f"Unknown tool {asked.tool!r}. Available: {', '.join(sorted(place.tools(trusted)))}.")
-    params = tool.parse(asked.arguments).params
+        raise ToolError(f"Unknown tool {question.tool!r}. Available: {', '.join(sorted(context.tools(trusted)))}.")
+    params = tool.parse(question.arguments).params
     if tool.effect == "run":
         preview = await tool.preview(params, CallContext("explained", "", 1, allowed=allowed))
         return [preview.subject, *preview.also]
     try:
-        paths = [place.workspace.relative(place.workspace.resolve(path)) for path in _paths(asked)]
+        paths = [context.workspace.relative(context.workspace.resolve(path)) for path in _paths(question)]
     except ToolError as error:
         raise _Outside(str(error)) from None
-    return [Subject(asked.tool, tool.effect, path, arguments=asked.arguments) for path in paths]
+    return [Subject(question.tool, tool.effect, path, arguments=question.arguments) for path in paths]
 
 
-def _paths(asked: Asked) -> Iterator[str]:
+def _paths(question: Asked) -> Iterator[str]:
     """What a call of a file tool is about, looked at no closer than its arguments."""
     from amanu.tools.edits.patch import parse
 
-    found = [asked.arguments.get("path"), asked.arguments.get("new_path"), *asked.arguments.get("paths", ())]
-    if "patch" in asked.arguments:
-        for each in parse(asked.arguments["patch"]):
-            found += [each.path, each.new_path]
-    named = [str(each) for each in found if each]
+    paths = [question.arguments.get("path"), question.arguments.get("new_path"), *question.arguments.get("paths", ())]
+    if "patch" in question.arguments:
+        for file in parse(question.arguments["patch"]):
+            paths += [file.path, file.new_path]
+    named = [str(path) for path in paths if path]
     yield from named or ["."]
 
 
@@ -198,10 +200,10 @@ def _place(folder: str) -> _Place:
     return _Place(path)
 
 
-def _in_force(mode: Mode, place: _Place) -> "tuple[Rule, ...]":
+def _in_force(mode: Mode, context: _Place) -> "tuple[Rule, ...]":
     from amanu.permissions.policy import built_in, of_mode
 
-    return (*built_in(), *of_mode(mode), *place.consent.rules([place.root], trusted=place.trusted))
+    return (*built_in(), *of_mode(mode), *context.consent.rules([context.root], trusted=context.trusted))
 
 
 def _within_ceilings(verdict: "Verdict", subjects: "Sequence[Subject]", limits: "Limits") -> "tuple[Verdict, str]":
@@ -221,8 +223,8 @@ def _within_ceilings(verdict: "Verdict", subjects: "Sequence[Subject]", limits: 
 
 
 def _sentence(verdict: "Verdict") -> str:
-    said = {"allow": "It is done unasked", "ask": "It is asked about", "deny": "It is not done"}[verdict.decision]
-    return f"{said}: {verdict.rule}."
+    outcome = {"allow": "It is done unasked", "ask": "It is asked about", "deny": "It is not done"}[verdict.decision]
+    return f"{outcome}: {verdict.rule}."
 
 
 async def _one(arguments: argparse.Namespace) -> int:
@@ -231,35 +233,35 @@ async def _one(arguments: argparse.Namespace) -> int:
     if arguments.line is None:
         print('amanu policy explain: give a command in quotes, e.g. "git status", or --stdin', file=sys.stderr)
         return exits.USAGE
-    given = {"command": arguments.line} if arguments.tool == SHELL else _object(arguments.line)
-    rules = [each for text in arguments.allow for each in allow_rules(text, "--allow")]
-    asked = Asked(arguments.tool, given, arguments.workspace, arguments.mode, arguments.trusted, rules)
-    found = await explain(asked)
+    call_arguments = {"command": arguments.line} if arguments.tool == SHELL else _object(arguments.line)
+    rules = [rule for text in arguments.allow for rule in allow_rules(text, "--allow")]
+    question = Asked(arguments.tool, call_arguments, arguments.workspace, arguments.mode, arguments.trusted, rules)
+    explained = await explain(question)
     if arguments.json:
-        parts = [each.model_dump(mode="json") for each in found.parts]
-        print(json.dumps({**found.wire(), "parts": parts, "until": found.until}))
+        parts = [part.model_dump(mode="json") for part in explained.parts]
+        print(json.dumps({**explained.wire(), "parts": parts, "until": explained.until}))
     else:
-        _draw(open_paper(sys.stdout), found)
-    return exits.USAGE if found.decision == "error" else exits.OK
+        _draw(open_paper(sys.stdout), explained)
+    return exits.USAGE if explained.decision == "error" else exits.OK
 
 
-def _draw(paper: Paper, found: Explained) -> None:
-    paper.line((_STYLES.get(found.decision, "red"), found.decision), ("", f"  {one_line(found.why, 400)}"))
-    if found.rule:
-        paper.line(("dim", f"       {one_line(found.rule, 400)}"))
-    if found.until:
-        paper.line(("dim", f"       {found.until}"))
-    if len(found.parts) > 1:
-        for part in found.parts:
+def _draw(paper: Paper, explained: Explained) -> None:
+    paper.line((_STYLES.get(explained.decision, "red"), explained.decision), ("", f"  {one_line(explained.why, 400)}"))
+    if explained.rule:
+        paper.line(("dim", f"       {one_line(explained.rule, 400)}"))
+    if explained.until:
+        paper.line(("dim", f"       {explained.until}"))
+    if len(explained.parts) > 1:
+        for part in explained.parts:
             paper.line((_STYLES[part.decision], f"  {part.decision:5}"), ("", f" {one_line(part.text, 200)}"))
             paper.line(("dim", f"        {one_line(part.why or part.rule, 400)}"))
-    saved = {each.rule: each for each in found.scopes if each.rule}
+    saved = {offer.rule: offer for offer in explained.scopes if offer.rule}
     for rule, offer in saved.items():
-        scopes = ", ".join(each.scope for each in found.scopes if each.rule == rule)
+        scopes = ", ".join(offer.scope for offer in explained.scopes if offer.rule == rule)
         for line in rule.splitlines():
             paper.line(("dim", "a yes could save: "), ("", one_line(line, 200)), ("dim", f"  ({scopes})"))
         paper.line(("dim", f"  {offer.explanation}"))
-    if found.decision == "ask" and not saved:
+    if explained.decision == "ask" and not saved:
         paper.line(("dim", "This cannot be remembered: it is asked about each time."))
 
 
@@ -272,25 +274,25 @@ async def _many() -> int:
 
 
 async def _answer(line: str) -> dict[str, Any]:
-    given: dict[str, Any] = {}
+    request: dict[str, Any] = {}
     try:
-        given = _object(line)
-        found = await explain(_asked(given))
+        request = _object(line)
+        explained = await explain(_asked(request))
     except AmanuError as error:
-        found = Explained("error", "", str(error))
+        explained = Explained("error", "", str(error))
     except Exception as error:  # a line nobody thought of must not cost the others their answers
-        found = Explained("error", "", f"An internal error of Amanu ({type(error).__name__}).")
-    return {"id": given.get("id"), **found.wire()}
+        explained = Explained("error", "", f"An internal error of Amanu ({type(error).__name__}).")
+    return {"id": request.get("id"), **explained.wire()}
 
 
-def _asked(given: dict[str, Any]) -> Asked:
+def _asked(request: dict[str, Any]) -> Asked:
     from amanu.core.rules import command_pattern, rule
 
-    unknown = set(given) - _FIELDS
+    unknown = set(request) - _FIELDS
     if unknown:
         raise AmanuError("invalidParams", f"There is no field {sorted(unknown)[0]!r}.", path=sorted(unknown)[0])
-    tool, arguments = given.get("tool", SHELL), given.get("arguments")
-    mode, workspace, trusted = given.get("mode"), given.get("workspace") or ".", given.get("trusted")
+    tool, arguments = request.get("tool", SHELL), request.get("arguments")
+    mode, workspace, trusted = request.get("mode"), request.get("workspace") or ".", request.get("trusted")
     if not isinstance(tool, str) or not isinstance(arguments, dict) or not isinstance(workspace, str):
         raise AmanuError("invalidParams", "tool and workspace are texts, arguments is an object.")
     if mode is not None and mode not in get_args(Mode):
@@ -299,7 +301,7 @@ def _asked(given: dict[str, Any]) -> Asked:
         raise AmanuError("invalidParams", "trusted is true or false.", path="trusted")
     rules = [
         rule(kind, f"@run({command_pattern(_tokens(prefix), any_rest=True)})", "given")
-        for kind, prefixes in _prefixes(given.get("rules")).items()
+        for kind, prefixes in _prefixes(request.get("rules")).items()
         for prefix in prefixes
     ]
     return Asked(tool, cast("dict[str, Any]", arguments), workspace, mode, trusted, rules)
@@ -308,21 +310,21 @@ def _asked(given: dict[str, Any]) -> Asked:
 def _prefixes(rules: object) -> "dict[Literal['allow', 'deny'], list[object]]":
     if rules is None:
         return {}
-    found = cast("dict[Literal['allow', 'deny'], list[object]]", rules)
-    if not isinstance(rules, dict) or set(found) - {"allow", "deny"}:
+    prefixes = cast("dict[Literal['allow', 'deny'], list[object]]", rules)
+    if not isinstance(rules, dict) or set(prefixes) - {"allow", "deny"}:
         raise AmanuError("invalidParams", "rules is an object of the lists allow and deny.", path="rules")
-    if not all(isinstance(each, list) for each in found.values()):  # pyright: ignore[reportUnnecessaryIsInstance]
+    if not all(isinstance(entry, list) for entry in prefixes.values()):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise AmanuError("invalidParams", "rules is an object of the lists allow and deny.", path="rules")
-    return found
+    return prefixes
 
 
 def _tokens(prefix: object) -> tuple[str, ...]:
     """A token prefix, as a text or as a list of tokens."""
     try:
-        words = shlex.split(prefix) if isinstance(prefix, str) else cast("list[str]", prefix)
-        words = words[:-1] if words[-1:] == ["*"] else words
-        if words and all(isinstance(word, str) for word in words):  # pyright: ignore[reportUnnecessaryIsInstance]
-            return tuple(words)
+        tokens = shlex.split(prefix) if isinstance(prefix, str) else cast("list[str]", prefix)
+        tokens = tokens[:-1] if tokens[-1:] == ["*"] else tokens
+        if tokens and all(isinstance(word, str) for word in tokens):  # pyright: ignore[reportUnnecessaryIsInstance]
+            return tuple(tokens)
     except (TypeError, ValueError):
         pass
     raise AmanuError("invalidRule", f"{prefix!r} is no token prefix, such as 'git commit'.", path="rules")
@@ -330,21 +332,21 @@ def _tokens(prefix: object) -> tuple[str, ...]:
 
 def _object(text: str) -> dict[str, Any]:
     try:
-        found: Any = json.loads(text)
+        value: Any = json.loads(text)
     except (ValueError, RecursionError) as error:
         raise AmanuError("invalidParams", f"This is not JSON: {error}.") from None
-    if not isinstance(found, dict):
+    if not isinstance(value, dict):
         raise AmanuError("invalidParams", "This is not a JSON object.")
-    return cast("dict[str, Any]", found)
+    return cast("dict[str, Any]", value)
 
 
 def _show_rules(arguments: argparse.Namespace) -> int:
-    place = _place(arguments.workspace)
-    mode = arguments.mode or place.mode
+    context = _place(arguments.workspace)
+    mode = arguments.mode or context.mode
     paper = open_paper(sys.stdout)
     paper.line(("dim", f"Mode {mode}. A matching deny wins, then mustAsk, then allow; nothing matched is asked about."))
-    for each in _in_force(mode, place):
-        style = _STYLES.get(each.kind, "yellow")
-        reason = f"  {each.reason}" if each.reason else ""
-        paper.line((style, f"{each.kind:8}"), ("", visible(each.text)), ("dim", f"  {visible(each.origin)}{reason}"))
+    for rule in _in_force(mode, context):
+        style = _STYLES.get(rule.kind, "yellow")
+        reason = f"  {rule.reason}" if rule.reason else ""
+        paper.line((style, f"{rule.kind:8}"), ("", visible(rule.text)), ("dim", f"  {visible(rule.origin)}{reason}"))
     return exits.OK

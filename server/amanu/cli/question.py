@@ -38,8 +38,8 @@ def show_whole(text: str, paper: Paper, styles: Mapping[str, Style] | None = Non
 def show_lines(lines: Iterable[Line], paper: Paper, indent: str = _INDENT) -> None:
     for line in lines:
         width = _width(len(indent) + 4)
-        words = textwrap.wrap(visible(line.text), width, break_long_words=False, break_on_hyphens=False)
-        first, *further = [row for each in words or [""] for row in _chopped(each, width)]
+        wrapped = textwrap.wrap(visible(line.text), width, break_long_words=False, break_on_hyphens=False)
+        first, *further = [row for part in wrapped or [""] for row in _chopped(part, width)]
         paper.line((STYLES[line.tone], indent + first))
         for row in further:
             paper.line((STYLES[line.tone], f"{indent}    {row}"))

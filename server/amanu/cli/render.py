@@ -90,12 +90,12 @@ class Renderer:
     what trust enables."""
 
     def __init__(
-        self, paper: Paper, *, answers: bool = True, thoughts: bool = True, more: str = "", trust: str = ""
+        self, paper: Paper, *, answers: bool = True, thoughts: bool = True, details_hint: str = "", trust: str = ""
     ) -> None:
         self.paper = paper
         self._answers = answers
         self._thoughts = thoughts
-        self._more = more
+        self._more = details_hint
         self._trust = trust
         self._streams: dict[str, tuple[Blocks, Stripper, Style]] = {}
         self._received: dict[str, int] = {}
@@ -171,7 +171,7 @@ class Renderer:
         """The state came whole, instead of events that were missed: draw what is not on the paper yet."""
         if not self._in_turn:
             return
-        prompts = (at for at, item in enumerate(state.items) if isinstance(item, UserMessage) and not item.steer)
+        prompts = (index for index, item in enumerate(state.items) if isinstance(item, UserMessage) and not item.steer)
         self.show_items(state.items[max(prompts, default=0) :], state)
         if state.turn is None and state.last_turn is not None:
             self._end(state.last_turn, 0, state)
@@ -184,21 +184,24 @@ class Renderer:
         draft = _draft(state)
         if draft is None:
             return []
-        shown = stripped(draft.output[-_DRAFT_END:]).splitlines()[1 - lines :]
-        return [("bold", f"{one_line(draft.title)} · draft"), *((_SIGN.get(line[:1], "dim"), line) for line in shown)]
+        tail_lines = stripped(draft.output[-_DRAFT_END:]).splitlines()[1 - lines :]
+        return [
+            ("bold", f"{one_line(draft.title)} · draft"),
+            *((_SIGN.get(line[:1], "dim"), line) for line in tail_lines),
+        ]
 
-    def status(self, state: SessionState, now: float | None = None) -> str:
+    def status(self, state: SessionState, clock_time: float | None = None) -> str:
         """One line about what moves right now; "" when nothing does. `now` in seconds since the epoch."""
-        now = time.time() if now is None else now
+        clock_time = time.time() if clock_time is None else clock_time
         if state.retry is not None:
-            wait = max(0.0, state.retry.at / 1000 - now)
+            wait = max(0.0, state.retry.at / 1000 - clock_time)
             return f"↻ {one_line(state.retry.reason, 80)} · attempt {state.retry.attempt} in {seconds(wait)}"
         if state.approvals:
             return f"? {one_line(state.approvals[0].title, 100)}"
         if state.turn is None:
             return ""
         running = [
-            f"{one_line(item.title, 60)} {seconds(now - self._begun[item.item_id] / 1000)}"
+            f"{one_line(item.title, 60)} {seconds(clock_time - self._begun[item.item_id] / 1000)}"
             for item in _recent(state)
             if isinstance(item, ToolCall) and item.state == "executing" and item.item_id in self._begun
         ]
@@ -221,9 +224,9 @@ class Renderer:
         """Whatever comes after a text found half written ends it, unless it is about that text itself."""
         match event:
             case ItemStarted(item=item) | ItemCompleted(item=item) if self._adopted not in (None, item.item_id):
-                found = self._streams.pop(self._adopted, None)
-                if found is not None:
-                    blocks, stripper, style = found
+                stream = self._streams.pop(self._adopted, None)
+                if stream is not None:
+                    blocks, stripper, style = stream
                     self._close_text(self._adopted, blocks, stripper, style)
                 self._adopted = None
             case _:
@@ -231,12 +234,12 @@ class Renderer:
 
     # One kind each -----------------------------------------------------------------------------------
 
-    def _open(self, item: Item, at: int) -> None:
+    def _open(self, item: Item, timestamp: int) -> None:
         match item:
             case ToolCall() if item.state == "executing":
-                self._begun.setdefault(item.item_id, at)
+                self._begun.setdefault(item.item_id, timestamp)
             case Thought() | Answer() if item.item_id not in self._streams:
-                self._begun[item.item_id] = at
+                self._begun[item.item_id] = timestamp
                 style: Style = "dim" if isinstance(item, Thought) else ""
                 self._streams[item.item_id] = (Blocks(), Stripper(), style)
                 self._stream(item.item_id, item.text)
@@ -253,8 +256,8 @@ class Renderer:
                 if isinstance(attachment, ImageAttachment):
                     self.paper.line(("dim", f"  with the picture {one_line(attachment.name)}"))
                 elif isinstance(attachment, CommentAttachment):
-                    where = f"{attachment.path}:{attachment.start_line}"
-                    self.paper.line(("dim", f"  {one_line(where)}: {one_line(attachment.comment)}"))
+                    location = f"{attachment.path}:{attachment.start_line}"
+                    self.paper.line(("dim", f"  {one_line(location)}: {one_line(attachment.comment)}"))
 
     def _stream(self, item_id: str, text: str) -> None:
         if item_id not in self._streams:
@@ -270,7 +273,7 @@ class Renderer:
         self._printed.add(item_id)
         self.paper.markdown(block, style)
 
-    def _complete(self, item: Item, at: int, state: SessionState) -> None:
+    def _complete(self, item: Item, timestamp: int, state: SessionState) -> None:
         if item.item_id in self._closed and isinstance(item, Thought | Answer):
             return
         if self._in_turn:
@@ -279,7 +282,7 @@ class Renderer:
             case Thought() | Answer():
                 self._complete_text(item)
             case ToolCall():
-                self._tool(item, at, state)
+                self._tool(item, timestamp, state)
             case UserMessage():
                 self._said(item)
             case Plan():
@@ -288,12 +291,12 @@ class Renderer:
                     self.paper.line((style, f"  {mark} {one_line(entry.text)}"))
             case Notice():
                 style, mark = _LEVEL[item.level]
-                more = f" ({self._more})" if item.detail and self._more else ""
-                self.paper.prose((style, f"{mark} {stripped(item.text)}"), ("dim", more))
+                hint = f" ({self._more})" if item.detail and self._more else ""
+                self.paper.prose((style, f"{mark} {stripped(item.text)}"), ("dim", hint))
             case Citations():
                 for number, source in enumerate(item.sources, 1):
-                    words = f"{one_line(source.title)} {one_line(source.url, 2000)}".strip()
-                    self.paper.line(("dim", f"  [{number}] {words}"))
+                    label = f"{one_line(source.title)} {one_line(source.url, 2000)}".strip()
+                    self.paper.line(("dim", f"  [{number}] {label}"))
                     if source.quote:
                         self.paper.line(("dim", f"      “{one_line(source.quote)}”"))
 
@@ -311,13 +314,13 @@ class Renderer:
         for block in (*blocks.feed(stripper.end()), *blocks.end()):
             self._block(item_id, block, style)
 
-    def _tool(self, call: ToolCall, at: int, state: SessionState) -> None:
+    def _tool(self, call: ToolCall, timestamp: int, state: SessionState) -> None:
         self._printed.add(call.item_id)
         style, mark = _MARK.get(call.state, ("dim", "·"))
         spans: list[Span] = [(style, f"{mark} "), ("", one_line(call.title))]
         began = self._begun.pop(call.item_id, None)
         if began is not None:
-            spans.append(("dim", f"  {seconds((at - began) / 1000)}"))
+            spans.append(("dim", f"  {seconds((timestamp - began) / 1000)}"))
         if call.decision is not None and call.state == "rejected":
             spans.append(("yellow", f"  {decision_text(call)}"))
         self.paper.line(*spans)
@@ -334,12 +337,12 @@ class Renderer:
     def show_diff(self, proposal_id: str, state: SessionState, *, over: ToolCall | None = None) -> None:
         """The proposal in full, the first time; afterwards only what became of it. `over` is its call, once that
         has ended: then what was left open is said, too."""
-        proposal = next((each for each in state.proposals if each.proposal_id == proposal_id), None)
+        proposal = next((proposal for proposal in state.proposals if proposal.proposal_id == proposal_id), None)
         if proposal is None:
             return
         if self._shown_proposals.get(proposal_id) is None:
-            told = over.decision.reason if over is not None and over.decision is not None else None
-            show_proposal(self.paper, proposal, state.roots, told)
+            known_reason = over.decision.reason if over is not None and over.decision is not None else None
+            show_proposal(self.paper, proposal, state.roots, known_reason)
         self._shown_proposals[proposal_id] = proposal.version
         self._show_checks(proposal, state)
         hunks = [hunk for file in proposal.files for hunk in file.hunks]
@@ -366,7 +369,7 @@ class Renderer:
                     self._shown_checks.add(key)
                     show_check(self.paper, file, check, state.roots)
 
-    def _replace(self, item: Item, at: int, state: SessionState) -> None:
+    def _replace(self, item: Item, timestamp: int, state: SessionState) -> None:
         """An item as it is now, instead of deltas that were left out."""
         match item:
             case Thought() | Answer() if item.item_id in self._streams:
@@ -374,25 +377,25 @@ class Renderer:
                 self._received.pop(item.item_id, None)
                 if item.item_id in self._printed:
                     self.paper.line(("dim", "… (some of this came too fast; here it is again, whole)"))
-                self._open(item, at)
+                self._open(item, timestamp)
             case _:
-                self._open(item, at)
+                self._open(item, timestamp)
                 if isinstance(item, ToolCall) and item.state in _MARK:
-                    self._complete(item, at, state)
+                    self._complete(item, timestamp, state)
 
     def _withdraw(self, item_ids: list[str], reason: str) -> None:
-        seen = False
+        any_shown = False
         for item_id in item_ids:
             self._begun.pop(item_id, None)
             self._received.pop(item_id, None)
             tail = self._streams.pop(item_id, None)
             self._closed.discard(item_id)
-            seen = seen or item_id in self._printed or (tail is not None and bool(tail[0].tail.strip()))
+            any_shown = any_shown or item_id in self._printed or (tail is not None and bool(tail[0].tail.strip()))
             self._printed.discard(item_id)
-        if seen:
+        if any_shown:
             self.paper.line(("yellow", WITHDRAWN.format(reason=one_line(reason).rstrip("."))))
 
-    def _end(self, ended: TurnEnded, at: int, state: SessionState) -> None:
+    def _end(self, ended: TurnEnded, timestamp: int, state: SessionState) -> None:
         self._streams.clear()
         self._received.clear()
         self._begun.clear()
@@ -403,11 +406,11 @@ class Renderer:
         if ended.reason != "completed":
             style, text = _ENDED[ended.reason]
             last = state.items[-1] if state.items else None
-            told = ended.message == text or (isinstance(last, Notice) and last.text == ended.message)
-            self.paper.prose((style, text if told else f"{text} {stripped(ended.message)}".rstrip()))
+            already_shown = ended.message == text or (isinstance(last, Notice) and last.text == ended.message)
+            self.paper.prose((style, text if already_shown else f"{text} {stripped(ended.message)}".rstrip()))
             if ended.can_continue:
                 self.paper.line(("dim", "A further prompt goes on from here."))
-        took = seconds((at - self._turn_began) / 1000) if self._turn_began and at else ""
+        took = seconds((timestamp - self._turn_began) / 1000) if self._turn_began and timestamp else ""
         self._turn_began = 0
         parts = [took]
         if ended.usage is not None and (ended.usage.input_tokens or ended.usage.output_tokens):
@@ -458,8 +461,8 @@ def _last_lines(text: str) -> str:
 
 def _live_subject(thought: str) -> str:
     """The last bold heading so far: some models write one above each stretch of a thought."""
-    found = re.findall(r"\*\*(.+?)\*\*", thought[-2000:])
-    return found[-1] if found else "thinking"
+    subjects = re.findall(r"\*\*(.+?)\*\*", thought[-2000:])
+    return subjects[-1] if subjects else "thinking"
 
 
 def _draft(state: SessionState) -> ToolCall | None:

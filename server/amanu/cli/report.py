@@ -115,7 +115,7 @@ class Report:
             "durationMs": self._duration_ms,
             "usage": None if self._usage is None else self._usage.model_dump(mode="json"),
             "turnUsage": None if turn is None else turn.model_dump(mode="json"),
-            "routed": [{"modelId": each.model_id, "reason": each.reason} for each in self._routed],
+            "routed": [{"modelId": choice.model_id, "reason": choice.reason} for choice in self._routed],
             "toolCalls": [self._call(call) for call in self.calls],
             "files": self._files(),
             "error": self.error,
@@ -124,7 +124,7 @@ class Report:
 
     def _call(self, call: ToolCall) -> dict[str, Any]:
         begun = self._begun.get(call.item_id)
-        asked = self._asked.get(call.item_id)
+        approval = self._asked.get(call.item_id)
         return {
             "toolCallId": call.item_id,
             "tool": call.tool,
@@ -132,7 +132,7 @@ class Report:
             "arguments": call.arguments,
             "state": call.state,
             "decision": decision_json(call.decision),
-            "parts": [each.model_dump(mode="json") for each in asked.parts] if asked is not None else [],
+            "parts": [part.model_dump(mode="json") for part in approval.parts] if approval is not None else [],
             "walls": None if call.walls is None else call.walls.model_dump(mode="json"),
             "error": call.error,
             "durationMs": None if begun is None else self._ended_at[call.item_id] - begun,
@@ -169,8 +169,8 @@ def decision_json(decision: Decision | None) -> dict[str, Any] | None:
     """A decision with the rule that made it and, when nobody could be asked, the one that would have helped."""
     if decision is None:
         return None
-    shown = decision.model_dump(mode="json", include={"outcome", "by", "rule", "scope", "grants", "reason"})
-    return {**shown, "allow": decision.permitted_by}
+    fields = decision.model_dump(mode="json", include={"outcome", "by", "rule", "scope", "grants", "reason"})
+    return {**fields, "allow": decision.permitted_by}
 
 
 def error_json(error: AmanuError) -> dict[str, Any]:

@@ -77,7 +77,7 @@ def parser() -> argparse.ArgumentParser:
 
 def main(argv: list[str]) -> int:
     arguments = parser().parse_args(argv)
-    roots = [str(Path(each).absolute()) for each in arguments.workspace or ["."]]
+    roots = [str(Path(folder).absolute()) for folder in arguments.workspace or ["."]]
     missing = [root for root in roots if not Path(root).is_dir()]
     if missing:
         print(f"{missing[0]} is not a folder.", file=sys.stderr)
@@ -174,10 +174,10 @@ async def _turn(options: Options, output: Format, report: Report, out: TextIO, e
     settings = load_settings(home, os.environ)
     logs.start(home, settings.log_level)
     limits = {"steps": options.max_steps, "seconds": options.seconds, "cost_usd": options.max_cost}
-    given = {name: value for name, value in limits.items() if value is not None}
+    set_limits = {name: value for name, value in limits.items() if value is not None}
     settings = settings.model_copy(
         update={
-            "limits": settings.limits.model_copy(update=given),
+            "limits": settings.limits.model_copy(update=set_limits),
             "loops": settings.loops and options.loop_check,
         }
     )
@@ -241,8 +241,8 @@ async def _turn(options: Options, output: Format, report: Report, out: TextIO, e
 
 
 def _say_differences(replay: "Replay", paper: Paper) -> None:
-    for each in replay.differences:
-        paper.prose(("dim", visible(f"replay: {each}")))
+    for difference in replay.differences:
+        paper.prose(("dim", visible(f"replay: {difference}")))
     if replay.left:
         paper.line(("dim", f"replay: {replay.left} recorded exchanges were not asked for"))
 

@@ -31,9 +31,9 @@ async def meant(typed: str, root: str | None, sessions: Listing) -> str:
     if typed == LATEST:
         return await latest(root, sessions)
     if SHORTEST <= len(typed) < WHOLE:
-        found = (await sessions(SessionListParams(limit=_LOOKED_THROUGH))).sessions
-        fitting = [each for each in found if each.session_id.startswith(typed)]
-        if any(each.session_id == typed for each in fitting):
+        listed = (await sessions(SessionListParams(limit=_LOOKED_THROUGH))).sessions
+        fitting = [summary for summary in listed if summary.session_id.startswith(typed)]
+        if any(summary.session_id == typed for summary in fitting):
             return typed
         if len(fitting) > 1:
             raise AmanuError(
@@ -47,14 +47,14 @@ async def meant(typed: str, root: str | None, sessions: Listing) -> str:
 
 
 def _named(sessions: Sequence[SessionSummary]) -> str:
-    named = [f"{each.session_id} ({one_line(each.title, 40) or 'Untitled'})" for each in sessions[:_NAMED]]
+    named = [f"{summary.session_id} ({one_line(summary.title, 40) or 'Untitled'})" for summary in sessions[:_NAMED]]
     return ", ".join(named) + (", …" if len(sessions) > _NAMED else "")
 
 
 async def latest(root: str | None, sessions: Listing) -> str:
     """Of those in which something was said. Raises like `meant`."""
-    found = (await sessions(SessionListParams(root=root))).sessions
-    begun = next((each for each in found if each.title), None)
+    listed = (await sessions(SessionListParams(root=root))).sessions
+    begun = next((summary for summary in listed if summary.title), None)
     if begun is None:
         raise AmanuError("sessionNotFound", "No session yet in which anything was said" + (" here." if root else "."))
     return begun.session_id

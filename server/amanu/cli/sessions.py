@@ -66,7 +66,7 @@ async def _run(arguments: argparse.Namespace) -> int:
                 params = r.SessionRenameParams(session_id=session_id, title=arguments.title)
                 await client.request("amanu/session/rename", params, r.Empty)
             case _:
-                for session_id in [await meant(each, None, listing(client)) for each in arguments.id]:
+                for session_id in [await meant(typed_id, None, listing(client)) for typed_id in arguments.id]:
                     await _delete(client, session_id)
         return exits.OK
     finally:
@@ -91,13 +91,13 @@ async def _delete(client: Client, session_id: str) -> None:
 
 async def _list(client: Client, root: str | None, limit: int, as_json: bool) -> None:
     params = r.SessionListParams(root=root, limit=limit)
-    found = (await client.request("amanu/session/list", params, r.SessionListResult)).sessions
+    listed = (await client.request("amanu/session/list", params, r.SessionListResult)).sessions
     if as_json:
-        print(json.dumps({"sessions": [each.model_dump(mode="json") for each in found]}))
+        print(json.dumps({"sessions": [summary.model_dump(mode="json") for summary in listed]}))
         return
-    for summary in found:
+    for summary in listed:
         print(session_line(summary))
-    if not found:
+    if not listed:
         print("There are no sessions yet.", file=sys.stderr)
 
 
@@ -105,12 +105,12 @@ async def _show(client: Client, session_id: str, as_json: bool) -> None:
     view = await attach(client, session_id)
     state = view.state
     items: list[Item] = list(state.items)
-    more = state.has_earlier
-    while more:
+    has_more = state.has_earlier
+    while has_more:
         params = r.HistoryPageParams(session_id=session_id, before_item_id=items[0].item_id, limit=1000)
         page = await client.request("amanu/history/page", params, r.HistoryPageResult)
         items[:0] = page.items
-        more = page.has_earlier and bool(page.items)
+        has_more = page.has_earlier and bool(page.items)
     if as_json:
         state.items, state.has_earlier = items, False
         print(json.dumps(state.model_dump(mode="json")))

@@ -61,24 +61,24 @@ class Stripper:
         unfinished = _unfinished_at(text)
         if unfinished is not None and cut - unfinished <= _HELD:
             cut = unfinished
-        shown, self._held = _SEQUENCE.sub("", text[:cut]), text[cut:]
-        if shown.endswith("\r"):  # what follows, once the sequence is gone, may be the rest of a line end
-            shown, self._held = shown[:-1], "\r" + self._held
-        return _tame(shown)
+        visible_part, self._held = _SEQUENCE.sub("", text[:cut]), text[cut:]
+        if visible_part.endswith("\r"):  # what follows, once the sequence is gone, may be the rest of a line end
+            visible_part, self._held = visible_part[:-1], "\r" + self._held
+        return _tame(visible_part)
 
     def end(self) -> str:
-        rest, self._held = self._held, ""
-        return stripped(rest)
+        remaining, self._held = self._held, ""
+        return stripped(remaining)
 
 
 def _unfinished_at(text: str) -> int | None:
     """Where a sequence begins that reaches to the end and is not whole. What lies within a whole one begins none."""
-    at = text.rfind("\n") + 1  # no sequence has a line end in it
-    while (found := _BEGINS.search(text, at)) is not None:
-        whole = _SEQUENCE.match(text, found.start())
-        if whole is None and _UNFINISHED.match(text, found.start()):
-            return found.start()
-        at = found.end() if whole is None else whole.end()
+    index = text.rfind("\n") + 1  # no sequence has a line end in it
+    while (sequence := _BEGINS.search(text, index)) is not None:
+        whole = _SEQUENCE.match(text, sequence.start())
+        if whole is None and _UNFINISHED.match(text, sequence.start()):
+            return sequence.start()
+        index = sequence.end() if whole is None else whole.end()
     return None
 
 

@@ -52,20 +52,20 @@ def main(argv: list[str]) -> int:
     if arguments.list:
         print(json.dumps({"tools": _specs()}, indent=2))
         return exits.OK
-    roots = [Path(each).resolve() for each in arguments.workspace or ["."]]
+    roots = [Path(folder).resolve() for folder in arguments.workspace or ["."]]
     text = sys.stdin.read() if arguments.arguments == "-" else arguments.arguments
     try:
-        given: Any = json.loads(text or "{}")
+        tree: Any = json.loads(text or "{}")
     except ValueError as error:
         return _misused(f"The arguments are not JSON: {error}.")
     if arguments.name is None:
         return _misused("Which tool? There is: amanu tool --list")
-    if not isinstance(given, dict):
+    if not isinstance(tree, dict):
         return _misused("The arguments must be a JSON object.")
     missing = [root for root in roots if not root.is_dir()]
     if missing:
         return _misused(f"{missing[0]} is not a folder.")
-    use = Use(arguments.name, cast("dict[str, Any]", given), roots, arguments.mode, arguments.allow, yes=arguments.yes)
+    use = Use(arguments.name, cast("dict[str, Any]", tree), roots, arguments.mode, arguments.allow, yes=arguments.yes)
     try:
         answer = asyncio.run(run(use, os.environ))
     except AmanuError as error:

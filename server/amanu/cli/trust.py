@@ -24,8 +24,8 @@ def parser() -> argparse.ArgumentParser:
     add = commands.add_parser("add", help="trust a folder as it is now; says what that enables")
     add.add_argument("--digest", metavar="DIGEST", help="only if it is still what `show` printed that for")
     remove = commands.add_parser("remove", help="do not trust it, whatever an editor says")
-    for each in (show, add, remove):
-        each.add_argument("folder", metavar="FOLDER", nargs="?", default=".", help="default: this one")
+    for subparser in (show, add, remove):
+        subparser.add_argument("folder", metavar="FOLDER", nargs="?", default=".", help="default: this one")
     return parser
 
 
@@ -50,8 +50,8 @@ async def _run(arguments: argparse.Namespace, root: str) -> int:
             case "show":
                 await _show(client, root, as_json=arguments.json)
             case "add":
-                shown = await client.request("amanu/trust/get", r.TrustGetParams(root=root), r.TrustGetResult)
-                digest = arguments.digest or shown.digest
+                trust = await client.request("amanu/trust/get", r.TrustGetParams(root=root), r.TrustGetResult)
+                digest = arguments.digest or trust.digest
                 await client.request(
                     "amanu/trust/set", r.TrustSetParams(root=root, trusted=True, digest=digest), r.Empty
                 )
@@ -65,15 +65,15 @@ async def _run(arguments: argparse.Namespace, root: str) -> int:
 
 
 async def _show(client: Client, root: str, *, as_json: bool = False) -> None:
-    shown = await client.request("amanu/trust/get", r.TrustGetParams(root=root), r.TrustGetResult)
+    trust = await client.request("amanu/trust/get", r.TrustGetParams(root=root), r.TrustGetResult)
     if as_json:
-        print(json.dumps(shown.model_dump(mode="json"), indent=2))
+        print(json.dumps(trust.model_dump(mode="json"), indent=2))
         return
     print(f"{one_line(root)}:")
-    for line in shown.lines:
+    for line in trust.lines:
         print(f"  {visible(line.text)}")
-    if shown.state == "changed":
-        for each in shown.enables:
-            if each.diff:
-                print(f"\n{visible(each.diff)}", end="")
-        print(f"\nTo trust it as it is now: amanu trust add --digest {shown.digest} {one_line(root)}")
+    if trust.state == "changed":
+        for item in trust.enables:
+            if item.diff:
+                print(f"\n{visible(item.diff)}", end="")
+        print(f"\nTo trust it as it is now: amanu trust add --digest {trust.digest} {one_line(root)}")

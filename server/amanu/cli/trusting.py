@@ -34,26 +34,26 @@ class Trusting:
 
     async def _about(self, root: str) -> bool:
         """False when the person left the question."""
-        found = await self._view.client.request("amanu/trust/get", r.TrustGetParams(root=root), r.TrustGetResult)
+        trust = await self._view.client.request("amanu/trust/get", r.TrustGetParams(root=root), r.TrustGetResult)
         if len(self._view.state.roots) > 1:
             self._paper.line(("bold", one_line(root, 2000)))
-        show_lines(found.lines, self._paper, "")
-        if found.state == "trusted":
+        show_lines(trust.lines, self._paper, "")
+        if trust.state == "trusted":
             return True
-        diffs = wording.diffs(found)
-        if found.state == "changed":
+        diffs = wording.diffs(trust)
+        if trust.state == "changed":
             self._show(diffs)
             diffs = []
         while True:
-            more = "[d] show what they say · " if diffs else ""
+            options = "[d] show what they say · " if diffs else ""
             answer = await self._person.ask(
-                f"Trust this folder? [y] yes · {more}[n] no › ", valid=lambda: not self._view.client.lost.is_set()
+                f"Trust this folder? [y] yes · {options}[n] no › ", valid=lambda: not self._view.client.lost.is_set()
             )
             match (answer or "").lower():
                 case "d" if diffs:
                     self._show(diffs)
                 case "y" | "yes":
-                    await self._set(root, trusted=True, digest=found.digest)
+                    await self._set(root, trusted=True, digest=trust.digest)
                     self._paper.line(("dim", "trusted"))
                     return True
                 case "n" | "no" | "":

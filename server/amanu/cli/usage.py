@@ -15,16 +15,16 @@ def rest_line(usage: Usage, turn: Spent | None) -> str:
     """What the session has cost, when that says more than its last turn, and how full the window is."""
     if turn is None:
         return usage_line(usage)
-    more = usage.cost_usd is not None and turn.cost_usd is not None and usage.cost_usd > turn.cost_usd
-    cost = f"session {money(usage.cost_usd)}" if more and usage.cost_usd is not None else ""
+    show_total = usage.cost_usd is not None and turn.cost_usd is not None and usage.cost_usd > turn.cost_usd
+    cost = f"session {money(usage.cost_usd)}" if show_total and usage.cost_usd is not None else ""
     return " · ".join(filter(None, [cost, usage.fullness]))
 
 
 def show_context(usage: Usage | None, paper: Paper) -> None:
     """Print what fills the window, part by part."""
     if usage is None or usage.context is None:
-        known = "" if usage is None else usage.fullness
-        paper.line(("dim", known or "Nothing has been sent to a model yet."))
+        fullness = "" if usage is None else usage.fullness
+        paper.line(("dim", fullness or "Nothing has been sent to a model yet."))
         return
     context = usage.context
     word, meaning = CONTEXT_TIERS[context.tier]

@@ -53,13 +53,13 @@ class SessionView:
             return
         self._take(message)
 
-    async def wait(self, done: Callable[[SessionState], bool]) -> None:
+    async def wait(self, condition: Callable[[SessionState], bool]) -> None:
         """Until `done` holds of the state. Raises Disconnected when that can no longer come."""
         from amanu.cli.client import Disconnected
 
         lost = asyncio.create_task(self.client.lost.wait())
         try:
-            while not done(self.state):
+            while not condition(self.state):
                 if lost.done():
                     raise Disconnected
                 self.changed.clear()

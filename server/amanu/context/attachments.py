@@ -42,13 +42,13 @@ _MENTION = re.compile(r"(?<![\w@])@(?:\"([^\"\n]+)\"|([^\s@\"'`,;:!?()]+[^\s@\"'
 class Heard:
     """What the model gets of what the person said."""
 
-    said: User
+    message: User
     left_out: tuple[str, ...] = ()
     """Of what the person attached, what could not go: a sentence each, for them."""
 
 
 async def with_attachments(
-    said: Said,
+    command: Said,
     attachments: Sequence[Attachment],
     workspace: Workspace,
     pictures: Pictures,
@@ -64,29 +64,29 @@ async def with_attachments(
     the session has no room for an attached picture.
     """
     blocks: list[str] = []
-    shown: list[Picture] = []
+    pictures_so_far: list[Picture] = []
     left_out: list[str] = []
-    for attachment in (*attachments, *await _mentioned(said, attachments, workspace, allowed)):
+    for attachment in (*attachments, *await _mentioned(command, attachments, workspace, allowed)):
         match attachment:
             case FileAttachment(path=path):
                 try:
-                    found = await _file(attachment, workspace, pictures, shown, mask)
+                    part = await _file(attachment, workspace, pictures, pictures_so_far, mask)
                 except (ToolError, AmanuError) as error:
                     left_out.append(_utf8(f"{path} was not sent: {error}"))
-                    found = block("file", f"(not attached: {error})", path)
+                    part = block("file", f"(not attached: {error})", path)
             case SelectionAttachment():
-                where = f"{attachment.path}{_lines(attachment)}"
-                found = block("selection", attachment.text, where)
+                location = f"{attachment.path}{_lines(attachment)}"
+                part = block("selection", attachment.text, location)
             case CommentAttachment():
-                found = _comment(attachment)
+                part = _comment(attachment)
             case ImageAttachment():
-                found = await pictures.attached(attachment, shown)
-        if isinstance(found, str):
-            blocks.append(found)
-        elif found is not None and found.blob_id not in {each.blob_id for each in shown}:
-            shown.append(found)
-    text = _utf8("\n\n".join((said.text, *blocks)))
-    return Heard(User(text=text, pictures=tuple(shown)), tuple(left_out))
+                part = await pictures.attached(attachment, pictures_so_far)
+        if isinstance(part, str):
+            blocks.append(part)
+        elif part is not None and part.blob_id not in {each.blob_id for each in pictures_so_far}:
+            pictures_so_far.append(part)
+    text = _utf8("\n\n".join((command.text, *blocks)))
+    return Heard(User(text=text, pictures=tuple(pictures_so_far)), tuple(left_out))
 
 
 def mentions(text: str) -> list[str]:
@@ -95,26 +95,28 @@ def mentions(text: str) -> list[str]:
 
 
 async def _mentioned(
-    said: Said, attachments: Sequence[Attachment], workspace: Workspace, allowed: Allowed
+    command: Said, attachments: Sequence[Attachment], workspace: Workspace, allowed: Allowed
 ) -> list[FileAttachment]:
-    attached = {each.path for each in attachments if isinstance(each, FileAttachment | SelectionAttachment)}
-    own = set(mentions(said.own))
-    found: list[FileAttachment] = []
-    for path in mentions(said.text):
+    attached = {
+        attachment.path for attachment in attachments if isinstance(attachment, FileAttachment | SelectionAttachment)
+    }
+    own_mentions = set(mentions(command.typed))
+    files: list[FileAttachment] = []
+    for path in mentions(command.text):
         if path in attached:
             continue
         with suppress(ToolError):
             inside = workspace.resolve(path)
-            if path not in own and not allowed([Subject("read_file", "read", workspace.relative(inside))]):
+            if path not in own_mentions and not allowed([Subject("read_file", "read", workspace.relative(inside))]):
                 continue
             try:
                 if await _picture(path, workspace) is None:
                     await workspace.read(inside)
             except ToolError:
-                if path not in own or not await asyncio.to_thread(_means_a_file, inside, workspace):
+                if path not in own_mentions or not await asyncio.to_thread(_means_a_file, inside, workspace):
                     continue
-            found.append(FileAttachment(path=path))
-    return found
+            files.append(FileAttachment(path=path))
+    return files
 
 
 def _means_a_file(path: Path, workspace: Workspace) -> bool:
@@ -134,41 +136,41 @@ async def _file(
     attachment: FileAttachment,
     workspace: Workspace,
     pictures: Pictures,
-    shown: Sequence[Picture],
+    pictures_so_far: Sequence[Picture],
     mask: Callable[[str], str],
 ) -> str | Picture:
     """`ToolError` and `AmanuError` say why it cannot go."""
     if (data := await _picture(attachment.path, workspace)) is not None:
-        return await pictures.take(attachment.path, data, beside=shown)
+        return await pictures.take(attachment.path, data, beside=pictures_so_far)
     file = await workspace.read(workspace.resolve(attachment.path))
     workspace.seen.show(file)
-    text, where = file.text, attachment.path
+    text, location = file.text, attachment.path
     if attachment.start_line is not None:
         lines = text.splitlines(keepends=True)
         end = attachment.end_line or len(lines)
         text = "".join(lines[attachment.start_line - 1 : end])
-        where += f" lines {attachment.start_line}-{end}"
+        location += f" lines {attachment.start_line}-{end}"
     if len(text) > MAX_CHARACTERS:
         text = text[:MAX_CHARACTERS] + "\n(cut here; read on with read_file)"
-    return block("file", mask(text), where)
+    return block("file", mask(text), location)
 
 
 def _comment(comment: CommentAttachment) -> str:
     """The lines are data, and in a block of their own: what they say must not pass for the person's words after
     them."""
-    where = f"{comment.path}{_lines(comment)}"
+    location = f"{comment.path}{_lines(comment)}"
     if comment.proposal_id is not None:
-        where += " of the text you proposed"
+        location += " of the text you proposed"
     text = comment.text.rstrip()
     if len(text) > MAX_CHARACTERS:
         text = text[:MAX_CHARACTERS] + "\n(cut here; read on with read_file)"
-    return block("comment", f"{block('lines', text)}\n{comment.comment}", where)
+    return block("comment", f"{block('lines', text)}\n{comment.comment}", location)
 
 
-def _lines(about: SelectionAttachment | CommentAttachment) -> str:
+def _lines(attachment: SelectionAttachment | CommentAttachment) -> str:
     """Whatever numbers a client sends: no line is before the first, and none ends before it starts."""
-    start = min(max(about.start_line, 1), _LAST_LINE)
-    return f" lines {start}-{min(max(about.end_line, start), _LAST_LINE)}"
+    start = min(max(attachment.start_line, 1), _LAST_LINE)
+    return f" lines {start}-{min(max(attachment.end_line, start), _LAST_LINE)}"
 
 
 def _utf8(text: str) -> str:

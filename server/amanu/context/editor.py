@@ -51,22 +51,22 @@ class EditorContext:
 
     active: ActiveEditor = field(default_factory=ActiveEditor)
     open_files: tuple[str, ...] = ()
-    found: Mapping[str, FileFound] = field(default_factory=dict[str, FileFound])
+    findings_by_path: Mapping[str, FileFound] = field(default_factory=dict[str, FileFound])
     """By path, those with errors or warnings; the last changed is last."""
 
     def changed(self, delta: ContextChangedParams) -> "EditorContext":
         """With what the client says has changed; a field that is absent is as it was."""
-        now = self
+        updated = self
         if delta.active is not None:
             selected = delta.active.selected_text
             # One more than is told: then it is known to be too large.
             cut = selected if selected is None else selected[: MAX_SELECTION + 1]
-            now = replace(now, active=delta.active.model_copy(update={"selected_text": cut}))
+            updated = replace(updated, active=delta.active.model_copy(update={"selected_text": cut}))
         if delta.open_files is not None:
-            now = replace(now, open_files=tuple(delta.open_files[:MAX_FILES]))
+            updated = replace(updated, open_files=tuple(delta.open_files[:MAX_FILES]))
         if delta.findings is not None:
-            now = replace(now, found=_merged(now.found, delta.findings))
-        return now
+            updated = replace(updated, found=_merged(updated.findings_by_path, delta.findings))
+        return updated
 
 
 class Known:
@@ -81,39 +81,41 @@ class Known:
         the `generation` of the conversation is another: what was said before may be gone."""
         if generation != self._generation:
             self._heard, self._generation = _NOTHING, generation
-        new = [text for name, text in sections.items() if text != self._heard[name]]
+        changed_texts = [text for name, text in sections.items() if text != self._heard[name]]
         again = self._heard is not _NOTHING
-        if not new:
+        if not changed_texts:
             return ""
         self._heard = sections
         head = "What changed in it:" if again else "What the person's editor shows, for your information:"
-        text = block("editor_context", "\n".join([head, *new]))
+        text = block("editor_context", "\n".join([head, *changed_texts]))
         return text.encode("utf-8", "replace").decode()  # half a surrogate pair has no UTF-8
 
 
 async def describe(context: EditorContext, workspace: Workspace, allowed: Allowed) -> dict[str, str]:
     """The sections of the block, by name, always the same names. Only files in the roots are told of, and nothing is
     quoted of a file that the person would be asked about before it is read."""
-    named = dict.fromkeys([*context.open_files, *filter(None, [context.active.path]), *context.found])
+    named = dict.fromkeys([*context.open_files, *filter(None, [context.active.path]), *context.findings_by_path])
     inside = await asyncio.to_thread(_inside, named, workspace)
     active = inside.get(context.active.path or "")
-    opened = [inside[each] for each in context.open_files if each in inside]
+    opened = [inside[path] for path in context.open_files if path in inside]
     unsaved = [file.path for file in await workspace.unsaved()]  # in whichever editor: commands see none of it
-    found = {inside[path]: each for path, each in context.found.items() if path in inside}
+    findings_of = {
+        inside[path]: file_findings for path, file_findings in context.findings_by_path.items() if path in inside
+    }
     quotable = active is not None and bool(allowed([Subject("read_file", "read", workspace.relative(active))]))
     return {
         "active": NO_FILE if active is None else _active(context.active, one_line(workspace.shown(active)), quotable),
         "open": f"Open files: {_listed(opened, workspace)}." if opened else NONE_OPEN,
         "unsaved": f"{UNSAVED}: {_listed(unsaved, workspace)}." if unsaved else NONE_UNSAVED,
-        "findings": _findings(found, active if quotable else None),
+        "findings": _findings(findings_of, active if quotable else None),
     }
 
 
 def _active(active: ActiveEditor, name: str, quotable: bool) -> str:
     text = f"Active file: {name}"
     if active.start_line is not None:
-        one = active.end_line in (None, active.start_line)
-        text += f", line {active.start_line}" if one else f", lines {active.start_line}-{active.end_line}"
+        one_line = active.end_line in (None, active.start_line)
+        text += f", line {active.start_line}" if one_line else f", lines {active.start_line}-{active.end_line}"
     if active.selected_text is None:
         return f"{text}."
     if not quotable or len(active.selected_text) > MAX_SELECTION:
@@ -121,32 +123,34 @@ def _active(active: ActiveEditor, name: str, quotable: bool) -> str:
     return f"{text}, selected:\n{block('selection', active.selected_text)}"
 
 
-def _findings(found: Mapping[Path, FileFound], active: Path | None) -> str:
-    if not found:
+def _findings(findings_of: Mapping[Path, FileFound], active: Path | None) -> str:
+    if not findings_of:
         return NO_FINDINGS
-    total = findings.tally(sum(each.errors for each in found.values()), sum(each.warnings for each in found.values()))
-    text = f"Errors and warnings: {total} in {len(found)} file{'s' * (len(found) != 1)}"
-    if active is None or active not in found:
+    total = findings.tally(
+        sum(file.errors for file in findings_of.values()), sum(file.warnings for file in findings_of.values())
+    )
+    text = f"Errors and warnings: {total} in {len(findings_of)} file{'s' * (len(findings_of) != 1)}"
+    if active is None or active not in findings_of:
         return f"{text}."
-    lines = [findings.line(each) for each in found[active].worst]
+    lines = [findings.line(finding) for finding in findings_of[active].worst]
     return "\n".join([f"{text}; of the active file:", *lines])
 
 
-def _merged(found: Mapping[str, FileFound], changed: Iterable[FileFindings]) -> dict[str, FileFound]:
-    now = dict(found)
+def _merged(findings_by_path: Mapping[str, FileFound], changed: Iterable[FileFindings]) -> dict[str, FileFound]:
+    merged = dict(findings_by_path)
     for file in changed:
-        now.pop(file.path, None)
-        bad = [each for each in findings.of_others(file.findings) if each.severity in ("error", "warning")]
+        merged.pop(file.path, None)
+        bad = [finding for finding in findings.of_others(file.findings) if finding.severity in ("error", "warning")]
         if bad:
-            errors = sum(each.severity == "error" for each in bad)
+            errors = sum(finding.severity == "error" for finding in bad)
             worst = tuple(
-                each.model_copy(update={"message": each.message[: findings.MESSAGE + 1]})
-                for each in bad[:SHOWN_FINDINGS]
+                finding.model_copy(update={"message": finding.message[: findings.MESSAGE + 1]})
+                for finding in bad[:SHOWN_FINDINGS]
             )
-            now[file.path] = FileFound(errors, len(bad) - errors, worst)
-    for path in list(now)[: max(0, len(now) - MAX_FILES_FOUND)]:
-        del now[path]
-    return now
+            merged[file.path] = FileFound(errors, len(bad) - errors, worst)
+    for path in list(merged)[: max(0, len(merged) - MAX_FILES_FOUND)]:
+        del merged[path]
+    return merged
 
 
 def _inside(paths: Iterable[str], workspace: Workspace) -> dict[str, Path]:
@@ -161,8 +165,8 @@ def _inside(paths: Iterable[str], workspace: Workspace) -> dict[str, Path]:
 
 def _listed(paths: list[Path], workspace: Workspace) -> str:
     names = [one_line(workspace.shown(path)) for path in paths[:SHOWN_FILES]]
-    more = f", and {len(paths) - SHOWN_FILES} more" if len(paths) > SHOWN_FILES else ""
-    return ", ".join(names) + more
+    suffix = f", and {len(paths) - SHOWN_FILES} more" if len(paths) > SHOWN_FILES else ""
+    return ", ".join(names) + suffix
 
 
 _NOTHING: Mapping[str, str] = {

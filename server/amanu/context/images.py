@@ -38,8 +38,8 @@ _SMALLER = "Scale it down, cut out what matters, or save it as JPEG."
 class NoRoom(AmanuError):
     """No further picture fits into this session, ever."""
 
-    def __init__(self, message: str, where: str | None) -> None:
-        super().__init__("invalidParams", message, hint="Start a new session for further pictures.", path=where)
+    def __init__(self, message: str, location: str | None) -> None:
+        super().__init__("invalidParams", message, hint="Start a new session for further pictures.", path=location)
 
 
 class Pictures:
@@ -66,48 +66,56 @@ class Pictures:
 
         Raises `AmanuError`: `invalidParams` naming the field for what no model would take, `storageError`.
         """
-        kept: list[Attachment] = []
+        stored: list[Attachment] = []
         taken: list[Picture] = []
-        for at, each in enumerate(attachments):
-            if isinstance(each, ImageAttachment):
-                where = f"attachments.{at}"
+        for index, attachment in enumerate(attachments):
+            if isinstance(attachment, ImageAttachment):
+                location = f"attachments.{index}"
                 picture = await self.take(
-                    each.name, await self._bytes(each, where), each.media_type, where, [*self._queued(), *taken]
+                    attachment.name,
+                    await self._bytes(attachment, location),
+                    attachment.media_type,
+                    location,
+                    [*self._queued(), *taken],
                 )
                 taken.append(picture)
                 blob = BlobRef(blob_id=picture.blob_id, size=picture.size)
-                each = ImageAttachment(name=picture.name, media_type=each.media_type, blob=blob)
-            kept.append(each)
-        return kept
+                attachment = ImageAttachment(name=picture.name, media_type=attachment.media_type, blob=blob)
+            stored.append(attachment)
+        return stored
 
     async def take(
         self,
         name: str,
         data: bytes,
         claimed: str | None = None,
-        where: str | None = None,
+        location: str | None = None,
         beside: Sequence[Picture] = (),
     ) -> Picture:
         """Check a picture's bytes and keep them; `claimed` is the type its sender says, `beside` what comes with it.
         Raises like `keep`."""
         name = _plain(name)
-        found = media_type(data)
-        if found is None:
-            raise _bad(f"{name} is no PNG, JPEG, GIF or WebP picture.", "Save it as PNG or JPEG.", where)
-        if claimed not in (None, found):
-            raise _bad(f"{name} says that it is {claimed}, but its bytes are {found}.", "Send its true type.", where)
+        detected = media_type(data)
+        if detected is None:
+            raise _bad(f"{name} is no PNG, JPEG, GIF or WebP picture.", "Save it as PNG or JPEG.", location)
+        if claimed not in (None, detected):
+            raise _bad(
+                f"{name} says that it is {claimed}, but its bytes are {detected}.", "Send its true type.", location
+            )
         if len(data) > MAX_BYTES:
             raise _bad(
-                f"{name} has {len(data) / 2**20:.1f} MiB; models take pictures of at most 3.75 MiB.", _SMALLER, where
+                f"{name} has {len(data) / 2**20:.1f} MiB; models take pictures of at most 3.75 MiB.", _SMALLER, location
             )
         size = pixels(data)
         if size is None or not whole(data):
-            raise _bad(f"{name} is damaged or not whole.", "Save it again.", where)
+            raise _bad(f"{name} is damaged or not whole.", "Save it again.", location)
         if max(size) > MAX_SIDE:
-            raise _bad(f"{name} is {size[0]}×{size[1]} pixels; models take at most {MAX_SIDE} a side.", _SMALLER, where)
+            raise _bad(
+                f"{name} is {size[0]}×{size[1]} pixels; models take at most {MAX_SIDE} a side.", _SMALLER, location
+            )
         await self.load()
-        picture = Picture(name=name, media_type=found, blob_id="", size=len(data))
-        self._must_have_room(picture, max(size), beside, where)
+        picture = Picture(name=name, media_type=detected, blob_id="", size=len(data))
+        self._must_have_room(picture, max(size), beside, location)
         blob = await self._journal.put_blob(data)
         await self._hold(blob.blob_id, data, max(size))
         return picture.model_copy(update={"blob_id": blob.blob_id})
@@ -141,8 +149,8 @@ class Pictures:
 
     def forget(self) -> None:
         """Let go of bytes that are neither in the conversation nor about to be."""
-        wanted = {picture.blob_id for picture in (*self._conversation.shown(), *self._waiting())}
-        for blob_id in self._conversation.pictures.keys() - wanted:
+        referenced = {picture.blob_id for picture in (*self._conversation.shown(), *self._waiting())}
+        for blob_id in self._conversation.pictures.keys() - referenced:
             del self._conversation.pictures[blob_id]
 
     async def _hold(self, blob_id: str, data: bytes, side: int) -> None:
@@ -150,34 +158,34 @@ class Pictures:
         encoded = await asyncio.to_thread(base64.b64encode, data)
         self._conversation.pictures[blob_id] = encoded.decode("ascii")
 
-    async def _bytes(self, attachment: ImageAttachment, where: str) -> bytes:
+    async def _bytes(self, attachment: ImageAttachment, location: str) -> bytes:
         name = _plain(attachment.name)
         if attachment.data is not None:
             if len(attachment.data) > 4 * MAX_BASE64:  # decoding more would only cost time
-                raise _bad(f"{name} is far too big; models take at most 3.75 MiB.", _SMALLER, f"{where}.data")
+                raise _bad(f"{name} is far too big; models take at most 3.75 MiB.", _SMALLER, f"{location}.data")
             try:
                 return await asyncio.to_thread(base64.b64decode, attachment.data, validate=True)
             except (binascii.Error, ValueError):
-                raise _bad(f"The data of {name} is not base64.", "Attach it again.", f"{where}.data") from None
+                raise _bad(f"The data of {name} is not base64.", "Attach it again.", f"{location}.data") from None
         if attachment.blob is None:
-            raise _bad(f"{name} comes without its bytes.", "Attach it again.", f"{where}.data")
+            raise _bad(f"{name} comes without its bytes.", "Attach it again.", f"{location}.data")
         try:
             return await self._journal.get_blob(attachment.blob.blob_id)
         except AmanuError:
-            raise _bad(f"{name} is not kept in this session.", "Attach it again.", f"{where}.blob") from None
+            raise _bad(f"{name} is not kept in this session.", "Attach it again.", f"{location}.blob") from None
 
-    def _must_have_room(self, picture: Picture, side: int, beside: Sequence[Picture], where: str | None) -> None:
+    def _must_have_room(self, picture: Picture, side: int, beside: Sequence[Picture], location: str | None) -> None:
         others = [*self._conversation.shown(), *self._waiting(), *beside]
         if len(others) >= MAX_PICTURES:
-            raise NoRoom(f"A session holds at most {MAX_PICTURES} pictures.", where)
-        if sum(each.size for each in others) + picture.size > MAX_TOTAL:
+            raise NoRoom(f"A session holds at most {MAX_PICTURES} pictures.", location)
+        if sum(other_picture.size for other_picture in others) + picture.size > MAX_TOTAL:
             most = MAX_TOTAL // 2**20
-            raise NoRoom(f"With {picture.name} the pictures of this session have more than {most} MiB.", where)
-        longest = max([side, *(self._sides.get(each.blob_id, 0) for each in others)])
+            raise NoRoom(f"With {picture.name} the pictures of this session have more than {most} MiB.", location)
+        longest = max([side, *(self._sides.get(other_picture.blob_id, 0) for other_picture in others)])
         if len(others) >= MANY and longest > MAX_SIDE_OF_MANY:
             side = MAX_SIDE_OF_MANY
             raise NoRoom(
-                f"A session holds more than {MANY} pictures only if none has over {side} pixels a side.", where
+                f"A session holds more than {MANY} pictures only if none has over {side} pixels a side.", location
             )
 
 
@@ -199,5 +207,5 @@ def _plain(name: str) -> str:
     return plain[:MAX_NAME] or "picture"
 
 
-def _bad(message: str, hint: str, where: str | None) -> AmanuError:
-    return AmanuError("invalidParams", message, hint=hint, path=where)
+def _bad(message: str, hint: str, location: str | None) -> AmanuError:
+    return AmanuError("invalidParams", message, hint=hint, path=location)

@@ -30,7 +30,7 @@ class Recalled:
 
     system: Memory | None
     """The memory part of the system prompt, if it is another than before."""
-    told: SystemNote | None
+    notice: SystemNote | None
     """`text` goes after the person's words; "" when all is in the system prompt."""
 
 
@@ -61,22 +61,22 @@ class ProjectMemory(TurnListener):
         self._follow()
         trusted = self._trusted()
         below = self._known_folders(in_blocks(self._conversation.memory) | self._noted) if trusted else set[Path]()
-        found, more = await asyncio.to_thread(lambda: (self._files.base(trusted=trusted), self._files.below(below)))
+        base, nested = await asyncio.to_thread(lambda: (self._files.base(trusted=trusted), self._files.below(below)))
         self._base_trusted = trusted
         memory, system = self._conversation.memory, None
         if not len(self._conversation) or self._conversation.generation != self._system_generation:
             self._system_generation = self._conversation.generation
-            memory = blocks(_pairs(found.files))
+            memory = blocks(_pairs(base.files))
             if memory != self._conversation.memory:
                 system = Memory(text=memory)
-        known = in_blocks(memory) | self._noted
+        current = in_blocks(memory) | self._noted
         head = "Project memory changed" if in_blocks(self._conversation.memory) or self._noted else "Project memory"
-        files = {file.path: file for file in (*more.files, *found.files)}  # the base's form of what is in both
-        news = _news(known, files.values())
-        gone = [path for path, text in known.items() if path not in files and text != GONE]
-        text = note(CHANGED, [*_pairs(news), *((path, GONE) for path in gone)]) if news or gone else ""
-        shown = [*found.files, *news] if system is not None else news
-        return Recalled(system, self._remembered(text, head, shown, gone, [*found.left_out, *more.left_out]))
+        files = {file.path: file for file in (*nested.files, *base.files)}  # the base's form of what is in both
+        news = _news(current, files.values())
+        removed = [path for path, text in current.items() if path not in files and text != GONE]
+        text = note(CHANGED, [*_pairs(news), *((path, GONE) for path in removed)]) if news or removed else ""
+        visible = [*base.files, *news] if system is not None else news
+        return Recalled(system, self._remembered(text, head, visible, removed, [*base.left_out, *nested.left_out]))
 
     async def after_step(self, turn: TurnView, step: StepRecord) -> Notes | None:
         note = await self.touched(step.touched)
@@ -91,15 +91,15 @@ class ProjectMemory(TurnListener):
         again = lost or not self._base_trusted
         if not folders and not again:
             return None
-        base, found = await asyncio.to_thread(
+        base, nested = await asyncio.to_thread(
             lambda: (self._files.base(trusted=True) if again else Found(), self._files.below(folders))
         )
         self._looked |= folders
         self._base_trusted = True
-        known = in_blocks(self._conversation.memory) | self._noted
-        news = _news(known, {file.path: file for file in (*found.files, *base.files)}.values())
+        current = in_blocks(self._conversation.memory) | self._noted
+        news = _news(current, {file.path: file for file in (*nested.files, *base.files)}.values())
         news, too_much = self._that_fit(news)
-        left_out = [*base.left_out, *found.left_out, *too_much]
+        left_out = [*base.left_out, *nested.left_out, *too_much]
         head = TOUCHED if not base.files else CHANGED
         return self._remembered(note(head, _pairs(news)) if news else "", "Project memory", news, [], left_out)
 
@@ -110,21 +110,21 @@ class ProjectMemory(TurnListener):
             self._generation = self._conversation.generation
             self._noted, self._read = {}, 0
             self._looked.clear()
-        for at in range(max(0, self._read - 1), len(self._conversation)):  # the last one may have grown
-            match self._conversation[at]:
+        for index in range(max(0, self._read - 1), len(self._conversation)):  # the last one may have grown
+            match self._conversation[index]:
                 case User(text=text):
                     self._noted |= in_note(text)
                 case Results(notes=notes):
-                    for each in notes:
-                        self._noted |= in_note(each.text) if isinstance(each, Told) else {}
+                    for note in notes:
+                        self._noted |= in_note(note.text) if isinstance(note, Told) else {}
                 case _:
                     pass
         self._read = len(self._conversation)
         return lost
 
-    def _known_folders(self, known: Iterable[str]) -> set[Path]:
+    def _known_folders(self, current: Iterable[str]) -> set[Path]:
         """The folders below the roots whose memory was told."""
-        paths = [self._files.absolute(path) for path in known]
+        paths = [self._files.absolute(path) for path in current]
         return {path.parent for path in paths if path.name in NAMES and self._files.folders([str(path.parent)])}
 
     def _that_fit(self, news: list[MemoryFile]) -> tuple[list[MemoryFile], list[str]]:
@@ -140,30 +140,39 @@ class ProjectMemory(TurnListener):
         return fit, left_out
 
     def _remembered(
-        self, text: str, head: str, files: list[MemoryFile], gone: list[str], left_out: list[str]
+        self, text: str, head: str, files: list[MemoryFile], removed: list[str], left_out: list[str]
     ) -> SystemNote | None:
-        new = [each for each in dict.fromkeys(left_out) if each not in self._said]
-        self._said |= set(new)
-        if not files and not gone and not new:
+        unreported = [path for path in dict.fromkeys(left_out) if path not in self._said]
+        self._said |= set(unreported)
+        if not files and not removed and not unreported:
             return None
-        shown: list[str] = []
+        descriptions: list[str] = []
         if files:
             size = sum(len(file.text) for file in files)
-            shown.append(f"{', '.join(file.path for file in files)} ({size:,} characters)")
-        if gone:
-            shown.append(f"no longer: {', '.join(gone)}")
-        lines = [*(f"- {file.path}: {len(file.text):,} characters" for file in files), *(f"- {each}" for each in new)]
-        said = [f"{head}: {'; '.join(shown)}."] if shown else []
+            descriptions.append(f"{', '.join(file.path for file in files)} ({size:,} characters)")
+        if removed:
+            descriptions.append(f"no longer: {', '.join(removed)}")
+        lines = [
+            *(f"- {file.path}: {len(file.text):,} characters" for file in files),
+            *(f"- {path}" for path in unreported),
+        ]
+        sentences = [f"{head}: {'; '.join(descriptions)}."] if descriptions else []
         return SystemNote(
-            text, " ".join([*said, *new]), "memoryLoaded", "\n".join(lines), level="warning" if new else "info"
+            text,
+            " ".join([*sentences, *unreported]),
+            "memoryLoaded",
+            "\n".join(lines),
+            level="warning" if unreported else "info",
         )
 
 
-def _news(known: Mapping[str, str], files: Iterable[MemoryFile]) -> list[MemoryFile]:
+def _news(current: Mapping[str, str], files: Iterable[MemoryFile]) -> list[MemoryFile]:
     """The files that are new or changed; a text that is known under another name is no news."""
-    texts = set(known.values())
+    texts = set(current.values())
     return [
-        file for file in files if known.get(file.path) != file.text and (file.path in known or file.text not in texts)
+        file
+        for file in files
+        if current.get(file.path) != file.text and (file.path in current or file.text not in texts)
     ]
 
 

@@ -65,10 +65,16 @@ class MemoryFiles:
     folder."""
 
     def __init__(
-        self, workspace: Workspace, own: Path | None, allowed: Allowed, home: Path | None = None, *, covers: Covers
+        self,
+        workspace: Workspace,
+        user_file: Path | None,
+        allowed: Allowed,
+        home: Path | None = None,
+        *,
+        covers: Covers,
     ) -> None:
         self._workspace = workspace
-        self._own = own and Path(os.path.realpath(own.parent)) / own.name
+        self._own = user_file and Path(os.path.realpath(user_file.parent)) / user_file.name
         self._allowed = allowed
         self.covers = covers
         self._home = Path(os.path.realpath(home or Path.home()))
@@ -88,13 +94,15 @@ class MemoryFiles:
         for root in self._workspace.roots if trusted else ():
             top = repository(root, self._home)
             guard = self._guard(top)
-            for folder in reversed([each for each in (root, *root.parents) if each == top or top in each.parents]):
+            for folder in reversed(
+                [parent for parent in (root, *root.parents) if parent == top or top in parent.parents]
+            ):
                 gathering.take_folder(folder, guard)
         return gathering.found
 
     def below(self, folders: Iterable[Path]) -> Found:
         """Of folders below the roots of a trusted workspace. What git ignores is not the project's."""
-        found = Found()
+        collected = Found()
         for folder in sorted(folders):
             if not any(os.path.lexists(folder / name) for name in NAMES) or self._is_hidden(folder):
                 continue
@@ -102,9 +110,9 @@ class MemoryFiles:
             gathering = _Gathering(self, min(MAX_FOLDER, self.room), trusted=True)
             gathering.checked = True
             gathering.take_folder(folder, self._guard(repository(root, self._home)))
-            found.files += gathering.found.files
-            found.left_out += gathering.found.left_out
-        return found
+            collected.files += gathering.found.files
+            collected.left_out += gathering.found.left_out
+        return collected
 
     def folders(self, paths: Iterable[str]) -> set[Path]:
         """The folders below the roots that those absolute paths lie in, or may be. Looks at no disk."""
@@ -112,7 +120,7 @@ class MemoryFiles:
         for path in map(Path, paths):
             for root in self._workspace.roots:
                 if root in path.parents:
-                    folders |= {path, *(each for each in path.parents if root in each.parents)}
+                    folders |= {path, *(parent for parent in path.parents if root in parent.parents)}
         return folders
 
     def absolute(self, name: str) -> Path:
@@ -161,9 +169,9 @@ class MemoryFiles:
 
     def _is_hidden(self, folder: Path) -> bool:
         guard = self._workspace.guard
-        at, relative = guard.locate(folder)
+        root_index, relative = guard.locate(folder)
         try:
-            with guard.listing(guard.roots[at]) as root:
+            with guard.listing(guard.roots[root_index]) as root:
                 return ancestors_hide(root, relative.as_posix(), is_folder=True)
         except OSError:
             return True
@@ -224,22 +232,22 @@ class _Gathering:
         return True
 
     def _put(self, name: str, path: Path, text: str, guard: Guard, depth: int) -> None:
-        at, taken = len(self.found.files), 0
+        index, taken = len(self.found.files), 0
         room, self._room = self._room, max(0, self._room - len(text))  # its own words before those it imports
         named = mentions(text)
         for candidates in named if depth < DEPTH else ():
-            taken += any(self._import(each, path, guard, depth) for each in candidates)
+            taken += any(self._import(candidate, path, guard, depth) for candidate in candidates)
         if text in self._texts or not text or (taken == len(named) and merely_mentions(text)):
             self._room += min(len(text), room)
         elif room == 0:
             self._leave_out(str(path), "there is too much")
         else:
             self._texts.add(text)
-            told = text if len(text) <= room else text[:room] + CUT
-            self.found.files.insert(at, MemoryFile(name, told))
+            cut_text = text if len(text) <= room else text[:room] + CUT
+            self.found.files.insert(index, MemoryFile(name, cut_text))
 
-    def _import(self, named: str, by: Path, guard: Guard, depth: int) -> bool:
-        path = self._files.written(named, by)
+    def _import(self, named: str, importer: Path, guard: Guard, depth: int) -> bool:
+        path = self._files.written(named, importer)
         if not any(root == path or root in path.parents for root in guard.roots):  # not looked at: it may be anywhere
             if path.suffix == ".md":
                 self._leave_out(f"@{named}", "it may not be imported from there")
@@ -274,10 +282,10 @@ class _Gathering:
 
 def _first_lines(data: bytes) -> bytes:
     """At most `MAX_FILE` bytes that end with a line, or at least with a character."""
-    at = data.rfind(b"\n", 0, MAX_FILE) + 1 or MAX_FILE
-    while at > MAX_FILE - 3 and data[at] & 0xC0 == 0x80:
-        at -= 1
-    return data[:at]
+    end = data.rfind(b"\n", 0, MAX_FILE) + 1 or MAX_FILE
+    while end > MAX_FILE - 3 and data[end] & 0xC0 == 0x80:
+        end -= 1
+    return data[:end]
 
 
 def _is_missing(path: Path) -> bool:

@@ -62,11 +62,11 @@ def in_note(text: str) -> dict[str, str]:
 def mentions(text: str) -> list[tuple[str, ...]]:
     """The paths mentioned outside code as `@path` or `@"path with blanks"`, each with how it may be meant: as it is
     written, then without the punctuation after it."""
-    found: dict[tuple[str, ...], None] = {}
+    mentions_found: dict[tuple[str, ...], None] = {}
     for quoted, plain in _MENTION.findall(_without_code(text)):
         bare = plain.rstrip(_AFTER)
-        found[(quoted,) if quoted else (plain, bare) if bare not in ("", plain) else (plain,)] = None
-    return list(found)[:MAX_MENTIONS]
+        mentions_found[(quoted,) if quoted else (plain, bare) if bare not in ("", plain) else (plain,)] = None
+    return list(mentions_found)[:MAX_MENTIONS]
 
 
 def merely_mentions(text: str) -> bool:
@@ -83,33 +83,33 @@ def _without_code(text: str) -> str:
 def _without_fences(text: str) -> Iterator[str]:
     fence = ""
     for line in text.splitlines(keepends=True):
-        found = _FENCE.match(line)
+        match = _FENCE.match(line)
         if not fence:
-            if found is None:
+            if match is None:
                 yield line
                 continue
-            fence = found[1]
-        elif found is not None and found[1].startswith(fence) and not line[found.end() :].strip():
+            fence = match[1]
+        elif match is not None and match[1].startswith(fence) and not line[match.end() :].strip():
             fence = ""
         yield "\n.\n\n"
 
 
 def _without_spans(text: str) -> str:
     """Of one paragraph. A run of backticks ends with the next of its length (CommonMark 6.1)."""
-    runs = [found.span() for found in _TICKS.finditer(text)]
+    runs = [match.span() for match in _TICKS.finditer(text)]
     partner: dict[int, int] = {}
     following: dict[int, int] = {}
-    for at in reversed(range(len(runs))):
-        length = runs[at][1] - runs[at][0]
+    for index in reversed(range(len(runs))):
+        length = runs[index][1] - runs[index][0]
         if length in following:
-            partner[at] = following[length]
-        following[length] = at
+            partner[index] = following[length]
+        following[length] = index
     out: list[str] = []
-    at = done = 0
-    while at < len(runs):
-        if at in partner:
-            out += [text[done : runs[at][0]], "`"]
-            at = partner[at]
-            done = runs[at][1]
-        at += 1
-    return "".join([*out, text[done:]])
+    index = end = 0
+    while index < len(runs):
+        if index in partner:
+            out += [text[end : runs[index][0]], "`"]
+            index = partner[index]
+            end = runs[index][1]
+        index += 1
+    return "".join([*out, text[end:]])

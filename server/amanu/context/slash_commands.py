@@ -69,27 +69,27 @@ def sources(user: Path, workspace: Workspace | None, allowed: Allowed, covers: C
 
 def find(sources: Sequence[Source]) -> list[Command]:
     """What there is, by name; of two with one name the first source's. Blocks: it reads the disk."""
-    found: dict[str, Command] = {}
+    commands: dict[str, Command] = {}
     for source in sources:
         for path in sorted(source.folder.glob("*.md")) if source.folder.is_dir() else ():
             text = _read(source, path)
-            if path.stem in found or not _NAME.match(path.stem) or text is None:
+            if path.stem in commands or not _NAME.match(path.stem) or text is None:
                 continue
             head, body = _parts(text)
-            found[path.stem] = Command(
+            commands[path.stem] = Command(
                 name=path.stem,
                 description=head.get("description") or _first_line(body),
                 argument_hint=head.get("argument-hint", ""),
                 source=source.whose,
             )
     for command in BUILT_IN:
-        found.pop(command.name, None)
-    return sorted(found.values(), key=lambda command: command.name)
+        commands.pop(command.name, None)
+    return sorted(commands.values(), key=lambda command: command.name)
 
 
-def compaction(said: str) -> str | None:
+def compaction(prompt: str) -> str | None:
     """What must not be lost, if the prompt asks for a compaction; else None."""
-    match = _SAID.match(said.strip())
+    match = _SAID.match(prompt.strip())
     return (match[2] or "").strip() if match is not None and match[1] == COMPACT else None
 
 
@@ -99,15 +99,15 @@ class Said:
 
     text: str
     """For the model."""
-    own: str
+    typed: str
     """Those of its words that are the person's, or of their own commands: what is mentioned there is what they mean."""
 
 
-def expand(said: str, sources: Sequence[Source]) -> Said:
+def expand(prompt: str, sources: Sequence[Source]) -> Said:
     """The command's text if the prompt begins with one, else the prompt as it is. Blocks: it reads the disk."""
-    match = _SAID.match(said)
+    match = _SAID.match(prompt)
     if match is None:
-        return Said(said, said)
+        return Said(prompt, prompt)
     name, arguments = match[1], (match[2] or "").strip()
     for source in sources:
         text = _read(source, source.folder / f"{name}.md")
@@ -119,7 +119,7 @@ def expand(said: str, sources: Sequence[Source]) -> Said:
         else:
             heard = f"{body}\n\n{arguments}" if arguments else body
         return Said(heard, heard if source.whose == "user" else arguments)
-    return Said(said, said)
+    return Said(prompt, prompt)
 
 
 def _read(source: Source, path: Path) -> str | None:

@@ -35,15 +35,17 @@ class StaleFiles:
         if self._conversation.generation != self._generation:  # what was said may be gone
             self._generation = self._conversation.generation
             self._forget(all_that_no_result_holds=True)
-        found: dict[Path, str] = {}
-        for path, shown in await self._doubtful():
-            if (what := await self._compare(path, shown)) is not None:
-                found[path] = what
-        if not found:
+        changes: dict[Path, str] = {}
+        for path, shown_text in await self._doubtful():
+            if (change := await self._compare(path, shown_text)) is not None:
+                changes[path] = change
+        if not changes:
             return None
         self._forget()
         named = [
-            f"{one_line(self._workspace.shown(path))}{what}" for path, what in found.items() if path in self._seen.files
+            f"{one_line(self._workspace.shown(path))}{change}"
+            for path, change in changes.items()
+            if path in self._seen.files
         ]
         return _said(named) if named else None
 
@@ -52,33 +54,33 @@ class StaleFiles:
         files = dict(self._seen.files)
         if not files:
             return []
-        now = await asyncio.to_thread(lambda: {path: status(path) for path in files})
-        found: list[tuple[Path, Shown]] = []
-        for path, shown in files.items():
-            state = (now[path], self._versions(path))
-            if shown.state != state:
-                shown.state = state
-                found.append((path, shown))
-        return found
+        statuses = await asyncio.to_thread(lambda: {path: status(path) for path in files})
+        doubtful: list[tuple[Path, Shown]] = []
+        for path, shown_text in files.items():
+            state = (statuses[path], self._versions(path))
+            if shown_text.state != state:
+                shown_text.state = state
+                doubtful.append((path, shown_text))
+        return doubtful
 
     def _versions(self, path: Path) -> Sequence[tuple[int, int, int]]:
         """Of the documents that editors have of it."""
         opened = self._workspace.overlay.documents(path)
         return [(id(editor), buffer.version, buffer.typed) for editor, buffer in opened]
 
-    async def _compare(self, path: Path, shown: Shown) -> str | None:
+    async def _compare(self, path: Path, shown_text: Shown) -> str | None:
         """What is said of it behind its name; None when its text is the one the model knows."""
         try:
             file = await self._workspace.look(path)
-            now = None if file is None else await asyncio.to_thread(digest, file)
-            what = " (deleted)" if file is None else " (unsaved in the editor)" if file.unsaved else ""
+            current = None if file is None else await asyncio.to_thread(digest, file)
+            change = " (deleted)" if file is None else " (unsaved in the editor)" if file.unsaved else ""
         except ToolError:
-            now, what = _NO_TEXT, " (no text that can be read)"
-        if now == shown.digest or self._seen.files.get(path) is not shown:
+            current, change = _NO_TEXT, " (no text that can be read)"
+        if current == shown_text.digest or self._seen.files.get(path) is not shown_text:
             return None
-        shown.digest = now
+        shown_text.digest = current
         self._seen.fresh[path] = None
-        return what
+        return change
 
     def _forget(self, *, all_that_no_result_holds: bool = False) -> None:
         """The files whose text is not in the conversation any more."""
@@ -89,8 +91,8 @@ class StaleFiles:
             for result in message.results
             if not result.text.startswith(STUB)
         }
-        for path, shown in list(self._seen.files.items()):
-            if shown.by not in standing and (shown.by or all_that_no_result_holds):
+        for path, shown_text in list(self._seen.files.items()):
+            if shown_text.source not in standing and (shown_text.source or all_that_no_result_holds):
                 del self._seen.files[path]
 
 
@@ -98,5 +100,5 @@ def _said(named: Sequence[str]) -> tuple[str, str]:
     names = ", ".join(named[:NAMED])
     if len(named) > NAMED:
         names += f" and {len(named) - NAMED} more"
-    told = f"Changed since you read it, outside of your edits: {names}. Read again before you edit."
-    return told, f"The model was told of files that changed since it read them: {names}."
+    sentence = f"Changed since you read it, outside of your edits: {names}. Read again before you edit."
+    return sentence, f"The model was told of files that changed since it read them: {names}."

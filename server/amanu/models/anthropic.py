@@ -63,7 +63,7 @@ class AnthropicModel:
                     elif reply.finished:
                         await _read_out(body)
                         break
-            done = reply.done()
+            ending = reply.done()
         except (LookupError, TypeError, AttributeError, ValueError) as error:  # ValueError: not JSON, not UTF-8
             raise StreamBroken("The reply of Anthropic is malformed.", VENDOR, details=repr(error)) from error
         except ModelError:
@@ -73,14 +73,14 @@ class AnthropicModel:
         finally:
             if stream is not None:
                 await stream.close()
-        yield done
+        yield ending
 
     async def connect(self) -> None:
         (await self._connection.get()).http.connect()
 
     async def close(self) -> None:
-        if (made := self._connection.made) is not None:
-            await made.http.aclose()
+        if (client := self._connection.made) is not None:
+            await client.http.aclose()
 
     async def _ask(self, client: "AsyncAnthropic", request: Request) -> "tuple[AsyncStream[object], Reply]":
         """Send the request; once more without what the service refuses of it, if it can do without: thinking, or the
@@ -99,10 +99,10 @@ class AnthropicModel:
         try:
             return await self._open(client, body), Reply(model, prefix, taken)
         except BadRequestError as error:
-            said = error.response.text
-            if self._bodies.eager and "eager_input_streaming" in said:
+            error_text = error.response.text
+            if self._bodies.eager and "eager_input_streaming" in error_text:
                 self._bodies.eager = False
-            elif not _ABOUT_THINKING.search(said) or not self._bodies.forget_thinking(request.conversation):
+            elif not _ABOUT_THINKING.search(error_text) or not self._bodies.forget_thinking(request.conversation):
                 raise
         body, prefix = self._bodies.body(request)
         return await self._open(client, body), Reply(model, prefix, taken)
@@ -144,9 +144,9 @@ class AnthropicModel:
 
         if isinstance(error, APIStatusError):
             details = mask(error.response.text, self._key)
-            said = mask(error.api_message or error.response.text or error.message, self._key)
+            message = mask(error.api_message or error.response.text or error.message, self._key)
             wait = retry_after(error.response.headers)
-            return status_error(VENDOR, error.status_code, said, retry_after=wait, details=details)
+            return status_error(VENDOR, error.status_code, message, retry_after=wait, details=details)
         if isinstance(error, APIConnectionError):
             cause = cast("Exception | None", error.__cause__) or error
             return transport_error(VENDOR, cause, self._base_url, started=False)

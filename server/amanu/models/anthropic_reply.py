@@ -229,8 +229,8 @@ def _arguments(block: _Block) -> dict[str, Any] | str:
     """What the model wrote: the object, or the raw text when it is none."""
     text = block.text
     if not text.strip() and block.complete:
-        given: Any = block.start.get("input")
-        return cast("dict[str, Any]", given) if isinstance(given, dict) else {}
+        arguments: Any = block.start.get("input")
+        return cast("dict[str, Any]", arguments) if isinstance(arguments, dict) else {}
     try:
         value: Any = orjson.loads(text)
     except orjson.JSONDecodeError:

@@ -124,17 +124,17 @@ class _History:
 
     def follow(self, conversation: Conversation) -> None:
         """Make what is new, drop what was replaced. By identity: results grow and masking works by replacement."""
-        kept = self._kept
+        translated = self._kept
         same = 0
-        for message, wire in zip(conversation, kept, strict=False):
+        for message, wire in zip(conversation, translated, strict=False):
             if message is not wire.message:
                 break
             same += 1
-        if same < len(kept):
-            del kept[same:]
+        if same < len(translated):
+            del translated[same:]
             self._unwelcome = min(self._unwelcome, same)
-        for at in range(len(kept), len(conversation)):
-            kept.append(self._translate(conversation[at], conversation))
+        for index in range(len(translated), len(conversation)):
+            translated.append(self._translate(conversation[index], conversation))
 
     def forget_thinking(self) -> bool:
         """Make everything anew, without thinking. False if there was none."""
@@ -164,13 +164,13 @@ class _History:
             prefix = _digest(prefix, _GO_ON)
         pieces: list[bytes | memoryview] = [b","] * (2 * len(messages) - 1)
         pieces[::2] = messages
-        said = (at for at in range(len(roles) - 1, -1, -1) if not roles[at])
-        for at in islice(said, 2):  # ends with a text, image or tool_result block: …}]}
-            pieces[2 * at : 2 * at + 1] = [memoryview(messages[at])[:-3], _MARK, b"}]}"]
+        user_indexes = (index for index in range(len(roles) - 1, -1, -1) if not roles[index])
+        for user_index in islice(user_indexes, 2):  # ends with a text, image or tool_result block: …}]}
+            pieces[2 * user_index : 2 * user_index + 1] = [memoryview(messages[user_index])[:-3], _MARK, b"}]}"]
         return pieces, prefix
 
     def _translate(self, message: Message, conversation: Conversation) -> _Wire:
-        before = self._kept[-1].prefix if self._kept else self.start
+        prefix = self._kept[-1].prefix if self._kept else self.start
         ids: dict[str, str] = {}
         foreign = False
         match message:
@@ -182,13 +182,13 @@ class _History:
                 role = "assistant"
                 native = _own(message, self._model)
                 foreign = native is None
-                blocks, ids = _neutral(message) if native is None else self._native(native, before)
+                blocks, ids = _neutral(message) if native is None else self._native(native, prefix)
         data = dumps({"role": role, "content": blocks}) if blocks else b""
         thinking = [block["type"] in THINKING for block in blocks]
         return _Wire(
             message,
             data,
-            _digest(before, data) if data else before,
+            _digest(prefix, data) if data else prefix,
             ids,
             any(thinking),
             thinking[:1] == [True],
@@ -207,13 +207,13 @@ class _History:
             for result in message.results
         ]
 
-    def _said(self, said: Sequence[Note], conversation: Conversation) -> list[dict[str, Any]]:
-        return _said(laid_out(said, conversation, self._info))
+    def _said(self, notes: Sequence[Note], conversation: Conversation) -> list[dict[str, Any]]:
+        return _said(laid_out(notes, conversation, self._info))
 
-    def _native(self, native: Native, before: bytes) -> tuple[list[dict[str, Any]], dict[str, str]]:
-        kept = cast("dict[str, Any]", native.blocks)
-        blocks: list[dict[str, Any]] = kept["content"]
-        moved = self._prefix_checked and kept["prefix"] != before.hex()
+    def _native(self, native: Native, prefix: bytes) -> tuple[list[dict[str, Any]], dict[str, str]]:
+        content = cast("dict[str, Any]", native.blocks)
+        blocks: list[dict[str, Any]] = content["content"]
+        moved = self._prefix_checked and content["prefix"] != prefix.hex()
         if moved or len(self._kept) < self._unwelcome:
             blocks = [block for block in blocks if block["type"] not in THINKING]
         while blocks and blocks[-1]["type"] in THINKING:  # nothing was said after it; refused as the last block
@@ -277,7 +277,7 @@ def _wire_id(call_id: str) -> str:
     return f"{plain}_{hashlib.blake2b(call_id.encode('utf-8', 'replace'), digest_size=4).hexdigest()}"
 
 
-def _digest(before: bytes, data: bytes) -> bytes:
-    digest = hashlib.blake2b(before, digest_size=16)
+def _digest(previous: bytes, data: bytes) -> bytes:
+    digest = hashlib.blake2b(previous, digest_size=16)
     digest.update(data)  # not `before + data`: a picture has megabytes
     return digest.digest()

@@ -37,7 +37,7 @@ class Availability:
         seconds = USED_UP if isinstance(error, QuotaExhausted) else BUSY
         if error.retry_after is not None:
             seconds = max(AT_LEAST, error.retry_after)
-        why = next((words for kind, words in _WHY.items() if isinstance(error, kind)), "cannot be used")
+        why = next((reason for kind, reason in _WHY.items() if isinstance(error, kind)), "cannot be used")
         self._away[model, info.model_id] = (self._clock() + seconds, why)
 
     def answered(self, model: Model, info: ModelInfo) -> None:

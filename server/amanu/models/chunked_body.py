@@ -23,5 +23,5 @@ class _Pieces(httpx2.AsyncByteStream):
         self._body = body
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
-        for at in range(0, len(self._body), PIECE):
-            yield self._body[at : at + PIECE]
+        for start in range(0, len(self._body), PIECE):
+            yield self._body[start : start + PIECE]

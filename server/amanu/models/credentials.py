@@ -66,17 +66,17 @@ class Auth:
     def status(self, environment: Mapping[str, str]) -> list[AuthStatus]:
         """Where each vendor's key comes from; never the key."""
         keys = self._keys()
-        found: list[AuthStatus] = []
+        statuses: list[AuthStatus] = []
         for vendor in sorted({*self._variables, *keys}):
             variable = self.variable(vendor, environment)
             if variable is not None:
-                found.append(AuthStatus(vendor=vendor, source="environment", variable=variable))
+                statuses.append(AuthStatus(vendor=vendor, source="environment", variable=variable))
             elif vendor in keys:
-                found.append(AuthStatus(vendor=vendor, source="file"))
+                statuses.append(AuthStatus(vendor=vendor, source="file"))
             else:
                 expected = self._variables[vendor][0]
-                found.append(AuthStatus(vendor=vendor, source="none", variable=expected))
-        return found
+                statuses.append(AuthStatus(vendor=vendor, source="none", variable=expected))
+        return statuses
 
     def keeps(self, vendor: str) -> bool:
         """Whether the file holds a key of that vendor."""
@@ -109,13 +109,13 @@ class Auth:
 
     def _keys(self) -> dict[str, str]:
         try:
-            now = self._path.stat()
+            status = self._path.stat()
         except OSError:
             self._read_at, self._kept = None, {}
             return self._kept
-        at = (now.st_mtime_ns, now.st_size, now.st_ino)
-        if at != self._read_at:
-            if stat.S_IMODE(now.st_mode) & 0o077:
+        version = (status.st_mtime_ns, status.st_size, status.st_ino)
+        if version != self._read_at:
+            if stat.S_IMODE(status.st_mode) & 0o077:
                 raise AmanuError(
                     "permissionDenied",
                     f"{self._path} can be read by others, so its keys are not used.",
@@ -124,7 +124,7 @@ class Auth:
             keys = read_private(self._path).get("keys", {})
             self._kept = {str(vendor): str(key) for vendor, key in keys.items()}
             self._secrets.learn(self._kept.values())
-            self._read_at = at
+            self._read_at = version
         return self._kept
 
 

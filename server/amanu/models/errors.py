@@ -33,30 +33,30 @@ _BAD_KEY = re.compile(r"api[ _]key (?:not valid|not found|expired)|API_KEY_INVAL
 
 
 def status_error(
-    vendor: str, status: int | None, said: str, *, retry_after: float | None = None, details: str = ""
+    vendor: str, status: int | None, message: str, *, retry_after: float | None = None, details: str = ""
 ) -> ModelError:
     """The error for an HTTP status (or the same number inside an error event) and the service's words, which
     the caller has masked."""
-    words = sentence(said)
-    if used_up(status, said, retry_after):
-        return quota_exhausted(vendor, status, said, retry_after=retry_after, details=details)
-    if status in (401, 403) or _BAD_KEY.search(said):
+    text = sentence(message)
+    if used_up(status, message, retry_after):
+        return quota_exhausted(vendor, status, message, retry_after=retry_after, details=details)
+    if status in (401, 403) or _BAD_KEY.search(message):
         return AuthFailed(
-            f"{vendor} does not accept the key: {words} A key in the environment goes before the one you set; "
+            f"{vendor} does not accept the key: {text} A key in the environment goes before the one you set; "
             "`amanu auth status` says which it is.",
             vendor,
             status,
             details=details,
         )
-    if status == 413 or (status in (None, 400, 422, 500) and _TOO_LONG.search(said)):
+    if status == 413 or (status in (None, 400, 422, 500) and _TOO_LONG.search(message)):
         return ContextTooLong(
-            f"The conversation does not fit the model's window: {words}", vendor, status, details=details
+            f"The conversation does not fit the model's window: {text}", vendor, status, details=details
         )
     if status == 429:
-        return RateLimited(f"{vendor} asks to slow down: {words}", vendor, status, retry_after, details=details)
+        return RateLimited(f"{vendor} asks to slow down: {text}", vendor, status, retry_after, details=details)
     if status is None or status in (408, 409, 499) or status >= 500:
-        return Overloaded(f"{vendor} cannot answer now: {words}", vendor, status, retry_after, details=details)
-    return RequestRefused(f"{vendor} refused the request: {words}", vendor, status, details=details)
+        return Overloaded(f"{vendor} cannot answer now: {text}", vendor, status, retry_after, details=details)
+    return RequestRefused(f"{vendor} refused the request: {text}", vendor, status, details=details)
 
 
 def quota_exhausted(
@@ -79,12 +79,12 @@ def transport_error(vendor: str, error: Exception, address: str, *, started: boo
 
     if isinstance(error, ModelError):
         return error  # of `transport.py`, in an SDK's wrapping
-    what = sentence(str(error)) if str(error) else f"{type(error).__name__}."
+    reason = sentence(str(error)) if str(error) else f"{type(error).__name__}."
     if started:
-        return StreamBroken(f"The reply of {vendor} was cut off: {what}", vendor, details=repr(error))
+        return StreamBroken(f"The reply of {vendor} was cut off: {reason}", vendor, details=repr(error))
     if isinstance(error, httpx2.TimeoutException):
         return Unreachable(f"{vendor} at {address} did not answer in time.", vendor, details=repr(error))
-    return Unreachable(f"{vendor} at {address} cannot be reached: {what}", vendor, details=repr(error))
+    return Unreachable(f"{vendor} at {address} cannot be reached: {reason}", vendor, details=repr(error))
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:
@@ -117,9 +117,9 @@ _EDGE = 4_000
 """Characters before the cut that go; longer than any key but a private one, whose beginning is enough."""
 
 
-def sentence(said: str) -> str:
+def sentence(message: str) -> str:
     """Foreign words in one line, with a full stop, at most 300 characters."""
-    line = " ".join(said.split())
+    line = " ".join(message.split())
     if len(line) > 300:
         line = line[:299] + "…"
     return line if line.endswith((".", "!", "?", "…")) else f"{line}."

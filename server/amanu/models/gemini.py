@@ -65,12 +65,12 @@ class GeminiModel:
     async def stream(self, request: Request) -> AsyncIterator[Delta]:
         reply = Reply(request)
         async with aclosing(self._chunks(request)) as chunks:
-            seen = 0
+            chunk_count = 0
             async for chunk in chunks:
                 for delta in reply.add(chunk):
                     yield delta
-                seen += 1
-                if seen % 16 == 0:
+                chunk_count += 1
+                if chunk_count % 16 == 0:
                     await asyncio.sleep(0)  # a burst of chunks is 0.13 ms each, without a pause of its own
         yield reply.done()
 
@@ -78,8 +78,8 @@ class GeminiModel:
         (await self._connection.get()).http.connect()
 
     async def close(self) -> None:
-        if (made := self._connection.made) is not None:
-            await made.http.aclose()
+        if (client := self._connection.made) is not None:
+            await client.http.aclose()
 
     async def _chunks(self, request: Request) -> "AsyncGenerator[GenerateContentResponse]":
         """The SDK's chunks. Closing this closes the HTTP stream."""
@@ -106,19 +106,19 @@ class GeminiModel:
 
     def _body(self, request: Request) -> bytes:
         """The request. The contents are joined as they are kept; only the rest is made anew."""
-        rest: dict[str, Any] = {"generationConfig": generation(request)}
+        others: dict[str, Any] = {"generationConfig": generation(request)}
         if request.system:
-            rest["systemInstruction"] = {"parts": [{"text": request.system}]}
+            others["systemInstruction"] = {"parts": [{"text": request.system}]}
         if request.tools:
             declarations = [
                 {"name": tool.name, "description": tool.description, "parametersJsonSchema": tool.parameters}
                 for tool in request.tools
             ]
-            rest["tools"] = [{"functionDeclarations": declarations}]
+            others["tools"] = [{"functionDeclarations": declarations}]
         contents = pieces(
             self._messages.of(request.conversation, request.model), loop_start(list(request.conversation))
         )
-        return b"".join((b'{"contents":', *contents, b",", dumps(rest)[1:]))
+        return b"".join((b'{"contents":', *contents, b",", dumps(others)[1:]))
 
     def _connect(self) -> "_Connection":
         """Imports the SDK (0.3 s) and makes the clients."""
@@ -145,8 +145,8 @@ class GeminiModel:
         if isinstance(error, ModelError):
             return error
         if isinstance(error, APIError):
-            known: Any = error
-            return api_error(known.code, known.details, known.response, self._key)
+            details: Any = error
+            return api_error(details.code, details.details, details.response, self._key)
         if isinstance(error, httpx2.HTTPError | httpx2.StreamError):
             return transport_error(VENDOR, error, self._base_url, started=started)
         # Anything else comes from reading what the service sent: bad JSON, fields of a wrong type.
@@ -195,9 +195,9 @@ def api_error(status: int | None, answer: Any, response: Any, key: str) -> Model
     """An error the service itself reported, as a status or in mid-stream."""
     outer = cast(dict[str, Any], answer) if isinstance(answer, dict) else {}
     error: dict[str, Any] = outer.get("error") or outer
-    said = mask(str(error.get("message") or json.dumps(answer, default=str)), key)
+    message = mask(str(error.get("message") or json.dumps(answer, default=str)), key)
     details = mask(json.dumps(answer, default=str)[:4000], key)
-    wait = google_wait(error, said) or retry_after(getattr(response, "headers", None) or {})
+    wait = google_wait(error, message) or retry_after(getattr(response, "headers", None) or {})
     if status == 429 and google_daily(error):
-        return quota_exhausted(VENDOR, status, said, retry_after=wait, details=details)
-    return status_error(VENDOR, status, said, retry_after=wait, details=details)
+        return quota_exhausted(VENDOR, status, message, retry_after=wait, details=details)
+    return status_error(VENDOR, status, message, retry_after=wait, details=details)

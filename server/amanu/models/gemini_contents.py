@@ -30,35 +30,35 @@ class Content(NamedTuple):
     """To be sent instead of `parts` while the tool loop it belongs to goes on, if that makes a difference."""
 
 
-def content(conversation: Conversation, at: int, model: ModelInfo) -> Content | None:
+def content(conversation: Conversation, index: int, model: ModelInfo) -> Content | None:
     """Message `at` for `model`; None if it has nothing Gemini takes (a reply of thoughts only)."""
-    match conversation[at]:
+    match conversation[index]:
         case User() as said:
             return _content("user", _said(laid_out(said.parts, conversation, model)) or [{"text": said.text or " "}])
         case Assistant() as reply:
-            own = _own_parts(reply, model.model_id)
-            parts = _neutral_parts(reply) if own is None else own
-            made = _content("model", parts)
-            if made is None or family(model.model_id).must_return != "signature":
-                return made
-            return made._replace(in_loop=b",".join(map(dumps, _signed(parts) or ())))
+            own_parts = _own_parts(reply, model.model_id)
+            parts = _neutral_parts(reply) if own_parts is None else own_parts
+            translated = _content("model", parts)
+            if translated is None or family(model.model_id).must_return != "signature":
+                return translated
+            return translated._replace(in_loop=b",".join(map(dumps, _signed(parts) or ())))
         case Results() as answers:
             notes = _said(laid_out(answers.notes, conversation, model))
-            return _content("user", [*_responses(answers, conversation[at - 1], model.model_id), *notes])
+            return _content("user", [*_responses(answers, conversation[index - 1], model.model_id), *notes])
 
 
 def pieces(contents: Iterable[Content | None], loop: int) -> list[bytes]:
     """The array to send, in pieces to be joined once (pictures have megabytes): messages that have nothing to say left
     out, model turns in a row made one. `loop`: where the present tool loop begins."""
     array: list[bytes] = []
-    before = ""
-    for at, each in enumerate(contents):
-        if each is None:
+    last_role = ""
+    for index, content_part in enumerate(contents):
+        if content_part is None:
             continue
-        parts = (at > loop and each.in_loop) or each.parts
-        array.append(b"," if each.role == before == "model" else _NEXT[each.role])
+        parts = (index > loop and content_part.in_loop) or content_part.parts
+        array.append(b"," if content_part.role == last_role == "model" else _NEXT[content_part.role])
         array.append(parts)
-        before = each.role
+        last_role = content_part.role
     if not array:
         return [b"[]"]
     array[0] = b"[" + array[0].removeprefix(b"]},")
@@ -106,18 +106,18 @@ def _neutral_parts(reply: Assistant) -> list[dict[str, Any]]:
 
 def _signed(parts: list[dict[str, Any]]) -> list[dict[str, Any]] | None:
     """With a signature on the first call, whose siblings need none; None if it has its own, or there is no call."""
-    at = next((at for at, part in enumerate(parts) if "functionCall" in part), None)
-    if at is None or "thoughtSignature" in parts[at]:
+    first_call = next((first_call for first_call, part in enumerate(parts) if "functionCall" in part), None)
+    if first_call is None or "thoughtSignature" in parts[first_call]:
         return None
-    return [*parts[:at], {**parts[at], "thoughtSignature": SKIP_SIGNATURE}, *parts[at + 1 :]]
+    return [*parts[:first_call], {**parts[first_call], "thoughtSignature": SKIP_SIGNATURE}, *parts[first_call + 1 :]]
 
 
-def _responses(answers: Results, asked: object, model: str) -> list[dict[str, Any]]:
+def _responses(answers: Results, reply: object, model: str) -> list[dict[str, Any]]:
     """As many responses as calls, in their order, under the ids the calls have on the wire."""
-    own = _own_parts(asked, model)
+    own_parts = _own_parts(reply, model)
     ids: list[str | None] = [result.call_id for result in answers.results]
-    if own is not None:
-        ids = [part["functionCall"].get("id") for part in own if "functionCall" in part]
+    if own_parts is not None:
+        ids = [part["functionCall"].get("id") for part in own_parts if "functionCall" in part]
     parts: list[dict[str, Any]] = []
     for result, call_id in zip(answers.results, ids, strict=True):
         response = {"name": result.tool, "response": {"error" if result.is_error else "output": result.text}}

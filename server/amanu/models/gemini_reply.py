@@ -90,9 +90,9 @@ class Reply:
             self._add_text(kind, part)
             if part.text:
                 yield ThoughtDelta(part.text) if part.thought else TextDelta(part.text)
-        elif (other := part.model_dump(mode="json", by_alias=True, exclude_none=True)).keys() - _NO_DATA:
+        elif (unknown := part.model_dump(mode="json", by_alias=True, exclude_none=True)).keys() - _NO_DATA:
             self._end_text()
-            self._blocks.append(_with_signature(other, part))
+            self._blocks.append(_with_signature(unknown, part))
 
     def _add_text(self, kind: type[Text] | type[Thinking], part: "Part") -> None:
         text = part.text or ""
@@ -142,8 +142,8 @@ class Reply:
         if self._finish is None:
             raise StreamBroken("The reply of Gemini ended before it was complete.", "Gemini", breakage="noFinish")
         if self._finish in _BROKEN:
-            words = f"Gemini gave up on its reply: {self._finish} {self._said}".strip() + "."
-            raise StreamBroken(words, "Gemini", breakage=_BROKEN[self._finish])
+            message = f"Gemini gave up on its reply: {self._finish} {self._said}".strip() + "."
+            raise StreamBroken(message, "Gemini", breakage=_BROKEN[self._finish])
         stop = _STOPS.get(self._finish, "refused")
         if stop == "refused":
             return self._finished(stop, f"{self._finish} {self._said}".strip())
@@ -184,8 +184,8 @@ def _cited(candidate: "Candidate") -> Iterator[Source]:
         elif (page := chunk.web or chunk.maps) is not None:
             yield _source(page.title, page.uri)
     recited = candidate.citation_metadata
-    for each in (recited.citations if recited is not None else None) or ():
-        yield _source(each.title, each.uri)
+    for citation in (recited.citations if recited is not None else None) or ():
+        yield _source(citation.title, citation.uri)
 
 
 def _source(title: str | None, url: str | None, quote: str | None = None) -> Source:

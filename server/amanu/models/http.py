@@ -21,7 +21,7 @@ CONNECT_TIMEOUT = 15.0
 T = TypeVar("T")
 
 
-def http_client(base_url: str, tls: ssl.SSLContext, **more: Any) -> "Client":
+def http_client(base_url: str, tls: ssl.SSLContext, **options: Any) -> "Client":
     """A client for one service. `more` as `httpx2.AsyncClient` takes it."""
     import httpx2
 
@@ -40,7 +40,7 @@ def http_client(base_url: str, tls: ssl.SSLContext, **more: Any) -> "Client":
         destination = Destination(url.raw_host.decode(), port, tls if secure else None, CONNECT_TIMEOUT, _OPTIONS)
         ahead = pool._network_backend = Ahead(pool._network_backend, destination)
     timeout = httpx2.Timeout(None, connect=CONNECT_TIMEOUT)
-    return Client(Transport(inner, ahead), timeout=timeout, trust_env=False, **more)
+    return Client(Transport(inner, ahead), timeout=timeout, trust_env=False, **options)
 
 
 def tls_for(base_url: str) -> ssl.SSLContext:
@@ -65,14 +65,14 @@ def _proxy(base_url: str) -> str | None:
 def _options() -> tuple[tuple[int, int, int], ...]:
     """A kept connection is asked after each half minute, so that no router forgets it; and one that leads nowhere any
     more (the machine slept, the network is another) fails in half a minute, not when the idle watchdog ends it."""
-    wanted = {
+    settings = {
         "TCP_KEEPIDLE": 30,
         "TCP_KEEPALIVE": 30,
         "TCP_KEEPINTVL": 10,
         "TCP_KEEPCNT": 3,
         "TCP_USER_TIMEOUT": 30_000,
     }
-    tcp = ((getattr(socket, name, None), value) for name, value in wanted.items())  # macOS has another name for one
+    tcp = ((getattr(socket, name, None), value) for name, value in settings.items())  # macOS has another name for one
     return (
         (socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1),
         *((socket.IPPROTO_TCP, option, value) for option, value in tcp if option is not None),

@@ -17,10 +17,10 @@ class Shown(NamedTuple):
     """Base64."""
 
 
-def laid_out(said: Iterable[Note], conversation: Conversation, model: ModelInfo) -> list[str | Shown]:
+def laid_out(notes: Iterable[Note], conversation: Conversation, model: ModelInfo) -> list[str | Shown]:
     """Texts and pictures in the order to send. For a picture this model cannot be sent there is a text that says so."""
     parts: list[str | Shown] = []
-    for part in said:
+    for part in notes:
         if isinstance(part, str | Told):
             parts.append(part if isinstance(part, str) else part.text)
             continue

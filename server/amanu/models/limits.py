@@ -51,7 +51,7 @@ def too_deep(value: Any) -> bool:
     """Whether a JSON value has more than `MAX_NESTING` levels. Without recursion: it may have very many."""
     level: list[Any] = [value]
     for _ in range(MAX_NESTING + 1):
-        level = [inner for each in level for inner in _inside(each)]
+        level = [inner for node in level for inner in _inside(node)]
         if not level:
             return False
     return True

@@ -57,7 +57,7 @@ def _names(answer: Any, listed: str, named: str) -> list[str] | None:
     entries: Any = cast("dict[str, Any]", answer).get(listed)
     if not isinstance(entries, list):
         return None
-    found = [
+    names = [
         cast("dict[str, Any]", entry).get(named) for entry in cast("list[Any]", entries) if isinstance(entry, dict)
     ]
-    return [name for name in found if isinstance(name, str) and name]
+    return [name for name in names if isinstance(name, str) and name]

@@ -116,22 +116,22 @@ class OpenAICompatibleModel:
 
     def _body(self, request: Request, streaming: bool) -> bytes:
         """The request. The messages are joined as they are kept; only the rest is made anew."""
-        made = zip(request.conversation, self._messages.of(request.conversation, request.model), strict=True)
-        sent = [(message, objects) for message, objects in made if objects.data]
+        pairs = zip(request.conversation, self._messages.of(request.conversation, request.model), strict=True)
+        sent = [(message, objects) for message, objects in pairs if objects.data]
         loop = loop_start([message for message, _ in sent], notes_apart=False)
-        messages = [(at > loop and each.in_loop) or each.data for at, (_, each) in enumerate(sent)]
+        messages = [(index > loop and converted.in_loop) or converted.data for index, (_, converted) in enumerate(sent)]
         if request.system:
             messages.insert(0, dumps({"role": "system", "content": request.system}))
         facts = family(request.model.model_id)
-        rest: dict[str, Any] = {
+        others: dict[str, Any] = {
             "model": request.model.model_id.partition(":")[2],
             "stream": streaming,
             facts.max_tokens_field: min(request.model.max_output, request.max_output or facts.max_output),
         }
         if streaming:
-            rest["stream_options"] = {"include_usage": True}
+            others["stream_options"] = {"include_usage": True}
         if request.tools:
-            rest["tools"] = [
+            others["tools"] = [
                 {
                     "type": "function",
                     "function": {"name": tool.name, "description": tool.description, "parameters": tool.parameters},
@@ -139,14 +139,14 @@ class OpenAICompatibleModel:
                 for tool in request.tools
             ]
         if request.model.thinking and facts.thinking == "effort":
-            rest["reasoning_effort"] = facts.efforts[request.effort]
+            others["reasoning_effort"] = facts.efforts[request.effort]
         if facts.caching == "key":
-            rest["prompt_cache_key"] = request.session_id
+            others["prompt_cache_key"] = request.session_id
         if facts.caching == "one mark":
-            rest["cache_control"] = {"type": "ephemeral"}
+            others["cache_control"] = {"type": "ephemeral"}
         pieces = [b","] * max(0, 2 * len(messages) - 1)
         pieces[::2] = messages
-        return b"".join((b'{"messages":[', *pieces, b"],", dumps(rest)[1:]))
+        return b"".join((b'{"messages":[', *pieces, b"],", dumps(others)[1:]))
 
     def _parsed(self, event: bytes) -> dict[str, Any]:
         """A chunk. Raises what it says when it is an error."""
@@ -173,19 +173,19 @@ class OpenAICompatibleModel:
         from an error event in mid-stream (status None)."""
         outer = _object(cast(list[Any], answer)[0] if isinstance(answer, list) and answer else answer)
         error = _object(outer.get("error") or outer)
-        said = mask(str(error.get("message") or error.get("detail") or error), self._key)
+        message = mask(str(error.get("message") or error.get("detail") or error), self._key)
         code = str(error.get("code") or error.get("type") or "")
         if status is None:
             status = int(code) if code.isdecimal() else 429 if "rate_limit" in code else None
         details = mask(str(outer)[:4000], self._key)
-        wait = retry_after(headers) or google_wait(error, said)
+        wait = retry_after(headers) or google_wait(error, message)
         if "insufficient_quota" in (code, error.get("type")) or (status == 429 and google_daily(error)):
-            return quota_exhausted(self._vendor, status, said, retry_after=wait, details=details)
-        return status_error(self._vendor, status, said, retry_after=wait, details=details)
+            return quota_exhausted(self._vendor, status, message, retry_after=wait, details=details)
+        return status_error(self._vendor, status, message, retry_after=wait, details=details)
 
-    def _unreadable(self, what: str) -> StreamBroken:
+    def _unreadable(self, description: str) -> StreamBroken:
         return StreamBroken(
-            f"The reply of {self._vendor} could not be read.", self._vendor, details=mask(what[:2000], self._key)
+            f"The reply of {self._vendor} could not be read.", self._vendor, details=mask(description[:2000], self._key)
         )
 
 

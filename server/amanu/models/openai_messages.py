@@ -26,15 +26,15 @@ class Objects(NamedTuple):
     """To be sent instead of `data` while the tool loop it belongs to goes on, if that makes a difference."""
 
 
-def message(conversation: Conversation, at: int, model: ModelInfo) -> Objects:
+def message(conversation: Conversation, index: int, model: ModelInfo) -> Objects:
     """Message `at` for `model`."""
-    match conversation[at]:
+    match conversation[index]:
         case User() as said:
             return Objects(dumps(_said(laid_out(said.parts, conversation, model))))
         case Assistant() as reply:
             return _reply(_own(reply, model.model_id) or _neutral(reply), family(model.model_id).must_return)
         case Results() as answers:
-            objects = _answers(answers, conversation[at - 1], model.model_id)
+            objects = _answers(answers, conversation[index - 1], model.model_id)
             if answers.notes:
                 objects.append(_said(laid_out(answers.notes, conversation, model)))
             return Objects(b",".join(map(dumps, objects)))
@@ -101,12 +101,12 @@ def call_of(wire_id: str, call: Call, written: str | None = None) -> dict[str, A
     return {"id": wire_id, "type": "function", "function": {"name": wire_name(call.tool), "arguments": written}}
 
 
-def _answers(answers: Results, asked: object, model: str) -> list[dict[str, Any]]:
+def _answers(answers: Results, reply: object, model: str) -> list[dict[str, Any]]:
     """One tool message per result, under the id the call has on the wire."""
     ids = [result.call_id for result in answers.results]
-    own = _own(asked, model)
-    if own is not None:
-        ids = [call["id"] for call in own.get("tool_calls", ())]
+    own_parts = _own(reply, model)
+    if own_parts is not None:
+        ids = [call["id"] for call in own_parts.get("tool_calls", ())]
     return [
         {
             "role": "tool",

@@ -92,9 +92,9 @@ class Reply:
         if isinstance(thought, str):
             self._thought.setdefault(named, []).append(thought)
         else:
-            thought = "".join(str(each.get("text") or each.get("summary") or "") for each in details)
-        for each in details:
-            self._add_reasoning(each)
+            thought = "".join(str(detail.get("text") or detail.get("summary") or "") for detail in details)
+        for annotation in details:
+            self._add_reasoning(annotation)
         if thought:
             self._add_text(Thinking, thought)
             yield ThoughtDelta(thought)
@@ -111,8 +111,8 @@ class Reply:
             yield TextDelta(content)
         if refusal := delta.get("refusal"):
             self._refusal.append(_text(refusal))
-        for each in cast(list[dict[str, Any]], delta.get("annotations") or ()):
-            self._sources += _cited(each)
+        for annotation in cast(list[dict[str, Any]], delta.get("annotations") or ()):
+            self._sources += _cited(annotation)
         for call in cast(list[dict[str, Any]], delta.get("tool_calls") or ()):
             yield from self._add_call(call)
         if legacy := delta.get("function_call"):
@@ -140,7 +140,7 @@ class Reply:
 
     def _add_call(self, piece: dict[str, Any]) -> Iterator[Delta]:
         function = _function(piece)
-        arguments = next((each for each in (_given(function), _given(piece)) if each is not None), None)
+        arguments = next((candidate for candidate in (_given(function), _given(piece)) if candidate is not None), None)
         whole = arguments is not None and not isinstance(arguments, str)
         writing = self._writing(piece, function.get("name") or "", whole)
         extra: Any = piece.get("extra_content")
@@ -163,19 +163,19 @@ class Reply:
         index or id that is taken is another call (servers that number every call 0), and so is a `whole` one, whose
         arguments come as an object."""
         index, theirs = piece.get("index"), str(piece.get("id") or "")
-        known: Writing | None = None
+        writing: Writing | None = None
         if index is not None:
-            known = next((each for each in reversed(self._calls) if each.index == index), None)
+            writing = next((call for call in reversed(self._calls) if call.index == index), None)
         elif theirs:
-            known = next((each for each in self._calls if each.theirs == theirs), None)
+            writing = next((call for call in self._calls if call.theirs == theirs), None)
         elif not tool and self._calls:
-            known = self._calls[-1]
-        taken = known is not None and (
-            (theirs and tool and known.theirs and theirs != known.theirs) or (whole and tool and known.arguments)
+            writing = self._calls[-1]
+        taken = writing is not None and (
+            (theirs and tool and writing.theirs and theirs != writing.theirs) or (whole and tool and writing.arguments)
         )
-        if known is not None and not taken:
-            known.theirs = known.theirs or theirs
-            return known
+        if writing is not None and not taken:
+            writing.theirs = writing.theirs or theirs
+            return writing
         self._calls.append(Writing(f"call_{uuid4().hex[:16]}", index, theirs))
         check_calls(len(self._calls), self._vendor)
         return self._calls[-1]
@@ -183,13 +183,13 @@ class Reply:
     @property
     def malformed(self) -> bool:
         """Some call's arguments are no JSON object, and the reply was not cut."""
-        return self._finish not in _CUT and any(isinstance(_arguments(each), str) for each in self._calls)
+        return self._finish not in _CUT and any(isinstance(_arguments(writing), str) for writing in self._calls)
 
     def done(self) -> Done:
         """The whole reply. Raises `StreamBroken` when it is none."""
         if not self.complete:
-            words = f"The reply of {self._vendor} ended before it was complete."
-            raise StreamBroken(words, self._vendor, breakage="noFinish")
+            message = f"The reply of {self._vendor} ended before it was complete."
+            raise StreamBroken(message, self._vendor, breakage="noFinish")
         if self._finish == "error":
             raise StreamBroken(f"{self._vendor} gave up on its reply.", self._vendor)
         if self._refusal or self._finish in _REFUSED:
@@ -203,13 +203,15 @@ class Reply:
         return self._finished("end")
 
     def _finished(self, stop: StopReason, detail: str = "") -> Done:
-        said = [kind(text="".join(pieces)) for kind, pieces in self._parts]
-        calls = [Call(call_id=each.call_id, tool=each.tool, arguments=_arguments(each)) for each in self._named]
-        message = Assistant(parts=(*said, *calls), native=self._native(said, calls), cut=stop == "outputLimit")
+        parts = [kind(text="".join(pieces)) for kind, pieces in self._parts]
+        calls = [
+            Call(call_id=writing.call_id, tool=writing.tool, arguments=_arguments(writing)) for writing in self._named
+        ]
+        message = Assistant(parts=(*parts, *calls), native=self._native(parts, calls), cut=stop == "outputLimit")
         return Done(message, self._usage, stop, detail, self._sources)
 
-    def _native(self, said: list[Text | Thinking], calls: list[Call]) -> Native | None:
-        text = "".join(part.text for part in said if isinstance(part, Text))
+    def _native(self, parts: list[Text | Thinking], calls: list[Call]) -> Native | None:
+        text = "".join(part.text for part in parts if isinstance(part, Text))
         if not text and not calls:
             return None
         wire: dict[str, Any] = {"role": "assistant", "content": text or None}
@@ -225,10 +227,10 @@ class Reply:
                 theirs = call.call_id
             ids[theirs] = call.call_id
             well_formed = isinstance(call.arguments, dict) and bool(writing.arguments)
-            made = call_of(theirs, call, "".join(writing.arguments) if well_formed else None)
+            wire_call = call_of(theirs, call, "".join(writing.arguments) if well_formed else None)
             if writing.extra is not None:
-                made["extra_content"] = writing.extra
-            wire.setdefault("tool_calls", []).append(made)
+                wire_call["extra_content"] = writing.extra
+            wire.setdefault("tool_calls", []).append(wire_call)
         return Native(wire=WIRE, model=self._model, blocks=cast(JsonValue, wire), call_ids=ids)
 
 
@@ -243,8 +245,8 @@ def _function(piece: dict[str, Any]) -> dict[str, Any]:
 
 def _given(function: dict[str, Any]) -> Any:
     """The arguments; None where there are none, or not yet."""
-    given = [function[name] for name in _ARGUMENTS if function.get(name) is not None]
-    return next((each for each in given if each != ""), None)
+    values = [function[name] for name in _ARGUMENTS if function.get(name) is not None]
+    return next((value for value in values if value != ""), None)
 
 
 def _cited(annotation: dict[str, Any]) -> Iterator[Source]:

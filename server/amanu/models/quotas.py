@@ -22,55 +22,55 @@ _USED_UP = re.compile(
 Anthropic uses 400 and 402, OpenAI 429, OpenRouter 402 and 403."""
 
 
-def used_up(status: int | None, said: str, wait: float | None) -> bool:
+def used_up(status: int | None, message: str, wait: float | None) -> bool:
     """Is it an allowance that a minute's wait does not bring back?"""
-    if status == 402 or (status == 429 and ((wait or 0) > BUSY_SECONDS or re.search(r"\blimit: 0\b", said))):
+    if status == 402 or (status == 429 and ((wait or 0) > BUSY_SECONDS or re.search(r"\blimit: 0\b", message))):
         return True
-    return status in (None, 400, 403, 429) and _USED_UP.search(said) is not None
+    return status in (None, 400, 403, 429) and _USED_UP.search(message) is not None
 
 
-def google_wait(error: dict[str, Any], said: str) -> float | None:
+def google_wait(error: dict[str, Any], message: str) -> float | None:
     """Seconds from RetryInfo, else from the words, else a minute for a quota per minute."""
     for detail in _objects(error.get("details")):
         if str(detail.get("@type", "")).endswith("RetryInfo"):
-            found = re.fullmatch(r"(\d+(?:\.\d+)?)s", str(detail.get("retryDelay", "")))
-            if found:
-                return float(found[1])
-    return retry_in(said) or (60.0 if "PerMinute" in json.dumps(error, default=str) else None)
+            match = re.fullmatch(r"(\d+(?:\.\d+)?)s", str(detail.get("retryDelay", "")))
+            if match:
+                return float(match[1])
+    return retry_in(message) or (60.0 if "PerMinute" in json.dumps(error, default=str) else None)
 
 
 def google_daily(error: dict[str, Any]) -> bool:
     """Is it a quota per day? The RetryInfo that comes with it names seconds all the same."""
     quotas = [
-        str(each.get("quotaId", ""))
+        str(violation.get("quotaId", ""))
         for detail in _objects(error.get("details"))
-        for each in _objects(detail.get("violations"))
+        for violation in _objects(detail.get("violations"))
     ]
     return any("PerDay" in quota or "Daily" in quota for quota in quotas)
 
 
-def retry_in(said: str) -> float | None:
+def retry_in(message: str) -> float | None:
     """Seconds from words such as "Please retry in 34.07s" (Google), "try again in 20ms" or "in 7m12s" (OpenAI)."""
-    found = re.search(
-        r"(?:retry|try again) in (?:(\d+)d)?(?:(\d+)h)?(?:(\d+)m(?!s))?(?:(\d+(?:\.\d+)?)(ms|s))?", said, re.I
+    match = re.search(
+        r"(?:retry|try again) in (?:(\d+)d)?(?:(\d+)h)?(?:(\d+)m(?!s))?(?:(\d+(?:\.\d+)?)(ms|s))?", message, re.I
     )
-    if found is None or not any(found.groups()):
+    if match is None or not any(match.groups()):
         return None
-    days, hours, minutes = (int(found[at] or 0) for at in (1, 2, 3))
-    seconds = float(found[4] or 0) / (1000 if found[5] == "ms" else 1)
+    days, hours, minutes = (int(match[group] or 0) for group in (1, 2, 3))
+    seconds = float(match[4] or 0) / (1000 if match[5] == "ms" else 1)
     return ((days * 24 + hours) * 60 + minutes) * 60 + seconds
 
 
-def access_in(said: str) -> float | None:
+def access_in(message: str) -> float | None:
     """Seconds until the time in words such as "You will regain access on 2026-12-01 at 00:00 UTC" (Anthropic)."""
-    found = re.search(r"regain access on (\d{4}-\d\d-\d\d)(?: at (\d\d:\d\d))?", said, re.I)
-    if found is None:
+    match = re.search(r"regain access on (\d{4}-\d\d-\d\d)(?: at (\d\d:\d\d))?", message, re.I)
+    if match is None:
         return None
     try:
-        at = datetime.fromisoformat(f"{found[1]}T{found[2] or '00:00'}").replace(tzinfo=UTC)
+        access_time = datetime.fromisoformat(f"{match[1]}T{match[2] or '00:00'}").replace(tzinfo=UTC)
     except ValueError:
         return None
-    return max(0.0, at.timestamp() - time.time())
+    return max(0.0, access_time.timestamp() - time.time())
 
 
 def in_words(seconds: float) -> str:
@@ -82,4 +82,4 @@ def in_words(seconds: float) -> str:
 
 def _objects(value: Any) -> list[dict[str, Any]]:
     """The JSON objects in a list; none when it is something else."""
-    return [each for each in cast(list[Any], value) if isinstance(each, dict)] if isinstance(value, list) else []
+    return [item for item in cast(list[Any], value) if isinstance(item, dict)] if isinstance(value, list) else []

@@ -69,13 +69,13 @@ def new_path(path: str, roots: Iterable[str], private: Iterable[Path] = ()) -> P
     """Where to record to. Raises `AmanuError` (invalidParams) unless it is the absolute path of a new file in a folder
     that exists, outside the workspace, whose tools would read and search what is written there at each step, and
     outside Amanu's own folders, where a file of that name may mean something."""
-    wanted = Path(path)
-    if not wanted.is_absolute():
+    absolute = Path(path)
+    if not absolute.is_absolute():
         raise AmanuError("invalidParams", f"{path} is not an absolute path.", path="path")
-    folder = wanted.parent.resolve()
+    folder = absolute.parent.resolve()
     if not os.path.isdir(folder):  # noqa: PTH112  False for a name no system would take
-        raise AmanuError("invalidParams", f"There is no folder {wanted.parent} to record into.", path="path")
-    if os.path.lexists(wanted):
+        raise AmanuError("invalidParams", f"There is no folder {absolute.parent} to record into.", path="path")
+    if os.path.lexists(absolute):
         raise AmanuError(
             "invalidParams", f"{path} exists already.", hint="Name a file that does not exist yet.", path="path"
         )
@@ -84,13 +84,13 @@ def new_path(path: str, roots: Iterable[str], private: Iterable[Path] = ()) -> P
             raise AmanuError(
                 "invalidParams",
                 f"{path} is in the workspace {root}: its tools would find the recording and send it along.",
-                hint=f"Name a file elsewhere, for example {Path.home() / wanted.name}.",
+                hint=f"Name a file elsewhere, for example {Path.home() / absolute.name}.",
                 path="path",
             )
-    for own in private:
-        if folder.is_relative_to(own.resolve()):
-            raise AmanuError("invalidParams", f"{path} is in Amanu's own folder {own}.", path="path")
-    return folder / wanted.name
+    for secret_path in private:
+        if folder.is_relative_to(secret_path.resolve()):
+            raise AmanuError("invalidParams", f"{path} is in Amanu's own folder {secret_path}.", path="path")
+    return folder / absolute.name
 
 
 class Recorder:
@@ -119,8 +119,8 @@ class Recorder:
         self._exchanges = 0
         self._lock = threading.Lock()
         self._size = 0
-        at = datetime.now(UTC).isoformat(timespec="seconds")
-        self.write({"amanuRecording": VERSION, "amanu": __version__, "at": at, "model": model_id})
+        started_at = datetime.now(UTC).isoformat(timespec="seconds")
+        self.write({"amanuRecording": VERSION, "amanu": __version__, "at": started_at, "model": model_id})
 
     def hide(self, environment: Mapping[str, str]) -> None:
         """Keep what looks like a secret in a person's environment out of what follows."""
@@ -191,19 +191,19 @@ class Writing:
             value: Any = json.loads(text)
         except ValueError:
             value = text
-        asked = {
+        request_line = {
             "method": method,
             "url": self._recorder.plain_url(url),
             "headers": self._recorder.plain_headers(headers),
             "body": value,
         }
-        self._write({"request": asked})
+        self._write({"request": request_line})
 
     def response(self, status: int, headers: Iterable[tuple[str, str]]) -> None:
         """The headers have come."""
-        told = [each for each in headers if each[0].lower() not in _OF_THE_CONNECTION]
-        shown = self._recorder.plain_headers(told)
-        self._write({"after": self._after(), "response": {"status": status, "headers": shown}})
+        sent_headers = [header for header in headers if header[0].lower() not in _OF_THE_CONNECTION]
+        plain = self._recorder.plain_headers(sent_headers)
+        self._write({"after": self._after(), "response": {"status": status, "headers": plain}})
 
     def chunk(self, data: bytes) -> None:
         """A piece of the body has come, its compression undone."""
@@ -222,9 +222,9 @@ class Writing:
 
     def _let_go(self) -> None:
         waiting, self._waiting = self._waiting, []
-        for after, data in zip((after for after, _ in waiting), self._plain(waiting), strict=True):
+        for elapsed, data in zip((elapsed for elapsed, _ in waiting), self._plain(waiting), strict=True):
             if data:
-                self._write({"after": after, **_written(data)})
+                self._write({"after": elapsed, **_written(data)})
 
     def _plain(self, waiting: list[tuple[float, bytes]]) -> list[bytes]:
         """The chunks without keys. Only where one was found in the whole are the chunks not what came: the first then
@@ -236,8 +236,8 @@ class Writing:
             return pieces
         return [masked.encode("utf-8", "surrogateescape"), *(b"" for _ in pieces[1:])]
 
-    def _write(self, what: dict[str, Any]) -> None:
-        self._recorder.write({"exchange": self._number, **what})
+    def _write(self, fields: dict[str, Any]) -> None:
+        self._recorder.write({"exchange": self._number, **fields})
 
     def _after(self) -> float:
         return round(self._clock() - self._begun, 4)
@@ -260,24 +260,24 @@ def load(path: Path) -> Recording:
             hint="Update Amanu to replay it.",
         )
     exchanges: dict[int, Exchange] = {}
-    for at, text in enumerate(lines[1:], 2):
+    for line_number, text in enumerate(lines[1:], 2):
         line = _line(text)
         try:
             if line is None:
                 raise ValueError
             _take(line, exchanges)
         except (LookupError, TypeError, ValueError, AttributeError):
-            if at == len(lines):
+            if line_number == len(lines):
                 break  # written by a process that was killed
-            raise AmanuError("invalidParams", f"{path} is damaged at line {at}.") from None
+            raise AmanuError("invalidParams", f"{path} is damaged at line {line_number}.") from None
     return Recording(str(head.get("model", "")), [exchanges[number] for number in sorted(exchanges)])
 
 
 def _take(line: dict[str, Any], exchanges: dict[int, Exchange]) -> None:
     number: int = line["exchange"]
     if "request" in line:
-        asked = line["request"]
-        exchanges[number] = Exchange(asked["method"], asked["url"], _pairs(asked["headers"]), asked["body"])
+        request = line["request"]
+        exchanges[number] = Exchange(request["method"], request["url"], _pairs(request["headers"]), request["body"])
         return
     exchange = exchanges[number]
     if "response" in line:
@@ -300,7 +300,7 @@ def _line(text: bytes) -> dict[str, Any] | None:
 
 
 def _pairs(value: Any) -> list[tuple[str, str]]:
-    return [(str(name), str(each)) for name, each in value]
+    return [(str(name), str(text)) for name, text in value]
 
 
 def _written(data: bytes) -> dict[str, str]:

@@ -179,9 +179,9 @@ class Registry:
             vendor = self._vendors[info.model_id.partition(":")[0]]
             missing = None if self._auth.key(vendor.name, environment) else self._how_to_key(vendor.name)
             models.append(self._sized(info).model_copy(update={"available": missing is None, "unavailable": missing}))
-        asked = [vendor for vendor in self._vendors.values() if vendor.local or vendor.name not in _BUILT_IN]
-        for found in await asyncio.gather(*(self._offered(vendor, environment) for vendor in asked)):
-            models += found
+        vendors = [vendor for vendor in self._vendors.values() if vendor.local or vendor.name not in _BUILT_IN]
+        for offered in await asyncio.gather(*(self._offered(vendor, environment) for vendor in vendors)):
+            models += offered
         return models
 
     def default(self, environment: Mapping[str, str]) -> str | None:
@@ -196,7 +196,7 @@ class Registry:
         modelNotFound, modelUnavailable."""
         vendor = self._vendors.get(vendor_name)
         if vendor is None or not vendor.local:
-            local = ", ".join(each.name for each in self._vendors.values() if each.local)
+            local = ", ".join(vendor.name for vendor in self._vendors.values() if vendor.local)
             raise AmanuError("modelNotFound", f"{vendor_name!r} is no local model server.", hint=f"There are: {local}.")
         base_url = self._base_url(vendor, environment)
         await _must_answer(vendor, base_url)
@@ -229,8 +229,8 @@ class Registry:
             model = await asyncio.to_thread(load, script)
         except ValueError as error:
             raise AmanuError("modelNotFound", f"There is no model 'scripted:{script}': {error}") from error
-        kept = self._clients.setdefault(("scripted", script, None), model)
-        return kept, self._sized(model.info.model_copy(update={"model_id": f"scripted:{script}"}))
+        client = self._clients.setdefault(("scripted", script, None), model)
+        return client, self._sized(model.info.model_copy(update={"model_id": f"scripted:{script}"}))
 
     def _base_url(self, vendor: Vendor, environment: Mapping[str, str]) -> str:
         if vendor.base_variable is not None and (moved := environment.get(vendor.base_variable, "").strip()):

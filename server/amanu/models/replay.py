@@ -34,52 +34,58 @@ class Replay:
         if number > len(self._exchanges):
             raise OtherThanRecorded(f"The recording ends after exchange {self._played}; a further one was asked for.")
         exchange = self._exchanges[self._played]
-        asked = _value(body)
+        sent = _value(body)
         path, recorded_path = urlsplit(url).path, urlsplit(exchange.url).path
-        wanted, recorded = _model(path, asked), _model(recorded_path, exchange.body)
-        if wanted != recorded:
-            raise _other(number, f"the model {wanted or 'none'}", recorded or "none")
+        sent_model, recorded = _model(path, sent), _model(recorded_path, exchange.body)
+        if sent_model != recorded:
+            raise _other(number, f"the model {sent_model or 'none'}", recorded or "none")
         if (method, path) != (exchange.method, recorded_path):
             raise _other(number, f"{method} {path}", f"{exchange.method} {recorded_path}")
-        found = difference(exchange.body, asked)
-        if self._played and found is not None and self._stopped(asked):
+        mismatch = difference(exchange.body, sent)
+        if self._played and mismatch is not None and self._stopped(sent):
             raise OtherThanRecorded(f"Exchange {self._played} was broken off when it was recorded; it ends here.")
-        if found is not None:
-            self.differences.append(f"exchange {number}: {found}")
+        if mismatch is not None:
+            self.differences.append(f"exchange {number}: {mismatch}")
         self._played = number
         return exchange
 
-    def _stopped(self, asked: Any) -> bool:
+    def _stopped(self, sent: Any) -> bool:
         """The one before was broken off by us, and this is the same request again: no answer to it is known."""
-        before = self._exchanges[self._played - 1]
-        return before.end == "aborted" and difference(before.body, asked) is None
+        previous = self._exchanges[self._played - 1]
+        return previous.end == "aborted" and difference(previous.body, sent) is None
 
 
-def difference(recorded: Any, asked: Any, where: str = "body") -> str | None:
+def difference(recorded: Any, sent: Any, location: str = "body") -> str | None:
     """The first place where two JSON values differ, in words; None if they are the same."""
-    if type(recorded) is not type(asked):
-        return f"{where} is {_short(asked)}, recorded was {_short(recorded)}"
+    if type(recorded) is not type(sent):
+        return f"{location} is {_short(sent)}, recorded was {_short(recorded)}"
     if isinstance(recorded, dict):
-        old, new = cast("dict[str, Any]", recorded), cast("dict[str, Any]", asked)
-        for name in (*new, *(name for name in old if name not in new)):
-            if name not in old or name not in new:
-                return f"{where}.{name} is {'new' if name in new else 'missing'}"
-            found = difference(old[name], new[name], f"{where}.{name}")
-            if found is not None:
-                return found
+        recorded_fields, sent_fields = cast("dict[str, Any]", recorded), cast("dict[str, Any]", sent)
+        for name in (*sent_fields, *(name for name in recorded_fields if name not in sent_fields)):
+            if name not in recorded_fields or name not in sent_fields:
+                return f"{location}.{name} is {'new' if name in sent_fields else 'missing'}"
+            mismatch = difference(recorded_fields[name], sent_fields[name], f"{location}.{name}")
+            if mismatch is not None:
+                return mismatch
         return None
     if isinstance(recorded, list):
-        before, now = cast("list[Any]", recorded), cast("list[Any]", asked)
-        for at, (old, new) in enumerate(zip(before, now, strict=False)):
-            found = difference(old, new, f"{where}[{at}]")
-            if found is not None:
-                return found
-        return None if len(before) == len(now) else f"{where} has {len(now)} entries, recorded were {len(before)}"
-    return None if recorded == asked else f"{where} is {_short(asked)}, recorded was {_short(recorded)}"
+        recorded_items, sent_items = cast("list[Any]", recorded), cast("list[Any]", sent)
+        for index, (recorded_fields, sent_fields) in enumerate(zip(recorded_items, sent_items, strict=False)):
+            mismatch = difference(recorded_fields, sent_fields, f"{location}[{index}]")
+            if mismatch is not None:
+                return mismatch
+        return (
+            None
+            if len(recorded_items) == len(sent_items)
+            else f"{location} has {len(sent_items)} entries, recorded were {len(recorded_items)}"
+        )
+    return None if recorded == sent else f"{location} is {_short(sent)}, recorded was {_short(recorded)}"
 
 
-def _other(number: int, wanted: str, recorded: str) -> OtherThanRecorded:
-    return OtherThanRecorded(f"Exchange {number} of the recording is another one: it is for {recorded}, not {wanted}.")
+def _other(number: int, sent_model: str, recorded: str) -> OtherThanRecorded:
+    return OtherThanRecorded(
+        f"Exchange {number} of the recording is another one: it is for {recorded}, not {sent_model}."
+    )
 
 
 def _model(path: str, body: Any) -> str:

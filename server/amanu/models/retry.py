@@ -88,11 +88,11 @@ async def stream_with_retry(
     """
     busy = broken = empty = 0
     for attempt in range(1, policy.attempts + 1):
-        shown = False
+        has_output = False
         try:
             async with aclosing(_attempt(model, request, policy)) as deltas:
                 async for delta in deltas:
-                    shown = True
+                    has_output = True
                     yield delta
             return
         except ModelError as error:
@@ -110,7 +110,7 @@ async def stream_with_retry(
             if failure.retry_after > policy.longest_wait:
                 raise _too_long(failure, failure.retry_after)
             delay = max(delay, failure.retry_after)
-        if shown:
+        if has_output:
             yield Withdrawn(failure.message)
         breakage = failure.breakage if isinstance(failure, StreamBroken) else None
         yield Retrying(attempt + 1, delay, failure.message, breakage)
@@ -121,12 +121,12 @@ class EmptyReply(StreamBroken):
     """The model ended without a word and without a call."""
 
 
-def _emptiness(request: Request, done: Done) -> EmptyReply | None:
+def _emptiness(request: Request, end: Done) -> EmptyReply | None:
     """What is wrong with a reply that says it is whole and says nothing. After results, nothing at all is how models
     say that they are done: the loop asks once more. A thought is no answer anywhere."""
-    if done.stop != "end" or done.message.calls or done.message.text.strip():
+    if end.stop != "end" or end.message.calls or end.message.text.strip():
         return None
-    if any(isinstance(part, Thinking) for part in done.message.parts):
+    if any(isinstance(part, Thinking) for part in end.message.parts):
         return EmptyReply("The model thought, but gave no answer.", breakage="thinkingOnly")
     last = request.conversation.last
     if isinstance(last, Results) and last.results:
@@ -170,8 +170,8 @@ def _gave_up(failure: ModelError, attempts: int) -> ModelError:
 
 
 def _too_long(failure: ModelError, wait: float) -> ModelError:
-    said = f"{failure.message} The service asks to wait {in_words(wait)}; try again after that."
-    return _with_message(failure, said)
+    message = f"{failure.message} The service asks to wait {in_words(wait)}; try again after that."
+    return _with_message(failure, message)
 
 
 def _with_message(failure: ModelError, message: str) -> ModelError:

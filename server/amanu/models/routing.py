@@ -47,7 +47,7 @@ class Situation:
     away: Mapping[str, str] = field(default_factory=dict[str, str])
     """Those not to be asked just now, and why."""
     prompt: str = ""
-    before: str | None = None
+    previous: str | None = None
     """Where its difficulty sent the last prompt."""
     difficulty: int | None = None
     """1 to 100; None when it was not judged, or could not be."""
@@ -91,9 +91,9 @@ def by_availability(s: Situation) -> Route | None:
     """When only one of easy and hard can be asked, there is nothing to judge."""
     if not s.classifies:
         return None
-    for model_id, other in ((s.routing.easy, s.routing.hard), (s.routing.hard, s.routing.easy)):
-        if model_id is not None and other is not None and s.here(model_id) and other in s.away:
-            return Route(model_id, f"{s.name(other)} {s.away[other]}; {s.name(model_id)} takes this turn.")
+    for model_id, alternative in ((s.routing.easy, s.routing.hard), (s.routing.hard, s.routing.easy)):
+        if model_id is not None and alternative is not None and s.here(model_id) and alternative in s.away:
+            return Route(model_id, f"{s.name(alternative)} {s.away[alternative]}; {s.name(model_id)} takes this turn.")
     return None
 
 
@@ -101,8 +101,8 @@ def by_difficulty(s: Situation) -> Route | None:
     """Easy prompts and hard ones have models of their own; what goes on with the last prompt stays where that went."""
     if not s.classifies or s.routing.easy is None or s.routing.hard is None:
         return None
-    if goes_on(s.prompt) and s.before in (s.routing.easy, s.routing.hard):
-        return Route(s.before, f"{s.name(s.before)} goes on with what it has begun.")
+    if goes_on(s.prompt) and s.previous in (s.routing.easy, s.routing.hard):
+        return Route(s.previous, f"{s.name(s.previous)} goes on with what it has begun.")
     if s.difficulty is None:
         return None
     hard = s.difficulty >= HARD_FROM

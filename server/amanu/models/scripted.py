@@ -83,8 +83,10 @@ def load(name_or_path: str) -> "ScriptedModel":
         raise ValueError(f"There is no script {name_or_path}: {error.strerror or error}.") from None
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
-        where = ".".join(str(each) for each in first["loc"])
-        raise ValueError(f"The script {name_or_path} is not valid at {where or 'its top'}: {first['msg']}.") from None
+        location = ".".join(str(part) for part in first["loc"])
+        raise ValueError(
+            f"The script {name_or_path} is not valid at {location or 'its top'}: {first['msg']}."
+        ) from None
 
 
 class ScriptedModel:
@@ -109,28 +111,30 @@ class ScriptedModel:
         )
 
     async def stream(self, request: Request) -> AsyncIterator[Delta]:
-        at = _replies(request.conversation)
+        index = _replies(request.conversation)
         steps = self._asides if request.aside else self._steps
-        step = steps[at] if at < len(steps) else Step(text=OVER)
+        step = steps[index] if index < len(steps) else Step(text=OVER)
         heard = _heard(request)
         if step.expect not in heard:
-            step = Step(text=f"(scripted model: step {at + 1} expected to hear {step.expect!r}, but heard {heard!r})")
+            step = Step(
+                text=f"(scripted model: step {index + 1} expected to hear {step.expect!r}, but heard {heard!r})"
+            )
         calls = [
-            Call(call_id=f"call_{uuid4().hex[:16]}", tool=each.tool, arguments=each.arguments) for each in step.calls
+            Call(call_id=f"call_{uuid4().hex[:16]}", tool=call.tool, arguments=call.arguments) for call in step.calls
         ]
         for delta in _deltas(step, calls):
             await asyncio.sleep(step.delay_ms / 1000)
             yield delta
         failed = self._failed.setdefault(request.conversation, Counter())
-        if step.error is not None and failed[at] < step.failures:
-            failed[at] += 1
+        if step.error is not None and failed[index] < step.failures:
+            failed[index] += 1
             error = getattr(base, step.error[0].upper() + step.error[1:])
             raise error("The script asks for this failure.", "scripted")
-        said = [
+        parts = [
             *([Thinking(text=step.thought)] if step.thought else []),
             *([Text(text=step.text)] if step.text else []),
         ]
-        message = Assistant(parts=(*said, *calls))
+        message = Assistant(parts=(*parts, *calls))
         yield Done(message, TokenUsage(**step.usage), "calls" if calls else "end")
 
     async def connect(self) -> None:
@@ -143,7 +147,7 @@ class ScriptedModel:
 def _replies(conversation: Conversation) -> int:
     """How many replies the script has given: those no real model has left its mark on."""
     earlier = conversation.compacted.replies if conversation.compacted is not None else 0
-    return earlier + sum(isinstance(each, Assistant) and each.native is None for each in conversation)
+    return earlier + sum(isinstance(message, Assistant) and message.native is None for message in conversation)
 
 
 def _heard(request: Request) -> str:

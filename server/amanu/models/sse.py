@@ -22,11 +22,11 @@ class Events:
         self._after_cr = received.endswith(b"\r")
         if b"\r" in received:
             received = received.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
-        first, *rest = received.split(b"\n")
+        first, *further_lines = received.split(b"\n")
         self._line.append(first)
-        if not rest:
+        if not further_lines:
             return []
-        lines = [b"".join(self._line), *rest]
+        lines = [b"".join(self._line), *further_lines]
         self._line = [lines.pop()]
         complete: list[bytes] = []
         for line in lines:

@@ -29,8 +29,8 @@ _AT_ONCE = 1 << 16
 class Client(httpx2.AsyncClient):
     """Sends by a `Transport`."""
 
-    def __init__(self, transport: "Transport", **more: Any) -> None:
-        super().__init__(transport=transport, **more)
+    def __init__(self, transport: "Transport", **options: Any) -> None:
+        super().__init__(transport=transport, **options)
         self._sending = transport
 
     def connect(self) -> None:
@@ -58,13 +58,13 @@ class Transport(httpx2.AsyncBaseTransport):
         over = line()
         writing: Writing | None = None
         if over is not None and over.recorder is not None:
-            told = [(name, value) for name, value in request.headers.items()]
+            headers = [(name, value) for name, value in request.headers.items()]
             body = await _body(request)
             writing = over.recorder.begin()
             if len(body) < _AT_ONCE:
-                writing.request(request.method, str(request.url), told, body)
+                writing.request(request.method, str(request.url), headers, body)
             else:
-                await asyncio.to_thread(writing.request, request.method, str(request.url), told, body)
+                await asyncio.to_thread(writing.request, request.method, str(request.url), headers, body)
         try:
             if over is not None and over.player is not None:
                 response = _played(over.player.answer(request.method, str(request.url), await _body(request)))
@@ -111,9 +111,9 @@ class _Reply(httpx2.AsyncByteStream):
                     if self._writing is not None:
                         self._writing.chunk(data)
                     yield data[:_PIECE]
-                    for at in range(_PIECE, len(data), _PIECE):
+                    for start in range(_PIECE, len(data), _PIECE):
                         await asyncio.sleep(0)
-                        yield data[at : at + _PIECE]
+                        yield data[start : start + _PIECE]
         except GeneratorExit:
             raise  # `aclose` says how it ended
         except BaseException as error:

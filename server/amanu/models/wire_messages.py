@@ -33,28 +33,28 @@ class WireMessages(Generic[W]):
     def of(self, conversation: Conversation, model: ModelInfo) -> list[W]:
         """The wire form of all messages, in order. Not to be changed by the caller."""
         made_for = (model.model_id, model.images)
-        kept_for, kept = self._kept.get(conversation, (made_for, []))
+        kept_for, converted = self._kept.get(conversation, (made_for, []))
         if kept_for != made_for:
-            kept = []
+            converted = []
         same = 0
-        for message, (known, _) in zip(conversation, kept, strict=False):
+        for message, (converted_message, _) in zip(conversation, converted, strict=False):
             # By identity: `Results` grow by replacement, rewriting (masking, compaction) replaces too.
-            if message is not known:
+            if message is not converted_message:
                 break
             same += 1
-        del kept[same:]
-        for at in range(len(kept), len(conversation)):
-            kept.append((conversation[at], self._convert(conversation, at, model)))
-        self._kept[conversation] = (made_for, kept)
-        return [wire for _, wire in kept]
+        del converted[same:]
+        for index in range(len(converted), len(conversation)):
+            converted.append((conversation[index], self._convert(conversation, index, model)))
+        self._kept[conversation] = (made_for, converted)
+        return [wire for _, wire in converted]
 
 
 def is_taken(conversation: Conversation, wire_id: str) -> bool:
     """An earlier reply has a call under that id of its vendor. Servers that number their calls anew in each reply
     exist; services that refuse an id they have seen do too."""
     return any(
-        isinstance(each, Assistant) and each.native is not None and wire_id in each.native.call_ids
-        for each in conversation
+        isinstance(message, Assistant) and message.native is not None and wire_id in message.native.call_ids
+        for message in conversation
     )
 
 
@@ -62,12 +62,12 @@ def loop_start(sent: Sequence[Message], *, notes_apart: bool = True) -> int:
     """Where in what is sent the present tool loop begins: at what the person said last. Notes after results do not
     begin a new one; without `notes_apart` nothing said right after results does, for wires where one cannot be told
     from the other."""
-    for at in range(len(sent) - 1, 0, -1):
-        before = at - 1
-        while not notes_apart and before > 0 and isinstance(sent[before], User):
-            before -= 1
-        if isinstance(sent[at], User) and (notes_apart or not isinstance(sent[before], Results)):
-            return at
+    for index in range(len(sent) - 1, 0, -1):
+        first = index - 1
+        while not notes_apart and first > 0 and isinstance(sent[first], User):
+            first -= 1
+        if isinstance(sent[index], User) and (notes_apart or not isinstance(sent[first], Results)):
+            return index
     return 0
 
 

@@ -57,7 +57,7 @@ class Earlier:
 
     call_id: str
     title: str
-    asked: tuple[Subject, ...]
+    asking: tuple[Subject, ...]
     """What no rule allowed at the time."""
 
 
@@ -70,11 +70,11 @@ class Pending:
     asked_about: tuple[Subject, ...]
     """Of them, those that no rule allows."""
     answer: "asyncio.Future[Decision]"
-    asked: float = field(default_factory=time.monotonic)
+    asked_at: float = field(default_factory=time.monotonic)
 
     @property
     def too_soon(self) -> bool:
-        return time.monotonic() - self.asked < GUARD_SECONDS
+        return time.monotonic() - self.asked_at < GUARD_SECONDS
 
 
 def seal(proposal: Proposal) -> str:
@@ -181,16 +181,20 @@ class Approvals:
         """Of rules as text: whether they would answer that pending question (None: there is none), and the titles of
         the earlier questions they would have answered and today's rules do not, latest first. Raises `AmanuError`
         (invalidRule)."""
-        known = self.rules()
-        rules = (*known, *allow_rules(text, "session"))
+        current_rules = self.rules()
+        rules = (*current_rules, *allow_rules(text, "session"))
         when = self._policy.context()
 
-        def covers(rules: Sequence[Rule], asked: Sequence[Subject]) -> bool:
-            return bool(asked) and all(decide(rules, each, when).decision == "allow" for each in asked)
+        def covers(rules: Sequence[Rule], subjects: Sequence[Subject]) -> bool:
+            return bool(subjects) and all(decide(rules, subject, when).decision == "allow" for subject in subjects)
 
         pending = self._pending.get(call_id or "")
-        earlier = [each for each in reversed(self.earlier) if each.call_id != call_id]
-        saved = [each.title for each in earlier if covers(rules, each.asked) and not covers(known, each.asked)]
+        earlier = [earlier_call for earlier_call in reversed(self.earlier) if earlier_call.call_id != call_id]
+        saved = [
+            earlier_call.title
+            for earlier_call in earlier
+            if covers(rules, earlier_call.asking) and not covers(current_rules, earlier_call.asking)
+        ]
         return (None if pending is None else covers(rules, pending.subjects)), saved
 
     async def decide(self, call_id: str, preview: Preview, asking: Callable[[], None]) -> Decision:
@@ -224,9 +228,13 @@ class Approvals:
         if params.decision == "allow" and not _same(params.digest, pending.approval.digest):
             return ApprovalResolveResult(status="stale")
         decision = self._read_answer(params, pending, client)
-        about = pending.approval.proposal_id
-        if decision.outcome == "allowed" and about is not None and (found := self._policy.proposal(about)) is not None:
-            self._allowed_on[call_id] = bases(found)
+        proposal_id = pending.approval.proposal_id
+        if (
+            decision.outcome == "allowed"
+            and proposal_id is not None
+            and (proposal := self._policy.proposal(proposal_id)) is not None
+        ):
+            self._allowed_on[call_id] = bases(proposal)
         self._answer(call_id, decision)
         if decision.scope not in (None, "once"):
             self.reconsider()
@@ -238,10 +246,10 @@ class Approvals:
     def holds(self, preview: Preview, decision: Decision) -> bool:
         """Whether rules and mode, as they are now, still let that yes stand: one of the person's ends with a deny, one
         of a rule also when no rule says it any more."""
-        now = self.verdict((preview.subject, *preview.also))
-        if now.decision != "allow":
-            return decision.by == "person" and now.decision == "ask"
-        return decision.by == "person" or {*decision.grants} <= {*_given(now)}
+        current = self.verdict((preview.subject, *preview.also))
+        if current.decision != "allow":
+            return decision.by == "person" and current.decision == "ask"
+        return decision.by == "person" or {*decision.grants} <= {*_given(current)}
 
     def reveals(self, preview: Preview, decision: Decision) -> bool:
         """Whether that yes lets a command read files that hold secrets: the user was asked about it, or keeps a rule
@@ -251,9 +259,9 @@ class Approvals:
     def same_bases(self, call_id: str, proposal_id: str) -> bool:
         """Whether the files of a proposal are based on what they were when the person allowed that call. Hunks that
         others added, or decided, since are not its business. True where no person did."""
-        now = self._policy.proposal(proposal_id)
+        current = self._policy.proposal(proposal_id)
         allowed_on = self._allowed_on.get(call_id, {})
-        return now is None or all(allowed_on.get(path, sha) == sha for path, sha in bases(now).items())
+        return current is None or all(allowed_on.get(path, sha) == sha for path, sha in bases(current).items())
 
     def on_proposal(self, proposal: Proposal) -> None:
         """A proposal is this now: questions about it are asked again, and end when it is settled."""
@@ -292,8 +300,8 @@ class Approvals:
                 self._answer(call_id, Decision(outcome="reviewed", by="person", client=client))
 
     def _sealed(self, proposal_id: str) -> str:
-        found = self._policy.proposal(proposal_id)
-        return "" if found is None else seal(found)
+        proposal = self._policy.proposal(proposal_id)
+        return "" if proposal is None else seal(proposal)
 
     def _verdicts(self, subjects: Sequence[Subject]) -> list[Verdict]:
         rules, when = self.rules(), self._policy.context()
@@ -302,7 +310,7 @@ class Approvals:
     def _with_decision(self, subjects: Iterable[Subject], decision: str) -> list[Subject]:
         subjects = list(subjects)
         verdicts = self._verdicts(subjects)
-        return [each for each, verdict in zip(subjects, verdicts, strict=True) if verdict.decision == decision]
+        return [subject for subject, verdict in zip(subjects, verdicts, strict=True) if verdict.decision == decision]
 
     def _by_rule(self, subjects: Sequence[Subject]) -> tuple[Verdict, Decision | None]:
         """The verdict on a call about those, and the decision, if the person need not be asked."""
@@ -331,7 +339,7 @@ class Approvals:
 
     async def _ask(self, call_id: str, preview: Preview, verdict: Verdict) -> Decision:
         subjects = (preview.subject, *preview.also)
-        about, scopes = self._asked_about(subjects, verdict)
+        asked_subjects, scopes = self._asked_about(subjects, verdict)
         title = one_line(preview.title)
         approval = Approval(
             tool_call_id=call_id,
@@ -349,9 +357,9 @@ class Approvals:
             wants=list(preview.wants),
         )
         approval = wording.explained(approval)
-        self.earlier.append(Earlier(call_id, title, about))
+        self.earlier.append(Earlier(call_id, title, asked_subjects))
         self._settled.pop(call_id, None)  # asked again, for it is about something else by now
-        pending = Pending(approval, subjects, about, asyncio.get_running_loop().create_future())
+        pending = Pending(approval, subjects, asked_subjects, asyncio.get_running_loop().create_future())
         if not self._pending:
             self._waiting_since = time.monotonic()
         self._pending[call_id] = pending
@@ -367,15 +375,17 @@ class Approvals:
     ) -> tuple[tuple[Subject, ...], list[ScopeOffer]]:
         """Of what a question is about, that which no rule allows; and the ways to answer it."""
         judged = list(zip(subjects, self._verdicts(subjects), strict=True))
-        asked = [(subject, each) for subject, each in judged if each.decision != "allow"]
-        scopes = offers(asked if verdict.rememberable else [], allowed=len(judged) - len(asked))
-        return tuple(subject for subject, _ in asked) or subjects, scopes
+        open_subjects = [
+            (subject, subject_verdict) for subject, subject_verdict in judged if subject_verdict.decision != "allow"
+        ]
+        scopes = offers(open_subjects if verdict.rememberable else [], allowed=len(judged) - len(open_subjects))
+        return tuple(subject for subject, _ in open_subjects) or subjects, scopes
 
     def _put_anew(self, pending: Pending, verdict: Verdict) -> None:
         """A question that stands, with what is thought of it by now."""
         pending.asked_about, scopes = self._asked_about(pending.subjects, verdict)
-        now = {"rule": verdict.rule, "scopes": scopes, "parts": self.parts(pending.subjects)}
-        approval = wording.explained(pending.approval.model_copy(update=now))
+        changes = {"rule": verdict.rule, "scopes": scopes, "parts": self.parts(pending.subjects)}
+        approval = wording.explained(pending.approval.model_copy(update=changes))
         if approval != pending.approval:
             pending.approval = approval
             self._emit(ApprovalRequested(approval=approval))
@@ -384,14 +394,14 @@ class Approvals:
         """Nobody is there to ask: no, and what would have permitted it. Nothing does where a must-ask decided."""
         reason, allow = "Nobody is there to ask.", None
         subjects = (preview.subject, *preview.also)
-        asked = [each for each in subjects if not self.allowed([each])]
-        if verdict.rememberable or not asked:
-            wanted = list(dict.fromkeys(map(suggested_rule, asked)))
-            if not asked:  # each command is allowed, but not the network to all of them
-                wanted = [granting(suggested_rule(each), ["network"]) for each in subjects if acts(each)]
-            allow = wanted[0]
-            options = " ".join(f"--allow {_quote(each)}" for each in wanted[:_NAMED])
-            reason += f" It would have been permitted by {options}{' …' if len(wanted) > _NAMED else ''}."
+        open_subjects = [subject for subject in subjects if not self.allowed([subject])]
+        if verdict.rememberable or not open_subjects:
+            suggestions = list(dict.fromkeys(map(suggested_rule, open_subjects)))
+            if not open_subjects:  # each command is allowed, but not the network to all of them
+                suggestions = [granting(suggested_rule(subject), ["network"]) for subject in subjects if acts(subject)]
+            allow = suggestions[0]
+            options = " ".join(f"--allow {_quote(suggestion)}" for suggestion in suggestions[:_NAMED])
+            reason += f" It would have been permitted by {options}{' …' if len(suggestions) > _NAMED else ''}."
         else:
             reason += f" This is always asked, whatever is allowed, because of a rule: {verdict.rule}."
         return Decision(outcome="denied", by="rule", rule=verdict.rule, reason=reason, permitted_by=allow)
@@ -410,8 +420,8 @@ class Approvals:
         # What is kept grants what this answer does, and this call gets what is kept.
         text = params.rule or granting(offered[params.scope], grants, only=True)
         rules = remember(text, params.scope, pending.asked_about, self._policy.context(), grants)
-        kept = decide_all((*self.rules(), *rules), pending.subjects, self._policy.context())[0]
-        grants = [each for each in pending.approval.grants if each in {*grants, *_given(kept)}]
+        granting_verdict = decide_all((*self.rules(), *rules), pending.subjects, self._policy.context())[0]
+        grants = [grant for grant in pending.approval.grants if grant in {*grants, *_given(granting_verdict)}]
         for rule in rules:
             match params.scope:
                 case "turn":
@@ -444,9 +454,9 @@ def _given(verdict: Verdict) -> list[Grant]:
     return ["unsandboxed"] if verdict.unsandboxed else ["network"] if verdict.network else []
 
 
-def _same(given: str | None, digest: str) -> bool:
+def _same(answered: str | None, digest: str) -> bool:
     """Nothing is the same as nothing: of a proposal that is gone there is no digest, and nothing to say yes to."""
-    return bool(digest) and hmac.compare_digest((given or "").encode("utf-8", "surrogatepass"), digest.encode())
+    return bool(digest) and hmac.compare_digest((answered or "").encode("utf-8", "surrogatepass"), digest.encode())
 
 
 def _quote(text: str) -> str:

@@ -41,11 +41,11 @@ _GIT: Mapping[str, str] = {
 def destroying(words: Sequence[str | None]) -> frozenset[str]:
     """Those of the words for which a rule has to be meant: none for nearly all commands. `words` begin with the
     program."""
-    known = [word for word in words if word is not None]
-    name = known[0].rpartition("/")[2] if known else ""
+    literal = [word for word in words if word is not None]
+    name = literal[0].rpartition("/")[2] if literal else ""
     if name == "git":
-        command = next((word for word in known[1:] if word in _GIT), None)
+        command = next((word for word in literal[1:] if word in _GIT), None)
         pattern = None if command is None else _GIT[command]
     else:
         pattern = _WORDS.get(name)
-    return frozenset() if pattern is None else frozenset(word for word in known[1:] if re.fullmatch(pattern, word))
+    return frozenset() if pattern is None else frozenset(word for word in literal[1:] if re.fullmatch(pattern, word))

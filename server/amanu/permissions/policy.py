@@ -33,7 +33,7 @@ class Circumstances:
     trusted: bool = False
     walls: bool = True
     """Commands are held by a sandbox, or the person does without."""
-    now: datetime = field(default_factory=lambda: datetime.now(UTC))
+    time: datetime = field(default_factory=lambda: datetime.now(UTC))
 
 
 @dataclass(frozen=True)
@@ -141,7 +141,7 @@ def _asks(subject: Subject) -> bool:
 def command_parts(judged: Iterable[tuple[Subject, Verdict]]) -> list[CommandPart]:
     """What is thought of each command among them, and of a line that is not understood. Of `find -exec rm` both have
     the same text: what is fine about it is not said beside what asks."""
-    found: list[CommandPart] = []
+    parts: list[CommandPart] = []
     for subject, verdict in judged:
         if subject.command is None and not subject.because:
             continue
@@ -152,10 +152,10 @@ def command_parts(judged: Iterable[tuple[Subject, Verdict]]) -> list[CommandPart
             rule=verdict.rule,
             why=visible(verdict.why or sentence),
         )
-        if part not in found:
-            found.append(part)
-    telling = {each.text for each in found if each.decision != "allow"}
-    return [each for each in found if each.decision != "allow" or each.text not in telling]
+        if part not in parts:
+            parts.append(part)
+    telling = {part.text for part in parts if part.decision != "allow"}
+    return [part for part in parts if part.decision != "allow" or part.text not in telling]
 
 
 def built_in() -> tuple[Rule, ...]:
@@ -177,21 +177,21 @@ def mode_text(mode: Mode) -> str:
 def unasked(subjects: Iterable[Subject]) -> list[Subject]:
     """Those that are read without a question where no rule of the person's says otherwise."""
     rules = (*built_in(), *of_mode("ask"))
-    return [each for each in subjects if decide(rules, each).decision == "allow"]
+    return [subject for subject in subjects if decide(rules, subject).decision == "allow"]
 
 
-def offers(asked: Sequence[tuple[Subject, Verdict]], *, allowed: int = 0) -> list[ScopeOffer]:
+def offers(judged: Sequence[tuple[Subject, Verdict]], *, allowed: int = 0) -> list[ScopeOffer]:
     """The ways to answer an approval about those, each with the rules it would save; `allowed` counts what else the
     call is about. Calls about several files are answered once; for commands a rule for each is saved, as far as a
     person can take them in."""
     once = ScopeOffer(scope="once", rule="", explanation="Only this time.")
-    subjects = list({(each.effect, suggested_rule(each)): each for each, _ in asked}.values())
-    commands = all(each.effect == "run" for each in subjects)
+    subjects = list({(subject.effect, suggested_rule(subject)): subject for subject, _ in judged}.values())
+    commands = all(subject.effect == "run" for subject in subjects)
     if not subjects or len(subjects) > _TAKEN_IN or (not commands and len(subjects) + allowed > 1):
         return [once]
-    if not all(verdict.rememberable and _plain(subject) for subject, verdict in asked):
+    if not all(verdict.rememberable and _plain(subject) for subject, verdict in judged):
         return [once]  # what is not seen is not agreed to for good
-    text = "\n".join(suggested_rule(each) for each in subjects)
+    text = "\n".join(suggested_rule(subject) for subject in subjects)
     scopes: Sequence[Scope] = ("turn", "session", "workspace", "user")
     explanation = f"{explain(text)}{_rewritable(subjects)}"
     return [once, *(ScopeOffer(scope=scope, rule=text, explanation=explanation) for scope in scopes)]
@@ -199,12 +199,12 @@ def offers(asked: Sequence[tuple[Subject, Verdict]], *, allowed: int = 0) -> lis
 
 def _rewritable(subjects: Iterable[Subject]) -> str:
     """A sentence about what of the workspace those commands carry out: a rule is not for the bytes of now."""
-    runs = dict.fromkeys(path for each in subjects if each.command is not None for path in each.command.runs)
+    runs = dict.fromkeys(path for subject in subjects if subject.command is not None for path in subject.command.runs)
     names = [visible(path.rpartition("/")[2]) for path in runs]
     if not names:
         return ""
-    shown = ", ".join(names[:_TAKEN_IN]) + (" …" if len(names) > _TAKEN_IN else "")
-    return f" Also when {shown} says something else by then."
+    listed = ", ".join(names[:_TAKEN_IN]) + (" …" if len(names) > _TAKEN_IN else "")
+    return f" Also when {listed} says something else by then."
 
 
 def suggested_rule(subject: Subject) -> str:
@@ -222,21 +222,21 @@ def suggested_rule(subject: Subject) -> str:
 def remember(
     text: str,
     scope: Scope,
-    asked: Sequence[Subject],
+    subjects: Sequence[Subject],
     when: Circumstances | None = None,
     grants: Sequence[Grant] = (),
 ) -> list[Rule]:
     """Allow rules from the text a person saw or edited, one a line; those about commands with what the answer grants.
     Raises `AmanuError` (invalidRule) when one is no rule, or together they would not have covered what was asked."""
-    found = allow_rules(granting(text, grants), scope)
-    missed = next((each for each in asked if decide(found, each, when).decision != "allow"), None)
+    rules = allow_rules(granting(text, grants), scope)
+    missed = next((subject for subject in subjects if decide(rules, subject, when).decision != "allow"), None)
     if missed is not None:
         raise AmanuError(
             "invalidRule",
             f"The rule {text.strip()!r} would not have allowed this call.",
             hint=f"For example: {suggested_rule(missed)}",
         )
-    return found
+    return rules
 
 
 def allow_rules(text: str, origin: str) -> list[Rule]:
@@ -249,7 +249,7 @@ def allow_rules(text: str, origin: str) -> list[Rule]:
 
 def explain(text: str) -> str:
     """Sentences saying what allow rules of that text cover. Raises `AmanuError` (invalidRule)."""
-    return " ".join(_explained(each) for each in allow_rules(text, ""))
+    return " ".join(_explained(rule) for rule in allow_rules(text, ""))
 
 
 _TAKEN_IN = 4
@@ -263,23 +263,23 @@ _WHO = {
 }
 
 
-def _explained(each: Rule) -> str:
-    (target,) = each.targets
+def _explained(rule: Rule) -> str:
+    (target,) = rule.targets
     who = _WHO.get(target, f"the tool {target}")
-    ends = f" Until {each.until:%Y-%m-%d}." if each.until else ""
-    if not each.patterns:
-        held = " that is understood, in the sandbox" if target == "@run" else ""
-        held = " that is understood, without the sandbox" if each.unsandboxed else held
-        return f"Allows {who}{held}{' with network access' if each.network else ''}.{ends}"
+    ends = f" Until {rule.until:%Y-%m-%d}." if rule.until else ""
+    if not rule.patterns:
+        condition = " that is understood, in the sandbox" if target == "@run" else ""
+        condition = " that is understood, without the sandbox" if rule.unsandboxed else condition
+        return f"Allows {who}{condition}{' with network access' if rule.network else ''}.{ends}"
     if target not in ("@run", "run_shell_command"):
-        return f"Allows {who}, for: {each.patterns[0]}{ends and '.'}{ends}"
-    (pattern,) = each.commands
-    shown = command_pattern(pattern.tokens, any_rest=False)
-    what = f"{shown} with whatever follows" if pattern.any_rest else f"exactly {shown}"
-    what = what if pattern.tokens else "every command that is understood"
-    how = "with network access" if each.network else "without network access"
-    how = "without the sandbox, with all your permissions" if each.unsandboxed else how
-    return f"Allows {what}, {how}.{ends}"
+        return f"Allows {who}, for: {rule.patterns[0]}{ends and '.'}{ends}"
+    (pattern,) = rule.commands
+    command = command_pattern(pattern.tokens, any_rest=False)
+    description = f"{command} with whatever follows" if pattern.any_rest else f"exactly {command}"
+    description = description if pattern.tokens else "every command that is understood"
+    how = "with network access" if rule.network else "without network access"
+    how = "without the sandbox, with all your permissions" if rule.unsandboxed else how
+    return f"Allows {description}, {how}.{ends}"
 
 
 def _match(each: Rule, subject: Subject, when: Circumstances) -> Literal["yes", "no", "perhaps"]:
@@ -292,7 +292,7 @@ def _match(each: Rule, subject: Subject, when: Circumstances) -> Literal["yes", 
         (each.trusted is not None and each.trusted != when.trusted)
         or (each.server is not None and each.server != subject.server)
         or (each.agent is not None and each.agent != subject.agent)
-        or (each.until is not None and when.now > each.until)
+        or (each.until is not None and when.time > each.until)
     ):
         return "no"
     fold = each.kind != "allow"  # on some systems `.ENV` is `.env` (a real incident in this field)
@@ -387,14 +387,14 @@ def _forbids(pattern: Tokens, command: Command) -> Literal["yes", "no", "perhaps
 def _past_options(words: Sequence[str | None], places: Iterable[int]) -> set[int]:
     """Where the next token may stand: options in between may take a value or not."""
     reached: set[int] = set()
-    todo = [at for at in places if at < len(words)]
+    todo = [index for index in places if index < len(words)]
     while todo:
         at = todo.pop()
         if at in reached:
             continue
         reached.add(at)
         if (words[at] or "").startswith("-"):
-            todo += [after for after in (at + 1, at + 2) if after < len(words)]
+            todo += [next_index for next_index in (at + 1, at + 2) if next_index < len(words)]
     return reached
 
 
@@ -411,7 +411,7 @@ def _text(value: object) -> str:
 @cache
 def _file(name: str, origin: str) -> tuple[Rule, ...]:
     tables = [RuleTable.model_validate(table) for table in _toml(name)["rule"]]
-    return tuple(alone for each in tables for alone in _alone(each.rule(origin)))
+    return tuple(alone for table in tables for alone in _alone(table.rule(origin)))
 
 
 @cache
@@ -420,23 +420,23 @@ def _toml(name: str) -> dict[str, Any]:
     return tomllib.loads(text)
 
 
-def _alone(each: Rule) -> list[Rule]:
+def _alone(rule: Rule) -> list[Rule]:
     """A rule per target and pattern: so that the one named is the one that matched."""
     return [
-        replace(each, targets=(target,), patterns=patterns, text=_said(each, target, patterns))
-        for target in each.targets
-        for patterns in ([(one,) for one in each.patterns] or [()])
+        replace(rule, targets=(target,), patterns=patterns, text=_said(rule, target, patterns))
+        for target in rule.targets
+        for patterns in ([(pattern,) for pattern in rule.patterns] or [()])
     ]
 
 
-def _said(each: Rule, target: str, patterns: tuple[str, ...]) -> str:
+def _said(rule: Rule, target: str, patterns: tuple[str, ...]) -> str:
     return (
         target
         + (f"({patterns[0]})" if patterns else "")
-        + (f" unless {' | '.join(each.unless)}" if each.unless else "")
-        + ("" if each.harmless is None else f", {'without' if each.harmless else 'with an'} effect")
-        + (", ruinous" if each.ruin else "")
-        + (", files that hold secrets" if each.secret else "")
+        + (f" unless {' | '.join(rule.unless)}" if rule.unless else "")
+        + ("" if rule.harmless is None else f", {'without' if rule.harmless else 'with an'} effect")
+        + (", ruinous" if rule.ruin else "")
+        + (", files that hold secrets" if rule.secret else "")
     )
 
 
@@ -446,26 +446,26 @@ MODES: tuple[Mode, ...] = get_args(Mode)
 @cache
 def _glob(pattern: str, fold_case: bool) -> re.Pattern[str]:
     out: list[str] = []
-    at = 0
-    while at < len(pattern):
-        if pattern.startswith("**/", at):
+    index = 0
+    while index < len(pattern):
+        if pattern.startswith("**/", index):
             out.append("(?:.*/)?")
-            at += 3
-        elif pattern.startswith("**", at):
+            index += 3
+        elif pattern.startswith("**", index):
             out.append(".*")
-            at += 2
-        elif pattern[at] == "*":
+            index += 2
+        elif pattern[index] == "*":
             out.append("[^/]*")
-            at += 1
-        elif pattern[at] == "?":
+            index += 1
+        elif pattern[index] == "?":
             out.append("[^/]")
-            at += 1
-        elif pattern[at] == "\\" and at + 1 < len(pattern):
-            out.append(re.escape(pattern[at + 1]))
-            at += 2
+            index += 1
+        elif pattern[index] == "\\" and index + 1 < len(pattern):
+            out.append(re.escape(pattern[index + 1]))
+            index += 2
         else:
-            out.append(re.escape(pattern[at]))
-            at += 1
+            out.append(re.escape(pattern[index]))
+            index += 1
     return re.compile("".join(out), re.DOTALL | (re.IGNORECASE if fold_case else 0))
 
 

@@ -26,12 +26,12 @@ class Consent:
     def rules(self, roots: Sequence[str], *, trusted: bool) -> list[Rule]:
         """All stored rules for a session of those roots. A trusted workspace's own file adds deny and must-ask."""
         stored = self._read()
-        found = [*self._settings, *_allowed(stored.get("user"), "rules.toml, user")]
+        rules = [*self._settings, *_allowed(stored.get("user"), "rules.toml, user")]
         for root in roots:
-            found += _allowed(_table(stored.get("workspace")).get(root), "rules.toml, workspace")
+            rules += _allowed(_table(stored.get("workspace")).get(root), "rules.toml, workspace")
             if trusted:
-                found += _rules(*workspace_rules(Path(root)), f"{root}/.amanu/config.toml")
-        return found
+                rules += _rules(*workspace_rules(Path(root)), f"{root}/.amanu/config.toml")
+        return rules
 
     def remember(self, scope: Scope, rule: Rule, roots: Sequence[str]) -> None:
         """Keep an allow rule for the user, or for the session's workspace folders."""

@@ -75,7 +75,7 @@ Contents = Mapping[str, "Piece"]
 class Piece:
     """A file that trust enables, as it is."""
 
-    what: What
+    kind: What
     data: bytes
 
     @property
@@ -110,10 +110,10 @@ class Trust:
     def standing(self, roots: Sequence[str], declared: Collection[str] | None = None) -> Standing:
         """How a session of those roots stands, the least trusted root deciding. `declared` is what the editor says:
         the roots it trusts, or None when it has no say. Raises `AmanuError` (storageError)."""
-        editors = None if declared is None else {os.path.realpath(each) for each in declared}
+        editors = None if declared is None else {os.path.realpath(path) for path in declared}
         with self._lock:
-            found = {self._standing(os.path.realpath(root), editors) for root in roots} or {"untrusted"}
-        return next(each for each in ("untrusted", "changed", "trusted") if each in found)
+            standings = {self._standing(os.path.realpath(root), editors) for root in roots} or {"untrusted"}
+        return next(standing for standing in ("untrusted", "changed", "trusted") if standing in standings)
 
     def covers(self, roots: Sequence[str], path: Path, data: bytes) -> bool:
         """Whether the person trusted that file with that content, by a root of theirs. Where it lies is said by its
@@ -122,10 +122,10 @@ class Trust:
         with self._lock:
             folders = self._read()
             for root in map(os.path.realpath, roots):
-                known = self._of(folders, root)
-                if known is None or known.word == "no" or known.files is None:
+                folder = self._of(folders, root)
+                if folder is None or folder.word == "no" or folder.files is None:
                     continue
-                if known.files.get(_name(path, root), ("", ""))[1] == digest:
+                if folder.files.get(_name(path, root), ("", ""))[1] == digest:
                     return True
         return False
 
@@ -134,13 +134,16 @@ class Trust:
         real = os.path.realpath(root)
         with self._lock:
             standing = self.standing([root], declared)
-            known = self._of(self._read(), real)
-            now = self._contents(Path(real), None)
-            before: Files = known.files if known is not None and known.files is not None else {}
-            enables = [self._enabled(name, now.get(name), before.get(name)) for name in sorted({*now, *before})]
-            if standing == "trusted" and any(_asks(each) for each in enables):
+            folder = self._of(self._read(), real)
+            contents = self._contents(Path(real), None)
+            trusted_files: Files = folder.files if folder is not None and folder.files is not None else {}
+            enables = [
+                self._enabled(name, contents.get(name), trusted_files.get(name))
+                for name in sorted({*contents, *trusted_files})
+            ]
+            if standing == "trusted" and any(_asks(item) for item in enables):
                 standing = "changed"  # in a folder so deep that only this look saw it
-            return TrustGetResult(state=standing, enables=enables, digest=_digest(real, now))
+            return TrustGetResult(state=standing, enables=enables, digest=_digest(real, contents))
 
     def set(self, root: str, trusted: bool, digest: str | None = None) -> None:
         """The person's word. With a yes what is there now counts as seen; `digest` is that of what they were shown:
@@ -151,14 +154,14 @@ class Trust:
             if not trusted:
                 self._keep(real, Folder("no"))
                 return
-            now = self._contents(Path(real), None)
-            if digest is not None and digest != _digest(real, now):
+            contents = self._contents(Path(real), None)
+            if digest is not None and digest != _digest(real, contents):
                 raise AmanuError(
                     "trustChanged",
                     f"What {real} enables has changed since it was shown.",
                     hint="Look at it again, then decide.",
                 )
-            self._keep(real, self._folder("yes", real, now))
+            self._keep(real, self._folder("yes", real, contents))
 
     def for_now(self, root: str) -> None:
         """The person trusts the folder as it is now for as long as this process lives; nothing is kept."""
@@ -166,22 +169,22 @@ class Trust:
         with self._lock:
             self._for_now[real] = self._folder("yes", real, self._contents(Path(real), None))
 
-    def reviewed(self, roots: Sequence[str], path: Path, before: bytes, after: bytes) -> None:
+    def reviewed(self, roots: Sequence[str], path: Path, old_data: bytes, new_data: bytes) -> None:
         """The person has just decided that a file's content becomes another one, seeing the difference. If they
         trusted what it was (or there was nothing), they trust what it is."""
         with self._lock:
             for root in map(os.path.realpath, roots):
                 folders = self._read()
-                known, name = self._of(folders, root), _name(path, root)
-                if known is None or known.word == "no" or known.files is None:
+                folder, name = self._of(folders, root), _name(path, root)
+                if folder is None or folder.word == "no" or folder.files is None:
                     continue
-                was = known.files.get(name)
-                what, digest = was if was is not None else (_what(name), None)
-                if what is None or digest != (hashlib.sha256(before).hexdigest() if before else None):
+                was = folder.files.get(name)
+                kind, digest = was if was is not None else (_what(name), None)
+                if kind is None or digest != (hashlib.sha256(old_data).hexdigest() if old_data else None):
                     continue
-                pair: tuple[What, str] = (what, write_blob(self._texts, after))
-                files: Files = {**known.files, name: pair}
-                changed = Folder(known.word, known.device, known.inode, files)
+                pair: tuple[What, str] = (kind, write_blob(self._texts, new_data))
+                files: Files = {**folder.files, name: pair}
+                changed = Folder(folder.word, folder.device, folder.inode, files)
                 if root in self._for_now:
                     self._for_now[root] = changed
                 else:
@@ -190,69 +193,71 @@ class Trust:
     # One folder -------------------------------------------------------------------------------------
 
     def _standing(self, root: str, editors: Collection[str] | None) -> Standing:
-        known = self._of(self._read(), root)
+        folder = self._of(self._read(), root)
         says = None if editors is None or root in self._for_now else root in editors
-        word = known.word if known is not None else None
+        word = folder.word if folder is not None else None
         if word == "no" or says is False or (word != "yes" and says is not True):
             return "untrusted"
-        if known is None:
+        if folder is None:
             self._keep(root, self._folder("editor", root, self._contents(Path(root), None)))
             return "trusted"
-        if known.files is None:
-            self._keep(root, self._folder(known.word, root, self._contents(Path(root), None)))
+        if folder.files is None:
+            self._keep(root, self._folder(folder.word, root, self._contents(Path(root), None)))
             return "trusted"
-        if (known.device, known.inode) != _identity(root):
+        if (folder.device, folder.inode) != _identity(root):
             return "untrusted"  # another folder, at the same place
-        now = self._contents(Path(root), known.files)
+        contents = self._contents(Path(root), folder.files)
         return (
             "changed"
-            if any(_differs(now.get(name), known.files.get(name)) for name in {*now, *known.files})
+            if any(_differs(contents.get(name), folder.files.get(name)) for name in {*contents, *folder.files})
             else ("trusted")
         )
 
-    def _contents(self, root: Path, known: Collection[str] | None) -> Contents:
+    def _contents(self, root: Path, trusted_names: Collection[str] | None) -> Contents:
         """What the folder enables now. With `known` names deep folders are only looked into where one of those is:
         fit for every prompt."""
-        found: dict[str, Piece] = {}
+        pieces: dict[str, Piece] = {}
 
         def take(path: Path, data: bytes) -> bool:
-            found[_name(path, str(root))] = Piece("memory", data)
+            pieces[_name(path, str(root))] = Piece("memory", data)
             return True
 
         workspace = Workspace([root], Overlay(), private=self._private)
-        names = list(_deep(workspace) if known is None else known)
+        names = list(_deep(workspace) if trusted_names is None else trusted_names)
         memory = MemoryFiles(workspace, None, self._allowed, covers=take)
         memory.base(trusted=True)
         deep = {(root / name).parent for name in names if PurePosixPath(name).name in NAMES and ".." not in name}
         memory.below(folder for folder in deep if folder != root)
         others: dict[str, What] = {".amanu/config.toml": "rules"}
         others |= {f".amanu/commands/{name}": "command" for name in _listed(workspace, ".amanu/commands", "*.md")}
-        for name, what in others.items():
+        for name, kind in others.items():
             data = _data(workspace, name)
             if data is not None:
-                found[name] = Piece(what, data)
-        return found
+                pieces[name] = Piece(kind, data)
+        return pieces
 
-    def _folder(self, word: Word, root: str, now: Contents) -> Folder:
+    def _folder(self, word: Word, root: str, contents: Contents) -> Folder:
         try:
             self._texts.mkdir(mode=0o700, exist_ok=True)
-            digests = {name: write_blob(self._texts, piece.data) for name, piece in now.items()}
-            return Folder(word, *_identity(root), {name: (now[name].what, digests[name]) for name in digests})
+            digests = {name: write_blob(self._texts, piece.data) for name, piece in contents.items()}
+            return Folder(word, *_identity(root), {name: (contents[name].kind, digests[name]) for name in digests})
         except OSError as error:
             raise storage_error(error, self._texts) from error
 
-    def _enabled(self, name: str, now: Piece | None, before: tuple[What, str] | None) -> Enabled:
-        what = now.what if now is not None else before[0] if before is not None else "memory"
-        if now is not None and before is not None and now.sha256 == before[1]:
-            return Enabled(path=visible(name), what=what, state="same")
-        old = b""
-        if before is not None:
+    def _enabled(self, name: str, piece: Piece | None, trusted_piece: tuple[What, str] | None) -> Enabled:
+        kind = piece.kind if piece is not None else trusted_piece[0] if trusted_piece is not None else "memory"
+        if piece is not None and trusted_piece is not None and piece.sha256 == trusted_piece[1]:
+            return Enabled(path=visible(name), what=kind, state="same")
+        old_data = b""
+        if trusted_piece is not None:
             try:
-                old = read_blob(self._texts, before[1])
+                old_data = read_blob(self._texts, trusted_piece[1])
             except AmanuError:
-                old = b"(what it was is not kept any more)\n"
-        state = "new" if before is None else "gone" if now is None else "changed"
-        return Enabled(path=visible(name), what=what, state=state, diff=_diff(name, old, now.data if now else b""))
+                old_data = b"(what it was is not kept any more)\n"
+        state = "new" if trusted_piece is None else "gone" if piece is None else "changed"
+        return Enabled(
+            path=visible(name), what=kind, state=state, diff=_diff(name, old_data, piece.data if piece else b"")
+        )
 
     # The file ---------------------------------------------------------------------------------------
 
@@ -262,17 +267,17 @@ class Trust:
             return self._for_now[root]
         if root in folders:
             return folders[root]
-        spelt = [each for path, each in folders.items() if path.casefold() == root.casefold()]
-        here = _identity(root) if spelt else None
-        return next((each for each in spelt if (each.device, each.inode) == here), None)
+        spelt = [folder for path, folder in folders.items() if path.casefold() == root.casefold()]
+        identity = _identity(root) if spelt else None
+        return next((folder for folder in spelt if (folder.device, folder.inode) == identity), None)
 
     def _keep(self, root: str, folder: Folder) -> None:
         folders = {**self._read(), root: folder}
-        tree = {path: _as_json(each) for path, each in sorted(folders.items())}
+        tree = {path: _as_json(folder) for path, folder in sorted(folders.items())}
         try:
             write_whole(self._file, json.dumps({"folders": tree}, indent=1).encode() + b"\n")
-            kept = (*folders.values(), *self._for_now.values())
-            used = {digest for each in kept for _, digest in (each.files or {}).values()}
+            in_use = (*folders.values(), *self._for_now.values())
+            used = {digest for folder in in_use for _, digest in (folder.files or {}).values()}
             for path in self._texts.glob("[0-9a-f]*"):
                 if path.name not in used:
                     path.unlink(missing_ok=True)
@@ -284,7 +289,7 @@ class Trust:
             tree = json.loads(self._file.read_text(encoding="utf-8"))
             if isinstance(tree, list):  # of versions that kept only paths
                 return {str(path): Folder("yes") for path in cast("list[object]", tree)}
-            return {path: _folder_of(each) for path, each in tree["folders"].items()}
+            return {path: _folder_of(folder) for path, folder in tree["folders"].items()}
         except FileNotFoundError:
             return {}
         except OSError as error:
@@ -295,26 +300,26 @@ class Trust:
 
 def reviewed_changes(proposal: Proposal) -> list[tuple[Path, bytes, bytes]]:
     """For `Trust.reviewed`: files that trust may be about, all of whose applied hunks the person has seen."""
-    found: list[tuple[Path, bytes, bytes]] = []
+    changes: list[tuple[Path, bytes, bytes]] = []
     for file in proposal.files:
         applied = [hunk for hunk in file.hunks if hunk.state == "applied"]
         if not applied or not all(hunk.reviewed for hunk in applied) or file.change not in ("edit", "create"):
             continue
         if file.base_text is not None and len(file.base_text) <= MAX_BYTES:
             used = [(first_line(hunk), hunk.old_lines, hunk.new_text) for hunk in applied]
-            after = compose(split_lines(file.base_text), used)
-            found.append((Path(file.path), file.base_text.encode(), after.encode()))
-    return found
+            new_text = compose(split_lines(file.base_text), used)
+            changes.append((Path(file.path), file.base_text.encode(), new_text.encode()))
+    return changes
 
 
-def _differs(now: Piece | None, before: tuple[What, str] | None) -> bool:
-    if now is None:
-        return before is not None and before[0] == "rules"
-    return before is None or now.sha256 != before[1]
+def _differs(piece: Piece | None, trusted_piece: tuple[What, str] | None) -> bool:
+    if piece is None:
+        return trusted_piece is not None and trusted_piece[0] == "rules"
+    return trusted_piece is None or piece.sha256 != trusted_piece[1]
 
 
-def _asks(each: Enabled) -> bool:
-    return each.state in ("new", "changed") or (each.state == "gone" and each.what == "rules")
+def _asks(item: Enabled) -> bool:
+    return item.state in ("new", "changed") or (item.state == "gone" and item.what == "rules")
 
 
 def _what(name: str) -> What | None:
@@ -335,21 +340,21 @@ def _name(path: Path, root: str) -> str:
 
 def _identity(root: str) -> tuple[int | None, int | None]:
     try:
-        found = Path(root).stat()
+        status = Path(root).stat()
     except OSError:
         return None, None
-    return found.st_dev, found.st_ino
+    return status.st_dev, status.st_ino
 
 
-def _digest(root: str, now: Contents) -> str:
-    files = {name: (piece.what, piece.sha256) for name, piece in sorted(now.items())}
+def _digest(root: str, contents: Contents) -> str:
+    files = {name: (piece.kind, piece.sha256) for name, piece in sorted(contents.items())}
     return hashlib.sha256(json.dumps([root, *_identity(root), files]).encode()).hexdigest()
 
 
 def _diff(name: str, old: bytes, new: bytes) -> str:
     """Unified, of what can be seen, and cut; "" when neither says anything."""
-    before, after = (visible(data.decode("utf-8", "replace")).splitlines() for data in (old, new))
-    lines = list(unified_diff(before, after, f"a/{visible(name)}", f"b/{visible(name)}", lineterm=""))
+    old_lines, new_lines = (visible(data.decode("utf-8", "replace")).splitlines() for data in (old, new))
+    lines = list(unified_diff(old_lines, new_lines, f"a/{visible(name)}", f"b/{visible(name)}", lineterm=""))
     if len(lines) > SHOWN_LINES:
         lines[SHOWN_LINES:] = [f"({len(lines) - SHOWN_LINES} more lines are not shown)"]
     return "".join(f"{line}\n" for line in lines)
@@ -390,12 +395,14 @@ def _data(workspace: Workspace, name: str) -> bytes | None:
 
 
 def _as_json(folder: Folder) -> dict[str, Any]:
-    files = folder.files and {name: [what, digest] for name, (what, digest) in sorted(folder.files.items())}
+    files = folder.files and {name: [kind, digest] for name, (kind, digest) in sorted(folder.files.items())}
     return {"word": folder.word, "device": folder.device, "inode": folder.inode, "files": files}
 
 
 def _folder_of(tree: Mapping[str, Any]) -> Folder:
     files = tree["files"]
     # Older versions kept the settings of checkers too.
-    known = None if files is None else {name: (what, sha) for name, (what, sha) in files.items() if what != "checker"}
-    return Folder(tree["word"], tree["device"], tree["inode"], cast("Files | None", known))
+    trusted_files = (
+        None if files is None else {name: (kind, sha) for name, (kind, sha) in files.items() if kind != "checker"}
+    )
+    return Folder(tree["word"], tree["device"], tree["inode"], cast("Files | None", trusted_files))

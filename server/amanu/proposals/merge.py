@@ -14,13 +14,16 @@ def merge(base: str, ours: str, theirs: str) -> str | None:
         return ours
     if base == ours:
         return theirs
-    lines, left, right = split_lines(base), split_lines(ours), split_lines(theirs)
-    mine, others = _done(lines, left), _done(lines, right)
-    both = [each for each in mine if each in others]
-    others = [each for each in others if each not in both]
-    if any(_meet(one, other) for one, other in product([each for each, _ in mine], [each for each, _ in others])):
+    lines, our_lines, right = split_lines(base), split_lines(ours), split_lines(theirs)
+    mine, others = _done(lines, our_lines), _done(lines, right)
+    both = [change for change in mine if change in others]
+    others = [change for change in others if change not in both]
+    if any(
+        _meet(mine_span, other_span)
+        for mine_span, other_span in product([span for span, _ in mine], [span for span, _ in others])
+    ):
         return None
-    used = sorted([*mine, *others], key=lambda each: (each[0][0], each[0][1]))
+    used = sorted([*mine, *others], key=lambda change: (change[0][0], change[0][1]))
     return compose(lines, ((start, end - start, text) for (start, end), text in used))
 
 
@@ -28,18 +31,18 @@ _Done = tuple[tuple[int, int], str]
 """Lines [start, end) of the base, and the text in their place."""
 
 
-def _done(base: Sequence[str], other: Sequence[str]) -> list[_Done]:
-    return [((each.old, each.old_end), _text(each, other)) for each in differences(base, other)]
+def _done(base: Sequence[str], changed: Sequence[str]) -> list[_Done]:
+    return [((change.old, change.old_end), _text(change, changed)) for change in differences(base, changed)]
 
 
 def _text(change: Change, lines: Sequence[str]) -> str:
     return "".join(lines[change.new : change.new_end])
 
 
-def _meet(one: tuple[int, int], other: tuple[int, int]) -> bool:
-    if one == other:
+def _meet(first: tuple[int, int], second: tuple[int, int]) -> bool:
+    if first == second:
         return True
-    (start, end), (low, high) = one, other
+    (start, end), (low, high) = first, second
     if start == end:
         return low < start < high
     if low == high:

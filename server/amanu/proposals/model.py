@@ -153,20 +153,20 @@ class LiveFile:
             return self.footing
         spots: dict[str, Spot] = {}
         lines: list[str] = []
-        base, at = split_lines(self.base.text), 0
+        base, line = split_lines(self.base.text), 0
         for hunk in self.hunks:
             first = first_line(hunk)
-            lines += base[at:first]
-            at = first + hunk.old_lines
+            lines += base[line:first]
+            line = first + hunk.old_lines
             applied = hunk.state in BEFORE
             if applied or hunk.hunk_id in self.touched:
-                own = split_lines(hunk.new_text if applied else hunk.old_text)
+                own_lines = split_lines(hunk.new_text if applied else hunk.old_text)
             else:
-                own = base[first:at]
-            spots[hunk.hunk_id] = Spot(len(lines), len(lines) + len(own), hunk if applied else None)
-            lines += own
+                own_lines = base[first:line]
+            spots[hunk.hunk_id] = Spot(len(lines), len(lines) + len(own_lines), hunk if applied else None)
+            lines += own_lines
         unsure = [hunk.hunk_id for hunk in self.hunks if hunk.hunk_id in self.touched and not hunk.old_text]
-        return Footing([*lines, *base[at:]], spots, unsure)
+        return Footing([*lines, *base[line:]], spots, unsure)
 
     def rebased(self, text: str, hunks: list[Hunk]) -> None:
         """It starts from that text now, with these hunks of it."""
@@ -179,26 +179,26 @@ class LiveFile:
 
     def applied_now(self, undone: Collection[str] = ()) -> None:
         """Hunks were applied, or `undone`: that is part of the footing."""
-        known = self.footing
-        if known is None:
+        last_applied = self.footing
+        if last_applied is None:
             return
         spots: dict[str, Spot] = {}
         lines: list[str] = []
-        at = 0
+        line = 0
         for hunk in self.hunks:
-            spot = known.spots[hunk.hunk_id]
-            lines += known.lines[at : spot.start]
-            at = spot.end
+            spot = last_applied.spots[hunk.hunk_id]
+            lines += last_applied.lines[line : spot.start]
+            line = spot.end
             fresh = hunk.state == "applied" and spot.applied is None
             back = hunk.hunk_id in undone
             if fresh or back:
-                own = split_lines(hunk.new_text if fresh else hunk.old_text)
+                own_lines = split_lines(hunk.new_text if fresh else hunk.old_text)
             else:
-                own = list(known.lines[spot.start : spot.end])
+                own_lines = list(last_applied.lines[spot.start : spot.end])
             applied = hunk if fresh else None if back else spot.applied
-            spots[hunk.hunk_id] = Spot(len(lines), len(lines) + len(own), applied)
-            lines += own
-        self.footing = Footing([*lines, *known.lines[at:]], spots, known.unsure)
+            spots[hunk.hunk_id] = Spot(len(lines), len(lines) + len(own_lines), applied)
+            lines += own_lines
+        self.footing = Footing([*lines, *last_applied.lines[line:]], spots, last_applied.unsure)
 
     def edits(self) -> list[TextEdit]:
         """What leads from the form before to the form after, as edits of the text."""
@@ -214,11 +214,11 @@ class LiveFile:
             if hunk.state == "applied":
                 offset += len(hunk.new_text)
                 continue
-            there, then = hunk.old_text, hunk.new_text
+            current, then = hunk.old_text, hunk.new_text
             if hunk.state == "undoing":
-                there, then = then, there
-            edits.append(TextEdit(start=offset, end=offset + len(there), new_text=then))
-            offset += len(there)
+                current, then = then, current
+            edits.append(TextEdit(start=offset, end=offset + len(current), new_text=then))
+            offset += len(current)
         return edits
 
     def propose(
@@ -235,23 +235,29 @@ class LiveFile:
         self.new_path = new_path or self.new_path
         self.explanations[call_id] = explanation
         new = "" if text is None else text
-        before, after = split_lines(self.base.text), split_lines(new)
+        old_lines, new_lines = split_lines(self.base.text), split_lines(new)
         first = self.text == self.base.text
-        step = changes(before if first else split_lines(self.text), after)
+        step = changes(old_lines if first else split_lines(self.text), new_lines)
         self.touches = [through(touch, step) for touch in self.touches]
-        self.touches += [Touch(call_id, each.new, each.new_end) for each in step]
+        self.touches += [Touch(call_id, change.new, change.new_end) for change in step]
         self.text, self.delete = new, text is None
         self.footing = None
-        known = {(first_line(hunk), hunk.old_text, hunk.new_text): hunk for hunk in self.hunks}
+        same_hunks = {(first_line(hunk), hunk.old_text, hunk.new_text): hunk for hunk in self.hunks}
         whole = self.change != "edit"  # a file is created or deleted as one
-        lines = step if first else changes(before, after)
-        self.moved = sum(each.new_end - each.new for each in lines), sum(each.old_end - each.old for each in lines)
-        found = [Change(0, len(before), 0, len(after))] if whole else lines
+        lines = step if first else changes(old_lines, new_lines)
+        self.moved = (
+            sum(change.new_end - change.new for change in lines),
+            sum(change.old_end - change.old for change in lines),
+        )
+        all_changes = [Change(0, len(old_lines), 0, len(new_lines))] if whole else lines
         self.hunks = []
         self.owners = {}
-        for each in found:
-            old_text, new_text = "".join(before[each.old : each.old_end]), "".join(after[each.new : each.new_end])
-            same = known.get((each.old, old_text, new_text))
+        for each in all_changes:
+            old_text, new_text = (
+                "".join(old_lines[each.old : each.old_end]),
+                "".join(new_lines[each.new : each.new_end]),
+            )
+            same = same_hunks.get((each.old, old_text, new_text))
             hunk = Hunk(
                 hunk_id=same.hunk_id if same else f"{prefix}.h{next(ids)}",
                 old_start=each.old + (each.old_end > each.old),
@@ -280,16 +286,16 @@ class LiveFile:
     def put(self, hunk_id: str, **changed: object) -> None:
         """Change fields of a hunk; where lines come to stand in the proposed text is counted anew. A file may have
         thousands of hunks, each put several times."""
-        at = self._at(hunk_id)
+        index = self._at(hunk_id)
         hunks = list(self.hunks)
-        hunks[at] = hunks[at].model_copy(update=changed)
+        hunks[index] = hunks[index].model_copy(update=changed)
         if "new_text" in changed:
             hunks = numbered(hunks)
         self.hunks, self._places = hunks, (hunks, self._places[1])
 
     def _at(self, hunk_id: str) -> int:
         if self._places[0] is not self.hunks:
-            self._places = self.hunks, {hunk.hunk_id: at for at, hunk in enumerate(self.hunks)}
+            self._places = self.hunks, {hunk.hunk_id: index for index, hunk in enumerate(self.hunks)}
         return self._places[1][hunk_id]
 
     def wire(self) -> ProposedFile:
@@ -379,7 +385,7 @@ class LiveProposal:
                 None if file.new_path is None else Path(file.new_path),
                 list(file.hunks),
                 unsaved=file.unsaved,
-                checks=[each for each in file.checks if each.state == "done"],
+                checks=[check for check in file.checks if check.state == "done"],
             )
             live.text = live.having(*STATES)
             live.land()
@@ -393,14 +399,14 @@ class LiveProposal:
 
 def numbered(hunks: Iterable[Hunk]) -> list[Hunk]:
     """The hunks of a file, with the lines of the proposed text they come to stand at."""
-    found: list[Hunk] = []
+    numbered_hunks: list[Hunk] = []
     shift = 0
     for hunk in hunks:
         count = len(split_lines(hunk.new_text))
         start = first_line(hunk) + shift + (count > 0)
-        found.append(hunk.model_copy(update={"new_start": start, "new_lines": count}))
+        numbered_hunks.append(hunk.model_copy(update={"new_start": start, "new_lines": count}))
         shift += count - hunk.old_lines
-    return found
+    return numbered_hunks
 
 
 def through(touch: Touch, step: Sequence[Change]) -> Touch:
@@ -408,12 +414,12 @@ def through(touch: Touch, step: Sequence[Change]) -> Touch:
 
     def moved(line: int, upwards: bool) -> int:
         shift = 0
-        for each in step:
-            if line < each.old or (line == each.old and not upwards):
+        for change in step:
+            if line < change.old or (line == change.old and not upwards):
                 break
-            if line < each.old_end:
-                return each.new_end if upwards else each.new
-            shift = each.new_end - each.old_end
+            if line < change.old_end:
+                return change.new_end if upwards else change.new
+            shift = change.new_end - change.old_end
         return line + shift
 
     return replace(touch, start=moved(touch.start, False), end=max(moved(touch.end, True), moved(touch.start, False)))

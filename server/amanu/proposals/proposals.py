@@ -118,11 +118,11 @@ class Proposals:
         Once it writes it is not cancelled: it ends, then the cancellation goes on."""
         async with self._lock:
             live = self._find(proposal_id)
-            accepted = {each.hunk_id for each in decisions if each.decision == "accept"}
+            accepted = {decision.hunk_id for decision in decisions if decision.decision == "accept"}
             await self._following.catch_up(live, [file for file, hunk in live.hunks() if hunk.hunk_id in accepted])
-            known = {hunk.hunk_id: (file, hunk) for file, hunk in live.hunks()}
+            hunks = {hunk.hunk_id: (file, hunk) for file, hunk in live.hunks()}
             for each in decisions:
-                _check_decision(known, each)
+                _check_decision(hunks, each)
             return await unbroken(self._carry_out(live, decisions))
 
     async def accept_all(self, proposal_id: str, call_id: str | None = None, *, by_person: bool = True) -> Proposal:
@@ -224,8 +224,10 @@ class Proposals:
 
     def taken(self, path: Path, but: Collection[str]) -> list[str]:
         """What applied hunks took out of the file at that path; not those named."""
-        stored = (file.hunks for each in self._stored.values() for file in each.files if Path(file.path) == path)
-        alive = (file.hunks for each in self._live.values() for file in each.at(path))
+        stored = (
+            file.hunks for proposal in self._stored.values() for file in proposal.files if Path(file.path) == path
+        )
+        alive = (file.hunks for proposal in self._live.values() for file in proposal.at(path))
         return [
             hunk.old_text
             for hunks in (*stored, *alive)
@@ -249,14 +251,14 @@ class Proposals:
         return "" if live is None else report(live, tool_call_id, self._workspace.shown)
 
     async def note_checks(
-        self, proposal_id: str, path: Path, about: Literal["proposed", "applied"], checks: Sequence[Check]
+        self, proposal_id: str, path: Path, stage: Literal["proposed", "applied"], checks: Sequence[Check]
     ) -> None:
         """What checkers find of that file now, in the place of all that was noted about the same. The proposal's
         version stays: whoever is deciding just now decides on what they saw."""
         async with self._lock:
             live = self._find(proposal_id)
             for file in live.at(path):
-                noted = [*(each for each in file.checks if each.about != about), *checks]
+                noted = [*(check for check in file.checks if check.about != stage), *checks]
                 if noted != file.checks:
                     file.checks = noted
                     self._changed(live.wire())
@@ -303,8 +305,8 @@ class Proposals:
         path = self._workspace.relative(file.base.path)
         if file.new_path is None or file.form(SHOWN).path == file.base.path:
             return unified(path, file.base.text, file.having(*SHOWN))
-        new = self._workspace.relative(file.new_path)
-        return f"rename {path} → {new}\n{unified(new, file.base.text, file.having(*SHOWN))}"
+        new_path = self._workspace.relative(file.new_path)
+        return f"rename {path} → {new_path}\n{unified(new_path, file.base.text, file.having(*SHOWN))}"
 
     def _joinable(self, call: CallContext, paths: Sequence[Path]) -> LiveProposal | None:
         """The proposal of an earlier call of the same step that has one of the files, nothing of it decided."""
@@ -316,14 +318,14 @@ class Proposals:
         return None
 
     def _check(self, live: LiveProposal, edit: FileEdit) -> None:
-        shown = self._workspace.shown(edit.base.path)
+        name = self._workspace.shown(edit.base.path)
         if edit.base.lossy:
             raise ToolError(lossy(self._workspace, edit.base))
         if edit.text == edit.base.text and edit.new_path is None and (edit.base.exists or edit.base.from_buffer):
-            raise ToolError(f"{shown} already has exactly this content; nothing to change.")
+            raise ToolError(f"{name} already has exactly this content; nothing to change.")
         for file in live.files:
             if file.named(edit.base.path) and file.text != edit.base.text:
-                raise ToolError(f"{shown} changed at the same moment. Read it and try again.")
+                raise ToolError(f"{name} changed at the same moment. Read it and try again.")
         if edit.text is not None:
             edit.base.encode(edit.text)
 
@@ -336,33 +338,33 @@ class Proposals:
         return self._publish(live)
 
     async def _propose(self, live: LiveProposal, edit: FileEdit, call_id: str) -> None:
-        file = next((each for each in live.files if each.named(edit.base.path)), None)
+        file = next((candidate for candidate in live.files if candidate.named(edit.base.path)), None)
         if file is None:
             file = LiveFile(edit.base, edit.base.text)
             live.files.append(file)
-        work = (edit.text, call_id, live.ids, live.proposal_id, edit.new_path, edit.explanation)
+        arguments = (edit.text, call_id, live.ids, live.proposal_id, edit.new_path, edit.explanation)
         if len(file.base.text) + len(edit.text or "") < SMALL:
-            file.propose(*work)
+            file.propose(*arguments)
         else:
-            await asyncio.to_thread(file.propose, *work)
+            await asyncio.to_thread(file.propose, *arguments)
 
     async def _again(self, proposal_id: str, hunk_ids: Collection[str], *, back: bool) -> list[Left]:
         async with self._lock:
             live = self._find(proposal_id)
-            wanted = [file for file, hunk in live.hunks() if hunk.hunk_id in hunk_ids]
-            await self._following.catch_up(live, [file for file in wanted if self._following.follows(live, file)])
+            files = [file for file, hunk in live.hunks() if hunk.hunk_id in hunk_ids]
+            await self._following.catch_up(live, [file for file in files if self._following.follows(live, file)])
             turned = self._turn_and_apply(live, hunk_ids) if back else self._turn_and_apply(live, again=hunk_ids)
-            left = await unbroken(turned)
-            done: Collection[HunkState] = ("revertedByPerson",) if back else ("applied",)
+            reasons = await unbroken(turned)
+            target_states: Collection[HunkState] = ("revertedByPerson",) if back else ("applied",)
             for _, hunk in live.hunks():
-                if hunk.hunk_id in hunk_ids and hunk.state not in done:
-                    left.setdefault(hunk.hunk_id, hunk.reason or "")
-            return [Left(proposal_id, hunk_id, reason) for hunk_id, reason in left.items()]
+                if hunk.hunk_id in hunk_ids and hunk.state not in target_states:
+                    reasons.setdefault(hunk.hunk_id, hunk.reason or "")
+            return [Left(proposal_id, hunk_id, reason) for hunk_id, reason in reasons.items()]
 
     async def _carry_out(self, live: LiveProposal, decisions: Sequence[HunkDecision]) -> Proposal:
         """What was found to be fit to be decided so."""
-        back = {each.hunk_id for each in decisions if each.decision == "undo"}
-        await self._turn(live, back, {each.hunk_id for each in decisions if each.decision == "redo"} - back)
+        back = {decision.hunk_id for decision in decisions if decision.decision == "undo"}
+        await self._turn(live, back, {decision.hunk_id for decision in decisions if decision.decision == "redo"} - back)
         files = {hunk.hunk_id: file for file, hunk in live.hunks()}
         for each in decisions:
             file = files[each.hunk_id]
@@ -386,28 +388,30 @@ class Proposals:
         self, live: LiveProposal, back: Collection[str] = (), again: Collection[str] = ()
     ) -> dict[str, str]:
         """Not to be cancelled in between: what is marked but not applied would be applied with the next decision."""
-        left = await self._turn(live, back, again)
+        reasons = await self._turn(live, back, again)
         await self._apply(live)
-        return left
+        return reasons
 
     async def _turn(self, live: LiveProposal, back: Collection[str], again: Collection[str]) -> dict[str, str]:
         """Mark hunks to be taken back or applied again, where they are now; those that cannot be, with why. All of them
         when a file cannot be looked at."""
         hunk_ids = {*back, *again}
-        wanted = [at for at, file in enumerate(live.files) if any(hunk.hunk_id in hunk_ids for hunk in file.hunks)]
+        indexes = [
+            index for index, file in enumerate(live.files) if any(hunk.hunk_id in hunk_ids for hunk in file.hunks)
+        ]
         try:
-            now = {at: await self._workspace.look(live.files[at].place(AFTER)) for at in wanted}
+            texts = {index: await self._workspace.look(live.files[index].place(AFTER)) for index in indexes}
         except ToolError as error:
             return {hunk.hunk_id: str(error) for _, hunk in live.hunks() if hunk.hunk_id in hunk_ids}
         turned: dict[int, Turned] = {}
-        for at in wanted:
+        for at in indexes:
             taken = self.taken(live.files[at].base.path, hunk_ids)
-            turned[at] = await asyncio.to_thread(turn, live.files[at], now[at], back, again, taken)
-        left: dict[str, str] = {}
-        for at, each in turned.items():
-            live.files[at] = each.file
-            left |= each.left
-        return left
+            turned[at] = await asyncio.to_thread(turn, live.files[at], texts[at], back, again, taken)
+        reasons: dict[str, str] = {}
+        for at, turned_file in turned.items():
+            live.files[at] = turned_file.file
+            reasons |= turned_file.reasons
+        return reasons
 
     async def _apply(self, live: LiveProposal) -> Proposal:
         files = torn(live)
@@ -466,14 +470,14 @@ _FITS: dict[str, Collection[HunkState]] = {
 _REFUSAL: Collection[HunkState] = ("pending", "conflicted", "rejected")
 
 
-def _check_decision(known: dict[str, tuple[LiveFile, Hunk]], decision: HunkDecision) -> None:
-    if decision.hunk_id not in known:
+def _check_decision(hunks: dict[str, tuple[LiveFile, Hunk]], decision: HunkDecision) -> None:
+    if decision.hunk_id not in hunks:
         raise AmanuError("proposalConflict", f"The proposal has no hunk {decision.hunk_id} any more. Look at it again.")
-    state = known[decision.hunk_id][1].state
+    state = hunks[decision.hunk_id][1].state
     if state not in _FITS.get(decision.decision, _REFUSAL):
         word = {"revertedByPerson": "taken back", "pending": "open", "conflicted": "in conflict"}.get(state, state)
         raise AmanuError("proposalConflict", f"Hunk {decision.hunk_id} is already {word}.")
-    if decision.decision == "accept" and decision.new_text and known[decision.hunk_id][0].delete:
+    if decision.decision == "accept" and decision.new_text and hunks[decision.hunk_id][0].delete:
         raise _deletion()
 
 
@@ -481,17 +485,19 @@ def _deletion() -> AmanuError:
     return AmanuError("invalidParams", "This change deletes the file: it has no text to edit. Accept it, or reject it.")
 
 
-def _accept(live: LiveProposal, file: LiveFile, hunk: Hunk, own: str | None, *, reviewed: bool = True) -> None:
+def _accept(live: LiveProposal, file: LiveFile, hunk: Hunk, own_text: str | None, *, reviewed: bool = True) -> None:
     if hunk.hunk_id in file.touched:  # as what the person saw it is in conflict already, and stays so
         live.tried.add(hunk.hunk_id)
         return
-    own = None if own is None else _ends(file, own)
-    if own is None or own == hunk.new_text:
+    own_text = None if own_text is None else _ends(file, own_text)
+    if own_text is None or own_text == hunk.new_text:
         file.put(hunk.hunk_id, state="accepted", reason=None, reviewed=reviewed)
     else:
-        file.put(hunk.hunk_id, state="accepted", reason=None, reviewed=reviewed, new_text=own, edited_by_person=True)
+        file.put(
+            hunk.hunk_id, state="accepted", reason=None, reviewed=reviewed, new_text=own_text, edited_by_person=True
+        )
 
 
-def _ends(file: LiveFile, own: str) -> str:
+def _ends(file: LiveFile, own_text: str) -> str:
     """The person's text with the line ends of the file."""
-    return own.replace("\n", "\r\n") if "\r" not in own and line_end(file.base.text) == "\r\n" else own
+    return own_text.replace("\n", "\r\n") if "\r" not in own_text and line_end(file.base.text) == "\r\n" else own_text

@@ -50,32 +50,37 @@ class _Edit(Change):
         return self.low <= spot.end and self.high >= spot.start
 
 
-def reanchor(file: LiveFile, now: FileText, *, by_person: bool = True) -> Moved | None:
+def reanchor(file: LiveFile, current: FileText, *, by_person: bool = True) -> Moved | None:
     """`file` on the text `now`, or None: it is there already, or cannot be. CPU-bound and without effect; for big
     files run it in a thread. What is not done `by_person` was done by another proposal, and is not told as theirs."""
-    if file.change != "edit" or now.lossy or now.encoding != file.base.encoding or now.text == file.having("applied"):
+    if (
+        file.change != "edit"
+        or current.lossy
+        or current.encoding != file.base.encoding
+        or current.text == file.having("applied")
+    ):
         return None
-    if (back := _landed(file, now)) is not None:
+    if (back := _landed(file, current)) is not None:
         return back
     footing, touched_before = file.stand(), file.touched
-    lines = split_lines(now.text)
+    lines = split_lines(current.text)
     edits = list(_settled(_edits(footing.lines, lines), file.hunks, footing, lines))
     # One change can only slide; how several are told apart is in doubt where another reading says otherwise.
     others = _backwards(footing.lines, lines) if len(edits) > 1 else edits
-    base, at = list[str](), 0
+    base, line = list[str](), 0
     hunks: list[Hunk] = []
     touched: set[str] = set()
     clean = True
     for hunk in file.hunks:
         spot = footing.spots[hunk.hunk_id]
-        regions = _regions(edits, spot, at)
+        regions = _regions(edits, spot, line)
         start, end = regions[0]
         moved: dict[str, object] = {}
         if spot.applied is not None:
             (start, end), moved = _applied(hunk, spot.applied, regions, lines, by_person)
             clean = clean and moved["state"] == "applied" and moved["new_text"] == spot.applied.new_text
         elif hunk.state in ("pending", "conflicted"):
-            meets = hunk.hunk_id in footing.unsure or any(each.meets(spot) for each in (*edits, *others))
+            meets = hunk.hunk_id in footing.unsure or any(edit.meets(spot) for edit in (*edits, *others))
             meets = meets or _regions(others, spot, 0)[0] != _regions(edits, spot, 0)[0]
             late = _found(hunk.new_text, regions, lines)
             if not meets and "".join(lines[start:end]) == hunk.old_text:
@@ -86,17 +91,17 @@ def reanchor(file: LiveFile, now: FileText, *, by_person: bool = True) -> Moved 
             else:
                 touched.add(hunk.hunk_id)
                 moved = {"state": "conflicted", "reason": TOUCHED}
-        base += lines[at:start]
-        first, at = len(base), end
+        base += lines[line:start]
+        first, line = len(base), end
         base += split_lines(hunk.old_text) if moved.get("state") == "applied" else lines[start:end]
         count = len(base) - first
         hunks.append(hunk.model_copy(update={**moved, "old_start": first + (count > 0), "old_lines": count}))
-    base += lines[at:]
+    base += lines[line:]
     keeps = by_person and (touched or not clean)
-    return _checked(file, now, base, numbered(hunks), footing if keeps else None, frozenset(touched))
+    return _checked(file, current, base, numbered(hunks), footing if keeps else None, frozenset(touched))
 
 
-def _landed(file: LiveFile, now: FileText) -> Moved | None:
+def _landed(file: LiveFile, current: FileText) -> Moved | None:
     """`file` as it landed, where nothing that is different now comes near any hunk."""
     landed = file.landed
     if (
@@ -105,95 +110,105 @@ def _landed(file: LiveFile, now: FileText) -> Moved | None:
         or any(hunk.state in ("pending", "accepted", "conflicted") for hunk in file.hunks)
     ):
         return None
-    if [(each.hunk_id, each.state) for each in landed.hunks] != [(each.hunk_id, each.state) for each in file.hunks]:
+    if [(landed_hunk.hunk_id, landed_hunk.state) for landed_hunk in landed.hunks] != [
+        (landed_hunk.hunk_id, landed_hunk.state) for landed_hunk in file.hunks
+    ]:
         return None
-    before = LiveFile(landed.base, "", hunks=list(landed.hunks))
-    footing, lines = before.stand(), split_lines(now.text)
+    previous = LiveFile(landed.base, "", hunks=list(landed.hunks))
+    footing, lines = previous.stand(), split_lines(current.text)
     edits = _edits(footing.lines, lines)
-    if any(each.meets(spot) for each in edits for spot in footing.spots.values()):
+    if any(edit.meets(spot) for edit in edits for spot in footing.spots.values()):
         return None
-    base, at = list[str](), 0
+    base, line = list[str](), 0
     hunks: list[Hunk] = []
     for was, hunk in zip(landed.hunks, file.hunks, strict=True):
-        start, end = _regions(edits, footing.spots[hunk.hunk_id], at)[0]
-        base += lines[at:start]
-        first, at = len(base), end
+        start, end = _regions(edits, footing.spots[hunk.hunk_id], line)[0]
+        base += lines[line:start]
+        first, line = len(base), end
         base += split_lines(was.old_text) if was.state == "applied" else lines[start:end]
-        place = {"old_start": first + (len(base) > first), "old_lines": len(base) - first}
-        hunks.append(was.model_copy(update={**place, "reviewed": hunk.reviewed, "reason": hunk.reason}))
-    base += lines[at:]
-    return _checked(file, now, base, numbered(hunks), None, frozenset())
+        position = {"old_start": first + (len(base) > first), "old_lines": len(base) - first}
+        hunks.append(was.model_copy(update={**position, "reviewed": hunk.reviewed, "reason": hunk.reason}))
+    base += lines[line:]
+    return _checked(file, current, base, numbered(hunks), None, frozenset())
 
 
 def _backwards(old: Sequence[str], new: Sequence[str]) -> list[_Edit]:
     """`_edits` found from the end: of many equal lines others may be the ones that stayed."""
     count, new_count = len(old), len(new)
-    found = [
-        Change(count - each.old_end, count - each.old, new_count - each.new_end, new_count - each.new)
-        for each in reversed(differences(old[::-1], new[::-1]))
+    reversed_changes = [
+        Change(count - change.old_end, count - change.old, new_count - change.new_end, new_count - change.new)
+        for change in reversed(differences(old[::-1], new[::-1]))
     ]
-    return _edits(old, new, found)
+    return _edits(old, new, reversed_changes)
 
 
-def _edits(old: Sequence[str], new: Sequence[str], found: Sequence[Change] | None = None) -> list[_Edit]:
-    found = differences(old, new) if found is None else found
-    stops = [Change(0, 0, 0, 0), *found, Change(len(old), len(old), len(new), len(new))]
+def _edits(old: Sequence[str], new: Sequence[str], known_changes: Sequence[Change] | None = None) -> list[_Edit]:
+    known_changes = differences(old, new) if known_changes is None else known_changes
+    stops = [Change(0, 0, 0, 0), *known_changes, Change(len(old), len(old), len(new), len(new))]
     edits: list[_Edit] = []
-    for (before, each), (_, after) in zip(pairwise(stops), pairwise(stops[1:]), strict=False):
-        low, high = each.old, each.old_end
-        if each.old == each.old_end or each.new == each.new_end:  # it may slide along equal lines
-            text, first, last = (new, each.new, each.new_end) if low == high else (old, low, high)
-            up = next((n for n in range(low - before.old_end) if text[first - n - 1] != text[last - n - 1]), None)
-            down = next((n for n in range(after.old - high) if text[first + n] != text[last + n]), None)
-            low -= low - before.old_end if up is None else up
-            high += after.old - high if down is None else down
-        edits.append(_Edit(each.old, each.old_end, each.new, each.new_end, low, high))
+    for (previous, change), (_, following) in zip(pairwise(stops), pairwise(stops[1:]), strict=False):
+        low, high = change.old, change.old_end
+        if change.old == change.old_end or change.new == change.new_end:  # it may slide along equal lines
+            text, first, last = (new, change.new, change.new_end) if low == high else (old, low, high)
+            up = next((n for n in range(low - previous.old_end) if text[first - n - 1] != text[last - n - 1]), None)
+            down = next((n for n in range(following.old - high) if text[first + n] != text[last + n]), None)
+            low -= low - previous.old_end if up is None else up
+            high += following.old - high if down is None else down
+        edits.append(_Edit(change.old, change.old_end, change.new, change.new_end, low, high))
     return edits
 
 
 def _settled(edits: Sequence[_Edit], hunks: Sequence[Hunk], footing: Footing, new: Sequence[str]) -> Iterator[_Edit]:
     """Of the places an edit may have, the one where it takes an applied hunk back."""
-    for each in edits:
+    for moved_edit in edits:
         for hunk in hunks:
             spot = footing.spots[hunk.hunk_id]
-            by = spot.start - each.old
-            if spot.applied is None or each.low > spot.start or spot.start + each.old_end - each.old > each.high:
+            shift = spot.start - moved_edit.old
+            if (
+                spot.applied is None
+                or moved_edit.low > spot.start
+                or spot.start + moved_edit.old_end - moved_edit.old > moved_edit.high
+            ):
                 continue
-            gone = each.old_end - each.old == spot.end - spot.start
-            if gone and each.low < each.high and "".join(new[each.new + by : each.new_end + by]) == hunk.old_text:
-                place = Change(spot.start, spot.end, each.new + by, each.new_end + by)
-                each = _Edit(place.old, place.old_end, place.new, place.new_end, place.old, place.old_end)
+            is_removed = moved_edit.old_end - moved_edit.old == spot.end - spot.start
+            if (
+                is_removed
+                and moved_edit.low < moved_edit.high
+                and "".join(new[moved_edit.new + shift : moved_edit.new_end + shift]) == hunk.old_text
+            ):
+                change = Change(spot.start, spot.end, moved_edit.new + shift, moved_edit.new_end + shift)
+                moved_edit = _Edit(change.old, change.old_end, change.new, change.new_end, change.old, change.old_end)
                 break
-        yield each
+        yield moved_edit
 
 
 def _regions(edits: Sequence[_Edit], spot: Spot, least: int) -> list[tuple[int, int]]:
     """The new lines that stand for those of the spot, none before `least`; then the same with what was put in right
     before or behind them."""
     start, end = spot.start, spot.end
-    before: list[int] = []
+    previous_region: list[int] = []
     behind: list[int] = []
-    for each in edits:
-        grown = (each.new_end - each.new) - (each.old_end - each.old)
-        if each.inserts and each.old == spot.start:
-            before = [each.new]
-        elif each.inserts and each.old == spot.end:
-            behind = [each.new_end]
-        if each.old_end <= spot.start:
+    for edit in edits:
+        grown = (edit.new_end - edit.new) - (edit.old_end - edit.old)
+        if edit.inserts and edit.old == spot.start:
+            previous_region = [edit.new]
+        elif edit.inserts and edit.old == spot.end:
+            behind = [edit.new_end]
+        if edit.old_end <= spot.start:
             start += grown
-        elif each.old < spot.start:
-            start = each.new if spot.end > spot.start else each.new_end
-        if each.old_end <= spot.end and not (each.inserts and each.old == spot.end > spot.start):
+        elif edit.old < spot.start:
+            start = edit.new if spot.end > spot.start else edit.new_end
+        if edit.old_end <= spot.end and not (edit.inserts and edit.old == spot.end > spot.start):
             end += grown
-        elif each.old < spot.end:
-            end = each.new_end
+        elif edit.old < spot.end:
+            end = edit.new_end
     start = max(start, least)
     end = max(start, end if spot.end > spot.start else start)
-    return [(max(first, least), last) for last in (end, *behind) for first in (start, *before)]
+    return [(max(first, least), last) for last in (end, *behind) for first in (start, *previous_region)]
 
 
 def _found(text: str, regions: Sequence[tuple[int, int]], lines: Sequence[str]) -> tuple[int, int] | None:
-    return next((each for each in regions if "".join(lines[each[0] : each[1]]) == text), None)
+    return next((region for region in regions if "".join(lines[region[0] : region[1]]) == text), None)
 
 
 def _applied(
@@ -223,7 +238,7 @@ def _applied(
 
 def _checked(
     file: LiveFile,
-    now: FileText,
+    current: FileText,
     lines: list[str],
     hunks: list[Hunk],
     footing: Footing | None,
@@ -231,9 +246,9 @@ def _checked(
 ) -> Moved | None:
     """None when the hunks do not stand in that base as they should: then nothing moves, and nothing is applied."""
     text = "".join(lines)
-    base = now.as_base(text)
+    base = current.as_base(text)
     moved = LiveFile(base, "", hunks=hunks)
-    if split_lines(text) != lines or moved.having("applied") != now.text:
+    if split_lines(text) != lines or moved.having("applied") != current.text:
         return None
     proposed = moved.having(*STATES)
     touches = file.touches

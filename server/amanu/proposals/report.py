@@ -10,14 +10,14 @@ from amanu_protocol.items import Hunk
 _SHOWN = 4000  # characters of the person's own text that are repeated to the model
 
 
-def report(live: LiveProposal, call_id: str, shown: Callable[[Path], str]) -> str:
+def report(live: LiveProposal, call_id: str, display_path: Callable[[Path], str]) -> str:
     """One paragraph per file that the call wrote; line numbers are those of the file as it is now."""
     parts: list[str] = []
     for file in live.files:
         hunks = [hunk for hunk in file.hunks if call_id in live.owners(file, hunk)]
         if hunks:
-            path = shown(file.base.path)
-            new_path = None if file.new_path is None else shown(file.new_path)
+            path = display_path(file.base.path)
+            new_path = None if file.new_path is None else display_path(file.new_path)
             parts.append(_file(live, file, hunks, call_id, path, new_path))
     return "\n\n".join(parts)
 
@@ -50,7 +50,7 @@ def _file(live: LiveProposal, file: LiveFile, hunks: list[Hunk], call_id: str, p
     return "\n".join(lines)
 
 
-def _hunk(live: LiveProposal, file: LiveFile, hunk: Hunk, call_id: str, place: str) -> list[str]:
+def _hunk(live: LiveProposal, file: LiveFile, hunk: Hunk, call_id: str, location: str) -> list[str]:
     because = f": {_sentence(hunk.reason)}" if hunk.reason else "."
     match hunk.state:
         case "applied" if hunk.edited_by_person:
@@ -59,29 +59,29 @@ def _hunk(live: LiveProposal, file: LiveFile, hunk: Hunk, call_id: str, place: s
                 "the person changed your text" if hunk.applied_text is None else "it was changed in the file since"
             )
             if not hunk.new_text and hunk.old_text:
-                return [f"- {place}: applied, but {changed}. Nothing is left of it."]
+                return [f"- {location}: applied, but {changed}. Nothing is left of it."]
             text = hunk.new_text
             if len(text) > _SHOWN:
                 text = text[:_SHOWN] + "\n[… shortened; read the file for the rest]\n"
-            return [f"- {place}: applied, but {changed}. It now reads:", text.rstrip("\r\n")]
+            return [f"- {location}: applied, but {changed}. It now reads:", text.rstrip("\r\n")]
         case "applied":
-            return [f"- {place}: applied."]
+            return [f"- {location}: applied."]
         case "rejected" if not hunk.reviewed:
-            return [f"- {place}: not applied{because} It is not in the file."]
+            return [f"- {location}: not applied{because} It is not in the file."]
         case "rejected":
-            return [f"- {place}: rejected by the person{because} It is not in the file."]
+            return [f"- {location}: rejected by the person{because} It is not in the file."]
         case "conflicted":
             advice = " Read it again before proposing anew." if hunk.reason in (MOVED, TOUCHED) else ""
-            return [f"- {place}: not applied{because}{advice}"]
+            return [f"- {location}: not applied{because}{advice}"]
         case "revertedByPerson" if hunk.reason == BACK:
-            return [f"- {place}: no longer there{because}"]
+            return [f"- {location}: no longer there{because}"]
         case "revertedByPerson":
-            return [f"- {place}: the person took this change back."]
+            return [f"- {location}: the person took this change back."]
         case _:
             others = live.owners(file, hunk) - {call_id}
             if others and call_id in live.allowed:
-                return [f"- {place}: not applied yet; another edit of this step changes the same lines and waits."]
-            return [f"- {place}: open, not applied. The person has not decided; it may still be accepted later."]
+                return [f"- {location}: not applied yet; another edit of this step changes the same lines and waits."]
+            return [f"- {location}: open, not applied. The person has not decided; it may still be accepted later."]
 
 
 def _places(file: LiveFile) -> dict[str, str]:

@@ -90,27 +90,27 @@ class Following:
 
     async def catch_up(self, live: LiveProposal, files: Iterable[LiveFile], *, by_person: bool = True) -> None:
         """Move the hunks of those files to the text as it is now, and publish that. The lock is held."""
-        told = False
+        has_news = False
         for file in {id(file): file for file in files}.values():
             try:
-                now = await self._workspace.look(file.base.path)
-                if now is None:
+                current = await self._workspace.look(file.base.path)
+                if current is None:
                     continue
-                if len(file.base.text) + len(now.text) < SMALL:
-                    found = reanchor(file, now, by_person=by_person)
+                if len(file.base.text) + len(current.text) < SMALL:
+                    moved = reanchor(file, current, by_person=by_person)
                 else:
-                    found = await asyncio.to_thread(reanchor, file, now, by_person=by_person)
+                    moved = await asyncio.to_thread(reanchor, file, current, by_person=by_person)
             except ToolError:  # what is there now is no text of ours; applying will say why
                 continue
-            if found is not None:
-                before = _substance(file)
-                found.put(file)
+            if moved is not None:
+                substance = _substance(file)
+                moved.put(file)
                 live.tried -= {hunk.hunk_id for hunk in file.hunks if hunk.state == "pending"}
                 # Where applied hunks are now is found again from any earlier text, best from the one they landed in:
                 # only what the person made of them is told.
                 is_open, small = not _settled(file), len(file.base.text) < SMALL
-                told = told or (is_open and small) or ((is_open or by_person) and _substance(file) != before)
-        if told:
+                has_news = has_news or (is_open and small) or ((is_open or by_person) and _substance(file) != substance)
+        if has_news:
             self._publish(live)
 
     async def others(self, live: LiveProposal, files: Sequence[LiveFile], *, by_person: bool = True) -> None:
@@ -118,8 +118,8 @@ class Following:
         paths = {file.base.path for file in files}
         for proposal_id, path in tuple(self._watched):
             if path in paths and proposal_id != live.proposal_id:
-                other = self._find(proposal_id)
-                await self.catch_up(other, other.at(path), by_person=by_person)
+                proposal = self._find(proposal_id)
+                await self.catch_up(proposal, proposal.at(path), by_person=by_person)
 
     def _listen(self, key: _Key, disk: bool) -> "_Watched":
         return _Watched(self._workspace.overlay.watch(key[1], partial(self._heard, key), disk=disk), disk)
@@ -154,9 +154,9 @@ class Following:
                 live = self._find(key[0])
                 await self.catch_up(live, live.at(key[1]))
 
-    async def _moved(self, work: Awaitable[None]) -> None:
+    async def _moved(self, update: Awaitable[None]) -> None:
         try:
-            await work
+            await update
         except Exception:
             log.exception("hunks could not be moved")
 

@@ -28,12 +28,12 @@ class Turned:
     """A copy of the file with its hunks marked, and those that were left as they are, with the reason."""
 
     file: LiveFile
-    left: dict[str, str] = field(default_factory=dict[str, str])
+    reasons: dict[str, str] = field(default_factory=dict[str, str])
 
 
 def turn(
     file: LiveFile,
-    now: FileText | None,
+    current: FileText | None,
     back: Collection[str] = (),
     again: Collection[str] = (),
     taken: Collection[str] = (),
@@ -41,8 +41,8 @@ def turn(
     """Those of the hunks `back` that are applied become `undoing`, those of `again` that were taken back or rejected
     become `accepted`. `now` is what stands where the file is by our account, `taken` what other applied hunks took out
     of it. CPU-bound; for big files run it in a thread."""
-    turned = _on(file, now)
-    lost = turned.left.pop("", None)
+    turned = _on(file, current)
+    lost = turned.reasons.pop("", None)
     base, lines = turned.file.base, split_lines(turned.file.base.text)
     for hunk_id in [hunk.hunk_id for hunk in turned.file.hunks]:
         hunk = turned.file.hunk(hunk_id)  # another may have moved it
@@ -50,45 +50,47 @@ def turn(
             base = turned.file.base
             lines = split_lines(base.text)
         if hunk_id in back and hunk.state == "applied":
-            why = lost or _take_back(turned.file, now, hunk, taken)
+            why = lost or _take_back(turned.file, current, hunk, taken)
         elif hunk_id in again and hunk.state in ("revertedByPerson", "rejected"):
             why = lost or _take_again(turned.file, lines, hunk)
         else:
             continue
         if why:
-            turned.left[hunk_id] = why
+            turned.reasons[hunk_id] = why
             turned.file.put(hunk_id, reason=why)
     return turned
 
 
-def _on(file: LiveFile, now: FileText | None) -> Turned:
+def _on(file: LiveFile, current: FileText | None) -> Turned:
     """The file moved to the text as it is now. `left` has a reason under "" when that cannot be."""
     copy = replace(file, hunks=list(file.hunks))
     if file.change != "edit":
         return Turned(copy)
-    if now is None:
+    if current is None:
         return Turned(copy, {"": GONE})
-    moved = reanchor(copy, now, by_person=False)
+    moved = reanchor(copy, current, by_person=False)
     if moved is not None:
         moved.put(copy)
-    return Turned(copy, {} if copy.having("applied") == now.text else {"": MOVED})
+    return Turned(copy, {} if copy.having("applied") == current.text else {"": MOVED})
 
 
-def _take_back(file: LiveFile, now: FileText | None, hunk: Hunk, taken: Collection[str]) -> str:
+def _take_back(file: LiveFile, current: FileText | None, hunk: Hunk, taken: Collection[str]) -> str:
     match file.change:
-        case "create" if now is None:
+        case "create" if current is None:
             if hunk.new_text and hunk.new_text in taken:
                 return LATER
             file.put(hunk.hunk_id, state="revertedByPerson", reason=None)
             return ""
-        case "create" if now is not None and now.text != hunk.new_text:
+        case "create" if current is not None and current.text != hunk.new_text:
             return GROWN
-        case "delete" if now is not None and (now.exists or now.text != hunk.old_text):
+        case "delete" if current is not None and (current.exists or current.text != hunk.old_text):
             return MADE  # an editor that still shows what is gone is none
         case "rename":
-            if now is None:
+            if current is None:
                 return GONE
-            hunk = hunk.model_copy(update={"new_text": now.text, "applied_text": hunk.applied_text or hunk.new_text})
+            hunk = hunk.model_copy(
+                update={"new_text": current.text, "applied_text": hunk.applied_text or hunk.new_text}
+            )
         case _:
             pass
     if hunk.applied_text is not None:
@@ -97,11 +99,11 @@ def _take_back(file: LiveFile, now: FileText | None, hunk: Hunk, taken: Collecti
                 return LATER
             file.put(hunk.hunk_id, state="revertedByPerson", new_text=hunk.applied_text, applied_text=None, reason=None)
             return ""
-        kept = merge(hunk.applied_text, hunk.old_text, hunk.new_text)
-        if kept is None:
+        merged = merge(hunk.applied_text, hunk.old_text, hunk.new_text)
+        if merged is None:
             return CHANGED
         file.put(hunk.hunk_id, new_text=hunk.new_text, applied_text=None)
-        _rebase(file, hunk.hunk_id, kept)
+        _rebase(file, hunk.hunk_id, merged)
     file.put(hunk.hunk_id, state="undoing", reason=None)
     return ""
 
@@ -109,12 +111,12 @@ def _take_back(file: LiveFile, now: FileText | None, hunk: Hunk, taken: Collecti
 def _take_again(file: LiveFile, base: Sequence[str], hunk: Hunk) -> str:
     if file.change == "edit":
         first = first_line(hunk)
-        there = "".join(base[first : first + hunk.old_lines])
-        text = merge(hunk.old_text, hunk.new_text, there)
+        current_text = "".join(base[first : first + hunk.old_lines])
+        text = merge(hunk.old_text, hunk.new_text, current_text)
         if text is None:
             return CHANGED
-        if there != hunk.old_text:
-            file.put(hunk.hunk_id, old_text=there, new_text=text)
+        if current_text != hunk.old_text:
+            file.put(hunk.hunk_id, old_text=current_text, new_text=text)
     file.put(hunk.hunk_id, state="accepted", reason=None, reviewed=True)
     return ""
 
@@ -127,10 +129,10 @@ def _rebase(file: LiveFile, hunk_id: str, old_text: str) -> None:
     for hunk in file.hunks:
         start, count = first_line(hunk) + shift, hunk.old_lines
         if hunk.hunk_id == hunk_id:
-            own = split_lines(old_text)
-            lines[start : start + count] = own
-            shift += len(own) - count
-            count = len(own)
+            own_lines = split_lines(old_text)
+            lines[start : start + count] = own_lines
+            shift += len(own_lines) - count
+            count = len(own_lines)
             hunk = hunk.model_copy(update={"old_text": old_text})
         hunks.append(hunk.model_copy(update={"old_start": start + (count > 0), "old_lines": count}))
     file.rebased("".join(lines), numbered(hunks))

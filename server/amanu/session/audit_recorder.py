@@ -90,8 +90,8 @@ class AuditRecorder:
     def _asked(self, approval: Approval, position: int) -> None:
         call_id = approval.tool_call_id
         self._calls.setdefault(call_id, _Call()).digest = approval.digest
-        shown = approval.model_dump(mode="json", exclude={"tool_call_id", "asked_at"}, exclude_defaults=True)
-        self._add("asked", f"Asked: {approval.title}", call_id, record=position, **shown)
+        fields = approval.model_dump(mode="json", exclude={"tool_call_id", "asked_at"}, exclude_defaults=True)
+        self._add("asked", f"Asked: {approval.title}", call_id, record=position, **fields)
 
     def _decided(self, call_id: str, decision: Decision, position: int) -> None:
         call = self._calls.setdefault(call_id, _Call())
@@ -99,9 +99,9 @@ class AuditRecorder:
             return
         call.decided = True
         who = decision.client or "a client" if decision.by == "person" else f"rule {decision.rule}"
-        told = decision.model_dump(mode="json", exclude_defaults=True)
+        fields = decision.model_dump(mode="json", exclude_defaults=True)
         text = f"{decision.outcome.capitalize()} by {who}."
-        self._add("decided", text, call_id, record=position, digest=call.digest or None, **told)
+        self._add("decided", text, call_id, record=position, digest=call.digest or None, **fields)
         if decision.by == "person" and decision.rule and decision.scope not in (None, "once"):
             text = f"Remembered for the {decision.scope}: {decision.rule}"
             self._add("rule", text, call_id, record=position, rule=decision.rule, scope=decision.scope)
@@ -134,10 +134,10 @@ class AuditRecorder:
         output = item.output.encode("utf-8", "surrogatepass")
         walls = item.walls and item.walls.model_dump(mode="json")
         exit, obeyed = _exit(item)
-        told = "; ".join(f"{how}, and obeyed: {names}" for how, names in obeyed.items())
+        summary = "; ".join(f"{how}, and obeyed: {names}" for how, names in obeyed.items())
         self._add(
             "ended",
-            f"{item.state.capitalize()}: {item.title}{f' ({told})' if told else ''}",
+            f"{item.state.capitalize()}: {item.title}{f' ({summary})' if summary else ''}",
             item.item_id,
             record=position,
             tool=item.tool,
@@ -152,19 +152,19 @@ class AuditRecorder:
 
     def _changed(self, proposal_id: str, position: int) -> None:
         """Whole texts are in the folded state; the event may leave them out."""
-        proposal = next((each for each in self.state.proposals if each.proposal_id == proposal_id), None)
+        proposal = next((proposal for proposal in self.state.proposals if proposal.proposal_id == proposal_id), None)
         if proposal is None:
             return
         for file in proposal.files:
             key = (proposal_id, file.path)
-            before, going = self._applied.get(key, frozenset()), self._changing.get(key, frozenset())
-            now, goes = _hunks(file, "applied", "undoing"), _hunks(file, "accepted", "undoing")
-            self._applied[key], self._changing[key] = now, goes
+            applied_before, going = self._applied.get(key, frozenset()), self._changing.get(key, frozenset())
+            applied, goes = _hunks(file, "applied", "undoing"), _hunks(file, "accepted", "undoing")
+            self._applied[key], self._changing[key] = applied, goes
             if begins := goes - going:
-                self._change("changing", proposal, file, begins - now, begins & now, position)
-            if now != before:
-                self._change("changed", proposal, file, now - before, before - now, position)
-            if failed := going - goes - (now ^ before):
+                self._change("changing", proposal, file, begins - applied, begins & applied, position)
+            if applied != applied_before:
+                self._change("changed", proposal, file, applied - applied_before, applied_before - applied, position)
+            if failed := going - goes - (applied ^ applied_before):
                 self._change("changed", proposal, file, frozenset(), frozenset(), position, failed)
 
     def _change(
@@ -172,17 +172,19 @@ class AuditRecorder:
         kind: Literal["changing", "changed"],
         proposal: Proposal,
         file: ProposedFile,
-        made: frozenset[str],
+        applied: frozenset[str],
         undone: frozenset[str],
         position: int,
         failed: frozenset[str] = frozenset(),
     ) -> None:
         """`failed`: hunks that were to be made or undone, and were not."""
         result = _text(file, "accepted" if kind == "changing" else "undoing")
-        by = {"person" if hunk.reviewed else "rule" for hunk in file.hunks if hunk.hunk_id in made | undone | failed}
+        deciders = {
+            "person" if hunk.reviewed else "rule" for hunk in file.hunks if hunk.hunk_id in applied | undone | failed
+        }
         self._add(
             kind,
-            f"{_WHAT[kind, bool(made), bool(failed)]} {file.path}",
+            f"{_WHAT[kind, bool(applied), bool(failed)]} {file.path}",
             proposal.tool_call_ids[-1] if len(proposal.tool_call_ids) == 1 else None,
             record=position,
             path=file.path,
@@ -190,10 +192,10 @@ class AuditRecorder:
             new_path=file.new_path,
             proposal=proposal.proposal_id,
             calls=proposal.tool_call_ids,
-            hunks=sorted(made),
+            hunks=sorted(applied),
             undone=sorted(undone),
             failed=sorted(failed) or None,
-            decided_by=sorted(by),
+            decided_by=sorted(deciders),
             base_sha256=file.base_sha256,
             result_sha256=None if result is None else hashlib.sha256(result).hexdigest(),
             encoding=file.encoding,
@@ -252,19 +254,19 @@ def _text(file: ProposedFile, also: HunkState) -> bytes | None:
 
 
 def _replacements(hunks: Iterable[Hunk]) -> list[tuple[int, int, str]]:
-    found: list[tuple[int, int, str]] = []
+    replacements: list[tuple[int, int, str]] = []
     for hunk in hunks:
         start = hunk.old_start - 1 if hunk.old_lines else hunk.old_start
-        found.append((start, hunk.old_lines, hunk.new_text))
-    return sorted(found)
+        replacements.append((start, hunk.old_lines, hunk.new_text))
+    return sorted(replacements)
 
 
 def _exit(item: ToolCall) -> tuple[str | None, dict[str, str]]:
     """How a command ended, and what became of that which is obeyed, in the words at the end of what is shown of it."""
-    shown = item.output[-_NOTES:]
-    found = list(_EXIT.finditer(shown)) if item.effect == "run" else []
-    if not found:
+    tail = item.output[-_NOTES:]
+    matches = list(_EXIT.finditer(tail)) if item.effect == "run" else []
+    if not matches:
         return None, {}
-    at = found[-1].end()  # what stands before is the command's, which may write anything
-    obeyed = {how: match[1] for how, pattern in _OBEYED.items() if (match := pattern.search(shown, at))}
-    return next((group for group in found[-1].groups() if group), None), obeyed
+    start = matches[-1].end()  # what stands before is the command's, which may write anything
+    obeyed = {how: match[1] for how, pattern in _OBEYED.items() if (match := pattern.search(tail, start))}
+    return next((group for group in matches[-1].groups() if group), None), obeyed

@@ -31,10 +31,10 @@ class _Turn:
 
     turn_id: str
     prompt_id: str
-    at: int
+    timestamp: int
     position: int
     """Of its first record."""
-    said: UserMessage | None = None
+    message: UserMessage | None = None
     commands: list[str] = field(default_factory=list[str])
 
 
@@ -53,8 +53,10 @@ class Checkpoints:
 
     async def list(self) -> r.CheckpointListResult:
         """Of the turns that edited files or ran commands, and of those that wait to be said again. Oldest first."""
-        found = [self._checkpoint(turn) for turn in await self._turns()]
-        return r.CheckpointListResult(checkpoints=[each for each in found if each.files or each.commands])
+        checkpoints = [self._checkpoint(turn) for turn in await self._turns()]
+        return r.CheckpointListResult(
+            checkpoints=[checkpoint for checkpoint in checkpoints if checkpoint.files or checkpoint.commands]
+        )
 
     async def preview(self, params: r.CheckpointPreviewParams) -> r.CheckpointPreviewResult:
         turns = await self._since(params.turn_id)
@@ -72,9 +74,9 @@ class Checkpoints:
                 return r.CheckpointRestoreResult(files=files)
             await self._edits.reject_open([turn.turn_id for turn in turns], REWOUND)
             await self._rewind(turns)
-        said = turns[0].said
+        message = turns[0].message
         return r.CheckpointRestoreResult(
-            files=files, text=said.text if said else None, attachments=said.attachments if said else []
+            files=files, text=message.text if message else None, attachments=message.attachments if message else []
         )
 
     async def forget(self, turn_id: str) -> None:
@@ -93,10 +95,10 @@ class Checkpoints:
     async def _rewind(self, turns: "Sequence[_Turn]") -> None:
         """Take everything from the first of these turns on, the last ones there are, out of the conversation."""
         first, turn_ids = turns[0], [turn.turn_id for turn in turns]
-        left = None
+        page = None
         if self._state.item(first.prompt_id) is None:
-            left = await self._history.page(self._state, self._journal, first.prompt_id, SHOWN_ITEMS)
-        event = SessionRewound(item_id=first.prompt_id, turn_ids=turn_ids, items=left[0] if left else [])
+            page = await self._history.page(self._state, self._journal, first.prompt_id, SHOWN_ITEMS)
+        event = SessionRewound(item_id=first.prompt_id, turn_ids=turn_ids, items=page[0] if page else [])
         self._emit(event, entry=Rewound(position=first.position))
         spans = rewound(await self._journal.holding(REWINDS))
         self._conversation.become(await self._journal.read_through(lambda records: conversation(records, spans)))
@@ -105,10 +107,10 @@ class Checkpoints:
 
     async def _since(self, turn_id: str) -> "Sequence[_Turn]":
         turns = await self._turns()
-        at = next((at for at, turn in enumerate(turns) if turn.turn_id == turn_id), None)
-        if at is None:
+        index = next((index for index, turn in enumerate(turns) if turn.turn_id == turn_id), None)
+        if index is None:
             raise AmanuError("itemNotFound", "There is no such turn in this session.")
-        return turns[at:]
+        return turns[index:]
 
     async def _turns(self) -> "Sequence[_Turn]":
         return await self._journal.read_through(_turns)
@@ -126,21 +128,21 @@ class Checkpoints:
                 added, removed = sum(hunk.new_lines for hunk in applied), sum(hunk.old_lines for hunk in applied)
                 if applied and file.change == "rename":  # its one hunk is the whole file
                     added, removed = file.added, file.removed
-                known = files.get(file.path)
+                entry = files.get(file.path)
                 files[file.path] = r.CheckpointFile(
                     path=file.path,
-                    added=added + (known.added if known else 0),
-                    removed=removed + (known.removed if known else 0),
-                    applied=len(applied) + (known.applied if known else 0),
-                    undone=states.count("revertedByPerson") + (known.undone if known else 0),
-                    open=states.count("pending") + states.count("conflicted") + (known.open if known else 0),
+                    added=added + (entry.added if entry else 0),
+                    removed=removed + (entry.removed if entry else 0),
+                    applied=len(applied) + (entry.applied if entry else 0),
+                    undone=states.count("revertedByPerson") + (entry.undone if entry else 0),
+                    open=states.count("pending") + states.count("conflicted") + (entry.open if entry else 0),
                 )
-        text = turn.said.text if turn.said else ""
+        text = turn.message.text if turn.message else ""
         return r.Checkpoint(
             turn_id=turn.turn_id,
             prompt_id=turn.prompt_id,
             text=next((line.strip() for line in text.splitlines() if line.strip()), "")[:200],
-            at=turn.at,
+            at=turn.timestamp,
             files=list(files.values()),
             commands=turn.commands,
         )
@@ -158,9 +160,9 @@ def _turns(records: Iterable[Record]) -> list[_Turn]:
             continue
         match event:
             case TurnStarted():
-                turns[event.turn_id] = _Turn(event.turn_id, event.prompt_id, record.at, record.position)
+                turns[event.turn_id] = _Turn(event.turn_id, event.prompt_id, record.timestamp, record.position)
             case ItemCompleted(item=UserMessage() as said) if said.turn_id in turns and not said.steer:
-                turns[said.turn_id].said = said
+                turns[said.turn_id].message = said
             case ItemCompleted(item=ToolCall(effect="run") as call) if call.turn_id in turns:
                 if call.decision is not None and call.decision.outcome == "allowed":
                     turns[call.turn_id].commands.append(call.title)

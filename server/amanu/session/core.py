@@ -53,8 +53,8 @@ class SessionPolicy:
 
     def context(self) -> Circumstances:
         settings = self._services.settings.sandbox
-        held = self._services.sandbox.tier != "none" or settings.without == "accept"
-        return Circumstances(mode=self._state.mode, trusted=self._state.trusted, walls=held)
+        contained = self._services.sandbox.tier != "none" or settings.without == "accept"
+        return Circumstances(mode=self._state.mode, trusted=self._state.trusted, walls=contained)
 
     def rules(self) -> Sequence[Rule]:
         return self._services.consent.rules(self._state.roots, trusted=self._state.trusted)
@@ -135,9 +135,9 @@ class SessionCore:
         self.history.see(self.state, event, position)
 
     def _proposal_changed(self, proposal: Proposal) -> None:
-        before = self.policy.proposal(proposal.proposal_id)
+        previous = self.policy.proposal(proposal.proposal_id)
         self.emit(ProposalChanged(proposal=self.state.lean(proposal)))
-        if self.state.turn is None and (before is None or before.waiting != proposal.waiting):
+        if self.state.turn is None and (previous is None or previous.waiting != proposal.waiting):
             self.list_changed()  # the end of a turn tells it anyway
         for listener in self.proposal_listeners:
             listener(proposal)

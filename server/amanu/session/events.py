@@ -162,17 +162,19 @@ class EventStream:
         return [message for message, _ in self._recent if message.seq > seq]
 
     def _publish(self, event: Event, entry: Entry | None) -> None:
-        at = int(time.time() * 1000)
-        kept = entry is not None or _is_kept(event)
+        timestamp = int(time.time() * 1000)
+        is_kept = entry is not None or _is_kept(event)
         text, private = "", None
-        if kept:
+        if is_kept:
             event, text = _sound(event)
             private = None if entry is None else _sound(entry)[1]
         self.seq += 1
-        message = EventMessage(session_id=self.state.session_id, epoch=self.epoch, seq=self.seq, at=at, event=event)
+        message = EventMessage(
+            session_id=self.state.session_id, epoch=self.epoch, seq=self.seq, at=timestamp, event=event
+        )
         fold(self.state, event)
-        if kept:
-            position = self._journal.append(Record(self.epoch, self.seq, at, text, private))
+        if is_kept:
+            position = self._journal.append(Record(self.epoch, self.seq, timestamp, text, private))
             for listener in self.listeners:
                 listener(event, position)
         self._partial.on_event(event)

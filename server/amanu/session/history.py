@@ -44,33 +44,33 @@ class Earlier:
                     self._gone.pop(item_id, None)
                     self._open.discard(item_id)
             case SessionRewound(item_id=item_id):
-                left = {item.item_id for item in state.items}
+                present = {item.item_id for item in state.items}
                 ids = list(self._gone)
-                for gone in ids[ids.index(item_id) :] if item_id in self._gone else ():
-                    del self._gone[gone]
-                for there in left & self._gone.keys():  # they are in the state again
-                    self._at[there] = self._gone.pop(there)
-                self._at = {key: at for key, at in self._at.items() if key in left}
-                self._open &= left
+                for hidden_id in ids[ids.index(item_id) :] if item_id in self._gone else ():
+                    del self._gone[hidden_id]
+                for returned_id in present & self._gone.keys():  # they are in the state again
+                    self._at[returned_id] = self._gone.pop(returned_id)
+                self._at = {key: position for key, position in self._at.items() if key in present}
+                self._open &= present
             case _:
                 pass
         if len(state.items) > 2 * HELD_ITEMS:
             self._shorten(state)
 
     async def page(
-        self, state: SessionState, journal: Journal, before: str, limit: int
+        self, state: SessionState, journal: Journal, before_id: str, limit: int
     ) -> tuple[list[Item], bool] | None:
         """The last `limit` items before that one, and whether there are others before them; None if there is no such
         item. Raises `AmanuError` `storageError`."""
-        gone = list(self._gone)
-        ids = [*gone, *(item.item_id for item in state.items)]
-        if before not in ids:
+        hidden = list(self._gone)
+        ids = [*hidden, *(item.item_id for item in state.items)]
+        if before_id not in ids:
             return None
-        end = ids.index(before)
+        end = ids.index(before_id)
         first = max(0, end - limit)
-        there = state.items[max(0, first - len(gone)) : max(0, end - len(gone))]
-        records = await journal.at([self._gone[item_id] for item_id in gone[first:end]])
-        return [*filter(None, map(_item, records)), *there], first > 0
+        visible = state.items[max(0, first - len(hidden)) : max(0, end - len(hidden))]
+        records = await journal.at([self._gone[item_id] for item_id in hidden[first:end]])
+        return [*filter(None, map(_item, records)), *visible], first > 0
 
     def _put(self, item_id: str, position: int) -> None:
         self._gone.pop(item_id, None)  # it is in the state again, as its last

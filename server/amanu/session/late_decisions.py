@@ -89,7 +89,7 @@ def _of_hunk(hunk: Hunk) -> object:
 
 
 def _proposal(state: SessionState, proposal_id: str) -> Proposal | None:
-    return next((each for each in state.proposals if each.proposal_id == proposal_id), None)
+    return next((proposal for proposal in state.proposals if proposal.proposal_id == proposal_id), None)
 
 
 def _decided(proposal: Proposal) -> bool:

@@ -31,17 +31,17 @@ class Choice:
     fallbacks: Fallbacks
     utility: Candidate | None
     route: Route
-    before: str | None
+    previous: str | None
     """The model another one stood in for in the turn before."""
 
     def tell(self, turn: Turn) -> None:
         """Say why it is this model, once the turn has started."""
-        left = self.route.instead_of
-        if left is None and self.before == self.route.model_id:
+        replaced = self.route.instead_of
+        if replaced is None and self.previous == self.route.model_id:
             turn.add_note(SystemNote("", f"Back to {self.candidate.info.name}: it can be asked again.", "routed"))
         if self.route.reason is None:
             return
-        if left is not None and left != self.before:
+        if replaced is not None and replaced != self.previous:
             turn.add_note(SystemNote("", self.route.reason, "fallback", level="warning"))
         turn.emit(TurnRouted(turn_id=turn.turn_id, model_id=self.route.model_id, reason=self.route.reason))
 
@@ -64,43 +64,47 @@ class Choosing:
         …; other models that cannot are passed over."""
         routing = self._settings.routing
         meant = self._state.model_id
-        asked = [*routing.fallback]
+        model_ids = [*routing.fallback]
         if meant == AUTO:
             meant = otherwise(self._settings, self._registry, environment)
-            asked += [each for each in (routing.plan, routing.easy, routing.hard) if each is not None]
+            model_ids += [model_id for model_id in (routing.plan, routing.easy, routing.hard) if model_id is not None]
         reached = {meant: Candidate(*await self._registry.resolve(meant, environment))}
-        reached |= await self._reach((each for each in asked if each != meant), environment)
+        reached |= await self._reach((model_id for model_id in model_ids if model_id != meant), environment)
         situation = self._situation(prompt, meant, reached)
         route = choose(situation)
         fallbacks = Fallbacks(self._availability, self._order(route, reached), replaced=route.instead_of)
         if to_judge(situation):
             fallbacks.judge = partial(self._judge, situation, reached, fallbacks)
-        before, self._fallbacks = self._fallbacks.replaced, fallbacks
+        previous, self._fallbacks = self._fallbacks.replaced, fallbacks
         utility = await self._reach([routing.utility] if routing.utility else [], environment)
-        return Choice(reached[route.model_id], fallbacks, next(iter(utility.values()), None), route, before)
+        return Choice(reached[route.model_id], fallbacks, next(iter(utility.values()), None), route, previous)
 
     def _situation(self, prompt: str, meant: str, reached: Mapping[str, Candidate]) -> Situation:
         used = self._state.usage.context_tokens if self._state.usage is not None else 0
-        away = {each: self._availability.why_not(way.model, way.info) for each, way in reached.items()}
+        away = {
+            model_id: self._availability.why_not(candidate.model, candidate.info)
+            for model_id, candidate in reached.items()
+        }
         return Situation(
             model_id=self._state.model_id,
             default=meant,
             mode=self._state.mode,
             routing=self._settings.routing,
             usable={
-                each: way.info.name
-                for each, way in reached.items()
-                if each == meant or way.info.context_window > used  # what it takes to fit would be lost for good
+                model_id: candidate.info.name
+                for model_id, candidate in reached.items()
+                if model_id == meant
+                or candidate.info.context_window > used  # what it takes to fit would be lost for good
             },
-            away={each: why for each, why in away.items() if why is not None},
+            away={model_id: why for model_id, why in away.items() if why is not None},
             prompt=prompt,
-            before=self._judged,
+            previous=self._judged,
         )
 
     def _order(self, route: Route, reached: Mapping[str, Candidate]) -> list[Candidate]:
         """The ways of a turn on that route: what it is meant for, then what can stand in."""
         ids = dict.fromkeys((route.instead_of or route.model_id, *self._settings.routing.fallback))
-        return [reached[each] for each in ids if each in reached]
+        return [reached[model_id] for model_id in ids if model_id in reached]
 
     async def _judge(
         self, situation: Situation, reached: Mapping[str, Candidate], fallbacks: Fallbacks, ask: Ask
@@ -119,10 +123,10 @@ class Choosing:
 
     async def _reach(self, model_ids: Iterable[str], environment: Mapping[str, str]) -> dict[str, Candidate]:
         """Those that can be had; `[routing]` may name models this client has no key for."""
-        found: dict[str, Candidate] = {}
+        candidates: dict[str, Candidate] = {}
         for model_id in model_ids:
             try:
-                found[model_id] = Candidate(*await self._registry.resolve(model_id, environment))
+                candidates[model_id] = Candidate(*await self._registry.resolve(model_id, environment))
             except AmanuError as error:
                 log.info("routing passes over %s: %s", model_id, error)
-        return found
+        return candidates

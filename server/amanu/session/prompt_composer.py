@@ -27,7 +27,7 @@ class Opening:
     """All that the model hears with the prompt that opens a turn."""
 
     heard: Heard
-    seen: Mapping[str, str] | None
+    editor_state: Mapping[str, str] | None
     """What the person's editor shows, by section."""
     recalled: Recalled
     outdated: SystemNote | None
@@ -57,18 +57,22 @@ class PromptComposer:
         """For a model with a window of so many tokens. Raises `AmanuError` when the session has no room for a
         picture."""
         heard = await self.hear(prompt.text, prompt.attachments)
-        seen = prompt.context and await describe(prompt.context, self._workspace, self._approvals.allowed)
-        seen = seen and {name: self._services.secrets.mask_content(each) for name, each in seen.items()}
-        return Opening(heard, seen, await self.turn_factory.memory.recall(window), await self.turn_factory.news())
+        editor_state = prompt.context and await describe(prompt.context, self._workspace, self._approvals.allowed)
+        editor_state = editor_state and {
+            name: self._services.secrets.mask_content(section) for name, section in editor_state.items()
+        }
+        return Opening(
+            heard, editor_state, await self.turn_factory.memory.recall(window), await self.turn_factory.news()
+        )
 
     async def hear(self, text: str, attachments: Sequence[Attachment]) -> Heard:
         """What the model gets of what the person said. Raises like `gather`."""
-        said = commands.Said(text, text)
+        expanded = commands.Said(text, text)
         if text.startswith("/"):
-            said = await asyncio.to_thread(commands.expand, text, self.command_sources)
+            expanded = await asyncio.to_thread(commands.expand, text, self.command_sources)
         mask = self._services.secrets.mask_content
         allowed = self._approvals.allowed
-        return await with_attachments(said, attachments, self._workspace, self.pictures, allowed, mask)
+        return await with_attachments(expanded, attachments, self._workspace, self.pictures, allowed, mask)
 
     @property
     def command_sources(self) -> list[commands.Source]:
@@ -76,35 +80,39 @@ class PromptComposer:
         workspace = self._workspace if self._state.trusted else None
         return commands.sources(self._services.home.commands, workspace, self._approvals.allowed, self._covers)
 
-    def say(self, said: UserMessage, opening: Opening) -> None:
+    def say(self, user_message: UserMessage, opening: Opening) -> None:
         """The person's words become part of the conversation, after what it had not heard yet."""
-        message = opening.heard.said
+        message = opening.heard.message
         if opening.recalled.system is not None:
             self._conversation.memory = opening.recalled.system.text
         for unheard in self.queue.take_notes():
             self._conversation.note(*unheard.parts)
-        news = self._known.news(opening.seen, self._conversation.generation) if opening.seen else ""
+        news = self._known.news(opening.editor_state, self._conversation.generation) if opening.editor_state else ""
         changed = opening.outdated and f"<files_changed>\n{opening.outdated.text}\n</files_changed>"
-        recalled = opening.recalled.told
+        recalled = opening.recalled.notice
         status = self.turn_factory.status.with_prompt()
-        told = "\n\n".join(filter(None, [message.text, news, status, changed, recalled and recalled.text]))
-        message = message.model_copy(update={"text": told})
-        self._emit(ItemCompleted(item=said), entry=message)
+        content = "\n\n".join(filter(None, [message.text, news, status, changed, recalled and recalled.text]))
+        message = message.model_copy(update={"text": content})
+        self._emit(ItemCompleted(item=user_message), entry=message)
         self._conversation.append(message)
-        self.tell_left_out(said, opening.heard)
+        self.tell_left_out(user_message, opening.heard)
         if opening.outdated is not None:
             changes = opening.outdated.user_text
-            self._notices.of_prompt(f"{said.item_id}.changed", said.turn_id, "modelTold", changes, level="info")
+            self._notices.of_prompt(
+                f"{user_message.item_id}.changed", user_message.turn_id, "modelTold", changes, level="info"
+            )
         if recalled is not None:
-            self._emit(ItemCompleted(item=recalled.notice(f"{said.item_id}.memory", said.turn_id)))
+            self._emit(ItemCompleted(item=recalled.notice(f"{user_message.item_id}.memory", user_message.turn_id)))
 
-    def tell_left_out(self, said: UserMessage, heard: Heard) -> None:
+    def tell_left_out(self, user_message: UserMessage, heard: Heard) -> None:
         """Tell the person what of their words the model is not sent."""
         if heard.left_out:
             text = "\n".join(heard.left_out)
-            self._notices.of_prompt(f"{said.item_id}.unsent", said.turn_id, "attachmentNotSent", text)
+            self._notices.of_prompt(f"{user_message.item_id}.unsent", user_message.turn_id, "attachmentNotSent", text)
         model = self.model
-        unseen_ones = [each.name for each in heard.said.pictures if model and unseen(each.media_type, model)]
+        unseen_ones = [
+            picture.name for picture in heard.message.pictures if model and unseen(picture.media_type, model)
+        ]
         if model and unseen_ones:
             text = f"{model.name} cannot see {', '.join(unseen_ones)}; it is told only that there is a picture."
-            self._notices.of_prompt(f"{said.item_id}.unseen", said.turn_id, "pictureNotSeen", text)
+            self._notices.of_prompt(f"{user_message.item_id}.unseen", user_message.turn_id, "pictureNotSeen", text)

@@ -79,8 +79,8 @@ class Prompts:
         text = self._core.services.secrets.mask_content(params.text)
         async with self._turn.starting:
             self._check()
-            known = params.prompt_id in self._prompt_ids
-            if known:
+            is_known = params.prompt_id in self._prompt_ids
+            if is_known:
                 waits = self._queue.has(params.prompt_id)
                 turn_id = None if waits else _turn_id(params.prompt_id)
                 result = PromptSendResult(status="queued" if waits else "started", turn_id=turn_id)
@@ -88,7 +88,7 @@ class Prompts:
                 await self._emit.durable()  # a disk that takes nothing takes no prompt either
                 result = await self._take(params.model_copy(update={"text": text}), client)
                 self._tell_hidden(params.text, text)
-        if known:
+        if is_known:
             await self._emit.durable()
         else:
             await self._save_or_forget(params.prompt_id)
@@ -135,14 +135,14 @@ class Prompts:
             return
         self._must_run(params.turn_id)
         self._prompt_ids.add(params.prompt_id)
-        said = UserMessage(
+        message = UserMessage(
             item_id=params.prompt_id, turn_id=params.turn_id, text=params.text, attachments=[], steer=True
         )
-        self._emit(ItemCompleted(item=said))
+        self._emit(ItemCompleted(item=message))
         self._turn_factory.context.compact_soon(focus)
 
-    def _tell_hidden(self, said: str, text: str) -> None:
-        if text != said:
+    def _tell_hidden(self, original: str, text: str) -> None:
+        if text != original:
             self._notices.of_session("secretHidden", "warning", _HIDDEN)
 
     def _must_run(self, turn_id: str) -> None:
@@ -157,7 +157,7 @@ class Prompts:
         message = UserMessage(
             item_id=params.prompt_id, turn_id=params.turn_id, text=params.text, attachments=attachments, steer=True
         )
-        self._queue.steer(message, heard.said)
+        self._queue.steer(message, heard.message)
         self._composer.tell_left_out(message, heard)
         self._approvals.finish_reviews(client=client.name)
 
@@ -236,7 +236,7 @@ class Prompts:
             self._emit(SessionChanged(title=_title(prompt.text)))
         started = TurnStarted(turn_id=turn_id, prompt_id=prompt.prompt_id, model_id=info.model_id)
         self._emit(started, entry=opening and opening.recalled.system)
-        said = UserMessage(
+        message = UserMessage(
             item_id=prompt.prompt_id,
             turn_id=turn_id,
             text=prompt.text,
@@ -245,9 +245,9 @@ class Prompts:
         )
         self._composer.model = info
         if opening is None:
-            self._emit(ItemCompleted(item=said))
+            self._emit(ItemCompleted(item=message))
         else:
-            self._composer.say(said, opening)
+            self._composer.say(message, opening)
         self._pictures.forget()
         self._approvals.start_turn()
         run, agent = self._turn_factory.start_turn(turn_id, prompt.text), self._turn_factory.agent(choice)
@@ -298,7 +298,10 @@ class Prompts:
 
     def _give_back(self, prompt: Prompt, error: NoRoom) -> None:
         """A queued prompt will never start: it leaves the queue, and a notice holds all that the person typed."""
-        with_it = [each.name if isinstance(each, ImageAttachment) else each.path for each in prompt.attachments]
+        with_it = [
+            attachment.name if isinstance(attachment, ImageAttachment) else attachment.path
+            for attachment in prompt.attachments
+        ]
         attached = f"\nWith it: {', '.join(with_it)}" if with_it else ""
         text = f"{error} So this prompt was not sent, and has left the queue:\n\n{prompt.text}{attached}"
         self._queue.take_back(prompt.prompt_id)

@@ -64,53 +64,53 @@ class PromptQueue:
     def next(self, environment: Mapping[str, str], first: str | None = None) -> Prompt | None:
         """The queued prompt `first`, else the oldest; it stays queued until it is taken back. One that survived a
         restart takes that `environment`."""
-        queued = next((each for each in self._state.queue if each.prompt_id == first), None)
+        queued = next((prompt for prompt in self._state.queue if prompt.prompt_id == first), None)
         if queued is None and self._state.queue:
             queued = self._state.queue[0]
         if queued is None:
             return None
-        known = self._prompts.get(queued.prompt_id)
-        return known or Prompt(queued.prompt_id, queued.text, queued.attachments, dict(environment))
+        queued_prompt = self._prompts.get(queued.prompt_id)
+        return queued_prompt or Prompt(queued.prompt_id, queued.text, queued.attachments, dict(environment))
 
     def queued_pictures(self) -> Iterator[Picture]:
         """Those attached to the prompts of the queue."""
-        for attachment in (each for queued in self._state.queue for each in queued.attachments):
+        for attachment in (item for queued in self._state.queue for item in queued.attachments):
             if isinstance(attachment, ImageAttachment) and (picture := reference(attachment)) is not None:
                 yield picture
 
-    def steer(self, message: UserMessage, said: User) -> None:
+    def steer(self, message: UserMessage, model_message: User) -> None:
         """The person says something into the running turn; `said` is how the model will get it."""
-        self._steering.append((message, said))
-        self._emit(ItemStarted(item=message), entry=Waiting(said=said))
+        self._steering.append((message, model_message))
+        self._emit(ItemStarted(item=message), entry=Waiting(said=model_message))
 
     def take_back_steering(self, item_id: str) -> bool:
         """It is not said into the turn any more; False when the model has it already, or it is unknown."""
-        kept = [each for each in self._steering if each[0].item_id != item_id]
-        if len(kept) == len(self._steering):
+        remaining = [entry for entry in self._steering if entry[0].item_id != item_id]
+        if len(remaining) == len(self._steering):
             return False
-        self._steering = kept
+        self._steering = remaining
         self._emit(ItemsWithdrawn(item_ids=[item_id], reason="It could not be saved."))
         return True
 
     def forget(self, turn_ids: Collection[str]) -> None:
         """Those turns never happened: what was said into them is not said any more."""
-        self._steering = [each for each in self._steering if each[0].turn_id not in turn_ids]
+        self._steering = [entry for entry in self._steering if entry[0].turn_id not in turn_ids]
 
     def pictures(self) -> Iterator[Picture]:
         """Those of the steering that no request carried yet."""
-        for _, said in self._steering:
-            yield from said.pictures
+        for _, model_message in self._steering:
+            yield from model_message.pictures
 
     def take_notes(self) -> list[User]:
         """What the model must hear now, each once; on record as heard when this returns."""
         steering, self._steering = self._steering, []
-        for message, said in steering:
-            self._emit(ItemCompleted(item=message), entry=note(*said.parts))
-        return [*(said for _, said in steering), *map(self._decision_note, self._unheard.proposals())]
+        for message, model_message in steering:
+            self._emit(ItemCompleted(item=message), entry=note(*model_message.parts))
+        return [*(model_message for _, model_message in steering), *map(self._decision_note, self._unheard.proposals())]
 
     def _decision_note(self, proposal_id: str) -> User:
         text = f"{LATE}\n{self._report_on(proposal_id)}"
-        version = next(each.version for each in self._state.proposals if each.proposal_id == proposal_id)
+        version = next(proposal.version for proposal in self._state.proposals if proposal.proposal_id == proposal_id)
         notice = Notice(
             item_id=f"{proposal_id}.{version}.late",
             level="info",

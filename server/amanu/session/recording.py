@@ -26,11 +26,11 @@ class SessionRecording:
             place = new_path(path, state.roots, services.home.private)
             recorder = Recorder(place, state.model_id, services.secrets.mask_output, failed=self._failed)
             recorder.hide(environment)
-        before = self.line.recorder
+        previous = self.line.recorder
         self.line.recorder = recorder
-        if before is not None:
-            before.close()
-            self._tell("recording", "info", f"The recording is in {before.path}.")
+        if previous is not None:
+            previous.close()
+            self._tell("recording", "info", f"The recording is in {previous.path}.")
         if recorder is not None:
             self._tell("recording", "info", f"What this session and its models say is recorded in {recorder.path}.")
 

@@ -95,7 +95,7 @@ def _entries(restored: Restored, records: Iterable[Record], spans: Sequence[Span
     for record in records:
         restored.epoch = max(restored.epoch, record.epoch)
         if restored.created_at is None:
-            restored.created_at = record.at
+            restored.created_at = record.timestamp
         entry = _entry(record, spans)
         if entry is not None:
             yield entry
@@ -131,7 +131,7 @@ def _fold(restored: Restored, event: Event, entry: Entry | None, position: int) 
     restored.earlier.see(restored.state, event, position)
     if isinstance(event, SessionRewound):
         restored.steering = {
-            key: each for key, each in restored.steering.items() if each[0].turn_id not in event.turn_ids
+            key: entry for key, entry in restored.steering.items() if entry[0].turn_id not in event.turn_ids
         }
     if isinstance(event, ItemsWithdrawn):
         for item_id in event.item_ids:
@@ -174,12 +174,12 @@ def _close_reply(state: SessionState) -> list[tuple[Event, Entry | None]]:
     if state.turn is None:
         return []
     step = f"{state.turn.turn_id}.{state.turn.steps + 1}."
-    shown = [item for item in state.items if isinstance(item, Answer | Thought) and item.item_id.startswith(step)]
-    text = "".join(item.text for item in shown if isinstance(item, Answer))
+    streamed = [item for item in state.items if isinstance(item, Answer | Thought) and item.item_id.startswith(step)]
+    text = "".join(item.text for item in streamed if isinstance(item, Answer))
     reply = Assistant(parts=(Text(text=text),), cut=True) if text.strip() else None
-    return [(ItemCompleted(item=item), reply if item is shown[-1] else None) for item in shown]
+    return [(ItemCompleted(item=item), reply if item is streamed[-1] else None) for item in streamed]
 
 
-def note(*said: Note) -> Results:
+def note(*notes: Note) -> Results:
     """A journal entry that adds a text, and pictures before it, after the last results or as a message of its own."""
-    return Results(results=(), notes=said)
+    return Results(results=(), notes=notes)

@@ -27,10 +27,10 @@ Wanted = Mapping[str, Collection[str]]
 class _Way:
     """What happens to one file, from what it was before to what it is after."""
 
-    before: Form
-    after: Form
+    old_form: Form
+    new_form: Form
     undone: list[r.UndoneHunk] = field(default_factory=list[r.UndoneHunk])
-    left: list[r.LeftHunk] = field(default_factory=list[r.LeftHunk])
+    unchanged: list[r.LeftHunk] = field(default_factory=list[r.LeftHunk])
 
 
 class Edits:
@@ -44,10 +44,12 @@ class Edits:
         self._check = core.access.require_writable
 
     def proposal(self, proposal_id: str) -> Proposal:
-        found = next((each for each in self._state.proposals if each.proposal_id == proposal_id), None)
-        if found is None:
+        proposal = next(
+            (candidate for candidate in self._state.proposals if candidate.proposal_id == proposal_id), None
+        )
+        if proposal is None:
             raise AmanuError("proposalNotFound", f"There is no proposal {proposal_id} in this session.")
-        return found
+        return proposal
 
     async def resolve(self, params: r.ProposalResolveParams) -> r.ProposalResolveResult:
         """Decide hunks; accepted ones are in their file when this returns, or conflicted."""
@@ -61,26 +63,26 @@ class Edits:
     async def decide(self, params: r.ProposalDecideParams) -> r.ProposalDecideResult:
         """Decide whatever the scope has that this decision is for, of what the person saw; oldest first."""
         states, unreviewed = _DECIDED[params.decision]
-        seen = {each.proposal_id: each.version for each in params.seen}
-        found = self.wanted(params.scope, states)
-        wanted = {
+        versions = {entry.proposal_id: entry.version for entry in params.seen}
+        selection = self.wanted(params.scope, states)
+        selected = {
             proposal_id: [
                 hunk.hunk_id
                 for hunk in _hunks(self._proposals.get(proposal_id))
                 if hunk.hunk_id in hunk_ids and not (unreviewed and hunk.reviewed)
             ]
-            for proposal_id, hunk_ids in found.items()
-            if proposal_id in seen
+            for proposal_id, hunk_ids in selection.items()
+            if proposal_id in versions
         }
-        before = [self._current(proposal_id, seen[proposal_id]) for proposal_id in wanted]
-        if any(map(self._too_soon, before)):
-            return r.ProposalDecideResult(status="tooSoon", proposals=before)
-        for proposal_id, hunk_ids in wanted.items():
-            decisions = [r.HunkDecision(hunk_id=each, decision=params.decision) for each in hunk_ids]
+        previous = [self._current(proposal_id, versions[proposal_id]) for proposal_id in selected]
+        if any(map(self._too_soon, previous)):
+            return r.ProposalDecideResult(status="tooSoon", proposals=previous)
+        for proposal_id, hunk_ids in selected.items():
+            decisions = [r.HunkDecision(hunk_id=hunk_id, decision=params.decision) for hunk_id in hunk_ids]
             if decisions:
                 await self._proposals.resolve(proposal_id, decisions)
         await self._emit.durable()
-        return r.ProposalDecideResult(status="resolved", proposals=list(map(self._proposals.get, wanted)))
+        return r.ProposalDecideResult(status="resolved", proposals=list(map(self._proposals.get, selected)))
 
     async def revise(self, params: r.ProposalReviseParams) -> r.ProposalResult:
         """The person's own text for an open hunk, without deciding it."""
@@ -94,9 +96,9 @@ class Edits:
         proposal = self._current(params.proposal_id, params.version)
         if self._too_soon(proposal):
             raise AmanuError("proposalConflict", "That was too soon after the question appeared. Do it again.")
-        after = params.review == "after"
-        work = self._proposals.review_after if after else self._proposals.review_before
-        proposal = await work(params.proposal_id)
+        is_after = params.review == "after"
+        action = self._proposals.review_after if is_after else self._proposals.review_before
+        proposal = await action(params.proposal_id)
         await self._emit.durable()
         return r.ProposalResult(proposal=proposal)
 
@@ -104,21 +106,21 @@ class Edits:
         """Take back what the scope has applied, or with `dryRun` only say what that would do."""
         if params.scope.proposal_id is not None:
             self.proposal(params.scope.proposal_id)
-        wanted = self.wanted(params.scope, ("applied",))
-        return r.ProposalUndoResult(files=await self.take_back(wanted, dry_run=params.dry_run))
+        selection = self.wanted(params.scope, ("applied",))
+        return r.ProposalUndoResult(files=await self.take_back(selection, dry_run=params.dry_run))
 
-    async def take_back(self, wanted: Wanted, *, dry_run: bool) -> list[r.UndoneFile]:
+    async def take_back(self, selection: Wanted, *, dry_run: bool) -> list[r.UndoneFile]:
         """Undo these hunks, newest proposal first; one entry per file."""
         if dry_run:
-            found = await self._rehearsed(wanted)
+            files = await self._rehearsed(selection)
         else:
             self._check()
-            ways: dict[Path, _Way] = {}
-            for proposal_id in reversed(list(wanted)):
-                await self._take_back(proposal_id, wanted[proposal_id], ways)
+            by_path: dict[Path, _Way] = {}
+            for proposal_id in reversed(list(selection)):
+                await self._take_back(proposal_id, selection[proposal_id], by_path)
             await self._emit.durable()
-            found = list(ways.values())
-        return await asyncio.to_thread(lambda: [self._undone(way) for way in found])
+            files = list(by_path.values())
+        return await asyncio.to_thread(lambda: [self._undone(file_undo) for file_undo in files])
 
     async def reject_open(self, turn_ids: Collection[str], reason: str) -> None:
         """Reject whatever these turns left undecided."""
@@ -129,49 +131,54 @@ class Edits:
     async def diff(self, params: r.ProposalDiffParams) -> r.ProposalDiffResult:
         """What is applied of the scope: from the files as they would be without it to the files as they are. A hunk
         that cannot be told from what came later is a change of its own."""
-        wanted = self.wanted(params.scope, ("applied",))
-        ways = await self._rehearsed(wanted)
+        selection = self.wanted(params.scope, ("applied",))
+        file_undos = await self._rehearsed(selection)
         steps = sorted(
-            ((way.after, way.before) for way in ways if way.before != way.after), key=lambda each: each[1].path
+            (
+                (file_undo.new_form, file_undo.old_form)
+                for file_undo in file_undos
+                if file_undo.old_form != file_undo.new_form
+            ),
+            key=lambda forms: forms[1].path,
         )
-        left = {each.hunk_id for way in ways for each in way.left}
-        for proposal_id in wanted:
+        unchanged_ids = {hunk.hunk_id for file_undo in file_undos for hunk in file_undo.unchanged}
+        for proposal_id in selection:
             for file in self._proposals.files(proposal_id):
-                if _has(file, left):
-                    alone = replace(file, hunks=[hunk for hunk in file.hunks if hunk.hunk_id in left])
+                if _has(file, unchanged_ids):
+                    alone = replace(file, hunks=[hunk for hunk in file.hunks if hunk.hunk_id in unchanged_ids])
                     steps.append((alone.form(()), alone.form(("applied",))))
-        diffs = await asyncio.to_thread(lambda: [self._diff(*each) for each in steps])
-        changes = [_change(*each, diff) for each, diff in zip(steps, diffs, strict=True)]
+        diffs = await asyncio.to_thread(lambda: [self._diff(*step) for step in steps])
+        changes = [_change(*step, diff) for step, diff in zip(steps, diffs, strict=True)]
         return r.ProposalDiffResult(diff="".join(diffs), files=changes)
 
     # ------------------------------------------------------------------------------------------------
 
     def wanted(self, scope: r.EditScope, states: Collection[HunkState]) -> dict[str, Collection[str]]:
         """The scope's hunks in one of these states, by proposal, oldest first."""
-        wanted: dict[str, Collection[str]] = {}
+        selection: dict[str, Collection[str]] = {}
         named = None if scope.hunk_ids is None else frozenset(scope.hunk_ids)
         for proposal in self._state.proposals:
             if scope.proposal_id not in (None, proposal.proposal_id) or scope.turn_id not in (None, proposal.turn_id):
                 continue
-            found = dict.fromkeys(  # in order, and quick to look in: there may be thousands
+            hunk_ids = dict.fromkeys(  # in order, and quick to look in: there may be thousands
                 hunk.hunk_id
                 for file in proposal.files
                 if scope.path in (None, file.path, file.new_path)
                 for hunk in file.hunks
                 if hunk.state in states and (named is None or hunk.hunk_id in named)
             )
-            if found:
-                wanted[proposal.proposal_id] = found
-        return wanted
+            if hunk_ids:
+                selection[proposal.proposal_id] = hunk_ids
+        return selection
 
-    async def _take_back(self, proposal_id: str, hunk_ids: Collection[str], ways: dict[Path, _Way]) -> None:
+    async def _take_back(self, proposal_id: str, hunk_ids: Collection[str], file_undos: dict[Path, _Way]) -> None:
         files = [file for file in self._proposals.files(proposal_id) if _has(file, hunk_ids)]
-        before = {file.base.path: await self._present(file) for file in files}
-        left = {each.hunk_id: each.reason for each in await self._proposals.undo(proposal_id, hunk_ids)}
+        texts_before = {file.base.path: await self._present(file) for file in files}
+        reasons = {hunk.hunk_id: hunk.reason for hunk in await self._proposals.undo(proposal_id, hunk_ids)}
         for file in self._proposals.files(proposal_id):
-            if file.base.path in before:
-                after = await self._present(file)
-                _note(ways, proposal_id, file, before[file.base.path], after, hunk_ids, left)
+            if file.base.path in texts_before:
+                current = await self._present(file)
+                _note(file_undos, proposal_id, file, texts_before[file.base.path], current, hunk_ids, reasons)
 
     async def _present(self, file: LiveFile) -> Form:
         """Where the file is by our account, and what it says."""
@@ -179,55 +186,55 @@ class Edits:
         found = await self._proposals.look(path)
         return Form(path, None if found is None else found.text)
 
-    async def _rehearsed(self, wanted: Wanted) -> list[_Way]:
+    async def _rehearsed(self, selection: Wanted) -> list[_Way]:
         """What `_take_back` of all of them would do."""
-        ways: dict[Path, _Way] = {}
-        shown: dict[Path, FileText | None] = {}
-        gone = {hunk_id for hunk_ids in wanted.values() for hunk_id in hunk_ids}
-        for proposal_id in reversed(list(wanted)):
-            await self._rehearse(proposal_id, wanted[proposal_id], gone, shown, ways)
-        return list(ways.values())
+        file_undos: dict[Path, _Way] = {}
+        simulated: dict[Path, FileText | None] = {}
+        undone_ids = {hunk_id for hunk_ids in selection.values() for hunk_id in hunk_ids}
+        for proposal_id in reversed(list(selection)):
+            await self._rehearse(proposal_id, selection[proposal_id], undone_ids, simulated, file_undos)
+        return list(file_undos.values())
 
     async def _rehearse(
         self,
         proposal_id: str,
         hunk_ids: Collection[str],
-        gone: Collection[str],
-        shown: dict[Path, FileText | None],
-        ways: dict[Path, _Way],
+        undone_ids: Collection[str],
+        simulated: dict[Path, FileText | None],
+        file_undos: dict[Path, _Way],
     ) -> None:
         """What `_take_back` would do, with files as `shown` by the steps before; by then all of `gone` is undone."""
         for file in self._proposals.files(proposal_id):
             if not _has(file, hunk_ids):
                 continue
             path = file.place(AFTER)
-            now = shown[path] if path in shown else await self._proposals.look(path)
-            taken = self._proposals.taken(file.base.path, gone)
-            turned = await asyncio.to_thread(turn, file, now, hunk_ids, (), taken)
-            before = Form(path, None if now is None else now.text)
+            current = simulated[path] if path in simulated else await self._proposals.look(path)
+            taken = self._proposals.taken(file.base.path, undone_ids)
+            turned = await asyncio.to_thread(turn, file, current, hunk_ids, (), taken)
+            old_form = Form(path, None if current is None else current.text)
             moved = any(hunk.state == "undoing" for hunk in turned.file.hunks)
-            after = await asyncio.to_thread(turned.file.form, AFTER) if moved else before
-            if after.path != path:
-                shown[path] = None
-            text = (now or file.base).with_text(after.text) if after.text is not None else None
-            shown[after.path] = text
-            _note(ways, proposal_id, file, before, after, hunk_ids, turned.left)
+            new_form = await asyncio.to_thread(turned.file.form, AFTER) if moved else old_form
+            if new_form.path != path:
+                simulated[path] = None
+            text = (current or file.base).with_text(new_form.text) if new_form.text is not None else None
+            simulated[new_form.path] = text
+            _note(file_undos, proposal_id, file, old_form, new_form, hunk_ids, turned.reasons)
 
-    def _undone(self, way: _Way) -> r.UndoneFile:
-        change = _kind(way.before, way.after)
+    def _undone(self, file_undo: _Way) -> r.UndoneFile:
+        change = _kind(file_undo.old_form, file_undo.new_form)
         return r.UndoneFile(
-            path=str(way.before.path),
-            new_path=str(way.after.path) if change == "rename" else None,
+            path=str(file_undo.old_form.path),
+            new_path=str(file_undo.new_form.path) if change == "rename" else None,
             action=change or "none",
-            diff=self._diff(way.before, way.after),
-            undone=way.undone,
-            left=way.left,
+            diff=self._diff(file_undo.old_form, file_undo.new_form),
+            undone=file_undo.undone,
+            left=file_undo.unchanged,
         )
 
-    def _diff(self, before: Form, after: Form) -> str:
-        old, new = self._proposals.relative(before.path), self._proposals.relative(after.path)
-        head = f"rename from {old}\nrename to {new}\n" if before.path != after.path else ""
-        return head + unified(new, before.text or "", after.text or "")
+    def _diff(self, old_form: Form, new_form: Form) -> str:
+        old_path, new_path = self._proposals.relative(old_form.path), self._proposals.relative(new_form.path)
+        head = f"rename from {old_path}\nrename to {new_path}\n" if old_form.path != new_form.path else ""
+        return head + unified(new_path, old_form.text or "", new_form.text or "")
 
     def _current(self, proposal_id: str, version: int) -> Proposal:
         self._check()
@@ -271,41 +278,41 @@ def _has(file: LiveFile, hunk_ids: Collection[str]) -> bool:
 
 
 def _note(
-    ways: dict[Path, _Way],
+    file_undos: dict[Path, _Way],
     proposal_id: str,
     file: LiveFile,
-    before: Form,
-    after: Form,
+    old_form: Form,
+    new_form: Form,
     hunk_ids: Collection[str],
-    left: Mapping[str, str],
+    reasons: Mapping[str, str],
 ) -> None:
     """Add to what happens to the file that was there before."""
-    way = ways.pop(before.path, None) or _Way(before, after)
-    way.after = after
-    ways[after.path] = way
+    file_undo = file_undos.pop(old_form.path, None) or _Way(old_form, new_form)
+    file_undo.new_form = new_form
+    file_undos[new_form.path] = file_undo
     for hunk in file.hunks:
-        if hunk.hunk_id in left:
-            reason = left[hunk.hunk_id]
-            way.left.append(r.LeftHunk(proposal_id=proposal_id, hunk_id=hunk.hunk_id, reason=reason))
+        if hunk.hunk_id in reasons:
+            reason = reasons[hunk.hunk_id]
+            file_undo.unchanged.append(r.LeftHunk(proposal_id=proposal_id, hunk_id=hunk.hunk_id, reason=reason))
         elif hunk.hunk_id in hunk_ids:
-            way.undone.append(r.UndoneHunk(proposal_id=proposal_id, hunk_id=hunk.hunk_id))
+            file_undo.undone.append(r.UndoneHunk(proposal_id=proposal_id, hunk_id=hunk.hunk_id))
 
 
-def _kind(before: Form, after: Form) -> Literal["edit", "create", "delete", "rename"] | None:
-    if before.path != after.path:
+def _kind(old_form: Form, new_form: Form) -> Literal["edit", "create", "delete", "rename"] | None:
+    if old_form.path != new_form.path:
         return "rename"
-    if before.text == after.text:
+    if old_form.text == new_form.text:
         return None
-    return "create" if before.text is None else "delete" if after.text is None else "edit"
+    return "create" if old_form.text is None else "delete" if new_form.text is None else "edit"
 
 
-def _change(before: Form, after: Form, diff: str) -> r.FileChange:
+def _change(old_form: Form, new_form: Form, diff: str) -> r.FileChange:
     lines = [line for line in diff.splitlines() if not line.startswith(("+++", "---"))]
-    change = _kind(before, after)
+    change = _kind(old_form, new_form)
     return r.FileChange(
-        path=str(before.path),
+        path=str(old_form.path),
         change=change or "edit",
-        new_path=str(after.path) if change == "rename" else None,
+        new_path=str(new_form.path) if change == "rename" else None,
         added=sum(line.startswith("+") for line in lines),
         removed=sum(line.startswith("-") for line in lines),
     )

@@ -179,8 +179,8 @@ class Session:
 
     def allow(self, rule: str) -> None:
         """Allow by rule for this session (`--allow`). Raises `AmanuError` (invalidRule)."""
-        for each in policy.allow_rules(rule, "--allow"):
-            self.approvals.allow_in_session(each)
+        for allowed in policy.allow_rules(rule, "--allow"):
+            self.approvals.allow_in_session(allowed)
 
     # Properties -------------------------------------------------------------------------------------
 

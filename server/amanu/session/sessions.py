@@ -141,8 +141,8 @@ class Sessions:
         sources = [commands.Source(self._home.commands, "user")]
         if params.session_id is not None:
             sources = (await self.get(params.session_id)).composer.command_sources
-        found = await asyncio.to_thread(commands.find, sources)
-        return CommandListResult(commands=[*commands.BUILT_IN, *found])
+        commands_found = await asyncio.to_thread(commands.find, sources)
+        return CommandListResult(commands=[*commands.BUILT_IN, *commands_found])
 
     async def close(self, session_id: str) -> None:
         """Cancel what runs and put the session away. Unknown ids are fine. Raises `AmanuError` (storageError), leaving
@@ -255,8 +255,8 @@ class Sessions:
         the person was shown something else."""
         root = _root(params.root)
         await asyncio.to_thread(self.trust.set, root, params.trusted, params.digest)
-        said = f"{root} is {'trusted' if params.trusted else 'not trusted'} from now on."
-        self.audit.add("trust", said, root=root, digest=params.digest)
+        confirmation = f"{root} is {'trusted' if params.trusted else 'not trusted'} from now on."
+        self.audit.add("trust", confirmation, root=root, digest=params.digest)
         await self.audit.durable()
         for session in list(self._open.values()):
             if root in session.state.roots:
@@ -264,8 +264,8 @@ class Sessions:
 
     async def trust_get(self, params: TrustGetParams, client: Client) -> TrustGetResult:
         """What trusting that folder enables, and what of it changed since it was trusted."""
-        found = await asyncio.to_thread(self.trust.look, _root(params.root), client.trusted_roots)
-        return wording.trusted(found)
+        trust = await asyncio.to_thread(self.trust.look, _root(params.root), client.trusted_roots)
+        return wording.trusted(trust)
 
     async def audit_query(self, params: AuditQueryParams) -> AuditQueryResult:
         """What is on record of a session's decisions, and whether that is whole. Also of one that was deleted."""
@@ -280,10 +280,10 @@ class Sessions:
             asking = self._open.get(params.session_id or "")
             if asking is not None:
                 covers, covered = asking.approvals.would_cover(params.rule, params.tool_call_id)
-                for other in self._open.values():
-                    if other is not asking and other.state.roots == asking.state.roots:
-                        covered += other.approvals.would_cover(params.rule, None)[1]
-            found = RulePreviewResult(
+                for session in self._open.values():
+                    if session is not asking and session.state.roots == asking.state.roots:
+                        covered += session.approvals.would_cover(params.rule, None)[1]
+            preview = RulePreviewResult(
                 valid=True,
                 explanation=explanation,
                 covers=covers,
@@ -291,8 +291,8 @@ class Sessions:
                 covered_count=len(covered),
             )
         except AmanuError as error:
-            found = RulePreviewResult(valid=False, explanation=f"{error} {error.data.hint or ''}".strip())
-        return wording.previewed(found)
+            preview = RulePreviewResult(valid=False, explanation=f"{error} {error.data.hint or ''}".strip())
+        return wording.previewed(preview)
 
     # Inside -----------------------------------------------------------------------------------------
     #
@@ -374,7 +374,7 @@ class Sessions:
         if self._leaving:
             raise AmanuError("sessionNotFound", "Amanu is just leaving.", hint="Repeat that; it is started again.")
         most = self._services.settings.max_sessions
-        idle = sorted((each for each in self._open.values() if each.idle), key=lambda each: each.used)
+        idle = sorted((session for session in self._open.values() if session.idle), key=lambda session: session.used)
         for session in idle:
             if len(self._open) < most:
                 return
@@ -413,8 +413,8 @@ class Sessions:
             spans = rewound(await journal.holding(REWINDS))
             restoring = partial(restore, session_id, spans=spans, read_only=journal.read_only)
             restored = await journal.read_through(restoring)
-            gone = journal.empty and not begins and not journal.read_only
-            if gone or journal.damage:
+            is_gone = journal.empty and not begins and not journal.read_only
+            if is_gone or journal.damage:
                 await self._make_good(session_id, journal, restored)
             self._created[session_id] = _now() if restored.created_at is None else restored.created_at
             session = Session(self._services, journal, restored)
@@ -486,7 +486,9 @@ class Sessions:
             created_at=self._created[state.session_id],
             updated_at=_now(),
             status="closed" if closed else state.status,
-            questions=[Question(tool_call_id=each.tool_call_id, title=each.title) for each in state.approvals],
+            questions=[
+                Question(tool_call_id=approval.tool_call_id, title=approval.title) for approval in state.approvals
+            ],
             changes=sum(proposal.waiting for proposal in state.proposals),
         )
         with contextlib.suppress(AmanuError):  # the list is a convenience; the session's journal is the truth

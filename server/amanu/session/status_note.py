@@ -44,11 +44,11 @@ class SessionStatus:
         if self._conversation.generation != self._generation:
             self._generation = self._conversation.generation
             self._heard = None if self._told else self._heard
-        now = _text(self._state.mode, self._walls, headless=self._headless)
-        if now == self._heard:
+        status = _text(self._state.mode, self._walls, headless=self._headless)
+        if status == self._heard:
             return ""
-        self._heard, self._told = now, True
-        return block("session_status", now)
+        self._heard, self._told = status, True
+        return block("session_status", status)
 
 
 def _text(mode: Mode, walls: Walls | None, *, headless: bool) -> str:

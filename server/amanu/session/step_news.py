@@ -43,11 +43,11 @@ class StepNews(TurnListener):
         """Which files the model read are others now, and what its edits did to findings that came too late for their
         results."""
         late = await self._feedback.late(self._readable)
-        found = [news for news in (await self._stale.news(), late) if news]
-        if not found:
+        notices = [news for news in (await self._stale.news(), late) if news]
+        if not notices:
             return None
-        texts, shown = zip(*found, strict=True)
-        return SystemNote(self._mask("\n\n".join(texts)), self._mask("\n".join(shown)))
+        texts, user_texts = zip(*notices, strict=True)
+        return SystemNote(self._mask("\n\n".join(texts)), self._mask("\n".join(user_texts)))
 
     async def _tell(self) -> Notes:
         """Of files, and what changed in how the session is run."""
@@ -55,10 +55,10 @@ class StepNews(TurnListener):
         news, status = await self.of_files(), self._status.news()
         if not status:
             return [] if news is None else [news]
-        shown = f"The model was told: the mode is {self._state.mode}."
+        notice = f"The model was told: the mode is {self._state.mode}."
         if news is None:
-            return [SystemNote(status, shown)]
-        return [SystemNote(f"{status}\n\n{news.text}", f"{shown}\n{news.user_text}")]
+            return [SystemNote(status, notice)]
+        return [SystemNote(f"{status}\n\n{news.text}", f"{notice}\n{news.user_text}")]
 
     def _readable(self, path: Path) -> bool:
         return bool(self._approvals.allowed([Subject("read_file", "read", self._workspace.relative(path))]))

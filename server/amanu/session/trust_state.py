@@ -42,7 +42,7 @@ class SessionTrust:
     def on_proposal(self, proposal: Proposal) -> None:
         """A proposal is now this: files that trust enables, changed by the person's yes, stay trusted."""
         if self._state.trusted:
-            self._reviewed |= {each[0]: each for each in reviewed_changes(proposal)}
+            self._reviewed |= {change[0]: change for change in reviewed_changes(proposal)}
 
     def _tell(self, trusted: bool, changed: bool) -> None:
         was = self._state.trusted

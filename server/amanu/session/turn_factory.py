@@ -125,10 +125,10 @@ class TurnFactory:
     async def _keep_output(self, text: str) -> str:
         """Keep what a tool returned where `read_output` finds it; "" when the disk does not take it."""
         try:
-            kept = await self._journal.put_blob(text.encode("utf-8", "replace")[:MAX_BLOB])
+            blob = await self._journal.put_blob(text.encode("utf-8", "replace")[:MAX_BLOB])
         except AmanuError:
             return ""
-        return kept.blob_id[:ID_LENGTH]
+        return blob.blob_id[:ID_LENGTH]
 
     def _system(self, info: ModelInfo) -> SystemPrompt:
         return system_prompt(family(info.model_id).name, self._state.roots, self._conversation.memory)

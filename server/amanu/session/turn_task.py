@@ -56,9 +56,9 @@ class TurnTask:
                 raise AmanuError("turnInProgress", "A turn is running.", hint="Stop it first.")
             yield
 
-    async def _see_to_its_end(self, run: AgentRun, work: "asyncio.Task[Ending]", ended: Ended) -> None:
+    async def _see_to_its_end(self, run: AgentRun, task: "asyncio.Task[Ending]", ended: Ended) -> None:
         try:
-            ending = await work
+            ending = await task
         except asyncio.CancelledError:
             ending = Ending("cancelled")
         except AmanuError as error:

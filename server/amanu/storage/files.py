@@ -37,12 +37,12 @@ def size(folder: Path) -> int:
     """Bytes of the files in a folder; 0 when there is none. Raises `OSError`."""
     if not folder.is_dir():
         return 0
-    found = 0
+    total = 0
     with os.scandir(folder) as entries:
         for entry in entries:
             with contextlib.suppress(FileNotFoundError):  # a temporary one, just renamed
-                found += entry.stat(follow_symlinks=False).st_size
-    return found
+                total += entry.stat(follow_symlinks=False).st_size
+    return total
 
 
 def write_blob(folder: Path, data: bytes) -> str:
@@ -75,8 +75,8 @@ def find_blob(folder: Path, beginning: str) -> str:
     path."""
     if re.fullmatch(r"[0-9a-f]{8,64}", beginning) is None:
         return beginning
-    found = [path.name for path in folder.glob(f"{beginning}*")]
-    return found[0] if len(found) == 1 else beginning
+    matches = [path.name for path in folder.glob(f"{beginning}*")]
+    return matches[0] if len(matches) == 1 else beginning
 
 
 def remove_unfinished(folder: Path) -> None:

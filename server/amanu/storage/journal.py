@@ -40,7 +40,7 @@ class Record:
 
     epoch: int
     seq: int
-    at: int
+    timestamp: int
     """Milliseconds since the epoch."""
     event: str
     """JSON of the `Event`."""
@@ -63,13 +63,13 @@ class Journal:
     """One session's journal. Belongs to the event loop it was opened in; made by `open` or `read`."""
 
     def __init__(
-        self, folder: Path, db: sqlite3.Connection, damage: str, held: lease.Lease | None = None, last: int = 0
+        self, folder: Path, db: sqlite3.Connection, damage: str, writer_lease: lease.Lease | None = None, last: int = 0
     ) -> None:
         self.folder = folder
         self.damage = damage
         """What was found broken when it was opened, as a sentence for the person; "" if nothing."""
         self._db = db
-        self._lease = held
+        self._lease = writer_lease
         self._commits = GroupCommit[journal_file.Entry](
             folder, "amanu-journal", lambda entries: journal_file.insert(db, entries)
         )
@@ -118,7 +118,7 @@ class Journal:
         """
         event = _encode(record.event)
         private = None if record.private is None else _encode(record.private)
-        row = (record.epoch, record.seq, record.at, event, private)
+        row = (record.epoch, record.seq, record.timestamp, event, private)
         self._add(journal_file.ADD_RECORD, (self._last + 1, *row, journal_file.checksum(*row)))
         self._last += 1
         return self._last
@@ -134,7 +134,7 @@ class Journal:
         """All valid records in order, those not yet on the disk included. Raises `AmanuError` `storageError`."""
         return await self.read_through(list)
 
-    async def read_through(self, work: Callable[[Iterable[Record]], T]) -> T:
+    async def read_through(self, action: Callable[[Iterable[Record]], T]) -> T:
         """What `work` makes of all valid records, in order, those not yet on the disk included. It is called on the
         journal's thread, and each record is read when it takes it: neither the event loop nor the memory feels how
         long a journal is.
@@ -146,7 +146,7 @@ class Journal:
             yield from journal_file.Records(self._db)
             yield from self._waiting()
 
-        return await self._commits.on_thread(lambda: work(map(_record, rows())))
+        return await self._commits.on_thread(lambda: action(map(_record, rows())))
 
     async def at(self, positions: Sequence[int]) -> list[Record]:
         """The records at these positions, in this order; those that are not valid are left out. Raises `AmanuError`
@@ -154,8 +154,8 @@ class Journal:
 
         def read() -> list[journal_file.Row]:
             waiting = {row[0]: row for row in self._waiting()}
-            found = (waiting.get(each) or journal_file.record(self._db, each) for each in positions)
-            return [row for row in found if row is not None]
+            records = (waiting.get(position) or journal_file.record(self._db, position) for position in positions)
+            return [row for row in records if row is not None]
 
         return list(map(_record, await self._commits.on_thread(read)))
 
@@ -266,13 +266,13 @@ def _open(folder: Path) -> _Opened:
         if not folder.is_dir():
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             sync_folder(folder.parent)
-        held = lease.take(folder)
+        writer_lease = lease.take(folder)
         try:
             files.remove_unfinished(folder / "blobs")
             db, damage = journal_file.open_to_write(folder)
-            return db, damage, held, journal_file.last_position(db)
+            return db, damage, writer_lease, journal_file.last_position(db)
         except BaseException:
-            held.release()
+            writer_lease.release()
             raise
     except (sqlite3.Error, OSError) as error:
         raise storage_error(error, folder) from error
@@ -280,9 +280,9 @@ def _open(folder: Path) -> _Opened:
 
 def _give_back(opening: "asyncio.Future[_Opened]") -> None:
     if not opening.cancelled() and opening.exception() is None:
-        db, _, held, _ = opening.result()
+        db, _, writer_lease, _ = opening.result()
         db.close()
-        held.release()
+        writer_lease.release()
 
 
 def _open_to_read(folder: Path) -> tuple[sqlite3.Connection, str]:
@@ -297,8 +297,8 @@ def _read_only() -> AmanuError:
 
 
 def _record(row: journal_file.Row) -> Record:
-    position, epoch, seq, at, event, private, _ = row
-    return Record(epoch, seq, at, _decode(event), None if private is None else _decode(private), position)
+    position, epoch, seq, timestamp, event, private, _ = row
+    return Record(epoch, seq, timestamp, _decode(event), None if private is None else _decode(private), position)
 
 
 def _encode(text: str) -> bytes:

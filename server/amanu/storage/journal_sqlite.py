@@ -113,8 +113,8 @@ class _Rows:
             last = row[0]
             yield row
         if self.damaged:
-            rest = [row for row in self._until_damage(f"{self._query} DESC") if row[0] > last]
-            yield from reversed(rest)
+            remaining = [row for row in self._until_damage(f"{self._query} DESC") if row[0] > last]
+            yield from reversed(remaining)
 
     def _until_damage(self, query: str) -> Iterator[Row]:
         try:
@@ -211,9 +211,9 @@ def insert(db: sqlite3.Connection, entries: Iterable[Entry]) -> None:
         raise
 
 
-def checksum(epoch: int, seq: int, at: int, event: bytes, private: bytes | None) -> int:
+def checksum(epoch: int, seq: int, timestamp: int, event: bytes, private: bytes | None) -> int:
     """CRC-32 over a record."""
-    start = zlib.crc32(b"%d %d %d " % (epoch, seq, at))
+    start = zlib.crc32(b"%d %d %d " % (epoch, seq, timestamp))
     return zlib.crc32(private or b"", zlib.crc32(event, start))
 
 
@@ -236,9 +236,9 @@ def connect(path: Path, mode: str) -> sqlite3.Connection:
 
 def _is_valid(row: Row) -> bool:
     """Of a file cut short, SQLite gives rows without what was cut off."""
-    _, epoch, seq, at, event, private, known = row
-    whole = all(isinstance(each, int) for each in (epoch, seq, at)) and isinstance(event, bytes)
-    return whole and (private is None or isinstance(private, bytes)) and known == checksum(*row[1:-1])
+    _, epoch, seq, timestamp, event, private, stored_checksum = row
+    whole = all(isinstance(field, int) for field in (epoch, seq, timestamp)) and isinstance(event, bytes)
+    return whole and (private is None or isinstance(private, bytes)) and stored_checksum == checksum(*row[1:-1])
 
 
 def _is_valid_preimage(row: Row) -> bool:
@@ -284,8 +284,8 @@ def _create(path: Path, content: Content) -> None:
         db.execute("PRAGMA journal_mode = MEMORY")  # one file and nothing beside it; a crash starts over
         db.execute("PRAGMA synchronous = FULL")
         schema = [(statement, ()) for statement in _SCHEMA]
-        kept = [(ADD_RECORD, row) for row in content.records]
-        insert(db, [*schema, *kept, *((ADD_PREIMAGE, row) for row in content.preimages)])
+        rows = [(ADD_RECORD, row) for row in content.records]
+        insert(db, [*schema, *rows, *((ADD_PREIMAGE, row) for row in content.preimages)])
     finally:
         db.close()
     Path(f"{path}-wal").unlink(missing_ok=True)  # of a file that is gone; SQLite would mix it into this one
@@ -316,8 +316,8 @@ def _asides(folder: Path) -> list[Path]:
 
 
 def _sentence(content: Content, original: Path) -> str:
-    kept = len(content.records)
+    count = len(content.records)
     return (
-        f"This session's journal was damaged on the disk; {kept} {'entry' if kept == 1 else 'entries'} could be "
+        f"This session's journal was damaged on the disk; {count} {'entry' if count == 1 else 'entries'} could be "
         f"read, later or earlier ones may be missing. The original is kept as {original}."
     )

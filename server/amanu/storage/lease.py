@@ -81,8 +81,8 @@ def holder(folder: Path) -> int | None:
 
 def _written(path: Path) -> tuple[int | None, str]:
     try:
-        words = path.read_text("utf-8").split(" ", 1)
-        return int(words[0]), words[1].strip()
+        fields = path.read_text("utf-8").split(" ", 1)
+        return int(fields[0]), fields[1].strip()
     except (OSError, ValueError, IndexError):
         return None, ""
 

@@ -36,7 +36,7 @@ class Kept:
     folder: Path
     """Of the session."""
     turn_id: str
-    at: int
+    timestamp: int
     """When the turn ended, or something last happened to its edits; milliseconds since the epoch."""
     blobs: Mapping[str, int]
     """Blob id → bytes. The same bytes are there once in a session, so turns may share them."""
@@ -61,14 +61,14 @@ def remove(folder: Path, turn_ids: frozenset[str], position: int) -> int:
 
     Raises `AmanuError` `storageError`."""
     try:
-        held = lease.take(folder)
+        own_lease = lease.take(folder)
     except AmanuError:
         return 0
     try:
         with _typed(folder):
             return _remove(folder, turn_ids, position)
     finally:
-        held.release()
+        own_lease.release()
 
 
 def _survey(folder: Path) -> list[Kept]:
@@ -91,9 +91,9 @@ def _survey(folder: Path) -> list[Kept]:
         if records.damaged:
             return []
         position = journal_file.last_position(db)
-        held = lease.holder(folder) is not None
+        in_use = lease.holder(folder) is not None
         return [
-            Kept(folder, turn_id, times.get(turn_id, last), sizes, held or turn_id in pending, position)
+            Kept(folder, turn_id, times.get(turn_id, last), sizes, in_use or turn_id in pending, position)
             for turn_id, sizes in blobs.items()
         ]
     finally:
@@ -106,7 +106,7 @@ def _remove(folder: Path, turn_ids: frozenset[str], position: int) -> int:
         if journal_file.last_position(db) != position:
             return 0
         freed = sum(_unlink(folder / "blobs" / blob_id) for blob_id in _free(db, turn_ids))
-        journal_file.insert(db, [(journal_file.REMOVE_PREIMAGES, (each,)) for each in sorted(turn_ids)])
+        journal_file.insert(db, [(journal_file.REMOVE_PREIMAGES, (turn_id,)) for turn_id in sorted(turn_ids)])
         return freed
     finally:
         db.close()
@@ -117,17 +117,17 @@ def _told(records: journal_file.Records) -> tuple[dict[str, int], int, set[str]]
     times: dict[str, int] = {}
     last = 0
     pending: dict[str, str] = {}
-    for _, _, _, at, event, _, _ in records:
-        last = at
+    for _, _, _, timestamp, event, _, _ in records:
+        last = timestamp
         if _TOLD.match(event) is None:
             continue
         with contextlib.suppress(ValidationError):
             match _EVENT.validate_json(event):
                 case TurnStarted(turn_id=turn_id) | TurnEnded(turn_id=turn_id):
-                    times[turn_id] = at
+                    times[turn_id] = timestamp
                 case ProposalChanged(proposal=proposal):
                     states = {hunk.state for file in proposal.files for hunk in file.hunks}
-                    times[proposal.turn_id] = at  # undone, perhaps: that replaced something, too
+                    times[proposal.turn_id] = timestamp  # undone, perhaps: that replaced something, too
                     pending[proposal.proposal_id] = "" if states.isdisjoint(_MOVING) else proposal.turn_id
                 case _:
                     pass
@@ -144,8 +144,8 @@ def _free(db: sqlite3.Connection, turn_ids: frozenset[str]) -> set[str]:
     free: set[str] = going - staying
     for _, _, _, _, event, private, _ in journal_file.Records(db):
         for text in (event, private or b""):
-            found: list[bytes] = _NAMED.findall(_HASH.sub(b"", text))
-            named = {each[:_SHORT].decode() for each in found}
+            prefixes: list[bytes] = _NAMED.findall(_HASH.sub(b"", text))
+            named = {prefix[:_SHORT].decode() for prefix in prefixes}
             if named:
                 free = {blob_id for blob_id in free if blob_id[:_SHORT] not in named}
     return free

@@ -36,34 +36,37 @@ class Removal:
             log.info("pre-images of %d turns removed from %s: %d bytes", len(self.turn_ids), self.folder, freed)
 
 
-def removals(sessions: Path, history: History, now: int) -> list[Removal]:
+def removals(sessions: Path, history: History, current_time: int) -> list[Removal]:
     """What of the pre-images below the folder of all sessions is too old or too much. Blocks; never fails."""
     if not history.keep_preimages_days and not history.keep_preimages_mb:
         return []
-    kept: list[Kept] = []
+    candidates: list[Kept] = []
     with contextlib.suppress(FileNotFoundError):
         for folder in sorted(sessions.iterdir()):
             try:
-                kept += preimages.survey(folder)
+                candidates += preimages.survey(folder)
             except AmanuError as error:
                 log.warning("Pre-images cannot be looked at. %s", error)
-    return excess(kept, history, now)
+    return excess(candidates, history, current_time)
 
 
-def excess(kept: Iterable[Kept], history: History, now: int) -> list[Removal]:
+def excess(candidates: Iterable[Kept], history: History, current_time: int) -> list[Removal]:
     """Which of them go: those that are too old, then the oldest of those that are too much together. `now` in
     milliseconds since the epoch."""
-    oldest = now - history.keep_preimages_days * DAY_MS if history.keep_preimages_days else 0
+    oldest = current_time - history.keep_preimages_days * DAY_MS if history.keep_preimages_days else 0
     room = history.keep_preimages_mb * _MB if history.keep_preimages_mb else None
     counted: set[tuple[Path, str]] = set()
     going: dict[tuple[Path, int], set[str]] = {}
-    newest_first = sorted(kept, key=lambda each: (not each.needed, -each.at, str(each.folder), each.turn_id))
+    newest_first = sorted(
+        candidates,
+        key=lambda candidate: (not candidate.needed, -candidate.timestamp, str(candidate.folder), candidate.turn_id),
+    )
     for each in newest_first:  # what cannot go takes its room first
         blobs = {(each.folder, blob_id): size for blob_id, size in each.blobs.items()}
         size = sum(size for blob, size in blobs.items() if blob not in counted)
-        if not each.needed and (each.at < oldest or (room is not None and size > max(room, 0))):
+        if not each.needed and (each.timestamp < oldest or (room is not None and size > max(room, 0))):
             going.setdefault((each.folder, each.position), set()).add(each.turn_id)
-            room = 0 if room is not None and each.at >= oldest else room  # nor does what is older stay
+            room = 0 if room is not None and each.timestamp >= oldest else room  # nor does what is older stay
             continue
         counted |= blobs.keys()
         room = None if room is None else room - size

@@ -83,8 +83,8 @@ class Index:
     async def list(self, root: str | None = None, limit: int = 50) -> list[SessionSummary]:
         """Sessions, newest first; of one root, or all. A session that was running in a process that is gone is
         `interrupted`. Raises `AmanuError` `storageError`."""
-        asked = {"root": root, "limit": limit}
-        rows = await self._run(lambda db: db.execute(_LIST, asked).fetchall())
+        parameters = {"root": root, "limit": limit}
+        rows = await self._run(lambda db: db.execute(_LIST, parameters).fetchall())
         return [self._as_it_is(SessionSummary.model_validate_json(row[0])) for row in rows]
 
     async def left(self) -> "list[str]":
@@ -112,16 +112,16 @@ class Index:
             return summary
         return summary.model_copy(update={"status": "interrupted", "questions": []})
 
-    async def _run(self, work: Callable[[sqlite3.Connection], T]) -> T:
+    async def _run(self, action: Callable[[sqlite3.Connection], T]) -> T:
         def on_thread() -> T:
             try:
-                return work(self._db)
+                return action(self._db)
             except sqlite3.DatabaseError as error:
                 if not is_damage(error):
                     raise
             self._db.close()
             self._db = _make_anew(self._folder)
-            return work(self._db)
+            return action(self._db)
 
         try:
             return await asyncio.get_running_loop().run_in_executor(self._thread, on_thread)
@@ -180,11 +180,11 @@ def _to_wal(db: sqlite3.Connection) -> None:
 
 def _reconcile(db: sqlite3.Connection, folder: Path) -> None:
     """Make the rows those of the folders that are there. Reads only the folders that have no row."""
-    there = {entry.name for entry in folder.iterdir() if entry.is_dir()}
-    known = {_name(row[0]): row[0] for row in db.execute("SELECT session_id FROM sessions")}
-    for name in known.keys() - there:
-        db.execute("DELETE FROM sessions WHERE session_id = ?", (known[name],))
-    for name in there - known.keys():
+    existing = {entry.name for entry in folder.iterdir() if entry.is_dir()}
+    indexed = {_name(row[0]): row[0] for row in db.execute("SELECT session_id FROM sessions")}
+    for name in indexed.keys() - existing:
+        db.execute("DELETE FROM sessions WHERE session_id = ?", (indexed[name],))
+    for name in existing - indexed.keys():
         if name.startswith(_REMOVED):
             shutil.rmtree(folder / name, ignore_errors=True)
         elif (summary := _summary(folder / name)) is not None and _name(summary.session_id) == name:
@@ -204,14 +204,14 @@ def _put_row(db: sqlite3.Connection, summary: SessionSummary) -> None:
 
 def _delete(db: sqlite3.Connection, folder: Path, session_id: str) -> None:
     if folder.is_dir():
-        held = lease.take(folder)
+        own_lease = lease.take(folder)
         try:
             removed = folder.with_name(_REMOVED + folder.name)
             shutil.rmtree(removed, ignore_errors=True)
             folder.rename(removed)  # gone at once, or not at all; the rest can be done by the next opening
             shutil.rmtree(removed, ignore_errors=True)
         finally:
-            held.release()
+            own_lease.release()
     db.execute("DELETE FROM sessions WHERE session_id = ?", (session_id,))
 
 

@@ -25,9 +25,9 @@ async def resolved(workspace: Workspace, paths: Iterable[str]) -> dict[str, Path
 async def quoted(workspace: Workspace, call: CallContext, tool: str, locations: list[Location]) -> list[str]:
     """A line for each. What lies outside the roots, and what policy would ask about before it is read, is named but
     not quoted. The text is the overlay's, not what the client says it is."""
-    inside = await resolved(workspace, (each.path for each in locations))
+    inside = await resolved(workspace, (location.path for location in locations))
     hidden = unreadable(workspace, call, tool, inside)
-    texts = {path: hidden.get(path) or await _lines(workspace, found) for path, found in inside.items()}
+    texts = {path: hidden.get(path) or await _lines(workspace, resolved_path) for path, resolved_path in inside.items()}
     out: list[str] = []
     for location in locations:
         lines, name = texts[location.path], shown(workspace, location.path, inside)
@@ -41,26 +41,30 @@ async def quoted(workspace: Workspace, call: CallContext, tool: str, locations: 
 
 def shown(workspace: Workspace, path: str, inside: Mapping[str, Path | None]) -> str:
     """How the model is told of a path that an editor named."""
-    found = inside[path]
-    return " ".join(path.split()) if found is None else workspace.shown(found)
+    resolved_path = inside[path]
+    return " ".join(path.split()) if resolved_path is None else workspace.shown(resolved_path)
 
 
 def unreadable(workspace: Workspace, call: CallContext, tool: str, inside: Mapping[str, Path | None]) -> dict[str, str]:
     """Of which of the paths the model may not be told what is in the file, and why not."""
-    subjects = {path: Subject(tool, "read", workspace.relative(found)) for path, found in inside.items() if found}
+    subjects = {
+        path: Subject(tool, "read", workspace.relative(resolved_path))
+        for path, resolved_path in inside.items()
+        if resolved_path
+    }
     allowed = set(call.allowed(subjects.values()))
-    asked = {path: ASKED for path, subject in subjects.items() if subject not in allowed}
-    return asked | {path: OUTSIDE for path, found in inside.items() if found is None}
+    refusals = {path: ASKED for path, subject in subjects.items() if subject not in allowed}
+    return refusals | {path: OUTSIDE for path, resolved_path in inside.items() if resolved_path is None}
 
 
 def _resolved(workspace: Workspace, paths: Iterable[str]) -> dict[str, Path | None]:
-    found: dict[str, Path | None] = {}
+    resolved_paths: dict[str, Path | None] = {}
     for path in paths:
         try:
-            found[path] = workspace.resolve(path)
+            resolved_paths[path] = workspace.resolve(path)
         except ToolError:
-            found[path] = None
-    return found
+            resolved_paths[path] = None
+    return resolved_paths
 
 
 async def _lines(workspace: Workspace, path: Path | None) -> list[str] | str:

@@ -20,8 +20,8 @@ _WORST_FIRST = ("error", "warning", "information", "hint")
 
 def of_others(findings: Iterable[Finding]) -> list[Finding]:
     """Those that are not ours, worst first, then by line."""
-    kept = [each for each in findings if each.source.lower() != OWN]
-    return sorted(kept, key=lambda each: (rank(each), each.start_line))
+    foreign = [finding for finding in findings if finding.source.lower() != OWN]
+    return sorted(foreign, key=lambda finding: (rank(finding), finding.start_line))
 
 
 def rank(finding: Finding) -> int:
@@ -56,50 +56,57 @@ class Difference:
         return bool(self.added or self.fixed)
 
 
-def difference(before: str, found_before: Iterable[Finding], after: str, found_after: Iterable[Finding]) -> Difference:
+def difference(
+    old_text: str, found_before: Iterable[Finding], new_text: str, found_after: Iterable[Finding]
+) -> Difference:
     """Compare the findings of two texts. One is the same in both when all but its place is, and its line is where the
     change moved it to, or was among the lines that were changed. Hints are left out: editors grey things out by them.
     CPU-bound, in a thread for big texts."""
     old, new = _serious(found_before), _serious(found_after)
     if not old or not new:
         return Difference(tuple(new), len(old))
-    steps = changes(split_lines(before), split_lines(after))
-    left: dict[tuple[str, ...], list[tuple[int, int]]] = {}
-    for each in old:
-        left.setdefault(_same(each), []).append(_lines(each, steps))
+    steps = changes(split_lines(old_text), split_lines(new_text))
+    spans: dict[tuple[str, ...], list[tuple[int, int]]] = {}
+    for finding in old:
+        spans.setdefault(_same(finding), []).append(_lines(finding, steps))
     for exactly in (True, False):  # one in changed lines must not take the place of one that only moved
-        rest: list[Finding] = []
-        for each in new:
-            places = left.get(_same(each), [])
-            at = each.start_line
-            match = next((one for one in places if (one == (at, at) if exactly else one[0] <= at <= one[1])), None)
+        unmatched: list[Finding] = []
+        for finding in new:
+            places = spans.get(_same(finding), [])
+            line = finding.start_line
+            match = next(
+                (span for span in places if (span == (line, line) if exactly else span[0] <= line <= span[1])), None
+            )
             if match is None:
-                rest.append(each)
+                unmatched.append(finding)
             else:
                 places.remove(match)
-        new = rest
-    return Difference(tuple(new), sum(map(len, left.values())))
+        new = unmatched
+    return Difference(tuple(new), sum(map(len, spans.values())))
 
 
 def summarized(check: Check) -> Check:
     """The same, in words."""
-    words = {"running": "checking …", "failed": f"could not check: {check.message or 'no reason is known'}"}
-    now = " now that it is applied" if check.about == "applied" else ""
-    summary = words.get(check.state) or f"{verdict(check.added, check.fixed)}{now}"
+    states = {"running": "checking …", "failed": f"could not check: {check.message or 'no reason is known'}"}
+    suffix = " now that it is applied" if check.about == "applied" else ""
+    summary = states.get(check.state) or f"{verdict(check.added, check.fixed)}{suffix}"
     return check.model_copy(update={"summary": summary})
 
 
 def verdict(added: Iterable[Finding], fixed: int) -> str:
     """ "adds 1 error, fixes 2"; "nothing new" when it does neither."""
-    kinds = Counter(each.severity for each in added)
-    other = kinds["information"] + kinds["hint"]
-    counts = [tally(kinds["error"], kinds["warning"]), f"{other} remark{'s' * (other != 1)}" if other else ""]
-    more = ", ".join(filter(None, counts))
-    return ", ".join(filter(None, [f"adds {more}" if more else "", f"fixes {fixed}" if fixed else ""])) or "nothing new"
+    kinds = Counter(finding.severity for finding in added)
+    minor = kinds["information"] + kinds["hint"]
+    counts = [tally(kinds["error"], kinds["warning"]), f"{minor} remark{'s' * (minor != 1)}" if minor else ""]
+    breakdown = ", ".join(filter(None, counts))
+    return (
+        ", ".join(filter(None, [f"adds {breakdown}" if breakdown else "", f"fixes {fixed}" if fixed else ""]))
+        or "nothing new"
+    )
 
 
-def _serious(found: Iterable[Finding]) -> list[Finding]:
-    return [each for each in of_others(found) if each.severity != "hint"]
+def _serious(findings: Iterable[Finding]) -> list[Finding]:
+    return [finding for finding in of_others(findings) if finding.severity != "hint"]
 
 
 def _same(finding: Finding) -> tuple[str, ...]:
@@ -111,10 +118,10 @@ def _same(finding: Finding) -> tuple[str, ...]:
 def _lines(finding: Finding, steps: Sequence[Change]) -> tuple[int, int]:
     """First and last line where it can be after the change, 1-based."""
     line, shift = finding.start_line - 1, 0
-    for each in steps:
-        if line < each.old:
+    for step in steps:
+        if line < step.old:
             break
-        if line < each.old_end:  # where the lines are gone: the next one
-            return each.new + 1, max(each.new_end, each.new + 1)
-        shift = each.new_end - each.old_end
+        if line < step.old_end:  # where the lines are gone: the next one
+            return step.new + 1, max(step.new_end, step.new + 1)
+        shift = step.new_end - step.old_end
     return line + shift + 1, line + shift + 1

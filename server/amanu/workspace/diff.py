@@ -38,45 +38,48 @@ def differences(old: Sequence[str], new: Sequence[str]) -> list[Change]:
     """`changes` that are parted by any equal line."""
     start = common(old, new)
     end = common(old[start:][::-1], new[start:][::-1])
-    found = _differences(old[start : len(old) - end], new[start : len(new) - end])
-    return [Change(each.old + start, each.old_end + start, each.new + start, each.new_end + start) for each in found]
+    inner = _differences(old[start : len(old) - end], new[start : len(new) - end])
+    return [
+        Change(change.old + start, change.old_end + start, change.new + start, change.new_end + start)
+        for change in inner
+    ]
 
 
 def compose(old: Sequence[str], used: Iterable[tuple[int, int, str]]) -> str:
     """The old text with replacements (first line 0-based, number of lines, text) put in, in order."""
     parts: list[str] = []
-    at = 0
+    line = 0
     for start, count, text in used:
-        parts += old[at:start]
+        parts += old[line:start]
         parts.append(text)
-        at = start + count
-    parts += old[at:]
+        line = start + count
+    parts += old[line:]
     return "".join(parts)
 
 
 def unified(path: str, old: str, new: str, *, context: int = 3) -> str:
     """A unified diff with `context` lines around each change, "" when nothing differs. Lines end in LF; a
     carriage return that belongs to a line end is kept, as git keeps it."""
-    before, after = split_lines(old), split_lines(new)
-    found = changes(before, after)
-    if not found:
+    old_lines, new_lines = split_lines(old), split_lines(new)
+    all_changes = changes(old_lines, new_lines)
+    if not all_changes:
         return ""
     out = [
         f"--- {'a/' + path if old else '/dev/null'}\n",
         f"+++ {'b/' + path if new else '/dev/null'}\n",
     ]
-    for group in _grouped(found, 2 * context):
+    for group in _grouped(all_changes, 2 * context):
         first, last = group[0], group[-1]
-        start, end = max(0, first.old - context), min(len(before), last.old_end + context)
+        start, end = max(0, first.old - context), min(len(old_lines), last.old_end + context)
         new_start, new_end = first.new - (first.old - start), last.new_end + (end - last.old_end)
         out.append(f"@@ -{_range(start, end)} +{_range(new_start, new_end)} @@\n")
         at = start
-        for each in group:
-            out += [_marked(" ", line) for line in before[at : each.old]]
-            out += [_marked("-", line) for line in before[each.old : each.old_end]]
-            out += [_marked("+", line) for line in after[each.new : each.new_end]]
-            at = each.old_end
-        out += [_marked(" ", line) for line in before[at:end]]
+        for change in group:
+            out += [_marked(" ", line) for line in old_lines[at : change.old]]
+            out += [_marked("-", line) for line in old_lines[change.old : change.old_end]]
+            out += [_marked("+", line) for line in new_lines[change.new : change.new_end]]
+            at = change.old_end
+        out += [_marked(" ", line) for line in old_lines[at:end]]
     return "".join(out)
 
 
@@ -88,75 +91,77 @@ def _differences(old: Sequence[str], new: Sequence[str]) -> list[Change]:
     from rapidfuzz.distance import Indel  # pyright: ignore[reportUnknownVariableType]: its stub names no types
 
     number: dict[str, int] = {}
-    left = [number.setdefault(line, len(number)) for line in old]
+    numbers = [number.setdefault(line, len(number)) for line in old]
     right = [number.setdefault(line, len(number)) for line in new]
-    found: list[Change] = []
-    operations: Iterable[tuple[str, int, int, int, int]] = Indel.opcodes(left, right)  # pyright: ignore
+    result: list[Change] = []
+    operations: Iterable[tuple[str, int, int, int, int]] = Indel.opcodes(numbers, right)  # pyright: ignore
     for tag, start, end, new_start, new_end in operations:
         if tag == "equal":
             continue
-        if found and found[-1].old_end == start and found[-1].new_end == new_start:
-            found[-1] = Change(found[-1].old, end, found[-1].new, new_end)
+        if result and result[-1].old_end == start and result[-1].new_end == new_start:
+            result[-1] = Change(result[-1].old, end, result[-1].new, new_end)
         else:
-            found.append(Change(start, end, new_start, new_end))
-    return found
+            result.append(Change(start, end, new_start, new_end))
+    return result
 
 
 def _between_anchors(old: Sequence[str], new: Sequence[str]) -> list[Change]:
     """Patience diff: lines that occur once in both texts, in their longest common order, are equal; what lies
     between them is compared on its own. A region with no such line is one change."""
     once_old, once_new = Counter(old), Counter(new)
-    places = {line: at for at, line in enumerate(new) if once_new[line] == 1}
-    pairs = [(at, places[line]) for at, line in enumerate(old) if once_old[line] == 1 and line in places]
+    places = {line: index for index, line in enumerate(new) if once_new[line] == 1}
+    pairs = [(index, places[line]) for index, line in enumerate(old) if once_old[line] == 1 and line in places]
     anchors = [*_longest_increasing(pairs), (len(old), len(new))]
     if len(anchors) == 1:
         return [Change(0, len(old), 0, len(new))]
-    found: list[Change] = []
-    at, new_at = 0, 0
+    result: list[Change] = []
+    old_at, new_at = 0, 0
     for stop, new_stop in anchors:
-        for each in _differences(old[at:stop], new[new_at:new_stop]):
-            found.append(Change(each.old + at, each.old_end + at, each.new + new_at, each.new_end + new_at))
-        at, new_at = stop + 1, new_stop + 1
-    return found
+        for change in _differences(old[old_at:stop], new[new_at:new_stop]):
+            result.append(
+                Change(change.old + old_at, change.old_end + old_at, change.new + new_at, change.new_end + new_at)
+            )
+        old_at, new_at = stop + 1, new_stop + 1
+    return result
 
 
 def _longest_increasing(pairs: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
     tops: list[int] = []
     piles: list[int] = []
-    before: list[int] = []
-    for at, (_, value) in enumerate(pairs):
+    predecessors: list[int] = []
+    for index, (_, value) in enumerate(pairs):
         pile = bisect_left(tops, value)
-        before.append(piles[pile - 1] if pile else -1)
+        predecessors.append(piles[pile - 1] if pile else -1)
         tops[pile : pile + 1] = [value]
-        piles[pile : pile + 1] = [at]
+        piles[pile : pile + 1] = [index]
     chain: list[tuple[int, int]] = []
-    at = piles[-1] if piles else -1
-    while at >= 0:
-        chain.append(pairs[at])
-        at = before[at]
+    index = piles[-1] if piles else -1
+    while index >= 0:
+        chain.append(pairs[index])
+        index = predecessors[index]
     return chain[::-1]
 
 
-def _joined(found: Sequence[Change], old: Sequence[str]) -> list[Change]:
+def _joined(found_changes: Sequence[Change], old: Sequence[str]) -> list[Change]:
     joined: list[Change] = []
-    for each in found:
+    for change in found_changes:
         last = joined[-1] if joined else None
         if last is not None and not any(
-            character.isalnum() for line in old[last.old_end : each.old] for character in line
+            character.isalnum() for line in old[last.old_end : change.old] for character in line
         ):
-            joined[-1] = Change(last.old, each.old_end, last.new, each.new_end)
+            joined[-1] = Change(last.old, change.old_end, last.new, change.new_end)
         else:
-            joined.append(each)
+            joined.append(change)
     return joined
 
 
-def _grouped(found: Sequence[Change], gap: int) -> list[list[Change]]:
+def _grouped(found_changes: Sequence[Change], gap: int) -> list[list[Change]]:
     groups: list[list[Change]] = []
-    for each in found:
-        if groups and each.old - groups[-1][-1].old_end <= gap:
-            groups[-1].append(each)
+    for change in found_changes:
+        if groups and change.old - groups[-1][-1].old_end <= gap:
+            groups[-1].append(change)
         else:
-            groups.append([each])
+            groups.append([change])
     return groups
 
 

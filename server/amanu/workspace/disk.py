@@ -78,25 +78,25 @@ def read(guard: Guard, path: Path) -> Stored | None:
 def replace(guard: Guard, replacements: Sequence[Replacement]) -> None:
     """Make all of them, or none: everything is written beside its target first, and what was already renamed
     is put back when a later one fails. Raises `Moved` and `NotWritten`."""
-    done: list[tuple[Replacement, Stored | None]] = []
+    committed: list[tuple[Replacement, Stored | None]] = []
     staged: list[_Staged] = []
-    at = Path()
+    current_path = Path()
     try:
-        for each in replacements:
-            at = each.path
-            staged.append(_stage(guard, each))
-        for each in staged:
-            at = each.replacement.path
-            done.append((each.replacement, _commit(each)))
+        for item in replacements:
+            current_path = item.path
+            staged.append(_stage(guard, item))
+        for item in staged:
+            current_path = item.replacement.path
+            committed.append((item.replacement, _commit(item)))
     except BaseException as error:
-        for made, before in reversed(done):
-            _put_back(guard, made, before)
+        for made, previous in reversed(committed):
+            _put_back(guard, made, previous)
         if isinstance(error, ToolError):
-            raise NotWritten(at, str(error)) from None
+            raise NotWritten(current_path, str(error)) from None
         raise
     finally:
-        for each in staged:
-            each.drop()
+        for item in staged:
+            item.drop()
 
 
 def sweep(guard: Guard, path: Path) -> None:
@@ -184,12 +184,12 @@ def _check(staged: _Staged) -> None:
     os.lseek(staged.target, 0, os.SEEK_SET)
     if sha256(_all(staged.target)) != replacement.expected:
         raise Moved(replacement.path)
-    held = os.fstat(staged.target)
+    status = os.fstat(staged.target)
     try:
         named = os.stat(replacement.path.name, dir_fd=staged.folder, follow_symlinks=False)
     except FileNotFoundError:
         raise Moved(replacement.path) from None
-    if (held.st_dev, held.st_ino) != (named.st_dev, named.st_ino):
+    if (status.st_dev, status.st_ino) != (named.st_dev, named.st_ino):
         raise Moved(replacement.path)
 
 
@@ -244,10 +244,10 @@ def _commit(staged: _Staged) -> Stored | None:
     """Returns what was replaced."""
     replacement, name = staged.replacement, staged.replacement.path.name
     try:
-        before = None
+        previous = None
         if staged.target is not None:
             os.lseek(staged.target, 0, os.SEEK_SET)
-            before = Stored(_all(staged.target), stat.S_IMODE(os.fstat(staged.target).st_mode))
+            previous = Stored(_all(staged.target), stat.S_IMODE(os.fstat(staged.target).st_mode))
         _check(staged)
         if replacement.data is None:
             os.unlink(name, dir_fd=staged.folder)
@@ -261,7 +261,7 @@ def _commit(staged: _Staged) -> Stored | None:
                 staged.temporary = None
         with contextlib.suppress(OSError):  # some file systems cannot sync a folder handle; the file is synced
             _sync_folder(staged.folder)
-        return before
+        return previous
     except FileExistsError:
         raise Moved(replacement.path) from None
     except OSError as error:
@@ -286,7 +286,7 @@ def _write_in_place(staged: _Staged, data: bytes) -> None:
     try:
         if staged.target is None or os.fstat(handle).st_ino != os.fstat(staged.target).st_ino:
             raise Moved(staged.replacement.path)
-        before = _all(handle)
+        previous = _all(handle)
         os.lseek(handle, 0, os.SEEK_SET)
         try:
             _write(handle, data)
@@ -295,19 +295,19 @@ def _write_in_place(staged: _Staged, data: bytes) -> None:
         except OSError:
             with contextlib.suppress(OSError):  # where that fails too, the pre-image has the old bytes
                 os.lseek(handle, 0, os.SEEK_SET)
-                _write(handle, before)
-                os.ftruncate(handle, len(before))
+                _write(handle, previous)
+                os.ftruncate(handle, len(previous))
             raise
     finally:
         os.close(handle)
 
 
-def _put_back(guard: Guard, made: Replacement, before: Stored | None) -> None:
+def _put_back(guard: Guard, replacement: Replacement, previous: Stored | None) -> None:
     """Reverse one replacement; if somebody has written since, theirs stays."""
-    now = None if made.data is None else sha256(made.data)
-    data, mode = (None, None) if before is None else (before.data, before.mode)
+    expected = None if replacement.data is None else sha256(replacement.data)
+    data, mode = (None, None) if previous is None else (previous.data, previous.mode)
     with contextlib.suppress(Moved, ToolError, OSError):
-        staged = _stage(guard, Replacement(made.path, now, data, mode))
+        staged = _stage(guard, Replacement(replacement.path, expected, data, mode))
         try:
             _commit(staged)
         finally:

@@ -44,10 +44,10 @@ async def ask(
 ) -> A:
     """The first successful answer about one of those absolute paths; `call` puts the question to one editor. Who is
     starting is asked again for a while. Raises `ToolError` saying why nobody answered, and what to do instead."""
-    about, instead = _ABOUT[question]
+    subject, instead = _ABOUT[question]
     languages = overlay.languages(question, paths)
     if not languages:
-        raise ToolError(f"No attached editor can answer about {about}; {instead}")
+        raise ToolError(f"No attached editor can answer about {subject}; {instead}")
     end = asyncio.get_running_loop().time() + PATIENCE
     reasons: list[str] = []
     for language in languages:
@@ -67,11 +67,11 @@ async def _started(language: Language, call: Callable[[Language], Awaitable[A]],
 
 
 def _reason(who: str, answer: Answer) -> str:
-    own = " ".join((answer.message or "").split())[:REASON]
+    message = " ".join((answer.message or "").split())[:REASON]
     match answer.status:
         case "starting":
             return f"{who} has a language server, but it is still starting."
         case "noServer":
             return f"{who} has no language server for that."
         case _:
-            return f"{who} could not answer{f': {own}' if own else ''}".rstrip(".") + "."
+            return f"{who} could not answer{f': {message}' if message else ''}".rstrip(".") + "."

@@ -27,7 +27,7 @@ def own_name(name: str, names: Sequence[str]) -> str:
     """Which of a folder's names the system found when asked for `name`."""
     if name in names:
         return name
-    return next((each for each in names if folded(each) == folded(name)), name)
+    return next((candidate for candidate in names if folded(candidate) == folded(name)), name)
 
 
 def folded(text: str) -> str:
@@ -37,11 +37,11 @@ def folded(text: str) -> str:
 
 def folds(path: Path) -> bool:
     """Whether the file system there takes names of another case for the same."""
-    for each in (path, *path.parents):
-        other = each.name.swapcase()
-        if other != each.name and each.exists():
+    for folder in (path, *path.parents):
+        swapped = folder.name.swapcase()
+        if swapped != folder.name and folder.exists():
             try:
-                return each.samefile(each.with_name(other))
+                return folder.samefile(folder.with_name(swapped))
             except OSError:
                 return False
     return False
@@ -51,4 +51,4 @@ def link(roots: Sequence[Path], path: str) -> bool:
     """Whether the path somebody wrote, absolute or relative to a root, is itself a symbolic link."""
     below = [root / path for root in roots]
     named = [root.parent / path for root in roots if Path(path).parts[:1] == (root.name,)]
-    return any(each.is_symlink() for each in (*below, *named))
+    return any(part.is_symlink() for part in (*below, *named))

@@ -30,7 +30,7 @@ def glob_pattern(pattern: str) -> re.Pattern[str]:
         raise ToolError(f"The glob is longer than {_LONGEST} characters. Use a shorter one.")
     pattern = pattern.removeprefix("./")
     pattern = pattern.removeprefix("/") if "/" in pattern else f"**/{pattern}"
-    plain = [each for tokens in _without_braces(_tokens(pattern)) for each in _within_folders(tokens)]
+    plain = [variant for tokens in _without_braces(_tokens(pattern)) for variant in _within_folders(tokens)]
     if len(plain) > _ALTERNATIVES:
         raise ToolError(_TOO_MANY)
     return re.compile("|".join(map(_expression, plain)), re.DOTALL)
@@ -38,21 +38,21 @@ def glob_pattern(pattern: str) -> re.Pattern[str]:
 
 def _tokens(pattern: str) -> Tokens:
     out: Tokens = []
-    at = 0
-    while at < len(pattern):
-        if stars := _STARS.match(pattern, at):
+    index = 0
+    while index < len(pattern):
+        if stars := _STARS.match(pattern, index):
             out.append("**" if len(stars[0]) > 1 else "*")
-            at = stars.end()
-        elif (bracket := _BRACKET.match(pattern, at)) and (one := _one_of(bracket[1], bracket[2])):
-            out.append(one)
-            at = bracket.end()
-        elif pattern[at] == "\\" and at + 1 < len(pattern):
-            out.append("/" if pattern[at + 1] == "/" else f"(?:{re.escape(pattern[at + 1])})")
-            at += 2
+            index = stars.end()
+        elif (bracket := _BRACKET.match(pattern, index)) and (char_class := _one_of(bracket[1], bracket[2])):
+            out.append(char_class)
+            index = bracket.end()
+        elif pattern[index] == "\\" and index + 1 < len(pattern):
+            out.append("/" if pattern[index + 1] == "/" else f"(?:{re.escape(pattern[index + 1])})")
+            index += 2
         else:
-            character = pattern[at]
+            character = pattern[index]
             out.append("[^/]" if character == "?" else character if character in "/{,}" else re.escape(character))
-            at += 1
+            index += 1
     return out
 
 
@@ -63,33 +63,33 @@ def _without_braces(tokens: Tokens) -> list[Tokens]:
         if end is None:
             continue
         tails = _without_braces(tokens[end + 1 :])
-        found: list[Tokens] = []
+        variants: list[Tokens] = []
         for option in _options(tokens[start + 1 : end]):
-            found += [[*tokens[:start], *middle, *tail] for middle in _without_braces(option) for tail in tails]
-            if len(found) > _ALTERNATIVES:
+            variants += [[*tokens[:start], *middle, *tail] for middle in _without_braces(option) for tail in tails]
+            if len(variants) > _ALTERNATIVES:
                 raise ToolError(_TOO_MANY)
-        return found
+        return variants
     return [tokens]
 
 
 def _within_folders(tokens: Tokens) -> list[Tokens]:
     """`src/**.py`, where `**` is only part of a name → `src/*.py`, `src/*/**/*.py`."""
-    for at, token in enumerate(tokens):
-        alone = (at == 0 or tokens[at - 1] == "/") and (at + 1 == len(tokens) or tokens[at + 1] == "/")
+    for index, token in enumerate(tokens):
+        alone = (index == 0 or tokens[index - 1] == "/") and (index + 1 == len(tokens) or tokens[index + 1] == "/")
         if token == "**" and not alone:
-            tails = _within_folders(["*", *tokens[at + 1 :]])
+            tails = _within_folders(["*", *tokens[index + 1 :]])
             if len(tails) > _ALTERNATIVES:
                 raise ToolError(_TOO_MANY)
-            return [[*tokens[:at], *way, *tail] for tail in tails for way in ([], ["*", "/", "**", "/"])]
+            return [[*tokens[:index], *middle, *tail] for tail in tails for middle in ([], ["*", "/", "**", "/"])]
     return [tokens]
 
 
 def _closing(tokens: Tokens, start: int) -> int | None:
     depth = 0
-    for at in range(start, len(tokens)):
-        depth += (tokens[at] == "{") - (tokens[at] == "}")
+    for index in range(start, len(tokens)):
+        depth += (tokens[index] == "{") - (tokens[index] == "}")
         if depth == 0:
-            return at
+            return index
     return None
 
 
@@ -124,16 +124,16 @@ def _expression(tokens: Tokens) -> str:
 
 def _segment(tokens: Tokens) -> str:
     """One name: what is between two stars is where it fits first."""
-    first, *texts = ["".join(_BRACES.get(each, each) for each in part) for part in _split(tokens, "*")]
+    first, *texts = ["".join(_BRACES.get(token, token) for token in part) for part in _split(tokens, "*")]
     if not texts:
         return first
     return first + "".join(f"(?>[^/]*?{text})" for text in texts[:-1]) + f"[^/]*{texts[-1]}"
 
 
-def _split(tokens: Tokens, at: str) -> list[Tokens]:
+def _split(tokens: Tokens, separator: str) -> list[Tokens]:
     parts: list[Tokens] = [[]]
     for token in tokens:
-        if token == at:
+        if token == separator:
             parts.append([])
         else:
             parts[-1].append(token)

@@ -28,7 +28,7 @@ def main() -> int:
     except (re.error, RecursionError, OverflowError) as error:
         print(f"{error}", file=sys.stderr)
         return 2
-    found = False
+    any_match = False
     if options.get("text"):
         files = iter([("", sys.stdin.buffer.read())])
     else:
@@ -43,8 +43,8 @@ def main() -> int:
             continue
         text = _decode(data)
         if text is not None:
-            found |= _search(path, text, expression, options)
-    return 0 if found else 1
+            any_match |= _search(path, text, expression, options)
+    return 0 if any_match else 1
 
 
 def _files(paths: list[bytes]) -> Iterator[tuple[str, bytes]]:
@@ -105,9 +105,9 @@ def _search(path: str, text: str, expression: "re.Pattern[str]", options: dict[s
     if lines[-1] == "":
         lines.pop()
     hits: list[int] = []
-    for at, line in enumerate(lines):
+    for number, line in enumerate(lines):
         if expression.search(line):
-            hits.append(at)
+            hits.append(number)
             if len(hits) >= options["perFile"]:
                 break
     around, last, out = options["context"], -1, sys.stdout.buffer
@@ -117,13 +117,13 @@ def _search(path: str, text: str, expression: "re.Pattern[str]", options: dict[s
         if around and last >= 0 and start > last + 1:
             out.write(b"--\n")
         end = min(hit + around, len(lines) - 1)
-        for at in range(start, end + 1):
-            if at > hit and at in matching:
+        for number in range(start, end + 1):
+            if number > hit and number in matching:
                 break  # its own turn comes
-            mark = ":" if at in matching else "-"
-            line = lines[at][: options["maxColumns"]]
-            out.write(os.fsencode(path) + f"\0{at + 1}{mark}{line}\n".encode("utf-8", "replace"))
-            last = at
+            mark = ":" if number in matching else "-"
+            line = lines[number][: options["maxColumns"]]
+            out.write(os.fsencode(path) + f"\0{number + 1}{mark}{line}\n".encode("utf-8", "replace"))
+            last = number
     return bool(hits)
 
 

@@ -46,7 +46,7 @@ class Ignore:
             os.close(handle)
         from pathspec import GitIgnoreSpec
 
-        spec = GitIgnoreSpec([each for each in map(pattern, _rules(data)) if each is not None])
+        spec = GitIgnoreSpec([rule for rule in map(pattern, _rules(data)) if rule is not None])
         return Ignore(prefix, ((len(prefix), spec), *self._specs)) if len(spec) else Ignore(prefix, self._specs)
 
     def hides(self, name: str, is_folder: bool) -> bool:
@@ -89,12 +89,12 @@ def ancestors_hide(root: int, path: str, *, is_folder: bool = False) -> bool:
     *folders, name = path.split("/")
     ignore, prefix, folder = Ignore().below(root, ""), "", os.dup(root)
     try:
-        for each in folders:
-            if each in NEVER or ignore.hides(each, True):
+        for parent in folders:
+            if parent in NEVER or ignore.hides(parent, True):
                 return True
-            below = _open(each, folder)
+            below = _open(parent, folder)
             os.close(folder)
-            folder, prefix = below, f"{prefix}{each}/"
+            folder, prefix = below, f"{prefix}{parent}/"
             ignore = ignore.below(folder, prefix)
         return (is_folder and name in NEVER) or ignore.hides(name, is_folder)
     except OSError:
@@ -125,7 +125,7 @@ def _unfit(folder: int, prefix: str, enough: Callable[[], bool], depth: int) -> 
     if (odd := _odd(folder)) is not None:
         return prefix + odd
     with os.scandir(folder) as entries:
-        names = [each.name for each in entries if each.name not in NEVER and each.is_dir(follow_symlinks=False)]
+        names = [entry.name for entry in entries if entry.name not in NEVER and entry.is_dir(follow_symlinks=False)]
     for name in names if depth > 1 else ():
         if enough():
             return None
@@ -134,13 +134,13 @@ def _unfit(folder: int, prefix: str, enough: Callable[[], bool], depth: int) -> 
         except OSError:
             continue
         try:
-            found = _unfit(below, f"{prefix}{name}/", enough, depth - 1)
+            deeper = _unfit(below, f"{prefix}{name}/", enough, depth - 1)
         except OSError:
             continue
         finally:
             os.close(below)
-        if found is not None:
-            return found
+        if deeper is not None:
+            return deeper
     return None
 
 
@@ -192,13 +192,13 @@ def pattern(rule: str) -> "GitIgnoreSpecPattern | None":
     if len(_STARS.findall(rule)) > _MOST_STARS:
         return None
     try:
-        made = GitIgnoreSpecPattern(rule)
+        compiled = GitIgnoreSpecPattern(rule)
     except ValueError:
         return None
-    found = cast("re.Pattern[str] | None", made.regex)  # pyright: ignore[reportUnknownMemberType]
-    if found is not None and rule.count("*") > 1:
-        made.regex = re.compile(_quick(found.pattern))
-    return made
+    regex = cast("re.Pattern[str] | None", compiled.regex)  # pyright: ignore[reportUnknownMemberType]
+    if regex is not None and rule.count("*") > 1:
+        compiled.regex = re.compile(_quick(regex.pattern))
+    return compiled
 
 
 def _quick(expression: str) -> str:

@@ -133,8 +133,8 @@ class Overlay:
 
     def buffer(self, path: Path) -> Buffer | None:
         """The open document at that path; of several editors' the one `find` gives."""
-        found = self.find(path)
-        return None if found is None else found[1]
+        document = self.find(path)
+        return None if document is None else document[1]
 
     def find(self, path: Path) -> tuple[Editor, Buffer] | None:
         """The first of `documents`."""
@@ -144,7 +144,7 @@ class Overlay:
         """The editors that have the path open, and their documents: the one last typed in first, then those that
         nobody typed in, of the editor that connected last first."""
         opened = [(editor, buffer) for editor in reversed(self._editors) if (buffer := editor.buffer(path)) is not None]
-        return sorted(opened, key=lambda each: -each[1].typed)
+        return sorted(opened, key=lambda entry: -entry[1].typed)
 
     def languages(self, question: Question, paths: Iterable[Path]) -> list[Language]:
         """Who can be asked such a question about one of those absolute paths: editors that have it open first, then
@@ -155,7 +155,7 @@ class Overlay:
             for editor in reversed(self._editors)
             if editor.language is not None and editor.language.answers(question, path)
         ]
-        return list(dict.fromkeys(language for _, language in sorted(able, key=lambda each: each[0])))
+        return list(dict.fromkeys(language for _, language in sorted(able, key=lambda entry: entry[0])))
 
     def buffers(self) -> list[Buffer]:
         """All open documents, each path once: what `find` gives."""

@@ -36,7 +36,7 @@ class Guard:
         self.roots = tuple(Path(os.path.abspath(root)) for root in roots)  # noqa: PTH100
         self.real_roots = tuple(Path(os.path.realpath(root)) for root in self.roots)
         self.private = tuple(private)
-        self._private = tuple({_folded(Path(os.path.realpath(each))) for each in private})
+        self._private = tuple({_folded(Path(os.path.realpath(path))) for path in private})
 
     def resolve(self, path: str) -> Path:
         """The absolute path meant by `path` (absolute, or relative to a root), links in it followed. It need
@@ -51,14 +51,14 @@ class Guard:
             raise ToolError("The path is longer than any path can be.")
         _must_be_text(path)
         candidates = [Path(path)] if Path(path).is_absolute() else self._spellings(path)
-        found = [inside for each in candidates if (inside := self._inside(each)) is not None]
-        if not found:
+        inside_paths = [inside for candidate in candidates if (inside := self._inside(candidate)) is not None]
+        if not inside_paths:
             roots = ", ".join(str(root) for root in self.roots)
             raise ToolError(f"{path} is outside the workspace ({roots}). Use a path inside it.")
-        existing = list(dict.fromkeys(each for each in found if os.path.lexists(self.real(each))))
+        existing = list(dict.fromkeys(candidate for candidate in inside_paths if os.path.lexists(self.real(candidate))))
         if len(existing) > 1:
             raise ToolError(f"{path} exists in several roots. Give one of: {', '.join(map(str, existing))}.")
-        inside = (existing or found)[0]
+        inside = (existing or inside_paths)[0]
         _must_be_text(str(inside))  # a link may lead to such a name
         if self.is_private(inside):
             raise ToolError(
@@ -78,7 +78,9 @@ class Guard:
         if os.path.realpath(real) != str(real):  # `loop/../link`: past a loop, links are left as they are
             return None
         inside = [
-            (len(root.parts), at) for at, root in enumerate(self.real_roots) if real == root or root in real.parents
+            (len(root.parts), index)
+            for index, root in enumerate(self.real_roots)
+            if real == root or root in real.parents
         ]
         if not inside:
             return None
@@ -87,7 +89,9 @@ class Guard:
 
     def locate(self, path: Path) -> tuple[int, Path]:
         """(index of its root, path relative to it) of a resolved path."""
-        inside = [(len(root.parts), at) for at, root in enumerate(self.roots) if path == root or root in path.parents]
+        inside = [
+            (len(root.parts), index) for index, root in enumerate(self.roots) if path == root or root in path.parents
+        ]
         if not inside:
             raise ToolError(f"{path} is outside the workspace.")
         at = max(inside)[1]
@@ -95,33 +99,33 @@ class Guard:
 
     def real(self, path: Path) -> Path:
         """A resolved path below the real folder of its root. For showing and comparing, not for opening."""
-        at, relative = self.locate(path)
-        return self.real_roots[at] / relative
+        index, relative = self.locate(path)
+        return self.real_roots[index] / relative
 
     def is_private(self, path: Path) -> bool:
         """Whether a resolved path is one of Amanu's own folders, or in one. Case never counts: on some systems it is
         the same file."""
         real = _folded(self.real(path))
-        return any(real == each or each in real.parents for each in self._private)
+        return any(real == root or root in real.parents for root in self._private)
 
     def private_below(self, folder: Path) -> list[str]:
         """Amanu's own folders in the root of a resolved folder, relative to it and in lower case: searches leave them
         out."""
-        at, _ = self.locate(folder)
-        real = _folded(self.real_roots[at])
-        return [each.relative_to(real).as_posix() for each in self._private if real in each.parents]
+        index, _ = self.locate(folder)
+        real = _folded(self.real_roots[index])
+        return [root.relative_to(real).as_posix() for root in self._private if real in root.parents]
 
-    def same(self, path: Path, other: Path) -> bool:
+    def same(self, path: Path, second: Path) -> bool:
         """Whether `other`, spelt in any way, is the file at the resolved `path`."""
-        return path == other or os.path.realpath(other) == str(self.real(path))
+        return path == second or os.path.realpath(second) == str(self.real(path))
 
     @contextmanager
     def folder(self, path: Path, *, create: bool = False) -> Generator[int]:
         """A handle of the folder at a resolved path, opened without following any link; for `dir_fd=`.
 
         Raises `OSError`: ENOENT, ENOTDIR, ELOOP (a link was put in its way) …"""
-        at, relative = self.locate(path)
-        root = os.open(self.real_roots[at], _HANDLE)
+        index, relative = self.locate(path)
+        root = os.open(self.real_roots[index], _HANDLE)
         try:
             handle = self._descend(root, relative.parts, create)
         finally:
@@ -170,14 +174,14 @@ class Guard:
             handle = _openat2(root, "/".join(parts))
             if handle is not None:
                 return handle
-        at = os.dup(root)
+        descriptor = os.dup(root)
         for part in parts:
             try:
-                below = _step(at, part, create)
+                below = _step(descriptor, part, create)
             finally:
-                os.close(at)
-            at = below
-        return at
+                os.close(descriptor)
+            descriptor = below
+        return descriptor
 
 
 def _folded(path: Path) -> Path:

@@ -99,27 +99,27 @@ class Search:
         root, start = self._root(folder)
         unsaved = await self._unsaved(folder)
         if not await asyncio.to_thread(self._on_disk, folder, unsaved):
-            found: list[str] = []
+            names: list[str] = []
         else:
             args = [*self._ignoring(root), "--files", "--null", "--no-messages", "./" + start]
             ran = await self._run_ripgrep(args, folder)
             if ran is None:
-                found = await asyncio.to_thread(lambda: [_text(os.fsencode(name)) for name in self._walk(folder)])
+                names = await asyncio.to_thread(lambda: [_text(os.fsencode(name)) for name in self._walk(folder)])
             else:
-                found = [name.removeprefix("./") for name in _text(ran[1]).split("\0")[:-1]]
-        known = set(found)
-        found += [name for name, text in unsaved.items() if name not in known and not text.exists]
-        return await asyncio.to_thread(sorted, found)
+                names = [name.removeprefix("./") for name in _text(ran[1]).split("\0")[:-1]]
+        listed = set(names)
+        names += [name for name, text in unsaved.items() if name not in listed and not text.exists]
+        return await asyncio.to_thread(sorted, names)
 
     async def grep(self, query: Query, folder: Path, *, limit: int = 10_000) -> Found:
         """Matching lines below `folder`. Raises `ToolError` for an expression that is wrong or takes too long."""
         unsaved = await self._unsaved(folder)
-        wanted = glob_pattern(query.include) if query.include else None
+        pattern = glob_pattern(query.include) if query.include else None
         slots = asyncio.Semaphore(_AT_ONCE)
         texts = [
             asyncio.create_task(self._in_text(query, name, text, slots))
             for name, text in unsaved.items()
-            if wanted is None or wanted.fullmatch(name)
+            if pattern is None or pattern.fullmatch(name)
         ]
         try:
             on_disk = Found([], complete=True)
@@ -131,8 +131,8 @@ class Search:
                 task.cancel()
             await asyncio.gather(*texts, return_exceptions=True)
         files = [file for file in on_disk.files if file.path not in unsaved]
-        if wanted is not None:
-            files = [file for file in files if wanted.fullmatch(file.path)]
+        if pattern is not None:
+            files = [file for file in files if pattern.fullmatch(file.path)]
         files += [file for file in in_memory if file.lines]
         return Found(sorted(files, key=lambda file: file.path), on_disk.complete)
 
@@ -155,8 +155,8 @@ class Search:
         running = asyncio.create_task(_run([ripgrep, *args], root))
         ended = threading.Event()
         try:
-            done, _ = await asyncio.wait([running], timeout=PATIENCE)
-            if not done:
+            finished, _ = await asyncio.wait([running], timeout=PATIENCE)
+            if not finished:
                 looking = asyncio.create_task(asyncio.to_thread(self._look_for_unfit, folder, ended.is_set))
                 await asyncio.wait([running, looking], return_when=asyncio.FIRST_COMPLETED)
                 ended.set()
@@ -170,14 +170,14 @@ class Search:
             await asyncio.gather(running, return_exceptions=True)
 
     def _look_for_unfit(self, folder: Path, enough: Callable[[], bool]) -> Path | None:
-        at, relative = self._workspace.guard.locate(folder)
-        root = self._workspace.roots[at]
+        index, relative = self._workspace.guard.locate(folder)
+        root = self._workspace.roots[index]
         try:
             with self._workspace.guard.listing(root) as handle:
-                found = unfit(handle, relative.parts, enough)
+                unfit_names = unfit(handle, relative.parts, enough)
         except OSError:
             return None
-        return None if found is None else root / found
+        return None if unfit_names is None else root / unfit_names
 
     def _still_unfit(self) -> bool:
         if self._unfit is not None:
@@ -189,18 +189,18 @@ class Search:
         root, _ = self._root(folder)
         names = await asyncio.to_thread(self._walk, folder)
         if query.include:
-            wanted = glob_pattern(query.include)
-            names = [name for name in names if wanted.fullmatch(name)]
+            pattern = glob_pattern(query.include)
+            names = [name for name in names if pattern.fullmatch(name)]
         names.sort()
         size = max(500, -(-len(names) // min(4, os.cpu_count() or 1)))
-        parts = [names[at : at + size] for at in range(0, len(names), size)]
+        parts = [names[start : start + size] for start in range(0, len(names), size)]
         inputs = [_scan_input(query, b"".join(os.fsencode(name) + b"\0" for name in part)) for part in parts]
-        runs = [asyncio.create_task(_run(_scan_args(), root, each)) for each in inputs]
+        runs = [asyncio.create_task(_run(_scan_args(), root, chunk)) for chunk in inputs]
         try:
             results = await asyncio.gather(*runs)
         finally:  # `gather` ends with the first that fails or is cancelled
-            for each in runs:
-                each.cancel()
+            for run in runs:
+                run.cancel()
             await asyncio.gather(*runs, return_exceptions=True)
         return await asyncio.to_thread(_parse, b"".join(_checked(*result) for result in results))
 
@@ -212,8 +212,8 @@ class Search:
                 result = await _run(_scan_args(), root, _scan_input(query, data, text=True))
             else:
                 result = await _run([self._ripgrep, "--no-config", *_options(query), "--", "-"], root, data)
-            found = (await asyncio.to_thread(_parse, _checked(*result))).files
-        return FoundFile(name, found[0].lines if found else [], unsaved=True)
+            matches = (await asyncio.to_thread(_parse, _checked(*result))).files
+        return FoundFile(name, matches[0].lines if matches else [], unsaved=True)
 
     async def _unsaved(self, folder: Path) -> dict[str, FileText]:
         """The files that count below `folder` (or that file), where an editor's text is not the one on disk, by
@@ -222,14 +222,14 @@ class Search:
         return await asyncio.to_thread(self._counting, folder, unsaved)
 
     def _counting(self, folder: Path, unsaved: Sequence[FileText]) -> dict[str, FileText]:
-        found: dict[str, FileText] = {}
+        texts: dict[str, FileText] = {}
         root_at, _ = self._workspace.guard.locate(folder)
         for text in unsaved:
-            at, relative = self._workspace.guard.locate(text.path)
+            index, relative = self._workspace.guard.locate(text.path)
             below = text.path == folder or folder in text.path.parents
-            if at == root_at and below and not self._hidden(text.path, folder):
-                found[relative.as_posix()] = text
-        return found
+            if index == root_at and below and not self._hidden(text.path, folder):
+                texts[relative.as_posix()] = text
+        return texts
 
     def _on_disk(self, folder: Path, unsaved: Collection[str]) -> bool:
         """Whether there is anything to search on disk. `ToolError` when there is nothing in an editor either."""
@@ -248,9 +248,9 @@ class Search:
         """Whether a search that starts there passes the file over. Who names what is ignored wants to see it."""
         if path == start:
             return False
-        at, relative = self._workspace.guard.locate(path)
+        index, relative = self._workspace.guard.locate(path)
         _, named = self._workspace.guard.locate(start)
-        with self._workspace.guard.listing(self._workspace.roots[at]) as root:
+        with self._workspace.guard.listing(self._workspace.roots[index]) as root:
             if not ancestors_hide(root, relative.as_posix()):
                 return False
             if not (named.parts and ancestors_hide(root, named.as_posix(), is_folder=True)):
@@ -262,14 +262,14 @@ class Search:
             return False  # a folder that is only in the editor so far
 
     def _root(self, folder: Path) -> tuple[Path, str]:
-        at, relative = self._workspace.guard.locate(folder)
+        index, relative = self._workspace.guard.locate(folder)
         start = relative.as_posix() if relative.parts else ""
-        return self._workspace.guard.real(self._workspace.roots[at]), start
+        return self._workspace.guard.real(self._workspace.roots[index]), start
 
     def _walk(self, folder: Path) -> list[str]:
-        at, relative = self._workspace.guard.locate(folder)
+        index, relative = self._workspace.guard.locate(folder)
         try:
-            with self._workspace.guard.listing(self._workspace.roots[at]) as root:
+            with self._workspace.guard.listing(self._workspace.roots[index]) as root:
                 return self._own_left_out(list(walk(root, relative.parts)), folder)
         except FileNotFoundError:
             raise ToolError(f"There is no folder {self._workspace.shown(folder)}.") from None
@@ -278,28 +278,28 @@ class Search:
 
     def _own_left_out(self, names: list[str], folder: Path) -> list[str]:
         """Without what is in Amanu's own folders."""
-        own = tuple(f"{each}/" for each in self._workspace.guard.private_below(folder))
-        return [name for name in names if not name.casefold().startswith(own)] if own else names
+        private = tuple(f"{path}/" for path in self._workspace.guard.private_below(folder))
+        return [name for name in names if not name.casefold().startswith(private)] if private else names
 
     def _ignoring(self, root: Path) -> Sequence[str]:
         """Rules above the root are not the workspace's; ripgrep is told so only where there are any, because then
         it also misses those between the root and the folder that is searched, but for the root's own."""
         private = self._workspace.guard.private_below(root)
-        same = (*_SAME_FILES, *(part for each in private for part in ("--iglob", f"!/{_escaped(each)}")))
+        same = (*_SAME_FILES, *(part for name in private for part in ("--iglob", f"!/{_escaped(name)}")))
         if not any((parent / ".gitignore").exists() for parent in root.parents):
             return same
-        own = ("--ignore-file", ".gitignore") if (root / ".gitignore").exists() else ()
-        return (*same, "--no-ignore-parent", *own)
+        ignore_options = ("--ignore-file", ".gitignore") if (root / ".gitignore").exists() else ()
+        return (*same, "--no-ignore-parent", *ignore_options)
 
 
 def usable(workspace: Workspace) -> str | None:
     """The editor's ripgrep, else the first on `PATH`; never one inside the workspace, nor by a link in it."""
     folders = os.environ.get("PATH", "").split(os.pathsep)
-    for path in chain([workspace.ripgrep], (shutil.which("rg", path=each) for each in folders if each)):
+    for path in chain([workspace.ripgrep], (shutil.which("rg", path=folder) for folder in folders if folder)):
         if path is not None and Path(path).is_absolute() and os.access(path, os.X_OK):
             real = Path(path).resolve()
             places = (real, Path(path), Path(path).parent.resolve())
-            if not any(root.resolve() in (place, *place.parents) for place in places for root in workspace.roots):
+            if not any(root.resolve() in (parent, *parent.parents) for parent in places for root in workspace.roots):
                 return str(real)
     return None
 

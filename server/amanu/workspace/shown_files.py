@@ -19,7 +19,7 @@ MOST = 500
 class Shown:
     digest: str | None
     """Of the text the model knows; None: that there is no such file."""
-    by: str = ""
+    source: str = ""
     """The call whose result holds the text; "" when no single result does (an edit, a mention)."""
     state: object = None
     """How the file looked from outside when its text was last compared."""
@@ -32,32 +32,34 @@ class Seen:
         self.fresh: dict[Path, None] = {}
         """Those that are not on record yet."""
 
-    def show(self, file: FileText, by: str = "") -> None:
+    def show(self, file: FileText, source: str = "") -> None:
         """The model is shown that text, or a part of it."""
-        self._put(file.path, Shown(digest(file), by))
+        self._put(file.path, Shown(digest(file), source))
 
-    def edited(self, path: Path, before: FileText | None, after: str | None) -> None:
+    def edited(self, path: Path, old: FileText | None, new_text: str | None) -> None:
         """An edit of the model's made that text of the file (None: no file). It knows the outcome if it knew what was
         there before, or nothing of the file."""
-        known = self.files.get(path)
-        if known is None or known.digest == (None if before is None else digest(before)):
-            self._put(path, Shown(None if after is None else _digest(after)))
+        previous = self.files.get(path)
+        if previous is None or previous.digest == (None if old is None else digest(old)):
+            self._put(path, Shown(None if new_text is None else _digest(new_text)))
 
     def take_fresh(self) -> dict[str, tuple[str | None, str]]:
         """What became known since this was last asked, for the record (`Result.knows`)."""
         fresh, self.fresh = self.fresh, {}
-        return {str(path): (known.digest, known.by) for path in fresh if (known := self.files.get(path)) is not None}
+        return {
+            str(path): (entry.digest, entry.source) for path in fresh if (entry := self.files.get(path)) is not None
+        }
 
-    def restore(self, known: Mapping[str, tuple[str | None, str]]) -> None:
+    def restore(self, entries: Mapping[str, tuple[str | None, str]]) -> None:
         """What was on record, one after the other."""
-        for path, (digest, by) in known.items():
-            self._put(Path(path), Shown(digest, by))
+        for path, (digest, source) in entries.items():
+            self._put(Path(path), Shown(digest, source))
         self.fresh.clear()
 
-    def _put(self, path: Path, shown: Shown) -> None:
+    def _put(self, path: Path, entry: Shown) -> None:
         self.fresh[path] = None
         self.files.pop(path, None)
-        self.files[path] = shown
+        self.files[path] = entry
         if len(self.files) > MOST:
             del self.files[next(iter(self.files))]
 

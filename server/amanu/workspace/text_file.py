@@ -155,9 +155,9 @@ def survives(text: str, encoding: str) -> bool:
 def as_editors_show(data: bytes, text: str) -> set[str]:
     """The texts an editor may show of an unchanged file that does not survive it: line ends made equal,
     undecodable bytes replaced."""
-    shown: set[str] = set()
-    for each in (text, data.decode("utf-8", "replace")):
-        plain = each.replace("\r\n", "\n")
+    forms: set[str] = set()
+    for decoded in (text, data.decode("utf-8", "replace")):
+        plain = decoded.replace("\r\n", "\n")
         for feeds in (plain, plain.replace("\r", "\n")):
-            shown |= {feeds, feeds.replace("\n", "\r\n")}
-    return shown | {text}
+            forms |= {feeds, feeds.replace("\n", "\r\n")}
+    return forms | {text}

@@ -38,9 +38,9 @@ class _File:
 
     def changed(self) -> bool:
         """Whether it is another than at the last look. The first one cannot know, and says yes."""
-        now = status(self.path)
-        changed = not self.looked or now != self.status
-        self.status, self.looked = now, True
+        current = status(self.path)
+        changed = not self.looked or current != self.status
+        self.status, self.looked = current, True
         return changed
 
 
@@ -162,17 +162,24 @@ class Watching:
 def status(path: Path) -> Status | None:
     """What changes when a file does; None when there is none. A link is not followed. Blocking."""
     try:
-        found = os.lstat(path)
+        status_result = os.lstat(path)
     except OSError:
         return None
-    return (found.st_dev, found.st_ino, found.st_mode, found.st_size, found.st_mtime_ns, found.st_ctime_ns)
+    return (
+        status_result.st_dev,
+        status_result.st_ino,
+        status_result.st_mode,
+        status_result.st_size,
+        status_result.st_mtime_ns,
+        status_result.st_ctime_ns,
+    )
 
 
 def _place(folder: Path) -> _Place:
     """The folder, or the nearest one above it that there is: it will hear when what is missing is made."""
-    for each in (folder, *folder.parents):
+    for parent in (folder, *folder.parents):
         with contextlib.suppress(OSError):
-            found = each.stat()
-            if stat.S_ISDIR(found.st_mode):
-                return str(each), found.st_dev, found.st_ino
+            status_result = parent.stat()
+            if stat.S_ISDIR(status_result.st_mode):
+                return str(parent), status_result.st_dev, status_result.st_ino
     return folder.anchor, 0, 0

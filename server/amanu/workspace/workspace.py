@@ -53,25 +53,25 @@ class Workspace:
         """The text of the file as the person sees it: of its open buffer first, of the disk second.
 
         Raises `ToolError` for a missing file (naming near ones), a folder, device, binary or too big file."""
-        found = await self.look(path)
-        if found is None:
+        file = await self.look(path)
+        if file is None:
             raise ToolError(await asyncio.to_thread(self._missing, path))
-        return found
+        return file
 
     async def look(self, path: Path) -> FileText | None:
         """Like `read`, None when there is no such file, open or on disk."""
         buffers = [buffer for _, buffer in self.overlay.documents(path)]
         if buffers:
             return await asyncio.to_thread(self._look, path, buffers)
-        other = await asyncio.to_thread(self._spelt, path, self.overlay.paths())
-        buffers = [] if other is None else [buffer for _, buffer in self.overlay.documents(other)]
+        spelling = await asyncio.to_thread(self._spelt, path, self.overlay.paths())
+        buffers = [] if spelling is None else [buffer for _, buffer in self.overlay.documents(spelling)]
         return await asyncio.to_thread(self._look, path, buffers)
 
     async def stored(self, path: Path) -> bytes | None:
         """The bytes on disk, whatever an editor shows; None when there is no such file. `ToolError` like `read`, but
         not for binary data."""
-        found = await asyncio.to_thread(disk.read, self.guard, path)
-        return None if found is None else found.data
+        file = await asyncio.to_thread(disk.read, self.guard, path)
+        return None if file is None else file.data
 
     def look_on_disk(self, path: Path) -> FileText | None:
         """What is on disk, whatever an editor shows. Blocking."""
@@ -86,10 +86,12 @@ class Workspace:
     def find(self, path: Path, text: str | None = None) -> tuple[Editor, Buffer] | None:
         """The editor that has the file open, under whichever name it knows it, and its document; of several the one
         that shows that `text`, if one does."""
-        found = self.overlay.documents(path)
-        if not found and (other := self._spelt(path, self.overlay.paths())) is not None:
-            found = self.overlay.documents(other)
-        return next((each for each in found if each[1].text == text), found[0] if found else None)
+        documents = self.overlay.documents(path)
+        if not documents and (spelling := self._spelt(path, self.overlay.paths())) is not None:
+            documents = self.overlay.documents(spelling)
+        return next(
+            (document for document in documents if document[1].text == text), documents[0] if documents else None
+        )
 
     async def replace(self, replacements: Sequence[disk.Replacement]) -> None:
         """Replace files on disk, all or none; modes and owners are kept. Raises `disk.Moved` when one of them has
@@ -98,20 +100,20 @@ class Workspace:
 
     def _spelt(self, path: Path, opened: Sequence[Path]) -> Path | None:
         """The one of those paths that is the file at the resolved `path` by another name. Blocking."""
-        return next((each for each in opened if self.guard.same(path, each)), None)
+        return next((candidate for candidate in opened if self.guard.same(path, candidate)), None)
 
     def _unsaved(self, opened: Mapping[Path, Sequence[Buffer]]) -> list[FileText]:
         files: dict[Path, list[Buffer]] = {}
         for path, buffers in opened.items():
             with contextlib.suppress(ToolError):
                 files.setdefault(self.resolve(str(path)), []).extend(buffers)
-        found: list[FileText] = []
+        texts: list[FileText] = []
         for path, buffers in sorted(files.items()):
             with contextlib.suppress(ToolError):
                 file = self._look(path, buffers)
                 if file is not None and file.unsaved:
-                    found.append(file)
-        return found
+                    texts.append(file)
+        return texts
 
     def _look(self, path: Path, buffers: Sequence[Buffer]) -> FileText | None:
         stored = disk.read(self.guard, path)
@@ -127,9 +129,9 @@ class Workspace:
         if survives(text, encoding):
             buffer = _telling(buffers, [text])
             return _from_buffer(path, buffer, encoding, unsaved=buffer.text != text, mode=stored.mode)
-        shown = as_editors_show(stored.data, text)
-        buffer = _telling(buffers, shown)
-        if buffer.text in shown:
+        forms = as_editors_show(stored.data, text)
+        buffer = _telling(buffers, forms)
+        if buffer.text in forms:
             return FileText(path, text, sha256(stored.data), encoding, mode=stored.mode)
         return _from_buffer(path, buffer, encoding, unsaved=True, lossy=True, mode=stored.mode)
 
@@ -139,10 +141,10 @@ class Workspace:
         try:
             with self.guard.listing(path.parent) as folder:
                 listed = os.listdir(folder)  # noqa: PTH208 (of a handle)
-                found = (os.fsencode(name).decode("utf-8", "replace") for name in listed)
-                names = {name.lower(): name for name in found}
+                names_found = (os.fsencode(name).decode("utf-8", "replace") for name in listed)
+                names = {name.lower(): name for name in names_found}
                 close = difflib.get_close_matches(path.name.lower(), names, n=3, cutoff=0.6)
-                near = [self.shown(path.parent / names[each]) for each in close]
+                near = [self.shown(path.parent / names[name]) for name in close]
         except (OSError, ToolError):
             return (
                 f"There is no file {self.shown(path)}, and no folder {self.shown(path.parent)}. "
@@ -156,10 +158,10 @@ def _telling(buffers: Sequence[Buffer], saved: Collection[str] = ()) -> Buffer:
     """The document that says what the file is, of those that several editors have of it: the last one somebody typed
     in and did not save, else one that shows what is on disk (another may not have read it again yet), else the first.
     `saved`: how editors may show what is on disk."""
-    typed = [each for each in buffers if each.typed and each.text not in saved]
+    typed = [buffer for buffer in buffers if buffer.typed and buffer.text not in saved]
     if typed:
-        return max(typed, key=lambda each: each.typed)
-    return next((each for each in buffers if each.text in saved), buffers[0])
+        return max(typed, key=lambda buffer: buffer.typed)
+    return next((buffer for buffer in buffers if buffer.text in saved), buffers[0])
 
 
 def _from_buffer(

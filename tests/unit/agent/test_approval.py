@@ -180,7 +180,7 @@ async def test_a_saved_rule_answers_no_question_that_a_ceiling_asks() -> None:
     for call in ("beyond", "other"):
         pending = ours.pending(call)
         assert pending is not None
-        pending.asked -= 1
+        pending.asked_at -= 1
     asked = ours.pending("other")
     assert asked is not None
     answer = ApprovalResolveParams(
@@ -237,7 +237,7 @@ async def test_a_yes_to_what_an_edit_was_before_is_forgotten_when_it_is_decided_
     asking = asyncio.ensure_future(ours.decide("c1", edit, lambda: None))
     while (pending := ours.pending("c1")) is None:
         await asyncio.sleep(0)
-    pending.asked -= 1
+    pending.asked_at -= 1
     yes = ApprovalResolveParams(
         session_id="s", tool_call_id="c1", decision="allow", scope="once", digest=pending.approval.digest
     )
@@ -258,7 +258,7 @@ async def test_a_yes_counts_only_with_the_digest_of_what_is_asked(digest: str | 
         asking = asyncio.ensure_future(ours.decide("c1", call, lambda: None))
         while (pending := ours.pending("c1")) is None:
             await asyncio.sleep(0)
-        pending.asked -= 1
+        pending.asked_at -= 1
         answer = ApprovalResolveParams(session_id="s", tool_call_id="c1", decision="allow", scope="once")
         answer = answer.model_copy(update={"digest": digest})  # as a client may send what the model would refuse
         expected = "resolved" if asked and asked == digest else "stale"

@@ -101,7 +101,7 @@ def events(text: str) -> list[Event]:
 def test_whatever_happens_in_a_session(text: str) -> None:
     out = io.StringIO()
     now: SessionState = state(model_id=text, roots=[f"/w/{text}"], walls=walls(text, "landlock"))
-    renderer = Renderer(PlainPaper(out), more="/notes", trust="/trust")
+    renderer = Renderer(PlainPaper(out), details_hint="/notes", trust="/trust")
     show_header(now, renderer.paper)
     for at, event in enumerate(events(text)):
         message = EventMessage(session_id=SESSION, epoch=1, seq=at + 1, at=0, event=event)

@@ -362,7 +362,7 @@ def test_the_status_line_says_what_moves(events: list[Event], expected: str) -> 
     story = Story()
     if events:
         story.tell(TurnStarted(turn_id="t", prompt_id="p", model_id="m"), *events)
-    assert story.renderer.status(story.state, now=4.0) == expected
+    assert story.renderer.status(story.state, clock_time=4.0) == expected
 
 
 def test_the_tail_is_the_answer_being_written() -> None:

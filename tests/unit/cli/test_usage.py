@@ -85,7 +85,7 @@ def notice(code: str, detail: str = "") -> Notice:
 def drawn(*events: Event, more: str = "") -> tuple[str, str]:
     """What is printed of them, and what moves afterwards."""
     out, now = io.StringIO(), state()
-    renderer = Renderer(PlainPaper(out), more=more)
+    renderer = Renderer(PlainPaper(out), details_hint=more)
     for seq, event in enumerate(events, 1):
         fold(now, event)
         renderer.show(EventMessage(session_id=SESSION, epoch=1, seq=seq, at=0, event=event), now)

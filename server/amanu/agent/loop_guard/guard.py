@@ -140,8 +140,8 @@ def _repetition(repeated: str, kind: Literal["text", "thought"]) -> Alarm:
 def _cycle(description: str) -> Alarm:
     return Alarm(
         guidance=f"You have {description}. Doing it again will not help. Look at what the results say and do something "
-        "else; if you wait for something, wait longer between two looks; if nothing is left to try, tell the person what "
-        "blocks you.",
+        "else; if you wait for something, wait longer between two looks; if nothing is left to try, tell the person "
+        "what blocks you.",
         notice=f"The model has {description}; it was told so.",
         reason=f"Stopped: the model went in circles again after it was told. It has {description}.",
     )

@@ -49,7 +49,7 @@ class _Document:
     version: int
     text: Text
     typed: int = 0
-    there: bool = False
+    exists: bool = False
     """There was a file of that name when it was opened or saved."""
     expected: dict[str, asyncio.Event] = field(default_factory=dict[str, asyncio.Event])
     """Texts somebody waits to see."""
@@ -116,7 +116,7 @@ class Buffers:
             version,
             Text(text, self._encoding, breaks_for(self.name, text)),
         )
-        document.there = os.path.exists(document.real)  # noqa: PTH110  False for a name no system would take
+        document.exists = os.path.exists(document.real)  # noqa: PTH110  False for a name no system would take
         self._by_uri[uri] = document
         self._by_path[document.real] = document
         self._by_path[document.path] = document
@@ -143,7 +143,7 @@ class Buffers:
         """didSave. What is on disk is read when it matters."""
         if (document := self._by_uri.get(uri)) is not None:
             document.typed = 0
-            document.there = os.path.exists(document.real)  # noqa: PTH110  False for a name no system would take
+            document.exists = os.path.exists(document.real)  # noqa: PTH110  False for a name no system would take
             document.saw()
 
     def closed(self, uri: str) -> None:
@@ -178,9 +178,9 @@ class Buffers:
     ) -> EditorApplyResult:
         """See `workspace.overlay.Editor.apply`."""
         document = self._by_path.get(path)
-        if document is not None and (before := self._unanswered.get(document.uri)) is not None:
-            await asyncio.wait({before}, timeout=CONFIRM)
-            if not before.done():
+        if document is not None and (earlier_edit := self._unanswered.get(document.uri)) is not None:
+            await asyncio.wait({earlier_edit}, timeout=CONFIRM)
+            if not earlier_edit.done():
                 message = f"it has not answered yet to the edit of {path.name} before this one."
                 return EditorApplyResult(status="error", message=message)
             document = self._by_path.get(path)
@@ -204,11 +204,11 @@ class Buffers:
         document.heard.clear()
         if sha256(document.text.text) != expected_sha256:
             return EditorApplyResult(status="conflict", message=f"{path.name} was changed in {self._who} meanwhile.")
-        seen = document.expected.setdefault(new_text, asyncio.Event())
+        confirmed = document.expected.setdefault(new_text, asyncio.Event())
         try:
             if self._client.own_apply:
-                return await self._apply_by_client(document, expected_sha256, edits, new_text, save, seen)
-            return await self._apply_by_edit(document, edits, new_text, seen)
+                return await self._apply_by_client(document, expected_sha256, edits, new_text, save, confirmed)
+            return await self._apply_by_edit(document, edits, new_text, confirmed)
         except ClientError as error:
             return EditorApplyResult(status="error", message=f"{self._who} refused the edit: {error}")
         finally:
@@ -247,18 +247,18 @@ class Buffers:
         return result.model_copy(update={"sha256": sha256(new_text)})
 
     async def _apply_by_edit(
-        self, document: _Document, edits: Sequence[TextEdit], new_text: str, seen: asyncio.Event
+        self, document: _Document, edits: Sequence[TextEdit], new_text: str, confirmed: asyncio.Event
     ) -> EditorApplyResult:
         answer = asyncio.create_task(self._send_edit(self._edit_request(document, edits)))
-        shown = asyncio.create_task(_within(seen, CONFIRM))
+        confirmation = asyncio.create_task(_within(confirmed, CONFIRM))
         line = f"Amanu waits for {self._who} to make its edit of {document.path.name}."
         nudge = asyncio.get_running_loop().call_later(NUDGE, self._client.log, line)
         try:
-            await asyncio.wait({answer, shown}, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait({answer, confirmation}, return_when=asyncio.FIRST_COMPLETED)
             refused = answer.result() if answer.done() else None
-            if refused is not None and not seen.is_set():
+            if refused is not None and not confirmed.is_set():
                 return EditorApplyResult(status="conflict", message=refused)
-            if not await shown and not await self._late(document, seen):
+            if not await confirmation and not await self._late(document, confirmed):
                 if document.heard.is_set():
                     return _not_seen(self._who, document)
                 document.unconfirmed = True
@@ -269,18 +269,18 @@ class Buffers:
             return EditorApplyResult(status="success", sha256=sha256(new_text), version=document.version)
         finally:
             nudge.cancel()
-            shown.cancel()
-            if seen.is_set():
+            confirmation.cancel()
+            if confirmed.is_set():
                 answer.cancel()
             elif not answer.done():
                 self._unanswered[document.uri] = answer
                 answer.add_done_callback(lambda _: self._unanswered.pop(document.uri, None))
 
-    async def _late(self, document: _Document, seen: asyncio.Event) -> bool:
+    async def _late(self, document: _Document, confirmed: asyncio.Event) -> bool:
         """Whether it shows the expected text after all, with the next that is heard of it."""
         if not document.heard.is_set():
             await _within(document.heard, LATE)
-        return seen.is_set()
+        return confirmed.is_set()
 
     def _edit_request(self, document: _Document, edits: Sequence[TextEdit]) -> dict[str, Any]:
         changes = [
@@ -361,4 +361,4 @@ def _buffer(document: _Document) -> Buffer:
 def _is_left(document: _Document) -> bool:
     """What an editor still holds of a file that was deleted or moved, nothing typed into it since it was read or saved:
     VS Code keeps such a document for minutes after its tab is closed. It is nobody's unsaved text."""
-    return document.typed == 0 and document.there and not document.path.exists()
+    return document.typed == 0 and document.exists and not document.path.exists()

@@ -120,13 +120,13 @@ class Connection:
         try:
             data = self._received or await self._read(frames)
             while data:
-                for found in frames.feed(data):
-                    if isinstance(found, Broken):
-                        raise _Hopeless(found.why)
+                for frame in frames.feed(data):
+                    if isinstance(frame, Broken):
+                        raise _Hopeless(frame.why)
                     took = 0.0
-                    if len(found) < LARGE or await self._bearable(found):
+                    if len(frame) < LARGE or await self._bearable(frame):
                         begun = time.thread_time()  # of our own: a busy machine is not the client's doing
-                        self.protocol.receive(found)
+                        self.protocol.receive(frame)
                         took = time.thread_time() - begun
                     if self._exit:
                         return self._code
@@ -159,8 +159,8 @@ class Connection:
             async with asyncio.timeout(seconds):
                 return await self._reader.read(65536)
         except TimeoutError:
-            what = "A message header" if frames.in_header else "A message"
-            raise _Hopeless(f"{what} was begun and never finished.") from None
+            subject = "A message header" if frames.in_header else "A message"
+            raise _Hopeless(f"{subject} was begun and never finished.") from None
 
     @property
     def _code(self) -> int:
@@ -240,8 +240,8 @@ class Connection:
     def _on(self, params: type[P], call: "Callable[[Session, P], Any]", reads: bool = False) -> Route:
         """A request about one session."""
 
-        async def handler(given: P) -> Any:
-            result = call(await self._sessions.get(given.session_id), given)
+        async def handler(params: P) -> Any:
+            result = call(await self._sessions.get(params.session_id), params)
             return await result if inspect.isawaitable(result) else result
 
         return Route(cast("type[Wire]", params), handler, reads)
@@ -299,8 +299,10 @@ class Connection:
         amanu = _dict(_dict(self.capabilities.get("experimental")).get("amanu"))
         self._speaks_amanu = early.protocol_version(self.capabilities) is not None
         if self._speaks_amanu:
-            said = amanu.get("trustedRoots")
-            self.trusted_roots = None if said is None else tuple(root for root in said if Path(root).is_absolute())
+            trusted_roots = amanu.get("trustedRoots")
+            self.trusted_roots = (
+                None if trusted_roots is None else tuple(root for root in trusted_roots if Path(root).is_absolute())
+            )
             self.ripgrep = amanu.get("ripgrep")
             self._sessions.connect(self)
         options = _dict(_dict(params.get("initializationOptions")).get("environment"))

@@ -43,24 +43,24 @@ class Language:
             return False
         if self._editor.buffer(path) is not None:
             return True
-        places = {Path(spelling) for place in self._places() for spelling in (place, os.path.realpath(place))}
-        return any(path.is_relative_to(place) or place.is_relative_to(path) for place in places)
+        places = {Path(spelling) for root in self._places() for spelling in (root, os.path.realpath(root))}
+        return any(path.is_relative_to(root) or root.is_relative_to(path) for root in places)
 
     async def diagnostics(self, params: r.EditorDiagnosticsParams) -> r.EditorDiagnosticsResult:
-        known = params.model_copy(update={"paths": [self._known(path) for path in params.paths]})
-        return await self._answer("diagnostics", known, r.EditorDiagnosticsResult)
+        resolved = params.model_copy(update={"paths": [self._known(path) for path in params.paths]})
+        return await self._answer("diagnostics", resolved, r.EditorDiagnosticsResult)
 
     async def definition(self, params: r.EditorPositionParams) -> r.EditorLocationsResult:
-        known = params.model_copy(update={"path": self._known(params.path)})
-        return await self._answer("definition", known, r.EditorLocationsResult)
+        resolved = params.model_copy(update={"path": self._known(params.path)})
+        return await self._answer("definition", resolved, r.EditorLocationsResult)
 
     async def references(self, params: r.EditorPositionParams) -> r.EditorLocationsResult:
-        known = params.model_copy(update={"path": self._known(params.path)})
-        return await self._answer("references", known, r.EditorLocationsResult)
+        resolved = params.model_copy(update={"path": self._known(params.path)})
+        return await self._answer("references", resolved, r.EditorLocationsResult)
 
     async def symbols(self, params: r.EditorSymbolsParams) -> r.EditorSymbolsResult:
-        known = params.model_copy(update={"path": self._known(params.path) if params.path else None})
-        return await self._answer("symbols", known, r.EditorSymbolsResult)
+        resolved = params.model_copy(update={"path": self._known(params.path) if params.path else None})
+        return await self._answer("symbols", resolved, r.EditorSymbolsResult)
 
     def _known(self, path: str) -> str:
         """The path as the client spelt it when it opened the file."""

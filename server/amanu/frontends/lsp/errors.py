@@ -43,7 +43,7 @@ def failure(method: str, error: Exception) -> tuple[int, str, Any]:
             return INVALID_PARAMS, message, _plain(ErrorData(kind="invalidParams", path="params"))
         case ValidationError():
             first = error.errors(include_url=False, include_input=False, include_context=False)[0]
-            path = ".".join(str(each) for each in first["loc"])
+            path = ".".join(str(part) for part in first["loc"])
             data = ErrorData(kind="invalidParams", path=path)
             return INVALID_PARAMS, f"{method}: {path[:200] or 'params'}: {first['msg'][:500]}.", _plain(data)
         case AmanuError():
@@ -66,8 +66,8 @@ def bad_path(error: BaseException) -> str:
         error = error.exceptions[0]
         for note in getattr(error, "__notes__", ()):
             if isinstance(note, AttributeValidationNote):
-                first, *rest = note.name.split("_")
-                path.append(first + "".join(each.capitalize() for each in rest))
+                first, *parts = note.name.split("_")
+                path.append(first + "".join(part.capitalize() for part in parts))
             elif isinstance(note, IterableValidationNote):
                 path.append(str(note.index))
     return ".".join(path) or "params"

@@ -21,18 +21,18 @@ LONGEST = 10.0
 class Credit:
     """Of one connection."""
 
-    def __init__(self, now: Callable[[], float] = time.monotonic) -> None:
-        self._now = now
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._now = clock
         self._left = MOST
-        self._at = now()
+        self._at = clock()
 
     def charge(self, seconds: float) -> float:
         """A message took so long: the seconds until the next may be looked at."""
         if seconds <= COSTS:
             return 0.0
-        now = self._now()
-        self._left = min(MOST, self._left + (now - self._at) * BACK) - seconds
-        self._at = now
+        time_now = self._now()
+        self._left = min(MOST, self._left + (time_now - self._at) * BACK) - seconds
+        self._at = time_now
         if self._left >= 0:
             return 0.0
         wait = min(-self._left / BACK, LONGEST)

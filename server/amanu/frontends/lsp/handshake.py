@@ -108,8 +108,8 @@ def initialize_result(params: object) -> dict[str, Any]:
     """The result of `initialize` for these params (as parsed from JSON). Raises `BadParams`."""
     tree = _object(params, "params", required=True)
     _typed(tree, "processId", "processId", "a number or null", int)
-    for each in _list(tree.get("workspaceFolders"), "workspaceFolders"):
-        _typed(_object(each, "workspaceFolders.*", required=True), "uri", "workspaceFolders.*.uri", "a string", str)
+    for folder in _list(tree.get("workspaceFolders"), "workspaceFolders"):
+        _typed(_object(folder, "workspaceFolders.*", required=True), "uri", "workspaceFolders.*.uri", "a string", str)
     capabilities = _object(tree.get("capabilities"), "capabilities", required=True)
     general = _object(capabilities.get("general"), "capabilities.general")
     offered = _strings(general.get("positionEncodings"), "capabilities.general.positionEncodings")
@@ -134,9 +134,9 @@ def initialize_result(params: object) -> dict[str, Any]:
 def position_encoding(offered: Sequence[str]) -> Literal["utf-8", "utf-16", "utf-32"]:
     """The first of the client's encodings, which are in its order of preference; UTF-16 when it names none that
     the specification knows (LSP 3.17, `positionEncodings`)."""
-    for each in offered:
-        if each in ENCODINGS:
-            return each
+    for encoding in offered:
+        if encoding in ENCODINGS:
+            return encoding
     return "utf-16"
 
 
@@ -152,7 +152,7 @@ def protocol_version(capabilities: Mapping[str, Any]) -> int | None:
         return None
     amanu = _object(said, path)
     spoken = amanu.get("protocol")
-    if not isinstance(spoken, list) or not all(type(each) is int for each in cast("list[Any]", spoken)):
+    if not isinstance(spoken, list) or not all(type(version) is int for version in cast("list[Any]", spoken)):
         raise BadParams(f"{path}.protocol", "a list of version numbers")
     _strings(amanu.get("editor"), f"{path}.editor")
     _strings(amanu.get("trustedRoots"), f"{path}.trustedRoots")
@@ -192,9 +192,9 @@ def answer_first(read: Callable[[], bytes], write: Callable[[bytes], None]) -> F
     while True:
         data = read()
         received += data
-        found = frames.feed(data)
-        if found:
-            reply = _reply(found[0])
+        items = frames.feed(data)
+        if items:
+            reply = _reply(items[0])
             if reply is not None:
                 write(frame(reply))
             return First(bytes(received), reply is not None)
@@ -254,10 +254,10 @@ def _list(value: object, path: str) -> list[Any]:
 
 
 def _strings(value: object, path: str) -> list[str]:
-    found = _list(value, path)
-    if not all(isinstance(each, str) for each in found):
+    values = _list(value, path)
+    if not all(isinstance(text, str) for text in values):
         raise BadParams(path, "a list of strings")
-    return found
+    return values
 
 
 def _typed(tree: Mapping[str, Any], key: str, path: str, expected: str, kind: type) -> None:

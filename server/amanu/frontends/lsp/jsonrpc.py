@@ -133,23 +133,23 @@ class Protocol(LanguageServerProtocol):
             self.refuse(_id_of(_leniently(body)), PARSE_ERROR, "The message is not JSON.")
             return
         if not isinstance(message, dict):
-            what = "Batches are not part of LSP." if isinstance(message, list) else "The message is no object."
-            self.refuse(None, INVALID_REQUEST, what)
+            problem = "Batches are not part of LSP." if isinstance(message, list) else "The message is no object."
+            self.refuse(None, INVALID_REQUEST, problem)
             return
         message = cast("dict[str, Any]", message)
-        known = _id_of(message)
+        request_id = _id_of(message)
         if message.get("jsonrpc") != "2.0":
-            self.refuse(known, INVALID_REQUEST, 'The message has no "jsonrpc": "2.0".')
+            self.refuse(request_id, INVALID_REQUEST, 'The message has no "jsonrpc": "2.0".')
         elif "method" not in message and ("result" in message or "error" in message):
             self._answered(message)
         elif not isinstance(method := message.get("method"), str):
-            self.refuse(known, INVALID_REQUEST, "The message has no method.")
+            self.refuse(request_id, INVALID_REQUEST, "The message has no method.")
         elif "id" not in message:
             self._notified(method, message.get("params"))
-        elif known is None:
+        elif request_id is None:
             self.refuse(None, INVALID_REQUEST, "A request's id is a number without fraction or a string.")
         else:
-            self._requested(known, method, message.get("params"))
+            self._requested(request_id, method, message.get("params"))
 
     def _requested(self, id: Id, method: str, params: Any) -> None:
         if id in self._open:
@@ -240,7 +240,7 @@ class Protocol(LanguageServerProtocol):
             if inspect.isawaitable(result):
                 task = asyncio.ensure_future(result)
                 self._background.add(task)
-                task.add_done_callback(lambda done: self._notification_done(method, done))
+                task.add_done_callback(lambda finished: self._notification_done(method, finished))
 
     def _notification_done(self, method: str, task: "asyncio.Future[Any]") -> None:
         self._background.discard(cast("asyncio.Task[Any]", task))
@@ -266,8 +266,8 @@ class Protocol(LanguageServerProtocol):
         if handler is None:
             raise UnknownMethod(method)
         kind = types.METHOD_TO_TYPES.get(method)
-        given = params if kind is None or kind[2] is None else self._structured(params, kind[2])
-        return lambda: _call(handler, given), True
+        arguments = params if kind is None or kind[2] is None else self._structured(params, kind[2])
+        return lambda: _call(handler, arguments), True
 
     def _structured(self, params: Any, kind: Any) -> Any:
         """Raises `BadParams`, naming the field if that is cheap: to look for all that is wrong, as cattrs does for it,

@@ -27,26 +27,26 @@ def weigh(body: bytes) -> Iterator[int]:
     if not _over(most):  # even if none of them stood in a text
         yield most
         return
-    values, at, strings = 1, 0, 0
-    while at < len(body):
-        quote = body.find(b'"', at, at + _PIECE)
-        end = quote if quote >= 0 else min(at + _PIECE, len(body))
-        values += _marks(body, at, end)
+    values, index, strings = 1, 0, 0
+    while index < len(body):
+        quote = body.find(b'"', index, index + _PIECE)
+        end = quote if quote >= 0 else min(index + _PIECE, len(body))
+        values += _marks(body, index, end)
         if _over(values):
             break
         if quote < 0:
-            at = end
+            index = end
             yield values
             continue
-        at = quote + 1
-        while at < len(body):  # to the quote that ends the string
-            stop = min(at + _PIECE, len(body))
-            quote = body.find(b'"', at, stop)
+        index = quote + 1
+        while index < len(body):  # to the quote that ends the string
+            stop = min(index + _PIECE, len(body))
+            quote = body.find(b'"', index, stop)
             if quote < 0:
-                at = stop
+                index = stop
                 yield values
                 continue
-            at = quote + 1
+            index = quote + 1
             strings += 1
             if strings % _STRINGS == 0:
                 yield values

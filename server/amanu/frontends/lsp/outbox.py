@@ -41,7 +41,7 @@ class _Stream:
     acknowledges: bool = False
     waiting: deque[tuple[int, int]] = field(default_factory=deque[tuple[int, int]])
     """(seq, bytes) sent and not acknowledged; kept only for a client that acknowledges."""
-    held: dict[str, None] = field(default_factory=dict[str, None])
+    delayed: dict[str, None] = field(default_factory=dict[str, None])
     """Items whose deltas were held back, in order."""
     held_from: int = 0
     last_held: EventMessage | None = None
@@ -96,14 +96,14 @@ class Outbox:
             self.forget(message.session_id)
             stream = self._streams[message.session_id] = _Stream(message.epoch, acknowledges)
         if isinstance(message.event, ItemDelta):
-            if stream.held or self._pressed():
+            if stream.delayed or self._pressed():
                 self._hold(stream, message, message.event.item_id)
                 return
-        elif stream.held:
+        elif stream.delayed:
             match message.event:
                 case ItemStarted() | ItemChanged() | ItemCompleted():
                     # This event itself says how the item is now.
-                    stream.held.pop(message.event.item.item_id, None)
+                    stream.delayed.pop(message.event.item.item_id, None)
                 case _:
                     pass
             self._release(message.session_id, stream)
@@ -142,7 +142,7 @@ class Outbox:
         if stream.last_held is None:
             stream.held_from = message.seq
         stream.last_held = message
-        stream.held[item_id] = None
+        stream.delayed[item_id] = None
         if self._draining is None and self.unsent > HOLD:
             self._draining = asyncio.create_task(self._drain())
 
@@ -167,14 +167,14 @@ class Outbox:
         assert last is not None
         items: list[Item] = []
         withdrawn: list[str] = []
-        for item_id in stream.held:
+        for item_id in stream.delayed:
             item = self._item(session_id, item_id)
             if item is None:
                 withdrawn.append(item_id)
             else:
                 items.append(item)
         event = ItemsReplaced(replaces_from=stream.held_from, items=items, withdrawn=withdrawn)
-        stream.held.clear()
+        stream.delayed.clear()
         stream.last_held = None
         self._send(stream, last.model_copy(update={"event": event}))
 

@@ -36,11 +36,11 @@ class _OfSymbol(SessionTool[SymbolParams]):
 
     async def preview(self, params: SymbolParams, call: CallContext) -> Preview:
         path = self._workspace.resolve(params.path)
-        shown = self._workspace.relative(path)
+        relative = self._workspace.relative(path)
         return Preview(
             title=f"{self.title} {params.symbol}",
-            subject=Subject(self.name, self.effect, shown),
-            detail=f"{params.symbol} at {shown}:{params.line}",
+            subject=Subject(self.name, self.effect, relative),
+            detail=f"{params.symbol} at {relative}:{params.line}",
             reads=frozenset([str(path)]),
         )
 
@@ -53,7 +53,7 @@ class _OfSymbol(SessionTool[SymbolParams]):
         answer = await ask(
             self._workspace.overlay, self.question, [path], lambda language: self._ask(language, position)
         )
-        unique = list({(each.path, each.start_line): each for each in answer.locations}.values())
+        unique = list({(location.path, location.start_line): location for location in answer.locations}.values())
         if not unique:
             return Outcome(f"{self.none} {params.symbol}.", "none")
         limit = self._limits.places
@@ -99,24 +99,24 @@ class FindReferences(_OfSymbol):
 def column(lines: list[str], line: int, symbol: str) -> int:
     """The Unicode code points before the last name of `symbol` (of `cart.total`, `total`) on that line, 1-based.
     Raises `ToolError` naming lines that hold it when this one does not."""
-    at = _find(lines[line - 1], symbol) if line <= len(lines) else None
-    if at is None:
+    index = _find(lines[line - 1], symbol) if line <= len(lines) else None
+    if index is None:
         raise ToolError(_elsewhere(lines, line, symbol))
     last = _LAST_NAME.search(symbol)
-    return at + (last.start() if last else 0)
+    return index + (last.start() if last else 0)
 
 
 def _find(text: str, symbol: str) -> int | None:
     """Where it begins, as a word of its own if there is one."""
     word = re.search(rf"(?<![\w$]){re.escape(symbol)}(?![\w$])", text)
-    at = word.start() if word else text.find(symbol)
-    return None if at < 0 else at
+    index = word.start() if word else text.find(symbol)
+    return None if index < 0 else index
 
 
 def _elsewhere(lines: list[str], line: int, symbol: str) -> str:
-    where = f"Line {line} does not hold {symbol!r}" if line <= len(lines) else f"The file has {len(lines)} lines"
+    problem = f"Line {line} does not hold {symbol!r}" if line <= len(lines) else f"The file has {len(lines)} lines"
     holding = [number for number, text in enumerate(lines, 1) if symbol in text]
     if not holding:
-        return f"{where}, and {symbol!r} is nowhere in this file. Use grep to find where it occurs."
+        return f"{problem}, and {symbol!r} is nowhere in this file. Use grep to find where it occurs."
     near = sorted(sorted(holding, key=lambda number: abs(number - line))[:NEAR])
-    return f"{where}; {symbol!r} is on line{'s' * (len(near) != 1)} {', '.join(map(str, near))}."
+    return f"{problem}; {symbol!r} is on line{'s' * (len(near) != 1)} {', '.join(map(str, near))}."

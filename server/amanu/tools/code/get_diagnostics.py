@@ -30,11 +30,11 @@ class GetDiagnostics(SessionTool[GetDiagnosticsParams]):
 
     async def preview(self, params: GetDiagnosticsParams, call: CallContext) -> Preview:
         path = self._workspace.resolve(params.path) if params.path else self._workspace.roots[0]
-        shown = self._workspace.relative(path)
-        of = f" of {shown}" if params.path else ""
+        relative = self._workspace.relative(path)
+        of = f" of {relative}" if params.path else ""
         return Preview(
             title=f"Look at errors and warnings{of}",
-            subject=Subject(self.name, self.effect, shown),
+            subject=Subject(self.name, self.effect, relative),
             detail=f"errors and warnings{of}",
             reads=frozenset(map(str, [path] if params.path else self._workspace.roots)),
         )
@@ -45,21 +45,21 @@ class GetDiagnostics(SessionTool[GetDiagnosticsParams]):
         folder = await asyncio.to_thread(path.is_dir)
         if not folder:
             await self._workspace.read(path)  # a file that is not there: near names are said
-        wanted = EditorDiagnosticsParams(paths=[] if folder else [str(path)])
+        request = EditorDiagnosticsParams(paths=[] if folder else [str(path)])
         answer = await ask(
             self._workspace.overlay,
             "diagnostics",
             [path] if params.path else self._workspace.roots,
-            lambda language: language.diagnostics(wanted),
+            lambda language: language.diagnostics(request),
         )
-        found, outside = await self._sorted(answer.files, path if params.path else None, call)
-        if not found and not outside:
+        in_files, outside = await self._sorted(answer.files, path if params.path else None, call)
+        if not in_files and not outside:
             return Outcome("The editor reports nothing.", "nothing")
-        text = _show(found, self._limits.findings)
+        text = _show(in_files, self._limits.findings)
         if outside:
             text += f"Outside the workspace, not shown: {', '.join(outside[: self._limits.findings])}.\n"
-        every = [each for _, each in found]
-        errors, warnings = (sum(each.severity == word for each in every) for word in ("error", "warning"))
+        every = [finding for _, finding in in_files]
+        errors, warnings = (sum(finding.severity == word for finding in every) for word in ("error", "warning"))
         person = findings.tally(errors, warnings) or (f"{len(every)} hints" if every else "nothing in the workspace")
         return Outcome(text, person)
 
@@ -70,29 +70,29 @@ class GetDiagnostics(SessionTool[GetDiagnosticsParams]):
         asked about is left out, unless it is the one named: that was decided on."""
         inside = await places.resolved(self._workspace, (file.path for file in files))
         hidden = places.unreadable(self._workspace, call, self.name, inside)
-        found: list[tuple[str, Finding]] = []
+        listed: list[tuple[str, Finding]] = []
         outside: list[str] = []
         for file in files:
             others = findings.of_others(file.findings)
-            path, shown = inside[file.path], places.shown(self._workspace, file.path, inside)
+            path, display_path = inside[file.path], places.shown(self._workspace, file.path, inside)
             if path is None:
                 if others and within is None:
-                    outside.append(shown)
+                    outside.append(display_path)
             elif path == within or (file.path not in hidden and (within is None or path.is_relative_to(within))):
-                found += [(shown, each) for each in others]
-        return found, outside
+                listed += [(display_path, finding) for finding in others]
+        return listed, outside
 
 
-def _show(found: list[tuple[str, Finding]], limit: int) -> str:
+def _show(listed: list[tuple[str, Finding]], limit: int) -> str:
     """By file; of too many the worst are kept."""
-    kept = sorted(range(len(found)), key=lambda at: findings.rank(found[at][1]))[:limit]
+    worst = sorted(range(len(listed)), key=lambda index: findings.rank(listed[index][1]))[:limit]
     lines: list[str] = []
     file = ""
-    for at in sorted(kept, key=lambda at: (found[at][0], found[at][1].start_line)):
-        if found[at][0] != file:
-            file = found[at][0]
+    for index in sorted(worst, key=lambda index: (listed[index][0], listed[index][1].start_line)):
+        if listed[index][0] != file:
+            file = listed[index][0]
             lines.append(file)
-        lines.append(findings.line(found[at][1]))
-    if len(found) > limit:
-        lines.append(f"[{len(found) - limit} more left out; name a file]")
+        lines.append(findings.line(listed[index][1]))
+    if len(listed) > limit:
+        lines.append(f"[{len(listed) - limit} more left out; name a file]")
     return "".join(f"{line}\n" for line in lines)

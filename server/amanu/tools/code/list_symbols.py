@@ -27,12 +27,12 @@ class ListSymbols(SessionTool[ListSymbolsParams]):
         if bool(params.path) == bool(params.query):
             raise ToolError("Give either path or query.")
         path = self._workspace.resolve(params.path) if params.path else self._workspace.roots[0]
-        shown = self._workspace.relative(path)
-        what = f"of {shown}" if params.path else f"like {params.query}"
+        relative = self._workspace.relative(path)
+        scope = f"of {relative}" if params.path else f"like {params.query}"
         return Preview(
-            title=f"List symbols {what}",
-            subject=Subject(self.name, self.effect, shown),
-            detail=what,
+            title=f"List symbols {scope}",
+            subject=Subject(self.name, self.effect, relative),
+            detail=scope,
             reads=frozenset(map(str, [path] if params.path else self._workspace.roots)),
         )
 
@@ -41,14 +41,16 @@ class ListSymbols(SessionTool[ListSymbolsParams]):
             path = self._workspace.resolve(params.path)
             call.hold_to(path)
             await self._workspace.read(path)  # a file that is not there: near names are said
-            about, wanted = [path], EditorSymbolsParams(path=str(path))
+            folders_or_file, request = [path], EditorSymbolsParams(path=str(path))
         else:
-            about, wanted = self._workspace.roots, EditorSymbolsParams(query=params.query)
-        answer = await ask(self._workspace.overlay, "symbols", about, lambda language: language.symbols(wanted))
+            folders_or_file, request = self._workspace.roots, EditorSymbolsParams(query=params.query)
+        answer = await ask(
+            self._workspace.overlay, "symbols", folders_or_file, lambda language: language.symbols(request)
+        )
         symbols = answer.symbols[: self._limits.symbols]
         left_out = len(answer.symbols) - len(symbols)
         if params.path:
-            lines = [f"{_range(each)}: {_named(each)}" for each in symbols]
+            lines = [f"{_range(symbol)}: {_named(symbol)}" for symbol in symbols]
         else:
             lines = await self._of_workspace(symbols, call)
         if not lines:
@@ -60,14 +62,14 @@ class ListSymbols(SessionTool[ListSymbolsParams]):
 
     async def _of_workspace(self, symbols: list[Symbol], call: CallContext) -> list[str]:
         """Those of files the person would be asked about are left out, for the names are what such a file holds."""
-        inside = await places.resolved(self._workspace, (each.path for each in symbols))
+        inside = await places.resolved(self._workspace, (symbol.path for symbol in symbols))
         hidden = places.unreadable(self._workspace, call, self.name, inside)
         lines: list[str] = []
         for each in symbols:
             reason = hidden.get(each.path)
             if reason != places.ASKED:
-                where = f"{places.shown(self._workspace, each.path, inside)}:{each.start_line}"
-                lines.append(f"{where}: {_named(each)}" + (f" ({reason})" if reason else ""))
+                location = f"{places.shown(self._workspace, each.path, inside)}:{each.start_line}"
+                lines.append(f"{location}: {_named(each)}" + (f" ({reason})" if reason else ""))
         return lines
 
 

@@ -49,14 +49,14 @@ class ApplyPatch(EditTool[ApplyPatchParams]):
         files = parse(params.patch)
         return [
             FileChange(
-                each.path,
-                partial(self._changed, each),
-                each.new_path,
-                there=each.kind != "add",
-                way="delete" if each.kind == "delete" else "edit",
-                part=f"File {number} of {len(files)} ({each.path})" if len(files) > 1 else "",
+                file.path,
+                partial(self._changed, file),
+                file.new_path,
+                must_exist=file.kind != "add",
+                action="delete" if file.kind == "delete" else "edit",
+                part=f"File {number} of {len(files)} ({file.path})" if len(files) > 1 else "",
             )
-            for number, each in enumerate(files, 1)
+            for number, file in enumerate(files, 1)
         ]
 
     def _changed(self, file: FilePatch, base: FileText) -> str | Matched | None:
@@ -64,9 +64,9 @@ class ApplyPatch(EditTool[ApplyPatchParams]):
             return added(file.hunks)
         new = "\n".join(text for hunk in file.hunks for mark, text in hunk.lines if mark == "+")
         refuse_omission(new, base.text)
-        found = patched(base.text, file.hunks, self.shown(base))
+        result = patched(base.text, file.hunks, self.shown(base))
         if file.kind == "update":
-            return found
-        if file.hunks and found.text:
+            return result
+        if file.hunks and result.text:
             raise ToolError(f"The patch deletes {self.shown(base)}, but not all of its lines. Write '*** Delete File'.")
         return deleted(base)

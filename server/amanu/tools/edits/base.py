@@ -33,10 +33,10 @@ class EditParams(Params):
     @classmethod
     def __get_pydantic_json_schema__(cls, core: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
         """The path stays first and the reason last: clients draw an edit while the model is still writing it."""
-        found = handler(core)
-        properties = handler.resolve_ref_schema(found)["properties"]
+        schema = handler(core)
+        properties = handler.resolve_ref_schema(schema)["properties"]
         properties["explanation"] = properties.pop("explanation")
-        return found
+        return schema
 
 
 P = TypeVar("P", bound=EditParams)
@@ -66,13 +66,13 @@ class FileChange:
     change: Change | None = None
     new_path: str | None = None
     """The file goes there."""
-    there: bool | None = None
+    must_exist: bool | None = None
     """True: the file must exist. False: it must not. None: the change decides."""
     blind: bool = False
     """Whether it fits does not depend on what the file says, so it cannot be used to find that out."""
     part: str = ""
     """Which part of the call it is, for errors: "File 2 of 3". "" when it is all of it."""
-    way: Way = "edit"
+    action: Way = "edit"
 
 
 @dataclass
@@ -80,7 +80,7 @@ class _Work:
     """The changes of a call so far. Several parts may be about one file: each starts from what the last left."""
 
     bases: dict[Path, FileText] = field(default_factory=dict[Path, FileText])
-    now: dict[Path, FileText | None] = field(default_factory=dict[Path, FileText | None])
+    results: dict[Path, FileText | None] = field(default_factory=dict[Path, FileText | None])
     """None: deleted."""
     moves: dict[Path, Path] = field(default_factory=dict[Path, Path])
     forgiven: dict[Path, dict[str, None]] = field(default_factory=dict[Path, dict[str, None]])
@@ -117,11 +117,13 @@ class EditTool(SessionTool[P]):
         return EditDraft(self.title_of, self.signs)
 
     async def preview(self, params: P, call: CallContext) -> Preview:
-        wanted = await asyncio.to_thread(self.changes, params)  # a patch may be long
-        if len(wanted) > _MOST:
-            raise ToolError(f"These are {len(wanted)} files; one call changes at most {_MOST}. Nothing was changed.")
+        file_changes = await asyncio.to_thread(self.changes, params)  # a patch may be long
+        if len(file_changes) > _MOST:
+            raise ToolError(
+                f"These are {len(file_changes)} files; one call changes at most {_MOST}. Nothing was changed."
+            )
         try:
-            edits, forgiven = await self._edits(wanted, call, explained(params.explanation))
+            edits, forgiven = await self._edits(file_changes, call, explained(params.explanation))
         except ToolError as error:
             if MASK in str(params) and _MARKED not in str(error):
                 raise ToolError(f"{error} {_MARKED}") from None
@@ -168,8 +170,8 @@ class EditTool(SessionTool[P]):
             report = "Nothing is left to change: the edits of this step take each other back."
         states = {hunk.state for file in proposal.files for hunk in file.hunks}
         failed = states.isdisjoint({"applied", "pending", "accepted"})
-        after = [Path(file.new_path or file.path) for file in proposal.files]
-        news = await self._news(after, call) if "applied" in states else ""
+        paths = [Path(file.new_path or file.path) for file in proposal.files]
+        news = await self._news(paths, call) if "applied" in states else ""
         return Outcome(
             "\n\n".join(filter(None, [report, call.preview and call.preview.note, news])),
             self._summary(proposal, call),
@@ -201,51 +203,51 @@ class EditTool(SessionTool[P]):
     # What the call wants, on what is there ------------------------------------------------------------
 
     async def _edits(
-        self, wanted: Sequence[FileChange], call: CallContext, explanation: str
+        self, file_changes: Sequence[FileChange], call: CallContext, explanation: str
     ) -> tuple[list[FileEdit], str]:
         """With what the matcher forgave. Every part is tried, so that the model hears of all that do not fit at
         once."""
-        work = _Work()
+        draft = _Work()
         faults: list[str] = []
-        for each in wanted:
+        for change in file_changes:
             try:
-                await self._add(each, call, work)
+                await self._add(change, call, draft)
             except ToolError as error:
-                faults.append(f"{each.part}: {error}" if each.part else str(error))
+                faults.append(f"{change.part}: {error}" if change.part else str(error))
         if len(faults) == 1:
             raise ToolError(faults[0] if "othing was changed" in faults[0] else f"{faults[0]} Nothing was changed.")
         if faults:
             raise ToolError("\n\n".join([f"{len(faults)} parts do not fit. Nothing was changed.", *faults]))
         edits = [
-            FileEdit(base, None if now is None else now.text, work.moves.get(path), explanation)
-            for path, base in work.bases.items()
-            for now in [work.now[path]]
+            FileEdit(base, None if result is None else result.text, draft.moves.get(path), explanation)
+            for path, base in draft.bases.items()
+            for result in [draft.results[path]]
         ]
-        return edits, self._forgiven(work)
+        return edits, self._forgiven(draft)
 
-    async def _add(self, wanted: FileChange, call: CallContext, work: _Work) -> None:
-        path = self._workspace.resolve(wanted.path)
+    async def _add(self, file_change: FileChange, call: CallContext, draft: _Work) -> None:
+        path = self._workspace.resolve(file_change.path)
         if path in self._workspace.roots:
-            raise ToolError(f"{wanted.path} is a folder, the workspace root. Name a file.")
+            raise ToolError(f"{file_change.path} is a folder, the workspace root. Name a file.")
         pending = self._proposals.pending(call, path)
         if pending is not None:
-            self._check_pending(wanted, path, pending)
-        if path in work.moves.values():
+            self._check_pending(file_change, path, pending)
+        if path in draft.moves.values():
             raise ToolError(f"An earlier part moves a file to {self._workspace.shown(path)}; {_IN_ONE}")
-        if path not in work.bases:
-            base = await self._base(wanted, call, path)
-            await self._check_spelling(path, work)
-        elif path in work.moves or (last := work.now[path]) is None:
+        if path not in draft.bases:
+            base = await self._base(file_change, call, path)
+            await self._check_spelling(path, draft)
+        elif path in draft.moves or (last := draft.results[path]) is None:
             raise ToolError(f"An earlier part removes {self._workspace.shown(path)}; {_IN_ONE}")
         else:
             base = last
-        if not wanted.blind and (base.exists or base.from_buffer) and call.denied([self._reading(path)]):
+        if not file_change.blind and (base.exists or base.from_buffer) and call.denied([self._reading(path)]):
             raise ToolError(
                 f"A rule denies reading {self._workspace.shown(path)}, so no part of it is edited, nor is it moved; "
                 "that would tell what it says."
             )
         try:
-            new, forgiven = await self._result(wanted, base)
+            new, forgiven = await self._result(file_change, base)
         except ToolError:
             read = {path, path if pending is None else pending.base.path}
             if len(call.allowed(map(self._reading, read))) == len(read):
@@ -254,120 +256,123 @@ class EditTool(SessionTool[P]):
                 f"The edit does not fit {self._workspace.shown(path)}. Nothing was changed. Read the file first: that "
                 "needs the person's yes."
             ) from None
-        if new is None or wanted.new_path is not None:
-            await self._check_removal(wanted, base)
-            if path in work.bases:
+        if new is None or file_change.new_path is not None:
+            await self._check_removal(file_change, base)
+            if path in draft.bases:
                 raise ToolError(f"An earlier part edits {self.shown(base)}; {_IN_ONE}")
-        if wanted.new_path is not None:
-            work.moves[path] = await self._destination(path, wanted.new_path, work, call)
-        work.forgiven.setdefault(path, {}).update(dict.fromkeys(forgiven))
-        work.bases.setdefault(path, base)
-        work.now[path] = None if new is None else replace(base, text=new, exists=True)
+        if file_change.new_path is not None:
+            draft.moves[path] = await self._destination(path, file_change.new_path, draft, call)
+        draft.forgiven.setdefault(path, {}).update(dict.fromkeys(forgiven))
+        draft.bases.setdefault(path, base)
+        draft.results[path] = None if new is None else replace(base, text=new, exists=True)
 
-    async def _base(self, wanted: FileChange, call: CallContext, path: Path) -> FileText:
+    async def _base(self, file_change: FileChange, call: CallContext, path: Path) -> FileText:
         try:
             return await self._proposals.text(call, path)
         except Binary:
-            if wanted.way == "edit" and wanted.new_path is None:
+            if file_change.action == "edit" and file_change.new_path is None:
                 raise
-            raise _no_text(wanted) from None
+            raise _no_text(file_change) from None
 
-    def _check_pending(self, wanted: FileChange, path: Path, pending: LiveFile) -> None:
+    def _check_pending(self, file_change: FileChange, path: Path, pending: LiveFile) -> None:
         """What an earlier call of the step wants of the file, and this one of what comes of it: some of it cannot be
         told as one change."""
-        shown, old = self._workspace.shown(path), self._workspace.shown(pending.base.path)
-        removes = wanted.way == "delete" or wanted.new_path is not None
+        name, old_name = self._workspace.shown(path), self._workspace.shown(pending.base.path)
+        removes = file_change.action == "delete" or file_change.new_path is not None
         if pending.change == "create" and removes:
-            verb = "delete" if wanted.way == "delete" else "move"
-            raise ToolError(f"{shown} is not there yet: this step creates it. To {verb} it, call again in a next step.")
-        if pending.delete and wanted.there:
-            raise ToolError(f"{shown} is not there any more: an earlier call of this step deletes it.")
+            verb = "delete" if file_change.action == "delete" else "move"
+            raise ToolError(f"{name} is not there yet: this step creates it. To {verb} it, call again in a next step.")
+        if pending.delete and file_change.must_exist:
+            raise ToolError(f"{name} is not there any more: an earlier call of this step deletes it.")
         if pending.new_path is None or pending.delete:
             return
-        new = self._workspace.shown(pending.new_path)
-        if path == pending.base.path and (removes or wanted.way == "write" or wanted.there is False):
+        new_name = self._workspace.shown(pending.new_path)
+        if path == pending.base.path and (removes or file_change.action == "write" or file_change.must_exist is False):
             raise ToolError(
-                f"{shown} moves to {new} in this same step. Name {new} if you mean that file; for another one at "
-                f"{shown} call again in a next step."
+                f"{name} moves to {new_name} in this same step. Name {new_name} if you mean that file; for another "
+                f"one at {name} call again in a next step."
             )
-        if wanted.way == "delete":
-            raise ToolError(f"{shown} is where this same step moves {old}. To delete it, call again in a next step.")
+        if file_change.action == "delete":
+            raise ToolError(
+                f"{name} is where this same step moves {old_name}. To delete it, call again in a next step."
+            )
 
-    async def _result(self, wanted: FileChange, base: FileText) -> tuple[str | None, Sequence[str]]:
+    async def _result(self, file_change: FileChange, base: FileText) -> tuple[str | None, Sequence[str]]:
         """The text, and what was forgiven."""
-        there = base.exists or base.from_buffer
-        if wanted.there and not there:
+        exists = base.exists or base.from_buffer
+        if file_change.must_exist and not exists:
             await self._workspace.read(base.path)  # says what is there instead
             raise ToolError(f"There is no file {self.shown(base)} any more.")
-        if wanted.there is False and there:
+        if file_change.must_exist is False and exists:
             raise ToolError(f"{self.shown(base)} exists already. Change it by an edit, or replace it by write_file.")
-        if wanted.change is None:
+        if file_change.change is None:
             return base.text, ()
-        new = wanted.change(base) if len(base.text) < _SMALL else await asyncio.to_thread(wanted.change, base)
+        new = file_change.change(base) if len(base.text) < _SMALL else await asyncio.to_thread(file_change.change, base)
         text, forgiven = (new.text, new.forgiven) if isinstance(new, Matched) else (new, ())
         if text is not None and marks_added(base.text, text):
             raise ToolError(f"{_MARKED} Nothing was changed.")
         return text, forgiven
 
-    async def _check_spelling(self, path: Path, work: _Work) -> None:
+    async def _check_spelling(self, path: Path, draft: _Work) -> None:
         """Two names of one file would be written one over the other."""
-        there = await asyncio.to_thread(spelt, self._workspace.guard, path)
-        if there not in (None, path):
+        on_disk = await asyncio.to_thread(spelt, self._workspace.guard, path)
+        if on_disk not in (None, path):
             raise ToolError(
-                f"The file is called {there.name} there, and this system takes {path.name} for the same. Use that name."
+                f"The file is called {on_disk.name} there, and this system takes {path.name} for the same. "
+                "Use that name."
             )
-        for other in (*work.bases, *work.moves.values()):
-            if folded(str(other)) == folded(str(path)) and await asyncio.to_thread(folds, path.parent):
-                raise ToolError(f"{path.name} and {other.name} are the same file on this system.")
+        for known_path in (*draft.bases, *draft.moves.values()):
+            if folded(str(known_path)) == folded(str(path)) and await asyncio.to_thread(folds, path.parent):
+                raise ToolError(f"{path.name} and {known_path.name} are the same file on this system.")
 
-    async def _check_removal(self, wanted: FileChange, base: FileText) -> None:
-        shown = self.shown(base)
+    async def _check_removal(self, file_change: FileChange, base: FileText) -> None:
+        name = self.shown(base)
         if base.unsaved:
             raise ToolError(
-                f"{shown} has unsaved changes in the editor, so it is not removed. Ask the person to save or close it."
+                f"{name} has unsaved changes in the editor, so it is not removed. Ask the person to save or close it."
             )
-        if await asyncio.to_thread(link, self._workspace.roots, wanted.path):
+        if await asyncio.to_thread(link, self._workspace.roots, file_change.path):
             raise ToolError(
-                f"{wanted.path} is a symbolic link to {shown}. Name that file, or use a command for the link."
+                f"{file_change.path} is a symbolic link to {name}. Name that file, or use a command for the link."
             )
 
-    async def _destination(self, path: Path, wanted: str, work: _Work, call: CallContext) -> Path:
+    async def _destination(self, path: Path, target: str, draft: _Work, call: CallContext) -> Path:
         """Where a file goes: a place that is free, or the same name in another case."""
-        new = self._workspace.resolve(self._beside(path, wanted))
-        shown = self._workspace.shown(new)
-        if new == path:
-            raise ToolError(f"{shown} is where the file is already.")
+        destination = self._workspace.resolve(self._beside(path, target))
+        name = self._workspace.shown(destination)
+        if destination == path:
+            raise ToolError(f"{name} is where the file is already.")
         guard, roots = self._workspace.guard, self._workspace.roots
-        if await asyncio.to_thread(guard.real(new).is_dir):
-            whole = self._workspace.shown(new / path.name)
-            raise ToolError(f"{shown} is a folder. Give the whole new path, {whole} for example.")
-        pending = self._proposals.pending(call, new)
-        if new in work.now or (pending is not None and pending.base.path != path):
-            raise ToolError(f"{shown} is changed in this same step. To move a file there, call again in a next step.")
-        there = await asyncio.to_thread(spelt, guard, new)
-        taken = there not in (None, path) or self._workspace.find(new) is not None
-        if taken or new in work.moves.values():
-            raise ToolError(f"{shown} exists already; nothing is moved over it.")
-        if there is None and await asyncio.to_thread(link, roots, wanted):
-            raise ToolError(f"{wanted} is a symbolic link; nothing is moved over it.")
-        if there is None:
-            await self._workspace.look(new)  # refuses what cannot become a file
-        return new
+        if await asyncio.to_thread(guard.real(destination).is_dir):
+            whole = self._workspace.shown(destination / path.name)
+            raise ToolError(f"{name} is a folder. Give the whole new path, {whole} for example.")
+        pending = self._proposals.pending(call, destination)
+        if destination in draft.results or (pending is not None and pending.base.path != path):
+            raise ToolError(f"{name} is changed in this same step. To move a file there, call again in a next step.")
+        on_disk = await asyncio.to_thread(spelt, guard, destination)
+        taken = on_disk not in (None, path) or self._workspace.find(destination) is not None
+        if taken or destination in draft.moves.values():
+            raise ToolError(f"{name} exists already; nothing is moved over it.")
+        if on_disk is None and await asyncio.to_thread(link, roots, target):
+            raise ToolError(f"{target} is a symbolic link; nothing is moved over it.")
+        if on_disk is None:
+            await self._workspace.look(destination)  # refuses what cannot become a file
+        return destination
 
-    def _beside(self, path: Path, wanted: str) -> str:
+    def _beside(self, path: Path, target: str) -> str:
         """Of several roots, a relative path that names none means the one the file is in."""
         roots = self._workspace.roots
-        parts = Path(wanted).parts
-        if len(roots) == 1 or not parts or Path(wanted).is_absolute() or parts[0] in {root.name for root in roots}:
-            return wanted
-        return str(roots[self._workspace.guard.locate(path)[0]] / wanted)
+        parts = Path(target).parts
+        if len(roots) == 1 or not parts or Path(target).is_absolute() or parts[0] in {root.name for root in roots}:
+            return target
+        return str(roots[self._workspace.guard.locate(path)[0]] / target)
 
-    def _forgiven(self, work: _Work) -> str:
+    def _forgiven(self, draft: _Work) -> str:
         """For model and person: which texts were found although they were not in the file as they were written."""
         lines = [
             f"{self._workspace.shown(path)}: the text to replace was not there exactly; it was matched with other "
             f"{', '.join(_OTHER.get(how, how) for how in forgiven)}."
-            for path, forgiven in work.forgiven.items()
+            for path, forgiven in draft.forgiven.items()
             if forgiven
         ]
         return "\n".join(lines)
@@ -391,15 +396,15 @@ class EditTool(SessionTool[P]):
         verb = verbs.pop() if len(verbs) == 1 else "Change"
         if len(names) == 1:
             return f"{verb} {names[0]}"
-        more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
-        return f"{verb} {len(names)} files: {', '.join(names[:_NAMED])}{more}"
+        rest_note = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+        return f"{verb} {len(names)} files: {', '.join(names[:_NAMED])}{rest_note}"
 
     def _stat(self, file: ProposedFile) -> str:
         if file.change == "rename":  # its one hunk is the whole file, changed or not
             same = all(hunk.old_text == hunk.new_text for hunk in file.hunks)
             return f"{self._name(file)}  renamed{'' if same else ' and changed'}"
-        what = {"create": "  new", "delete": "  deleted"}.get(file.change, "")
-        return f"{self._name(file)}  +{file.added} −{file.removed}{what}"
+        label = {"create": "  new", "delete": "  deleted"}.get(file.change, "")
+        return f"{self._name(file)}  +{file.added} −{file.removed}{label}"
 
     def _name(self, file: ProposedFile) -> str:
         name = self._workspace.shown(Path(file.path))
@@ -419,15 +424,15 @@ _OTHER = {"blank lines around it": "blank lines around", "small differences": "w
 """What was forgiven, where the name of it does not go with "matched with other …"."""
 
 
-def _no_text(wanted: FileChange) -> Binary:
+def _no_text(file_change: FileChange) -> Binary:
     """A proposal holds text: what becomes of anything else is a command's business."""
-    name = shlex.quote(wanted.path)
-    if wanted.new_path is None:
+    name = shlex.quote(file_change.path)
+    if file_change.new_path is None:
         verb, command = "deleted", f"rm -- {name}"
     else:
-        verb, command = "moved", f"mv -- {name} {shlex.quote(wanted.new_path)}"
+        verb, command = "moved", f"mv -- {name} {shlex.quote(file_change.new_path)}"
     return Binary(
-        f"{wanted.path} is a binary file, and only text files are {verb} by this tool. Use run_shell_command, "
+        f"{file_change.path} is a binary file, and only text files are {verb} by this tool. Use run_shell_command, "
         f"for example: {command} (with git in front of it for a file that git keeps). The person cannot undo that here."
     )
 
@@ -441,7 +446,7 @@ def _counted(file: ProposedFile) -> str:
     counts: dict[str, int] = {}
     for hunk in file.hunks:
         counts[hunk.state] = counts.get(hunk.state, 0) + 1
-    words = {"pending": "open", "conflicted": "in conflict", "revertedByPerson": "taken back"}
-    return ", ".join(f"{count} {words.get(state, state)}" for state, count in counts.items()) + (
+    labels = {"pending": "open", "conflicted": "in conflict", "revertedByPerson": "taken back"}
+    return ", ".join(f"{count} {labels.get(state, state)}" for state, count in counts.items()) + (
         ", not saved" if file.unsaved else ""
     )

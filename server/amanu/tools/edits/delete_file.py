@@ -22,7 +22,7 @@ class DeleteFile(EditTool[DeleteFileParams]):
     verb = "Delete"
 
     def changes(self, params: DeleteFileParams) -> Sequence[FileChange]:
-        return [FileChange(params.path, deleted, there=True, way="delete", blind=True)]
+        return [FileChange(params.path, deleted, must_exist=True, action="delete", blind=True)]
 
 
 def deleted(base: FileText) -> None:

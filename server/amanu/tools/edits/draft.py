@@ -116,10 +116,10 @@ class PatchDraft(_Draft):
     """Of a tool that takes a patch under the name `argument`: the first file it names makes the call's title, and the
     patch itself is the draft. `shown` is how a path is written for the person."""
 
-    def __init__(self, argument: str, shown: Callable[[str], str]) -> None:
+    def __init__(self, argument: str, display_path: Callable[[str], str]) -> None:
         super().__init__()
         self._argument = argument
-        self._shown = shown
+        self._shown = display_path
         self._seen = 0
 
     def _take(self, piece: Piece) -> None:
@@ -127,15 +127,15 @@ class PatchDraft(_Draft):
             self._lines.add("", piece.text)
             if piece.ended:
                 self._lines.end("")
-            new, self._seen = self._lines.waiting[self._seen :], len(self._lines.waiting)
+            fresh, self._seen = self._lines.waiting[self._seen :], len(self._lines.waiting)
             if self.title is None:
-                self.title = patch_title("".join(new), self._shown)
+                self.title = patch_title("".join(fresh), self._shown)
 
 
 _VERBS = {"add": "Create", "delete": "Delete", "update": "Edit"}
 
 
-def patch_title(patch: str, shown: Callable[[str], str]) -> str | None:
+def patch_title(patch: str, display_path: Callable[[str], str]) -> str | None:
     """The title of a call with that patch, or with whole lines of its beginning; None as long as no file is named."""
-    found = next(filter(None, map(named, patch.splitlines())), None)
-    return None if found is None else f"{_VERBS[found[0]]} {shown(found[1])}"
+    name = next(filter(None, map(named, patch.splitlines())), None)
+    return None if name is None else f"{_VERBS[name[0]]} {display_path(name[1])}"

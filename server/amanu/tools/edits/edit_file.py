@@ -55,30 +55,30 @@ class EditFile(EditTool[EditFileParams]):
         forgiven: list[str] = []
         for edit in edits:
             try:
-                found = self._replaced(edit, texts[-1], base)
+                result = self._replaced(edit, texts[-1], base)
             except ToolError as error:
                 if len(edits) == 1:
                     raise
                 raise ToolError(f"Edit {len(texts)} of {len(edits)}: {_overlap(edit, texts) or error}") from None
-            texts.append(found.text)
-            forgiven += [found.how] if found.how else []
+            texts.append(result.text)
+            forgiven += [result.how] if result.how else []
         return Matched(texts[-1], forgiven)
 
     def _replaced(self, edit: TextEdit, text: str, base: FileText) -> Edited:
-        old, new, shown = edit.old_text, edit.new_text, self.shown(base)
+        old, new, name = edit.old_text, edit.new_text, self.shown(base)
         if old == new:
             raise ToolError("old_text and new_text are the same; nothing would change.")
         refuse_omission(new, old + base.text)
         if old == "":
             if text:
                 raise ToolError(
-                    f"old_text is empty, but {shown} exists and is not empty. Name the text to replace, or use "
+                    f"old_text is empty, but {name} exists and is not empty. Name the text to replace, or use "
                     "write_file to replace the whole file."
                 )
             return Edited(new, 1, "")
         if not (base.exists or base.from_buffer or text):
-            raise ToolError(f"There is no file {shown}. Use write_file to create it.")
-        return replace_text(text, old, new, replace_all=edit.replace_all, path=shown)
+            raise ToolError(f"There is no file {name}. Use write_file to create it.")
+        return replace_text(text, old, new, replace_all=edit.replace_all, path=name)
 
 
 def _wanted(params: EditFileParams) -> list[TextEdit]:
@@ -96,11 +96,11 @@ def _wanted(params: EditFileParams) -> list[TextEdit]:
 
 def _overlap(edit: TextEdit, texts: Sequence[str]) -> str | None:
     """Says so when the text was there until an earlier edit of the call changed it."""
-    wanted = {edit.old_text, edit.old_text.replace("\n", "\r\n")} - {""}
-    for at in range(len(texts) - 1):
-        if any(each in texts[at] and each not in texts[at + 1] for each in wanted):
+    spellings = {edit.old_text, edit.old_text.replace("\n", "\r\n")} - {""}
+    for index in range(len(texts) - 1):
+        if any(spelling in texts[index] and spelling not in texts[index + 1] for spelling in spellings):
             return (
-                f"it overlaps edit {at + 1}, which changed a part of its old_text. Nothing was changed. Join the two, "
-                "or write old_text as the earlier edits leave it."
+                f"it overlaps edit {index + 1}, which changed a part of its old_text. Nothing was changed. Join the "
+                "two, or write old_text as the earlier edits leave it."
             )
     return None

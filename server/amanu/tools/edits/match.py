@@ -68,18 +68,18 @@ Rung = Callable[[_Asked], Iterable[Place]]
 def replace_text(text: str, old: str, new: str, *, replace_all: bool, path: str) -> Edited:
     """`text` with `old` replaced by `new`. Raises `ToolError` when `old` is not there, or in more places than one
     without `replace_all`, saying where, or what is there instead."""
-    found = _find_all(text, old)
-    if len(found) > 1 and not replace_all:
-        lines_of = [text.count("\n", 0, at) for at in found[:NAMED]]
-        raise ambiguous(path, lines_of, max(text.count(old), len(found)), "")
+    offsets = _find_all(text, old)
+    if len(offsets) > 1 and not replace_all:
+        lines_of = [text.count("\n", 0, offset) for offset in offsets[:NAMED]]
+        raise ambiguous(path, lines_of, max(text.count(old), len(offsets)), "")
     several = "\n" in old.rstrip("\n") or "\n" in new.rstrip("\n")
-    odd = several and any(bare(text[text.rfind("\n", 0, at) + 1 : at]) for at in found)
-    if found and "\r" not in text and not odd:
+    odd = several and any(bare(text[text.rfind("\n", 0, offset) + 1 : offset]) for offset in offsets)
+    if offsets and "\r" not in text and not odd:
         if "\n" in text:
             new = new.replace("\r\n", "\n")  # the file's line ends, as on every other rung
         count = text.count(old)
         edited = text.replace(old, new)
-        behind = found[0] + len(new) if count == 1 else len(edited)
+        behind = offsets[0] + len(new) if count == 1 else len(edited)
         return Edited(edited, count, "", edited.count("\n", 0, behind) + (not edited[:behind].endswith("\n")))
     return _climb(_Asked(Source(text), old, new, every=replace_all), path)
 
@@ -92,52 +92,52 @@ def replace_hunk(
     hunk says it ends the file. Without `old`, `new` goes behind the heading, or at the end. Raises `ToolError` unless
     there is one place."""
     source = Source(text)
-    before: int | None = None
+    block_end: int | None = None
     if heading.strip():
         after = _heading(source, heading.strip(), after, path) + 1
-        before = _block_end(source, after - 1)
+        block_end = _block_end(source, after - 1)
     if not old:
-        at = after if heading.strip() else len(source.lines)
-        there = source.lines[at - 1 : at]
-        return _edited(source, [Place(at - len(there), at, there, [*there, *split_lines(new)])], "")
-    asked = _Asked(source, old, new, lines=True, after=after)
+        line = after if heading.strip() else len(source.lines)
+        actual = source.lines[line - 1 : line]
+        return _edited(source, [Place(line - len(actual), line, actual, [*actual, *split_lines(new)])], "")
+    search = _Asked(source, old, new, lines=True, after=after)
     if at_end:
         size = len(split_lines(old))
         try:
             return _climb(_Asked(source, old, new, lines=True, after=max(after, len(source.lines) - size)), path)
         except ToolError:
             pass
-    if before is not None:
+    if block_end is not None:
         try:
-            return _climb(_Asked(source, old, new, lines=True, after=after, before=before), path)
+            return _climb(_Asked(source, old, new, lines=True, after=after, before=block_end), path)
         except ToolError:
             pass
-    return _climb(asked, path)
+    return _climb(search, path)
 
 
-def _climb(asked: _Asked, path: str) -> Edited:
-    wanted = split_lines(asked.old)
+def _climb(search: _Asked, path: str) -> Edited:
+    target = split_lines(search.old)
     try:
         for how, rung in _LADDER:
-            places = _within(asked, rung(asked))
+            places = _within(search, rung(search))
             if not places:
                 continue
-            if len(places) > 1 and not asked.every and not _come_to_the_same(asked.source, places, how):
+            if len(places) > 1 and not search.every and not _come_to_the_same(search.source, places, how):
                 raise ambiguous(path, [place.start for place in places], len(places), how)
-            edited = _edited(asked.source, places if asked.every else places[:1], how)
-            if edited.text == asked.source.text and asked.old != asked.new:
+            edited = _edited(search.source, places if search.every else places[:1], how)
+            if edited.text == search.source.text and search.old != search.new:
                 raise Unproven("what new_text changes in old_text is no change of the file", places[0].start)
             return edited
     except Unproven as error:
-        raise unproven(path, asked.source, wanted, error.why, error.line) from None
-    raise nowhere(path, asked.source, wanted, asked.new)
+        raise unproven(path, search.source, target, error.why, error.line) from None
+    raise nowhere(path, search.source, target, search.new)
 
 
-def _within(asked: _Asked, places: Iterable[Place]) -> list[Place]:
-    size = len(asked.source.lines)
-    before = size if asked.before is None else asked.before
-    inside = (place for place in places if asked.after <= place.start and place.end <= before)
-    return list(inside if asked.every else islice(inside, NAMED + 1))
+def _within(search: _Asked, places: Iterable[Place]) -> list[Place]:
+    size = len(search.source.lines)
+    end_limit = size if search.before is None else search.before
+    inside = (place for place in places if search.after <= place.start and place.end <= end_limit)
+    return list(inside if search.every else islice(inside, NAMED + 1))
 
 
 def _come_to_the_same(source: Source, places: Sequence[Place], how: str) -> bool:
@@ -146,52 +146,55 @@ def _come_to_the_same(source: Source, places: Sequence[Place], how: str) -> bool
 
 def _edited(source: Source, places: Sequence[Place], how: str) -> Edited:
     parts: list[str] = []
-    done = 0
+    line = 0
     end = 0
     count = 0
     for place in places:
-        if place.start < done:
+        if place.start < line:
             continue
-        parts += source.lines[done : place.start]
+        parts += source.lines[line : place.start]
         written = put(source.lines[place.start : place.end], place, source.usual_end)
-        end += place.start - done + len(written)
+        end += place.start - line + len(written)
         parts += written
-        done = place.end
+        line = place.end
         count += 1
-    parts += source.lines[done:]
+    parts += source.lines[line:]
     return Edited("".join(parts), count, how, end)
 
 
-def _folded(asked: _Asked, fold: Fold) -> Iterator[Place]:
-    return folds.folded(asked.source, asked.old, asked.new, fold, apart=asked.every, lines=asked.lines)
+def _folded(search: _Asked, fold: Fold) -> Iterator[Place]:
+    return folds.folded(search.source, search.old, search.new, fold, apart=search.every, lines=search.lines)
 
 
-def _indented(asked: _Asked, fold: Fold, equal: Fold) -> Iterator[Place]:
-    return indented(asked.source, split_lines(asked.old), split_lines(asked.new), fold, equal, apart=asked.every)
+def _indented(search: _Asked, fold: Fold, equal: Fold) -> Iterator[Place]:
+    return indented(search.source, split_lines(search.old), split_lines(search.new), fold, equal, apart=search.every)
 
 
-def _read(asked: _Asked, ways: Sequence[readings.Reading]) -> list[Place]:
+def _read(search: _Asked, attempts: Sequence[readings.Reading]) -> list[Place]:
     """What the strictest rung finds that finds a reading. Raises `Unproven` when two of them differ in `new`."""
     meant: list[_Asked] = []
-    for read in ways:
+    for read in attempts:
         with suppress(Unproven):  # half written so: not that way, then
-            if (each := read(asked.old, asked.new)) is not None:
-                meant.append(replace(asked, old=each[0], new=each[1]))
+            if (reading := read(search.old, search.new)) is not None:
+                meant.append(replace(search, old=reading[0], new=reading[1]))
     for rung in (_ends, _trailing, _indent):
-        found = [places for each in meant if (places := _within(each, rung(each)))]
-        if len({_edited(asked.source, places, "").text for places in found[: len(found) * (len(found) > 1)]}) > 1:
-            raise Unproven("how new_text is to be read, too, is not certain", found[0][0].start)
-        if found:
-            return found[0]
+        results = [places for reading in meant if (places := _within(reading, rung(reading)))]
+        if (
+            len({_edited(search.source, places, "").text for places in results[: len(results) * (len(results) > 1)]})
+            > 1
+        ):
+            raise Unproven("how new_text is to be read, too, is not certain", results[0][0].start)
+        if results:
+            return results[0]
     return []
 
 
-def _elided(asked: _Asked) -> list[Place]:
-    return elided(asked.source, split_lines(asked.old), split_lines(asked.new), folds.blanks_around)
+def _elided(search: _Asked) -> list[Place]:
+    return elided(search.source, split_lines(search.old), split_lines(search.new), folds.blanks_around)
 
 
-def _drifted(asked: _Asked) -> list[Place]:
-    place = drifted(asked.source, split_lines(asked.old), split_lines(asked.new))
+def _drifted(search: _Asked) -> list[Place]:
+    place = drifted(search.source, split_lines(search.old), split_lines(search.new))
     return [] if place is None else [place]
 
 
@@ -202,16 +205,16 @@ _LADDER: tuple[tuple[str, Rung], ...] = (
     ("", _ends),
     ("blanks at line ends", _trailing),
     ("indentation", _indent),
-    ("blank lines around it", partial(_read, ways=(readings.without_blank_edges,))),
-    ("escapes", partial(_read, ways=(readings.as_json,))),
-    ("escapes", partial(_read, ways=readings.ESCAPES)),
+    ("blank lines around it", partial(_read, attempts=(readings.without_blank_edges,))),
+    ("escapes", partial(_read, attempts=(readings.as_json,))),
+    ("escapes", partial(_read, attempts=readings.ESCAPES)),
     ("characters that look alike", partial(_folded, fold=folds.look_alikes)),
     (
         "characters that look alike, indentation",
         partial(_indented, fold=folds.look_alikes_and_blanks_around, equal=folds.alike),
     ),
     ("blanks inside lines", partial(_indented, fold=folds.all_blanks, equal=folds.single_blanks)),
-    ("line numbers", partial(_read, ways=(readings.without_numbers, readings.without_numbers_and_blank))),
+    ("line numbers", partial(_read, attempts=(readings.without_numbers, readings.without_numbers_and_blank))),
     ("lines left out", _elided),
     ("small differences", _drifted),
 )
@@ -221,12 +224,12 @@ before."""
 
 def _find_all(text: str, old: str) -> list[int]:
     """Overlapping places too: "aa" is in "aaa" twice. No more than can be named: one could find millions."""
-    found: list[int] = []
-    at = text.find(old)
-    while at >= 0 and len(found) <= NAMED:
-        found.append(at)
-        at = text.find(old, at + 1)
-    return found
+    offsets: list[int] = []
+    offset = text.find(old)
+    while offset >= 0 and len(offsets) <= NAMED:
+        offsets.append(offset)
+        offset = text.find(old, offset + 1)
+    return offsets
 
 
 def _heading(source: Source, heading: str, after: int, path: str) -> int:

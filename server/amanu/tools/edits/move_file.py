@@ -23,4 +23,4 @@ class MoveFile(EditTool[MoveFileParams]):
     verb = "Rename"
 
     def changes(self, params: MoveFileParams) -> Sequence[FileChange]:
-        return [FileChange(params.path, new_path=params.new_path, there=True, way="move")]
+        return [FileChange(params.path, new_path=params.new_path, must_exist=True, action="move")]

@@ -46,12 +46,12 @@ class JsonStrings:
         """The pieces of values in the next piece of the text, which is read as far as the iterator is."""
         text = self._rest + text
         self._rest = ""
-        at = 0
-        while at < len(text) and not self._broken:
+        index = 0
+        while index < len(text) and not self._broken:
             if not self._in_string:
-                at = self._between(text, at)
-            elif text[at] == '"':
-                at += 1
+                index = self._between(text, index)
+            elif text[index] == '"':
+                index += 1
                 self._in_string = False
                 if self._key is None:
                     yield self._piece("", ended=True)
@@ -59,18 +59,18 @@ class JsonStrings:
                     self._path[-1] = "".join(self._key)
                     self._key = None
             else:
-                more, at = self._inside(text, at)
+                text_piece, index = self._inside(text, index)
                 if self._key is not None:
-                    self._key.append(more)
-                elif more:
-                    yield self._piece(more)
+                    self._key.append(text_piece)
+                elif text_piece:
+                    yield self._piece(text_piece)
 
-    def _between(self, text: str, at: int) -> int:
+    def _between(self, text: str, index: int) -> int:
         """To behind the next character that means something outside of strings."""
-        found = _STRUCTURE.search(text, at)
-        if found is None:
+        match = _STRUCTURE.search(text, index)
+        if match is None:
             return len(text)
-        match found[0]:
+        match match[0]:
             case "{" | "[" as opening:
                 self._path.append(None if opening == "{" else 0)
                 self._broken = len(self._path) > MAX_DEPTH
@@ -84,29 +84,29 @@ class JsonStrings:
                 self._path[-1] = last + 1 if isinstance(last, int) else None
             case _:
                 self._path.pop()
-        return found.end()
+        return match.end()
 
-    def _inside(self, text: str, at: int) -> tuple[str, int]:
+    def _inside(self, text: str, index: int) -> tuple[str, int]:
         """What the next characters of a string mean, and where they end."""
-        found = _TEXT.match(text, at)
-        end = at if found is None else found.end()
+        match = _TEXT.match(text, index)
+        end = index if match is None else match.end()
         if end == len(text) or _HALF_ESCAPE.match(text, end):
-            if _HALF_PAIR.search(text, max(at, end - 6), end) and not _escaped(text, at, end - 6):
+            if _HALF_PAIR.search(text, max(index, end - 6), end) and not _escaped(text, index, end - 6):
                 end -= 6  # the other half of the character may follow
             self._rest = text[end:]
-            return _meaning(text[at:end]), len(text)
-        self._broken = found is None
-        return _meaning(text[at:end]), end
+            return _meaning(text[index:end]), len(text)
+        self._broken = match is None
+        return _meaning(text[index:end]), end
 
     def _piece(self, text: str, *, ended: bool = False) -> Piece:
-        return Piece(tuple(each for each in self._path if each is not None), text, ended)
+        return Piece(tuple(step for step in self._path if step is not None), text, ended)
 
 
 def _meaning(written: str) -> str:
     return json.loads(f'"{written}"', strict=False)
 
 
-def _escaped(text: str, start: int, at: int) -> bool:
+def _escaped(text: str, start: int, index: int) -> bool:
     """The backslash at `at` is the second of an escape."""
-    before = text[start:at]
-    return (len(before) - len(before.rstrip("\\"))) % 2 == 1
+    preceding = text[start:index]
+    return (len(preceding) - len(preceding.rstrip("\\"))) % 2 == 1

@@ -19,9 +19,9 @@ def parse(patch: str) -> list[FilePatch]:
     """The files in the patch's order. Linear. Raises `ToolError` naming the line that is wrong."""
     lines = [line.removesuffix("\r") for line in patch.split("\n")]
     first, last = _unwrapped(lines)
-    own = any((found := marker(line)) and found[0] in FILES for line in lines[first:last])
+    own_format = any((marked := marker(line)) and marked[0] in FILES for line in lines[first:last])
     reader = Reader(lines, first, last)
-    files = _own(reader) if own else unified(reader)
+    files = _own(reader) if own_format else unified(reader)
     if not files:
         raise ToolError(
             "The patch names no file. Write '*** Begin Patch', then '*** Update File: path', '*** Add File: path' or "
@@ -33,8 +33,8 @@ def parse(patch: str) -> list[FilePatch]:
 def named(line: str) -> tuple[Literal["update", "add", "delete"], str] | None:
     """(what happens to it, path) of the file a line of a patch names; for who looks at a patch that is not whole yet,
     so of a unified diff no more than that the file is changed."""
-    if (found := marker(line)) is not None:
-        return (FILES[found[0]], found[1]) if found[0] in FILES and found[1] else None
+    if (marked := marker(line)) is not None:
+        return (FILES[marked[0]], marked[1]) if marked[0] in FILES and marked[1] else None
     if not line.startswith(("--- ", "+++ ")) or path_of(line) in ("", NOTHING):
         return None
     path = path_of(line)
@@ -63,11 +63,11 @@ _OPENS = re.compile(r"```\w*|(?:apply_patch\s+)?<<-?\s*['\"]?(?:EOF|PATCH)['\"]?
 def _own(reader: Reader) -> list[FilePatch]:
     files: list[FilePatch] = []
     while (line := reader.line) is not None:
-        found = marker(line)
-        if found is not None and found[0] in FILES:
-            files.append(_own_file(reader, found[0], found[1]))
-        elif not line.strip() or (found is not None and found[0] in ("begin patch", "end patch")):
-            reader.at += 1
+        marked = marker(line)
+        if marked is not None and marked[0] in FILES:
+            files.append(_own_file(reader, marked[0], marked[1]))
+        elif not line.strip() or (marked is not None and marked[0] in ("begin patch", "end patch")):
+            reader.index += 1
         else:
             raise reader.wrong("here one of '*** Update File: path', '*** Add File: path', '*** Delete File: path' or "
                                "'*** End Patch' is due.")  # fmt: skip
@@ -75,10 +75,10 @@ def _own(reader: Reader) -> list[FilePatch]:
 
 
 def _own_file(reader: Reader, kind: str, path: str) -> FilePatch:
-    first = reader.at + 1
+    first = reader.index + 1
     if not path:
         raise reader.wrong("the path is missing.")
-    reader.at += 1
+    reader.index += 1
     if kind == "delete file":
         return FilePatch("delete", path, first)
     if kind == "add file":
@@ -89,7 +89,7 @@ def _own_file(reader: Reader, kind: str, path: str) -> FilePatch:
         new_path = moved[1]
         if not new_path:
             raise reader.wrong("the path is missing.")
-        reader.at += 1
+        reader.index += 1
     changes = hunks(reader, _ends_file)
     if not changes and new_path is None:
         raise reader.wrong(f"there is no change of {path} before it.")
@@ -97,30 +97,30 @@ def _own_file(reader: Reader, kind: str, path: str) -> FilePatch:
 
 
 def _ends_file(reader: Reader) -> bool:
-    found = marker(reader.line or "")
-    return found is not None and found[0] != "end of file"
+    marked = marker(reader.line or "")
+    return marked is not None and marked[0] != "end of file"
 
 
 def _added(reader: Reader) -> tuple[PatchHunk, ...]:
-    first = reader.at + 1
+    first = reader.index + 1
     lines: list[tuple[Mark, str]] = []
     while (line := reader.line) is not None and marker(line) is None:
         if line and not line.startswith("+"):
             raise reader.wrong("every line of a new file begins with '+'.")
         lines.append(("+", line[1:]))
-        reader.at += 1
-        if not line and all(not each for each in _untilmarker(reader)):
+        reader.index += 1
+        if not line and all(not text for text in _untilmarker(reader)):
             lines.pop()
             break
     while reader.line == "":
-        reader.at += 1
+        reader.index += 1
     return (PatchHunk(first, tuple(lines)),) if lines else ()
 
 
 def _untilmarker(reader: Reader) -> Sequence[str]:
-    at = reader.at
-    while at < reader.end and marker(reader.lines[at]) is None:
-        if reader.lines[at]:
-            return reader.lines[at : at + 1]
-        at += 1
+    index = reader.index
+    while index < reader.end and marker(reader.lines[index]) is None:
+        if reader.lines[index]:
+            return reader.lines[index : index + 1]
+        index += 1
     return ()

@@ -34,30 +34,30 @@ def patched(text: str, hunks: Sequence[PatchHunk], path: str) -> Matched:
     lines = split_lines(text)
     placed: list[_Placed] = []
     faults: list[str] = []
-    after = 0
+    line = 0
     for number, hunk in enumerate(hunks, 1):
         if not hunk.changes:
             continue
         try:
-            found = _placed(text, lines, hunk, after, path, number)
+            placed_hunk = _placed(text, lines, hunk, line, path, number)
         except ToolError as error:
             faults.append(f"Hunk {number} of {len(hunks)} (line {hunk.line} of the patch): {error}")
             continue
-        after = found.end
-        placed.append(found)
+        line = placed_hunk.end
+        placed.append(placed_hunk)
     if faults:
         raise ToolError("\n".join([*faults, _HOW]))
-    placed.sort(key=lambda each: (each.start, each.end))
-    for before, each in pairwise(placed):
-        if each.start < before.end or (each.start, each.end) == (before.start, before.end):
-            raise ToolError(f"Hunk {each.number} overlaps hunk {before.number} in {path}. Make one of them.")
+    placed.sort(key=lambda item: (item.start, item.end))
+    for previous, current in pairwise(placed):
+        if current.start < previous.end or (current.start, current.end) == (previous.start, previous.end):
+            raise ToolError(f"Hunk {current.number} overlaps hunk {previous.number} in {path}. Make one of them.")
     out: list[str] = []
-    at = 0
-    for each in placed:
-        out += lines[at : each.start]
-        out += each.lines
-        at = each.end
-    return Matched("".join([*out, *lines[at:]]), [each.how for each in placed if each.how])
+    line_index = 0
+    for current in placed:
+        out += lines[line_index : current.start]
+        out += current.lines
+        line_index = current.end
+    return Matched("".join([*out, *lines[line_index:]]), [item.how for item in placed if item.how])
 
 
 def added(hunks: Sequence[PatchHunk]) -> str:
@@ -65,41 +65,41 @@ def added(hunks: Sequence[PatchHunk]) -> str:
     return _text(hunks[0].side("+"), bare=hunks[0].bare_after) if hunks else ""
 
 
-def _placed(text: str, lines: Sequence[str], hunk: PatchHunk, after: int, path: str, number: int) -> _Placed:
+def _placed(text: str, lines: Sequence[str], hunk: PatchHunk, line: int, path: str, number: int) -> _Placed:
     """What the hunk changes. It is looked for in the whole file; only what is there several times is looked for
     behind line `after`, where the hunk before it ended."""
     old = _text(hunk.side("-"), bare=hunk.bare_before)
     new = _text(hunk.side("+"), bare=hunk.bare_after)
-    headings = [each for each in hunk.headings if each]
+    headings = [heading for heading in hunk.headings if heading]
     if not old and lines and not hunk.at_end and (not headings or hunk.start is not None):
         raise ToolError("It has no line that is in the file, so it has no place. Add the lines around it.")
     if not old and lines and hunk.at_end:  # it comes after the last line, which may lack a line end
         old = _text([lines[-1].rstrip("\r\n")], bare=False)
         new = old + new
     fault: ToolError | None = None
-    for heading, below in _ways(lines, hunk, after):
+    for heading, below in _ways(lines, hunk, line):
         try:
             edited = replace_hunk(text, old, new, after=below, heading=heading, at_end=hunk.at_end, path=path)
         except ToolError as error:
             fault = fault or error
             continue
-        now = split_lines(edited.text)
-        start = common(lines, now)
-        behind = common(lines[start:][::-1], now[start:][::-1])
-        return _Placed(start, len(lines) - behind, number, now[start : len(now) - behind], edited.how)
+        edited_lines = split_lines(edited.text)
+        start = common(lines, edited_lines)
+        behind = common(lines[start:][::-1], edited_lines[start:][::-1])
+        return _Placed(start, len(lines) - behind, number, edited_lines[start : len(edited_lines) - behind], edited.how)
     assert fault is not None, "there is always a way to try"
     raise fault
 
 
-def _ways(lines: Sequence[str], hunk: PatchHunk, after: int) -> list[tuple[str, int]]:
+def _ways(lines: Sequence[str], hunk: PatchHunk, line: int) -> list[tuple[str, int]]:
     """(heading, first line) to look with, in this order."""
     if hunk.start is not None:  # git's heading is cut, and no more than a hint
         headings = ["", *hunk.headings[-1:]]
-        return [(heading, below) for heading in headings for below in dict.fromkeys([0, after])]
+        return [(heading, below) for heading in headings for below in dict.fromkeys([0, line])]
     outer = 0
-    for each in hunk.headings[:-1]:
-        outer = next((at + 1 for at in range(outer, len(lines)) if lines[at].strip() == each), outer)
-    return [((hunk.headings or ("",))[-1], below) for below in dict.fromkeys([outer, max(outer, after)])]
+    for outer_heading in hunk.headings[:-1]:
+        outer = next((index + 1 for index in range(outer, len(lines)) if lines[index].strip() == outer_heading), outer)
+    return [((hunk.headings or ("",))[-1], below) for below in dict.fromkeys([outer, max(outer, line)])]
 
 
 def _text(lines: Sequence[str], *, bare: bool) -> str:

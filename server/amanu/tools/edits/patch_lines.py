@@ -35,7 +35,7 @@ class PatchHunk:
 
     def side(self, mark: Literal["-", "+"]) -> list[str]:
         """The lines before ("-") or after ("+")."""
-        return [text for each, text in self.lines if each in (" ", mark)]
+        return [text for sign, text in self.lines if sign in (" ", mark)]
 
 
 @dataclass(frozen=True)
@@ -53,21 +53,21 @@ class FilePatch:
 @dataclass
 class Reader:
     lines: Sequence[str]
-    at: int
+    index: int
     end: int
 
     @property
     def line(self) -> str | None:
         """The one to be read; None at the end."""
-        return self.lines[self.at] if self.at < self.end else None
+        return self.lines[self.index] if self.index < self.end else None
 
     def ahead(self, count: int) -> str:
-        return self.lines[self.at + count] if self.at + count < self.end else ""
+        return self.lines[self.index + count] if self.index + count < self.end else ""
 
     def wrong(self, why: str) -> ToolError:
         line = self.line
-        said = "The patch ends too early" if line is None else f"Line {self.at + 1} of the patch, {line[:200]!r}"
-        return ToolError(f"{said}: {why} Nothing was changed.")
+        fault = "The patch ends too early" if line is None else f"Line {self.index + 1} of the patch, {line[:200]!r}"
+        return ToolError(f"{fault}: {why} Nothing was changed.")
 
 
 _MARKER = re.compile(
@@ -83,8 +83,8 @@ FILES: Mapping[str, Literal["update", "add", "delete"]] = {
 
 def marker(line: str) -> tuple[str, str] | None:
     """(which mark, the path that follows)."""
-    found = _MARKER.fullmatch(line) if line.startswith("***") else None
-    return None if found is None else (found[1].lower().rstrip(": \t"), found[2])
+    match = _MARKER.fullmatch(line) if line.startswith("***") else None
+    return None if match is None else (match[1].lower().rstrip(": \t"), match[2])
 
 
 _NUMBERS = re.compile(r"@@+\s*-(\d+)(?:,\d+)?\s+\+\d+(?:,\d+)?\s*@@+\s?(.*)")
@@ -92,27 +92,27 @@ _NUMBERS = re.compile(r"@@+\s*-(\d+)(?:,\d+)?\s+\+\d+(?:,\d+)?\s*@@+\s?(.*)")
 
 def hunks(reader: Reader, ends: Callable[[Reader], bool]) -> tuple[PatchHunk, ...]:
     """All of a file; `ends` says where it is over."""
-    found: list[PatchHunk] = []
+    hunks_read: list[PatchHunk] = []
     while (line := reader.line) is not None and not ends(reader):
         if not line:
-            reader.at += 1  # before a change nothing hangs on it
+            reader.index += 1  # before a change nothing hangs on it
             continue
-        found.append(_hunk(reader, ends))
-    return tuple(found)
+        hunks_read.append(_hunk(reader, ends))
+    return tuple(hunks_read)
 
 
 def _hunk(reader: Reader, ends: Callable[[Reader], bool]) -> PatchHunk:
-    first = reader.at + 1
+    first = reader.index + 1
     headings: list[str] = []
     start: int | None = None
     while (line := reader.line) is not None and line.startswith("@@"):
-        if (found := _NUMBERS.fullmatch(line)) is not None:
-            start, heading = int(found[1]), found[2].strip()
+        if (match := _NUMBERS.fullmatch(line)) is not None:
+            start, heading = int(match[1]), match[2].strip()
         else:
             heading = line[2:].strip().removesuffix("@@").strip()
         if heading and heading.strip(". "):
             headings.append(heading)
-        reader.at += 1
+        reader.index += 1
     lines: list[tuple[Mark, str]] = []
     written = 0  # lines up to the last one that is not wholly empty: those after it are between two hunks
     bare = {" ": False, "-": False, "+": False}
@@ -120,7 +120,7 @@ def _hunk(reader: Reader, ends: Callable[[Reader], bool]) -> PatchHunk:
     while (line := reader.line) is not None and not line.startswith("@@") and not ends(reader):
         if (marker(line) or ("",))[0] == "end of file":
             at_end = True
-            reader.at += 1
+            reader.index += 1
             break
         mark, text = line[:1] or " ", line[1:]
         if mark == "\\" and lines:
@@ -133,7 +133,7 @@ def _hunk(reader: Reader, ends: Callable[[Reader], bool]) -> PatchHunk:
             written = len(lines)
         else:
             raise reader.wrong("a line of a change begins with ' ' (it stays), '-' (it goes) or '+' (it comes).")
-        reader.at += 1
+        reader.index += 1
     if not written:
         raise reader.wrong("there are no lines of a change before it.")
     return PatchHunk(

@@ -19,7 +19,7 @@ def unified(reader: Reader) -> list[FilePatch]:
         elif line.startswith(("@@", "+", "-")):
             raise reader.wrong("a change, but no file was named before it.")
         else:
-            reader.at += 1  # what is said around a diff: "Index: …", "diff -u …", prose
+            reader.index += 1  # what is said around a diff: "Index: …", "diff -u …", prose
     return files
 
 
@@ -37,32 +37,32 @@ def _names_files(reader: Reader) -> bool:
 
 
 def _section(reader: Reader) -> FilePatch:
-    first = reader.at
+    first = reader.index
     line = reader.lines[first]
-    said: dict[str, str] = {}
+    headers: dict[str, str] = {}
     names: tuple[str, str] | None = None
     if line.startswith("diff --git "):
         names = _git_names(line.removeprefix("diff --git "))
-        reader.at += 1
-        while (found := _EXTENDED.fullmatch(reader.line or "")) is not None:
-            said[found[1]] = found[2]
-            _refuse_extended(reader, found[1], found[2])
-            reader.at += 1
+        reader.index += 1
+        while (match := _EXTENDED.fullmatch(reader.line or "")) is not None:
+            headers[match[1]] = match[2]
+            _refuse_extended(reader, match[1], match[2])
+            reader.index += 1
     if _names_files(reader) or ((reader.line or "").startswith("--- ") and reader.ahead(1).startswith("+++ ")):
-        names = _without_prefix(path_of(reader.lines[reader.at]), path_of(reader.lines[reader.at + 1]))
-        reader.at += 2
+        names = _without_prefix(path_of(reader.lines[reader.index]), path_of(reader.lines[reader.index + 1]))
+        reader.index += 2
     changes = hunks(reader, _ends_file)
     begun = Reader(reader.lines, first, reader.end)
-    if "rename from" in said and "rename to" in said:
-        return FilePatch("update", _plain(said["rename from"]), first + 1, changes, _plain(said["rename to"]))
+    if "rename from" in headers and "rename to" in headers:
+        return FilePatch("update", _plain(headers["rename from"]), first + 1, changes, _plain(headers["rename to"]))
     if names is None:
         raise begun.wrong("no file can be read from it.")
     old, new = names
-    if old == NOTHING or "new file mode" in said:
+    if old == NOTHING or "new file mode" in headers:
         if any(mark != "+" for hunk in changes for mark, _ in hunk.lines) or len(changes) > 1:
             raise begun.wrong("every line of a new file begins with '+', in one hunk.")
         return FilePatch("add", new, first + 1, changes)
-    if new == NOTHING or "deleted file mode" in said:
+    if new == NOTHING or "deleted file mode" in headers:
         return FilePatch("delete", old, first + 1, changes)
     if old != new:
         raise begun.wrong(f"it names two files, {old} and {new}. A rename says so: 'rename from …', 'rename to …'.")
@@ -71,12 +71,12 @@ def _section(reader: Reader) -> FilePatch:
     return FilePatch("update", old, first + 1, changes)
 
 
-def _refuse_extended(reader: Reader, what: str, value: str) -> None:
-    if what in ("old mode", "new mode") or (what == "new file mode" and value != "100644"):
+def _refuse_extended(reader: Reader, operation: str, value: str) -> None:
+    if operation in ("old mode", "new mode") or (operation == "new file mode" and value != "100644"):
         raise reader.wrong("permission bits and links cannot be changed by a patch; leave this out and use a command.")
-    if what in ("copy from", "copy to"):
+    if operation in ("copy from", "copy to"):
         raise reader.wrong("copies are not supported; add the new file with all its lines.")
-    if what in ("GIT binary patch", "Binary files"):
+    if operation in ("GIT binary patch", "Binary files"):
         raise reader.wrong("only text can be changed by a patch.")
 
 
@@ -85,13 +85,13 @@ def path_of(line: str) -> str:
     return _plain(line[4:].split("\t")[0].strip())
 
 
-def _git_names(rest: str) -> tuple[str, str] | None:
+def _git_names(names: str) -> tuple[str, str] | None:
     """Both names of a `diff --git` line. They may hold blanks: then the two are the same."""
-    quoted = re.fullmatch(r'("(?:[^"\\]|\\.)*"|\S+) ("(?:[^"\\]|\\.)*"|\S+)', rest)
+    quoted = re.fullmatch(r'("(?:[^"\\]|\\.)*"|\S+) ("(?:[^"\\]|\\.)*"|\S+)', names)
     if quoted is not None:
         return _without_prefix(_plain(quoted[1]), _plain(quoted[2]))
-    half = len(rest) // 2
-    old, new = _without_prefix(rest[:half], rest[half + 1 :])
+    half = len(names) // 2
+    old, new = _without_prefix(names[:half], names[half + 1 :])
     return (old, new) if old == new else None
 
 

@@ -24,9 +24,9 @@ _PLACEHOLDER = re.compile(
 
 def refuse_omission(new: str, old: str) -> None:
     """Raise `ToolError` when a line of `new` stands for text that was left out and is not in `old` as well."""
-    for at, line in enumerate(new.split("\n")):
+    for index, line in enumerate(new.split("\n")):
         if len(line) < 200 and _PLACEHOLDER.match(line) and line.strip() not in old:
             raise ToolError(
-                f"Line {at + 1} of the text, {line.strip()!r}, stands for text that was left out. Nothing was "
+                f"Line {index + 1} of the text, {line.strip()!r}, stands for text that was left out. Nothing was "
                 "changed: write the text in full, or use edit_file to change only a part."
             )

@@ -27,7 +27,7 @@ class WriteFile(EditTool[WriteFileParams]):
     params = WriteFileParams
 
     def changes(self, params: WriteFileParams) -> Sequence[FileChange]:
-        return [FileChange(params.path, partial(_written, params.content), way="write", blind=True)]
+        return [FileChange(params.path, partial(_written, params.content), action="write", blind=True)]
 
 
 def _written(content: str, base: FileText) -> str:

@@ -28,33 +28,33 @@ class Glob(SessionTool[GlobParams]):
 
     async def preview(self, params: GlobParams, call: CallContext) -> Preview:
         folder = self._workspace.resolve(params.path) if params.path else self._workspace.roots[0]
-        shown = self._workspace.relative(folder)
-        where = f" in {shown}" if params.path else ""
+        relative = self._workspace.relative(folder)
+        location = f" in {relative}" if params.path else ""
         return Preview(
-            title=f"Find {params.pattern}{where}",
-            subject=Subject(self.name, self.effect, shown),
-            detail=f"{params.pattern}{where}",
+            title=f"Find {params.pattern}{location}",
+            subject=Subject(self.name, self.effect, relative),
+            detail=f"{params.pattern}{location}",
             reads=frozenset(map(str, [folder] if params.path else self._workspace.roots)),
         )
 
     async def run(self, params: GlobParams, call: CallContext) -> Outcome:
         folders = [self._workspace.resolve(params.path)] if params.path else list(self._workspace.roots)
         pattern = glob_pattern(params.pattern)
-        found: list[str] = []
+        paths: list[str] = []
         for folder in folders:
             call.hold_to(folder)
             names = await self._environment.search.files(folder)
-            at, relative = self._workspace.guard.locate(folder)
+            root_index, relative = self._workspace.guard.locate(folder)
             prefix = "" if not relative.parts else relative.as_posix() + "/"
             fits = await asyncio.to_thread(_fitting, names, pattern, len(prefix))
-            found += [self._workspace.shown(self._workspace.roots[at] / name) for name in fits]
-        if not found:
+            paths += [self._workspace.shown(self._workspace.roots[root_index] / name) for name in fits]
+        if not paths:
             return Outcome(f"No file fits {params.pattern}.", "no files")
         limit = self._limits.glob_files
-        text = "\n".join(found[:limit])
-        if len(found) > limit:
-            text += f"\n[{len(found) - limit} more files left out; use a narrower pattern or a path]"
-        return Outcome(text + "\n", f"{len(found)} file{'s' * (len(found) != 1)}")
+        text = "\n".join(paths[:limit])
+        if len(paths) > limit:
+            text += f"\n[{len(paths) - limit} more files left out; use a narrower pattern or a path]"
+        return Outcome(text + "\n", f"{len(paths)} file{'s' * (len(paths) != 1)}")
 
 
 def _fitting(names: list[str], pattern: re.Pattern[str], skip: int) -> list[str]:

@@ -38,12 +38,12 @@ class Grep(SessionTool[GrepParams]):
 
     async def preview(self, params: GrepParams, call: CallContext) -> Preview:
         folder = self._workspace.resolve(params.path) if params.path else self._workspace.roots[0]
-        shown = self._workspace.relative(folder)
-        where = f" in {shown}" if params.path else ""
+        relative = self._workspace.relative(folder)
+        location = f" in {relative}" if params.path else ""
         return Preview(
-            title=f"Search for {params.pattern}{where}",
-            subject=Subject(self.name, self.effect, shown),
-            detail=f"{params.pattern}{where}" + (f" ({params.include})" if params.include else ""),
+            title=f"Search for {params.pattern}{location}",
+            subject=Subject(self.name, self.effect, relative),
+            detail=f"{params.pattern}{location}" + (f" ({params.include})" if params.include else ""),
             reads=frozenset(map(str, [folder] if params.path else self._workspace.roots)),
         )
 
@@ -51,7 +51,7 @@ class Grep(SessionTool[GrepParams]):
         if "\n" in params.pattern:
             raise ToolError("The pattern holds a line break, but lines are searched one by one. Search for one line.")
         query = Query(params.pattern, params.fixed, params.ignore_case, params.context, params.include)
-        found: list[tuple[str, FoundFile]] = []
+        matches: list[tuple[str, FoundFile]] = []
         skipped: list[str] = []
         complete = True
         for path in [self._workspace.resolve(params.path)] if params.path else self._workspace.roots:
@@ -61,38 +61,42 @@ class Grep(SessionTool[GrepParams]):
             complete = complete and result.complete
             root = self._workspace.roots[self._workspace.guard.locate(path)[0]]
             readable = await asyncio.to_thread(self._readable, result.files, path, call)
-            found += [(self._workspace.shown(root / file.path), file) for file in readable]
+            matches += [(self._workspace.shown(root / file.path), file) for file in readable]
             secret = await asyncio.to_thread(self._skipped, names, query, path, call)
             skipped += [self._workspace.shown(root / name) for name in secret]
-        total = sum(file.matches for _, file in found)
+        total = sum(file.matches for _, file in matches)
         if not total:
             return Outcome(f"Nothing matches {params.pattern}.\n{_left_out(skipped)}".rstrip(), "no matches")
         limit = params.limit or self._limits.grep_lines
-        text = _show(found, limit, params.context)
+        text = _show(matches, limit, params.context)
         least = "" if complete else "at least "
         if total > limit or not complete:
             text += (
-                f"[{least}{total} matches in {len(found)} files; {total - min(limit, total)} of them left out. "
+                f"[{least}{total} matches in {len(matches)} files; {total - min(limit, total)} of them left out. "
                 "Narrow the pattern, path or include.]\n"
             )
         text += _left_out(skipped)
-        return Outcome(text, f"{least}{total} match{'es' * (total != 1)} in {len(found)} file{'s' * (len(found) != 1)}")
+        return Outcome(
+            text, f"{least}{total} match{'es' * (total != 1)} in {len(matches)} file{'s' * (len(matches) != 1)}"
+        )
 
     def _readable(self, files: list[FoundFile], searched: Path, call: CallContext) -> list[FoundFile]:
         """Those that policy lets the model read unasked, and the one it named: that was decided on. What is left out
         is not counted either, for a count would tell, guess by guess, what such a file holds."""
         named = self._workspace.relative(searched)
-        allowed = {each.text for each in call.allowed(Subject(self.name, self.effect, file.path) for file in files)}
+        allowed = {
+            subject.text for subject in call.allowed(Subject(self.name, self.effect, file.path) for file in files)
+        }
         return [file for file in files if file.path == named or file.path in allowed]
 
     def _skipped(self, names: list[str], query: Query, searched: Path, call: CallContext) -> list[str]:
         """Files that hold secrets and were not searched, whatever is in them."""
-        wanted = glob_pattern(query.include) if query.include else None
+        pattern = glob_pattern(query.include) if query.include else None
         named = self._workspace.relative(searched)
         secret = [
-            name for name in names if is_secret(name) and name != named and (wanted is None or wanted.fullmatch(name))
+            name for name in names if is_secret(name) and name != named and (pattern is None or pattern.fullmatch(name))
         ]
-        allowed = {each.text for each in call.allowed(Subject(self.name, self.effect, name) for name in secret)}
+        allowed = {subject.text for subject in call.allowed(Subject(self.name, self.effect, name) for name in secret)}
         return [name for name in secret if name not in allowed]
 
 
@@ -100,26 +104,26 @@ def _left_out(skipped: list[str]) -> str:
     if not skipped:
         return ""
     files = "1 file" if len(skipped) == 1 else f"{len(skipped)} files"
-    more = ", …" if len(skipped) > _NAMED else ""
+    ellipsis = ", …" if len(skipped) > _NAMED else ""
     return (
-        f"[{files} not searched, as they hold secrets: {', '.join(skipped[:_NAMED])}{more}. "
+        f"[{files} not searched, as they hold secrets: {', '.join(skipped[:_NAMED])}{ellipsis}. "
         "Name one as path, and the user is asked.]\n"
     )
 
 
-def _show(found: list[tuple[str, FoundFile]], limit: int, context: int) -> str:
+def _show(matches: list[tuple[str, FoundFile]], limit: int, context: int) -> str:
     out: list[str] = []
-    left = limit
-    for path, file in found:
-        if left <= 0:
+    remaining = limit
+    for path, file in matches:
+        if remaining <= 0:
             break
         out.append(path + (" (unsaved in the editor)" if file.unsaved else "") + "\n")
         last = 0
         for line in file.lines:
             if line.matches:
-                if left <= 0:
+                if remaining <= 0:
                     break
-                left -= 1
+                remaining -= 1
             if context and last and line.number > last + 1:
                 out.append("--\n")
             out.append(f"{line.number}{':' if line.matches else '-'} {line.text}\n")

@@ -26,10 +26,10 @@ class ListDirectory(SessionTool[ListDirectoryParams]):
 
     async def preview(self, params: ListDirectoryParams, call: CallContext) -> Preview:
         path = self._workspace.resolve(params.path)
-        shown = self._workspace.relative(path)
+        relative = self._workspace.relative(path)
         return Preview(
-            title=f"List {shown}",
-            subject=Subject(self.name, self.effect, shown),
+            title=f"List {relative}",
+            subject=Subject(self.name, self.effect, relative),
             detail=str(path),
             reads=frozenset([str(path)]),
         )
@@ -48,38 +48,38 @@ class ListDirectory(SessionTool[ListDirectoryParams]):
                 entries[name] = (folder, f"{name} (not saved yet)")
             else:
                 entries[name] = (folder, f"{line.removesuffix(')')}, unsaved in the editor)")
-        patterns = [glob_pattern(each.rstrip("/")) for each in params.ignore]
-        kept = [
+        patterns = [glob_pattern(glob.rstrip("/")) for glob in params.ignore]
+        visible_entries = [
             (not folder, name, line)
             for name, (folder, line) in entries.items()
             if not any(pattern.fullmatch(name) for pattern in patterns)
         ]
-        shown = [line for _, _, line in sorted(kept)]
-        count = f"{len(shown)} entr{'y' if len(shown) == 1 else 'ies'}"
-        if not shown:
+        lines = [line for _, _, line in sorted(visible_entries)]
+        count = f"{len(lines)} entr{'y' if len(lines) == 1 else 'ies'}"
+        if not lines:
             return Outcome("[the folder is empty]" if not entries else "[every entry is left out]", count)
         limit = self._limits.list_entries
-        if len(shown) > limit:
-            shown[limit:] = [f"[{len(shown) - limit} more entries left out; use glob with a narrower pattern]"]
-        return Outcome("\n".join(shown) + "\n", count)
+        if len(lines) > limit:
+            lines[limit:] = [f"[{len(lines) - limit} more entries left out; use glob with a narrower pattern]"]
+        return Outcome("\n".join(lines) + "\n", count)
 
     def _entries(self, path: Path, only_in_editor: bool) -> dict[str, tuple[bool, str]]:
         """Name → (is a folder, line to show). `only_in_editor`: the folder need not be on disk."""
-        found: dict[str, tuple[bool, str]] = {}
+        entries_by_name: dict[str, tuple[bool, str]] = {}
         try:
             with self._workspace.guard.listing(path) as folder, os.scandir(folder) as entries:
                 for entry in entries:
                     with contextlib.suppress(FileNotFoundError):  # gone since it was listed
-                        found[entry.name] = _line(entry)
+                        entries_by_name[entry.name] = _line(entry)
         except FileNotFoundError:
             if only_in_editor:
-                return found
+                return entries_by_name
             raise ToolError(f"There is no folder {self._workspace.shown(path)}. Use glob to find it.") from None
         except NotADirectoryError:
             raise ToolError(f"{self._workspace.shown(path)} is a file. Use read_file to read it.") from None
         except OSError as error:
             raise ToolError(failure("list", path, error)) from None
-        return found
+        return entries_by_name
 
 
 def _line(entry: "os.DirEntry[str]") -> tuple[bool, str]:

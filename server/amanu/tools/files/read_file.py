@@ -25,10 +25,10 @@ class ReadFile(SessionTool[ReadFileParams]):
 
     async def preview(self, params: ReadFileParams, call: CallContext) -> Preview:
         path = self._workspace.resolve(params.path)
-        shown = self._workspace.relative(path)
+        relative = self._workspace.relative(path)
         return Preview(
-            title=f"Read {shown}",
-            subject=Subject(self.name, self.effect, shown),
+            title=f"Read {relative}",
+            subject=Subject(self.name, self.effect, relative),
             detail=str(path),
             reads=frozenset([str(path)]),
         )
@@ -50,8 +50,8 @@ class ReadFile(SessionTool[ReadFileParams]):
         if not lines:
             notes.append("the file is empty")
         elif start or end < len(lines):
-            more = f"; read on with start_line {end + 1}" if end < len(lines) else ""
-            notes.append(f"lines {start + 1}–{end} of {len(lines)}{more}")
+            continuation = f"; read on with start_line {end + 1}" if end < len(lines) else ""
+            notes.append(f"lines {start + 1}–{end} of {len(lines)}{continuation}")
         if cut:
             notes.append(f"{cut} lines were cut at {self._limits.line_characters} characters; use grep for the rest")
         head = "".join(f"[{note}]\n" for note in notes)

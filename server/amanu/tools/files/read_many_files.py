@@ -41,13 +41,13 @@ class ReadManyFiles(SessionTool[ReadManyFilesParams]):
 
     async def run(self, params: ReadManyFilesParams, call: CallContext) -> Outcome:
         names = await self._expand(params.paths)
-        left = self._limits.many_characters
+        remaining = self._limits.many_characters
         parts: list[str] = []
         skipped: list[str] = []
         read = 0
-        for at, name in enumerate(names):
-            if at >= self._limits.many_files or left <= 0:
-                skipped += names[at:]
+        for index, name in enumerate(names):
+            if index >= self._limits.many_files or remaining <= 0:
+                skipped += names[index:]
                 break
             try:
                 path = self._workspace.resolve(name)
@@ -58,9 +58,9 @@ class ReadManyFiles(SessionTool[ReadManyFilesParams]):
                 continue
             self._workspace.seen.show(file, call.call_id)
             _, text = shorten(split_lines(file.text), self._limits.line_characters)
-            if len(text) > left:
-                text = text[:left] + f"\n[cut here; use read_file {name} for the rest]\n"
-            left -= len(text)
+            if len(text) > remaining:
+                text = text[:remaining] + f"\n[cut here; use read_file {name} for the rest]\n"
+            remaining -= len(text)
             notes = "".join(f"[{note}]\n" for note in remarks(file))
             parts.append(f"--- {name} ---\n{notes}{text}" + ("" if text.endswith("\n") or not text else "\n"))
             read += 1
@@ -70,19 +70,19 @@ class ReadManyFiles(SessionTool[ReadManyFilesParams]):
         person = f"{read} file{'s' * (read != 1)}" + (f", {len(skipped)} left out" if skipped else "")
         return Outcome("".join(parts), person)
 
-    async def _expand(self, wanted: list[str]) -> list[str]:
+    async def _expand(self, patterns: list[str]) -> list[str]:
         names: dict[str, None] = {}
         listed: dict[str, list[str]] = {}
-        for each in wanted:
-            if not any(character in each for character in "*?[{"):
-                names[each] = None
+        for pattern_or_name in patterns:
+            if not any(character in pattern_or_name for character in "*?[{"):
+                names[pattern_or_name] = None
                 continue
             for root in self._workspace.roots:
                 if str(root) not in listed:
                     listed[str(root)] = await self._environment.search.files(root)
-                pattern = glob_pattern(each)
-                found = await asyncio.to_thread(lambda: [n for n in listed[str(root)] if pattern.fullmatch(n)])  # noqa: B023
-                names |= {self._workspace.shown(root / name): None for name in found}
+                pattern = glob_pattern(pattern_or_name)
+                matches = await asyncio.to_thread(lambda: [n for n in listed[str(root)] if pattern.fullmatch(n)])  # noqa: B023
+                names |= {self._workspace.shown(root / name): None for name in matches}
         if not names:
-            raise ToolError(f"No file fits {', '.join(wanted)}. Use glob or list_directory to see what there is.")
+            raise ToolError(f"No file fits {', '.join(patterns)}. Use glob or list_directory to see what there is.")
         return list(names)

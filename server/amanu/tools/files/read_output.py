@@ -45,17 +45,17 @@ class ReadOutput(SessionTool[ReadOutputParams]):
             return self._found(text, params.find)
         piece = text[params.start : params.start + min(params.length, self._limits.shell_model)]
         end = params.start + len(piece)
-        rest = f"; read on with start {end}" if end < len(text) else ""
-        head = f"[characters {params.start}–{end} of {len(text)}{rest}]\n"
+        continuation = f"; read on with start {end}" if end < len(text) else ""
+        head = f"[characters {params.start}–{end} of {len(text)}{continuation}]\n"
         return Outcome(head + piece, f"{len(piece):,} characters")
 
-    def _found(self, text: str, wanted: str) -> Outcome:
-        lines = [f"{at}: {line[: self._limits.line_characters]}" for at, line in _matching(text, wanted)]
-        shown = lines[: self._limits.grep_lines]
-        more = f"\n[… {len(lines) - len(shown)} more lines]" if len(lines) > len(shown) else ""
-        found = "\n".join(shown) + more if lines else f"No line holds {wanted!r}."
-        return Outcome(found, f"{len(lines)} line{'s' * (len(lines) != 1)}")
+    def _found(self, text: str, needle: str) -> Outcome:
+        lines = [f"{number}: {line[: self._limits.line_characters]}" for number, line in _matching(text, needle)]
+        listed = lines[: self._limits.grep_lines]
+        rest_note = f"\n[… {len(lines) - len(listed)} more lines]" if len(lines) > len(listed) else ""
+        answer = "\n".join(listed) + rest_note if lines else f"No line holds {needle!r}."
+        return Outcome(answer, f"{len(lines)} line{'s' * (len(lines) != 1)}")
 
 
-def _matching(text: str, wanted: str) -> list[tuple[int, str]]:
-    return [(at, line) for at, line in enumerate(text.split("\n"), 1) if wanted in line]
+def _matching(text: str, needle: str) -> list[tuple[int, str]]:
+    return [(number, line) for number, line in enumerate(text.split("\n"), 1) if needle in line]

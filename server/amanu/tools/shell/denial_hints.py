@@ -47,8 +47,8 @@ def led_outside(output: str, roots: Sequence[Path], folder: Path) -> str | None:
         path = Path(os.path.normpath(folder / name))
         if not _inside(path, roots):
             continue  # else a command could ask what there is elsewhere
-        for each in _needed(path):
-            real = Path(os.path.realpath(each))
+        for program in _needed(path):
+            real = Path(os.path.realpath(program))
             if not _inside(real, (*roots, *_SHOWN)) and real.is_file():
                 return (
                     f"[{name} needs {real}, which the sandbox does not show. The person can show its folder to all "
@@ -66,43 +66,43 @@ def _needed(path: Path) -> Iterable[Path]:
             first = file.readline(300)
     except OSError:
         return
-    if first.startswith(b"#!") and (words := os.fsdecode(first[2:]).split()) and os.path.isabs(words[0]):  # noqa: PTH117
-        yield Path(words[0])
+    if first.startswith(b"#!") and (shebang := os.fsdecode(first[2:]).split()) and os.path.isabs(shebang[0]):  # noqa: PTH117
+        yield Path(shebang[0])
 
 
 def _inside(path: Path, roots: Iterable[Path]) -> bool:
-    return any(path.is_relative_to(each) for each in roots)
+    return any(path.is_relative_to(root) for root in roots)
 
 
-def hint(output: str, walls: Walls, held: Sequence[str] = (), unseen: Sequence[str] = ()) -> str | None:
+def hint(output: str, walls: Walls, protected: Sequence[str] = (), unseen: Sequence[str] = ()) -> str | None:
     """A line for the model, or None when the failure has nothing to do with the sandbox. `held`: names of files that
     stay as they were approved while it runs; `unseen`: paths of files it could not read, as they hold secrets."""
     if walls.tier == "none":
         return None
-    said = output[-_TAIL:]
-    hiding = "\n".join(line for line in said.splitlines() if _HIDING.search(line))
-    if secret := [each for each in unseen if os.path.basename(each) in hiding]:  # noqa: PTH119
+    tail = output[-_TAIL:]
+    hiding = "\n".join(line for line in tail.splitlines() if _HIDING.search(line))
+    if secret := [path for path in unseen if os.path.basename(path) in hiding]:  # noqa: PTH119
         names = ", ".join(secret[:_FOUND_MISSING])
         return f"[{names}: what holds secrets is hidden from commands the user was not asked about. {_way('secrets')}]"
-    if _SET_UP.search(said):
+    if _SET_UP.search(tail):
         return f"[The sandbox could not be set up for this command. {_OUTSIDE}]"
-    if _SERVICE.search(said):
+    if _SERVICE.search(tail):
         return (
             "[It ran in a sandbox, which shows no keys and tokens of the user's home folder and no sockets of services "
             f"outside. {_OUTSIDE}]"
         )
-    if not walls.network and _NETWORK.search(said):
+    if not walls.network and _NETWORK.search(tail):
         return f"[There is no network in the sandbox. {_way('network')}]"
-    if _WRITING.search(said):
-        return f"[{_writing(said, walls, held, unseen)}]"
-    if _OTHER.search(said):
+    if _WRITING.search(tail):
+        return f"[{_writing(tail, walls, protected, unseen)}]"
+    if _OTHER.search(tail):
         return f"[It ran in a sandbox, which refuses some system calls (ptrace, mount, namespaces). {_OUTSIDE}]"
     return None
 
 
-def _writing(said: str, walls: Walls, held: Sequence[str], unseen: Sequence[str]) -> str:
-    refused = "\n".join(line for line in said.splitlines() if _WRITING.search(line))
-    if walls.tier == "bubblewrap" and (named := [each for each in held if each in refused]):
+def _writing(tail: str, walls: Walls, protected: Sequence[str], unseen: Sequence[str]) -> str:
+    refused = "\n".join(line for line in tail.splitlines() if _WRITING.search(line))
+    if walls.tier == "bubblewrap" and (named := [path for path in protected if path in refused]):
         return (
             f"{', '.join(named)}: what a command runs stays as it was approved until the command has ended, so it "
             f"cannot change that itself. Change the file with the edit tools. {_OUTSIDE}"
@@ -115,10 +115,10 @@ def _writing(said: str, walls: Walls, held: Sequence[str], unseen: Sequence[str]
             f"It ran in a sandbox: {names}: what holds secrets is hidden from commands the user was not asked about; "
             f"nothing new can be made in its folder and above it. {_way('secrets')}"
         )
-    where = "outside the workspace"
+    location = "outside the workspace"
     if walls.tier != "landlock":
-        where += ", and in git's, editors' and agents' own settings,"
-    return f"It ran in a sandbox: {where} nothing can be written. {_OUTSIDE}"
+        location += ", and in git's, editors' and agents' own settings,"
+    return f"It ran in a sandbox: {location} nothing can be written. {_OUTSIDE}"
 
 
 def _way(argument: str) -> str:

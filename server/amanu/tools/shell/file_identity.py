@@ -16,32 +16,32 @@ def identity(path: str | Path) -> str:
     """A text that changes when there is another file, folder or link at that path; of a file also when it was
     written."""
     try:
-        found, named = Path(path).stat(), Path(path).lstat()
+        status, named = Path(path).stat(), Path(path).lstat()
     except OSError as error:
         return json.dumps([str(path), error.errno])
-    parts: list[str | int] = [str(path), found.st_dev, found.st_ino]
-    if not os.path.samestat(found, named):
+    parts: list[str | int] = [str(path), status.st_dev, status.st_ino]
+    if not os.path.samestat(status, named):
         parts += [named.st_dev, named.st_ino, named.st_ctime_ns]
-    if stat.S_ISREG(found.st_mode):
-        parts += [found.st_size, found.st_mtime_ns, found.st_ctime_ns, found.st_mode]
+    if stat.S_ISREG(status.st_mode):
+        parts += [status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_mode]
     return json.dumps(parts)
 
 
 def contents(paths: Iterable[str]) -> tuple[dict[str, bytes], list[str]]:
     """(path → bytes of files that can be kept, a text for each file that changes with its bytes and its mode). Follows
     no link in the last place, waits for no pipe."""
-    kept: dict[str, bytes] = {}
-    seen: list[str] = []
+    texts: dict[str, bytes] = {}
+    symlinks: list[str] = []
     for path in sorted(set(paths)):
         try:
             handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
         except OSError as error:
-            seen.append(json.dumps([path, error.errno]))
+            symlinks.append(json.dumps([path, error.errno]))
             continue
         with os.fdopen(handle, "rb") as file:
             status = os.fstat(handle)
             if not stat.S_ISREG(status.st_mode):
-                seen.append(json.dumps([path, "no file"]))
+                symlinks.append(json.dumps([path, "no file"]))
                 continue
             digest, data = hashlib.sha256(), b""
             while part := file.read(_CHUNK):
@@ -49,9 +49,9 @@ def contents(paths: Iterable[str]) -> tuple[dict[str, bytes], list[str]]:
                 if len(data) <= MOST:
                     data += part
             if len(data) <= MOST:
-                kept[path] = data
-            seen.append(json.dumps([path, status.st_mode, digest.hexdigest()]))
-    return kept, seen
+                texts[path] = data
+            symlinks.append(json.dumps([path, status.st_mode, digest.hexdigest()]))
+    return texts, symlinks
 
 
 def fingerprint(parts: Sequence[str]) -> str:

@@ -62,10 +62,10 @@ class Output:
 
     def masked(self) -> bytes:
         """What the blob holds. Takes its time: for a thread."""
-        kept = bytes(self._kept)
+        data = bytes(self._kept)
         if self.size > self._keep:  # a key that is cut off here might not be known for one
-            kept = kept[: kept.rfind(b"\n", -_EDGE) + 1 or -_EDGE]
-        text = self._mask(kept.decode("utf-8", "surrogateescape"))
+            data = data[: data.rfind(b"\n", -_EDGE) + 1 or -_EDGE]
+        text = self._mask(data.decode("utf-8", "surrogateescape"))
         return text.encode("utf-8", "surrogateescape")[: self._keep]
 
     @property
@@ -117,10 +117,10 @@ class Live:
 
     def take(self, *, last: bool = False) -> str:
         """What can be shown now; "" if nothing. Of much, a part: the rest comes next time."""
-        at = len(self._waiting) if last else complete(self._waiting[:_AT_ONCE]) or complete(self._waiting)
-        if self._left <= 0 or at == 0:
+        end = len(self._waiting) if last else complete(self._waiting[:_AT_ONCE]) or complete(self._waiting)
+        if self._left <= 0 or end == 0:
             return ""
-        text, self._waiting = self._mask(readable(self._waiting[:at])), self._waiting[at:]
+        text, self._waiting = self._mask(readable(self._waiting[:end])), self._waiting[end:]
         if len(text) > self._left:
             text = text[: self._left] + "\n[the output goes on; it is shown when the command has ended]\n"
             self._left = 0

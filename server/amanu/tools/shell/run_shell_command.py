@@ -119,7 +119,7 @@ class _Ended:
     code: int | None = None
     why: str = ""
     """"" when it ended by itself."""
-    left: int = 0
+    left_over: int = 0
     """Processes it had left running."""
     swapped: bool = False
     """A file that it runs was changed or replaced meanwhile."""
@@ -173,11 +173,11 @@ class RunShellCommand(SessionTool[RunShellCommandParams]):
             await self._sandbox.proved()
         understood = await asyncio.to_thread(self._understand, params, folder, call)
         subject, *also = self._subjects(params, understood.reading)
-        first, *more = params.command.strip().splitlines()
+        first, *further_lines = params.command.strip().splitlines()
         short = first if len(first) <= 80 else first[:79] + "…"
-        rest = f" … and {len(more)} more line{'s' * (len(more) != 1)}" if more else ""
+        suffix = f" … and {len(further_lines)} more line{'s' * (len(further_lines) != 1)}" if further_lines else ""
         return Preview(
-            title=f"Run {short}{rest}",
+            title=f"Run {short}{suffix}",
             subject=subject,
             also=tuple(also),
             detail="\n".join(lines),
@@ -205,7 +205,7 @@ class RunShellCommand(SessionTool[RunShellCommandParams]):
                 return True  # as a command sees it, too
             return bool(call.allowed([Subject(self.name, "read", self._workspace.relative(inside))]))
 
-        here = Surroundings(
+        surroundings = Surroundings(
             folder=real,
             roots=self._workspace.guard.real_roots,
             # What has no effect is run with git's variables taken out.
@@ -217,13 +217,16 @@ class RunShellCommand(SessionTool[RunShellCommandParams]):
             may_read=may_read,
             trusted=self._trusted(),
         )
-        reading = read(params.command, here)
+        reading = read(params.command, surroundings)
         if asks := self._asks(params):
             # What only looks needs nothing of it, unless nothing else is there to need it.
-            plain = all(each.effect == "none" for each in reading.commands)
-            wants = (replace(each, asks=asks) if plain or each.effect != "none" else each for each in reading.commands)
+            plain = all(command.effect == "none" for command in reading.commands)
+            wants = (
+                replace(command, asks=asks) if plain or command.effect != "none" else command
+                for command in reading.commands
+            )
             reading = replace(reading, commands=tuple(wants))
-        runs = {each for command in reading.commands for each in command.runs}
+        runs = {path for command in reading.commands for path in command.runs}
         held = runs - rewritten(reading.commands)
         kept, seen = contents(runs)
         try:
@@ -314,7 +317,7 @@ class RunShellCommand(SessionTool[RunShellCommandParams]):
                     try:
                         await self._follow(process, output, call, total, ended)
                     finally:
-                        ended.left = await unbroken(_end(process, mark, started.holders))
+                        ended.left_over = await unbroken(_end(process, mark, started.holders))
                 ended.settled = await asyncio.to_thread(started.settle)
         ended.code = process.returncode
         ended.swapped = vigil.swapped or await asyncio.to_thread(_identities, need) != held
@@ -439,8 +442,8 @@ class RunShellCommand(SessionTool[RunShellCommandParams]):
                 notes.append(f"The whole output was not kept: {error}")
         if blob is not None and not output.binary:
             notes.append(f'All of it: read_output(id="{blob.blob_id[:ID_LENGTH]}").')
-        if ended.left and not ended.why:
-            notes.append(f"{ended.left} processes it had left in the background were ended.")
+        if ended.left_over and not ended.why:
+            notes.append(f"{ended.left_over} processes it had left in the background were ended.")
         if ended.swapped:
             notes.append(_SWAPPED)
         found = ended.settled

@@ -55,9 +55,9 @@ def _said(marks: Sequence[Mark]) -> str:
     for mark in marks:
         files.setdefault(mark.path.name, []).append(mark)
     parts: list[str] = []
-    for name, found in list(files.items())[:_FILES]:
-        places = ", ".join(str(mark.range.start.line + 1) for mark in found[:_PLACES])
-        more = ", …" if len(found) > _PLACES else ""
-        count = f"{len(found)} change{'s' * (len(found) != 1)}"
-        parts.append(f"{count} in {one_line(name)} (line {places}{more})")
+    for name, lines in list(files.items())[:_FILES]:
+        places = ", ".join(str(mark.range.start.line + 1) for mark in lines[:_PLACES])
+        ellipsis = ", …" if len(lines) > _PLACES else ""
+        count = f"{len(lines)} change{'s' * (len(lines) != 1)}"
+        parts.append(f"{count} in {one_line(name)} (line {places}{ellipsis})")
     return "; ".join(parts) + ("; …" if len(files) > _FILES else "")

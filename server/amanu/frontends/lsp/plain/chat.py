@@ -81,8 +81,8 @@ class Chat:
     async def written(self) -> str:
         """What the person wrote under the last heading. Raises `AmanuError` when there is nothing."""
         text = await self.document.text()
-        found = None if text is None else _HEADING.search(text)
-        written = "" if text is None or found is None else text[found.end() :].strip()
+        heading = None if text is None else _HEADING.search(text)
+        written = "" if text is None or heading is None else text[heading.end() :].strip()
         if not written:
             raise AmanuError("invalidParams", f'Write something under "{YOUR_TURN[3:]}" in {self.document.path} first.')
         return written
@@ -116,19 +116,19 @@ class Chat:
                         self._tried = ("", "")
 
     def _appending(self, text: str) -> list[TextEdit]:
-        found = _HEADING.search(text)
-        above = text[: found.start()] if found else text
-        before, tried = self._tried
-        if tried and above == before + tried:
+        heading = _HEADING.search(text)
+        above = text[: heading.start()] if heading else text
+        previous, tried = self._tried
+        if tried and above == previous + tried:
             self._unsaid = self._unsaid.removeprefix(tried)
         self._tried = (above, self._unsaid)
         return _above(text, self._unsaid) if self._unsaid else []
 
     async def _anew(self) -> None:
         """Write the file from the session's state, keeping what the person has written and not sent."""
-        old = await self.document.text() or ""
-        found = _HEADING.search(old)
-        draft = old[found.end() :] if found else "\n"
+        old_text = await self.document.text() or ""
+        heading = _HEADING.search(old_text)
+        draft = old_text[heading.end() :] if heading else "\n"
         self.begun = True
         self._transcript = self._transcript.fresh()
         self._unsaid, self._tried = "", ("", "")
@@ -152,23 +152,23 @@ def chat_of(session: "Session", path: Path, overlay: Overlay) -> Chat:
     return chat
 
 
-def _above(text: str, new: str) -> list[TextEdit]:
+def _above(text: str, addition: str) -> list[TextEdit]:
     """Insert above the last heading; where the person removed it, at the end, with it."""
-    found = _HEADING.search(text)
-    if found is not None:
-        return [TextEdit(start=found.start(), end=found.start(), new_text=new)]
+    heading = _HEADING.search(text)
+    if heading is not None:
+        return [TextEdit(start=heading.start(), end=heading.start(), new_text=addition)]
     gap = "" if text.endswith("\n") or not text else "\n"
-    return [TextEdit(start=len(text), end=len(text), new_text=f"{gap}\n{new}{YOUR_TURN}\n\n")]
+    return [TextEdit(start=len(text), end=len(text), new_text=f"{gap}\n{addition}{YOUR_TURN}\n\n")]
 
 
 def _without(text: str, written: str) -> list[TextEdit]:
     """Remove what was written, if it is still what stands there."""
-    found = _HEADING.search(text)
-    if found is None or text[found.end() :].strip() != written:
+    heading = _HEADING.search(text)
+    if heading is None or text[heading.end() :].strip() != written:
         return []
-    return [TextEdit(start=found.end(), end=len(text), new_text="\n")]
+    return [TextEdit(start=heading.end(), end=len(text), new_text="\n")]
 
 
-def _at_end(text: str, new: str) -> list[TextEdit]:
+def _at_end(text: str, addition: str) -> list[TextEdit]:
     gap = "" if text.endswith(("\n", " ")) or not text else " "
-    return [TextEdit(start=len(text), end=len(text), new_text=f"{gap}{new} ")]
+    return [TextEdit(start=len(text), end=len(text), new_text=f"{gap}{addition} ")]

@@ -134,9 +134,9 @@ class Standard:
             case _:
                 pass
         self._progress.update(session)
-        left = len(self._questions.left)
+        open_count = len(self._questions.left)
         self._questions.update(session)
-        if left != len(self._questions.left):
+        if open_count != len(self._questions.left):
             self._soon()
 
     def list_changed(self, session_id: str) -> None:
@@ -151,8 +151,8 @@ class Standard:
         @on(types.TEXT_DOCUMENT_HOVER)
         def hover(p: types.HoverParams) -> types.Hover | None:  # pyright: ignore[reportUnusedFunction]
             path = self._at(p.text_document.uri)
-            there = [each for each in self._of(path) if each.meets(p.position.line, p.position.line)]
-            return review.hover([each for each in there if each.open or each.unreviewed], self._face.hover)
+            marks = [mark for mark in self._of(path) if mark.meets(p.position.line, p.position.line)]
+            return review.hover([mark for mark in marks if mark.open or mark.unreviewed], self._face.hover)
 
         @on(types.TEXT_DOCUMENT_CODE_ACTION)
         def code_actions(p: types.CodeActionParams) -> list[Any]:  # pyright: ignore[reportUnusedFunction]
@@ -192,29 +192,29 @@ class Standard:
         """Answered at once: an editor may wait for the answer and do nothing else."""
         tree = _dict(params)
         name: Any = tree.get("command")
-        given: Any = tree.get("arguments")
+        arguments: Any = tree.get("arguments")
         command = self.COMMANDS.get(name) if isinstance(name, str) else None
         if command is None:
             raise AmanuError("invalidParams", f"Amanu has no command {str(name)[:100]}.", path="command")
         kind, run = command
-        first: Any = cast("list[Any]", given)[0] if isinstance(given, list) and given else {}
+        first: Any = cast("list[Any]", arguments)[0] if isinstance(arguments, list) and arguments else {}
         try:
             order = kind.model_validate(
                 {"text": first} if isinstance(first, str) else first, by_alias=True, by_name=False
             )
         except ValidationError as error:
-            where = ".".join(str(each) for each in error.errors()[0]["loc"])
-            raise AmanuError("invalidParams", f"{name}: {where} is missing or wrong.", path="arguments") from None
+            location = ".".join(str(part) for part in error.errors()[0]["loc"])
+            raise AmanuError("invalidParams", f"{name}: {location} is missing or wrong.", path="arguments") from None
         self._start(run(self, order))
 
-    def _start(self, work: Coroutine[Any, Any, None]) -> None:
-        task = asyncio.create_task(self._done(work))
+    def _start(self, coroutine: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.create_task(self._done(coroutine))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
-    async def _done(self, work: Awaitable[None]) -> None:
+    async def _done(self, awaitable: Awaitable[None]) -> None:
         try:
-            await work
+            await awaitable
         except AmanuError as error:
             hint = f" {error.data.hint}" if error.data.hint else ""
             self._face.say(f"Amanu: {error}{hint}", ERROR)
@@ -250,8 +250,8 @@ class Standard:
 
     async def _newest(self, roots: list[str]) -> "Session | None":
         """The last session of exactly these folders, if it can be written."""
-        found = await self._sessions.list(r.SessionListParams(root=roots[0]))
-        for summary in sorted(found.sessions, key=lambda each: -each.updated_at):
+        listed = await self._sessions.list(r.SessionListParams(root=roots[0]))
+        for summary in sorted(listed.sessions, key=lambda listed_session: -listed_session.updated_at):
             if sorted(summary.roots) == sorted(roots) and summary.status != "closed":
                 await self._sessions.attach(r.SessionAttachParams(session_id=summary.session_id), self)
                 session = self._sessions.opened(summary.session_id)
@@ -291,19 +291,19 @@ class Standard:
         return await self._say(await self._mine(), order.text, [])
 
     async def _fix(self, order: orders.Lines) -> None:
-        findings = [each for each in order.findings if each.source != OWN]
-        text = _FIX + "\n".join(line(each) for each in findings) if findings else _MEND
+        findings = [finding for finding in order.findings if finding.source != OWN]
+        text = _FIX + "\n".join(line(finding) for finding in findings) if findings else _MEND
         await self._say(await self._mine(), text, [_selection(order)])
 
     async def _send(self, order: orders.InSession) -> None:
         session = await self._named(order.session)
         chat = self._chat(session)
         written = await chat.written()
-        about = [each for name, each in chat.selections.items() if name in written]
-        await self._say(session, written, about)
+        selections = [selection for name, selection in chat.selections.items() if name in written]
+        await self._say(session, written, selections)
         await chat.sent(written)
 
-    async def _say(self, session: "Session", text: str, about: list[SelectionAttachment]) -> None:
+    async def _say(self, session: "Session", text: str, selections: list[SelectionAttachment]) -> None:
         """Into the running turn, or as a prompt of its own."""
         session_id, prompt_id = session.state.session_id, f"u-{secrets.token_hex(8)}"
         turn = session.state.turn
@@ -315,7 +315,7 @@ class Standard:
                         prompt_id=prompt_id,
                         turn_id=turn.turn_id,
                         text=text,
-                        attachments=[*about],
+                        attachments=[*selections],
                     ),
                     self,
                 )
@@ -323,14 +323,14 @@ class Standard:
                 if error.kind != "staleTurn":
                     raise
         await session.prompts.send(
-            r.PromptSendParams(session_id=session_id, prompt_id=prompt_id, text=text, attachments=[*about]), self
+            r.PromptSendParams(session_id=session_id, prompt_id=prompt_id, text=text, attachments=[*selections]), self
         )
         return None
 
-    async def _open_chat(self, about: SelectionAttachment | None = None) -> None:
+    async def _open_chat(self, selection: SelectionAttachment | None = None) -> None:
         chat = self._chat(await self._mine())
-        place = await chat.begin(about)
-        await self._face.show(chat.document.path, focus=True, line=place)
+        position = await chat.begin(selection)
+        await self._face.show(chat.document.path, focus=True, line=position)
 
     async def _new(self) -> None:
         async with self._choosing:
@@ -382,7 +382,7 @@ class Standard:
         return self._marks
 
     def _of(self, path: Path | None) -> list[Mark]:
-        return [each for each in self._all() if each.path == path]
+        return [mark for mark in self._all() if mark.path == path]
 
     def _at(self, uri: str) -> Path | None:
         path = path_of(uri)
@@ -396,7 +396,7 @@ class Standard:
     def _publish(self) -> None:
         self._due = None
         now: dict[str, list[types.Diagnostic]] = {}
-        self._seen = [each for each in self._all() if each.open or each.unreviewed]
+        self._seen = [mark for mark in self._all() if mark.open or mark.unreviewed]
         for mark in self._seen:
             now.setdefault(self._buffers.uri(mark.path), []).append(review.diagnostic(mark))
         if self._looked_at is not None and not self._rules.shows(self._looked_at):
@@ -431,26 +431,26 @@ class Standard:
             session_id is not None and path.suffix == PATCH,
             self._rules.offers(path) or self._trusting.offers(path),
         )
-        only = [str(getattr(each, "value", each)) for each in p.context.only or ()]
-        found = actions(
+        only = [str(getattr(kind, "value", kind)) for kind in p.context.only or ()]
+        offered = actions(
             place,
             View(None if self._session is None else self._session.state, self._all(), self._unseen()),
-            lambda kind: not only or any(kind == each or kind.startswith(f"{each}.") for each in only),
+            lambda kind: not only or any(kind == prefix or kind.startswith(f"{prefix}.") for prefix in only),
         )
-        return found if self._face.takes_literals else [each.command for each in found]
+        return offered if self._face.takes_literals else [action.command for action in offered]
 
     def _unseen(self) -> list[tuple[str, dict[str, Any]]]:
         """For what the editor shows without us: it has one server per file, or none for ours."""
-        found: list[tuple[str, dict[str, Any]]] = []
+        unseen_messages: list[tuple[str, dict[str, Any]]] = []
         session = self._session
         if session is not None:
             chat = self._chat(session)
             if chat.begun and not chat.document.opened:
                 order = {"command": "amanu.send", "arguments": {"session": session.state.session_id}}
-                found.append((f"{SEND} what is written in the chat", order))
+                unseen_messages.append((f"{SEND} what is written in the chat", order))
         for path in self._patches.unseen():
-            found.append((patch.APPLY, {"command": "amanu.applyPatch", "arguments": {"path": str(path)}}))
-        return found
+            unseen_messages.append((patch.APPLY, {"command": "amanu.applyPatch", "arguments": {"path": str(path)}}))
+        return unseen_messages
 
     # Commands ---------------------------------------------------------------------------------------
 

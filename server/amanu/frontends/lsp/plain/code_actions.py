@@ -54,9 +54,9 @@ class View:
     """Commands about documents of ours that the editor shows without us: it serves one server per file."""
 
 
-def actions(place: Place, view: View, wanted: Callable[[str], bool]) -> list[types.CodeAction]:
+def actions(place: Place, view: View, accepts: Callable[[str], bool]) -> list[types.CodeAction]:
     """Those of the kinds that are `wanted`, the most likely ones first."""
-    return [action for action in _all(place, view) if wanted(str(action.kind))]
+    return [action for action in _all(place, view) if accepts(str(action.kind))]
 
 
 def _all(place: Place, view: View) -> Iterator[types.CodeAction]:
@@ -83,55 +83,61 @@ def _all(place: Place, view: View) -> Iterator[types.CodeAction]:
 
 def answers(state: SessionState) -> Iterator[types.CodeAction]:
     """Of each question: every way to answer it, with what it would grant or save."""
-    for approval in [each for each in state.approvals if each.proposal_id is None][:QUESTIONS]:
+    for approval in [approval for approval in state.approvals if approval.proposal_id is None][:QUESTIONS]:
         for choice in choices(approval):
-            about = rules_line(choice.rule) if choice.scope != "once" else approval.title
-            title = f"Amanu: {choice.title[0].lower()}{choice.title[1:]}: {one_line(about)}"
+            subject = rules_line(choice.rule) if choice.scope != "once" else approval.title
+            title = f"Amanu: {choice.title[0].lower()}{choice.title[1:]}: {one_line(subject)}"
             yield _action(title, FIX, "amanu.answer", choice.reply(state.session_id, approval))
 
 
 def _here(place: Place, marks: Sequence[Mark]) -> Iterator[types.CodeAction]:
-    ours = [each for each in place.findings if each.source == OWN]
-    named = {str(each.data) for each in ours}
-    there = [
+    ours = [finding for finding in place.findings if finding.source == OWN]
+    named = {str(finding.data) for finding in ours}
+    marks_here = [
         mark
         for mark in marks
         if mark.path == place.path
         and (mark.hunk.hunk_id in named or mark.meets(place.range.start.line, place.range.end.line))
     ]
-    for verbs, found in (
-        (("accept", "reject"), [mark for mark in there if mark.open]),
-        (("keep", "undo"), [mark for mark in there if mark.unreviewed]),
-        (("undo",), [mark for mark in there if mark.hunk.state == "applied" and mark.hunk.reviewed]),
+    for verbs, matching_marks in (
+        (("accept", "reject"), [mark for mark in marks_here if mark.open]),
+        (("keep", "undo"), [mark for mark in marks_here if mark.unreviewed]),
+        (("undo",), [mark for mark in marks_here if mark.hunk.state == "applied" and mark.hunk.reviewed]),
     ):
-        if len(found) > 1:  # a range that is more than a line: some editors send all of the file for want of a word
-            for mark in found[:SINGLE]:
+        if (
+            len(matching_marks) > 1
+        ):  # a range that is more than a line: some editors send all of the file for want of a word
+            for mark in matching_marks[:SINGLE]:
                 for verb in verbs:
-                    at = f"the change at line {mark.range.start.line + 1} {counts([mark.hunk])}"
-                    yield _action(f"Amanu: {verb} {at}", FIX, f"amanu.{verb}", arguments([mark]), ours)
-        if found:
-            which = "this change" if len(found) == 1 else f"these {len(found)} changes"
+                    location = f"the change at line {mark.range.start.line + 1} {counts([mark.hunk])}"
+                    yield _action(f"Amanu: {verb} {location}", FIX, f"amanu.{verb}", arguments([mark]), ours)
+        if matching_marks:
+            which = "this change" if len(matching_marks) == 1 else f"these {len(matching_marks)} changes"
             for verb in verbs:
-                title = f"Amanu: {verb} {which} {counts([mark.hunk for mark in found])}"
-                yield _action(title, FIX, f"amanu.{verb}", arguments(found), ours)
+                title = f"Amanu: {verb} {which} {counts([mark.hunk for mark in matching_marks])}"
+                yield _action(title, FIX, f"amanu.{verb}", arguments(matching_marks), ours)
 
 
 def _everywhere(place: Place, view: View) -> Iterator[types.CodeAction]:
-    for verbs, found in (
+    for verbs, matching_marks in (
         (("accept", "reject"), [mark for mark in view.marks if mark.open]),
         (("keep", "undo"), [mark for mark in view.marks if mark.unreviewed]),
     ):
-        of_file = [mark for mark in found if mark.path == place.path]
+        of_file = [mark for mark in matching_marks if mark.path == place.path]
         if len(of_file) > 1:
             for verb in verbs:
                 yield _action(
                     f"Amanu: {verb} all {len(of_file)} of this file", FIX, f"amanu.{verb}", arguments(of_file)
                 )
-        if len(found) > len(of_file):
-            files = len({mark.path for mark in found})
-            of = f"{len(found)} in {files} files" if files > 1 else f"{len(found)} in {one_line(found[0].path.name)}"
+        if len(matching_marks) > len(of_file):
+            files = len({mark.path for mark in matching_marks})
+            of = (
+                f"{len(matching_marks)} in {files} files"
+                if files > 1
+                else f"{len(matching_marks)} in {one_line(matching_marks[0].path.name)}"
+            )
             for verb in verbs:
-                yield _action(f"Amanu: {verb} all {of}", FIX, f"amanu.{verb}", arguments(found))
+                yield _action(f"Amanu: {verb} all {of}", FIX, f"amanu.{verb}", arguments(matching_marks))
     pending = {mark.proposal.proposal_id: mark for mark in view.marks if mark.hunk.state == "pending"}
     if pending and not place.patch:
         proposal, mark = next(reversed(pending.items()))
@@ -144,7 +150,7 @@ def _everywhere(place: Place, view: View) -> Iterator[types.CodeAction]:
 
 
 def _prompts(place: Place) -> Iterator[types.CodeAction]:
-    others = [each for each in place.findings if each.source != OWN]
+    others = [finding for finding in place.findings if finding.source != OWN]
     lines: dict[str, Any] = {
         "path": str(place.path),
         "startLine": place.range.start.line + 1,
@@ -152,24 +158,24 @@ def _prompts(place: Place) -> Iterator[types.CodeAction]:
         "text": place.text,
     }
     if others or place.selected:
-        findings = [_finding(each) for each in others]
+        findings = [_finding(finding) for finding in others]
         yield _action("Amanu: fix this", ASK, "amanu.fix", {**lines, "findings": findings}, others)
     yield _action("Ask Amanu about this…", ASK, "amanu.ask", lines)
 
 
-def _finding(found: types.Diagnostic) -> dict[str, Any]:
+def _finding(diagnostic: types.Diagnostic) -> dict[str, Any]:
     return {
-        "startLine": found.range.start.line + 1,
-        "endLine": found.range.end.line + 1,
-        "severity": _SEVERITIES.get(int(found.severity or 1), "error"),
-        "message": found.message,
-        "source": found.source or "",
-        "code": str(found.code or ""),
+        "startLine": diagnostic.range.start.line + 1,
+        "endLine": diagnostic.range.end.line + 1,
+        "severity": _SEVERITIES.get(int(diagnostic.severity or 1), "error"),
+        "message": diagnostic.message,
+        "source": diagnostic.source or "",
+        "code": str(diagnostic.code or ""),
     }
 
 
 def _action(
-    title: str, kind: str, command: str, argument: Any = None, about: Sequence[types.Diagnostic] = ()
+    title: str, kind: str, command: str, argument: Any = None, diagnostics: Sequence[types.Diagnostic] = ()
 ) -> types.CodeAction:
     order = types.Command(title, command, arguments=None if argument is None else [argument])
-    return types.CodeAction(title, kind, list(about) or None, command=order)
+    return types.CodeAction(title, kind, list(diagnostics) or None, command=order)

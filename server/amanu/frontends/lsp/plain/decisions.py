@@ -24,17 +24,17 @@ Resolve = Callable[["Session", Proposal, list[r.HunkDecision]], Awaitable[bool]]
 class Decisions:
     """`seen` are the hunks that the published diagnostics show."""
 
-    def __init__(self, sessions: "Sessions", face: Face, seen: Callable[[], Sequence[Mark]]) -> None:
+    def __init__(self, sessions: "Sessions", face: Face, visible_marks: Callable[[], Sequence[Mark]]) -> None:
         self._sessions = sessions
         self._face = face
-        self._seen = seen
+        self._seen = visible_marks
 
     async def decide(self, order: orders.Hunks, decision: str) -> None:
         order = self._or_seen(order, opened=decision != "keep")
         session = await self._sessions.get(order.session or "")
-        found = {each: session.edits.proposal(each) for each in order.proposals}
+        proposals = {proposal_id: session.edits.proposal(proposal_id) for proposal_id in order.proposals}
         for proposal_id, seals in order.proposals.items():
-            _check_seals(found[proposal_id], seals)
+            _check_seals(proposals[proposal_id], seals)
         for proposal_id, seals in order.proposals.items():
             if decision == "keep":
                 await self._keep(session, session.edits.proposal(proposal_id), seals)
@@ -56,7 +56,7 @@ class Decisions:
         if result.status == "tooSoon":
             self._face.say(IGNORED["tooSoon"])
             return False
-        accepted = {each.hunk_id for each in decided if each.decision == "accept"}
+        accepted = {hunk.hunk_id for hunk in decided if hunk.decision == "accept"}
         for file in result.proposal.files:
             for hunk in file.hunks:
                 if hunk.hunk_id in accepted and hunk.state == "conflicted":
@@ -87,20 +87,20 @@ class Decisions:
     async def _take_back(self, session: "Session", scope: r.EditScope) -> None:
         result = await session.edits.undo(r.ProposalUndoParams(session_id=session.state.session_id, scope=scope))
         for file in result.files:
-            for each in file.left:
-                self._face.say(f"Amanu: {Path(file.path).name}: not undone: {each.reason}", ERROR)
+            for hunk in file.left:
+                self._face.say(f"Amanu: {Path(file.path).name}: not undone: {hunk.reason}", ERROR)
 
     def _or_seen(self, order: orders.Hunks, *, opened: bool) -> orders.Hunks:
         """Without arguments it is about all that our diagnostics show."""
         if order.proposals:
             return order
-        shown = [mark for mark in self._seen() if (mark.open if opened else mark.unreviewed)]
-        if not shown:
+        marks = [mark for mark in self._seen() if (mark.open if opened else mark.unreviewed)]
+        if not marks:
             raise AmanuError("invalidParams", "There is nothing to decide.")
-        return orders.Hunks.model_validate(review.arguments(shown))
+        return orders.Hunks.model_validate(review.arguments(marks))
 
 
 def _check_seals(proposal: Proposal, seals: Mapping[str, str]) -> None:
-    now = {hunk.hunk_id: seal(file, hunk) for file in proposal.files for hunk in file.hunks}
-    if any(now.get(hunk_id) != seen for hunk_id, seen in seals.items()):
+    seals_now = {hunk.hunk_id: seal(file, hunk) for file in proposal.files for hunk in file.hunks}
+    if any(seals_now.get(hunk_id) != seal_seen for hunk_id, seal_seen in seals.items()):
         raise AmanuError("proposalConflict", "That change was updated.", hint="Review it again.")

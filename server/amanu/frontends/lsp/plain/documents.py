@@ -67,12 +67,12 @@ class Document:
         """Make the edits that `change` finds for its present text. False when the editor refused them: it is as it
         was, or as the person made it meanwhile."""
         for _ in range(TRIES):
-            found = self._overlay.find(self.path)
-            if found is None:
+            document = self._overlay.find(self.path)
+            if document is None:
                 text = await self._stored() or ""
                 await self._write(_edited(text, change(text)))
                 return True
-            editor, buffer = found
+            editor, buffer = document
             edits = change(buffer.text)
             if not edits:
                 return True
@@ -85,7 +85,9 @@ class Document:
 
     async def replace(self, text: str) -> bool:
         """Give it a whole new text."""
-        return await self.change(lambda old: [] if old == text else [TextEdit(start=0, end=len(old), new_text=text)])
+        return await self.change(
+            lambda current: [] if current == text else [TextEdit(start=0, end=len(current), new_text=text)]
+        )
 
     async def _stored(self) -> str | None:
         try:

@@ -83,8 +83,8 @@ class Face:
 
     async def show(self, path: Path, *, focus: bool, line: int = 0) -> None:
         """Open a file before the person; where the client cannot, say where it is."""
-        place = {"line": line, "character": 0}
-        params = {"uri": path.as_uri(), "takeFocus": focus, "selection": {"start": place, "end": place}}
+        position = {"line": line, "character": 0}
+        params = {"uri": path.as_uri(), "takeFocus": focus, "selection": {"start": position, "end": position}}
         if self._shows_documents:
             try:
                 async with asyncio.timeout(SHOW):

@@ -57,8 +57,8 @@ def is_open(hunk: Hunk) -> bool:
 
 def seal(file: ProposedFile, hunk: Hunk) -> str:
     """What a person saw when they saw this hunk: a decision names it, and counts only while it is the same."""
-    seen = "\0".join((file.path, file.change, file.new_path or "", hunk.old_text, hunk.new_text, hunk.state))
-    return hashlib.sha256(seen.encode("utf-8", "surrogatepass")).hexdigest()[:12]
+    identity = "\0".join((file.path, file.change, file.new_path or "", hunk.old_text, hunk.new_text, hunk.state))
+    return hashlib.sha256(identity.encode("utf-8", "surrogatepass")).hexdigest()[:12]
 
 
 def marks(state: SessionState, encoding: Encoding, client: str) -> list[Mark]:
@@ -68,10 +68,10 @@ def marks(state: SessionState, encoding: Encoding, client: str) -> list[Mark]:
 
 def of_proposal(state: SessionState, proposal: Proposal, encoding: Encoding, client: str) -> Iterator[Mark]:
     for file in proposal.files:
-        wanted = [hunk for hunk in file.hunks if is_open(hunk) or hunk.state == "applied"]
-        if wanted:
+        hunks = [hunk for hunk in file.hunks if is_open(hunk) or hunk.state == "applied"]
+        if hunks:
             ranges = _Ranges(file, encoding, client)
-            for hunk in wanted:
+            for hunk in hunks:
                 yield Mark(state.session_id, proposal, file, hunk, ranges.of(hunk))
 
 
@@ -84,7 +84,7 @@ class _Ranges:
         applied = [hunk for hunk in file.hunks if hunk.state == "applied"]
         self._text = compose(base, [(_first(hunk), hunk.old_lines, hunk.new_text) for hunk in applied])
         self._offsets = [0, *accumulate(map(len, split_lines(self._text)))]
-        self._starts = [0, *(found.end() for found in breaks_for(client, self._text).finditer(self._text))]
+        self._starts = [0, *(match.end() for match in breaks_for(client, self._text).finditer(self._text))]
         self._first: dict[str, tuple[int, int]] = {}
         moved = 0
         for hunk in file.hunks:
@@ -121,4 +121,4 @@ def _first(hunk: Hunk) -> int:
 
 def counts(hunks: Sequence[Hunk]) -> str:
     """ "−1 +2": lines."""
-    return f"−{sum(each.old_lines for each in hunks)} +{sum(each.new_lines for each in hunks)}"
+    return f"−{sum(hunk.old_lines for hunk in hunks)} +{sum(hunk.new_lines for hunk in hunks)}"

@@ -37,8 +37,8 @@ class _Shown:
 
     file: ProposedFile
     hunk: Hunk
-    before: list[str]
-    after: list[str]
+    context_before: list[str]
+    context_after: list[str]
 
     @property
     def old(self) -> list[str]:
@@ -52,22 +52,23 @@ class _Shown:
     def faithful(self) -> bool:
         """Its lines are shown as they are, those that go too: a person may let them stay."""
         texts = (self.old, self.hunk.old_text), (self.new, self.hunk.new_text)
-        return all(shown == [line.rstrip("\r\n") for line in split_lines(text)] for shown, text in texts)
+        return all(written == [line.rstrip("\r\n") for line in split_lines(text)] for written, text in texts)
 
 
 def of_proposal(proposal: Proposal, root: Path) -> str:
     """The open hunks that fit, as a patch."""
-    shown = _shown(proposal)
-    files = len({each.file.path for each in shown.values()})
-    names = "".join(f" {hunk_id}:{seal(each.file, each.hunk)}" for hunk_id, each in shown.items())
+    shown_hunks = _shown(proposal)
+    files = len({entry.file.path for entry in shown_hunks.values()})
+    names = "".join(f" {hunk_id}:{seal(entry.file, entry.hunk)}" for hunk_id, entry in shown_hunks.items())
     out = [
-        f"# Amanu proposes {_count(len(shown), 'change')} in {_count(files, 'file')}. Delete what you do not want,",
+        f"# Amanu proposes {_count(len(shown_hunks), 'change')} in {_count(files, 'file')}. "
+        "Delete what you do not want,",
         f'# edit "+" lines you want otherwise, then run the code action "{APPLY}".',
         "# What you deleted is rejected, what is here is accepted.",
         f"# review {proposal.proposal_id}{names}",
     ]
     path = None
-    for hunk_id, each in shown.items():
+    for hunk_id, each in shown_hunks.items():
         if each.file.path != path:
             path = each.file.path
             out += _file_head(each.file, root)
@@ -84,81 +85,87 @@ def proposal_of(text: str) -> str | None:
 def decisions(text: str, proposal: Proposal) -> list[HunkDecision]:
     """What a reviewed patch decides, in the order of the proposal. Raises `Unfit`; then nothing is decided."""
     lines = [line.rstrip("\r") for line in text.removesuffix("\n").split("\n")]
-    head_at, asked = _head(lines, proposal)
-    shown = _shown(proposal)
-    found: dict[str, HunkDecision] = {}
-    at = head_at + 1
-    while at < len(lines):
-        match = _HUNK.match(lines[at])
+    head_at, answer = _head(lines, proposal)
+    shown_hunks = _shown(proposal)
+    decisions_found: dict[str, HunkDecision] = {}
+    index = head_at + 1
+    while index < len(lines):
+        match = _HUNK.match(lines[index])
         if match is None:
-            if not _is_between(lines[at]):
-                raise Unfit(at, 'This belongs to no change: lines of one begin with " ", "-" or "+", after its "@@".')
-            at += 1
+            if not _is_between(lines[index]):
+                raise Unfit(
+                    index, 'This belongs to no change: lines of one begin with " ", "-" or "+", after its "@@".'
+                )
+            index += 1
             continue
         hunk_id = match["id"]
-        if asked.get(hunk_id) != match["seal"] or hunk_id in found:
-            raise Unfit(at, 'Which change is this? What stands after the second "@@" must stay as it was, once.')
-        each = shown.get(hunk_id)
-        if each is None or seal(each.file, each.hunk) != match["seal"]:
-            raise Unfit(at, "This change is another one now, or is decided. Open the review again.")
-        found[hunk_id], at = _read(lines, at, each)
-    return [found.get(hunk_id) or _rejected(hunk_id) for hunk_id in asked if hunk_id in found or hunk_id in shown]
+        if answer.get(hunk_id) != match["seal"] or hunk_id in decisions_found:
+            raise Unfit(index, 'Which change is this? What stands after the second "@@" must stay as it was, once.')
+        entry = shown_hunks.get(hunk_id)
+        if entry is None or seal(entry.file, entry.hunk) != match["seal"]:
+            raise Unfit(index, "This change is another one now, or is decided. Open the review again.")
+        decisions_found[hunk_id], index = _read(lines, index, entry)
+    return [
+        decisions_found.get(hunk_id) or _rejected(hunk_id)
+        for hunk_id in answer
+        if hunk_id in decisions_found or hunk_id in shown_hunks
+    ]
 
 
 def _head(lines: list[str], proposal: Proposal) -> tuple[int, Mapping[str, str]]:
-    for at, line in enumerate(lines[:10]):
+    for index, line in enumerate(lines[:10]):
         if match := _HEAD.match(line):
             if match["proposal"] != proposal.proposal_id:
-                raise Unfit(at, "This is the review of another proposal.")
-            return at, dict(pair.split(":") for pair in match["hunks"].split())
+                raise Unfit(index, "This is the review of another proposal.")
+            return index, dict(pair.split(":") for pair in match["hunks"].split())
     raise Unfit(0, 'The line "# review …" is gone: it says what was seen. Open the review again.')
 
 
-def _read(lines: list[str], head: int, shown: _Shown) -> tuple[HunkDecision, int]:
+def _read(lines: list[str], head: int, shown_hunk: _Shown) -> tuple[HunkDecision, int]:
     """One hunk from its "@@" line on: the decision, and the line after it."""
-    old = [*shown.before, *shown.old, *shown.after]
-    first, last = len(shown.before), len(old) - len(shown.after)
-    new: list[str] = []
-    seen, at, ended = 0, head + 1, True
-    while at < len(lines):
-        line = lines[at]
+    old_lines = [*shown_hunk.context_before, *shown_hunk.old, *shown_hunk.context_after]
+    first, last = len(shown_hunk.context_before), len(old_lines) - len(shown_hunk.context_after)
+    new_lines: list[str] = []
+    consumed, index, ended = 0, head + 1, True
+    while index < len(lines):
+        line = lines[index]
         mark, body = (line[0], line[1:]) if line else (" ", "")
         if mark == "\\":
-            ended = ended and not lines[at - 1].startswith("+")
+            ended = ended and not lines[index - 1].startswith("+")
         elif mark == "+":
-            if not first <= seen <= last:
-                raise Unfit(at, '"+" lines belong to the change itself, not among the lines around it.')
-            new.append(body)
-        elif seen == len(old):
+            if not first <= consumed <= last:
+                raise Unfit(index, '"+" lines belong to the change itself, not among the lines around it.')
+            new_lines.append(body)
+        elif consumed == len(old_lines):
             break
-        elif mark not in " -" or old[seen].rstrip() != body.rstrip():
-            raise Unfit(at, 'Only "+" lines can be changed; this line of the file is missing or another one here.')
-        elif first <= seen < last:
+        elif mark not in " -" or old_lines[consumed].rstrip() != body.rstrip():
+            raise Unfit(index, 'Only "+" lines can be changed; this line of the file is missing or another one here.')
+        elif first <= consumed < last:
             if mark == " ":
-                new.append(old[seen])
-            seen += 1
+                new_lines.append(old_lines[consumed])
+            consumed += 1
         elif mark == "-":
-            raise Unfit(at, "This line is not part of the change, so it cannot be removed here.")
+            raise Unfit(index, "This line is not part of the change, so it cannot be removed here.")
         else:
-            seen += 1
-        at += 1
-    if seen < len(old):
-        raise Unfit(head, f'Lines of the file are missing in this change; it has {len(old)} " " and "-" lines.')
-    return _decided(shown, new, ended, head), at
+            consumed += 1
+        index += 1
+    if consumed < len(old_lines):
+        raise Unfit(head, f'Lines of the file are missing in this change; it has {len(old_lines)} " " and "-" lines.')
+    return _decided(shown_hunk, new_lines, ended, head), index
 
 
-def _decided(shown: _Shown, new: list[str], ended: bool, head: int) -> HunkDecision:
-    hunk = shown.hunk
-    if new == shown.new:
+def _decided(shown_hunk: _Shown, new_lines: list[str], ended: bool, head: int) -> HunkDecision:
+    hunk = shown_hunk.hunk
+    if new_lines == shown_hunk.new:
         return HunkDecision(hunk_id=hunk.hunk_id, decision="accept")
-    if new == shown.old:
+    if new_lines == shown_hunk.old:
         return HunkDecision(hunk_id=hunk.hunk_id, decision="reject", reason="The person changed it back.")
-    if not shown.faithful:
+    if not shown_hunk.faithful:
         raise Unfit(
             head, "This change has characters that are only shown here (<U+…>); take it as it is, or delete it."
         )
-    end = line_end(shown.file.base_text or "") or "\n"
-    text = "".join(f"{line}{end}" for line in new)
+    end = line_end(shown_hunk.file.base_text or "") or "\n"
+    text = "".join(f"{line}{end}" for line in new_lines)
     return HunkDecision(
         hunk_id=hunk.hunk_id, decision="accept", new_text=text if ended or not text else text[: -len(end)]
     )
@@ -198,20 +205,20 @@ def _file_head(file: ProposedFile, root: Path) -> Iterator[str]:
     yield "+++ /dev/null" if file.change == "delete" else f"+++ b/{new_path}"
 
 
-def _body(hunk_id: str, each: _Shown) -> Iterator[str]:
-    hunk = each.hunk
-    around = len(each.before) + len(each.after)
+def _body(hunk_id: str, shown_hunk: _Shown) -> Iterator[str]:
+    hunk = shown_hunk.hunk
+    around = len(shown_hunk.context_before) + len(shown_hunk.context_after)
     why = f" {one_line(hunk.explanation)}" if hunk.explanation else ""
-    start = (hunk.old_start if hunk.old_lines else hunk.old_start + 1) - len(each.before)
-    new_start = (hunk.new_start if hunk.new_lines else hunk.new_start + 1) - len(each.before)
+    start = (hunk.old_start if hunk.old_lines else hunk.old_start + 1) - len(shown_hunk.context_before)
+    new_start = (hunk.new_start if hunk.new_lines else hunk.new_start + 1) - len(shown_hunk.context_before)
     spans = f"-{start},{around + hunk.old_lines} +{new_start},{around + hunk.new_lines}"
-    yield f"@@ {spans} @@ {hunk_id}:{seal(each.file, hunk)}{why}"
-    yield from (f" {line}" for line in each.before)
-    for mark, lines, text in (("-", each.old, hunk.old_text), ("+", each.new, hunk.new_text)):
+    yield f"@@ {spans} @@ {hunk_id}:{seal(shown_hunk.file, hunk)}{why}"
+    yield from (f" {line}" for line in shown_hunk.context_before)
+    for mark, lines, text in (("-", shown_hunk.old, hunk.old_text), ("+", shown_hunk.new, hunk.new_text)):
         yield from (f"{mark}{line}" for line in lines)
         if lines and not text.endswith(("\n", "\r")):
             yield _NO_END
-    yield from (f" {line}" for line in each.after)
+    yield from (f" {line}" for line in shown_hunk.context_after)
 
 
 def _is_between(line: str) -> bool:
@@ -220,8 +227,8 @@ def _is_between(line: str) -> bool:
 
 
 def _name(path: str, root: Path) -> str:
-    there = Path(path)
-    return one_line(there.relative_to(root).as_posix() if there.is_relative_to(root) else path)
+    absolute = Path(path)
+    return one_line(absolute.relative_to(root).as_posix() if absolute.is_relative_to(root) else path)
 
 
 def _count(number: int, word: str) -> str:

@@ -47,7 +47,7 @@ class Patches:
 
     async def review(self, order: orders.OneProposal) -> None:
         session = await self._named(order.session)
-        opened = [each for each in session.state.proposals if patch.has_open(each)]
+        opened = [proposal for proposal in session.state.proposals if patch.has_open(proposal)]
         proposal_id = order.proposal or (opened[-1].proposal_id if opened else None)
         if proposal_id is None:
             raise AmanuError("invalidParams", "Nothing is proposed.")
@@ -79,7 +79,7 @@ class Patches:
             return
         self._complain(path, None)
         self._open.discard(path)
-        accepted = sum(each.decision == "accept" for each in decided)
+        accepted = sum(decision.decision == "accept" for decision in decided)
         await document.replace(f"# Decided: {accepted} accepted, {len(decided) - accepted} rejected.\n")
 
     def _complain(self, path: Path, error: patch.Unfit | None) -> None:
@@ -88,6 +88,6 @@ class Patches:
         if error is None:
             self._face.publish(uri, [])
             return
-        place = types.Range(types.Position(error.line, 0), types.Position(error.line + 1, 0))
-        self._face.publish(uri, [types.Diagnostic(place, str(error), types.DiagnosticSeverity.Error, source=OWN)])
+        position = types.Range(types.Position(error.line, 0), types.Position(error.line + 1, 0))
+        self._face.publish(uri, [types.Diagnostic(position, str(error), types.DiagnosticSeverity.Error, source=OWN)])
         self._face.say(f"Amanu: nothing was applied. Line {error.line + 1}: {error}", ERROR)

@@ -49,14 +49,14 @@ class Progress:
             self._face.shows_progress = False
             return
         self._tokens[token] = session, turn_id
-        said = doing(session.state)
-        self._face.progress(token, {"kind": "begin", "title": "Amanu", "cancellable": True, "message": said})
+        message = doing(session.state)
+        self._face.progress(token, {"kind": "begin", "title": "Amanu", "cancellable": True, "message": message})
         while session.state.turn is not None and session.state.turn.turn_id == turn_id:
             self._changed.clear()
-            now = doing(session.state)
-            if now != said:
-                said = now
-                self._face.progress(token, {"kind": "report", "cancellable": True, "message": now})
+            current = doing(session.state)
+            if current != message:
+                message = current
+                self._face.progress(token, {"kind": "report", "cancellable": True, "message": current})
             await self._changed.wait()
             await asyncio.sleep(PAUSE)
         last = session.state.last_turn

@@ -62,14 +62,14 @@ class Choice:
 def choices(approval: Approval) -> list[Choice]:
     """The likeliest first; a yes says what it grants."""
     first = approval.options[0]
-    found = [
+    options = [
         Choice(f"{ONCE} {option.words}".rstrip(), "allow", grants=tuple(option.grants)) for option in approval.options
     ]
     for offer in approval.scopes:
         if offer.scope == "session":
             title = f"{SESSION} {first.words}".rstrip()
-            found.append(Choice(title, "allow", "session", tuple(first.grants), offer.rule))
-    return [*found, Choice(REJECT, "reject")]
+            options.append(Choice(title, "allow", "session", tuple(first.grants), offer.rule))
+    return [*options, Choice(REJECT, "reject")]
 
 
 class Questions:
@@ -89,7 +89,7 @@ class Questions:
 
     def update(self, session: "Session") -> None:
         """Ask what is new; forget what is settled."""
-        pending = {each.tool_call_id: each for each in session.state.approvals}
+        pending = {approval.tool_call_id: approval for approval in session.state.approvals}
         self.left = {call_id: pending[call_id] for call_id in self.left if call_id in pending}
         for call_id, approval in pending.items():
             key = call_id, approval.digest
@@ -157,7 +157,7 @@ class Questions:
 
     @staticmethod
     def _pending(session: "Session", approval: Approval) -> bool:
-        asked_now = ((each.tool_call_id, each.digest) for each in session.state.approvals)
+        asked_now = ((approval.tool_call_id, approval.digest) for approval in session.state.approvals)
         return (approval.tool_call_id, approval.digest) in asked_now
 
 
@@ -165,15 +165,15 @@ def dialog(approval: Approval, *, preselects: bool) -> tuple[str, dict[str, Choi
     """The text of a question and its answers, each title once; None decides nothing. What does not fit whole cannot be
     allowed in a dialog."""
     offered = choices(approval)
-    saved = [f"“{each.title}” saves {rules_line(each.rule)}" for each in offered if each.rule]
-    saved += [visible(each.explanation) for each in approval.scopes if saved and each.scope == "session"]
+    saved = [f"“{choice.title}” saves {rules_line(choice.rule)}" for choice in offered if choice.rule]
+    saved += [visible(offer.explanation) for offer in approval.scopes if saved and offer.scope == "session"]
     text = "\n".join(told(approval))
     whole = "\n".join(filter(None, [text, *saved]))
     if len(whole) > MESSAGE or whole.count("\n") >= LINES:
         lines = text[: MESSAGE // 2].split("\n")[: LINES - 5]
         return "\n".join([*lines, "… (too long to be decided on here)"]), {LATER: None, ALL: None, REJECT: offered[-1]}
     first, *others = (tuple(option.grants) for option in approval.options)
-    titles: dict[str, Choice | None] = {each.title: each for each in offered[:-1] if each.grants == first}
+    titles: dict[str, Choice | None] = {choice.title: choice for choice in offered[:-1] if choice.grants == first}
     if others:
         titles[ALL] = None  # which other grants there are is said by code actions
     titles[REJECT] = offered[-1]
@@ -184,7 +184,7 @@ def dialog(approval: Approval, *, preselects: bool) -> tuple[str, dict[str, Choi
 def told(approval: Approval) -> list[str]:
     """A question in plain lines."""
     detail = [QUOTE + line for line in visible(approval.detail).split("\n")]
-    return [one_line(approval.title), *detail, *(visible(each.text) for each in approval.lines)]
+    return [one_line(approval.title), *detail, *(visible(line.text) for line in approval.lines)]
 
 
 def diagnostic(approval: Approval) -> types.Diagnostic:

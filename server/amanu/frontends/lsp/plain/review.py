@@ -27,8 +27,8 @@ def title(mark: Mark) -> str:
         case "applied":
             return f"Amanu changed this {counts([hunk])}, keep or undo{why}"
         case _:
-            what = {"edit": "", "create": " to create this", "delete": " to delete this", "rename": " to move this"}
-            return f"Amanu proposes{what[mark.file.change]} {counts([hunk])}{why}"
+            suffix = {"edit": "", "create": " to create this", "delete": " to delete this", "rename": " to move this"}
+            return f"Amanu proposes{suffix[mark.file.change]} {counts([hunk])}{why}"
 
 
 def diagnostic(mark: Mark) -> types.Diagnostic:
@@ -52,9 +52,9 @@ def hover(marks: Sequence[Mark], kind: Literal["markdown", "plaintext"]) -> type
 
 
 def lenses(marks: Iterable[Mark]) -> list[types.CodeLens]:
-    found: list[types.CodeLens] = []
+    lenses_found: list[types.CodeLens] = []
     for mark in marks:
-        place = types.Range(mark.range.start, mark.range.start)
+        position = types.Range(mark.range.start, mark.range.start)
         if mark.open:
             pairs = [(f"Accept {counts([mark.hunk])}", "amanu.accept"), ("Reject", "amanu.reject")]
         elif mark.unreviewed:
@@ -62,8 +62,8 @@ def lenses(marks: Iterable[Mark]) -> list[types.CodeLens]:
         else:
             continue
         for name, command in pairs:
-            found.append(types.CodeLens(place, types.Command(name, command, arguments=[arguments([mark])])))
-    return found
+            lenses_found.append(types.CodeLens(position, types.Command(name, command, arguments=[arguments([mark])])))
+    return lenses_found
 
 
 def arguments(marks: Sequence[Mark]) -> dict[str, Any]:
@@ -92,12 +92,12 @@ def _told(mark: Mark, kind: Literal["markdown", "plaintext"]) -> str:
     if len(lines) > HOVER_LINES:
         lines = [*lines[:HOVER_LINES], f"… {len(lines) - HOVER_LINES} more lines"]
     diff = "\n".join(lines) or "(no text)"
-    said = prose if kind == "markdown" else one_line
-    parts = [said(title(mark))]
+    escape = prose if kind == "markdown" else one_line
+    parts = [escape(title(mark))]
     if mark.file.new_path is not None:
-        parts.append(said(f"{mark.file.path} → {mark.file.new_path}"))
+        parts.append(escape(f"{mark.file.path} → {mark.file.new_path}"))
     parts.append(fenced(diff, "diff") if kind == "markdown" else diff)
-    parts += [said(f"{check.checker}: {check.summary}") for check in mark.file.checks]
+    parts += [escape(f"{check.checker}: {check.summary}") for check in mark.file.checks]
     return "\n\n".join(parts)
 
 

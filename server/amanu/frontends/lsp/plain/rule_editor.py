@@ -64,8 +64,8 @@ class Rules:
     async def show(self, session: "Session", approval: Approval) -> None:
         """Open that question before the person."""
         document = self._documents.of(session.state.session_id, QUESTION)
-        offered = dict.fromkeys(each.rule for each in approval.scopes if each.rule)
-        rules = "\n".join(visible(each) for each in offered)
+        offered = dict.fromkeys(offer.rule for offer in approval.scopes if offer.rule)
+        rules = "\n".join(visible(rule) for rule in offered)
         await document.replace(question(approval) + (f"\n{RULES}\n\n{_HOW}\n\n{rules}\n" if rules else ""))
         self._shown[document.path] = _Shown(session.state.session_id, approval)
         await self._face.show(document.path, focus=True)
@@ -73,16 +73,16 @@ class Rules:
 
     def offers(self, path: Path) -> list[tuple[str, str, dict[str, Any]]]:
         """The code actions of that document: title, command, argument."""
-        shown = self._shown.get(path)
-        if shown is None:
+        page = self._shown.get(path)
+        if page is None:
             return []
         return [
             (
-                f"{_allow(shown.approval, offer.scope)}, by the rules below",
+                f"{_allow(page.approval, offer.scope)}, by the rules below",
                 "amanu.saveRule",
-                SavedRule(session=shown.session_id, path=str(path), scope=offer.scope).model_dump(by_alias=True),
+                SavedRule(session=page.session_id, path=str(path), scope=offer.scope).model_dump(by_alias=True),
             )
-            for offer in shown.approval.scopes
+            for offer in page.approval.scopes
             if offer.scope != "once"
         ]
 
@@ -102,22 +102,22 @@ class Rules:
         """Say yes by the rules as they stand in the document. Raises `AmanuError` (invalidRule) when they do not
         answer the question."""
         path = Path(order.path)
-        shown = self._shown.get(path)
-        if shown is None:
+        page = self._shown.get(path)
+        if page is None:
             raise AmanuError("invalidParams", "That is no open question of Amanu's.")
         rule = await self._written(path)
-        preview = self._preview(shown, rule)
+        preview = self._preview(page, rule)
         if not preview.fits:
             raise AmanuError("invalidRule", next(line.text for line in preview.lines if line.tone == "bad"))
         result = await session.resolve_approval(
             ApprovalResolveParams(
-                session_id=shown.session_id,
-                tool_call_id=shown.approval.tool_call_id,
+                session_id=page.session_id,
+                tool_call_id=page.approval.tool_call_id,
                 decision="allow",
                 scope=order.scope,
                 rule=rule,
-                digest=shown.approval.digest,
-                grants=shown.approval.options[0].grants,
+                digest=page.approval.digest,
+                grants=page.approval.options[0].grants,
             ),
             self._client,
         )
@@ -135,28 +135,28 @@ class Rules:
 
     async def _look(self, path: Path) -> None:
         """Say in the document what its rules would do."""
-        shown = self._shown.get(path)
+        page = self._shown.get(path)
         text = await self._documents.at(path).text() or ""
-        if shown is None or RULES not in text:
+        if page is None or RULES not in text:
             return
-        preview = self._preview(shown, await self._written(path))
-        place = types.Position(text[: text.index(RULES)].count("\n"), 0)
-        found = types.Diagnostic(
-            types.Range(place, types.Position(place.line, len(RULES))),
-            "\n".join(visible(each.text) for each in preview.lines),
+        preview = self._preview(page, await self._written(path))
+        position = types.Position(text[: text.index(RULES)].count("\n"), 0)
+        diagnostic = types.Diagnostic(
+            types.Range(position, types.Position(position.line, len(RULES))),
+            "\n".join(visible(line.text) for line in preview.lines),
             types.DiagnosticSeverity.Information if preview.fits else types.DiagnosticSeverity.Error,
             source=OWN,
         )
-        self._face.publish(self._uri(path), [found])
+        self._face.publish(self._uri(path), [diagnostic])
 
     async def _written(self, path: Path) -> str:
         text = await self._documents.at(path).text() or ""
         lines = text.partition(RULES)[2].replace(_HOW, "").split("\n")
         return "\n".join(line.strip() for line in lines if line.strip())
 
-    def _preview(self, shown: _Shown, rule: str) -> RulePreviewResult:
+    def _preview(self, page: _Shown, rule: str) -> RulePreviewResult:
         return self._sessions.rule_preview(
-            RulePreviewParams(rule=rule, session_id=shown.session_id, tool_call_id=shown.approval.tool_call_id)
+            RulePreviewParams(rule=rule, session_id=page.session_id, tool_call_id=page.approval.tool_call_id)
         )
 
 

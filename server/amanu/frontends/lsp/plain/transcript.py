@@ -35,9 +35,9 @@ class Transcript:
 
     def fresh(self) -> "Transcript":
         """One that has written nothing yet, and knows what is open."""
-        other = Transcript()
-        other._open = self._open
-        return other
+        current = Transcript()
+        current._open = self._open
+        return current
 
     def heard(self, event: Event) -> str:
         """Keep count of what is open. What a withdrawal makes to be said."""
@@ -93,18 +93,20 @@ class Transcript:
                 self._in_list = True
                 error = f": {prose(item.error[:_ERROR])}" if item.error and item.state == "failed" else ""
                 how = wording.settled(item) if item.effect == "run" else ""
-                told = f" ({prose(how)})" if how else ""
-                yield f"- {_MARKS.get(item.state, '·')} {prose(item.title)}{told}{error}\n"
+                suffix = f" ({prose(how)})" if how else ""
+                yield f"- {_MARKS.get(item.state, '·')} {prose(item.title)}{suffix}{error}\n"
             case Plan():
                 yield "".join(
-                    f"- [{'x' if each.status == 'completed' else ' '}] {prose(each.text)}\n" for each in item.entries
+                    f"- [{'x' if entry.status == 'completed' else ' '}] {prose(entry.text)}\n" for entry in item.entries
                 )
                 yield "\n"
             case Notice():
                 lines = _safe(f"{item.level}: {item.text.strip()}").split("\n")
                 yield "".join(f"> {line}\n" for line in lines) + "\n"
             case Citations():
-                yield "Sources:\n\n" + "".join(f"- {prose(each.title)} {prose(each.url)}\n" for each in item.sources)
+                yield "Sources:\n\n" + "".join(
+                    f"- {prose(source.title)} {prose(source.url)}\n" for source in item.sources
+                )
                 yield "\n"
             case _:
                 pass
@@ -120,25 +122,25 @@ class Transcript:
             return text
         return text + ("\n" if item.text.endswith("\n") else "\n\n")
 
-    def _withdraw(self, gone: set[str]) -> str:
-        told = [each for each in self._written if each in gone]
-        self._written = [each for each in self._written if each not in gone]
-        self._open -= gone
-        partly = self._partly in gone
+    def _withdraw(self, withdrawn: set[str]) -> str:
+        affected = [item_id for item_id in self._written if item_id in withdrawn]
+        self._written = [item_id for item_id in self._written if item_id not in withdrawn]
+        self._open -= withdrawn
+        partly = self._partly in withdrawn
         if partly:
             partly, self._partly, self._characters = self._characters > 0, "", 0
-        return "\n*(That was withdrawn: the request failed and is made again.)*\n\n" if told or partly else ""
+        return "\n*(That was withdrawn: the request failed and is made again.)*\n\n" if affected or partly else ""
 
 
 def question(approval: Approval) -> str:
     """What is asked about, in full, as a document."""
-    lines = "".join(f"- {prose(each.text)}\n" for each in approval.lines)
+    lines = "".join(f"- {prose(line.text)}\n" for line in approval.lines)
     return f"# {prose(approval.title)}\n\n{fenced(visible(approval.detail))}\n\n{lines}"
 
 
-def audited(found: AuditQueryResult) -> str:
+def audited(result: AuditQueryResult) -> str:
     """Entries of the audit log as a document."""
-    lines = "".join(f"- {prose(each.text)}\n" for each in found.lines)
+    lines = "".join(f"- {prose(line.text)}\n" for line in result.lines)
     return f"# How Amanu's calls were decided\n\n{lines}"
 
 

@@ -37,20 +37,20 @@ class Trusting:
         if session.state.trusted:
             return
         for root in session.state.roots:
-            found = await self._get(root)
-            if found.enables and found.state != "trusted" and (root, found.digest) not in self._told:
-                self._told.add((root, found.digest))
-                why = "changed what trust enables" if found.state == "changed" else "is not trusted"
+            trust = await self._get(root)
+            if trust.enables and trust.state != "trusted" and (root, trust.digest) not in self._told:
+                self._told.add((root, trust.digest))
+                why = "changed what trust enables" if trust.state == "changed" else "is not trusted"
                 self._face.say(f"Amanu: {Path(root).name} {why}; see amanu.trust")  # short: Neovim's line
 
     async def show(self, session: "Session") -> None:
         """Open what trust enables, with what of it is new; then ask, where the editor can."""
         document = self._documents.of(session.state.session_id, TRUST)
-        found = {root: await self._get(root) for root in session.state.roots}
-        await document.replace("\n".join(page(root, each) for root, each in found.items()))
-        self._offers[document.path] = [offer for root, each in found.items() for offer in _offers(root, each)]
+        by_root = {root: await self._get(root) for root in session.state.roots}
+        await document.replace("\n".join(page(root, trust) for root, trust in by_root.items()))
+        self._offers[document.path] = [offer for root, trust in by_root.items() for offer in _offers(root, trust)]
         await self._face.show(document.path, focus=True)
-        for root, each in found.items():
+        for root, each in by_root.items():
             if each.state != "trusted" and not await self._ask(root, each):
                 return
 
@@ -64,32 +64,32 @@ class Trusting:
         self._offers.clear()
         self._face.say(f"Amanu: {Path(order.root).name} is {'trusted' if order.trusted else 'not trusted'}.")
 
-    async def _ask(self, root: str, found: TrustGetResult) -> bool:
-        lines = [f"Trust {one_line(root)}?", *(visible(each.text) for each in found.lines)]
+    async def _ask(self, root: str, trust: TrustGetResult) -> bool:
+        lines = [f"Trust {one_line(root)}?", *(visible(line.text) for line in trust.lines)]
         titles = [NO, YES] if self._face.quirks.preselects else [YES, NO]
         try:
             answer = await self._face.choose("\n".join(lines)[:1000], titles)
         except ClientError:
             return False  # the document's code actions are there
         if answer == YES:
-            await self.set(Trusted(root=root, trusted=True, digest=found.digest))
+            await self.set(Trusted(root=root, trusted=True, digest=trust.digest))
         return answer is not None
 
     async def _get(self, root: str) -> TrustGetResult:
         return await self._sessions.trust_get(TrustGetParams(root=root), self._client)
 
 
-def page(root: str, found: TrustGetResult) -> str:
+def page(root: str, trust: TrustGetResult) -> str:
     """What trusting that folder means, as a document."""
-    lines = "".join(f"{prose(each.text).strip()}\n\n" for each in found.lines)
-    diffs = "\n\n".join(fenced(visible(each), "diff") for each in wording.diffs(found))
+    lines = "".join(f"{prose(line.text).strip()}\n\n" for line in trust.lines)
+    diffs = "\n\n".join(fenced(visible(diff), "diff") for diff in wording.diffs(trust))
     return f"# {prose(root)}\n\n{lines}{diffs}\n"
 
 
-def _offers(root: str, found: TrustGetResult) -> list[tuple[str, str, dict[str, Any]]]:
+def _offers(root: str, trust: TrustGetResult) -> list[tuple[str, str, dict[str, Any]]]:
     name = one_line(Path(root).name)
-    if found.state == "trusted":
+    if trust.state == "trusted":
         order = Trusted(root=root, trusted=False)
         return [(f"Amanu: do not trust {name} any more", "amanu.setTrust", order.model_dump(by_alias=True))]
-    order = Trusted(root=root, trusted=True, digest=found.digest)
+    order = Trusted(root=root, trusted=True, digest=trust.digest)
     return [(f"Amanu: trust {name}, with what is shown here", "amanu.setTrust", order.model_dump(by_alias=True))]

@@ -38,30 +38,30 @@ def drifted(source: Source, old: Sequence[str], new: Sequence[str]) -> Place | N
     if best is None:
         return None
     low, high = max(0, best - 4), min(len(source.lines), best + len(old) + 4)
-    there = [line.rstrip() for line in source.lines[low:high]]
-    asked = [line.rstrip() for line in old]
-    at: list[tuple[int, int] | None] = [None] * len(asked)
-    for each in LCSseq.opcodes(asked, there):
-        if each.tag == "equal":
-            for row in range(each.src_start, each.src_end):
-                line = each.dest_start + row - each.src_start
-                at[row] = (line, line + 1)
-    held = [row for row, where in enumerate(at) if where and asked[row]]
-    said = {asked[row].strip() for row in held if len(asked[row].strip()) > 3}
-    weight = sum(len(asked[row].strip()) for row in held)
-    if len(said) < _LINES or weight < _CHARACTERS or weight < _SHARE * sum(len(line.strip()) for line in asked):
+    actual = [line.rstrip() for line in source.lines[low:high]]
+    target = [line.rstrip() for line in old]
+    aligned: list[tuple[int, int] | None] = [None] * len(target)
+    for block in LCSseq.opcodes(target, actual):
+        if block.tag == "equal":
+            for row in range(block.src_start, block.src_end):
+                line = block.dest_start + row - block.src_start
+                aligned[row] = (line, line + 1)
+    rows = [row for row, line in enumerate(aligned) if line and target[row]]
+    texts = {target[row].strip() for row in rows if len(target[row].strip()) > 3}
+    weight = sum(len(target[row].strip()) for row in rows)
+    if len(texts) < _LINES or weight < _CHARACTERS or weight < _SHARE * sum(len(line.strip()) for line in target):
         return None
-    slips = _aligned(source, asked, there, at)
+    slips = _aligned(source, target, actual, aligned)
     if slips is None:
         return None
-    places = [where for where in at if where is not None]
+    places = [span for span in aligned if span is not None]
     first, last = places[0][0], places[-1][1]
     return Place(
         low + first,
         low + last,
         old,
         new,
-        [(one - first, other - first) for one, other in places],
+        [(start - first, end - first) for start, end in places],
         frozenset(slips),
     )
 
@@ -69,70 +69,74 @@ def drifted(source: Source, old: Sequence[str], new: Sequence[str]) -> Place | N
 def _best(source: Source, old: Sequence[str]) -> int | None:
     """The line where `old` begins by the vote of its lines, if no other comes near it."""
     votes: dict[int, int] = {}
-    where = source.places(old)
+    lines_of = source.places(old)
     for row, line in enumerate(old):
-        places = where.get(line.strip(), ())
+        places = lines_of.get(line.strip(), ())
         if len(places) <= _COMMON:
-            for at in places:
-                votes[at - row] = votes.get(at - row, 0) + len(line.strip())
+            for start in places:
+                votes[start - row] = votes.get(start - row, 0) + len(line.strip())
     if not votes:
         return None
-    near = {at: sum(votes.get(at + by, 0) for by in (-2, -1, 0, 1, 2)) for at in votes}
-    best = max(near, key=lambda at: (near[at], votes[at], -at))
-    rival = max((near[at] for at in near if abs(at - best) > 4), default=0)
+    near = {start: sum(votes.get(start + shift, 0) for shift in (-2, -1, 0, 1, 2)) for start in votes}
+    best = max(near, key=lambda start: (near[start], votes[start], -start))
+    rival = max((near[start] for start in near if abs(start - best) > 4), default=0)
     return best if rival <= _RIVAL * near[best] else None
 
 
 def _aligned(
-    source: Source, asked: Sequence[str], there: Sequence[str], at: list[tuple[int, int] | None]
+    source: Source, target: Sequence[str], actual: Sequence[str], aligned: list[tuple[int, int] | None]
 ) -> set[int] | None:
     """Fill in what the lines between those held stand for; the lines that slipped. None: too much differs."""
     slips: set[int] = set()
     odd_old: list[str] = []
     odd_there: list[str] = []
     row = 0
-    while row < len(at):
-        if at[row] is not None:
+    while row < len(aligned):
+        if aligned[row] is not None:
             row += 1
             continue
         end = row
-        while end < len(at) and at[end] is None:
+        while end < len(aligned) and aligned[end] is None:
             end += 1
-        before = at[row - 1] if row else None
-        after = at[end] if end < len(at) else None
+        span_before = aligned[row - 1] if row else None
+        span_after = aligned[end] if end < len(aligned) else None
         # At an edge nothing says where the file begins or ends to differ: line for line, then.
-        begin = before[1] if before else after[0] - (end - row) if after else -1
-        stop = after[0] if after else begin + end - row
-        if begin < 0 or stop > len(there) or (not (before and after) and end - row > 1):
+        begin = span_before[1] if span_before else span_after[0] - (end - row) if span_after else -1
+        stop = span_after[0] if span_after else begin + end - row
+        if begin < 0 or stop > len(actual) or (not (span_before and span_after) and end - row > 1):
             return None
-        if end - row == stop - begin and all(asked[row + by] and there[begin + by] for by in range(end - row)):
-            for by in range(end - row):
-                if not _slip(source, asked[row + by], there[begin + by]):
+        if end - row == stop - begin and all(
+            target[row + offset] and actual[begin + offset] for offset in range(end - row)
+        ):
+            for index in range(end - row):
+                if not _slip(source, target[row + index], actual[begin + index]):
                     return None
-                at[row + by] = (begin + by, begin + by + 1)
-                slips.add(row + by)
+                aligned[row + index] = (begin + index, begin + index + 1)
+                slips.add(row + index)
         else:
-            if not (before and after) or any(there[begin:stop]):  # lines for other lines: that is another text
+            if not (span_before and span_after) or any(
+                actual[begin:stop]
+            ):  # lines for other lines: that is another text
                 return None
-            for by in range(row, end):
-                at[by] = (begin, begin)
-            odd_old += filter(None, asked[row:end])
+            for index in range(row, end):
+                aligned[index] = (begin, begin)
+            odd_old += filter(None, target[row:end])
         row = end
-    held = [where for where in at if where is not None]
-    for one, other in pairwise(held):
-        odd_there += filter(None, there[one[1] : other[0]])
+    spans = [span for span in aligned if span is not None]
+    for one, next_span in pairwise(spans):
+        odd_there += filter(None, actual[one[1] : next_span[0]])
     return slips if odd_old == odd_there and len(odd_old) <= 1 and len(slips) <= _SLIPS else None
 
 
-def _slip(source: Source, asked: str, there: str) -> bool:
+def _slip(source: Source, target: str, actual: str) -> bool:
     """One letter too few, too many, wrong or changed with its neighbour, inside a word of five or more that the file
     does not have."""
     from rapidfuzz.distance import DamerauLevenshtein
 
-    one, other = _WORD.findall(asked), _WORD.findall(there)
-    if len(one) != len(other):
+    target_words, actual_words = _WORD.findall(target), _WORD.findall(actual)
+    if len(target_words) != len(actual_words):
         return False
-    differ = [(a, b) for a, b in zip(one, other, strict=True) if a != b]
+    differ = [(a, b) for a, b in zip(target_words, actual_words, strict=True) if a != b]
     if len(differ) != 1:
         return False
     (a, b) = differ[0]

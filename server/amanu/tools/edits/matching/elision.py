@@ -36,12 +36,12 @@ def elided(source: Source, old: Sequence[str], new: Sequence[str], fold: Fold) -
         return []
     opens = len(indent_of(next((line for line in parts[0] if line.strip()), "")))
     for inside in (opens, None):
-        ways = list(islice(_ways(source, parts, places, (), inside), _WAYS + 1))
-        if ways:
+        solutions = list(islice(_ways(source, parts, places, (), inside), _WAYS + 1))
+        if solutions:
             break
-    if len(ways) > _WAYS:
-        raise Unproven("there are too many ways to place what is between the lines left out", ways[0][0])
-    return [_place(way, parts, marks, new) for way in ways]
+    if len(solutions) > _WAYS:
+        raise Unproven("there are too many ways to place what is between the lines left out", solutions[0][0])
+    return [_place(solution, parts, marks, new) for solution in solutions]
 
 
 def _parts(old: Sequence[str]) -> tuple[list[list[str]], list[str]]:
@@ -58,49 +58,49 @@ def _parts(old: Sequence[str]) -> tuple[list[list[str]], list[str]]:
 
 def _same_indent(source: Source, part: list[str], fold: Fold) -> Iterator[int]:
     for start in source.windows(part, fold, apart=False):
-        there = source.lines[start : start + len(part)]
-        if all(indent_of(o) == indent_of(f) for o, f in zip(part, there, strict=True) if o.strip()):
+        actual = source.lines[start : start + len(part)]
+        if all(indent_of(o) == indent_of(f) for o, f in zip(part, actual, strict=True) if o.strip()):
             yield start
 
 
 def _ways(
-    source: Source, parts: list[list[str]], places: list[list[int]], way: tuple[int, ...], opens: int | None
+    source: Source, parts: list[list[str]], places: list[list[int]], solution: tuple[int, ...], opens: int | None
 ) -> Iterator[tuple[int, ...]]:
     """First lines of the parts, in order; with `opens`, only if all that is left out is indented deeper."""
-    if len(way) == len(parts):
-        yield way
+    if len(solution) == len(parts):
+        yield solution
         return
-    starts = places[len(way)]
-    if not way:
+    starts = places[len(solution)]
+    if not solution:
         for start in starts:
             yield from _ways(source, parts, places, (start,), opens)
         return
-    behind = way[-1] + len(parts[len(way) - 1])
+    behind = solution[-1] + len(parts[len(solution) - 1])
     limit = len(source.lines) if opens is None else _block_end(source, behind, opens)
     for start in starts[bisect_left(starts, behind) : bisect_right(starts, limit)]:
-        yield from _ways(source, parts, places, (*way, start), opens)
+        yield from _ways(source, parts, places, (*solution, start), opens)
 
 
 def _block_end(source: Source, behind: int, opens: int) -> int:
-    for at in range(behind, len(source.lines)):
-        line = source.lines[at]
+    for index in range(behind, len(source.lines)):
+        line = source.lines[index]
         if line.strip() and len(indent_of(line)) <= opens:
-            return at
+            return index
     return len(source.lines)
 
 
-def _place(way: Sequence[int], parts: Sequence[Sequence[str]], marks: Sequence[str], new: Sequence[str]) -> Place:
+def _place(solution: Sequence[int], parts: Sequence[Sequence[str]], marks: Sequence[str], new: Sequence[str]) -> Place:
     old: list[str] = []
-    at: list[tuple[int, int]] = []
-    for row, (start, part) in enumerate(zip(way, parts, strict=True)):
+    spans: list[tuple[int, int]] = []
+    for row, (start, part) in enumerate(zip(solution, parts, strict=True)):
         if row:
             old.append(_mark(row - 1))
-            at.append((at[-1][1], start - way[0]))
+            spans.append((spans[-1][1], start - solution[0]))
         old += part
-        at += [(line - way[0], line - way[0] + 1) for line in range(start, start + len(part))]
+        spans += [(line - solution[0], line - solution[0] + 1) for line in range(start, start + len(part))]
     counted = iter(range(len(marks)))
     written = [_mark(next(counted)) if is_elision(line) else line for line in new]
-    return Place(way[0], way[0] + at[-1][1], old, written, at)
+    return Place(solution[0], solution[0] + spans[-1][1], old, written, spans)
 
 
 def _mark(number: int) -> str:

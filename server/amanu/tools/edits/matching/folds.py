@@ -80,41 +80,41 @@ CHARACTERS: dict[Fold, Fold] = {line_ends: same, trailing_blanks: same, look_ali
 
 def folded(source: Source, old: str, new: str, fold: Fold, *, apart: bool, lines: bool) -> Iterator[Place]:
     """Where `old` is, both folded; `apart`: without overlap; `lines`: as whole lines only."""
-    asked = fold(old)
-    if not asked.strip() or (fold is look_alikes and source.text.isascii() and old.isascii()):
+    needle = fold(old)
+    if not needle.strip() or (fold is look_alikes and source.text.isascii() and old.isascii()):
         return
     text = source.folded(fold)
-    if asked.endswith("\n") and not text.endswith("\n"):
+    if needle.endswith("\n") and not text.endswith("\n"):
         text += "\n"  # the file's last line may have no end
     to_line_end = fold is not line_ends and old[-1:].isspace() and not end_of(old)
     several = "\n" in old.rstrip("\n") or "\n" in new.rstrip("\n")
-    at, counted, line, tries = text.find(asked), 0, 0, 0
-    while at >= 0 and tries < _TRIES:
-        end = at + len(asked)
-        good = (at == 0 or text[at - 1] == "\n") and (end == len(text) or "\n" in (text[end - 1], text[end]))
+    index, counted, line, tries = text.find(needle), 0, 0, 0
+    while index >= 0 and tries < _TRIES:
+        end = index + len(needle)
+        good = (index == 0 or text[index - 1] == "\n") and (end == len(text) or "\n" in (text[end - 1], text[end]))
         if not lines and not good:
-            good = fold is line_ends or not (_inside_word(text, at) or _inside_word(text, end))
+            good = fold is line_ends or not (_inside_word(text, index) or _inside_word(text, end))
         if good and to_line_end:
             good = end == len(text) or text[end] == "\n"
-        if good and several and old[0] in " \t" and bare(text[text.rfind("\n", 0, at) + 1 : at]):
+        if good and several and old[0] in " \t" and bare(text[text.rfind("\n", 0, index) + 1 : index]):
             good = False  # the file has the line deeper than `old` says: that is for the rung of indentation
         if good:
-            line += text.count("\n", counted, at)
-            counted = at
-            yield _place(source, line, at - text.rfind("\n", 0, at) - 1, asked, old, new, CHARACTERS[fold])
+            line += text.count("\n", counted, index)
+            counted = index
+            yield _place(source, line, index - text.rfind("\n", 0, index) - 1, needle, old, new, CHARACTERS[fold])
         else:
             tries += 1
-        at = text.find(asked, end if good and apart else at + 1)
+        index = text.find(needle, end if good and apart else index + 1)
 
 
-def _place(source: Source, start: int, column: int, asked: str, old: str, new: str, fold: Fold) -> Place:
+def _place(source: Source, start: int, column: int, needle: str, old: str, new: str, fold: Fold) -> Place:
     """The place of a text found in line `start` at the folded `column`."""
-    rows = asked.count("\n")
+    rows = needle.count("\n")
     prefix = source.lines[start][: _column(body_of(source.lines[start]), column, fold)]
-    if asked.endswith("\n"):
+    if needle.endswith("\n"):
         return widened(source, start, start + rows, old, new, prefix, "")
     last = source.lines[start + rows]
-    ends = len(asked) - asked.rfind("\n") - 1 + (0 if rows else column)
+    ends = len(needle) - needle.rfind("\n") - 1 + (0 if rows else column)
     suffix = last[_column(body_of(last), ends, fold, behind=True) :]
     if not suffix.strip():  # blanks at the line's end are no part of what was asked
         suffix = end_of(last)
@@ -139,5 +139,5 @@ def _column(body: str, column: int, fold: Fold, *, behind: bool = False) -> int:
 _WORD = re.compile(r"\w\w")
 
 
-def _inside_word(text: str, at: int) -> bool:
-    return 0 < at < len(text) and _WORD.match(text, at - 1) is not None
+def _inside_word(text: str, index: int) -> bool:
+    return 0 < index < len(text) and _WORD.match(text, index - 1) is not None

@@ -24,21 +24,21 @@ def indented(
     source: Source, old: Sequence[str], new: Sequence[str], fold: Fold, equal: Fold, *, apart: bool
 ) -> Iterator[Place]:
     """Folded they are searched for, by `equal` each line is compared where they are found."""
-    words = [line.strip() for line in old if line.strip()]
-    if not words or (len(words) == 1 and len(words[0]) < _ENOUGH):
+    stripped = [line.strip() for line in old if line.strip()]
+    if not stripped or (len(stripped) == 1 and len(stripped[0]) < _ENOUGH):
         return
-    left = _COMPARED * (len(source.lines) + len(old))
+    budget = _COMPARED * (len(source.lines) + len(old))
     for start in source.windows(old, fold, apart=apart):
-        there = source.lines[start : start + len(old)]
-        left -= _cost(there, old, equal)
-        if left < 0:
+        actual = source.lines[start : start + len(old)]
+        budget -= _cost(actual, old, equal)
+        if budget < 0:
             raise Unproven("there are too many places like it to compare them all", start)
-        if _cost(there, old, equal) <= len(old):
+        if _cost(actual, old, equal) <= len(old):
             continue
-        place = _fitted(source, start, there, old, new)
+        place = _fitted(source, start, actual, old, new)
         if place is None:
             continue
-        shifted = any(one.rstrip() != other.rstrip() for one, other in zip(place.old, old, strict=True))
+        shifted = any(placed.rstrip() != written.rstrip() for placed, written in zip(place.old, old, strict=True))
         if shifted and not apart and (rival := _rival(source, start, old)) is not None:
             raise Unproven(
                 f"line {start + 1} says it at another depth, line {rival + 1} something like it at this one", start
@@ -48,66 +48,66 @@ def indented(
 
 def _rival(source: Source, start: int, old: Sequence[str]) -> int | None:
     """Another place that has a good part of the lines of `old` as deep as `old` has them."""
-    where: dict[str, list[int]] = {line.rstrip(): [] for line in old if line.strip()}
-    for at, line in enumerate(source.lines):
-        if (key := line.rstrip()) in where:
-            where[key].append(at)
+    lines_of: dict[str, list[int]] = {line.rstrip(): [] for line in old if line.strip()}
+    for index, line in enumerate(source.lines):
+        if (key := line.rstrip()) in lines_of:
+            lines_of[key].append(index)
     votes: Counter[int] = Counter()
     for row, line in enumerate(old):
-        for at in where.get(line.rstrip(), ())[:_COMPARED]:
-            for by in (-1, 0, 1):  # a line more or less
-                votes[at - row + by] += len(line.strip())
+        for index in lines_of.get(line.rstrip(), ())[:_COMPARED]:
+            for shift in (-1, 0, 1):  # a line more or less
+                votes[index - row + shift] += len(line.strip())
     enough = _RIVAL * sum(len(line.strip()) for line in old)
     rivals = (at for at, weight in votes.items() if weight >= enough and abs(at - start) >= len(old))
-    return next((max(0, at) for at in rivals), None)
+    return next((max(0, start) for start in rivals), None)
 
 
-def _cost(there: Sequence[str], old: Sequence[str], equal: Fold) -> int:
+def _cost(actual: Sequence[str], old: Sequence[str], equal: Fold) -> int:
     """Lines compared until one differs; more than there are when none does."""
-    for count, (one, other) in enumerate(zip(there, old, strict=True), 1):
-        if equal(one.strip()) != equal(other.strip()):
+    for count, (present, written) in enumerate(zip(actual, old, strict=True), 1):
+        if equal(present.strip()) != equal(written.strip()):
             return count
     return len(old) + 1
 
 
-def _fitted(source: Source, start: int, there: Sequence[str], old: Sequence[str], new: Sequence[str]) -> Place | None:
-    pairs = [(indent_of(o), indent_of(f)) for o, f in zip(old, there, strict=True) if o.strip()]
-    if all(asked == has for asked, has in pairs):
+def _fitted(source: Source, start: int, actual: Sequence[str], old: Sequence[str], new: Sequence[str]) -> Place | None:
+    pairs = [(indent_of(o), indent_of(f)) for o, f in zip(old, actual, strict=True) if o.strip()]
+    if all(indent == has for indent, has in pairs):
         return whole(source, start, old, new)
-    first = next(at for at, line in enumerate(old) if line.strip())
+    first = next(row for row, line in enumerate(old) if line.strip())
     rules = _rules(source, pairs, old, new)
     if not rules and len(pairs) > 1 and not pairs[0][0]:  # `old` begins behind the indentation of its first line
-        rest = pairs[1:]
+        others = pairs[1:]
         begun = not new or not indent_of(next((line for line in new if line.strip()), ""))
-        rules = [str] if begun and all(asked == has for asked, has in rest) else []
+        rules = [str] if begun and all(indent == has for indent, has in others) else []
         if rules:
             lead = pairs[0][1]
-            at = next((row for row, line in enumerate(new) if line.strip()), -1)
+            first_row = next((row for row, line in enumerate(new) if line.strip()), -1)
             return whole(
                 source,
                 start,
                 [lead + line if row == first else line for row, line in enumerate(old)],
-                [lead + line if row == at else line for row, line in enumerate(new)],
+                [lead + line if row == first_row else line for row, line in enumerate(new)],
             )
     if not rules:
         return None
     if _own(old, new, pairs):
         written = list(new)
     else:
-        said = {text for rule in rules if (text := _said(new, rule)) is not None}
-        if len(said) != 1:
+        results = {text for rule in rules if (text := _said(new, rule)) is not None}
+        if len(results) != 1:
             raise Unproven("it is indented otherwise there, and how new_text would be is not certain", start)
-        written = list(said.pop())
+        written = list(results.pop())
     return whole(source, start, list(_said(old, rules[0]) or ()), written)
 
 
 def _own(old: Sequence[str], new: Sequence[str], pairs: Sequence[tuple[str, str]]) -> bool:
     """`new` has the file's indentation already, only `old` has not."""
-    asked = min((one for one, _ in pairs), key=len)
-    has = min((other for _, other in pairs), key=len)
+    smallest = min((written for written, _ in pairs), key=len)
+    has = min((present for _, present in pairs), key=len)
     lines = [indent_of(line) for line in new if line.strip()]
-    least = min(lines, key=len, default=asked)
-    if least == asked:
+    least = min(lines, key=len, default=smallest)
+    if least == smallest:
         return False
     common = {body_of(line).rstrip() for line in old if line.strip()}
     return least == has and not any(body_of(line).rstrip() in common for line in new if line.strip())
@@ -115,27 +115,27 @@ def _own(old: Sequence[str], new: Sequence[str], pairs: Sequence[tuple[str, str]
 
 def _rules(source: Source, pairs: Sequence[tuple[str, str]], old: Sequence[str], new: Sequence[str]) -> list[Rule]:
     """The rules that fit every pair: a shift if there is one, else units."""
-    asked, has = pairs[0]
-    found: list[Rule] = []
-    if has.endswith(asked):
-        found.append(_more(has[: len(has) - len(asked)]))
-    elif asked.endswith(has):
-        found.append(_less(asked[: len(asked) - len(has)]))
-    found = [rule for rule in found if _fits(rule, pairs)]
+    indent, has = pairs[0]
+    rules: list[Rule] = []
+    if has.endswith(indent):
+        rules.append(_more(has[: len(has) - len(indent)]))
+    elif indent.endswith(has):
+        rules.append(_less(indent[: len(indent) - len(has)]))
+    rules = [rule for rule in rules if _fits(rule, pairs)]
     if tabbed := _tabs_or_spaces(pairs):
-        return [*found, *(rule for one, other in tabbed if _fits(rule := _scaled(one, other), pairs))]
+        return [*rules, *(rule for written, present in tabbed if _fits(rule := _scaled(written, present), pairs))]
     theirs, mine = _unit(source.lines), _unit([*old, *new])
     if theirs and mine and mine != theirs and _fits(rule := _scaled(mine, theirs), pairs):
-        found.append(rule)
-    return found
+        rules.append(rule)
+    return rules
 
 
 def _tabs_or_spaces(pairs: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
     """(unit of `old`, unit of the file) that may be when one has tabs and the other spaces."""
-    asked, has = ({character for indent in side for character in indent} for side in zip(*pairs, strict=True))
-    if asked == {"\t"} and has == {" "}:
+    written, has = ({character for indent in side for character in indent} for side in zip(*pairs, strict=True))
+    if written == {"\t"} and has == {" "}:
         return [("\t", " " * count) for count in _SPACES]
-    if asked == {" "} and has == {"\t"}:
+    if written == {" "} and has == {"\t"}:
         return [(" " * count, "\t") for count in _SPACES]
     return []
 
@@ -159,7 +159,7 @@ def _scaled(unit: str, to: str) -> Rule:
 
 
 def _fits(rule: Rule, pairs: Sequence[tuple[str, str]]) -> bool:
-    return all(rule(asked) == has for asked, has in set(pairs))
+    return all(rule(indent) == has for indent, has in set(pairs))
 
 
 def _said(lines: Sequence[str], rule: Rule) -> tuple[str, ...] | None:
@@ -178,16 +178,16 @@ def _said(lines: Sequence[str], rule: Rule) -> tuple[str, ...] | None:
 def _unit(lines: Sequence[str]) -> str | None:
     """What a level more mostly adds from one line to the next: a tab, or so many spaces; None: cannot be told."""
     counts: Counter[str] = Counter()
-    before = ""
+    previous = ""
     for line in lines:
         plain = line.lstrip()
-        if not plain or (line[0] not in " \t" and not before):
-            before = "" if plain else before
+        if not plain or (line[0] not in " \t" and not previous):
+            previous = "" if plain else previous
             continue
         indent = line[: len(line) - len(plain)]
-        if len(indent) > len(before) and indent.startswith(before):
-            more = indent[len(before) :]
-            if more == "\t" or (2 <= len(more) <= 8 and not more.strip(" ")):
-                counts[more] += 1
-        before = indent
-    return min((each for each in counts if counts[each] == max(counts.values())), key=len, default=None)
+        if len(indent) > len(previous) and indent.startswith(previous):
+            addition = indent[len(previous) :]
+            if addition == "\t" or (2 <= len(addition) <= 8 and not addition.strip(" ")):
+                counts[addition] += 1
+        previous = indent
+    return min((unit for unit in counts if counts[unit] == max(counts.values())), key=len, default=None)

@@ -13,9 +13,9 @@ _VOTES = 50  # places of a line that are looked at
 _LINES = 50_000  # lines looked at for one alike
 
 
-def ambiguous(path: str, at: Sequence[int], total: int, how: str) -> ToolError:
+def ambiguous(path: str, lines: Sequence[int], total: int, how: str) -> ToolError:
     """`at`: 0-based lines. `how`: what was forgiven to find them."""
-    named = ", ".join(str(line + 1) for line in at[:NAMED]) + (", …" if total > len(at[:NAMED]) else "")
+    named = ", ".join(str(line + 1) for line in lines[:NAMED]) + (", …" if total > len(lines[:NAMED]) else "")
     times = f"{total} times" if total <= NAMED or not how else f"more than {NAMED} times"
     but = f", {how} aside" if how else ""
     return ToolError(
@@ -24,47 +24,47 @@ def ambiguous(path: str, at: Sequence[int], total: int, how: str) -> ToolError:
     )
 
 
-def unproven(path: str, source: Source, wanted: Sequence[str], why: str, line: int) -> ToolError:
+def unproven(path: str, source: Source, target: Sequence[str], why: str, line: int) -> ToolError:
     """There is a place, but not a certain one. `line` is 0-based, -1 if there is none to show."""
     head = f"old_text is in {path}, but not certainly so: {why}. Nothing was changed."
-    start = line if 0 <= line < len(source.lines) else nearest(source, wanted)
-    return ToolError(head if start is None else f"{head} {_shown(source, start, wanted)}")
+    start = line if 0 <= line < len(source.lines) else nearest(source, target)
+    return ToolError(head if start is None else f"{head} {_shown(source, start, target)}")
 
 
-def nowhere(path: str, source: Source, wanted: Sequence[str], new: str) -> ToolError:
+def nowhere(path: str, source: Source, target: Sequence[str], new: str) -> ToolError:
     head = f"old_text is not in {path}. Nothing was changed."
     if len(new.strip()) > 8 and new in source.text:
         return ToolError(f"{head} The file has new_text already; perhaps this edit was made before.")
-    start = nearest(source, wanted)
+    start = nearest(source, target)
     if start is None:
         return ToolError(f"{head} Read the file and copy the text exactly, without line numbers.")
-    return ToolError(f"{head} {_shown(source, start, wanted)}")
+    return ToolError(f"{head} {_shown(source, start, target)}")
 
 
-def _shown(source: Source, start: int, wanted: Sequence[str]) -> str:
-    shown = source.lines[start : start + min(len(wanted) + 1, _SHOWN)]
-    near = "".join(f"{start + at + 1:>6}  {line.rstrip()[:_WIDTH]}\n" for at, line in enumerate(shown))
-    why = difference(source, start, wanted)
+def _shown(source: Source, start: int, target: Sequence[str]) -> str:
+    excerpt = source.lines[start : start + min(len(target) + 1, _SHOWN)]
+    near = "".join(f"{start + offset + 1:>6}  {line.rstrip()[:_WIDTH]}\n" for offset, line in enumerate(excerpt))
+    why = difference(source, start, target)
     return f"The nearest text is (line numbers are not part of it):\n{near}{why}Copy it exactly and try again."
 
 
-def difference(source: Source, start: int, wanted: Sequence[str]) -> str:
+def difference(source: Source, start: int, target: Sequence[str]) -> str:
     """The first line that is not the same, as a sentence; "" when all are."""
-    for at, asked in enumerate(wanted):
-        there = source.lines[start + at] if start + at < len(source.lines) else None
-        if there is None:
-            return f"old_text has {len(wanted) - at} lines more than the file there.\n"
-        has, said = there.rstrip("\r\n"), asked.rstrip("\r\n")
-        if has == said:
+    for offset, expected in enumerate(target):
+        actual = source.lines[start + offset] if start + offset < len(source.lines) else None
+        if actual is None:
+            return f"old_text has {len(target) - offset} lines more than the file there.\n"
+        has, wrote = actual.rstrip("\r\n"), expected.rstrip("\r\n")
+        if has == wrote:
             continue
-        head = f"Line {at + 1} of old_text differs: "
-        if has.strip() == said.strip() and has.strip():
-            if indent_of(has) != indent_of(said):
+        head = f"Line {offset + 1} of old_text differs: "
+        if has.strip() == wrote.strip() and has.strip():
+            if indent_of(has) != indent_of(wrote):
                 return (
-                    f"{head}the file indents it by {_blank(indent_of(has))}, old_text by {_blank(indent_of(said))}.\n"
+                    f"{head}the file indents it by {_blank(indent_of(has))}, old_text by {_blank(indent_of(wrote))}.\n"
                 )
             return f"{head}blanks at its end.\n"
-        return f"{head}the file has {_cut(has, said)}, old_text has {_cut(said, has)}.\n"
+        return f"{head}the file has {_cut(has, wrote)}, old_text has {_cut(wrote, has)}.\n"
     return ""
 
 
@@ -74,36 +74,38 @@ def _blank(indent: str) -> str:
     return " and ".join(parts) or "nothing"
 
 
-def _cut(line: str, other: str) -> str:
+def _cut(line: str, counterpart: str) -> str:
     """In backquotes; of a long line the stretch where the other begins to differ."""
     line = line.strip()
     if len(line) <= 120:
         return f"`{line}`" if line else "a blank line"
-    other = other.strip()
-    at = next((at for at, (a, b) in enumerate(zip(line[:5000], other, strict=False)) if a != b), 0)
-    return f"`…{line[max(0, at - 40) : at + 60]}…`"
+    counterpart = counterpart.strip()
+    index = next((index for index, (a, b) in enumerate(zip(line[:5000], counterpart, strict=False)) if a != b), 0)
+    return f"`…{line[max(0, index - 40) : index + 60]}…`"
 
 
-def nearest(source: Source, wanted: Sequence[str]) -> int | None:
+def nearest(source: Source, target: Sequence[str]) -> int | None:
     """The first line of the window most like `wanted`: the one most of its lines vote for, else one alike."""
     votes: dict[int, int] = {}
-    wanted = wanted[:_VOTERS]
-    where = source.places(wanted)
-    for row, line in enumerate(wanted):
+    target = target[:_VOTERS]
+    lines_of = source.places(target)
+    for row, line in enumerate(target):
         key = line.strip()
-        for at in where.get(key, ())[:_VOTES]:
-            votes[max(0, at - row)] = votes.get(max(0, at - row), 0) + len(key)
+        for start in lines_of.get(key, ())[:_VOTES]:
+            votes[max(0, start - row)] = votes.get(max(0, start - row), 0) + len(key)
     if votes:
-        best = max(votes, key=lambda at: (votes[at], -at))
-        first = next((row for row, line in enumerate(wanted) if line.strip()), 0)
-        begins = (at - first for at in where.get(wanted[first].strip(), ())[:_VOTES])
-        return next((at for at in begins if at >= 0 and abs(at - best) <= _ASTRAY), best)
+        best = max(votes, key=lambda start: (votes[start], -start))
+        first = next((row for row, line in enumerate(target) if line.strip()), 0)
+        begins = (line - first for line in lines_of.get(target[first].strip(), ())[:_VOTES])
+        return next((start for start in begins if start >= 0 and abs(start - best) <= _ASTRAY), best)
     from rapidfuzz import fuzz, process
 
-    row, asked = max(enumerate(line.strip() for line in wanted), key=lambda each: len(each[1]), default=(0, ""))
-    asked = asked[:500]
-    if len(asked) < 4:
+    row, longest = max(
+        enumerate(line.strip() for line in target), key=lambda row_and_text: len(row_and_text[1]), default=(0, "")
+    )
+    longest = longest[:500]
+    if len(longest) < 4:
         return None
     short = [line.strip()[:500] for line in source.lines[:_LINES]]
-    found = process.extractOne(asked, short, scorer=fuzz.ratio, score_cutoff=60)
-    return None if found is None else max(0, int(found[2]) - row)
+    closest = process.extractOne(longest, short, scorer=fuzz.ratio, score_cutoff=60)
+    return None if closest is None else max(0, int(closest[2]) - row)

@@ -25,7 +25,7 @@ class Place:
     end: int
     old: Sequence[str]
     new: Sequence[str]
-    at: Sequence[tuple[int, int]] | None = None
+    spans: Sequence[tuple[int, int]] | None = None
     """For each line of `old`, the lines of the file it stands for, from `start`; empty: it is not there. None: one
     for one."""
     drifted: frozenset[int] = frozenset()
@@ -52,8 +52,8 @@ def _deepened(new: str, old: str, prefix: str, start: int) -> str:
     """`new` as it is where one line of `old` begins behind its indentation and the other lines of `new` are as deep as
     the file has it; behind a line that opens a block, one level deeper. Else nobody knows how deep they should be: as
     the file has it, or counted from where `old` begins."""
-    first, *rest = _lines(new) or [""]
-    indents = [indent_of(line) for line in rest if line.strip()]
+    first, *others = _lines(new) or [""]
+    indents = [indent_of(line) for line in others if line.strip()]
     if len(_lines(old)) > 1 or not indents:
         return new
     deep = not indent_of(first) and all(indent.startswith(prefix) for indent in indents)

@@ -20,8 +20,8 @@ Reading = Callable[[str, str], tuple[str, str] | None]
 def without_blank_edges(old: str, new: str) -> tuple[str, str] | None:
     """As many blank lines less at either end of both."""
     lines, written = split_lines(old), split_lines(new)
-    lead = next((at for at, line in enumerate(lines) if line.strip()), 0)
-    tail = next((at for at, line in enumerate(reversed(lines)) if line.strip()), 0)
+    lead = next((index for index, line in enumerate(lines) if line.strip()), 0)
+    tail = next((index for index, line in enumerate(reversed(lines)) if line.strip()), 0)
     if not lead + tail or (written and lead + tail >= len(written)):
         return None
     edges = [*written[:lead], *written[len(written) - tail :]] if written else []
@@ -44,7 +44,7 @@ _MEANS = {"n": "\n", "r": "\r", "t": "\t"}
 
 
 def _unescape(text: str, only: str) -> str:
-    return _ESCAPE.sub(lambda found: _MEANS.get(found[1], found[1]) if found[1] in only else found[0], text)
+    return _ESCAPE.sub(lambda match: _MEANS.get(match[1], match[1]) if match[1] in only else match[0], text)
 
 
 def _escapes(only: str) -> Reading:
@@ -99,10 +99,10 @@ def without_numbers_and_blank(old: str, new: str) -> tuple[str, str] | None:
 
 def _without_numbers(old: str, new: str, blank: str) -> tuple[str, str] | None:
     lines = split_lines(old)
-    found = _NUMBERED.match(lines[0]) if lines else None
-    if found is None:
+    match = _NUMBERED.match(lines[0]) if lines else None
+    if match is None:
         return None
-    mark = found[2] + blank
+    mark = match[2] + blank
     plain = _unnumbered(lines, mark, rising=True)
     if plain is None:
         return None
@@ -114,22 +114,22 @@ def _without_numbers(old: str, new: str, blank: str) -> tuple[str, str] | None:
 
 
 def _number(line: str, mark: str) -> tuple[int, str] | None:
-    found = re.match(
+    match = re.match(
         rf"^\s{{0,8}}L?(\d{{1,7}})(?:{re.escape(mark)}(.*)|{re.escape(mark.rstrip())}\s*)$", line, re.DOTALL
     )
-    if found is None:
+    if match is None:
         return None
     ends = line[len(line.rstrip("\r\n")) :]
-    return int(found[1]), ends if found[2] is None else found[2]
+    return int(match[1]), ends if match[2] is None else match[2]
 
 
 def _unnumbered(lines: list[str], mark: str, *, rising: bool) -> list[str] | None:
     out: list[str] = []
     last: int | None = None
     for line in lines:
-        found = _number(line, mark)
-        if found is None or (rising and last is not None and found[0] != last + 1):
+        match = _number(line, mark)
+        if match is None or (rising and last is not None and match[0] != last + 1):
             return None
-        last = found[0]
-        out.append(found[1])
+        last = match[0]
+        out.append(match[1])
     return out

@@ -38,32 +38,32 @@ class Source:
         """What ends its first line."""
         return (end_of(self.lines[0]) if self.lines else "") or "\n"
 
-    def places(self, wanted: Iterable[str]) -> dict[str, list[int]]:
+    def places(self, target: Iterable[str]) -> dict[str, list[int]]:
         """Of each of these lines, blanks around them aside, where the file has it. Blank lines are left out."""
-        found: dict[str, list[int]] = {key: [] for line in wanted if (key := line.strip())}
-        for at, line in enumerate(self.lines):
-            if (key := line.strip()) in found:
-                found[key].append(at)
-        return found
+        line_numbers: dict[str, list[int]] = {key: [] for line in target if (key := line.strip())}
+        for index, line in enumerate(self.lines):
+            if (key := line.strip()) in line_numbers:
+                line_numbers[key].append(index)
+        return line_numbers
 
     def folded(self, fold: Fold) -> str:
         if fold not in self._folded:
             self._folded[fold] = fold(self.text)
         return self._folded[fold]
 
-    def windows(self, wanted: Sequence[str], fold: Fold, *, apart: bool) -> Iterator[int]:
+    def windows(self, target: Sequence[str], fold: Fold, *, apart: bool) -> Iterator[int]:
         """First lines of where `wanted` stands as whole lines, folded; `apart`: without overlap. One search in the
         whole text, which is linear whatever it says."""
         text = _closed(self.folded(fold))
-        asked = _closed(fold("".join(wanted)))
-        at = text.find(asked)
+        needle = _closed(fold("".join(target)))
+        index = text.find(needle)
         line = counted = 0
-        while at >= 0:
-            line += text.count("\n", counted, at)
-            counted = at
-            if line + len(wanted) <= len(self.lines):
+        while index >= 0:
+            line += text.count("\n", counted, index)
+            counted = index
+            if line + len(target) <= len(self.lines):
                 yield line
-            at = text.find(asked, at + (len(asked) - 1 if apart else 1))
+            index = text.find(needle, index + (len(needle) - 1 if apart else 1))
 
 
 def _closed(text: str) -> str:
