@@ -60,7 +60,7 @@ RECORDS = st.lists(
         Record,
         epoch=st.integers(0, 2**31),
         seq=st.integers(0, 2**53),
-        at=st.integers(0, 2**53),
+        timestamp=st.integers(0, 2**53),
         event=TEXT,
         private=st.none() | TEXT,
     ),

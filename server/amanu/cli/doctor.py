@@ -39,7 +39,7 @@ class Finding:
     """One line of the report. `todo` says what to do about a note or a problem."""
 
     level: Level
-    subject: str
+    what: str
     detail: str
     todo: str = ""
 
@@ -62,7 +62,7 @@ def main(argv: list[str]) -> int:
         paper = open_paper(sys.stdout)
         for finding in findings:
             style, sign = _SIGN[finding.level]
-            paper.line((style, sign), ("bold", f" {finding.subject:14}"), ("", one_line(finding.detail, 400)))
+            paper.line((style, sign), ("bold", f" {finding.what:14}"), ("", one_line(finding.detail, 400)))
             if finding.todo:
                 paper.line(("dim", f"{'':16}→ {one_line(finding.todo, 400)}"))
     return exits.FAILED if any(finding.level == "problem" for finding in findings) else exits.OK

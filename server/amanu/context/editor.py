@@ -65,7 +65,7 @@ class EditorContext:
         if delta.open_files is not None:
             updated = replace(updated, open_files=tuple(delta.open_files[:MAX_FILES]))
         if delta.findings is not None:
-            updated = replace(updated, found=_merged(updated.findings_by_path, delta.findings))
+            updated = replace(updated, findings_by_path=_merged(updated.findings_by_path, delta.findings))
         return updated
 
 

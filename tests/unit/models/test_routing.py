@@ -63,10 +63,10 @@ CASES: dict[str, tuple[dict[str, Any], str, str | None]] = {
     "hard": ({"difficulty": HARD_FROM}, HARD, f"Judged hard ({HARD_FROM} of 100), so HARD"),
     "not judged": ({}, DEFAULT, None),
     "no key for the hard one": ({"usable": without(HARD), "difficulty": 99}, DEFAULT, None),
-    "go on after a hard one": ({"prompt": "Go on.", "before": HARD}, HARD, "HARD goes on"),
-    "go on after an easy one": ({"prompt": "yes, please", "before": EASY}, EASY, "EASY goes on"),
+    "go on after a hard one": ({"prompt": "Go on.", "previous": HARD}, HARD, "HARD goes on"),
+    "go on after an easy one": ({"prompt": "yes, please", "previous": EASY}, EASY, "EASY goes on"),
     "go on after nothing": ({"prompt": "go on"}, DEFAULT, None),
-    "go on after one that is no choice any more": ({"prompt": "go on", "before": MINE}, DEFAULT, None),
+    "go on after one that is no choice any more": ({"prompt": "go on", "previous": MINE}, DEFAULT, None),
     "the default is away": ({"away": {DEFAULT: BUSY}}, FIRST, "DEFAULT is overloaded; 1ST stands in"),
 }  # fmt: skip
 
