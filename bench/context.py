@@ -76,7 +76,7 @@ def _page(rows: list[list[str]], command: str) -> str:
             "",
             "# Long sessions in a small window",
             "",
-            "Generated. The service is ours and strict; it counts tokens its own way. *Lost*: words of the person, the",
+            "Generated. The service is ours and strict; it counts tokens its own way. *Lost*: words of the user, the",
             "goal or touched files that a request should have held. *Cached*: what stood the same at the start of the",
             "request before. *Error*: of the sizes foretold for each next request, mean of their absolute values.",
             "",

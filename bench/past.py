@@ -44,7 +44,7 @@ class Size:
 LONG = Size(2_000)
 SHORT = Size(20)
 HEAVY = Size(2_400, 29_000, 29_900)
-"""About 60 MB of journal: the most that commands show, to person and model."""
+"""About 60 MB of journal: the most that commands show, to user and model."""
 
 
 async def write(home: Path, session_id: str, workspace: Path, model_id: str, size: Size) -> int:
@@ -142,7 +142,7 @@ class _Past:
         for state in ("scheduled", "executing"):
             yield ItemChanged(item=item.model_copy(update={"state": state})), None
         output = self._output()
-        # Commands show the person what they show the model; readers only say how much they read.
+        # Commands show the user what they show the model; readers only say how much they read.
         shown = output if tool == "run_shell_command" else f"{output.count(chr(10))} lines"
         done = item.model_copy(update={"state": "succeeded", "output": shown})
         yield ItemCompleted(item=done), Result(call_id=call_id, tool=tool, text=output)
@@ -173,7 +173,7 @@ class _Past:
             old_text=old,
             new_text=old.upper(),
             state="pending",
-            edited_by_person=False,
+            edited_by_user=False,
         )
         file = ProposedFile(
             path=str(self._workspace / "file1.txt"),

@@ -30,7 +30,7 @@ class Plan:
 
 
 def prompt(plan: Plan) -> str:
-    """The text a person would have typed."""
+    """The text a user would have typed."""
     coded = base64.urlsafe_b64encode(json.dumps(asdict(plan)).encode()).decode()
     return f"Please go on with bench:{coded}:"
 

@@ -1,6 +1,6 @@
-"""`python -m bench.sandbox [--rounds N]`: what the walls add to a command, per tier, in milliseconds: from asking for
-them until it has ended, less the same without walls. Wall time, and time of the processor, which moves less with what
-else the machine does. Prints a table, and writes it to `bench/sandbox.md`."""
+"""`python -m bench.sandbox [--rounds N]`: what the sandbox adds to a command, per tier, in milliseconds: from asking
+for them until it has ended, less the same without a sandbox. Wall time, and time of the processor, which moves less
+with what else the machine does. Prints a table, and writes it to `bench/sandbox.md`."""
 
 import argparse
 import asyncio
@@ -15,8 +15,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple
 
-from amanu.config import Sandbox as Settings
-from amanu.core.requirements import Need
+from amanu.config import SandboxSettings as Settings
+from amanu.core.requirements import SandboxRequirements
 from amanu.home import find_home
 from amanu.sandbox.rlimits import way_in
 from amanu.sandbox.sandbox import Sandbox
@@ -26,7 +26,11 @@ GOAL = 15.0
 """Milliseconds, the median, with the best tier."""
 OUTPUT = Path(__file__).with_name("sandbox.md")
 TIERS: tuple[Tier, ...] = ("none", "landlock", "bubblewrap")
-NEEDS = {"an ordinary command": Need(), "one without effect": Need(writes="nothing"), "git": Need(git=True)}
+NEEDS = {
+    "an ordinary command": SandboxRequirements(),
+    "one without effect": SandboxRequirements(writes="nothing"),
+    "git": SandboxRequirements(git=True),
+}
 
 
 class Cost(NamedTuple):
@@ -57,7 +61,7 @@ async def measure(rounds: int) -> dict[tuple[str, str], Cost]:
     return {key: Cost(*map(statistics.median, zip(*found, strict=True))) for key, found in took.items()}
 
 
-async def _once(sandbox: Sandbox, need: Need, root: Path) -> Cost:
+async def _once(sandbox: Sandbox, need: SandboxRequirements, root: Path) -> Cost:
     handle = os.open(root, os.O_RDONLY)
     begun, used = time.perf_counter(), _used()
     held = way_in("/bin/bash")
@@ -102,9 +106,9 @@ def main() -> int:
             f"<!-- `python -m bench.sandbox`, {datetime.now(UTC):%Y-%m-%d %H:%M} UTC; {os.cpu_count()} cores, "
             f"load {os.getloadavg()[0]:.1f} -->",
             "",
-            "# What walls cost",
+            "# What a sandbox cost",
             "",
-            f"Generated. Milliseconds a command takes without walls, and what each tier adds; in brackets, of the "
+            f"Generated. Milliseconds a command takes without a sandbox, and what each tier adds; in brackets, of the "
             f"processor. The goal is {GOAL:g}.",
             "",
             *lines,

@@ -94,7 +94,7 @@ async def kills(seconds: float) -> Figures:
 
 
 async def sessions(seconds: float) -> Figures:
-    """Random moves of persons and restarts in a session: its promises must hold after each game."""
+    """Random moves of users and restarts in a session: its promises must hold after each game."""
     play = _test("random_session.py").play
     approval.GUARD_SECONDS = 0.0  # random hands are quick
     begun = time.monotonic()
@@ -194,7 +194,7 @@ async def frames(seconds: float) -> Figures:
 
 
 async def edits(seconds: float) -> Figures:
-    """Random moves of model, person and crashes around one file, against a reference that only knows lines."""
+    """Random moves of model, user and crashes around one file, against a reference that only knows lines."""
     games = _test("random_edits.py")
     following.QUIET = 0.001
     begun = time.monotonic()

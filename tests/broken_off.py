@@ -1,4 +1,4 @@
-"""Breaks work off after any number of steps of the event loop: each is a moment at which a person, a client that goes
+"""Breaks work off after any number of steps of the event loop: each is a moment at which a user, a client that goes
 or a daemon that leaves may come between."""
 
 import asyncio

@@ -142,7 +142,7 @@ def _files(work: Path) -> dict[str, bytes]:
 
 
 def _short(files: Mapping[str, bytes]) -> dict[str, str]:
-    """For a person: which of the known states each file is in."""
+    """For a user: which of the known states each file is in."""
     known = {data: "before" for data in BEFORE.values()} | {AFTER["a.txt"]: "after"}
     return {name: known.get(data, f"{len(data)} bytes") for name, data in files.items()}
 

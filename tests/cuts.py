@@ -22,14 +22,14 @@ from amanu.agent.next_speaker import NextSpeaker
 from amanu.agent.recovery import FaultReminders
 from amanu.agent.turn import Turn
 from amanu.agent.usage import Ledger
-from amanu.agent.window.window import Context
-from amanu.config import Context as ContextSettings
+from amanu.agent.window.window import ContextWindow
+from amanu.config import ContextSettings as ContextSettings
 from amanu.core.agent import AgentLimits, SystemPrompt
 from amanu.core.conversation import Assistant, Conversation, User
-from amanu.core.model import Done, Model, RequestRefused
+from amanu.core.model import Model, ReplyCompleted, RequestRefused
 from amanu.models import retry
 from amanu.models.recording import Exchange, load
-from amanu.models.session_transport import Line
+from amanu.models.session_transport import SessionTransport
 from amanu.permissions.approvals import Approvals
 from amanu_protocol.events import ItemCompleted, ItemStarted, ItemsWithdrawn, RetryChanged
 from amanu_protocol.items import Answer, Notice, ToolCall
@@ -162,7 +162,7 @@ class Sweep:
     async def play(self, first: Exchange, whole: Exchange, *, damaged: bool = False) -> tuple[Outcome, object]:
         """A turn whose first request is answered with `first`. Returns how it went, and what the first reply said."""
         judge = Judge(self.way.service(()), first, whole, self.recordings["text"], damaged)
-        line = Line()
+        line = SessionTransport()
         line.player, line.recorder = judge, cast("Any", judge)
         emitted = Emitted()
         conversation = Conversation([User(text=PROMPT)])
@@ -188,7 +188,7 @@ class Sweep:
     async def _goes_on(self, conversation: Conversation) -> None:
         async with aclosing(cast("Any", self.model.stream(asked(self.way, conversation)))) as stream:
             seen = [delta async for delta in stream]
-        if not isinstance(seen[-1], Done):
+        if not isinstance(seen[-1], ReplyCompleted):
             raise Broken("the next request has no answer")
 
 
@@ -198,7 +198,7 @@ def sweeps() -> list[Sweep]:
 
 def at_once() -> None:
     """Retries without waiting, in this process."""
-    retry.Policy.delay = lambda self, retry: 0.0
+    retry.RetryPolicy.delay = lambda self, retry: 0.0
 
 
 def _cut(whole: Exchange, at: int, kind: Kind, way: Way) -> Exchange:
@@ -233,7 +233,7 @@ def _turn(way: Way, model: Model, emitted: Emitted, conversation: Conversation) 
         prompt_for=lambda info: SystemPrompt(SYSTEM, ""),
         tools=tools,
         conversation=conversation,
-        context=Context(conversation, ContextSettings(), _kept, []),
+        context=ContextWindow(conversation, ContextSettings(), _kept, []),
         approvals=approvals,
         emit=emitted,
         ledger=Ledger(spending.NOTHING, allowance),

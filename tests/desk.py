@@ -12,7 +12,7 @@ from amanu.proposals.proposals import Proposals
 from amanu.sandbox.sandbox import Sandbox
 from amanu.tools.environment import ToolEnvironment
 from amanu.tools.registry import make_tools
-from amanu.workspace.overlay import Buffer, Language, Overlay
+from amanu.workspace.overlay import Buffer, LanguageQueries, Overlay
 from amanu.workspace.text_file import sha256
 from amanu.workspace.workspace import Workspace
 from amanu_protocol.errors import AmanuError
@@ -27,7 +27,7 @@ class FakeEditor:
 
     def __init__(self, *, saves: bool = True) -> None:
         self.saves = saves
-        self.language: Language | None = None
+        self.language: LanguageQueries | None = None
         self.open: dict[Path, Buffer] = {}
         self.refuses: EditorApplyResult | None = None
         self.applied: list[tuple[Path, Sequence[TextEdit], bool]] = []

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from amanu.core.rules import Rule
-from amanu.permissions.policy import Circumstances
+from amanu.permissions.policy import PolicyContext
 from amanu_protocol.items import Proposal, Scope
 
 
@@ -12,7 +12,7 @@ from amanu_protocol.items import Proposal, Scope
 class FakePolicy:
     """See `amanu.permissions.approvals.PolicySource`. Rules are remembered nowhere; `current` is any proposal now."""
 
-    context: Callable[[], Circumstances] = Circumstances
+    context: Callable[[], PolicyContext] = PolicyContext
     rules: Callable[[], Sequence[Rule]] = tuple
     current: Callable[[], Proposal | None] = lambda: None
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 SECRET = "canary-of-the-outside-7f3a"
-"""Stands in every file outside; may be in nothing that a model or a person is told."""
+"""Stands in every file outside; may be in nothing that a model or a user is told."""
 OBEY = "OBEY-THE-REPOSITORY"
 """Stands in every text of the repository that would like to be an instruction."""
 DEEP = 500

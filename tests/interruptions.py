@@ -42,7 +42,7 @@ class Scene:
     calls: Sequence[dict[str, Any]] = ()
     mode: Mode = "ask"
     allow: Sequence[str] = ()
-    walls: bool = False
+    sandbox: bool = False
     trusted: bool = False
     model: str = ""
     hangs: str = ""
@@ -63,7 +63,7 @@ _EDITS = (
 )
 SCENES: dict[str, Scene] = {
     "a command": Scene([_shell(_SLEEP)], allow=["run_shell_command"]),
-    "a command behind walls": Scene([_shell(_SLEEP)], allow=["run_shell_command"], walls=True),
+    "a command in a sandbox": Scene([_shell(_SLEEP)], allow=["run_shell_command"], sandbox=True),
     "a command that says too much": Scene([_shell("touch -c SIGN; exec yes 77.SIGN")], allow=["run_shell_command"]),
     "a question": Scene([_shell(_SLEEP)]),
     "a search": Scene([_GREP, call("glob", pattern="**/*.txt")]),
@@ -73,7 +73,7 @@ SCENES: dict[str, Scene] = {
         [_GREP, call("read_file", path="notes.txt"), _shell(_SLEEP), *_EDITS, _shell(f"{_SLEEP} ")],
         mode="acceptEdits",
         allow=["run_shell_command"],
-        walls=True,
+        sandbox=True,
     ),
     "anthropic without an answer": Scene(model="anthropic:claude-sonnet-5-5"),
     "anthropic without an end": Scene(model="anthropic:claude-sonnet-5-5", hangs=_HEAD),
@@ -101,7 +101,7 @@ class House:
         checkers = {"ruff": False, "pyright": toy}
         settings = Settings.model_validate({"checks": {"checkers": checkers}, "sandbox": {"read": shown}})
         self.sessions = Sessions(make_services(home, settings))
-        if not scene.walls:
+        if not scene.sandbox:
             self.sessions.sandbox._best = "none"  # pyright: ignore[reportPrivateUsage]
 
     def furnish(self) -> None:

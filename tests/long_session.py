@@ -23,7 +23,7 @@ from strict.openai import OpenAI
 FILES = 8
 LINES = 300
 PER_TURN = 40
-"""Steps until the model hands back to the person."""
+"""Steps until the model hands back to the user."""
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ class Played:
     """Requests that were longer than the window."""
     refused: list[str] = field(default_factory=list[str])
     lost: list[str] = field(default_factory=list[str])
-    """Words of the person, touched files and goals that a request should have held and did not."""
+    """Words of the user, touched files and goals that a request should have held and did not."""
     largest: int = 0
     """Tokens of the largest request."""
     sent: int = 0
@@ -86,7 +86,7 @@ def _same(one: str, other: str) -> int:
     return low
 
 
-class Person:
+class PlayedModel:
     """Plays the model's side for the service, and watches every request."""
 
     def __init__(self, shape: Shape, steps: int, room: int, played: Played) -> None:
@@ -95,7 +95,7 @@ class Person:
         self.room = room
         self.played = played
         self.said: list[str] = []
-        """Markers the person's words hold."""
+        """Markers the user's words hold."""
         self.edited: list[str] = []
         self._before = ""
         self._in_turn = 0
@@ -160,7 +160,7 @@ class Person:
 
 GOAL = "All values of all parts are mended."
 SUMMARY = f"""## Goal
-{GOAL} The person's last wish is among their words.
+{GOAL} The user's last wish is among their words.
 
 ## Constraints
 Tabs stay tabs; nothing outside the parts is touched.
@@ -182,8 +182,8 @@ Go on with the next part.
 async def play(shape: Shape, folder: Path, steps: int, window: int = 32_000) -> Played:
     """Play it; the daemon's own state goes to `AMANU_HOME`."""
     played = Played()
-    person = Person(shape, steps, window - window // 4, played)
-    service = shape.service(person.answer)
+    played_model = PlayedModel(shape, steps, window - window // 4, played)
+    service = shape.service(played_model.answer)
     url = await service.start()
     config = find_home(os.environ).config
     config.mkdir(parents=True, exist_ok=True)
@@ -202,7 +202,7 @@ async def play(shape: Shape, folder: Path, steps: int, window: int = 32_000) -> 
         turn = 0
         while played.steps < steps:
             turn += 1
-            await _say(session, client, person, turn)
+            await _say(session, client, played_model, turn)
             state = await until(session, lambda state, turn=turn: _over(state, turn), seconds=600)
             assert state.last_turn is not None
             assert state.last_turn.reason == "completed", state.last_turn.message
@@ -220,9 +220,9 @@ async def play(shape: Shape, folder: Path, steps: int, window: int = 32_000) -> 
     return played
 
 
-async def _say(session: Session, client: Client, person: Person, turn: int) -> None:
+async def _say(session: Session, client: Client, played_model: PlayedModel, turn: int) -> None:
     marker = f"wish number {turn}: colour {turn * 7919}"
-    person.said.append(marker)
+    played_model.said.append(marker)
     text = f"Please go on with the values. Keep in mind {marker}."
     await session.prompts.send(PromptSendParams(session_id="s", prompt_id=f"p{turn}", text=text), client)
     state = await until(session, lambda state: state.turn or _over(state, turn))
@@ -233,7 +233,7 @@ async def _say(session: Session, client: Client, person: Person, turn: int) -> N
         )
         await session.prompts.steer(params, client)
         await until(session, lambda state: _heard(session, steer) or _over(state, turn))
-        person.said.append(steer)
+        played_model.said.append(steer)
 
 
 def _heard(session: Session, steer: str) -> bool:

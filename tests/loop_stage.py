@@ -13,17 +13,26 @@ from amanu.agent.finishing import UntilFinished
 from amanu.agent.loop_guard.guard import LoopGuard
 from amanu.agent.next_speaker import NextSpeaker
 from amanu.agent.recovery import FaultReminders
-from amanu.agent.steering import LastWords, Steering
+from amanu.agent.steering import LateSteering, Steering
 from amanu.agent.turn import Turn
 from amanu.agent.usage import Ledger
-from amanu.agent.window.window import Context
-from amanu.config import Context as ContextSettings
+from amanu.agent.window.window import ContextWindow
+from amanu.config import ContextSettings as ContextSettings
 from amanu.core.agent import AgentLimits, SystemPrompt
 from amanu.core.conversation import Assistant, Call, Conversation, Entry, Results, Text, Thinking, User
-from amanu.core.model import CallStarted, Delta, Done, ModelError, Request, TextDelta, ThoughtDelta, TokenUsage
+from amanu.core.model import (
+    CallStarted,
+    Delta,
+    ModelError,
+    ReplyCompleted,
+    Request,
+    TextDelta,
+    ThoughtDelta,
+    TokenUsage,
+)
 from amanu.core.tool import CallContext, Outcome, Params, Preview, Subject, Tool, ToolError
 from amanu.permissions.approvals import Approvals
-from amanu.permissions.policy import Circumstances
+from amanu.permissions.policy import PolicyContext
 from amanu.tools.finish_task import FinishTask
 from amanu_protocol.events import ApprovalRequested, Event, ItemDelta
 from amanu_protocol.items import Mode, ModelInfo
@@ -90,7 +99,7 @@ class FakeTool(Tool[PathParams]):
         if params.fails:
             raise ToolError("it did not work; try another way")
         more = (f" {call.call_id}" * self.recorder.size)[: self.recorder.size]
-        return Outcome(f"{self.name} {params.path} for the model{more}", f"{self.name} for the person")
+        return Outcome(f"{self.name} {params.path} for the model{more}", f"{self.name} for the user")
 
 
 class Read(FakeTool):
@@ -166,7 +175,7 @@ class PlayedModel:
         if isinstance(reply, ModelError):
             raise reply
         for delta in reply:
-            if self.block is not None and isinstance(delta, Done):
+            if self.block is not None and isinstance(delta, ReplyCompleted):
                 await self.block.wait()
             yield delta
 
@@ -195,7 +204,7 @@ def says(text: str = "", *calls: Call, thought: str = "", stop: Any = None, cut:
         parts.append(each)
         deltas.append(CallStarted(each.call_id, each.tool))
     message = Assistant(parts=tuple(parts), cut=cut)
-    return [*deltas, Done(message, TokenUsage(input=10, output=5), stop or ("calls" if calls else "end"))]
+    return [*deltas, ReplyCompleted(message, TokenUsage(input=10, output=5), stop or ("calls" if calls else "end"))]
 
 
 @dataclass
@@ -229,7 +238,7 @@ class Stage:
         self.model = PlayedModel(self.replies)
         self.conversation = Conversation([User(text=self.prompt)])
         self.approvals = Approvals(
-            self.emitted, FakePolicy(lambda: Circumstances(self.mode), lambda: ()), headless=self.headless
+            self.emitted, FakePolicy(lambda: PolicyContext(self.mode), lambda: ()), headless=self.headless
         )
         self.emitted.watch = self._answer
         tools: list[Tool[Any]] = [kind(self.recorder) for kind in (Read, Write, Run, Crash)]
@@ -244,7 +253,7 @@ class Stage:
             prompt_for=lambda info: SystemPrompt("", ""),
             tools={tool.name: tool for tool in tools},
             conversation=self.conversation,
-            context=Context(self.conversation, self.tiers, self.keep, [Write.name]),
+            context=ContextWindow(self.conversation, self.tiers, self.keep, [Write.name]),
             approvals=self.approvals,
             emit=self.emitted,
             ledger=Ledger(spending.NOTHING, allowance),
@@ -254,7 +263,7 @@ class Stage:
                 FaultReminders([tool.name for tool in tools]),
                 *([] if guard is None else [guard]),
                 NextSpeaker() if self.finishing is None else UntilFinished(self.finishing),
-                LastWords(self),
+                LateSteering(self),
             ],
             watch=guard,
         )

@@ -11,14 +11,14 @@ from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any, cast
 
-from amanu.core.model import Done, Model, ModelError
+from amanu.core.model import Model, ModelError, ReplyCompleted
 from amanu.models.anthropic import AnthropicModel
 from amanu.models.gemini import GeminiModel
-from amanu.models.openai_compatible import OpenAICompatibleModel, Quirks
-from amanu.models.retry import Policy, stream_with_retry
+from amanu.models.openai_compatible import EndpointQuirks, OpenAICompatibleModel
+from amanu.models.retry import RetryPolicy, stream_with_retry
 from recordings.make import WAYS, Way, asked
 
-ONCE = Policy(attempts=1, idle_text=10.0, idle_thinking=10.0)
+ONCE = RetryPolicy(attempts=1, idle_text=10.0, idle_thinking=10.0)
 WIRES: tuple[Way, ...] = tuple(way for way in WAYS if way.name in ("anthropic", "gemini-3", "openai"))
 PAUSE = 0.005
 
@@ -59,10 +59,10 @@ def model(way: Way, url: str) -> Model:
         case "gemini-3":
             return GeminiModel(key, url)
         case _:
-            return OpenAICompatibleModel("openai", f"{url}/v1", key, Quirks("always"))
+            return OpenAICompatibleModel("openai", f"{url}/v1", key, EndpointQuirks("always"))
 
 
-async def suffer(way: Way, url: str) -> ModelError | Done | None:
+async def suffer(way: Way, url: str) -> ModelError | ReplyCompleted | None:
     """What one attempt comes to."""
     asking = model(way, url)
     last: Any = None
@@ -74,7 +74,7 @@ async def suffer(way: Way, url: str) -> ModelError | Done | None:
         return error
     finally:
         await asking.close()
-    return last if isinstance(last, Done) else None
+    return last if isinstance(last, ReplyCompleted) else None
 
 
 @asynccontextmanager

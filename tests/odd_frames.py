@@ -238,11 +238,11 @@ async def played(capabilities: Any) -> AsyncGenerator[tuple[RawClient, Place]]:
         try:
             client = RawClient(*await connect_in_process(sessions, {}))
             await client.initialize(capabilities, workspaceFolders=[{"uri": root.as_uri(), "name": "w"}])
-            person = Client(os.environ)
+            user = Client(os.environ)
             made = SessionCreateParams(session_id="s", roots=[str(root)], model_id=f"scripted:{script}")
-            await sessions.create(made, person)
+            await sessions.create(made, user)
             session = await sessions.get("s")
-            await session.prompts.send(PromptSendParams(session_id="s", prompt_id="p1", text="do it"), person)
+            await session.prompts.send(PromptSendParams(session_id="s", prompt_id="p1", text="do it"), user)
             await until(session, lambda state: state.approvals)
             try:
                 yield client, Place("s", root, root / "notes.txt")

@@ -17,7 +17,7 @@ WAIT = 20.0
 
 
 class PlainEditor:
-    """Made around a client before it is initialized. `answers` are what the person chooses of questions, in order."""
+    """Made around a client before it is initialized. `answers` are what the user chooses of questions, in order."""
 
     def __init__(self, client: LanguageClient) -> None:
         self.client = client
@@ -111,7 +111,7 @@ class PlainEditor:
         return self.texts[path.as_uri()].text
 
     def type(self, path: Path, text: str) -> None:
-        """The person's own change: the whole text."""
+        """The user's own change: the whole text."""
         self.texts[path.as_uri()].replace(text)
         self._changed(path.as_uri())
 

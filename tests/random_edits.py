@@ -1,8 +1,8 @@
-"""Any sequence of what model, person and crashes do to a file, against a reference that only knows lines.
+"""Any sequence of what model, user and crashes do to a file, against a reference that only knows lines.
 
 All lines differ, so where something stands is never in doubt: what an accepted hunk does, what an undone one does, and
 whose line it was can be said without any difference or merge. The promises (I1, I2, I4 of the faults, `SECURITY.md`):
-nothing changes but by a decision, a decision does exactly what it shows, and no line a person typed goes by undo.
+nothing changes but by a decision, a decision does exactly what it shows, and no line a user typed goes by undo.
 """
 
 import asyncio
@@ -34,9 +34,9 @@ class Game:
         self.path = self.desk.root / NAME
         self.base = text.splitlines(keepends=True)
         self.deleted: set[str] = set()
-        """Lines the person removed."""
+        """Lines the user removed."""
         self.approved: set[str] = set()
-        """Lines that went by a hunk the person or a rule accepted."""
+        """Lines that went by a hunk the user or a rule accepted."""
         self.known: dict[str, Proposal] = {}
         self.step = 0
         self.log: list[str] = []
@@ -85,10 +85,10 @@ class Game:
         proposal = await self.desk.proposals.propose(call, [FileEdit(base, "".join(lines))])
         assert self.text == before, "a proposal changes nothing"
         if self.random.random() < 0.4:
-            result = await self.desk.proposals.accept_all(proposal.proposal_id, by_person=False)
+            result = await self.desk.proposals.accept_all(proposal.proposal_id, by_user=False)
             self.follow(before, [(h, True) for h in hunks(result) if h.state == "applied"])
 
-    async def person_types(self) -> None:
+    async def user_types(self) -> None:
         before = self.lines
         after = self.changed(before, "p")
         self.deleted |= set(before) - set(after)
@@ -114,7 +114,7 @@ class Game:
         await self.carried_out(proposal.proposal_id, decision)
 
     async def undo_or_redo(self) -> None:
-        word, state = self.random.choice([("undo", "applied"), ("redo", "revertedByPerson")])
+        word, state = self.random.choice([("undo", "applied"), ("redo", "reverted")])
         found = self.some(lambda hunk: hunk.state == state)
         if found is not None:
             await self.carried_out(found[0].proposal_id, HunkDecision(hunk_id=found[1].hunk_id, decision=word))
@@ -132,9 +132,9 @@ class Game:
         match decision.decision, was, hunk.state:
             case ("accept" | "redo", _, "applied") if was != "applied" and self.text != before:
                 self.follow(before, [(hunk, True)])
-            case ("undo", "applied", "revertedByPerson") if self.text == before:
-                assert not hunk.new_text or hunk.new_text not in before, "the person had taken it back themselves"
-            case ("undo", "applied", "revertedByPerson"):
+            case ("undo", "applied", "reverted") if self.text == before:
+                assert not hunk.new_text or hunk.new_text not in before, "the user had taken it back themselves"
+            case ("undo", "applied", "reverted"):
                 self.follow(before, [(hunk, False)])
             case _:
                 assert self.text == before, f"{decision.decision}: {was} → {hunk.state}, and the text changed"
@@ -194,7 +194,7 @@ class Game:
 
     async def play(self) -> None:
         moves = [
-            *(self.model_edits, self.person_types, self.decide, self.undo_or_redo) * 3,
+            *(self.model_edits, self.user_types, self.decide, self.undo_or_redo) * 3,
             *(self.save, self.open_or_close, self.restart, self.pause, self.pause),
         ]
         for _ in range(MOVES):
@@ -202,9 +202,9 @@ class Game:
             self.log.append(move.__name__)
             before = self.lines
             await move()
-            if move != self.person_types:
+            if move != self.user_types:
                 lost = {each for each in set(before) - set(self.lines) if each[0] == "p"} - self.approved
-                assert not lost, f"the person's {lost} went by {move.__name__}"
+                assert not lost, f"the user's {lost} went by {move.__name__}"
                 new = {each for each in set(self.lines) - set(before) if each[0] == "p"}
                 assert new <= self.approved, "what they had removed came back by itself"
         await self.undo_all()
@@ -225,7 +225,7 @@ class Game:
 
 async def stack(folder: Path, seed: int) -> None:
     """What the model did in a row is taken back in a row, to the byte: whatever it took out, put in or changed again,
-    however alike the lines are. The person wrote above or below meanwhile, or nothing; the daemon lived on, or not."""
+    however alike the lines are. The user wrote above or below meanwhile, or nothing; the daemon lived on, or not."""
     chance = random.Random(seed)
     numbers = itertools.count(1)
     alike = chance.random() < 0.5

@@ -34,7 +34,7 @@ from session_desk import without_status
 
 BASE = "".join(f"line {n}\n" for n in range(1, 13))
 EXPECTED = {"staleTurn", "proposalConflict", "approvalNotFound", "sessionNotFound", "storageError", "proposalNotFound"}
-"""Refusals a person can meet here."""
+"""Refusals a user can meet here."""
 
 
 async def play(folder: Path, seed: int, actions: int = 50) -> None:

@@ -88,7 +88,7 @@ class Desk:
         return state
 
     async def trust(self, trusted: bool = True) -> None:
-        """The person decides about the folder, as it is now."""
+        """The user decides about the folder, as it is now."""
         await self.sessions.trust_set(TrustSetParams(root=str(self.root), trusted=trusted))
 
     async def reopen(self) -> None:

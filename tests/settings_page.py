@@ -81,7 +81,9 @@ def _table(model: type[BaseModel], prefix: str) -> Iterator[str]:
     rows: list[str] = []
     for name, field in model.model_fields.items():
         kinds = (field.annotation, *get_args(field.annotation))
-        section = next((each for each in kinds if isinstance(each, type) and issubclass(each, config.Section)), None)
+        section = next(
+            (each for each in kinds if isinstance(each, type) and issubclass(each, config.SettingsSection)), None
+        )
         if section is not None:
             inner.append((section, f"{prefix}{name}." if len(kinds) == 1 else f"{prefix}{name}.NAME."))
             continue

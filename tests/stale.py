@@ -1,4 +1,4 @@
-"""What was approved becomes something else before it runs. Scripts that write `A` are what the person sees; whatever
+"""What was approved becomes something else before it runs. Scripts that write `A` are what the user sees; whatever
 takes their place writes `B`. `B` may only come to be after a question that was about `B`.
 
 `mutate` and `answer` play one way of many (`MUTATORS`, `ANSWERS`); `race` lets a thread swap while a command starts.
@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from amanu.sandbox.sandbox import Started
+from amanu.sandbox.sandbox import SandboxedCommand
 from amanu.sandbox.self_test import Tier
 from amanu.tools.shell.file_identity import MOST
 from amanu.tools.shell.run_shell_command import RunShellCommand
@@ -32,7 +32,7 @@ from session_desk import TWELVE, TWO_HUNKS, Desk, call, desk, step
 
 When = Literal["asked", "answered", "executing"]
 WHEN: tuple[When, ...] = ("asked", "answered", "executing")
-"""It changes before the yes · after the yes · after the call was looked at again, while its walls are built."""
+"""It changes before the yes · after the yes · after the call was looked at again, while its sandbox is built."""
 
 _PADDING = f"exit\n{'#' * 1023}\n" * (MOST // 1024 + 1)
 SWAPPED = "what ran may not be what was approved"
@@ -53,7 +53,7 @@ class Ground:
         return "".join(each.read_text() for each in found if each.is_file()).replace("\n", "")
 
     def lay_out(self) -> None:
-        """Everything as the person sees it: it writes `A`."""
+        """Everything as the user sees it: it writes `A`."""
         for each in (self.around, self.root.with_name("aside")):
             shutil.rmtree(each, ignore_errors=True)
         if self.root.is_symlink():
@@ -272,7 +272,7 @@ def _at_start(act: Callable[[], None]) -> Generator[None]:
     """Do that when a command has been looked at for the last time."""
     start = RunShellCommand._start  # pyright: ignore[reportPrivateUsage]
 
-    async def watched(self: RunShellCommand, started: Started, mark: str) -> asyncio.subprocess.Process:
+    async def watched(self: RunShellCommand, started: SandboxedCommand, mark: str) -> asyncio.subprocess.Process:
         act()
         return await start(self, started, mark)
 
@@ -324,7 +324,7 @@ ANSWERS: dict[str, tuple[Callable[[Approval, Approval], dict[str, Any]], str]] =
 
 
 async def answer(folder: Path, names: Sequence[str], rounds: int) -> Counter[str]:
-    """Those answers to the question about a script, each so often; then the person says no, and says yes again."""
+    """Those answers to the question about a script, each so often; then the user says no, and says yes again."""
     plays = [name for name in names for _ in range(rounds)]
     ground = Ground(folder)
     ends: Counter[str] = Counter()
@@ -526,7 +526,7 @@ def _linked_to(file: Path, text: str) -> None:
 
 async def edit(folder: Path, name: str, rounds: int) -> Counter[str]:
     """A yes to the whole of a proposal whose file becomes another before the yes, before it was noticed, or after the
-    yes while a command is in front of it: what is there then is the person's to the letter."""
+    yes while a command is in front of it: what is there then is the user's to the letter."""
     ends: Counter[str] = Counter()
     first, write = call("run_shell_command", command="touch -c it; sleep 0.3"), call("write_file", path="notes.txt")
     write["arguments"]["content"] = TWO_HUNKS

@@ -1,7 +1,7 @@
 """What the extension installs: the daemon's wheel and the hash-locked packages it needs, into one folder.
 
 Run by `make vsix`. The requirements are those of requirements.lock that the daemon reaches without its `dev` extra, as
-the lock itself says (`# via`), so that what a person gets is what was tested, to the byte.
+the lock itself says (`# via`), so that what a user gets is what was tested, to the byte.
 """
 
 import hashlib

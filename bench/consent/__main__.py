@@ -1,4 +1,4 @@
-"""`python -m bench.consent`: how often the person is asked in vain, what gets through, how long it takes to tell."""
+"""`python -m bench.consent`: how often the user is asked in vain, what gets through, how long it takes to tell."""
 
 import argparse
 import platform
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from amanu.core.command import Surroundings
+from amanu.core.command import CommandContext
 from amanu.shell.analyze import read
 from bench.consent import hostile, project, published
 
@@ -56,7 +56,7 @@ grammars were tuned to it, but by the same hand. What is still asked about is li
 class Line:
     text: str
     reads: bool
-    here: Surroundings
+    here: CommandContext
 
 
 Judge = Callable[[Line], bool]
@@ -64,7 +64,7 @@ Judge = Callable[[Line], bool]
 
 
 def main() -> int:
-    """Returns 1 when something gets through, or the person is asked in vain more often than is our goal."""
+    """Returns 1 when something gets through, or the user is asked in vain more often than is our goal."""
     parser = argparse.ArgumentParser(prog="python -m bench.consent", description=__doc__)
     parser.add_argument("--no-write", action="store_true", help="print only")
     arguments = parser.parse_args()
@@ -93,7 +93,7 @@ def main() -> int:
     return int(bool(through["Amanu"]) or len(asked["Amanu"]) / len(reads) > GOAL)
 
 
-def _corpus(where: Mapping[str, Surroundings]) -> list[Line]:
+def _corpus(where: Mapping[str, CommandContext]) -> list[Line]:
     with (HERE / "corpus.toml").open("rb") as file:
         parts = tomllib.load(file)["part"]
     return [

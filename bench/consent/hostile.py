@@ -3,12 +3,12 @@
 from collections.abc import Callable, Iterator
 from typing import TypeVar
 
-from amanu.core.command import Surroundings
+from amanu.core.command import CommandContext
 
 T = TypeVar("T")
 
 
-def lines(here: Surroundings, make: Callable[[str, bool, Surroundings], T]) -> Iterator[T]:
+def lines(here: CommandContext, make: Callable[[str, bool, CommandContext], T]) -> Iterator[T]:
     for text in (*_long(), *_deep(), *_wide()):
         yield make(text[:64_000], False, here)
 

@@ -1,10 +1,10 @@
-"""A small project of each kind the corpus speaks of, in a folder of its own. git starts nothing of the person's."""
+"""A small project of each kind the corpus speaks of, in a folder of its own. git starts nothing of the user's."""
 
 import os
 import subprocess
 from pathlib import Path
 
-from amanu.core.command import Surroundings
+from amanu.core.command import CommandContext
 
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 FILES = {
@@ -66,7 +66,7 @@ def _tools(folder: Path) -> Path:
     return Path(os.path.realpath(folder)) / "tools"
 
 
-def make(kind: str, folder: Path) -> Surroundings:
+def make(kind: str, folder: Path) -> CommandContext:
     """The project as a repository with two commits on a branch."""
     root = Path(os.path.realpath(folder)) / kind
     for name, text in FILES[kind].items():
@@ -75,14 +75,14 @@ def make(kind: str, folder: Path) -> Surroundings:
     (root.parent / ".rustup").mkdir(exist_ok=True)
     (root.parent / ".rustup" / "settings.toml").touch()
     environment = {"PATH": os.environ["PATH"], "HOME": str(folder), "GIT_CONFIG_NOSYSTEM": "1"}
-    person = ["-c", "user.name=A", "-c", "user.email=a@example.org"]
+    user = ["-c", "user.name=A", "-c", "user.email=a@example.org"]
     for words in (
         ["init", "-q", "-b", "main"],
         ["remote", "add", "origin", "git@example.org:a/x.git"],
         ["add", "."],
-        [*person, "commit", "-qm", "first"],
-        [*person, "commit", "-qm", "second", "--allow-empty"],
+        [*user, "commit", "-qm", "first"],
+        [*user, "commit", "-qm", "second", "--allow-empty"],
     ):
         subprocess.run(["git", *words], cwd=root, check=True, env=environment, capture_output=True)
     seen = {"HOME": str(folder), "PATH": f"{PATH}:{_tools(folder)}", "GIT_PAGER": "cat", "PAGER": "cat"}
-    return Surroundings(root, (root,), seen, lambda path: not path.name.lower().startswith(".env"))
+    return CommandContext(root, (root,), seen, lambda path: not path.name.lower().startswith(".env"))

@@ -27,7 +27,7 @@ class Talk(Protocol):
     """One conversation."""
 
     def say(self, text: str) -> None:
-        """What the person said goes to the history."""
+        """What the user said goes to the history."""
         ...
 
     def answer(self, results: list[tuple[Call, str]]) -> None:

@@ -51,7 +51,7 @@ HONEST = """\
 - Where others are better: on the loops of text that both find, Gemini CLI and fspec are sooner (*How soon*): ours waits
   for more rounds, and for pages in code, tables and rules. OpenCode sees three equal calls two steps before us. They
   pay for it with the false alarms listed.
-- Wider than the corpus: a person who asks for a short word a thousand times is taken for the victim of a loop (a whole
+- Wider than the corpus: a user who asks for a short word a thousand times is taken for the victim of a loop (a whole
   sentence they asked for is not). That is why the first alarm only tells the model, why an ended turn can go on, and
   why all of it can be turned off.
 - What ours misses is what rules cannot tell from honest work; it is the third level's to find."""

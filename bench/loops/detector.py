@@ -10,7 +10,7 @@ class Detector(Protocol):
     """Sees one case from its beginning. Each method says whether a loop is seen now."""
 
     def turn(self, request: str) -> None:
-        """The person says something: a turn begins."""
+        """The user says something: a turn begins."""
         ...
 
     def reply(self) -> None:

@@ -9,7 +9,7 @@ from amanu.shell.programs.git import LOOKS
 from amanu.shell.programs.packages import _PIP_FREEZE, _PIP_LIST, _PIP_SHOW, JSON_TOOL  # pyright: ignore[reportPrivateUsage]
 from amanu.shell.programs.search import _AG, _GREP, _RIPGREP  # pyright: ignore[reportPrivateUsage]
 from amanu.shell.spec import Use
-from bench.soundness.walls import folder
+from bench.soundness.sandbox import folder
 from bench.soundness.words import listed, table
 
 Call = list[str]

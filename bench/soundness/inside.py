@@ -1,4 +1,4 @@
-"""Within the walls: judge the lines of a seed, run those that are automatic, tell what they did. A line of JSON for
+"""Within the sandbox: judge the lines of a seed, run those that are automatic, tell what they did. A line of JSON for
 each finding, and the figures as the last one."""
 
 import argparse

@@ -1,4 +1,4 @@
-"""Starts the walls, gathers what is found within."""
+"""Starts the sandbox, gathers what is found within."""
 
 import asyncio
 import json
@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
-from bench.soundness.walls import within
+from bench.soundness.sandbox import within
 
 SOAKED = 100_000
 """Automatic lines of a long run."""

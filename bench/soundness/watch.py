@@ -1,4 +1,4 @@
-"""Runs lines within walls (`walls.py`), as the product runs automatic ones, and says what is different after."""
+"""Runs lines in a sandbox (`sandbox.py`), as the product runs automatic ones, and says what is different after."""
 
 import contextlib
 import ctypes
@@ -13,12 +13,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from amanu.core.command import Reading, Surroundings
+from amanu.core.command import CommandContext, Reading
 from amanu.shell.programs.git import LOOKING
 from amanu.system.process_tree import without_git_settings, without_secrets
 from amanu.tools.shell.run_shell_command import _SET as SET  # pyright: ignore[reportPrivateUsage]
 from bench.soundness import world
-from bench.soundness.walls import TOP, folder
+from bench.soundness.sandbox import TOP, folder
 
 TEMPLATE = folder("template")
 TOOLS = folder("tools")
@@ -66,9 +66,9 @@ class Watch:
         self.environment: Mapping[str, str] = {**without_secrets(_ENVIRONMENT, (), services=True), **SET}
         self.rebuild()
 
-    def here(self, kind: str) -> Surroundings:
+    def here(self, kind: str) -> CommandContext:
         root = TOP / kind
-        return Surroundings(root, (root,), self.environment, world.may_read(root))
+        return CommandContext(root, (root,), self.environment, world.may_read(root))
 
     def rebuild(self) -> None:
         for each in _WATCHED:
@@ -88,7 +88,7 @@ class Watch:
         self._files = self._signatures()
         self._packets = _packets()
 
-    def run(self, line: str, reading: Reading, here: Surroundings) -> Seen:
+    def run(self, line: str, reading: Reading, here: CommandContext) -> Seen:
         """Run it as `run_shell_command` does."""
         argv = list(reading.argv) if reading.argv else ["/bin/bash", "-c", line]
         with subprocess.Popen(

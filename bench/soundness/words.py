@@ -4,7 +4,7 @@ import tomllib
 from pathlib import Path
 from typing import Any, cast
 
-from bench.soundness.walls import TOP
+from bench.soundness.sandbox import TOP
 
 _TEXT = Path(__file__).with_name("words.toml").read_text("utf-8")
 _ALL: dict[str, Any] = tomllib.loads(_TEXT.replace("/tmp/w/", f"{TOP}/"))

@@ -185,8 +185,8 @@ def _write(top: Path, files: dict[str, str]) -> None:
 
 
 def _git(root: Path, *words: str) -> None:
-    person = ("-c", "user.name=A", "-c", "user.email=a@example.org")
-    subprocess.run(["git", *person, *words], cwd=root, env=GIT, check=True, capture_output=True)
+    user = ("-c", "user.name=A", "-c", "user.email=a@example.org")
+    subprocess.run(["git", *user, *words], cwd=root, env=GIT, check=True, capture_output=True)
 
 
 Signature = tuple[int, ...]

@@ -43,12 +43,12 @@ class ErrorData(Wire):
     path: str | None = None
     """The bad field, for `invalidParams`, as `field.index.field`."""
     hint: str | None = None
-    """What the person can do about it."""
+    """What the user can do about it."""
     details: dict[str, JsonValue] | None = None
 
 
 class AmanuError(Exception):
-    """A failure a person can act on. `str(error)` is a full sentence that says what to do."""
+    """A failure a user can act on. `str(error)` is a full sentence that says what to do."""
 
     def __init__(
         self,

@@ -5,7 +5,18 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from amanu_protocol.base import Wire
-from amanu_protocol.items import Approval, Decision, Item, Mode, Proposal, QueuedPrompt, Retry, Spent, Usage, Walls
+from amanu_protocol.items import (
+    Approval,
+    CommandSandbox,
+    Decision,
+    Item,
+    Mode,
+    Proposal,
+    QueuedPrompt,
+    Retry,
+    Spend,
+    Usage,
+)
 
 EndReason = Literal[
     "completed",
@@ -32,7 +43,7 @@ class SessionChanged(Wire):
     model_id: str | None = None
     trusted: bool | None = None
     trust_changed: bool | None = None
-    walls: Walls | None = None
+    sandbox: CommandSandbox | None = None
     closed: bool | None = None
 
 
@@ -50,7 +61,7 @@ class TurnRouted(Wire):
     turn_id: str
     model_id: str
     reason: str
-    """A sentence for the person."""
+    """A sentence for the user."""
 
 
 class StepEnded(Wire):
@@ -60,7 +71,7 @@ class StepEnded(Wire):
     turn_id: str
     step: int
     """1-based in the turn."""
-    usage: Spent | None = None
+    usage: Spend | None = None
     """What the reply took; None when it was cut short."""
 
 
@@ -71,10 +82,10 @@ class TurnEnded(Wire):
     turn_id: str
     reason: EndReason
     message: str
-    """For the person; "" when the reason says it all."""
+    """For the user; "" when the reason says it all."""
     can_continue: bool
     """The turn stopped at a limit or a failure and a further prompt goes on from there."""
-    usage: Spent | None = None
+    usage: Spend | None = None
     """What the whole turn took."""
 
 
@@ -137,7 +148,7 @@ class PromptQueued(Wire):
 
 
 class PromptUnqueued(Wire):
-    """The queued prompt starts, or the person took it back, or it never can start: then a notice holds its words."""
+    """The queued prompt starts, or the user took it back, or it never can start: then a notice holds its words."""
 
     kind: Literal["promptUnqueued"] = "promptUnqueued"
     prompt_id: str
@@ -151,7 +162,7 @@ class RetryChanged(Wire):
 
 
 class SessionRewound(Wire):
-    """The person went back: the item, all after it and these turns are no part of the session any more. Their edits are
+    """The user went back: the item, all after it and these turns are no part of the session any more. Their edits are
     undone by `proposalChanged`, or stay."""
 
     kind: Literal["sessionRewound"] = "sessionRewound"

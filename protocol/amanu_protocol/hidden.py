@@ -1,6 +1,6 @@
 """Characters that are not seen, or make others stand in another order: the one list of all fronts.
 
-Written from here into TypeScript and Lua (`protocol/generate.py`). Text a person decides on shows each as its code
+Written from here into TypeScript and Lua (`protocol/generate.py`). Text a user decides on shows each as its code
 point. Sources: Unicode 16, `Default_Ignorable_Code_Point` and `Bidi_Control`; controls but tab and line feed; line ends
 only some programs see; the blank Hangul letters; halves of a character.
 """

@@ -1,4 +1,4 @@
-"""The visible things of a session, and what a person decides about them.
+"""The visible things of a session, and what a user decides about them.
 
 Items go *started → deltas → completed*; the completed form is authoritative.
 """
@@ -44,7 +44,7 @@ class FileAttachment(Wire):
 
 
 class SelectionAttachment(Wire):
-    """Text the person selected in an editor, as it stood there (saved or not)."""
+    """Text the user selected in an editor, as it stood there (saved or not)."""
 
     kind: Literal["selection"] = "selection"
     path: str
@@ -66,7 +66,7 @@ class ImageAttachment(Wire):
 
     kind: Literal["image"] = "image"
     name: str
-    """For the person: a file's name, or "Pasted image"."""
+    """For the user: a file's name, or "Pasted image"."""
     media_type: Literal["image/png", "image/jpeg", "image/gif", "image/webp"]
     data: str | None = None
     """The file's bytes, base64."""
@@ -74,14 +74,14 @@ class ImageAttachment(Wire):
 
 
 class CommentAttachment(Wire):
-    """What the person says about lines of a file, or of the text a proposal gives it (1-based, inclusive)."""
+    """What the user says about lines of a file, or of the text a proposal gives it (1-based, inclusive)."""
 
     kind: Literal["comment"] = "comment"
     path: str
     start_line: int
     end_line: int
     text: str
-    """Those lines, as the person saw them."""
+    """Those lines, as the user saw them."""
     comment: str
     proposal_id: str | None = None
     """The lines are of this proposal's text, which need not be in the file."""
@@ -105,14 +105,14 @@ class ScopeOffer(Wire):
 
 
 Grant = Literal["network", "unsandboxed"]
-"""What a person may add to a yes: the network · no sandbox at all. A rule they keep with that yes grants it, too."""
+"""What a user may add to a yes: the network · no sandbox at all. A rule they keep with that yes grants it, too."""
 
 
 class AllowOption(Wire):
     """One way to allow something once."""
 
     grants: list[Grant]
-    words: str
+    label: str
     """Goes after "Allow once": "with network access"; "" where there is nothing to add."""
 
 
@@ -120,7 +120,7 @@ SandboxTier = Literal["bubblewrap", "landlock", "seatbelt", "none"]
 """What holds a command. `none`: it runs with the user's own permissions."""
 
 
-class Walls(Wire):
+class CommandSandbox(Wire):
     """What holds a command: the sandbox it runs in, or would."""
 
     tier: SandboxTier
@@ -139,12 +139,12 @@ class CommandPart(Wire):
     """Control characters made visible."""
     decision: Literal["allow", "ask", "deny"]
     rule: str
-    why: str
-    """A sentence for the person."""
+    reason: str
+    """A sentence for the user."""
 
 
 class Approval(Wire):
-    """A question to the person, held as session state until somebody or something settles it."""
+    """A question to the user, held as session state until somebody or something settles it."""
 
     tool_call_id: str
     title: str
@@ -162,11 +162,11 @@ class Approval(Wire):
     question is asked again."""
     parts: list[CommandPart] = []
     """Of a command line: each command in it, also those behind wrappers and in substitutions."""
-    walls: Walls | None = None
+    sandbox: CommandSandbox | None = None
     """Of a command: what will hold it."""
     grants: list[Grant] = []
-    """What the person may add to a yes."""
-    wants: list[Grant] = []
+    """What the user may add to a yes."""
+    likely_grants: list[Grant] = []
     """Of those, what it probably needs."""
     options: list[AllowOption] = []
     """The ways to allow it once, the likeliest first: what it probably needs is granted there."""
@@ -179,15 +179,15 @@ class Decision(Wire):
     """How an approval was settled, by whom or by which rule."""
 
     outcome: Literal["allowed", "reviewed", "rejected", "denied", "cancelled"]
-    by: Literal["person", "rule"]
+    by: Literal["user", "rule"]
     client: str | None = None
-    """Name of the client the person used, e.g. "Visual Studio Code"."""
+    """Name of the client the user used, e.g. "Visual Studio Code"."""
     rule: str | None = None
     scope: Scope | None = None
     reason: str | None = None
-    """What the person said when rejecting; it goes to the model."""
+    """What the user said when rejecting; it goes to the model."""
     grants: list[Grant] = []
-    """What the person added to a yes."""
+    """What the user added to a yes."""
     permitted_by: str | None = None
     """Denied because nobody could be asked: the rule that would have allowed it."""
     summary: str = ""
@@ -198,7 +198,7 @@ class Decision(Wire):
 
 
 class UserMessage(Wire):
-    """What the person said. `steer` marks a message put into a running turn."""
+    """What the user said. `steer` marks a message put into a running turn."""
 
     kind: Literal["userMessage"] = "userMessage"
     item_id: str
@@ -219,7 +219,7 @@ class Thought(Wire):
 
 
 class Answer(Wire):
-    """Text the model says to the person, Markdown."""
+    """Text the model says to the user, Markdown."""
 
     kind: Literal["answer"] = "answer"
     item_id: str
@@ -240,18 +240,18 @@ class ToolCall(Wire):
     turn_id: str
     tool: str
     title: str
-    """One line for the person, e.g. "Read src/app.py". The tool's name until the arguments are known."""
+    """One line for the user, e.g. "Read src/app.py". The tool's name until the arguments are known."""
     effect: Effect
     arguments: dict[str, JsonValue]
     state: ToolCallState
     output: str
-    """What the person sees of the work: live while executing, capped; final when completed."""
+    """What the user sees of the work: live while executing, capped; final when completed."""
     blob: BlobRef | None = None
     """The whole output, when `output` is only part of it."""
     proposal_id: str | None = None
     decision: Decision | None = None
     error: str | None = None
-    walls: Walls | None = None
+    sandbox: CommandSandbox | None = None
     """Of a command that ran: what held it."""
 
 
@@ -309,8 +309,8 @@ Item = Annotated[
 
 # Proposals -----------------------------------------------------------------------------------------
 
-HunkState = Literal["pending", "accepted", "applied", "rejected", "conflicted", "undoing", "revertedByPerson"]
-"""`accepted` and `undoing` last as long as the file is being written. `revertedByPerson`: applied, and taken back
+HunkState = Literal["pending", "accepted", "applied", "rejected", "conflicted", "undoing", "reverted"]
+"""`accepted` and `undoing` last as long as the file is being written. `reverted`: applied, and taken back
 since, in the file itself or by undo."""
 
 
@@ -331,7 +331,7 @@ class Check(Wire):
     file after it was applied (`applied`). Only what is new, and how many are gone."""
 
     checker: str
-    """For the person: "ruff", "pyright"; the editor's name for what its language servers say."""
+    """For the user: "ruff", "pyright"; the editor's name for what its language servers say."""
     about: Literal["proposed", "applied"]
     state: Literal["running", "done", "failed"]
     added: list[Finding] = []
@@ -345,7 +345,7 @@ class Check(Wire):
 
 class Hunk(Wire):
     """One contiguous change. Lines are 1-based, in the base (old) and in the proposed text (new). A side with no
-    lines names the line it comes after, as in unified diffs (0: before the first). When the person changed lines it is
+    lines names the line it comes after, as in unified diffs (0: before the first). When the user changed lines it is
     about, `oldStart` and `oldLines` say what stands in the base instead of `oldText`: it is in conflict then."""
 
     hunk_id: str
@@ -356,22 +356,22 @@ class Hunk(Wire):
     old_text: str
     new_text: str
     state: HunkState
-    edited_by_person: bool
+    edited_by_user: bool
     reason: str | None = None
-    """Why it was rejected (the person's words, or the rule), conflicted, found taken back in the file, or could not be
+    """Why it was rejected (the user's words, or the rule), conflicted, found taken back in the file, or could not be
     undone (ours)."""
     applied_text: str | None = None
     """What was applied, where the file says something else by now: `newText` is what became of it."""
     reviewed: bool = False
-    """Of an applied hunk: the person said yes to it, before it was applied or after. Where not, a rule applied it, and
-    it waits to be kept or undone. Of a rejected one: the person said no, not a rule."""
+    """Of an applied hunk: the user said yes to it, before it was applied or after. Where not, a rule applied it, and
+    it waits to be kept or undone. Of a rejected one: the user said no, not a rule."""
     explanation: str = ""
     """What it is for, in the model's words."""
 
 
 class ProposedFile(Wire):
     """The change to one file, from a known base to proposed text. The base with the applied hunks is the file's text
-    as it was last seen; when the person changes the file, a later version has another base, and its hunks other
+    as it was last seen; when the user changes the file, a later version has another base, and its hunks other
     lines."""
 
     path: str
@@ -458,7 +458,7 @@ class ContextUse(Wire):
     tier: ContextTier
 
 
-class Spent(Wire):
+class Spend(Wire):
     """Tokens and money of one step or turn."""
 
     input_tokens: int

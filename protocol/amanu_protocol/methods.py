@@ -7,7 +7,7 @@ from amanu_protocol import requests as r
 from amanu_protocol.base import Wire
 from amanu_protocol.events import EventMessage
 
-PROTOCOL_VERSION = 1
+PROTOCOL_VERSION = 2
 
 Direction = Literal["toDaemon", "toClient"]
 
@@ -45,7 +45,7 @@ METHODS: tuple[Method, ...] = (
     Method("amanu/proposal/decide", "toDaemon", r.ProposalDecideParams, r.ProposalDecideResult, "Decide whatever is open of a proposal, file, turn or session. Applied before the reply."),
     Method("amanu/proposal/revise", "toDaemon", r.ProposalReviseParams, r.ProposalResult, "Change the proposed text of an open hunk."),
     Method("amanu/proposal/setReview", "toDaemon", r.ProposalSetReviewParams, r.ProposalResult, "Review it before it is applied, or after."),
-    Method("amanu/proposal/undo", "toDaemon", r.ProposalUndoParams, r.ProposalUndoResult, "Take applied hunks back, keeping what the person changed since; or say what that would do."),
+    Method("amanu/proposal/undo", "toDaemon", r.ProposalUndoParams, r.ProposalUndoResult, "Take applied hunks back, keeping what the user changed since; or say what that would do."),
     Method("amanu/proposal/diff", "toDaemon", r.ProposalDiffParams, r.ProposalDiffResult, "What the agent changed in a turn, a file, the session: one diff."),
     Method("amanu/checkpoint/list", "toDaemon", r.CheckpointListParams, r.CheckpointListResult, "The turns one can go back before."),
     Method("amanu/checkpoint/preview", "toDaemon", r.CheckpointPreviewParams, r.CheckpointPreviewResult, "What going back would do."),
@@ -61,7 +61,7 @@ METHODS: tuple[Method, ...] = (
     Method("amanu/rule/preview", "toDaemon", r.RulePreviewParams, r.RulePreviewResult, "Check the text of a rule before saving it, and try it on what was asked before."),
     Method("amanu/audit/query", "toDaemon", r.AuditQueryParams, r.AuditQueryResult, "Who or what decided what, and what was done."),
     Method("amanu/event/ack", "toDaemon", r.EventAckParams, None, "The client has drawn everything up to `seq`."),
-    Method("amanu/editor/contextChanged", "toDaemon", r.ContextChangedParams, None, "The person looks at something else."),
+    Method("amanu/editor/contextChanged", "toDaemon", r.ContextChangedParams, None, "The user looks at something else."),
     Method("amanu/event", "toClient", EventMessage, None, "Something happened in an attached session."),
     Method("amanu/session/listChanged", "toClient", r.SessionListChangedParams, None, "The list of sessions changed."),
     Method("amanu/editor/apply", "toClient", r.EditorApplyParams, r.EditorApplyResult, "Apply edits to an open buffer, if its text is the one expected."),

@@ -28,8 +28,8 @@ class ClientCapabilities(Wire):
     editor: list[Literal["apply", "diagnostics", "definition", "references", "symbols"]] = []
     """The `amanu/editor/*` requests it answers."""
     trusted_roots: list[str] | None = None
-    """Workspace folders (absolute paths) the person has declared trusted in this editor; others are not. Absent or
-    null: the editor has no say, and what the person told Amanu counts."""
+    """Workspace folders (absolute paths) the user has declared trusted in this editor; others are not. Absent or
+    null: the editor has no say, and what the user told Amanu counts."""
     ripgrep: str | None = None
     """Path of a ripgrep the editor ships."""
 
@@ -124,7 +124,7 @@ class SessionRenameParams(Wire):
 class SessionCompactParams(Wire):
     session_id: Id
     focus: str = ""
-    """What the summary must not lose, in the person's words."""
+    """What the summary must not lose, in the user's words."""
 
 
 class SessionCompactResult(Wire):
@@ -169,7 +169,7 @@ class PromptSteerParams(Wire):
     session_id: Id
     prompt_id: Id
     turn_id: str
-    """The turn the person saw; −32803 `staleTurn` if it is over."""
+    """The turn the user saw; −32803 `staleTurn` if it is over."""
     text: str = Field(min_length=1)
     attachments: list[Attachment] = []
 
@@ -201,12 +201,12 @@ class ApprovalResolveParams(Wire):
     refusal."""
     scope: Scope = "once"
     rule: str | None = None
-    """The person's edited text of the rule to save; None takes the one offered for the scope."""
+    """The user's edited text of the rule to save; None takes the one offered for the scope."""
     reason: str | None = None
     digest: str | None = None
-    """With `allow`: that of the approval the person saw."""
+    """With `allow`: that of the approval the user saw."""
     grants: list[Grant] = []
-    """What the person adds to a yes, of what was offered."""
+    """What the user adds to a yes, of what was offered."""
 
 
 class ApprovalResolveResult(Wire):
@@ -225,7 +225,7 @@ class HunkDecision(Wire):
     """`accept` or `reject` what is open; `keep` or `undo` what is applied; `redo` what was taken back or rejected. Any
     other word is a refusal."""
     new_text: str | None = None
-    """The person's own text for the hunk, with `accept`."""
+    """The user's own text for the hunk, with `accept`."""
     reason: str | None = None
 
 
@@ -242,7 +242,7 @@ class ProposalResolveParams(Wire):
     session_id: Id
     proposal_id: str
     version: int
-    """The version the person saw; `proposalConflict` if it is not the present one."""
+    """The version the user saw; `proposalConflict` if it is not the present one."""
     hunks: list[HunkDecision] = Field(min_length=1)
 
 
@@ -274,7 +274,7 @@ class ProposalDecideParams(Wire):
     """`accept` and `reject` what is open, `keep` what a rule applied, `redo` what was taken back. Of each proposal all
     files or none."""
     seen: list[SeenProposal] = Field(min_length=1)
-    """What the person saw; of others nothing is decided, and `proposalConflict` if one has another version now."""
+    """What the user saw; of others nothing is decided, and `proposalConflict` if one has another version now."""
 
 
 class ProposalDecideResult(Wire):
@@ -284,7 +284,7 @@ class ProposalDecideResult(Wire):
 
 
 class ProposalReviseParams(Wire):
-    """The person's own text for an open hunk, without deciding it."""
+    """The user's own text for an open hunk, without deciding it."""
 
     session_id: Id
     proposal_id: str
@@ -310,7 +310,7 @@ class ProposalUndoParams(Wire):
     """Only say what would happen."""
 
 
-class LeftHunk(Wire):
+class SkippedHunk(Wire):
     """A hunk that was not taken back, and why."""
 
     proposal_id: str
@@ -334,7 +334,7 @@ class UndoneFile(Wire):
     diff: str
     """Unified."""
     undone: list[UndoneHunk]
-    left: list[LeftHunk]
+    skipped: list[SkippedHunk]
 
 
 class ProposalUndoResult(Wire):
@@ -355,7 +355,7 @@ class FileChange(Wire):
 
 
 class ProposalDiffResult(Wire):
-    """What is applied of these edits, one file after the other, without what the person typed between them."""
+    """What is applied of these edits, one file after the other, without what the user typed between them."""
 
     diff: str
     """Unified."""
@@ -513,15 +513,15 @@ class TrustGetParams(Wire):
     root: str
 
 
-class Enabled(Wire):
+class TrustedItem(Wire):
     """Something in a folder that trust lets Amanu read as instructions, or interpret."""
 
     path: str
     """Relative to the root."""
-    what: Literal["memory", "rules", "command"]
+    kind: Literal["memory", "rules", "command"]
     """Project memory · the workspace's own rules · a slash command."""
     state: Literal["same", "new", "changed", "gone"]
-    """Against what the person trusted; `new` where nothing was trusted yet."""
+    """Against what the user trusted; `new` where nothing was trusted yet."""
     diff: str = ""
     """Unified, of `new` (cut at 200 lines), `changed` and `gone`."""
     summary: str = ""
@@ -536,7 +536,7 @@ class TrustGetResult(Wire):
     """Whether a folder is trusted, and what that enables."""
 
     state: TrustState
-    enables: list[Enabled]
+    enables: list[TrustedItem]
     digest: str
     """Of all that; a yes names it."""
     lines: list[Line] = []
@@ -547,7 +547,7 @@ class TrustSetParams(Wire):
     root: str
     trusted: bool
     digest: str | None = None
-    """Of what the person was shown (`amanu/trust/get`); None: whatever is there now."""
+    """Of what the user was shown (`amanu/trust/get`); None: whatever is there now."""
 
 
 class RulePreviewParams(Wire):
@@ -606,7 +606,7 @@ class AuditEntry(Wire):
     session_id: str | None = None
     tool_call_id: str | None = None
     text: str
-    """A sentence for the person."""
+    """A sentence for the user."""
     data: dict[str, JsonValue] = {}
     hash: str
 
@@ -637,7 +637,7 @@ class SessionListChangedParams(Wire):
 
 
 class ActiveEditor(Wire):
-    """What the person has before them. Lines 1-based, inclusive; `path` None: no file."""
+    """What the user has before them. Lines 1-based, inclusive; `path` None: no file."""
 
     path: str | None = None
     start_line: int | None = None
@@ -652,7 +652,7 @@ class FileFindings(Wire):
 
 
 class ContextChangedParams(Wire):
-    """What changed of what the person looks at: a field that is absent is as it was."""
+    """What changed of what the user looks at: a field that is absent is as it was."""
 
     active: ActiveEditor | None = None
     open_files: list[str] | None = None

@@ -33,6 +33,7 @@ from amanu_protocol.events import (
 from amanu_protocol.items import (
     Answer,
     Approval,
+    CommandSandbox,
     Item,
     Mode,
     Proposal,
@@ -41,7 +42,6 @@ from amanu_protocol.items import (
     Thought,
     ToolCall,
     Usage,
-    Walls,
 )
 
 
@@ -69,7 +69,7 @@ class SessionState(Wire):
     trusted: bool
     trust_changed: bool = False
     """The folders were trusted, but what they enable has changed since: `amanu/trust/get` says what."""
-    walls: Walls | None = None
+    sandbox: CommandSandbox | None = None
     """What holds commands, once that was tried out."""
     read_only: bool
     """Another daemon holds the session's lease; it can be looked at, not driven."""
@@ -92,7 +92,7 @@ class SessionState(Wire):
 
     @property
     def status(self) -> Literal["idle", "running", "waiting", "interrupted"]:
-        """`waiting`: the turn needs the person. `interrupted`: the daemon died in the middle of the last one."""
+        """`waiting`: the turn needs the user. `interrupted`: the daemon died in the middle of the last one."""
         if self.turn is None:
             died = self.last_turn is not None and self.last_turn.reason == "interrupted"
             return "interrupted" if died else "idle"
@@ -243,7 +243,7 @@ def _change_session(state: SessionState, event: SessionChanged) -> None:
         state.trusted = event.trusted
     if event.trust_changed is not None:
         state.trust_changed = event.trust_changed
-    if event.walls is not None:
-        state.walls = event.walls
+    if event.sandbox is not None:
+        state.sandbox = event.sandbox
     if event.closed is not None:
         state.closed = event.closed

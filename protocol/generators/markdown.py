@@ -18,7 +18,8 @@ def text(protocol: Schema) -> str:
     by_noun: dict[str, list[str]] = {}
     for name in protocol["methods"]:
         by_noun.setdefault(name.split("/")[1], []).append(name)
-    parts = [f"<!-- {NOTE} -->", INTRODUCTION.read_text("utf-8").strip(), "## Methods"]
+    introduction = INTRODUCTION.read_text("utf-8").strip().replace("{version}", str(protocol["version"]))
+    parts = [f"<!-- {NOTE} -->", introduction, "## Methods"]
     for noun, names in by_noun.items():
         parts += [f"### {noun}", *(_method(name, protocol["methods"][name], definitions) for name in names)]
     parts += ["## Events", *_type("EventMessage", definitions["EventMessage"], level=0)]

@@ -9,7 +9,7 @@ from amanu.home import hide_memory
 COMMANDS = {
     "serve": ("amanu.daemon.serve", "language server on stdin/stdout, for an editor (--alone: no shared daemon)"),
     "chat": ("amanu.cli.chat", "talk to it in the terminal"),
-    "run": ("amanu.cli.run", "one prompt without a person, for scripts and CI"),
+    "run": ("amanu.cli.run", "one prompt without a user, for scripts and CI"),
     "demo": ("amanu.cli.demo", "watch it mend a small sample project; needs no key"),
     "tool": ("amanu.cli.tool", "use one tool, through the same guard and policy"),
     "policy": ("amanu.cli.policy", "what may be done unasked, and by which rule"),

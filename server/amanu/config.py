@@ -19,17 +19,17 @@ from amanu_protocol.errors import AmanuError
 from amanu_protocol.items import Mode
 
 
-class Section(BaseModel):
+class SettingsSection(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
-class Limits(Section):
+class LimitSettings(SettingsSection):
     """What ends a turn with an offer to go on."""
 
     steps: int = Field(default=100, ge=1)
     """Replies of the model in one turn."""
     seconds: float = Field(default=3600, gt=0)
-    """Of wall time, waiting for the person not counted."""
+    """Of wall time, waiting for the user not counted."""
     cost_usd: float | None = Field(default=None, gt=0)
     """Of one turn."""
     session_cost_usd: float | None = Field(default=None, gt=0)
@@ -40,7 +40,7 @@ class Limits(Section):
     """That such commands may take together in one turn."""
 
 
-class Context(Section):
+class ContextSettings(SettingsSection):
     """What happens as the model's window fills. Shares of the window without what is reserved for the reply."""
 
     warn: float = Field(default=0.70, gt=0, le=1)
@@ -57,7 +57,7 @@ ModelId = Annotated[str, Field(pattern=r"^[^:\s]+:.+$")]
 """`vendor:model`."""
 
 
-class Routing(Section):
+class RoutingSettings(SettingsSection):
     """Which model a turn goes to. `plan`, `easy` and `hard` are for sessions whose model is `amanu:auto`; a model that
     was chosen by name is replaced by nothing but a fallback."""
 
@@ -73,7 +73,7 @@ class Routing(Section):
     """For summaries and judgements; without it the turn's own model."""
 
     @model_validator(mode="after")
-    def _both(self) -> "Routing":
+    def _both(self) -> "RoutingSettings":
         if (self.easy is None) != (self.hard is None):
             raise ValueError("easy and hard come together")
         return self
@@ -84,7 +84,7 @@ class Routing(Section):
         return self.plan is not None or self.easy is not None
 
 
-class RuleTexts(Section):
+class RuleSettings(SettingsSection):
     """Policy rules as text, `tool(text)` as approvals show them. Deny goes before must-ask, that before allow."""
 
     allow: tuple[str, ...] = ()
@@ -95,7 +95,7 @@ class RuleTexts(Section):
     """Asked about, whatever else allows it."""
 
 
-class Endpoint(Section):
+class EndpointSettings(SettingsSection):
     """An OpenAI-compatible service of the user's own."""
 
     base_url: str
@@ -104,7 +104,7 @@ class Endpoint(Section):
     """Environment variable that holds its key, if it needs one."""
 
 
-class Shell(Section):
+class ShellSettings(SettingsSection):
     """Commands of the model's: how long they may run, and what they get to know."""
 
     inactivity_seconds: float = Field(default=300, gt=0)
@@ -116,8 +116,8 @@ class Shell(Section):
     value looks like one (`*_TOKEN`, `*_SECRET`, `*_KEY`, `*_PASSWORD`, `AWS_*` …); keys of models' services never."""
 
 
-class Sandbox(Section):
-    """Walls around commands. No workspace and no model can set these."""
+class SandboxSettings(SettingsSection):
+    """The sandbox around commands. No workspace and no model can set these."""
 
     write: tuple[str, ...] = ()
     """Further folders that commands may write, such as `~/.cache/pip`; `~` is the home folder."""
@@ -130,7 +130,7 @@ class Sandbox(Section):
     count as if there were one."""
 
 
-class Checks(Section):
+class CheckSettings(SettingsSection):
     """What language servers and linters say of an edit."""
 
     enabled: bool = True
@@ -141,7 +141,7 @@ class Checks(Section):
     """The result of an edit waits that long for what checkers and the editor find in the file; 0: not at all."""
 
 
-class History(Section):
+class HistorySettings(SettingsSection):
     """How long old work is kept. Nothing of a session that is open goes."""
 
     keep_preimages_days: int = Field(default=30, ge=0)
@@ -154,7 +154,7 @@ class History(Section):
     """Of the audit log, which is one for all sessions; the oldest go first. 0: any number."""
 
 
-class Settings(Section):
+class Settings(SettingsSection):
     """All settings. Field names are the keys of `config.toml`."""
 
     model: str | None = None
@@ -163,24 +163,24 @@ class Settings(Section):
     """Of new sessions."""
     effort: Literal["minimal", "low", "medium", "high"] = "medium"
     """How much models think."""
-    limits: Limits = Limits()
+    limits: LimitSettings = LimitSettings()
     loops: bool = True
     """Watch for a model that goes in circles: it is told once, the second time the turn ends."""
-    context: Context = Context()
-    routing: Routing = Routing()
-    rules: RuleTexts = RuleTexts()
+    context: ContextSettings = ContextSettings()
+    routing: RoutingSettings = RoutingSettings()
+    rules: RuleSettings = RuleSettings()
     rule: tuple[RuleTable, ...] = ()
     """Rules with conditions, each a `[[rule]]`."""
     base_urls: dict[str, str] = {}
     """Vendor → base URL."""
-    endpoints: dict[str, Endpoint] = {}
+    endpoints: dict[str, EndpointSettings] = {}
     """Further OpenAI-compatible vendors, by the name used in model ids."""
     vision: tuple[str, ...] = ()
     """Models that see pictures, `vendor:model`, where that is not known: of local servers, endpoints, OpenRouter."""
-    shell: Shell = Shell()
-    sandbox: Sandbox = Sandbox()
-    checks: Checks = Checks()
-    history: History = History()
+    shell: ShellSettings = ShellSettings()
+    sandbox: SandboxSettings = SandboxSettings()
+    checks: CheckSettings = CheckSettings()
+    history: HistorySettings = HistorySettings()
     idle_seconds: float = Field(default=600, gt=0)
     """The daemon leaves after that long without clients and turns."""
     max_sessions: int = Field(default=100, ge=1)
@@ -214,12 +214,12 @@ def load_settings(home: Home, environ: Mapping[str, str]) -> Settings:
     return _validate(tree, str(home.config / "config.toml"))
 
 
-def workspace_rules(root: Path) -> tuple[RuleTexts, tuple[RuleTable, ...]]:
+def workspace_rules(root: Path) -> tuple[RuleSettings, tuple[RuleTable, ...]]:
     """What a trusted workspace's own file adds: deny and must-ask rules. Anything else in it is refused."""
     path = root / ".amanu" / "config.toml"
     real = Path(os.path.realpath(path))
     if real.parent.parent != Path(os.path.realpath(root)):  # a link: what it names is not the workspace's to show us
-        return RuleTexts(), ()
+        return RuleSettings(), ()
     if real.is_file() and real.stat().st_size > _MAX_WORKSPACE_RULES:
         raise AmanuError("invalidParams", f"{path} is too big for rules; it may have {_MAX_WORKSPACE_RULES:,} bytes.")
     tree = _read(path)

@@ -16,9 +16,8 @@ from amanu.checks import language_server
 from amanu.checks import runner as pool
 from amanu.checks.catalog import CHECKERS
 from amanu.checks.process import CheckFailed
-from amanu.checks.runner import Change, Checkers, Ready
-from amanu.config import Checks
-from amanu.config import Sandbox as Walls
+from amanu.checks.runner import Checkers, ReadyChecker, TextChange
+from amanu.config import CheckSettings, SandboxSettings
 from amanu.home import find_home
 from amanu.sandbox.sandbox import Sandbox
 from amanu.sandbox.self_test import Tier
@@ -28,35 +27,41 @@ TOY = Path(__file__).parents[1] / "editors" / "toy_server.py"
 ENVIRONMENT = {"PATH": os.environ["PATH"], "HOME": "/nonexistent"}
 
 
-def only(**commands: tuple[str, ...]) -> Checks:
+def only(**commands: tuple[str, ...]) -> CheckSettings:
     """Settings with no checkers but these."""
-    return Checks(checkers={**{each.name: False for each in CHECKERS}, **commands})
+    return CheckSettings(checkers={**{each.name: False for each in CHECKERS}, **commands})
 
 
-def toy(*how: str) -> Checks:
+def toy(*how: str) -> CheckSettings:
     return only(pyright=(sys.executable, "-P", str(TOY), *how))
 
 
-def sandbox(best: Tier = "bubblewrap", write: Path | None = None) -> Sandbox:
-    """Walls in which what the tests themselves start can be seen, and that folder written."""
+def make_sandbox(best: Tier = "bubblewrap", write: Path | None = None) -> Sandbox:
+    """A sandbox in which what the tests themselves start can be seen, and that folder written."""
     own = (sys.prefix, sys.base_prefix, str(TOY.parent))
-    return Sandbox(Walls(read=own, write=() if write is None else (str(write),)), find_home().make(), best=best)
+    return Sandbox(
+        SandboxSettings(read=own, write=() if write is None else (str(write),)), find_home().make(), best=best
+    )
 
 
 @asynccontextmanager
-async def started(settings: Checks, best: Tier = "bubblewrap", write: Path | None = None) -> AsyncGenerator[Checkers]:
-    walls = sandbox(best, write)
-    if best != "none" and (await walls.proved()).tier == "none":
+async def started(
+    settings: CheckSettings, best: Tier = "bubblewrap", write: Path | None = None
+) -> AsyncGenerator[Checkers]:
+    sandbox = make_sandbox(best, write)
+    if best != "none" and (await sandbox.proved()).tier == "none":
         pytest.skip("no sandbox works here")
-    held = Checkers(settings, walls, {"OWN_KEY"})
+    held = Checkers(settings, sandbox, {"OWN_KEY"})
     try:
         yield held
     finally:
         await held.end()
-        await walls.close()
+        await sandbox.close()
 
 
-def ready(held: Checkers, root: Path, name: str = "a.py", environment: Mapping[str, str] = ENVIRONMENT) -> list[Ready]:
+def ready(
+    held: Checkers, root: Path, name: str = "a.py", environment: Mapping[str, str] = ENVIRONMENT
+) -> list[ReadyChecker]:
     return held.ready([root / name], root, [root], environment)
 
 
@@ -68,7 +73,7 @@ async def verdict(
     environment: Mapping[str, str] = ENVIRONMENT,
 ) -> list[str]:
     """What the only checker says: "name line: message" for what is new, "name -n" for what is gone."""
-    changes = [Change(root / name, before, after) for name, before, after in texts]
+    changes = [TextChange(root / name, before, after) for name, before, after in texts]
     (only_one,) = held.ready([each.path for each in changes], root, [root], environment)
     found = await held.check(only_one, changes, {root / name: text for name, text in (others or {}).items()})
     said: list[str] = []
@@ -393,7 +398,7 @@ def test_where_programs_are_found(tmp_path: Path, there: list[str], path: list[s
             program((tmp_path / name).parent, Path(name).name)
     environment = {"PATH": os.pathsep.join("." if each == "." else str(tmp_path / each) for each in path)}
     off: dict[str, Any] = {each.name: False for each in CHECKERS if each.name != "ruff"}
-    held = Checkers(Checks(checkers=off), sandbox())
+    held = Checkers(CheckSettings(checkers=off), make_sandbox())
     commands = [each.command[0] for each in ready(held, root, environment=environment)]
     assert commands == ([] if found is None else [str(tmp_path / found)])
 
@@ -413,7 +418,7 @@ def test_a_linter_without_settings_is_not_asked(tmp_path: Path, files: list[str]
     for each in files:
         (tmp_path / each).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / each).touch()
-    held = Checkers(only(eslint=(str(program(tmp_path / "bin", "eslint")),)), sandbox())
+    held = Checkers(only(eslint=(str(program(tmp_path / "bin", "eslint")),)), make_sandbox())
     assert bool(ready(held, tmp_path, name)) == fits
 
 

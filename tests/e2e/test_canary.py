@@ -60,7 +60,7 @@ def unpacked(path: Path) -> Iterator[bytes]:
 
 
 def everything(*folders: Path) -> dict[str, list[str]]:
-    """Files of those folders → the canaries in them; but `auth.json`, where the person keeps theirs."""
+    """Files of those folders → the canaries in them; but `auth.json`, where the user keeps theirs."""
     found: dict[str, list[str]] = {}
     for folder in folders:
         for path in folder.rglob("*"):
@@ -174,7 +174,7 @@ async def test_no_key_is_found_anywhere(vendor: str, options: list[str], tmp_pat
     assert audit["intact"] and len([each for each in audit["entries"] if each["kind"] == "ended"]) == 5
     assert len(sent) >= 7 and [hits(body) for body in sent] == [[]] * len(sent)
     assert [hits(head.encode()) for head in heads] == [["environment"]] * len(sent), "the service's own key, no other"
-    assert hits(logs.collect(home).encode()) == [], "what a person sends with a report"
+    assert hits(logs.collect(home).encode()) == [], "what a user sends with a report"
     assert hits(shown.encode()) == [] and hits(json.dumps(audit).encode()) == []
     assert recording.stat().st_size > 10_000
     places = [folder for folder in (home.config, home.state, home.logs, home.runtime, tmp_path) if folder.exists()]

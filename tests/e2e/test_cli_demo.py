@@ -36,7 +36,7 @@ def test_straight_through_without_a_terminal(tmp_path: Path) -> None:
     assert not any(Path(os.environ["AMANU_HOME"]).glob("**/journal.sqlite")), "it leaves nothing behind"
 
 
-def test_a_person_who_rejects_is_obeyed(tmp_path: Path) -> None:
+def test_a_user_who_rejects_is_obeyed(tmp_path: Path) -> None:
     screen, keyboard = pty.openpty()
     process = subprocess.Popen(
         [*AMANU, "demo"],

@@ -34,9 +34,9 @@ def test_text_is_only_the_answers(shop: Path) -> None:
 
 def test_the_model_hears_of_checkers_with_the_result_of_its_edit(shop: Path) -> None:
     ruff = [needs("ruff"), "server"]
-    walls = f"[sandbox]\nread = {json.dumps([sys.prefix, sys.base_prefix])}\n"
+    sandbox = f"[sandbox]\nread = {json.dumps([sys.prefix, sys.base_prefix])}\n"
     only = f"[checks.checkers]\npyright = false\nruff = {json.dumps(ruff)}\n"
-    (find_home().make().config / "config.toml").write_text(f"{walls}[checks]\nwait_seconds = 20\n{only}")
+    (find_home().make().config / "config.toml").write_text(f"{sandbox}[checks]\nwait_seconds = 20\n{only}")
     (shop / "a.py").write_text("import os\n\nprint(os)\n")
     model = script(
         shop.parent,

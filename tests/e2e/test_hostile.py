@@ -166,7 +166,7 @@ async def test_nothing_of_it_happens(stage: Stage, listening: tuple[socket.socke
     root = str(ground.root)
     ripgrep = os.environ.get("AMANU_TEST_RIPGREP")
     await stage.client.initialize(
-        {"experimental": {"amanu": {"protocol": [1], "ripgrep": ripgrep, **AMANU["experimental"]["amanu"]}}},
+        {"experimental": {"amanu": {"protocol": [2], "ripgrep": ripgrep, **AMANU["experimental"]["amanu"]}}},
         workspaceFolders=[{"uri": ground.root.as_uri(), "name": "repository"}],
     )
     await proved(stage, ground.home.parent / BEGIN)
@@ -215,7 +215,7 @@ async def proved(stage: Stage, folder: Path) -> None:
     """The sandbox has tried itself out, elsewhere: from now on the trace tells of the repository."""
     folder.mkdir()
     await stage.request("amanu/session/create", sessionId="elsewhere", roots=[str(folder)])
-    while (await stage.request("amanu/session/attach", sessionId="elsewhere"))["state"]["walls"] is None:
+    while (await stage.request("amanu/session/attach", sessionId="elsewhere"))["state"]["sandbox"] is None:
         await asyncio.sleep(0.05)
     (folder / "AGENTS.md").write_text("Begin.\n")
     await stage.request("amanu/trust/get", root=str(folder))

@@ -216,7 +216,7 @@ async def test_another_version_replaces_the_daemon_which_serves_its_clients_to_t
     await session(again)
 
 
-async def test_a_daemon_that_cannot_start_is_told_to_the_person(spawn: Spawn) -> None:
+async def test_a_daemon_that_cannot_start_is_told_to_the_user(spawn: Spawn) -> None:
     home = find_home().make()
     (home.config / "config.toml").write_text("idle_seconds = 'soon'")
     client = await spawn(**{"AMANU_IDLE_SECONDS": ""})

@@ -26,7 +26,7 @@ EDITED = "one\ntwo, nicht gespeichert: ü𝒳\nTHREE\n"
 )
 async def client(lsp_client: LanguageClient, request: pytest.FixtureRequest) -> AsyncGenerator[None]:
     capabilities = client_capabilities(request.param)
-    capabilities.experimental = {"amanu": {"protocol": [1]}}
+    capabilities.experimental = {"amanu": {"protocol": [2]}}
     await lsp_client.initialize_session(types.InitializeParams(capabilities=capabilities, process_id=os.getpid()))
     yield
     await lsp_client.shutdown_session()
@@ -93,7 +93,7 @@ async def test_an_edit_goes_through_the_editor_and_unsaved_text_is_what_counts(
     ended = await until("turnEnded")
     assert ended.reason == "completed"
     assert text == EDITED
-    assert file.read_text() == DISK  # the file was not clean, so saving it is the person's
+    assert file.read_text() == DISK  # the file was not clean, so saving it is the user's
     page = await ask("session/attach")
     last = page.state.items[-1]
     assert last.text == "Done."  # not the complaint of an unmet expectation

@@ -139,7 +139,7 @@ async def test_one_hunk_accepted_one_rejected_and_the_model_hears_of_it(vendor: 
     async with service(vendor, script) as (served, model_id, keys), editor(keys, "--alone") as client:
         await start(client, tmp_path, model_id, "change it")
         state = await client.until(lambda state: state.approvals)
-        assert file.read_text() == TWELVE  # nothing changes before the person says so
+        assert file.read_text() == TWELVE  # nothing changes before the user says so
         proposal = state.proposals[0]
         first, second = proposal.files[0].hunks
         decisions = [

@@ -184,7 +184,7 @@ async def test_documents_the_editor_shows_without_us_are_files(client: LanguageC
     await editor.until(lambda: editor.text(shop) == SHOP.replace("amount > LIMIT", "amount >= LIMIT"))
 
 
-async def test_what_the_person_types_meanwhile_stays(client: LanguageClient, shop: Path) -> None:
+async def test_what_the_user_types_meanwhile_stays(client: LanguageClient, shop: Path) -> None:
     slow = {"text": "".join(f"line {each}\n" for each in range(40)), "chunk": 8, "delay_ms": 30}
     editor = await begin(client, shop, [slow])
     await editor.command("amanu.chat")
@@ -303,7 +303,7 @@ async def test_a_patch_file_decides_hunk_by_hunk(client: LanguageClient, shop: P
     await editor.until(lambda: editor.messages(shop) == [] and editor.messages(file) == [])
 
 
-async def test_hunks_move_with_what_the_person_types(client: LanguageClient, shop: Path) -> None:
+async def test_hunks_move_with_what_the_user_types(client: LanguageClient, shop: Path) -> None:
     editor = await begin(client, shop, [BOTH, DONE])
     await proposed(editor, shop)
     mine = "# mine\n# and mine\n"

@@ -1,4 +1,4 @@
-"""The tour of the editors (`scripted:tour`) makes sense in any folder, whatever the person decides."""
+"""The tour of the editors (`scripted:tour`) makes sense in any folder, whatever the user decides."""
 
 from pathlib import Path
 
@@ -7,7 +7,7 @@ import pytest
 from e2e.cli import amanu
 
 
-@pytest.mark.parametrize("files", [{}, {"main.c": "int main;\n", "amanu-tour.md": "the person's own\n"}])
+@pytest.mark.parametrize("files", [{}, {"main.c": "int main;\n", "amanu-tour.md": "the user's own\n"}])
 def test_it_ends_well_with_every_change_accepted(files: dict[str, str], tmp_path: Path) -> None:
     for name, text in files.items():
         (tmp_path / name).write_text(text)

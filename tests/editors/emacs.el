@@ -1,4 +1,4 @@
-;; The hands of a person at a real Emacs with Eglot: one batch run, told by the environment; says "ok: …" of each step.
+;; The hands of a user at a real Emacs with Eglot: one batch run, told by the environment; says "ok: …" of each step.
 (require 'cl-lib)
 (when (fboundp 'normal-top-level-add-subdirs-to-load-path)
   (dolist (place (file-expand-wildcards "/usr/share/emacs/site-lisp/elpa/*"))
@@ -8,7 +8,7 @@
       eglot-confirm-server-edits nil            ; later ones
       eglot-sync-connect 30 eglot-autoshutdown nil make-backup-files nil create-lockfiles nil
       eglot-ignored-server-capabilities nil)
-(defvar answers nil "What the person chooses, in order.")
+(defvar answers nil "What the user chooses, in order.")
 (defvar asked nil "What they were asked, last first.")
 (defun completing-read (prompt collection &rest _)
   (push prompt asked)

@@ -1,4 +1,4 @@
-"""A real Neovim, with a screen where a size is given, and the hands of a person at it: keys are typed, Lua is asked."""
+"""A real Neovim, with a screen where a size is given, and the hands of a user at it: keys are typed, Lua is asked."""
 
 import json
 import socket
@@ -21,7 +21,7 @@ require("amanu").setup(vim.json.decode(%(setup)s))
 HANDS = r"""
 vim.o.swapfile = false
 
--- A person's answers to what `vim.ui` asks, in order: text that a choice must hold, or what to type.
+-- A user's answers to what `vim.ui` asks, in order: text that a choice must hold, or what to type.
 Asked, Answers, Said = {}, {}, {}
 local function answer()
   return table.remove(Answers, 1)
@@ -102,7 +102,7 @@ class Neovim:
     """
 
     CONFIGURED = WITH_PLUGIN
-    """What the person has in init.lua."""
+    """What the user has in init.lua."""
 
     def __init__(
         self,
@@ -152,7 +152,7 @@ class Neovim:
         self.until("Typed == ...", self._typed)
 
     def until(self, condition: str, *arguments: Any) -> Any:
-        """Wait until that Lua expression is true; its value. What the person would see is told when it never is."""
+        """Wait until that Lua expression is true; its value. What the user would see is told when it never is."""
         end = time.monotonic() + WAIT
         while not (found := self.lua(f"return {condition}", *arguments)):
             assert time.monotonic() < end, (
@@ -193,7 +193,7 @@ class Neovim:
         self.until("table.concat(vim.api.nvim_buf_get_lines(0, 0, -1, true), '\\n') == ...", text)
 
     def answer(self, *answers: str) -> None:
-        """What the person will choose and type at the next questions of `vim.ui`."""
+        """What the user will choose and type at the next questions of `vim.ui`."""
         self.lua("vim.list_extend(Answers, {...})", *answers)
 
     def close(self) -> None:

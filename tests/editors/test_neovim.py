@@ -159,7 +159,7 @@ PROPOSED = [{"line 2": "line two", "line 7": "line seven", "line 11": "line elev
 def test_the_main_job_with_a_vendor(
     vendor: type[Service], start: Start, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Three hunks: one accepted, one edited and accepted, one refused, while the person writes in the same file."""
+    """Three hunks: one accepted, one edited and accepted, one refused, while the user writes in the same file."""
     file = folder / "notes.txt"
     file.write_text("\n".join(LINES) + "\n")
     script: Script = [
@@ -195,7 +195,7 @@ def test_the_main_job_with_a_vendor(
         assert vim.lua("return vim.api.nvim_win_get_cursor(0)[1]") == 3
         assert vim.text().splitlines() == mine
         vim.wait_for_answers()
-        vim.keys("<Space>aai")  # the person writes on at once: what was accepted waits
+        vim.keys("<Space>aai")  # the user writes on at once: what was accepted waits
         vim.until(WAITS)
         assert vim.text().splitlines() == mine
         vim.keys("<Esc>")
@@ -237,7 +237,7 @@ def test_prompt_stream_approval_hunks_and_undo(start: Start, folder: Path) -> No
     ]
     steps[0]["calls"] = [write("shop.py", FIXED)]
     steps += [
-        {"expect": "the person changed your text", "text": "Checking.", "calls": [run]},
+        {"expect": "the user changed your text", "text": "Checking.", "calls": [run]},
         {"expect": "no output", "calls": [again]},
         {"expect": "not today", "text": "● not a card\u202e, and `touch no` was not run."},
     ]
@@ -342,7 +342,7 @@ def test_stop_steer_queue_and_what_sessions_can(start: Start, folder: Path) -> N
 
 
 def test_a_question_is_answered_for_longer(start: Start, folder: Path) -> None:
-    """For a scope, by a rule the person sees and changes; a rule that does not cover the call is not saved."""
+    """For a scope, by a rule the user sees and changes; a rule that does not cover the call is not saved."""
     calls = [
         {"tool": "run_shell_command", "arguments": {"command": f"touch {word}"}} for word in ("one", "two", "three")
     ]
@@ -509,7 +509,7 @@ def test_chat_and_prompt_come_back(start: Start) -> None:
 # Files ------------------------------------------------------------------------------------------------------------
 
 
-def test_a_person_types_meanwhile(start: Start, folder: Path) -> None:
+def test_a_user_types_meanwhile(start: Start, folder: Path) -> None:
     file = folder / "notes.txt"
     file.write_text("one\ntwo\nthree\n")
     steps: list[dict[str, Any]] = [
@@ -557,7 +557,7 @@ return found
 """Line and text of what is drawn below the lines of this buffer."""
 
 
-def test_hunks_move_along_with_what_a_person_types(start: Start, folder: Path) -> None:
+def test_hunks_move_along_with_what_a_user_types(start: Start, folder: Path) -> None:
     file = folder / "notes.txt"
     file.write_text("\n".join(LINES) + "\n")
     steps = [{"calls": [write("notes.txt", "\n".join(PROPOSED) + "\n")]}, {"text": "done"}]
@@ -582,7 +582,7 @@ def test_hunks_move_along_with_what_a_person_types(start: Start, folder: Path) -
     vim.until_text("\n".join(accepted))
     vim.keys("u")
     assert vim.text().splitlines() == typed, "one undo takes back the hunk, and nothing that was typed"
-    vim.until(f"{STATE}.proposals[1].files[1].hunks[2].state == 'revertedByPerson'")
+    vim.until(f"{STATE}.proposals[1].files[1].hunks[2].state == 'reverted'")
     vim.keys("<C-r>")
     assert vim.text().splitlines() == accepted
     vim.until(f"{STATE}.proposals[1].files[1].hunks[2].state == 'applied'")

@@ -1,4 +1,4 @@
-"""What a person is asked in Neovim, and what comes of it: how it is drawn, answered, remembered; trust and audit. The
+"""What a user is asked in Neovim, and what comes of it: how it is drawn, answered, remembered; trust and audit. The
 daemon is played by the test; against the real one: test_neovim.py."""
 
 from pathlib import Path
@@ -52,8 +52,8 @@ return found
 """
 RULE = "run_shell_command+network(npm install *)"
 PARTS = [
-    {"text": "git status", "decision": "allow", "rule": "built-in", "why": "Only reads."},
-    {"text": "npm install\n✓ x", "decision": "ask", "rule": "no rule", "why": "Runs what it fetches."},
+    {"text": "git status", "decision": "allow", "rule": "built-in", "reason": "Only reads."},
+    {"text": "npm install\n✓ x", "decision": "ask", "rule": "no rule", "reason": "Runs what it fetches."},
 ]
 APPROVAL: dict[str, Any] = {
     "toolCallId": "c",
@@ -65,9 +65,9 @@ APPROVAL: dict[str, Any] = {
     "askedAt": 0,
     "digest": "d1",
     "parts": PARTS,
-    "walls": {"tier": "bubblewrap", "writes": "workspace", "network": False, "summary": "Sandboxed (x). No network."},
+    "sandbox": {"tier": "bubblewrap", "writes": "workspace", "network": False, "summary": "Sandboxed (x). No network."},
     "grants": ["network", "unsandboxed"],
-    "wants": ["network"],
+    "likelyGrants": ["network"],
 }
 RESOLVE, PREVIEW = "amanu/approval/resolve", "amanu/rule/preview"
 FINE = {"valid": True, "explanation": "Allows that.", "covers": True, "covered": ["Run npm ci"], "coveredCount": 7}
@@ -140,9 +140,9 @@ def test_a_question_is_shown_whole_and_its_yes_grants_what_it_says(vim: Neovim) 
     alone = {"tier": "none", "writes": "everything", "network": True, "summary": "Not sandboxed: no bwrap."}
     plain: dict[str, Any] = {
         **APPROVAL,
-        "walls": alone,
+        "sandbox": alone,
         "grants": [],
-        "wants": [],
+        "likelyGrants": [],
         "parts": [],
         "scopes": APPROVAL["scopes"][:1],
     }
@@ -212,18 +212,18 @@ def test_what_has_changed_is_asked_again(vim: Neovim) -> None:
 def test_who_decided_and_what_held_it(vim: Neovim) -> None:
     draw = "local item = ... return require('amanu.blocks').lines(item, { proposals = {}, approvals = {} })[1]"
     ran = {"kind": "toolCall", "itemId": "c", "title": "Run x", "state": "succeeded", "effect": "run", "output": ""}
-    walls = {"tier": "landlock", "writes": "nothing", "network": True, "summary": "", "brief": "sandboxed, read-only"}
-    person = {"outcome": "allowed", "by": "person", "client": "Neovim"}
-    networked = {**person, "scope": "once", "grants": ["network"]}
-    turn = {**person, "scope": "turn", "rule": "r(x)", "client": "Emacs"}
+    sandbox = {"tier": "landlock", "writes": "nothing", "network": True, "summary": "", "brief": "sandboxed, read-only"}
+    user = {"outcome": "allowed", "by": "user", "client": "Neovim"}
+    networked = {**user, "scope": "once", "grants": ["network"]}
+    turn = {**user, "scope": "turn", "rule": "r(x)", "client": "Emacs"}
     for decision, held, expected in [
-        (person, None, "allowed by you"),
-        (networked, walls, "allowed with network access by you · sandboxed, read-only"),
+        (user, None, "allowed by you"),
+        (networked, sandbox, "allowed with network access by you · sandboxed, read-only"),
         (turn, None, "allowed for this turn by you: r(x) (Emacs)"),
         ({"outcome": "allowed", "by": "rule", "rule": "built-in"}, None, "allowed by built-in"),
     ]:
         summarized = wording.summarized(Decision.model_validate(decision)).model_dump(mode="json")
-        item = {**ran, "decision": summarized, **({"walls": held} if held else {})}
+        item = {**ran, "decision": summarized, **({"sandbox": held} if held else {})}
         assert vim.lua(draw, item) == f"● ✓ Run x ({expected})"
     read = {**ran, "effect": "read", "decision": {"outcome": "allowed", "by": "rule", "rule": "built-in"}}
     assert vim.lua(draw, read) == "● ✓ Run x", "what a mode allows to be read is no news"
@@ -231,8 +231,8 @@ def test_who_decided_and_what_held_it(vim: Neovim) -> None:
 
 def test_trust_is_for_what_was_shown(vim: Neovim) -> None:
     enables = [
-        {"path": "AGENTS.md", "what": "memory", "state": "changed", "diff": "-a\n+b\x1b[2J\n"},
-        {"path": ".amanu/commands/x\n.md", "what": "command", "state": "same", "diff": ""},
+        {"path": "AGENTS.md", "kind": "memory", "state": "changed", "diff": "-a\n+b\x1b[2J\n"},
+        {"path": ".amanu/commands/x\n.md", "kind": "command", "state": "same", "diff": ""},
     ]
     found = {"state": "changed", "enables": enables, "digest": "t1"}
     played(vim, APPROVAL, **{"amanu/trust/get": trusted(found)})
@@ -279,13 +279,13 @@ state.title, state.modelId = evil, evil
 state.queue = { { promptId = "q", text = evil, attachments = {} } }
 state.lastTurn = { reason = evil }
 state.retry = { attempt = 2, reason = evil, at = 0 }
-local walls = { tier = "none", writes = "everything", network = true, summary = evil, brief = evil }
+local sandbox = { tier = "none", writes = "everything", network = true, summary = evil, brief = evil }
 local decision = { outcome = "allowed", by = "rule", rule = evil, summary = evil }
 for _, each in ipairs({
   { kind = "answer", text = evil },
   { kind = "thought", text = evil, subject = evil },
   { kind = "notice", level = "info", text = evil, detail = evil },
-  { kind = "toolCall", title = evil, state = "failed", error = evil, output = evil, effect = "run", walls = walls,
+  { kind = "toolCall", title = evil, state = "failed", error = evil, output = evil, effect = "run", sandbox = sandbox,
     decision = decision },
   { kind = "plan", entries = { { text = evil, status = "pending" } } },
   { kind = "citations", sources = { { title = evil, url = evil, quote = evil } } },
@@ -309,14 +309,14 @@ def test_text_of_others_is_never_obeyed_or_hidden(start: Start, folder: Path, tm
     evil = EVIL.replace("%s", str(planted))
     vim = start()
     vim.keys(":Amanu /hide<CR>")
-    walls = {"tier": "none", "writes": "everything", "network": True, "summary": evil}
-    part = {"text": evil, "decision": "ask", "rule": evil, "why": evil}
-    approval = {**APPROVAL, "title": evil, "detail": evil, "rule": evil, "parts": [part], "walls": walls}
+    sandbox = {"tier": "none", "writes": "everything", "network": True, "summary": evil}
+    part = {"text": evil, "decision": "ask", "rule": evil, "reason": evil}
+    approval = {**APPROVAL, "title": evil, "detail": evil, "rule": evil, "parts": [part], "sandbox": sandbox}
     approval["scopes"] = [{"scope": "session", "rule": evil}]
     preview = {**FINE, "explanation": evil, "covered": [evil]}
     found = {
         "state": "changed",
-        "enables": [{"path": evil, "what": "memory", "state": "new", "diff": evil}],
+        "enables": [{"path": evil, "kind": "memory", "state": "new", "diff": evil}],
         "digest": "d",
     }
     entry = {"number": 1, "at": 0, "kind": "asked", "text": evil, "hash": ""}

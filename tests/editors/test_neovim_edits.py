@@ -45,7 +45,7 @@ def proposed(folder: Path, *hunks: dict[str, Any], **changes: Any) -> dict[str, 
         "path": str(folder / "notes.txt"),
         "change": "edit",
         "baseText": "one\ntwo\nthree\n",
-        "hunks": [{"state": "pending", "editedByPerson": False, "reviewed": False, **hunk} for hunk in hunks],
+        "hunks": [{"state": "pending", "editedByUser": False, "reviewed": False, **hunk} for hunk in hunks],
         "added": 1,
         "removed": 1,
         "checks": [],
@@ -202,7 +202,7 @@ for _, proposal in ipairs(require("amanu.session").state.proposals) do
 end
 return table.concat(found, " ")
 """
-"""States of all hunks in order; `!`: applied, and the person said yes."""
+"""States of all hunks in order; `!`: applied, and the user said yes."""
 
 
 def states(vim: Neovim, expected: str) -> None:
@@ -219,7 +219,7 @@ def said(vim: Neovim, text: str) -> None:
 
 
 def test_undo_takes_back_ours_and_only_ours(start: Start, folder: Path) -> None:
-    """A dirty buffer, an agent edit elsewhere in it, and the person types on: before, between and after."""
+    """A dirty buffer, an agent edit elsewhere in it, and the user types on: before, between and after."""
     (folder / "notes.txt").write_text("\n".join(LINES) + "\n")
     edits = [edit("notes.txt", f"line {n}\n", f"agent {n}\n") for n in (8, 16, 24)]
     vim = start("notes.txt", steps=[{"calls": edits}, {"text": "Done."}], mode="acceptEdits")
@@ -277,7 +277,7 @@ def test_review_after(start: Start, folder: Path) -> None:
     vim.keys("gg]a<Space>aa")
     states(vim, "applied! applied applied")
     vim.keys("]a<Space>ar")
-    states(vim, "applied! revertedByPerson applied")
+    states(vim, "applied! reverted applied")
     vim.until_text("\n".join(changed(new, _12="line 12")))
     vim.keys("12G<Space>aU")
     states(vim, "applied! applied! applied")  # bringing it again is a yes
@@ -290,7 +290,7 @@ def test_review_after(start: Start, folder: Path) -> None:
     vim.until("vim.api.nvim_win_get_config(0).relative ~= ''")
     vim.keys("y")
     vim.until_text("\n".join(LINES))
-    states(vim, "revertedByPerson revertedByPerson revertedByPerson")
+    states(vim, "reverted reverted reverted")
     assert (folder / "notes.txt").read_text() == "\n".join(LINES) + "\n"
 
 
@@ -486,7 +486,7 @@ def test_a_created_file_that_is_looked_at_first(start: Start, folder: Path) -> N
 
 
 def test_windows_follow_files_that_move_and_go(start: Start, folder: Path) -> None:
-    """A file is renamed, another deleted, both before the person's eyes; then both are taken back."""
+    """A file is renamed, another deleted, both before the user's eyes; then both are taken back."""
     for name in ("old.txt", "gone.txt"):
         (folder / name).write_text(WHOLE)
     calls: list[dict[str, Any]] = [

@@ -1,4 +1,4 @@
-"""What the plugin draws, looked at on a screen: buffers may hold what a person never sees."""
+"""What the plugin draws, looked at on a screen: buffers may hold what a user never sees."""
 
 from pathlib import Path
 from typing import Any

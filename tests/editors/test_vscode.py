@@ -50,7 +50,7 @@ async def test_the_main_job(vendor: str, auto_save: str, tmp_path: Path) -> None
         await chat.locator(".answer strong", has_text="first").wait_for(timeout=SECONDS)
         await asked(chat)
         await shoot(page, f"{vendor}-1-asked")
-        assert file.read_text() == "\n".join(LINES) + "\n"  # nothing changes before the person says so
+        assert file.read_text() == "\n".join(LINES) + "\n"  # nothing changes before the user says so
         assert await page.locator(".editor-group-container .tab").count() == 0  # and nothing opens by itself
         await chat.locator("button", has_text="Show diff").first.click()
         accept = page.locator(".codelens-decoration a", has_text="Accept")

@@ -1,4 +1,4 @@
-"""Consent as the person meets it, in a real VS Code: every part of a command line and its walls, a rule edited and
+"""Consent as the user meets it, in a real VS Code: every part of a command line and its sandbox, a rule edited and
 tried before it is saved, the same command not asked about again, a script that changes under a question, answers by
 keyboard alone, the audit log and the trust page. And hostile words from the model make no request leave the window."""
 

@@ -26,7 +26,7 @@ SUMMARY = """## Goal
 Find which part of the ledger does not add up.
 
 ## Constraints
-Nothing is changed; the person wants a list first.
+Nothing is changed; the user wants a list first.
 
 ## Decisions
 Parts are read in order, a hundred lines at a time.
@@ -43,7 +43,7 @@ Read on.
 
 
 class Ledger:
-    """The model's side: it reads part after part, asks the person when it is told that it gets full, and comes to an
+    """The model's side: it reads part after part, asks the user when it is told that it gets full, and comes to an
     end two steps after a summary."""
 
     def __init__(self) -> None:
@@ -58,7 +58,7 @@ class Ledger:
         usage = {"input": tokens(text), "output": 60}
         if not body.get("tools"):
             if "# The record" not in text:  # who speaks next
-                return Say(text=json.dumps({"next_speaker": "person"}), usage=usage)
+                return Say(text=json.dumps({"next_speaker": "user"}), usage=usage)
             return Say(text=SUMMARY, usage=usage, wait=4)  # long enough to be seen
         if "By hand:" in text:
             return Say(text="As you say.", usage=usage)
@@ -119,7 +119,7 @@ async def test_a_small_window(theme: str, tmp_path: Path) -> None:
         await made.locator("summary").focus()
         await page.keyboard.press("Enter")
         await made.locator("h2", has_text="Next step").wait_for(timeout=SECONDS)
-        assert "Which part of the ledger" in await made.inner_text()  # the person's own words are kept
+        assert "Which part of the ledger" in await made.inner_text()  # the user's own words are kept
         await made.scroll_into_view_if_needed()
         await shoot(page, f"{shot}-4-summary")
         await chat.locator(".gauge").focus()

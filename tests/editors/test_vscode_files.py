@@ -1,4 +1,4 @@
-"""Files of every kind in a real VS Code: what the person typed and what was not approved stays, to the byte."""
+"""Files of every kind in a real VS Code: what the user typed and what was not approved stays, to the byte."""
 
 import asyncio
 from pathlib import Path
@@ -60,7 +60,7 @@ async def test_nothing_is_lost_or_rewritten(tmp_path: Path) -> None:
     async with service("anthropic", script) as (served, environment), workbench(tmp_path, environment) as page:
         chat = await open_chat(page)
 
-        # an untitled document: nobody's business but the person's
+        # an untitled document: nobody's business but the user's
         await command(page, "File: New Untitled Text File")
         await page.keyboard.type("kept nowhere but here")
 

@@ -1,4 +1,4 @@
-"""What VS Code's own language servers know, asked by the daemon's tools, in a real VS Code; and what the person looks
+"""What VS Code's own language servers know, asked by the daemon's tools, in a real VS Code; and what the user looks
 at, as the model hears it."""
 
 import json

@@ -1,5 +1,5 @@
 """A review as one does it all day, in a real VS Code: twelve changes in four files with the keyboard alone; changes a
-rule applied, kept and undone beside what the person typed; and the way back from the chat."""
+rule applied, kept and undone beside what the user typed; and the way back from the chat."""
 
 import asyncio
 from pathlib import Path

@@ -22,7 +22,7 @@ pytestmark = [
     pytest.mark.timeout(300),
 ]
 MINUTES = 2 * 60_000
-KEY = "sk-ant-typed-by-the-person"
+KEY = "sk-ant-typed-by-the-user"
 
 
 async def test_from_nothing_to_the_first_answer(tmp_path: Path) -> None:
@@ -105,7 +105,7 @@ async def test_from_nothing_to_the_first_answer(tmp_path: Path) -> None:
 
 
 async def test_what_stands_in_the_way_is_said(tmp_path: Path) -> None:
-    """No package can be had: a sentence, no stack trace; then the person cancels a second attempt."""
+    """No package can be had: a sentence, no stack trace; then the user cancels a second attempt."""
     workspace = tmp_path / "work"
     workspace.mkdir()
     empty = tmp_path / "empty"

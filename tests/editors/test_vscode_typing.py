@@ -1,4 +1,4 @@
-"""The person types while a proposal for the same file waits, in a real VS Code: hunks move along, in the file and in a
+"""The user types while a proposal for the same file waits, in a real VS Code: hunks move along, in the file and in a
 diff that is being edited; what is applied is what was approved, and nothing typed is lost."""
 
 import asyncio

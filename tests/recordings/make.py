@@ -22,9 +22,9 @@ from amanu.core.model import Model, ModelError, Request
 from amanu.core.model_families import known
 from amanu.models.anthropic import AnthropicModel
 from amanu.models.gemini import GeminiModel
-from amanu.models.openai_compatible import OpenAICompatibleModel, Quirks
+from amanu.models.openai_compatible import EndpointQuirks, OpenAICompatibleModel
 from amanu.models.recording import Recorder
-from amanu.models.session_transport import Line
+from amanu.models.session_transport import SessionTransport
 from recordings.shapes import ANTHROPIC, COMMON, GEMINI, OPENAI
 from strict.anthropic import Anthropic
 from strict.gemini import Gemini
@@ -50,7 +50,7 @@ class Way:
     shapes: dict[str, Step] = field(repr=False)
 
 
-def _compatible(vendor: str, quirks: Quirks) -> Callable[[str], Model]:
+def _compatible(vendor: str, quirks: EndpointQuirks) -> Callable[[str], Model]:
     return lambda url: OpenAICompatibleModel(vendor, f"{url}/v1", KEY, quirks)
 
 
@@ -61,19 +61,19 @@ WAYS = (
     Way("anthropic", "anthropic:claude-opus-5-5", Anthropic, partial(AnthropicModel, KEY), ANTHROPIC),
     Way("gemini-2.5", "gemini:gemini-2.5-pro", Gemini, partial(GeminiModel, KEY), GEMINI),
     Way("gemini-3", "gemini:gemini-3.5-flash", Gemini, partial(GeminiModel, KEY), GEMINI),
-    Way("openai", "openai:gpt-5.1", OpenAI, _compatible("openai", Quirks("always")), OPENAI),
+    Way("openai", "openai:gpt-5.1", OpenAI, _compatible("openai", EndpointQuirks("always")), OPENAI),
     Way(
         "openai-signed",
         "google-openai:gemini-3-pro",
         partial(OpenAI, gemini=True),
-        _compatible("google-openai", Quirks("always")),
+        _compatible("google-openai", EndpointQuirks("always")),
         {name: COMMON[name] for name in _SIGNED},
     ),
     Way(
         "openai-whole",
         "openrouter:qwen/qwen3",
         OpenAI,
-        _compatible("openrouter", Quirks("never")),
+        _compatible("openrouter", EndpointQuirks("never")),
         {name: COMMON[name] for name in _WHOLE},
     ),
 )
@@ -102,7 +102,7 @@ async def _record(way: Way, step: Step, path: Path) -> None:
     url = await service.start()
     model = way.model(url)
     ticks = itertools.count()
-    line = Line()
+    line = SessionTransport()
     line.recorder = Recorder(
         path, way.model_id, lambda text: text.replace(KEY, "[key]"), clock=lambda: next(ticks) / 100
     )

@@ -307,7 +307,7 @@ class OpenAI(Service):
 
 
 def _is_prompt(messages: list[dict[str, Any]], at: int) -> bool:
-    """What the person said, and nothing said right after results."""
+    """What the user said, and nothing said right after results."""
     if messages[at]["role"] != "user" or (at and messages[at - 1]["role"] == "tool"):
         return False
     return at == 0 or messages[at - 1]["role"] != "user" or _is_prompt(messages, at - 1)

@@ -23,8 +23,8 @@ from amanu.home import find_home
 from amanu.proposals import apply
 from amanu.session.sessions import open_sessions
 from amanu.storage import audit_chain as chain
-from amanu.storage.audit_chain import Link, append, read, verify
-from amanu.storage.audit_log import Audit
+from amanu.storage.audit_chain import ChainLink, append, read, verify
+from amanu.storage.audit_log import AuditLog
 from amanu.text.redaction import MASK, Secrets
 from amanu_protocol.errors import AmanuError
 from amanu_protocol.requests import AuditQueryParams, EditScope, ProposalUndoParams
@@ -72,7 +72,7 @@ def test_a_whole_log(whole: Path) -> None:
     assert verdict.fault == "" and verdict.first == 1
     told = [each for each in read(whole) if each.fields["kind"] == "decided"]
     assert [each.fields["text"] for each in told] == [f"number {number}" for number in range(LINES)]
-    assert verdict.last == told[-1].link == Link(LINES + len(list(whole.glob("*.jsonl"))), told[-1].link.hash)
+    assert verdict.last == told[-1].link == ChainLink(LINES + len(list(whole.glob("*.jsonl"))), told[-1].link.hash)
 
 
 @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -171,7 +171,7 @@ def test_a_line_a_crash_broke_off_breaks_nothing(copied: Path, left: int) -> Non
 
 def test_what_is_too_much_goes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(chain, "FILE_BYTES", 1000)
-    noted: list[Link] = []
+    noted: list[ChainLink] = []
     for number in range(60):
         append(tmp_path, [entry(number)], keep_bytes=3000)
         noted.append(verify(tmp_path).last)
@@ -258,7 +258,7 @@ def test_whatever_was_acknowledged_before_a_kill_is_there(tmp_path: Path) -> Non
 
 
 async def test_a_full_disk_is_told_and_nothing_is_lost(tmp_path: Path) -> None:
-    audit = Audit(tmp_path / "audit", Secrets())
+    audit = AuditLog(tmp_path / "audit", Secrets())
     audit.add("decided", "one")
     await audit.durable()
     with full_from(700):
@@ -315,7 +315,7 @@ async def test_a_command_that_was_asked_about(tmp_path: Path, monkeypatch: pytes
         assert [each.kind for each in found] == ["asked", "decided", "started", "ended"]
         asked, decided, started, ended = (each.data for each in found)
         assert asked["title"] == f"Run touch -c it; echo {MASK}; exit 3" and asked["effect"] == "run" and asked["rule"]
-        assert (decided["by"], decided["client"], decided["scope"]) == ("person", "one", "once")
+        assert (decided["by"], decided["client"], decided["scope"]) == ("user", "one", "once")
         assert (
             started["arguments"] == {"command": f"touch -c it; echo {MASK}; exit 3"}
             and started["tool"] == "run_shell_command"
@@ -398,7 +398,7 @@ async def test_a_change_is_on_record_before_it_is_made(
         d.file.write_bytes(after if stands == "written" else base)
     shutil.rmtree(home.state)
     crashed.rename(home.state)
-    if stands == "as it was":  # a recovery would finish it, but the person was faster
+    if stands == "as it was":  # a recovery would finish it, but the user was faster
         (tmp_path / "work" / "notes.txt").write_bytes(base.replace(b"line 2", b"line zwei"))
     sessions = open_sessions()
     await sessions.get("s")
@@ -461,7 +461,7 @@ async def test_the_log_of_all_sessions_is_shown_and_verified_without_a_daemon(
 
 
 async def test_an_entry_costs_little(tmp_path: Path) -> None:
-    audit = Audit(tmp_path / "audit", Secrets())
+    audit = AuditLog(tmp_path / "audit", Secrets())
     started = time.thread_time()
     for number in range(300):
         audit.add("started", "Started: Run make", session_id="s", arguments={"command": f"make {number}"})

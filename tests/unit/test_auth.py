@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from amanu.models.credentials import Auth
+from amanu.models.credentials import Credentials
 from amanu.text.redaction import MASK, Secrets
 from amanu_protocol.errors import AmanuError
 
@@ -14,8 +14,8 @@ KEY = "my-very-own-key-0001"
 
 
 @pytest.fixture
-def auth(tmp_path: Path) -> Auth:
-    return Auth(tmp_path / "config" / "auth.json")
+def auth(tmp_path: Path) -> Credentials:
+    return Credentials(tmp_path / "config" / "auth.json")
 
 
 FROM: list[tuple[str, dict[str, str], str | None, str | None]] = [
@@ -34,13 +34,15 @@ FROM: list[tuple[str, dict[str, str], str | None, str | None]] = [
 @pytest.mark.parametrize(
     ("environment", "kept", "expected"), [each[1:] for each in FROM], ids=[each[0] for each in FROM]
 )
-def test_a_key_comes_from(auth: Auth, environment: dict[str, str], kept: str | None, expected: str | None) -> None:
+def test_a_key_comes_from(
+    auth: Credentials, environment: dict[str, str], kept: str | None, expected: str | None
+) -> None:
     if kept:
         auth.set("gemini", kept)
     assert auth.key("gemini", environment) == expected
 
 
-def test_the_file_is_private_and_whole(auth: Auth, tmp_path: Path) -> None:
+def test_the_file_is_private_and_whole(auth: Credentials, tmp_path: Path) -> None:
     old = os.umask(0)
     try:
         auth.set("gemini", KEY)
@@ -52,8 +54,8 @@ def test_the_file_is_private_and_whole(auth: Auth, tmp_path: Path) -> None:
     assert [each.name for each in path.parent.iterdir()] == ["auth.json"]
 
 
-def test_another_process_sees_the_change(auth: Auth, tmp_path: Path) -> None:
-    other = Auth(tmp_path / "config" / "auth.json")
+def test_another_process_sees_the_change(auth: Credentials, tmp_path: Path) -> None:
+    other = Credentials(tmp_path / "config" / "auth.json")
     auth.set("gemini", KEY)
     assert other.key("gemini", {}) == KEY
     auth.set("openai", "second-key-0002")
@@ -61,16 +63,16 @@ def test_another_process_sees_the_change(auth: Auth, tmp_path: Path) -> None:
     assert (other.key("gemini", {}), other.key("openai", {})) == (None, "second-key-0002")
 
 
-def test_a_file_others_can_read_is_not_used(auth: Auth, tmp_path: Path) -> None:
+def test_a_file_others_can_read_is_not_used(auth: Credentials, tmp_path: Path) -> None:
     auth.set("gemini", KEY)
     (tmp_path / "config" / "auth.json").chmod(0o644)
     with pytest.raises(AmanuError, match="can be read by others") as caught:
-        Auth(tmp_path / "config" / "auth.json").key("gemini", {})
+        Credentials(tmp_path / "config" / "auth.json").key("gemini", {})
     assert caught.value.data.hint and "chmod 600" in caught.value.data.hint
 
 
 @pytest.mark.parametrize("text", [f'{{"keys": {{"gemini": "{KEY}"', "[]", "\xff"])
-def test_a_broken_file_is_named_and_not_quoted(auth: Auth, tmp_path: Path, text: str) -> None:
+def test_a_broken_file_is_named_and_not_quoted(auth: Credentials, tmp_path: Path, text: str) -> None:
     auth.set("gemini", KEY)
     path = tmp_path / "config" / "auth.json"
     path.write_bytes(text.encode("latin-1"))
@@ -80,12 +82,12 @@ def test_a_broken_file_is_named_and_not_quoted(auth: Auth, tmp_path: Path, text:
 
 
 @pytest.mark.parametrize(("vendor", "key"), [("gemini", ""), ("gemini", "two words"), ("gemini", "é"), ("../x", "k")])
-def test_what_is_no_key_is_refused(auth: Auth, vendor: str, key: str) -> None:
+def test_what_is_no_key_is_refused(auth: Credentials, vendor: str, key: str) -> None:
     with pytest.raises(AmanuError):
         auth.set(vendor, key)
 
 
-def test_status_tells_where_and_never_what(auth: Auth) -> None:
+def test_status_tells_where_and_never_what(auth: Credentials) -> None:
     auth.set("openai", KEY)
     auth.expect("mine", "MINE_KEY")
     found = {each.vendor: (each.source, each.variable) for each in auth.status({"GEMINI_API_KEY": "env-key-000"})}
@@ -102,12 +104,12 @@ def test_status_tells_where_and_never_what(auth: Auth) -> None:
 
 def test_every_key_that_passes_through_is_hidden(tmp_path: Path) -> None:
     secrets = Secrets()
-    auth = Auth(tmp_path / "config" / "auth.json", secrets)
+    auth = Credentials(tmp_path / "config" / "auth.json", secrets)
     auth.expect("mine", "MINE_KEY")
     auth.set("gemini", KEY)
     assert auth.key("openai", {"OPENAI_API_KEY": "an-odd-key-0002"}) == "an-odd-key-0002"
     auth.learn({"MINE_KEY": "mine-key-0003", "GITLAB_TOKEN": "a1b2c3d4e5f6g7h8", "POSTGRES_PASSWORD": "postgres"})
-    Auth(tmp_path / "config" / "auth.json").set("openrouter", "from-a-later-write-4")
+    Credentials(tmp_path / "config" / "auth.json").set("openrouter", "from-a-later-write-4")
     auth.learn({})
     told = f"{KEY} an-odd-key-0002 mine-key-0003 a1b2c3d4e5f6g7h8 from-a-later-write-4 postgres"
     assert secrets.mask_content(told) == f"{' '.join([MASK] * 5)} postgres"

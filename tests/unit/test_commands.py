@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from amanu.context.slash_commands import MAX_BYTES, Said, Source, expand, find
+from amanu.context.slash_commands import MAX_BYTES, CommandSource, ExpandedPrompt, expand, find
 from amanu.context.slash_commands import sources as sources_of
 from amanu.core.tool import Subject
 from amanu.permissions.policy import built_in, decide, of_mode
@@ -18,7 +18,7 @@ FULL = '---\ndescription: "Write the tests"\nargument-hint: FILE\n---\nTests for
 
 
 @pytest.fixture
-def sources(tmp_path: Path) -> list[Source]:
+def sources(tmp_path: Path) -> list[CommandSource]:
     user, workspace = tmp_path / "user", tmp_path / "workspace"
     for folder in (user, workspace):
         folder.mkdir()
@@ -28,10 +28,14 @@ def sources(tmp_path: Path) -> list[Source]:
     (user / "two words.md").write_text("no name")
     (workspace / "look.md").write_text("what the workspace would have you say")
     (workspace / "ours.md").write_text("# Ours\n\nA workspace's own.")
-    return [Source(user, "user"), Source(workspace, "workspace"), Source(tmp_path / "none", "workspace")]
+    return [
+        CommandSource(user, "user"),
+        CommandSource(workspace, "workspace"),
+        CommandSource(tmp_path / "none", "workspace"),
+    ]
 
 
-def test_what_there_is(sources: list[Source]) -> None:
+def test_what_there_is(sources: list[CommandSource]) -> None:
     found = [(each.name, each.description, each.argument_hint, each.source) for each in find(sources)]
     assert found == [
         ("look", PLAIN, "", "user"),
@@ -56,7 +60,7 @@ def test_what_there_is(sources: list[Source]) -> None:
         ("/", "/"),
     ],
 )
-def test_what_a_prompt_means(sources: list[Source], said: str, heard: str) -> None:
+def test_what_a_prompt_means(sources: list[CommandSource], said: str, heard: str) -> None:
     assert expand(said, sources).text == heard
 
 
@@ -71,7 +75,7 @@ def test_what_a_prompt_means(sources: list[Source], said: str, heard: str) -> No
         ("/unknown @a.py", "/unknown @a.py"),
     ],
 )
-def test_whose_words_they_are(sources: list[Source], said: str, own: str) -> None:
+def test_whose_words_they_are(sources: list[CommandSource], said: str, own: str) -> None:
     assert expand(said, sources).typed == own
 
 
@@ -110,5 +114,5 @@ def test_a_workspace_leads_nowhere(tmp_path: Path, target: str, heard: str | Non
         commands.symlink_to(elsewhere)
     found = sources_of(tmp_path / "user", Workspace([root], Overlay()), allowed, lambda path, data: True)
     said = expand("/review", found)
-    assert said == (Said("/review", "/review") if heard is None else Said(heard, ""))
+    assert said == (ExpandedPrompt("/review", "/review") if heard is None else ExpandedPrompt(heard, ""))
     assert [each.name for each in find(found)] == ([] if heard is None else ["review"])

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from amanu.session.events import EventStream
-from amanu.session.history import HELD_ITEMS, Earlier
+from amanu.session.history import HELD_ITEMS, ItemHistory
 from amanu.session.restore import Restored, restore
 from amanu.storage import journal_sqlite as journal_file
 from amanu.storage.journal import Journal
@@ -31,12 +31,12 @@ class Told:
         self.state = SessionState(
             session_id="s", title="", roots=["/w"], mode="ask", model_id="x:y", trusted=False, read_only=False
         )
-        self.earlier = Earlier()
+        self.earlier = ItemHistory()
         self.emit = EventStream(self.state, journal, epoch=1)
-        self.emit.listeners.append(lambda event, position: self.earlier.see(self.state, event, position))
+        self.emit.listeners.append(lambda event, position: self.earlier.on_event(self.state, event, position))
 
 
-async def back(state: SessionState, earlier: Earlier, journal: Journal, limit: int = 37) -> list[Item]:
+async def back(state: SessionState, earlier: ItemHistory, journal: Journal, limit: int = 37) -> list[Item]:
     """All items, as a client gets them that pages back from what it was given."""
     items = list(state.last(HELD_ITEMS).items)
     more = True
@@ -67,7 +67,7 @@ async def test_few_items_are_held_and_all_can_be_had(tmp_path: Path) -> None:
     again = await restored(journal)
     assert len(again.state.items) <= 2 * HELD_ITEMS
     assert (again.state.items, again.state.has_earlier) == (told.state.items, True)
-    assert await back(again.state, again.earlier, journal) == expected
+    assert await back(again.state, again.history, journal) == expected
     await journal.close()
 
 
@@ -107,7 +107,7 @@ async def test_the_withdrawn_are_gone(tmp_path: Path) -> None:
     expected = [notice(n) for n in range(MANY - 1) if n != 3]
     assert await back(told.state, told.earlier, journal) == expected
     again = await restored(journal)
-    assert await back(again.state, again.earlier, journal) == expected
+    assert await back(again.state, again.history, journal) == expected
     assert await told.earlier.page(told.state, journal, "n3", 5) is None
     await journal.close()
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from amanu.context import editor as module
-from amanu.context.editor import EditorContext, Known, describe
+from amanu.context.editor import EditorContext, EditorNews, describe
 from amanu.core.tool import Subject
 from amanu.permissions.policy import built_in, decide, of_mode
 from amanu_protocol.requests import ContextChangedParams
@@ -34,7 +34,7 @@ def finding(line: int, severity: str, message: str, source: str = "ruff", code: 
 
 async def hear(held: Desk, prompts: Sequence[Sequence[dict[str, Any]]], generations: Sequence[int] = ()) -> list[str]:
     """The block at each prompt, without its frame. `ROOT/` in a delta is the root."""
-    context, told, blocks = EditorContext(), Known(), list[str]()
+    context, told, blocks = EditorContext(), EditorNews(), list[str]()
     for at, deltas in enumerate(prompts):
         for delta in deltas:
             params = ContextChangedParams.model_validate(_rooted(delta, f"{held.root}/"))
@@ -57,7 +57,7 @@ def _rooted(value: Any, root: str) -> Any:
             return value
 
 
-FIRST = "What the person's editor shows, for your information:\n"
+FIRST = "What the user's editor shows, for your information:\n"
 NEXT = "What changed in it:\n"
 AT_TWO: dict[str, Any] = {"active": {"path": "ROOT/a.py", "startLine": 2, "endLine": 2}}
 OPEN: dict[str, Any] = {"openFiles": ["ROOT/a.py", "ROOT/sub/c.py"]}

@@ -1,4 +1,4 @@
-"""The fault table of `docs/models` and its peers, at the level a person sees: how the turn ends, and that no word of
+"""The fault table of `docs/models` and its peers, at the level a user sees: how the turn ends, and that no word of
 a dead attempt is left. Real SDKs against the strict services."""
 
 import os
@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from amanu.agent import failover
-from amanu.models.retry import Policy
+from amanu.models.retry import RetryPolicy
 from amanu.session.sessions import open_sessions
 from amanu_protocol.events import ItemCompleted, ItemsWithdrawn, RetryChanged
 from amanu_protocol.items import Answer, Notice, Thought
@@ -69,7 +69,7 @@ async def test_fault(case: str, vendor: str, tmp_path: Path, monkeypatch: pytest
     steps, reason, requests = CASES[case]
     if case == "thought only" and vendor == "openai":
         pytest.skip("this wire sends no thoughts here")
-    policy = Policy(first_delay=0.01, longest_delay=0.02, idle_text=0.5, idle_thinking=0.5)
+    policy = RetryPolicy(first_delay=0.01, longest_delay=0.02, idle_text=0.5, idle_thinking=0.5)
     monkeypatch.setattr(failover, "PATIENT", policy)
     make, model_id, variables = VENDORS[vendor]
     service = make(list(steps))

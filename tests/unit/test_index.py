@@ -15,7 +15,7 @@ from typing import Literal
 import pytest
 
 from amanu.storage.journal import Journal
-from amanu.storage.session_index import Index
+from amanu.storage.session_index import SessionIndex
 from amanu_protocol.errors import AmanuError
 from amanu_protocol.requests import SessionSummary
 
@@ -38,15 +38,15 @@ def summary(
 
 
 @asynccontextmanager
-async def opened(folder: Path) -> AsyncGenerator[Index]:
-    index = await Index.open(folder)
+async def opened(folder: Path) -> AsyncGenerator[SessionIndex]:
+    index = await SessionIndex.open(folder)
     try:
         yield index
     finally:
         await index.close()
 
 
-async def ids(index: Index, root: str | None = None, limit: int = 50) -> list[str]:
+async def ids(index: SessionIndex, root: str | None = None, limit: int = 50) -> list[str]:
     return [each.session_id for each in await index.list(root, limit)]
 
 
@@ -246,12 +246,12 @@ async def test_many_make_it_at_the_same_moment(tmp_path: Path) -> None:
     """SQLite refuses two that turn one file to WAL at once; the first start of a daemon beside `amanu run` is that."""
     for attempt in range(100):
         folder = tmp_path / str(attempt)
-        for index in await asyncio.gather(*(Index.open(folder) for _ in range(2))):
+        for index in await asyncio.gather(*(SessionIndex.open(folder) for _ in range(2))):
             await index.close()
 
 
 async def test_a_place_that_is_no_folder(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(AmanuError) as caught:
-        await Index.open(tmp_path / "file" / "sessions")
+        await SessionIndex.open(tmp_path / "file" / "sessions")
     assert caught.value.kind == "storageError"

@@ -14,7 +14,7 @@ from needs import needs
     [
         ("a command", "cancel", (21, 34)),
         ("a command", "leave", (47,)),
-        ("a command behind walls", "close", (61,)),
+        ("a command in a sandbox", "close", (61,)),
         ("a search", "cancel", (11, 18)),
         ("a search", "close", (33,)),
         ("an edit that is checked", "leave", (72,)),
@@ -26,7 +26,7 @@ from needs import needs
 async def test_a_turn_that_is_broken_off_ends_and_leaves_nothing(
     tmp_path: Path, scene: str, how: How, moments: tuple[int, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    if SCENES[scene].walls:
+    if SCENES[scene].sandbox:
         needs("bwrap")
     monkeypatch.setattr(approval, "GUARD_SECONDS", 0.0)
     await interrupt(tmp_path, SCENES[scene], how, moments)

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 
 from amanu.storage.group_commit import LINGER
 from amanu.storage.journal import MAX_BLOB, Journal, Preimage, Record
+from amanu.storage.journal_sqlite import SCHEMA_VERSION
 from amanu_protocol.errors import AmanuError, ErrorKind
 from full_disk import full_from
 
@@ -526,7 +527,7 @@ async def test_a_newer_format_is_not_written(tmp_path: Path) -> None:
     folder = tmp_path / "s"
     written = await write(folder, 3)
     db = sqlite3.connect(folder / "journal.sqlite")
-    db.execute("PRAGMA user_version = 2")
+    db.execute(f"PRAGMA user_version = {SCHEMA_VERSION + 1}")
     db.close()
     before = (folder / "journal.sqlite").read_bytes()
     with fails("unsupportedVersion", "newer Amanu"):
@@ -535,6 +536,19 @@ async def test_a_newer_format_is_not_written(tmp_path: Path) -> None:
     reader = await Journal.read(folder)  # the refusal gave the lease back, and reading is harmless
     assert await reader.records() == written
     await reader.close()
+
+
+async def test_an_older_format_is_neither_written_nor_read(tmp_path: Path) -> None:
+    folder = tmp_path / "s"
+    await write(folder, 3)
+    db = sqlite3.connect(folder / "journal.sqlite")
+    db.execute(f"PRAGMA user_version = {SCHEMA_VERSION - 1}")
+    db.close()
+    before = (folder / "journal.sqlite").read_bytes()
+    for open_ in (Journal.open, Journal.read):
+        with fails("unsupportedVersion", "older Amanu"):
+            await open_(folder)
+    assert (folder / "journal.sqlite").read_bytes() == before
 
 
 async def test_a_place_that_is_no_folder(tmp_path: Path) -> None:

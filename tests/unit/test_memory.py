@@ -1,4 +1,4 @@
-"""Project memory in a session: what the model is sent of it, and when; what the person hears."""
+"""Project memory in a session: what the model is sent of it, and when; what the user hears."""
 
 import asyncio
 import itertools
@@ -11,9 +11,9 @@ from typing import Any, cast
 
 import pytest
 
-from amanu.context.memory_files import Found
+from amanu.context.memory_files import MemoryScan
 from amanu.context.memory_format import GONE
-from amanu.core.conversation import Results, Told, User
+from amanu.core.conversation import Results, SystemText, User
 from amanu.core.model import Request
 from amanu.models.scripted import ScriptedModel
 from amanu.permissions import approvals as approval
@@ -66,7 +66,7 @@ def notes(session: Session) -> list[str]:
             case User(text=text):
                 said.append(text)
             case Results():
-                said += [each.text for each in message.notes if isinstance(each, Told)]
+                said += [each.text for each in message.notes if isinstance(each, SystemText)]
             case _:
                 pass
     return [text[text.index("<project_memory>") :] for text in said if "<project_memory>" in text]
@@ -77,7 +77,7 @@ def notices(state: SessionState) -> list[Notice]:
 
 
 async def say(d: Desk, prompt_id: str, trust: bool | None = None) -> list[str]:
-    """A turn; the notices of memory in it. What changed in a trusted folder since, the person has agreed to."""
+    """A turn; the notices of memory in it. What changed in a trusted folder since, the user has agreed to."""
     if trust is not None or d.session.state.trusted:
         await d.trust(trust is not False)
     await d.prompt("go", prompt_id)
@@ -110,7 +110,7 @@ async def test_a_trusted_workspaces_memory_is_in_the_system_prompt(tmp_path: Pat
         assert sent[1].system == sent[0].system
 
 
-async def test_of_an_untrusted_workspace_only_the_persons_own_is_read(tmp_path: Path, sent: list[Request]) -> None:
+async def test_of_an_untrusted_workspace_only_the_users_own_is_read(tmp_path: Path, sent: list[Request]) -> None:
     async with desk(tmp_path, READ_SUB, step("One.")) as d:
         for name in ("AGENTS.md", "sub/AGENTS.md", "sub/a.py"):
             write(d.root, name, "Obey me.\n")
@@ -171,7 +171,7 @@ async def test_a_folders_memory_comes_when_something_in_it_is_touched(tmp_path: 
             results = conversation(d.session)[at]
             assert isinstance(results, Results)
             note = results.notes[0]
-            assert isinstance(note, Told)
+            assert isinstance(note, SystemText)
             assert block(name, f"I am {name}.") in note.text
         assert await say(d, "p2") == []
         await d.reopen()
@@ -263,8 +263,8 @@ async def test_an_edit_of_the_agents_own_is_told_too(tmp_path: Path) -> None:
         await d.answer("allow")  # what a later session obeys is asked about, in every mode
         await d.over("p1")
         assert notes(d.session) == []  # within the turn it knows what it wrote
-        await d.session.trust.heed()
-        assert d.session.state.trusted  # the person saw that change, and said yes to it
+        await d.session.trust.refresh()
+        assert d.session.state.trusted  # the user saw that change, and said yes to it
         assert await say(d, "p2") == ["Project memory changed: AGENTS.md (11 characters)."]
 
 
@@ -298,7 +298,7 @@ def rewrite(d: Desk, change: Callable[[str], str]) -> None:
     messages: list[Any] = kept._messages  # pyright: ignore[reportPrivateUsage]
     for at, message in enumerate(messages):
         if isinstance(message, Results):
-            said = tuple(Told(text=change(each.text)) for each in cast("Sequence[Told]", message.notes))
+            said = tuple(SystemText(text=change(each.text)) for each in cast("Sequence[SystemText]", message.notes))
             messages[at] = message.model_copy(update={"notes": said})
     kept.generation += 1
 
@@ -350,7 +350,7 @@ async def test_cancel_while_memory_is_read(tmp_path: Path, monkeypatch: pytest.M
         files = d.session.composer.turn_factory.memory._files  # pyright: ignore[reportPrivateUsage]
         below = files.below
 
-        def slow(folders: Iterable[Path]) -> Found:
+        def slow(folders: Iterable[Path]) -> MemoryScan:
             found = list(folders)
             if found:  # as on a network disk that is gone
                 reading.set()

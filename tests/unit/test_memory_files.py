@@ -12,11 +12,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from amanu.context import memory_files as module
-from amanu.context.memory_files import CUT, DEPTH, Found, MemoryFiles, repository
+from amanu.context.memory_files import CUT, DEPTH, MemoryFiles, MemoryScan, repository
 from amanu.core.tool import Subject
 from amanu.permissions.policy import built_in, decide, of_mode
 from amanu.workspace.overlay import Overlay
-from amanu.workspace.path_guard import Guard
+from amanu.workspace.path_guard import PathGuard
 from amanu.workspace.workspace import Workspace
 
 ROOT, CONFIG = "home/repo/part", "home/.config/amanu"
@@ -48,7 +48,7 @@ def files_of(top: Path, *roots: str) -> MemoryFiles:
     )
 
 
-def shown(found: Found, top: Path) -> list[str]:
+def shown(found: MemoryScan, top: Path) -> list[str]:
     """`path: text` of each, and the sentences; `TOP` is the temporary folder."""
     lines = [*(f"{file.path}: {file.text}" for file in found.files), *found.left_out]
     return [line.replace(str(top.resolve()), "TOP") for line in lines]
@@ -65,7 +65,7 @@ R, W = "home/repo/", "home/repo/part/"
         ({W + "AGENTS.md": "here\n"}, ["AGENTS.md: here"]),
         ({W + "CLAUDE.md": "c", W + "GEMINI.md": "g"}, ["GEMINI.md: g", "CLAUDE.md: c"]),
         ({W + "AGENTS.md": " \n\n"}, []),
-        # The person's own first, then from the repository down; nothing above it, nothing below the root.
+        # The user's own first, then from the repository down; nothing above it, nothing below the root.
         (
             {
                 **GIT,
@@ -167,7 +167,7 @@ R, W = "home/repo/", "home/repo/part/"
                 "TOP/home/repo/part/b<U+202E>.md was left out: its path holds characters that cannot be shown.",
             ],
         ),
-        # The person's own imports what is in their home; what it imports from there does not.
+        # The user's own imports what is in their home; what it imports from there does not.
         (
             {f"{CONFIG}/AGENTS.md": "own @~/notes/a.md", "home/notes/a.md": "a @~/b.md @c.md"}
             | {"home/b.md": "no", "home/notes/c.md": "c"},
@@ -278,16 +278,16 @@ def test_whatever_lies_there_nothing_hangs_or_fails(tmp_path: Path, kind: str, m
             listening.close()
         case "unreadable":  # for root too
             path.write_text("x")
-            file = Guard.file
+            file = PathGuard.file
 
             @contextlib.contextmanager
-            def denied(guard: Guard, at: Path) -> Generator[int]:
+            def denied(guard: PathGuard, at: Path) -> Generator[int]:
                 if at.name == "AGENTS.md":
                     raise PermissionError(errno.EACCES, "Permission denied")
                 with file(guard, at) as handle:
                     yield handle
 
-            monkeypatch.setattr(Guard, "file", denied)
+            monkeypatch.setattr(PathGuard, "file", denied)
             why = "permission denied"
         case "huge":
             path.touch()

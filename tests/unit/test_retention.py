@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from amanu.config import History
+from amanu.config import HistorySettings
 from amanu.session import sessions
 from amanu.storage import lease, retention
 from amanu.storage.journal import Journal, Record
-from amanu.storage.preimages import Kept
+from amanu.storage.preimages import TurnPreimages
 from amanu.storage.retention import DAY_MS
 from amanu_protocol.errors import AmanuError
 from amanu_protocol.events import ProposalChanged, TurnEnded
@@ -24,8 +24,8 @@ NOW = 1000 * DAY_MS
 A, B = Path("/a"), Path("/b")
 
 
-def kept(turn_id: str, days: int, mb: int = 1, folder: Path = A, blob: str = "", needed: bool = False) -> Kept:
-    return Kept(folder, turn_id, NOW - days * DAY_MS, {blob or turn_id: mb * MB}, needed, 7)
+def kept(turn_id: str, days: int, mb: int = 1, folder: Path = A, blob: str = "", needed: bool = False) -> TurnPreimages:
+    return TurnPreimages(folder, turn_id, NOW - days * DAY_MS, {blob or turn_id: mb * MB}, needed, 7)
 
 
 @pytest.mark.parametrize(
@@ -48,8 +48,8 @@ def kept(turn_id: str, days: int, mb: int = 1, folder: Path = A, blob: str = "",
         ({"mb": 5}, [kept("t1", 40, 9), kept("t2", 1, 5)], {A: "t1"}),
     ],
 )
-def test_what_goes(history: dict[str, int], all_kept: Iterable[Kept], going: dict[Path, str]) -> None:
-    settings = History(**{f"keep_preimages_{name}": value for name, value in history.items()})
+def test_what_goes(history: dict[str, int], all_kept: Iterable[TurnPreimages], going: dict[Path, str]) -> None:
+    settings = HistorySettings(**{f"keep_preimages_{name}": value for name, value in history.items()})
     found = retention.excess(all_kept, settings, NOW)
     assert {each.folder: " ".join(sorted(each.turn_ids)) for each in found} == going
     assert {each.position for each in found} <= {7}
@@ -66,7 +66,7 @@ def turn_ended(turn_id: str, at: int) -> Record:
 def proposal(state: Any, turn_id: str = "old") -> Record:
     hunk = Hunk(
         hunk_id="h", old_start=1, old_lines=1, new_start=1, new_lines=1, old_text="a", new_text="b", state=state,
-        edited_by_person=False,
+        edited_by_user=False,
     )  # fmt: skip
     file = ProposedFile(
         path="/w/a", change="edit", base_sha256=HASH, base_text=None, final_newline=True, added=1, removed=1,
@@ -117,9 +117,9 @@ def test_on_the_disk(
             journal.append(turn_ended(turn_id, NOW if turn_id == "new" else NOW - 40 * DAY_MS))
         await journal.close()
         before = await read(folder)
-        for each in retention.removals(tmp_path, History(), NOW):
+        for each in retention.removals(tmp_path, HistorySettings(), NOW):
             each.apply()
-        assert retention.removals(tmp_path, History(), NOW) == []
+        assert retention.removals(tmp_path, HistorySettings(), NOW) == []
         assert await read(folder) == before
         journal = await Journal.read(folder)
         turn_ids = [turn_id for turn_id in images if await journal.preimages(turn_id)]
@@ -154,7 +154,7 @@ def test_damaged_journals_and_others_work_are_left_alone(tmp_path: Path) -> None
         (tmp_path / "empty").mkdir()
         (tmp_path / "broken").mkdir()
         (tmp_path / "broken" / "journal.sqlite").write_bytes(b"no database at all" * 100)
-        found = retention.removals(tmp_path, History(), NOW)
+        found = retention.removals(tmp_path, HistorySettings(), NOW)
         assert {each.folder for each in found} == {held, moved, plain}
         other = lease.take(held)
         journal = await Journal.open(moved)

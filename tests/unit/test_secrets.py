@@ -12,11 +12,11 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from amanu.config import Endpoint, Settings, Shell
+from amanu.config import EndpointSettings, Settings, ShellSettings
 from amanu.core.tool import ToolError
 from amanu.system.process_tree import without_secrets
 from amanu.text.redaction import MASK, Secrets, is_secret_name, marks_added
-from amanu.tools.shell.output import Live, Output
+from amanu.tools.shell.output import CommandOutput, LiveOutput
 from desk import Desk
 
 PEM = (
@@ -237,7 +237,7 @@ def test_a_key_that_comes_in_pieces_is_hidden_in_all_that_is_shown_and_kept(chun
     secrets = Secrets()
     secrets.learn(["my-own-key-1"])
     data = f"a\n{SHAPES['GitHub']}\n{PEM}\nmy-own-key-1 and\nTOKEN=abcdefgh\nend".encode()
-    output, live, shown = Output(1 << 20, secrets.mask_output), Live(1 << 20, secrets.mask_output), ""
+    output, live, shown = CommandOutput(1 << 20, secrets.mask_output), LiveOutput(1 << 20, secrets.mask_output), ""
     for at in range(0, len(data), chunk):
         output.add(data[at : at + chunk])
         live.add(data[at : at + chunk])
@@ -249,7 +249,7 @@ def test_a_key_that_comes_in_pieces_is_hidden_in_all_that_is_shown_and_kept(chun
 
 
 def test_much_is_shown_in_parts() -> None:
-    live = Live(1_000_000, Secrets().mask_output)
+    live = LiveOutput(1_000_000, Secrets().mask_output)
     data = f"{'x' * 99}\n{SHAPES['OpenAI']}\n" * 2_000
     live.add(data.encode())
     parts: list[str] = []
@@ -260,7 +260,7 @@ def test_much_is_shown_in_parts() -> None:
 
 
 def test_what_is_kept_ends_before_a_key_that_was_cut() -> None:
-    output = Output(100, Secrets().mask_output)
+    output = CommandOutput(100, Secrets().mask_output)
     output.add(b"a\n" * 40 + f"{SHAPES['GitHub']}\n".encode())
     assert output.masked() == b"a\n" * 40
 
@@ -299,8 +299,8 @@ async def test_commands_get_only_the_secrets_the_user_passes_on(
 ) -> None:
     names = ("GITHUB_TOKEN", "AWS_SECRET_ACCESS_KEY", "DB_PASSWORD", "ANTHROPIC_API_KEY", "MY_MODELS")
     environment = {"PATH": "/usr/bin:/bin", "ODD": SHAPES["GitLab"], **dict.fromkeys(names, "s3cr3t")}
-    endpoint = Endpoint(base_url="http://127.0.0.1:9/v1", key_variable="MY_MODELS")
-    settings = Settings(shell=Shell(pass_environment=passed), endpoints={"mine": endpoint})
+    endpoint = EndpointSettings(base_url="http://127.0.0.1:9/v1", key_variable="MY_MODELS")
+    settings = Settings(shell=ShellSettings(pass_environment=passed), endpoints={"mine": endpoint})
     desk = Desk(tmp_path, environment=environment, settings=settings)
     outcome = await desk.run("run_shell_command", {"command": "env | grep -c -e s3cr3t -e glpat"})
     assert outcome.for_model.startswith(f"{expected}\n")

@@ -110,12 +110,10 @@ async def test_of_a_change_that_two_calls_made_both_tell_what_became_of_it(
     edit = call("edit_file", path="moved.txt", old_text="line 2\n", new_text="line two\n")
     accept = Proposals.accept_all
 
-    async def late(
-        self: Proposals, proposal_id: str, call_id: str | None = None, *, by_person: bool = True
-    ) -> Proposal:
+    async def late(self: Proposals, proposal_id: str, call_id: str | None = None, *, by_user: bool = True) -> Proposal:
         if call_id == self.get(proposal_id).tool_call_ids[0]:
             await asyncio.sleep(0.2)  # the other one is done by then
-        return await accept(self, proposal_id, call_id, by_person=by_person)
+        return await accept(self, proposal_id, call_id, by_user=by_user)
 
     monkeypatch.setattr(Proposals, "accept_all", late)
     async with desk(tmp_path, step("", move, edit), step("Yes."), mode="acceptEdits") as d:
@@ -369,7 +367,7 @@ async def test_a_changed_mode_counts_for_the_next_decision(tmp_path: Path) -> No
 async def test_a_changed_mode_counts_for_the_edit_on_the_screen(
     tmp_path: Path, mode: Mode, state: str, hunks: list[str], text: str
 ) -> None:
-    """What the person has decided of it stays decided; of the rest the mode decides."""
+    """What the user has decided of it stays decided; of the rest the mode decides."""
     write = call("write_file", path="notes.txt", content=TWO_HUNKS)
     async with desk(tmp_path, step("", write), step("Done.")) as d:
         await d.prompt("write")
@@ -381,7 +379,7 @@ async def test_a_changed_mode_counts_for_the_edit_on_the_screen(
         (item,) = (item for item in ended.items if item.kind == "toolCall")
         found = ended.proposals[0].files[0].hunks
         assert (item.state, [each.state for each in found]) == (state, hunks)
-        assert [each.reviewed for each in found] == [True, False], "no person has decided on the second"
+        assert [each.reviewed for each in found] == [True, False], "no user has decided on the second"
         assert d.file.read_text() == text
         assert item.decision is not None and f"mode {mode}" in (item.decision.rule or "")
         assert mode == "plan" or "not that" in d.told()
@@ -473,12 +471,12 @@ async def test_mentioned_files_and_selections_go_with_the_prompt(tmp_path: Path)
     [
         ("see @.env and @notes.txt", "/review", ["notes.txt"]),
         ("see @link", "/review", []),
-        ("see", "/review @.env", [".env"]),  # the person's own word
+        ("see", "/review @.env", [".env"]),  # the user's own word
         ("see @.e$ARGUMENTS", "/review nv", []),
         ("see @.env", "/mine", [".env"]),  # and so is their own command
     ],
 )
-async def test_what_a_workspaces_command_mentions_is_not_what_the_person_says(
+async def test_what_a_workspaces_command_mentions_is_not_what_the_user_says(
     tmp_path: Path, command: str, said: str, mentioned: list[str]
 ) -> None:
     async with desk(tmp_path, step("I see.")) as d:
@@ -564,7 +562,7 @@ async def test_a_mention_of_what_is_no_file_is_told(tmp_path: Path, mention: str
         assert ("(not attached: " in d.told()) == (says is not None)
 
 
-async def test_what_the_editor_shows_goes_with_the_prompt_and_is_not_the_persons_words(tmp_path: Path) -> None:
+async def test_what_the_editor_shows_goes_with_the_prompt_and_is_not_the_users_words(tmp_path: Path) -> None:
     seen = EditorContext(active=ActiveEditor(path=str(tmp_path / "work" / "notes.txt"), start_line=3, end_line=3))
     async with desk(tmp_path, step("One."), step("Two."), step("Three.")) as d:
         d.client.context = seen
@@ -700,7 +698,7 @@ async def test_trust(tmp_path: Path, how: str, trusted: bool) -> None:
     await sessions.shutdown()
 
 
-async def test_without_a_key_the_person_is_told_what_to_do(tmp_path: Path) -> None:
+async def test_without_a_key_the_user_is_told_what_to_do(tmp_path: Path) -> None:
     sessions = open_sessions()
     with pytest.raises(AmanuError) as caught:
         await sessions.create(SessionCreateParams(session_id="s", roots=[str(tmp_path)]), Client(os.environ))
@@ -717,11 +715,11 @@ async def test_without_a_key_the_person_is_told_what_to_do(tmp_path: Path) -> No
 
 async def test_a_session_knows_what_holds_commands(tmp_path: Path) -> None:
     async with desk(tmp_path) as d:
-        state = await d.until(lambda state: state.walls)
-        assert state.walls == d.sessions.sandbox.walls(None)
+        state = await d.until(lambda state: state.sandbox)
+        assert state.sandbox == d.sessions.sandbox.describe(None)
         assert d.sessions.sandbox.proof is not None
         await d.reopen()
-        assert d.session.state.walls == state.walls
+        assert d.session.state.sandbox == state.sandbox
 
 
 async def test_other_agents_names_of_arguments_are_what_rules_and_people_see(tmp_path: Path) -> None:

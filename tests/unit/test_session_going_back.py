@@ -82,7 +82,7 @@ async def test_undo_by_scope(tmp_path: Path, named: dict[str, Any], expected: di
         assert on_disk(d) == SECOND, "a dry run changes nothing"
         done = await undo(d, **named)
         assert on_disk(d) == expected
-        assert done == foretold and all(not each.left for each in done)
+        assert done == foretold and all(not each.skipped for each in done)
         assert {Path(each.path).name for each in done} == {key for key in SECOND if SECOND[key] != expected.get(key)}
         assert await decide(d, "redo") == "resolved"
         assert on_disk(d) == SECOND
@@ -121,7 +121,7 @@ async def test_one_diff(tmp_path: Path) -> None:
         second = await diff(turn_id="turn-p2")
         assert "-line 2\n" not in second.diff and "-new\n+newer\n" in second.diff
         d.file.write_text("typed\n" + TWO_HUNKS)
-        assert "+typed" not in (await diff()).diff, "what the person typed is not ours"
+        assert "+typed" not in (await diff()).diff, "what the user typed is not ours"
 
 
 async def test_checkpoints(tmp_path: Path) -> None:
@@ -163,7 +163,7 @@ async def test_the_conversation_goes_back_too(tmp_path: Path, reopened: bool) ->
         assert [each.turn_id for each in (await d.session.checkpoints.list()).checkpoints] == ["turn-p1"]
         await d.prompt("do it otherwise", "p3")
         await d.over("p3")
-        assert "do it otherwise" in d.told() and "since then the person" not in d.told().lower()
+        assert "do it otherwise" in d.told() and "since then the user" not in d.told().lower()
 
 
 async def test_not_while_a_turn_runs(tmp_path: Path) -> None:
@@ -208,7 +208,7 @@ async def test_what_is_open_goes_with_the_conversation(tmp_path: Path, reopened:
         await restore(d, turn_id)
         hunks = d.session.state.proposals[0].files[0].hunks
         assert on_disk(d) == BEFORE and d.session.state.proposals[0].state == "settled"
-        assert [each.state for each in hunks] == ["revertedByPerson", "rejected"]
+        assert [each.state for each in hunks] == ["reverted", "rejected"]
         assert "went back" in (hunks[1].reason or "")
         if reopened:
             await d.reopen()
@@ -237,7 +237,7 @@ async def test_an_edit_that_is_open_again_is_told(tmp_path: Path) -> None:
         assert on_disk(d) == {"notes.txt": TWO}
         await d.prompt("go on", "p3")
         await d.over("p3")
-        assert d.told().count("The person has not decided") == 1
+        assert d.told().count("The user has not decided") == 1
 
 
 async def test_a_prompt_waits_for_a_restore_or_forbids_it(tmp_path: Path) -> None:

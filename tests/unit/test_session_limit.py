@@ -85,7 +85,7 @@ async def test_the_one_that_was_used_longest_ago_makes_room(house: House) -> Non
     await house.make("e")
     assert house.open == "a b e" and again is house.sessions.opened("a")
     listed = (await house.sessions.list(SessionListParams())).sessions
-    assert [each.status for each in listed] == ["idle"] * 5, "nothing was closed for the person"
+    assert [each.status for each in listed] == ["idle"] * 5, "nothing was closed for the user"
 
 
 async def test_what_is_in_use_stays(house: House) -> None:

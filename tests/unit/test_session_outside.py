@@ -244,7 +244,7 @@ async def test_a_mention_is_read_too(tmp_path: Path) -> None:
     [
         # by a command, then looked at because of a further edit of that file; or in an editor that shows it
         ("LINE TWO\n", False, None),
-        ("line two\n", True, "the person took this change back"),
+        ("line two\n", True, "the user took this change back"),
         ("line 2\n", False, "Its lines in the file are as they were before it"),
     ],
 )
@@ -279,7 +279,7 @@ async def test_what_happens_to_an_accepted_change_is_no_decision(
         await d.over("p2")
         late = [item for item in d.session.state.items if item.kind == "notice" and item.code == "lateDecision"]
         assert len(late) == (told is not None)
-        assert "the person changed your text" not in d.told()
+        assert "the user changed your text" not in d.told()
         assert told is None or told in d.told()
         assert (CHANGED + "notes.txt" in d.told()) == (not undone)
         await d.prompt("and on", "p3")

@@ -71,7 +71,7 @@ async def test_a_picture_is_kept_once_and_named_by_its_blob_everywhere(tmp_path:
         assert base64_of(SHOT).encode() not in everything_written(Path(os.environ["AMANU_HOME"]))
         assert base64_of(SHOT) not in told(d.client.messages)
         assert base64_of(SHOT) not in d.session.view().model_dump_json()
-        # the person hears that this model was not sent it, the model that there is one (`expect`)
+        # the user hears that this model was not sent it, the model that there is one (`expect`)
         notices = [item for item in state.items if item.kind == "notice"]
         assert [(each.code, each.level) for each in notices] == [("pictureNotSeen", "warning")]
         assert "shot.png" in notices[0].text

@@ -91,7 +91,7 @@ async def test_cancelling_twice_still_waits_for_the_command(tmp_path: Path, monk
         assert kinds[-1] == "turnEnded"
 
 
-async def test_a_prompt_said_after_a_cancel_does_not_wait_for_the_person(
+async def test_a_prompt_said_after_a_cancel_does_not_wait_for_the_user(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The queue of before waits for the turn of the new prompt, and goes on after it."""
@@ -226,7 +226,7 @@ async def test_the_model_hears_of_every_decision(tmp_path: Path, when: str) -> N
         told = d.told()
         assert told.count("What has become of earlier edits") == 1
         assert "notes.txt: 1 of 2 changes applied" in told
-        assert ("rejected by the person" in told) == (when == "before a reject")
+        assert ("rejected by the user" in told) == (when == "before a reject")
         assert ("line 11: not applied: Denied by a rule: mode plan: deny @write" in told) == (when == "before a deny")
         await d.reopen()
         await d.prompt("go on", "p3")

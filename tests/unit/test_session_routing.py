@@ -12,7 +12,7 @@ import pytest
 
 from amanu.home import find_home
 from amanu.models import availability
-from amanu.models.retry import Policy
+from amanu.models.retry import RetryPolicy
 from amanu.models.routing import AUTO
 from amanu.session.sessions import open_sessions
 from amanu_protocol.errors import AmanuError
@@ -30,7 +30,7 @@ Steps = list[dict[str, Any]]
 
 @pytest.fixture(autouse=True)
 def at_once(monkeypatch: pytest.MonkeyPatch) -> None:  # pyright: ignore[reportUnusedFunction]
-    monkeypatch.setattr(Policy, "delay", lambda self, retry: 0.0)  # pyright: ignore[reportUnknownLambdaType]
+    monkeypatch.setattr(RetryPolicy, "delay", lambda self, retry: 0.0)  # pyright: ignore[reportUnknownLambdaType]
 
 
 def scripted(tmp_path: Path, name: str) -> str:

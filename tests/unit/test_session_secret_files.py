@@ -27,7 +27,7 @@ def no_guard(monkeypatch: pytest.MonkeyPatch) -> None:  # pyright: ignore[report
 
 @pytest.fixture(params=["bubblewrap", "landlock"])
 def tier(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Tier:
-    """The walls of the sessions of a test."""
+    """The sandbox of the sessions of a test."""
     found: Tier = request.param
     if found == "bubblewrap":
         needs("bwrap")

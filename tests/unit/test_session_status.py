@@ -9,7 +9,7 @@ from amanu.core.conversation import Conversation, Results, User
 from amanu.permissions import approvals as approval
 from amanu.permissions.policy import mode_text
 from amanu.session.status_note import SessionStatus
-from amanu_protocol.items import Mode, Walls
+from amanu_protocol.items import CommandSandbox, Mode
 from amanu_protocol.state import SessionState
 from session_desk import call, conversation, desk, step
 
@@ -21,8 +21,8 @@ def quick_answers(monkeypatch: pytest.MonkeyPatch) -> None:
 
 PLAN = f"Mode: plan. {mode_text('plan')}"
 ASK = f"Mode: ask. {mode_text('ask')}"
-SANDBOXED = Walls(tier="landlock", writes="workspace", network=False, summary="")
-UNSANDBOXED = Walls(tier="none", writes="everything", network=True, summary="")
+SANDBOXED = CommandSandbox(tier="landlock", writes="workspace", network=False, summary="")
+UNSANDBOXED = CommandSandbox(tier="none", writes="everything", network=True, summary="")
 
 
 def heard(message: Any) -> str:
@@ -43,7 +43,7 @@ def test_every_mode_has_its_sentence(mode: Mode) -> None:
 
 
 @pytest.mark.parametrize(
-    ("mode", "walls", "headless", "lines"),
+    ("mode", "sandbox", "headless", "lines"),
     [
         ("ask", None, False, []),
         ("plan", None, False, ["Mode: plan."]),
@@ -53,9 +53,9 @@ def test_every_mode_has_its_sentence(mode: Mode) -> None:
         ("plan", SANDBOXED, True, ["Mode: plan.", "Sandbox: commands", "Nobody is watching:"]),
     ],
 )
-def test_what_is_said_first(mode: Mode, walls: Walls | None, headless: bool, lines: list[str]) -> None:
+def test_what_is_said_first(mode: Mode, sandbox: CommandSandbox | None, headless: bool, lines: list[str]) -> None:
     state = SessionState(
-        session_id="s", title="", roots=[], mode=mode, model_id="m", trusted=True, read_only=False, walls=walls
+        session_id="s", title="", roots=[], mode=mode, model_id="m", trusted=True, read_only=False, sandbox=sandbox
     )
     status = SessionStatus(Conversation(), state, headless=headless)
     said = status.with_prompt().splitlines()

@@ -1,4 +1,4 @@
-"""A person types in an open file while hunks for it wait, through the documents of a connection."""
+"""A user types in an open file while hunks for it wait, through the documents of a connection."""
 
 import asyncio
 from pathlib import Path
@@ -97,10 +97,10 @@ async def test_typing_moves_the_hunks_and_accepting_applies_them(tmp_path: Path)
         await d.ended()
         assert states(d.session.state.proposals[0]) == ["applied", "applied"]
         assert "line 3" in d.told() and "line 14" in d.told()
-        assert d.file.read_text() == TWELVE, "not saved: the person had not saved either"
+        assert d.file.read_text() == TWELVE, "not saved: the user had not saved either"
 
 
-async def test_a_touched_hunk_waits_for_the_person(tmp_path: Path) -> None:
+async def test_a_touched_hunk_waits_for_the_user(tmp_path: Path) -> None:
     steps = step("", call("write_file", path="notes.txt", content=TWO_HUNKS)), step("Fine.")
     async with desk(tmp_path, *steps) as d:
         editor = Editor(d)

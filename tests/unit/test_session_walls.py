@@ -1,4 +1,4 @@
-"""What walls around a command look like from the conversation."""
+"""What a sandbox around a command look like from the conversation."""
 
 from pathlib import Path
 

@@ -44,7 +44,7 @@ def no_guard(monkeypatch: pytest.MonkeyPatch) -> None:  # pyright: ignore[report
 
 @pytest.fixture(params=["bubblewrap", "landlock"])
 def tier(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Tier:
-    """The walls of the sessions of a test."""
+    """The sandbox of the sessions of a test."""
     found: Tier = request.param
     if found == "bubblewrap":
         needs("bwrap")
@@ -66,7 +66,7 @@ class Greeting(socketserver.StreamRequestHandler):
 
 @contextmanager
 def service(folder: Path, kind: str) -> Generator[str]:
-    """A server outside the walls: of a socket as docker has one, or of TCP. Where it is."""
+    """A server outside the sandbox: of a socket as docker has one, or of TCP. Where it is."""
     path = folder / "docker.sock"
     server = (
         socketserver.UnixStreamServer(str(path), Greeting)
@@ -126,9 +126,9 @@ async def test_the_way_out_is_told_asked_for_and_kept(
             state = await d.until(lambda state: state.approvals and len(calls(state)) == 2 and state.approvals)
             assert f"call again with {argument}=true and a reason" in d.told()
             asked = state.approvals[0]
-            assert asked.wants == [grant] and "it is a service" in asked.detail
+            assert asked.likely_grants == [grant] and "it is a service" in asked.detail
             assert {each.rule.partition("(")[0] for each in asked.scopes[1:]} == {f"run_shell_command+{grant}"}
-            await d.answer("allow", scope="user", grants=asked.wants)
+            await d.answer("allow", scope="user", grants=asked.likely_grants)
             state = await d.over("p1")
             assert [each.state for each in calls(state)] == ["failed", "succeeded"]
             state = await anew(d, tmp_path, mode, step("", plain), step("", asking), step("Done."))
@@ -154,7 +154,7 @@ async def test_what_the_user_adds_to_a_kept_yes_is_kept(tmp_path: Path, tier: Ti
             await d.prompt("again", "p2")
             state = await d.over("p2")
         assert [each.state for each in calls(state)] == ["succeeded"] * 3
-        assert [each.decision and each.decision.by for each in calls(state)] == ["person", "rule", "rule"]
+        assert [each.decision and each.decision.by for each in calls(state)] == ["user", "rule", "rule"]
 
 
 async def test_no_mode_lets_a_call_out_unasked(tmp_path: Path, tier: Tier) -> None:

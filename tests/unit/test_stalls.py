@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from amanu.system.loop_monitor import AGAIN, Stalls, watched_loop
+from amanu.system.loop_monitor import AGAIN, StallMonitor, watched_loop
 
 
 @pytest.mark.parametrize(
@@ -26,14 +26,14 @@ from amanu.system.loop_monitor import AGAIN, Stalls, watched_loop
 )
 def test_what_is_said(turns: list[tuple[float, float]], said: list[str], caplog: pytest.LogCaptureFixture) -> None:
     at = iter([now for now, took in turns if took >= 0.05])
-    stalls = Stalls(lambda: next(at))
+    stalls = StallMonitor(lambda: next(at))
     for _, took in turns:
         stalls.turned(took)
     assert [record.message for record in caplog.records if record.levelno == logging.WARNING] == said
 
 
 def test_a_loop_tells_its_own() -> None:
-    stalls = Stalls()
+    stalls = StallMonitor()
 
     async def work() -> None:
         await asyncio.sleep(0.08)  # waiting holds nobody up

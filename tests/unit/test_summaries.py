@@ -2,7 +2,7 @@
 
 import asyncio
 
-from amanu.session.summary_writer import Summaries
+from amanu.session.summary_writer import SummaryWriter
 from amanu_protocol.state import SessionState
 
 
@@ -17,7 +17,7 @@ async def test_what_changes_within_a_moment_is_one_entry() -> None:
         await asyncio.sleep(0)
         put.append(state.session_id)
 
-    summaries = Summaries(write)
+    summaries = SummaryWriter(write)
     a, b = session("a"), session("b")
     for each in (a, b, a, a):
         summaries.changed(each)

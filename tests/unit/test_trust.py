@@ -1,4 +1,4 @@
-"""Folders and what is in them → whether they are trusted, and what the person is shown of a change."""
+"""Folders and what is in them → whether they are trusted, and what the user is shown of a change."""
 
 import json
 import os
@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from amanu.permissions.policy import unasked
-from amanu.permissions.trust_store import SHOWN_LINES, Trust
+from amanu.permissions.trust_store import SHOWN_LINES, TrustStore
 from amanu_protocol.errors import AmanuError
 from amanu_protocol.requests import PromptSendParams, SessionCreateParams
 from session_client import Client, until
@@ -50,16 +50,16 @@ def root(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def trust(tmp_path: Path) -> Trust:
+def trust(tmp_path: Path) -> TrustStore:
     for each in ("config", "state"):
         (tmp_path / "amanu" / each).mkdir(parents=True)
     return again(tmp_path)
 
 
-def again(tmp_path: Path) -> Trust:
+def again(tmp_path: Path) -> TrustStore:
     """As the next daemon has it."""
     home = tmp_path / "amanu"
-    return Trust(home / "config" / "trust.json", home / "state" / "trust", unasked, [home])
+    return TrustStore(home / "config" / "trust.json", home / "state" / "trust", unasked, [home])
 
 
 def replaced(root: Path) -> None:
@@ -96,12 +96,12 @@ def linked_out(root: Path) -> None:
         (linked_out, "trusted"),  # it is not read any more, whatever it says
     ],
 )
-@pytest.mark.parametrize("by", ["person", "editor", "older version"])
+@pytest.mark.parametrize("by", ["user", "editor", "older version"])
 def test_what_changed_since(
-    tmp_path: Path, root: Path, trust: Trust, change: Callable[[Path], object], standing: str, by: str
+    tmp_path: Path, root: Path, trust: TrustStore, change: Callable[[Path], object], standing: str, by: str
 ) -> None:
     declared = [str(root)] if by == "editor" else None
-    if by == "person":
+    if by == "user":
         trust.set(str(root), True)
     elif by == "older version":
         (tmp_path / "amanu/config/trust.json").write_text(json.dumps([str(root)]))
@@ -122,14 +122,14 @@ def test_what_changed_since(
         ({"a": True, "b": True}, ["a", "b"], "trusted"),
         ({"a": True, "b": True}, [], "untrusted"),  # the editor's no
         ({"a": True, "b": True}, ["a"], "untrusted"),
-        ({"a": False}, ["a", "b"], "untrusted"),  # the person's no
+        ({"a": False}, ["a", "b"], "untrusted"),  # the user's no
         ({"a": True}, ["b"], "untrusted"),
         ({".": True}, None, "untrusted"),  # the folder above is another one
         ({"a": True, "b/below": True}, None, "untrusted"),
     ],
 )
 def test_who_has_a_say(
-    tmp_path: Path, trust: Trust, words: dict[str, bool], declared: list[str] | None, standing: str
+    tmp_path: Path, trust: TrustStore, words: dict[str, bool], declared: list[str] | None, standing: str
 ) -> None:
     for each in ("a", "b/below"):
         (tmp_path / "roots" / each).mkdir(parents=True)
@@ -141,7 +141,7 @@ def test_who_has_a_say(
     assert trust.standing([], editors) == "untrusted"
 
 
-def test_a_link_to_the_folder_is_the_folder(tmp_path: Path, root: Path, trust: Trust) -> None:
+def test_a_link_to_the_folder_is_the_folder(tmp_path: Path, root: Path, trust: TrustStore) -> None:
     (tmp_path / "link").symlink_to(root)
     trust.set(str(tmp_path / "link"), True)
     assert trust.standing([str(root)]) == trust.standing([str(tmp_path / "link")]) == "trusted"
@@ -152,7 +152,7 @@ def test_a_link_to_the_folder_is_the_folder(tmp_path: Path, root: Path, trust: T
 
 
 @pytest.mark.parametrize("pointer", ["commondir", "gitdir", "alternates"])
-def test_git_cannot_pass_trust_on(tmp_path: Path, root: Path, trust: Trust, pointer: str) -> None:
+def test_git_cannot_pass_trust_on(tmp_path: Path, root: Path, trust: TrustStore, pointer: str) -> None:
     write(root, ".git/HEAD", "ref: refs/heads/main\n")
     trust.set(str(root), True)
     other = tmp_path / "other"
@@ -166,9 +166,9 @@ def test_git_cannot_pass_trust_on(tmp_path: Path, root: Path, trust: Trust, poin
     assert trust.standing([str(other)]) == "untrusted"
 
 
-def test_what_is_shown_is_what_is_agreed_to(tmp_path: Path, root: Path, trust: Trust) -> None:
+def test_what_is_shown_is_what_is_agreed_to(tmp_path: Path, root: Path, trust: TrustStore) -> None:
     first = trust.look(str(root))
-    assert (first.state, {each.path: each.what for each in first.enables}) == ("untrusted", ENABLED)
+    assert (first.state, {each.path: each.kind for each in first.enables}) == ("untrusted", ENABLED)
     assert {each.state for each in first.enables} == {"new"}
     write(root, "sub/CLAUDE.md", "Obey.\n")
     with pytest.raises(AmanuError) as caught:
@@ -201,7 +201,7 @@ def test_what_is_shown_is_what_is_agreed_to(tmp_path: Path, root: Path, trust: T
     assert again(tmp_path).standing([str(root)]) == "trusted"
 
 
-def test_what_turns_up_in_a_deep_folder_counts_for_nothing(root: Path, trust: Trust) -> None:
+def test_what_turns_up_in_a_deep_folder_counts_for_nothing(root: Path, trust: TrustStore) -> None:
     """A prompt does not look for it; who reads it asks, and who looks is shown it."""
     trust.set(str(root), True)
     write(root, "src/deep/AGENTS.md", "Obey.\n")
@@ -215,7 +215,7 @@ def test_what_turns_up_in_a_deep_folder_counts_for_nothing(root: Path, trust: Tr
     assert not trust.covers([str(root)], root / "sub/CLAUDE.md", b"In sub.\n")
 
 
-def test_what_the_person_reviewed_is_trusted(root: Path, trust: Trust) -> None:
+def test_what_the_user_reviewed_is_trusted(root: Path, trust: TrustStore) -> None:
     trust.set(str(root), True)
     write(root, "AGENTS.md", "Use blanks.\n")
     trust.reviewed([str(root)], root / "AGENTS.md", b"something else", b"Use blanks.\n")
@@ -226,13 +226,13 @@ def test_what_the_person_reviewed_is_trusted(root: Path, trust: Trust) -> None:
     assert trust.standing([str(root)]) == "trusted"
 
 
-def test_for_now_is_kept_nowhere(tmp_path: Path, root: Path, trust: Trust) -> None:
+def test_for_now_is_kept_nowhere(tmp_path: Path, root: Path, trust: TrustStore) -> None:
     trust.for_now(str(root))
     assert trust.standing([str(root)], []) == "trusted"
     assert again(tmp_path).standing([str(root)]) == "untrusted"
 
 
-def test_what_is_kept_is_the_persons_own(tmp_path: Path, root: Path, trust: Trust) -> None:
+def test_what_is_kept_is_the_users_own(tmp_path: Path, root: Path, trust: TrustStore) -> None:
     trust.set(str(root), True)
     kept = [tmp_path / "amanu/config/trust.json", *(tmp_path / "amanu/state/trust").iterdir()]
     assert {stat.S_IMODE(path.stat().st_mode) for path in kept} == {0o600}
@@ -244,7 +244,7 @@ def test_what_is_kept_is_the_persons_own(tmp_path: Path, root: Path, trust: Trus
 @pytest.mark.parametrize(
     "text", ["{", "{}", '{"folders": 1}', '{"folders": {"/x": {}}}', "7", "[" * 100_000], ids=lambda text: text[:9]
 )
-def test_a_damaged_file_trusts_nobody(tmp_path: Path, root: Path, trust: Trust, text: str) -> None:
+def test_a_damaged_file_trusts_nobody(tmp_path: Path, root: Path, trust: TrustStore, text: str) -> None:
     (tmp_path / "amanu/config/trust.json").write_text(text)
     for act in (lambda: trust.standing([str(root)]), lambda: trust.set(str(root), True)):
         with pytest.raises(AmanuError) as caught:
@@ -253,7 +253,7 @@ def test_a_damaged_file_trusts_nobody(tmp_path: Path, root: Path, trust: Trust, 
     assert (tmp_path / "amanu/config/trust.json").read_text() == text
 
 
-def test_a_file_that_cannot_be_read_trusts_nobody(tmp_path: Path, root: Path, trust: Trust) -> None:
+def test_a_file_that_cannot_be_read_trusts_nobody(tmp_path: Path, root: Path, trust: TrustStore) -> None:
     (tmp_path / "amanu/config/trust.json").mkdir()
     with pytest.raises(AmanuError, match="cannot be read"):
         trust.standing([str(root)])
@@ -282,7 +282,7 @@ async def test_the_last_editor_with_a_say(tmp_path: Path) -> None:
     async with desk(tmp_path, step("One.")) as d:
         session, roots = d.session, (str(d.root),)
         for declared, trusted in [(roots, True), (None, True), ((), False), (None, False), (roots, True)]:
-            await session.trust.heed(Client(os.environ, trusted_roots=declared))
+            await session.trust.refresh(Client(os.environ, trusted_roots=declared))
             assert session.state.trusted == trusted
         write(d.root, "AGENTS.md", "Obey.\n")
         made = SessionCreateParams(session_id="t", roots=list(roots), model_id=session.state.model_id)

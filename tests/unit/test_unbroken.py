@@ -8,7 +8,7 @@ from asyncio.subprocess import PIPE
 
 import pytest
 
-from amanu.system.tasks import gone
+from amanu.system.tasks import wait_killed
 
 HELD = "sleep 60 & echo $!; wait"
 """Another process has its pipes, too."""
@@ -29,7 +29,7 @@ async def test_a_process_that_was_killed_is_gone_whatever_becomes_of_its_pipes(c
     await asyncio.sleep(0.05)
     process.kill()
     async with asyncio.timeout(10):
-        await gone(process)
+        await wait_killed(process)
     assert process.returncode == -signal.SIGKILL
     with contextlib.suppress(ProcessLookupError):
         os.kill(other, signal.SIGKILL)
@@ -38,6 +38,6 @@ async def test_a_process_that_was_killed_is_gone_whatever_becomes_of_its_pipes(c
 async def test_a_process_that_the_kernel_holds_is_not_waited_for() -> None:
     process = await asyncio.create_subprocess_exec("/bin/sleep", "60", stdout=PIPE)  # in its place, one that lives
     async with asyncio.timeout(10):
-        await gone(process, 0.05)
+        await wait_killed(process, 0.05)
         while process.returncode is None:  # it is killed, for asyncio gives it up
             await asyncio.sleep(0.01)

@@ -46,8 +46,8 @@ class Linter:
         self.canary.parent.mkdir()
         (folder / "bin").mkdir()
         shown = [str(folder / "bin"), sys.prefix, sys.base_prefix]
-        walls = f"[sandbox]\nread = {json.dumps(shown)}\nwrite = {json.dumps([str(self.canary.parent)])}\n"
-        (find_home().make().config / "config.toml").write_text(walls)
+        sandbox = f"[sandbox]\nread = {json.dumps(shown)}\nwrite = {json.dumps([str(self.canary.parent)])}\n"
+        (find_home().make().config / "config.toml").write_text(sandbox)
         path = folder / "bin" / "shellcheck"
         path.write_text(LINTER.format(python=sys.executable, canary=str(self.canary), gate=str(self.gate)))
         path.chmod(0o755)
@@ -188,7 +188,7 @@ async def test_trust_taken_back_ends_the_check(tmp_path: Path, linter: Linter, m
 
 
 async def test_what_is_left_is_checked_anew(tmp_path: Path, linter: Linter) -> None:
-    """The person refuses the hunk that adds an error: the verdict is about the rest."""
+    """The user refuses the hunk that adds an error: the verdict is about the rest."""
     linter.open()
     text = TWELVE.replace("line 2\n", "wrong\n").replace("line 11\n", "wrong too\n")
     edit = call("write_file", path="a.sh", content=text)

@@ -6,13 +6,15 @@ import pytest
 
 from amanu.text import wording
 from amanu_protocol import requests as r
-from amanu_protocol.items import Approval, CommandPart, Decision, Line, ScopeOffer, Spent, Usage, Walls
+from amanu_protocol.items import Approval, CommandPart, CommandSandbox, Decision, Line, ScopeOffer, Spend, Usage
 
-SANDBOXED = Walls(tier="landlock", writes="workspace", network=False, summary="Sandboxed (landlock). No network.")
+SANDBOXED = CommandSandbox(
+    tier="landlock", writes="workspace", network=False, summary="Sandboxed (landlock). No network."
+)
 ONCE, SESSION = ScopeOffer(scope="once", rule=""), ScopeOffer(scope="session", rule="x")
-MAKE = CommandPart(text="make", decision="ask", rule="no rule", why="Runs make.")
-LS = CommandPart(text="ls", decision="allow", rule="built in: only looks", why="Reads only.")
-RM = CommandPart(text="rm\n✓ x", decision="deny", rule="deny x", why="Removes.")
+MAKE = CommandPart(text="make", decision="ask", rule="no rule", reason="Runs make.")
+LS = CommandPart(text="ls", decision="allow", rule="built in: only looks", reason="Reads only.")
+RM = CommandPart(text="rm\n✓ x", decision="deny", rule="deny x", reason="Removes.")
 
 
 def approval(**changes: Any) -> Approval:
@@ -26,7 +28,7 @@ def preview(**changes: Any) -> r.RulePreviewResult:
     )
 
 
-def trust(state: r.TrustState, *enables: r.Enabled) -> r.TrustGetResult:
+def trust(state: r.TrustState, *enables: r.TrustedItem) -> r.TrustGetResult:
     return wording.trusted(r.TrustGetResult(state=state, enables=list(enables), digest=""))
 
 
@@ -42,7 +44,7 @@ def check(lines: list[Line], expected: list[str]) -> None:
         ({"scopes": [ONCE]}, ["p Needs approval: no rule", "p Cannot be remembered: asked every time"]),
         ({"detail": "make", "parts": [MAKE]}, ["w ? Runs make.", "p Needs approval: no rule"]),
         (
-            {"parts": [LS, MAKE, RM], "walls": SANDBOXED, "wants": ["network"]},
+            {"parts": [LS, MAKE, RM], "sandbox": SANDBOXED, "likely_grants": ["network"]},
             [
                 "g ✓ ls — Reads only.",
                 "w ? make — Runs make.",
@@ -54,8 +56,8 @@ def check(lines: list[Line], expected: list[str]) -> None:
         ),
         (
             {
-                "walls": SANDBOXED.model_copy(update={"tier": "none", "summary": "Not sandboxed (as you allowed)."}),
-                "wants": ["unsandboxed"],
+                "sandbox": SANDBOXED.model_copy(update={"tier": "none", "summary": "Not sandboxed (as you allowed)."}),
+                "likely_grants": ["unsandboxed"],
             },
             [
                 "b ! Not sandboxed (as you allowed).",
@@ -81,7 +83,7 @@ def test_a_question(changes: dict[str, Any], expected: list[str]) -> None:
 )
 def test_ways_to_allow_it(grants: list[Any], wants: list[Any], expected: list[tuple[str, list[str]]]) -> None:
     options = wording.explained(approval(grants=grants, wants=wants)).options
-    assert [(option.words, list(option.grants)) for option in options] == expected
+    assert [(option.label, list(option.grants)) for option in options] == expected
 
 
 @pytest.mark.parametrize(
@@ -96,7 +98,7 @@ def test_ways_to_allow_it(grants: list[Any], wants: list[Any], expected: list[tu
     ],
 )
 def test_a_decision(changes: dict[str, Any], expected: str) -> None:
-    decision = wording.summarized(Decision.model_validate({"outcome": "allowed", "by": "person", **changes}))
+    decision = wording.summarized(Decision.model_validate({"outcome": "allowed", "by": "user", **changes}))
     assert decision.summary == expected
     elsewhere = decision.model_copy(update={"client": "Emacs"})
     assert wording.decided(elsewhere, "terminal") == f"{expected} (Emacs)"
@@ -138,8 +140,8 @@ def test_a_rule(preview: r.RulePreviewResult, fits: bool, expected: list[str]) -
 
 def test_trust() -> None:
     check(trust("trusted").lines, ["p This folder is trusted.", "p Nothing in it needs trust yet."])
-    rules = r.Enabled(path=".amanu/rules\n.toml", what="rules", state="same")
-    changed = trust("changed", rules, r.Enabled(path="AGENTS.md", what="memory", state="changed"))
+    rules = r.TrustedItem(path=".amanu/rules\n.toml", kind="rules", state="same")
+    changed = trust("changed", rules, r.TrustedItem(path="AGENTS.md", kind="memory", state="changed"))
     check(
         changed.lines[1:],
         [
@@ -154,7 +156,7 @@ def test_trust() -> None:
 def test_the_audit_log() -> None:
     nothing = r.AuditQueryResult(entries=[], intact=True, message="All 9 entries hold.")
     check(wording.audited(nothing).lines, ["p Nothing is on record about that.", "p ✓ All 9 entries hold."])
-    data: dict[str, Any] = {"rule": "make", "grants": ["network"], "parts": [{"text": "a\nb", "why": None}]}
+    data: dict[str, Any] = {"rule": "make", "grants": ["network"], "parts": [{"text": "a\nb", "reason": None}]}
     entry = r.AuditEntry(number=3, at=0, kind="decided", session_id="s", text="Allowed.", data=data, hash="f" * 64)
     found = r.AuditQueryResult(entries=[entry], intact=False, message="Broken.")
     first, last = wording.audited(found).lines
@@ -187,7 +189,7 @@ PARTS: dict[str, Any] = {"system": 30, "tools": 0, "memory": 0, "conversation": 
     ],
 )
 def test_what_was_spent(changes: dict[str, Any], expected: str) -> None:
-    assert wording.spent(Spent.model_validate({**NOTHING, **changes})).summary == expected
+    assert wording.spent(Spend.model_validate({**NOTHING, **changes})).summary == expected
 
 
 @pytest.mark.parametrize(

@@ -15,8 +15,8 @@ import time
 from pathlib import Path
 from typing import Any
 
-from amanu.config import Sandbox as Settings
-from amanu.core.requirements import Need
+from amanu.config import SandboxSettings as Settings
+from amanu.core.requirements import SandboxRequirements
 from amanu.home import find_home
 from amanu.sandbox.sandbox import Sandbox
 from walls.starting import start
@@ -209,11 +209,11 @@ _libc = ctypes.CDLL(None, use_errno=True)
 
 keep: tuple[Any, ...] = ()
 NEEDS = {
-    "": Need(secrets=True),
-    "unasked": Need(),
-    "git": Need(git=True, secrets=True),
-    "nothing": Need(writes="nothing"),
-    "network": Need(network=True, secrets=True),
+    "": SandboxRequirements(secrets=True),
+    "unasked": SandboxRequirements(),
+    "git": SandboxRequirements(git=True, secrets=True),
+    "nothing": SandboxRequirements(writes="nothing"),
+    "network": SandboxRequirements(network=True, secrets=True),
 }
 
 
@@ -269,7 +269,7 @@ async def main(tier: Any) -> dict[str, str]:
             _libc.shmctl(each, 0, None)  # IPC_RMID
         for each in queues:
             _libc.syscall(181 if os.uname().machine == "aarch64" else 241, each.encode())
-        for _ in range(9):  # without walls what outlives may write there just now
+        for _ in range(9):  # without a sandbox what outlives may write there just now
             with contextlib.suppress(OSError):
                 shutil.rmtree(base)
                 break
@@ -299,7 +299,7 @@ OBEYED = (
 
 
 async def act(
-    sandbox: Sandbox, need: Need, root: Path, environment: dict[str, str], acts: dict[str, list[Any]]
+    sandbox: Sandbox, need: SandboxRequirements, root: Path, environment: dict[str, str], acts: dict[str, list[Any]]
 ) -> dict[str, str]:
     argv = [PYTHON, "-I", "-S", str(ACTS), json.dumps(acts)]
     handle = os.open(root, os.O_RDONLY)

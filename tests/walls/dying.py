@@ -8,7 +8,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from amanu.config import Sandbox as Settings
+from amanu.config import SandboxSettings as Settings
 from amanu.home import find_home
 from amanu.sandbox.sandbox import Sandbox
 from walls.starting import start

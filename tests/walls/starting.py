@@ -3,10 +3,10 @@
 import asyncio
 from asyncio.subprocess import DEVNULL, PIPE, Process
 
-from amanu.sandbox.sandbox import Started
+from amanu.sandbox.sandbox import SandboxedCommand
 
 
-async def start(started: Started, *, stderr: int | None = None) -> Process:
+async def start(started: SandboxedCommand, *, stderr: int | None = None) -> Process:
     """Its output is to be read from a pipe; `stderr` as for `subprocess`, None: where ours goes."""
     return await asyncio.create_subprocess_exec(
         *started.argv,

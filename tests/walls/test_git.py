@@ -1,4 +1,4 @@
-"""git behind walls: hooks run as part of the command, and repositories work whose own files are elsewhere."""
+"""git in a sandbox: hooks run as part of the command, and repositories work whose own files are elsewhere."""
 
 import subprocess
 from collections.abc import AsyncGenerator
@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from amanu.config import Sandbox as Settings
+from amanu.config import SandboxSettings as Settings
 from amanu.core.tool import Outcome
 from amanu.home import find_home
 from amanu.sandbox import landlock
@@ -69,7 +69,7 @@ async def test_a_hook_that_fails_fails_the_commit(tmp_path: Path, tier: Tier) ->
     async with desk(root, tmp_path, tier) as at:
         outcome = await run(at, COMMIT)
     assert outcome.is_error and "the hook ran" in outcome.for_model
-    assert "secret" not in outcome.for_model, "a hook is behind the walls, too"
+    assert "secret" not in outcome.for_model, "a hook is behind the sandbox, too"
     assert subprocess.run(["git", "rev-parse", "HEAD"], cwd=root, capture_output=True).returncode != 0
 
 
@@ -83,7 +83,7 @@ async def test_hooks_of_an_untrusted_folder_are_skipped_where_they_could_do_harm
         outcome = await run(at, COMMIT, **{granted: True})
     assert not outcome.is_error and "the hook ran" not in outcome.for_model
     assert "pre-commit: these git hooks of the repository were skipped" in outcome.for_model
-    assert "pre-commit: these git hooks of the repository were skipped" in outcome.for_person
+    assert "pre-commit: these git hooks of the repository were skipped" in outcome.for_user
 
 
 async def test_the_users_own_hooks_for_all_repositories_are_run(tmp_path: Path) -> None:

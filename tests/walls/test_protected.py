@@ -98,7 +98,7 @@ async def test_what_is_new_and_obeyed_is_put_aside_and_told(root: Path, tmp_path
     found = {".zed/tasks.json": "evil\n", "lib/.idea/x": "evil\n", ".mcp.json": "evil\n"}
     assert aside(tmp_path) == found, "and the link, which leads nowhere now"
     assert "obey it: .mcp.json, .zed, CLAUDE.md, lib/.idea. It lies in" in outcome.for_model
-    assert "write_file" in outcome.for_model and ".mcp.json" in outcome.for_person
+    assert "write_file" in outcome.for_model and ".mcp.json" in outcome.for_user
     assert "[.zed/tasks.json, put aside:]\nevil\n" in outcome.for_model, "so that it can be proposed"
 
 
@@ -201,7 +201,7 @@ async def test_of_a_new_repository_what_git_would_run_is_put_aside(
 
 
 @pytest.mark.parametrize("tier", TIERS)
-@pytest.mark.parametrize("asked", [True, False], ids=["with its first command", "when it tries its walls"])
+@pytest.mark.parametrize("asked", [True, False], ids=["with its first command", "when it tries its sandbox"])
 async def test_what_a_dead_daemon_left_is_settled_by_the_next(
     root: Path, tmp_path: Path, tier: Tier, asked: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -15,8 +15,8 @@ from unittest import mock
 
 import pytest
 
-from amanu.config import Sandbox as Settings
-from amanu.core.requirements import Need
+from amanu.config import SandboxSettings as Settings
+from amanu.core.requirements import SandboxRequirements
 from amanu.home import Home, find_home
 from amanu.sandbox import folder_scan as folders
 from amanu.sandbox import landlock, seatbelt, seccomp
@@ -27,19 +27,24 @@ from amanu.sandbox.self_test import Launch, Tier, prove
 from amanu.sandbox.temp_folders import TemporaryFolders
 from amanu.sandbox.toolchains import tools
 from amanu.tools.shell.denial_hints import hint, led_outside
-from amanu_protocol.items import Walls
+from amanu_protocol.items import CommandSandbox
 from needs import needs
 from walls.starting import start
 
 
 def home_at(base: Path) -> Home:
-    return find_home({"HOME": str(base / "person"), "XDG_RUNTIME_DIR": str(base / "run")}).make()
+    return find_home({"HOME": str(base / "user"), "XDG_RUNTIME_DIR": str(base / "run")}).make()
 
 
 async def said(
-    base: Path, command: str, need: Need | None = None, *, root: Path | None = None, settings: Settings | None = None
+    base: Path,
+    command: str,
+    need: SandboxRequirements | None = None,
+    *,
+    root: Path | None = None,
+    settings: Settings | None = None,
 ) -> str:
-    """What a shell command prints in the best walls."""
+    """What a shell command prints in the best sandbox."""
     needs("bwrap")
     root = root or base / "home" / "work"
     root.mkdir(parents=True, exist_ok=True)
@@ -59,18 +64,18 @@ async def said(
 @pytest.mark.parametrize(
     ("command", "need", "expected"),
     [
-        ("pwd; echo $GREETING", Need(), "{root}\nhello\n"),
-        ("echo x > $TMPDIR/y && echo $TMPDIR", Need(), "/tmp\n"),
-        ("./run", Need(pinned={"{root}/run": b"#!/bin/sh\necho as approved\n"}), "as approved\n"),
-        ("ls -a $HOME", Need(), ".\n..\n.gitconfig\nbin\nwork\n"),
-        ("cat $HOME/.gitconfig", Need(), "[user]\n"),
-        ("cat $HOME/bin/tool 2>&1 | grep -c tool", Need(), "1\n"),
-        ("cat /proc/1/environ 2>/dev/null | grep -c SECRET", Need(), "0\n"),
-        ("echo x 2>/dev/null > $HOME/.gitconfig || echo refused", Need(), "refused\n"),
-        ("exit 3 || true; echo $?", Need(unsandboxed=True), ""),
+        ("pwd; echo $GREETING", SandboxRequirements(), "{root}\nhello\n"),
+        ("echo x > $TMPDIR/y && echo $TMPDIR", SandboxRequirements(), "/tmp\n"),
+        ("./run", SandboxRequirements(pinned={"{root}/run": b"#!/bin/sh\necho as approved\n"}), "as approved\n"),
+        ("ls -a $HOME", SandboxRequirements(), ".\n..\n.gitconfig\nbin\nwork\n"),
+        ("cat $HOME/.gitconfig", SandboxRequirements(), "[user]\n"),
+        ("cat $HOME/bin/tool 2>&1 | grep -c tool", SandboxRequirements(), "1\n"),
+        ("cat /proc/1/environ 2>/dev/null | grep -c SECRET", SandboxRequirements(), "0\n"),
+        ("echo x 2>/dev/null > $HOME/.gitconfig || echo refused", SandboxRequirements(), "refused\n"),
+        ("exit 3 || true; echo $?", SandboxRequirements(unsandboxed=True), ""),
     ],
 )
-async def test_a_command_sees(tmp_path: Path, command: str, need: Need, expected: str) -> None:
+async def test_a_command_sees(tmp_path: Path, command: str, need: SandboxRequirements, expected: str) -> None:
     root = tmp_path / "home" / "work"
     root.mkdir(parents=True)
     (root / "run").write_text("#!/bin/sh\necho swapped\n")
@@ -79,7 +84,7 @@ async def test_a_command_sees(tmp_path: Path, command: str, need: Need, expected
         (root.parent / name).parent.mkdir(exist_ok=True)
         (root.parent / name).write_text(text)
     pinned = {path.replace("{root}", str(root)): data for path, data in need.pinned.items()}
-    need = Need(unsandboxed=need.unsandboxed, pinned=pinned)
+    need = SandboxRequirements(unsandboxed=need.unsandboxed, pinned=pinned)
     settings = Settings(read=("~/bin",))
     assert await said(tmp_path, command, need, settings=settings) == expected.replace("{root}", str(root))
 
@@ -123,7 +128,7 @@ def test_what_is_protected_is_found_whatever_its_case_and_behind_links(tmp_path:
     (root / ".claude").symlink_to("real")
     (root / ".zed").symlink_to(tmp_path)  # leads out: never shown because of that
     (root / "x.code-workspace").touch()
-    seen = view(Need(), [root], {"HOME": str(tmp_path / "no")}, Settings(), home_at(tmp_path))
+    seen = view(SandboxRequirements(), [root], {"HOME": str(tmp_path / "no")}, Settings(), home_at(tmp_path))
     kept = {str(each.relative_to(root)) for each in seen.kept}
     assert kept == {".VSCode", "real", "a/b/.git", "x.code-workspace"}
     assert {root / ".claude", root / "real", root / ".VSCode"} <= {*seen.guarded}
@@ -142,7 +147,7 @@ async def test_sockets_in_places_that_are_not_hidden_are_closed(
         table = [os.fsencode(told), b"@abstract", b"/gone.sock", b"/run/no.sock"]
         monkeypatch.setattr("amanu.sandbox.filesystem_view.bound", lambda: table)
         environment = {"HOME": str(tmp_path / "no"), "BUS": f"unix:path={silent},guid=1"}
-        args = (Need(), [tmp_path / "work"], environment, Settings(), home_at(tmp_path))
+        args = (SandboxRequirements(), [tmp_path / "work"], environment, Settings(), home_at(tmp_path))
         assert view(*args).sockets == (), "nothing of /tmp is seen"
         monkeypatch.setattr("amanu.sandbox.filesystem_view._EMPTY", ("/run",))
         assert view(*args).sockets == (told, silent)
@@ -162,7 +167,7 @@ def test_what_comes_to_be_in_a_folder_that_is_known_is_found(tmp_path: Path, mon
         assert str(tmp_path / "a" / name) in folders.look(str(tmp_path / "a")).protected
     (tmp_path / "a" / ".idea").unlink()
     assert len(folders.look(str(tmp_path / "a")).protected) == 2
-    assert folders.look(str(tmp_path / "none")) == folders.Folder()
+    assert folders.look(str(tmp_path / "none")) == folders.FolderScan()
 
 
 @pytest.mark.parametrize(("settled", "reads"), [(0.0, 1), (60.0, 3)], ids=["settled", "may have the same stamp"])
@@ -314,15 +319,15 @@ async def test_an_old_landlock_lets_no_file_be_cut(tmp_path: Path, monkeypatch: 
 
 
 def test_no_filter_for_an_unknown_machine() -> None:
-    with pytest.raises(seccomp.NoFilter, match="sparc"):
+    with pytest.raises(seccomp.FilterUnavailable, match="sparc"):
         seccomp.program((), "sparc")
 
 
 def test_the_profile_for_macos(tmp_path: Path) -> None:
     root = tmp_path / 'a "quoted" folder'
     (root / ".git").mkdir(parents=True)
-    seen = view(Need(), [root], {"HOME": str(tmp_path)}, Settings(), home_at(tmp_path))
-    lines = seatbelt.profile(Need(), seen, tmp_path / "t").splitlines()
+    seen = view(SandboxRequirements(), [root], {"HOME": str(tmp_path)}, Settings(), home_at(tmp_path))
+    lines = seatbelt.profile(SandboxRequirements(), seen, tmp_path / "t").splitlines()
     quoted = str(root).replace('"', '\\"')
     order = [
         next(at for at, line in enumerate(lines) if line.startswith(start) and path in line)
@@ -336,7 +341,7 @@ def test_the_profile_for_macos(tmp_path: Path) -> None:
         )
     ]
     assert order == sorted(order), "the last rule that matches wins"
-    assert "(deny network*)" not in seatbelt.profile(Need(network=True), seen, tmp_path)
+    assert "(deny network*)" not in seatbelt.profile(SandboxRequirements(network=True), seen, tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -362,10 +367,10 @@ def test_the_profile_for_macos(tmp_path: Path) -> None:
     ],
 )
 def test_a_failure_of_the_sandbox_is_named(output: str, network: bool, writes: Any, told: str | None) -> None:
-    walls = Walls(tier="bubblewrap", writes=writes, network=network, summary="")
-    found = hint(output, walls, unseen=[".env"])
+    sandbox = CommandSandbox(tier="bubblewrap", writes=writes, network=network, summary="")
+    found = hint(output, sandbox, unseen=[".env"])
     assert found is None if told is None else found is not None and told in found
-    assert hint(output, Walls(tier="none", writes="everything", network=True, summary="")) is None
+    assert hint(output, CommandSandbox(tier="none", writes="everything", network=True, summary="")) is None
 
 
 @pytest.mark.parametrize(
@@ -401,8 +406,8 @@ def test_the_launcher_loads_nothing_that_takes_long(tmp_path: Path) -> None:
         pytest.skip("This kernel has no Landlock")
     root = tmp_path / "work"
     root.mkdir()
-    seen = view(Need(), [root], {"HOME": str(tmp_path)}, Settings(), home_at(tmp_path))
-    orders = landlock.orders(Need(), seen, tmp_path, seccomp.program(()), landlock.version())
+    seen = view(SandboxRequirements(), [root], {"HOME": str(tmp_path)}, Settings(), home_at(tmp_path))
+    orders = landlock.orders(SandboxRequirements(), seen, tmp_path, seccomp.program(()), landlock.version())
     with tempfile.TemporaryFile() as file:
         file.write(orders)
         file.seek(0)

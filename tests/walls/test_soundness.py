@@ -1,11 +1,11 @@
-"""What is judged to have no effect has none: lines are run for real, within walls, and watched (`bench/soundness`)."""
+"""What is judged to have no effect has none: lines are run for real, in a sandbox, and watched (`bench/soundness`)."""
 
 import asyncio
 import json
 import subprocess
 
+from bench.soundness.sandbox import TOP, within
 from bench.soundness.sweep import SAMPLE, run
-from bench.soundness.walls import TOP, within
 
 from needs import needs
 

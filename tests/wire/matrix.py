@@ -17,7 +17,7 @@ from typing import Any, cast, get_args
 import pytest
 
 from amanu.agent.system_prompt import addition
-from amanu.core.model_families import FAMILIES, GENERIC, MAX_TOOLS, Family
+from amanu.core.model_families import FAMILIES, GENERIC, MAX_TOOLS, ModelFamily
 from wire.vendors import VENDORS, Column, Need, Vendor
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "models.md"
@@ -162,7 +162,7 @@ def families_table() -> str:
         heads = [f"`{_cut(ids, vendor)}`" if ids else "any other" for ids, _ in of_vendor]
         shared: list[str] = []
         table = ["| ids begin with | " + " | ".join(heads) + " |", "|---" * (len(heads) + 1) + "|"]
-        for name in sorted((each.name for each in fields(Family) if each.name not in _UNTOLD), key=_order):
+        for name in sorted((each.name for each in fields(ModelFamily) if each.name not in _UNTOLD), key=_order):
             said = [_said(name, getattr(facts, name)) for _, facts in of_vendor]
             fact = FACTS.get(name, name.replace("_", " "))
             if len(set(said)) == 1:

@@ -29,11 +29,11 @@ from amanu.core.model import (
     AuthFailed,
     CallDelta,
     ContextTooLong,
-    Done,
     ModelError,
     Overloaded,
     QuotaExhausted,
     RateLimited,
+    ReplyCompleted,
     Request,
     RequestRefused,
     StreamBroken,
@@ -41,8 +41,8 @@ from amanu.core.model import (
 from amanu.core.model_families import Effort, known
 from amanu.models import anthropic_request
 from amanu.models.anthropic import AnthropicModel
-from amanu.models.anthropic_reply import Reply
-from amanu.models.anthropic_request import Bodies
+from amanu.models.anthropic_reply import AnthropicReply
+from amanu.models.anthropic_request import RequestBodies
 from amanu_protocol.items import Source
 from strict.anthropic import Anthropic
 from strict.http import Fault, Raw, Received, Refusal, Say, Step, ToolUse
@@ -53,7 +53,7 @@ READ = ToolUse("read_file", {"path": "a.py"})
 
 
 def body(
-    bodies: Bodies, conversation: Conversation, model: str = "claude-opus-5-5", effort: Effort = "medium"
+    bodies: RequestBodies, conversation: Conversation, model: str = "claude-opus-5-5", effort: Effort = "medium"
 ) -> dict[str, Any]:
     """The request's body; refused by the strict service → the test fails."""
     asked = Request(known(f"anthropic:{model}"), "You help.", TOOLS, conversation, "s1", effort)
@@ -98,7 +98,7 @@ THINKING: list[tuple[str, Effort, dict[str, Any]]] = [
 
 @pytest.mark.parametrize(("model", "effort", "expected"), THINKING)
 def test_thinking_is_asked_for_as_the_model_wants_it(model: str, effort: Effort, expected: dict[str, Any]) -> None:
-    sent = body(Bodies(), Conversation([User(text="Hi.")]), model, effort=effort)
+    sent = body(RequestBodies(), Conversation([User(text="Hi.")]), model, effort=effort)
     assert {name: sent[name] for name in ("thinking", "output_config") if name in sent} == expected
     assert not {"temperature", "top_p", "top_k"} & sent.keys()
 
@@ -115,7 +115,7 @@ def turns(count: int) -> Conversation:
 
 @pytest.mark.parametrize(("steps", "marked"), [(0, [0]), (1, [0, 2]), (2, [2, 4]), (40, [78, 80])])
 def test_cache_marks_are_on_tools_system_and_the_last_two_of_the_user(steps: int, marked: list[int]) -> None:
-    sent = body(Bodies(), turns(steps))
+    sent = body(RequestBodies(), turns(steps))
     assert ["cache_control" in tool for tool in sent["tools"]] == [False, True]
     assert ["cache_control" in block for block in sent["system"]] == [True]
     found = [at for at, each in enumerate(sent["messages"]) for block in each["content"] if "cache_control" in block]
@@ -130,7 +130,7 @@ def test_each_message_is_written_once(monkeypatch: pytest.MonkeyPatch) -> None:
         return json.dumps(value).encode()
 
     monkeypatch.setattr(anthropic_request, "dumps", dumps)
-    bodies, conversation = Bodies(), turns(50)
+    bodies, conversation = RequestBodies(), turns(50)
     body(bodies, conversation)
     written.clear()
     conversation.append(Assistant(parts=(Text(text="New."),)))
@@ -141,7 +141,7 @@ def test_each_message_is_written_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_what_was_replaced_is_written_anew() -> None:
-    bodies = Bodies()
+    bodies = RequestBodies()
     conversation = turns(3)
     before = body(bodies, conversation)
     grown = Conversation([*conversation])
@@ -157,7 +157,7 @@ def test_what_was_replaced_is_written_anew() -> None:
 
 
 def test_a_conversation_is_forgotten_with_its_last_user() -> None:
-    bodies = Bodies()
+    bodies = RequestBodies()
     body(bodies, turns(2))
     assert len(bodies._kept) == 0  # pyright: ignore[reportPrivateUsage]
 
@@ -222,7 +222,7 @@ async def test_arguments_come_as_they_are_written_where_the_service_can(known_th
         for _ in range(2):
             seen = await deltas(model, request(ADAPTIVE))
             pieces = [each for each in seen if isinstance(each, CallDelta) and each.text]
-            assert (len(pieces) > 1, isinstance(seen[-1], Done)) == (known_there, True)
+            assert (len(pieces) > 1, isinstance(seen[-1], ReplyCompleted)) == (known_there, True)
         assert [len(service.refused), *(["eager_input_streaming" in each for each in service.refused])] == (
             [0] if known_there else [1, True]
         ), "told once, it is not wished for again"
@@ -277,7 +277,7 @@ def conversations(draw: st.DrawFn) -> list[Message]:
 @settings(max_examples=150, deadline=None)
 @given(messages=conversations(), model=st.sampled_from(["claude-opus-5-5", "claude-sonnet-4-6", "claude-haiku-4-5"]))
 def test_any_conversation_makes_a_body_the_service_takes(messages: list[Message], model: str) -> None:
-    body(Bodies(), Conversation(messages), model)
+    body(RequestBodies(), Conversation(messages), model)
 
 
 # The reply ---------------------------------------------------------------------------------------------
@@ -299,8 +299,8 @@ def ended(reason: str | None = "end_turn", **usage: Any) -> list[dict[str, Any]]
     return [{"type": "message_delta", "delta": {"stop_reason": reason}, "usage": usage}, {"type": "message_stop"}]
 
 
-def reply(*events: dict[str, Any]) -> Done:
-    taker = Reply("claude-opus-5-5", "p")
+def reply(*events: dict[str, Any]) -> ReplyCompleted:
+    taker = AnthropicReply("claude-opus-5-5", "p")
     for event in events:
         taker.add(event)
     return taker.done()

@@ -12,9 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from amanu.core.conversation import Assistant, Conversation, Picture, Result, Results, User
-from amanu.core.model import Done, Request
+from amanu.core.model import ReplyCompleted, Request
 from amanu.models import anthropic_reply, gemini_reply, openai_reply
-from amanu.models.anthropic_request import Bodies
+from amanu.models.anthropic_request import RequestBodies
 from amanu.models.gemini import GeminiModel
 from amanu.models.openai_compatible import OpenAICompatibleModel
 from drawn import base64_of, png
@@ -112,9 +112,9 @@ class Line:
         self.vendor = vendor
         self.service = vendor.service([])
         self.model: Any = vendor.model(KEY, "http://127.0.0.1:9")
-        self.bodies = Bodies()
+        self.bodies = RequestBodies()
 
-    def exchange(self, asked: Request, say: Say) -> Done:
+    def exchange(self, asked: Request, say: Say) -> ReplyCompleted:
         """The service must take the request, and says it."""
         name = asked.model.model_id.partition(":")[2]
         authorization = {} if "key" in self.vendor.lacks else {"authorization": f"Bearer {KEY}"}
@@ -135,16 +135,16 @@ class Line:
         data = [event.partition(b"data: ")[2] for event in self.service.events(say, sent)]
         chunks = [json.loads(each) for each in data if not each.startswith(b"[DONE]")]
         if isinstance(self.model, GeminiModel):
-            gemini = gemini_reply.Reply(asked)
+            gemini = gemini_reply.GeminiReply(asked)
             for chunk in chunks:
                 list(gemini.add(GenerateContentResponse.model_validate(chunk)))
             return gemini.done()
         if isinstance(self.model, OpenAICompatibleModel):
-            compatible = openai_reply.Reply(asked, "test")
+            compatible = openai_reply.OpenAIReply(asked, "test")
             for chunk in chunks:
                 list(compatible.add(chunk))
             return compatible.done()
-        anthropic = anthropic_reply.Reply(name, prefix)
+        anthropic = anthropic_reply.AnthropicReply(name, prefix)
         for chunk in chunks:
             anthropic.add(chunk)
         return anthropic.done()

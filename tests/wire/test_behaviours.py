@@ -27,14 +27,14 @@ from amanu.core.model import (
     ThoughtDelta,
     Unreachable,
 )
-from amanu.models.retry import Policy, Retrying, Withdrawn, stream_with_retry
+from amanu.models.retry import AttemptWithdrawn, RetryPolicy, RetryScheduled, stream_with_retry
 from amanu.tools.edits.draft import EditDraft
 from strict.http import Fault, Say, Step, ToolUse
 from wire.vendors import KEY, Vendor, answer, deltas, over_vendors, request, results, running
 
 READ = ToolUse("read_file", {"path": "a.py"})
 GREP = ToolUse("grep", {"pattern": 'ä "quoted" \n line'})
-QUICK = Policy(first_delay=0.01, longest_delay=0.01, idle_text=0.2, idle_thinking=0.2)
+QUICK = RetryPolicy(first_delay=0.01, longest_delay=0.01, idle_text=0.2, idle_thinking=0.2)
 
 
 # The reply ---------------------------------------------------------------------------------------------
@@ -141,7 +141,7 @@ async def test_every_effort_is_accepted(vendor: Vendor, effort: Effort) -> None:
         (("  \n",), {}),
         (("",), {"is_error": True}),
         (("No such file.",), {"is_error": True}),
-        (("ok",), {"notes": ("The person says: hurry.", " ", "")}),
+        (("ok",), {"notes": ("The user says: hurry.", " ", "")}),
         (("bad \ud800 bytes",), {}),
         (("x" * 200_000,), {}),
     ],
@@ -371,7 +371,7 @@ async def test_silence_is_noticed_and_tried_again(vendor: Vendor, after: int) ->
         _ = [each async for each in model.stream(request(vendor))]  # importing an SDK is no silence
         seen = [each async for each in stream_with_retry(model, request(vendor), QUICK)]
         assert service.requests[1].dropped.is_set()
-    retries = [each for each in seen if isinstance(each, Retrying)]
+    retries = [each for each in seen if isinstance(each, RetryScheduled)]
     assert retries  # on a slow machine the next attempt may seem silent too
     assert "silent" in retries[0].reason
 
@@ -384,7 +384,7 @@ async def test_what_a_broken_attempt_showed_is_withdrawn_before_the_next(vendor:
         async for each in stream_with_retry(model, request(vendor), QUICK):
             if isinstance(each, TextDelta):
                 shown += each.text
-            elif isinstance(each, Withdrawn):
+            elif isinstance(each, AttemptWithdrawn):
                 assert shown == "dead words"
                 shown = ""
     assert shown == "Alive."
@@ -395,7 +395,10 @@ async def test_a_reply_of_thoughts_alone_is_no_answer(vendor: Vendor) -> None:
     async with running(vendor, [Say(thought="Hm."), Say(text="Here.")]) as (service, model):
         seen = [each async for each in stream_with_retry(model, request(vendor), QUICK)]
         assert len(service.requests) == 2
-    assert [type(each) for each in seen if isinstance(each, Withdrawn | Retrying)] == [Withdrawn, Retrying]
+    assert [type(each) for each in seen if isinstance(each, AttemptWithdrawn | RetryScheduled)] == [
+        AttemptWithdrawn,
+        RetryScheduled,
+    ]
 
 
 @over_vendors()

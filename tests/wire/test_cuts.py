@@ -14,7 +14,7 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 from amanu.models.recording import Exchange
-from amanu.models.retry import Policy
+from amanu.models.retry import RetryPolicy
 from cuts import Outcome, Sweep, quiet
 from recordings.make import WAYS, Way
 from recordings.shapes import a_end, a_start, a_text, g, g_call, o, o_call
@@ -27,7 +27,7 @@ EXAMPLES = 25
 
 @pytest.fixture(autouse=True)
 def _at_once(monkeypatch: pytest.MonkeyPatch) -> None:  # pyright: ignore[reportUnusedFunction]
-    monkeypatch.setattr(Policy, "delay", lambda self, retry: 0.0)
+    monkeypatch.setattr(RetryPolicy, "delay", lambda self, retry: 0.0)
 
 
 def ways() -> pytest.MarkDecorator:

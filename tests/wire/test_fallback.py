@@ -9,7 +9,7 @@ import pytest
 
 from amanu.agent import failover
 from amanu.home import find_home
-from amanu.models.retry import Policy
+from amanu.models.retry import RetryPolicy
 from amanu.session.sessions import open_sessions
 from amanu_protocol.events import TurnRouted, TurnStarted
 from amanu_protocol.items import Answer, Notice, ToolCall
@@ -55,7 +55,7 @@ def cases() -> list[tuple[str, str, list[Step], str]]:
 async def test_in_mid_loop_to_another_vendor_and_back(
     one: str, other: str, failure: list[Step], why: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(Policy, "delay", lambda self, retry: 0.0)  # pyright: ignore[reportUnknownLambdaType]
+    monkeypatch.setattr(RetryPolicy, "delay", lambda self, retry: 0.0)  # pyright: ignore[reportUnknownLambdaType]
     assert failover.BRIEF.busy_retries == 2
     thought = "" if one == "openai" else "**Looking** first"
     services: dict[str, Service] = {

@@ -10,7 +10,15 @@ from typing import Any, cast
 import pytest
 
 from amanu.core.conversation import Assistant, Call, Conversation, Native, Result, Results, Text, Thinking, User
-from amanu.core.model import AuthFailed, Done, ModelError, Overloaded, QuotaExhausted, RateLimited, StreamBroken
+from amanu.core.model import (
+    AuthFailed,
+    ModelError,
+    Overloaded,
+    QuotaExhausted,
+    RateLimited,
+    ReplyCompleted,
+    StreamBroken,
+)
 from amanu.models.gemini import GeminiModel
 from amanu_protocol.items import Source
 from strict.gemini import Gemini
@@ -47,7 +55,7 @@ STOP = chunk({"text": ""}, finish="STOP")
 CALL = {"functionCall": {"name": "read_file", "args": {"path": "a"}}}
 
 
-async def reply_to(steps: Sequence[Step], vendor: Vendor = G3, *messages: Any) -> Done:
+async def reply_to(steps: Sequence[Step], vendor: Vendor = G3, *messages: Any) -> ReplyCompleted:
     async with running(vendor, steps, lint_ok=True) as (_, model):
         return await answer(model, request(vendor, *messages))
 

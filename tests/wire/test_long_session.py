@@ -1,5 +1,5 @@
 """Many steps in a small window, in all three vendors' shapes: compacted as often as needed, never refused, nothing of
-what the person said, touched or wants is lost. (`python -m bench.context` plays 400 steps.)"""
+what the user said, touched or wants is lost. (`python -m bench.context` plays 400 steps.)"""
 
 from pathlib import Path
 

@@ -5,7 +5,7 @@ import asyncio
 
 import pytest
 
-from amanu.core.model import Done, ModelError, ReplyTooLong, TextDelta
+from amanu.core.model import ModelError, ReplyCompleted, ReplyTooLong, TextDelta
 from amanu.models import limits, transport
 from nasty import CASES, DRIP
 from nasty_client import ONCE, WIRES, memory, nasty, suffer, watched
@@ -50,7 +50,7 @@ async def test_a_nasty_service_harms_nobody_else(way: Way) -> None:
             for name in CASES:
                 result = await suffer(way, f"{url}/{name}")
                 assert isinstance(result, ModelError) or name in MAY_WORK, f"{name}: {result}"
-                if isinstance(result, Done):
+                if isinstance(result, ReplyCompleted):
                     assert result.message.model_dump_json(), "it can be kept"
                 if name in TOO_LONG:
                     assert isinstance(result, ReplyTooLong), f"{name}: {result!r}"

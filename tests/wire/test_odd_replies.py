@@ -14,7 +14,7 @@ from amanu.agent.recovery import CUT_CALL, REMEDIES, ReplyFault
 from amanu.core.conversation import User
 from amanu.core.model import Model
 from amanu.core.model_families import known
-from amanu.models.retry import Policy
+from amanu.models.retry import RetryPolicy
 from loop_stage import Stage
 from strict.http import Fault, Raw, Say, Step, ToolUse
 from wire.vendors import VENDORS, Vendor, answer, request, running
@@ -30,7 +30,7 @@ ANTHROPIC = ("anthropic", "anthropic-adaptive", "anthropic-budget")
 
 @pytest.fixture(autouse=True)
 def at_once(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setattr(Policy, "delay", lambda self, retry: 0.0)
+    monkeypatch.setattr(RetryPolicy, "delay", lambda self, retry: 0.0)
     yield
 
 
@@ -73,7 +73,7 @@ class Case:
     odd: ReplyFault
     steps: Sequence[Step] | Callable[[Vendor], Sequence[Step]]
     answers: list[str] = field(default_factory=lambda: ["Fine, it is done."])
-    """What the person sees of it in the end."""
+    """What the user sees of it in the end."""
     told: list[str] = field(default_factory=list[str])
     """What the model was told in the daemon's name."""
     results: list[str] = field(default_factory=list[str])
@@ -444,7 +444,7 @@ async def test_it_is_never_asked_for_twice_with_the_same_room(vendor: Vendor) ->
 
 @pytest.mark.parametrize("vendor", VENDORS, ids=[each.name for each in VENDORS])
 async def test_a_reply_cut_after_text_by_the_network_for_good_can_be_gone_on_from(vendor: Vendor) -> None:
-    """What the person saw of the last attempt is in the conversation, and the next prompt goes on from it."""
+    """What the user saw of the last attempt is in the conversation, and the next prompt goes on from it."""
     step = Say(text=["I looked at ", "everything and found", " this"], fault=Fault("unfinished"))
     async with running(vendor, [step] * 4 + [FINE]) as (service, model):
         stage = on_stage(vendor, model)

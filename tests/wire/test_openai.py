@@ -14,20 +14,20 @@ from hypothesis import strategies as st
 from amanu.core.conversation import Conversation, Result, Results, Text, Thinking, User
 from amanu.core.model import (
     ContextTooLong,
-    Done,
     ModelError,
     Overloaded,
     QuotaExhausted,
     RateLimited,
+    ReplyCompleted,
     Request,
     StreamBroken,
     ToolSpec,
 )
 from amanu.core.model_families import known
-from amanu.models.openai_compatible import LINGER, OpenAICompatibleModel, Quirks
-from amanu.models.openai_reply import Reply
-from amanu.models.retry import Policy, stream_with_retry
-from amanu.models.sse import Events
+from amanu.models.openai_compatible import LINGER, EndpointQuirks, OpenAICompatibleModel
+from amanu.models.openai_reply import OpenAIReply
+from amanu.models.retry import RetryPolicy, stream_with_retry
+from amanu.models.sse import SseParser
 from amanu_protocol.items import Source
 from strict.http import Fault, Raw, Received, Say, Step, ToolUse
 from strict.openai import OpenAI
@@ -40,17 +40,19 @@ def asked(conversation: Conversation | None = None, model: str = "ollama:m") -> 
     return Request(model=known(model), system="You help.", tools=TOOLS, conversation=conversation, session_id="s1")
 
 
-async def reply_to(steps: Sequence[Step], quirks: Quirks | None = None, model: str = "ollama:m") -> Done:
+async def reply_to(
+    steps: Sequence[Step], quirks: EndpointQuirks | None = None, model: str = "ollama:m"
+) -> ReplyCompleted:
     """The reply when the server sends these."""
     service = OpenAI(steps, keyless=True, gemini=True)
-    client = OpenAICompatibleModel("ollama", await service.start() + "/v1", None, quirks or Quirks("always"))
+    client = OpenAICompatibleModel("ollama", await service.start() + "/v1", None, quirks or EndpointQuirks("always"))
     try:
         seen = [delta async for delta in client.stream(asked(model=model))]
     finally:
         await client.close()
         await service.stop()
     assert service.refused == service.lint == []
-    assert isinstance(seen[-1], Done)
+    assert isinstance(seen[-1], ReplyCompleted)
     return seen[-1]
 
 
@@ -203,17 +205,17 @@ SHAPES: dict[str, tuple[list[Any], list[tuple[str, Any]]]] = {
 @pytest.mark.parametrize(("chunks", "calls"), SHAPES.values(), ids=SHAPES)
 async def test_calls_are_understood_and_can_be_answered(chunks: list[Any], calls: list[tuple[str, Any]]) -> None:
     service = OpenAI([Raw(sent(*chunks)), Say(text="Fine.")], keyless=True)
-    model = OpenAICompatibleModel("ollama", await service.start() + "/v1", None, Quirks("always"))
+    model = OpenAICompatibleModel("ollama", await service.start() + "/v1", None, EndpointQuirks("always"))
     conversation = Conversation([User(text="Hello.")])
     done = [each async for each in model.stream(asked(conversation))][-1]
-    assert isinstance(done, Done)
+    assert isinstance(done, ReplyCompleted)
     assert [(each.tool, each.arguments) for each in done.message.calls] == calls
     assert done.stop == "calls"
     conversation.append(done.message)
     answers = [Result(call_id=each.call_id, tool=each.tool, text="ok") for each in done.message.calls]
     conversation.append(Results(results=tuple(answers)))
     conversation.check()
-    assert isinstance([each async for each in model.stream(asked(conversation))][-1], Done)
+    assert isinstance([each async for each in model.stream(asked(conversation))][-1], ReplyCompleted)
     await model.close()
     await service.stop()
     assert service.refused == service.lint == []
@@ -306,7 +308,7 @@ async def test_reasoning_details_go_back_as_they_came() -> None:
     model = OpenAICompatibleModel("openrouter", await service.start() + "/v1", None)
     conversation = Conversation([User(text="Hello.")])
     done = [each async for each in model.stream(asked(conversation))][-1]
-    assert isinstance(done, Done)
+    assert isinstance(done, ReplyCompleted)
     conversation.append(done.message)
     conversation.append(User(text="Again."))
     assert [each async for each in model.stream(asked(conversation))]
@@ -344,7 +346,7 @@ async def test_a_whole_reply_where_a_stream_was_asked_for() -> None:
     server = await asyncio.start_server(serve, "127.0.0.1", 0)
     model = OpenAICompatibleModel("ollama", f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/v1/")
     done = [each async for each in model.stream(asked())][-1]
-    assert isinstance(done, Done)
+    assert isinstance(done, ReplyCompleted)
     assert done.message.text == "Hi"
     await model.close()
     server.close()
@@ -420,11 +422,11 @@ async def test_a_broken_streamed_call_is_asked_for_again_whole(streaming: Any) -
     broken = Say(text="Hm.", calls=[ToolUse("f", '{"a": ')])
     good = Say(text="Now.", thought="So.", calls=[ToolUse("f", {"a": 1})], usage={"input": 7})
     service = OpenAI([broken, good, good], keyless=True)
-    model = OpenAICompatibleModel("vllm", await service.start() + "/v1", None, Quirks(streaming))
-    quick = Policy(first_delay=0)
-    dones: list[Done] = []
+    model = OpenAICompatibleModel("vllm", await service.start() + "/v1", None, EndpointQuirks(streaming))
+    quick = RetryPolicy(first_delay=0)
+    dones: list[ReplyCompleted] = []
     for _ in range(2):
-        dones += [each async for each in stream_with_retry(model, asked(), quick) if isinstance(each, Done)]
+        dones += [each async for each in stream_with_retry(model, asked(), quick) if isinstance(each, ReplyCompleted)]
     await model.close()
     await service.stop()
     assert service.refused == service.lint == []
@@ -477,7 +479,7 @@ async def test_the_request_says_what_the_family_takes(model_id: str, fields: dic
 def test_events_are_the_same_however_they_are_cut(texts: list[str], end: bytes, data: st.DataObject) -> None:
     whole = b"".join(b"data: " + text.encode() + end + end for text in texts)
     cuts = sorted(data.draw(st.lists(st.integers(0, len(whole)), max_size=8)))
-    events = Events()
+    events = SseParser()
     seen: list[bytes] = []
     for start, stop in zip([0, *cuts], [*cuts, len(whole)], strict=True):
         seen += events.feed(whole[start:stop])
@@ -488,7 +490,7 @@ def test_events_are_the_same_however_they_are_cut(texts: list[str], end: bytes, 
 def test_arguments_are_the_same_however_they_are_cut(arguments: dict[str, str], data: st.DataObject) -> None:
     written = json.dumps(arguments)
     cuts = sorted(data.draw(st.lists(st.integers(0, len(written)), max_size=6)))
-    reply = Reply(asked(), "test")
+    reply = OpenAIReply(asked(), "test")
     spans = zip([0, *cuts], [*cuts, len(written)], strict=True)
     chunks = [piece("f" if start == 0 else None, written[start:stop], index=0) for start, stop in spans]
     for chunk in [*chunks, delta("tool_calls")]:

@@ -1,4 +1,4 @@
-"""Pictures with what the person says, over all vendors; and that the strict services refuse bad ones as the real do."""
+"""Pictures with what the user says, over all vendors; and that the strict services refuse bad ones as the real do."""
 
 import itertools
 import json

@@ -6,31 +6,31 @@ from typing import Any, cast
 
 import pytest
 
-from amanu.core.model import Done, StreamBroken, TextDelta
+from amanu.core.model import ReplyCompleted, StreamBroken, TextDelta
 from amanu.models.recording import Recorder, load
-from amanu.models.replay import OtherThanRecorded, Replay
-from amanu.models.session_transport import Line
+from amanu.models.replay import Replay, ReplayMismatch
+from amanu.models.session_transport import SessionTransport
 from strict.http import Fault, Say, ToolUse
 from wire.vendors import KEY, Vendor, deltas, over_vendors, request, running
 
 ANSWER = Say(thought=["Hm, ", "ünï."], text=["One ", "twö."], calls=[ToolUse("read_file", {"path": "ä.py"})])
 
 
-def recording(path: Path) -> Line:
-    line = Line()
+def recording(path: Path) -> SessionTransport:
+    line = SessionTransport()
     line.recorder = Recorder(path, "m", lambda text: text.replace(KEY, "[key]"))
     return line
 
 
-def replaying(path: Path) -> Line:
-    line = Line()
+def replaying(path: Path) -> SessionTransport:
+    line = SessionTransport()
     line.player = Replay(load(path))
     return line
 
 
 def shape(done: Any) -> Any:
     """A reply, but for the ids we mint."""
-    assert isinstance(done, Done)
+    assert isinstance(done, ReplyCompleted)
     parts = [part.model_dump(exclude={"call_id"}) for part in done.message.parts]
     return parts, done.usage, done.stop, done.message.native and done.message.native.blocks
 
@@ -53,7 +53,7 @@ async def test_a_reply_is_recorded_and_played_back(vendor: Vendor, tmp_path: Pat
         again = await deltas(played, request(vendor))
         with pytest.raises(Exception, match="cannot answer now"):
             await deltas(played, request(vendor))
-        with pytest.raises(OtherThanRecorded, match="ends after exchange 2"):
+        with pytest.raises(ReplayMismatch, match="ends after exchange 2"):
             await deltas(played, request(vendor))
     await played.close()
     assert shape(again[-1]) == shape(seen[-1])

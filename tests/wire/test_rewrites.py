@@ -38,7 +38,7 @@ class Talk:
             self.conversation.append(results(done.message, "a long text", "another"))
 
 
-# The conversation when it is rewritten: 0 person (a picture) · 1 calls · 2 results · 3 answer · 4 person · 5 calls ·
+# The conversation when it is rewritten: 0 user (a picture) · 1 calls · 2 results · 3 answer · 4 user · 5 calls ·
 # 6 results · 7 calls · 8 results. All replies (1, 3, 5, 7) think.
 
 Rewrite = Callable[[Talk], Any]
@@ -58,7 +58,7 @@ def _mask(at: int) -> Rewrite:
 
 
 def _compact(first: int) -> Rewrite:
-    """All before message `first` becomes one of the person."""
+    """All before message `first` becomes one of the user."""
 
     def rewrite(talk: Talk) -> None:
         _messages(talk)[:first] = [User(text="What happened so far: much.")]
@@ -105,7 +105,7 @@ REWRITES: dict[str, tuple[Rewrite, list[int]]] = {
     "the last result masked": (_mask(8), [1, 3, 5, 7]),
     "compacted, the rest begins with calls": (_compact(5), []),
     "compacted, the rest begins with the last calls": (_compact(7), []),
-    "compacted, the rest begins with the person": (_compact(4), []),
+    "compacted, the rest begins with the user": (_compact(4), []),
     "compacted, the rest begins with an answer": (_compact(3), []),
     "all compacted": (_compact(9), []),
     "another system prompt": (_besides(system="You help, and know the time."), []),

@@ -9,11 +9,11 @@ from typing import Any, Literal, TypeVar, cast
 import pytest
 
 from amanu.core.conversation import Assistant, Conversation, Message, Result, Results, User
-from amanu.core.model import Delta, Done, Model, RemoteModel, Request, ToolSpec
+from amanu.core.model import Delta, Model, RemoteModel, ReplyCompleted, Request, ToolSpec
 from amanu.core.model_families import known
 from amanu.models.anthropic import AnthropicModel
 from amanu.models.gemini import GeminiModel
-from amanu.models.openai_compatible import OpenAICompatibleModel, Quirks
+from amanu.models.openai_compatible import EndpointQuirks, OpenAICompatibleModel
 from strict.anthropic import Anthropic
 from strict.gemini import Gemini
 from strict.http import Script, Service
@@ -52,10 +52,10 @@ class Vendor:
     """What the wire does not have, and why, so that tests about it are left out."""
 
 
-always = Quirks(streaming="always")
+always = EndpointQuirks(streaming="always")
 
 
-def _compatible(vendor: str, quirks: Quirks | None = None) -> Callable[[str, str], RemoteModel]:
+def _compatible(vendor: str, quirks: EndpointQuirks | None = None) -> Callable[[str, str], RemoteModel]:
     return lambda key, url: OpenAICompatibleModel(vendor, f"{url}/v1", key, quirks)
 
 
@@ -170,12 +170,12 @@ async def deltas(model: Model, asked: Request) -> list[Delta]:
         return [delta async for delta in stream]
 
 
-async def answer(model: Model, asked: Request) -> Done:
+async def answer(model: Model, asked: Request) -> ReplyCompleted:
     """The reply; checks that `Done` comes once and last."""
     seen = await deltas(model, asked)
-    assert [isinstance(delta, Done) for delta in seen] == [False] * (len(seen) - 1) + [True]
+    assert [isinstance(delta, ReplyCompleted) for delta in seen] == [False] * (len(seen) - 1) + [True]
     last = seen[-1]
-    assert isinstance(last, Done)
+    assert isinstance(last, ReplyCompleted)
     return last
 
 

@@ -38,7 +38,7 @@ interface Answer extends vscode.QuickPickItem {
   grant?: Grant;
 }
 
-/** The keyboard's way to a decision: a quick pick, opened only by the person. */
+/** The keyboard's way to a decision: a quick pick, opened only by the user. */
 export class Approvals {
   constructor(
     private readonly desk: Desk,
@@ -47,7 +47,7 @@ export class Approvals {
     private readonly openDiff: (proposalId: string) => Promise<void>,
   ) {}
 
-  /** Ask about what waits, the oldest question unless the person chooses another. */
+  /** Ask about what waits, the oldest question unless the user chooses another. */
   async answer(): Promise<void> {
     const { approvals } = this.desk.state;
     if (approvals.length === 0) this.desk.tell({ level: "info", text: "Nothing waits for your decision." });
@@ -145,7 +145,9 @@ export class Approvals {
       }),
       ...approval.grants.map((grant): Answer => {
         const on = grants.includes(grant);
-        const why = approval.wants.includes(grant) ? "it probably needs this" : "it did not ask for this";
+        const why = approval.likelyGrants.includes(grant)
+          ? "it probably needs this"
+          : "it did not ask for this";
         return {
           label: `${on ? "$(pass-filled)" : "$(circle-large-outline)"} ${capital(GRANTS[grant].name)}`,
           description: why,
@@ -188,7 +190,7 @@ export class Approvals {
     };
   }
 
-  /** The text of a rule as the person wants it, one line after the other; undefined when they leave. An empty line goes. */
+  /** The text of a rule as the user wants it, one line after the other; undefined when they leave. An empty line goes. */
   private async editRule(rule: string, toolCallId: string): Promise<string | undefined> {
     const lines = rule.split("\n");
     for (const [at, line] of lines.entries()) {
@@ -232,9 +234,9 @@ function known({ parts, lines }: Approval): Answer[] {
     separator("what is asked"),
     ...parts
       .filter((part) => !folded.includes(part))
-      .map(({ text, decision, why }) => ({
+      .map(({ text, decision, reason }) => ({
         label: `${ICONS[decision]} ${plain(text)}`,
-        description: plain(why),
+        description: plain(reason),
       })),
     ...(folded.length > 0 ? [{ label: `$(pass) ${folded.length} more are fine` }] : []),
     ...lines.slice(parts.length).map(({ tone, text }) => ({ label: `${TONES[tone]} ${plain(text, ASKED)}` })),

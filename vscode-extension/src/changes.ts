@@ -92,15 +92,15 @@ export function turnEdits(proposals: Proposal[], turnId: string): TurnEdits | un
   const count = (test: (hunk: Hunk) => boolean) => hunks.filter(test).length;
   return {
     files: new Set(found.map(({ file }) => file.path)).size,
-    ...lines(found, ({ state }) => state !== "rejected" && state !== "revertedByPerson"),
+    ...lines(found, ({ state }) => state !== "rejected" && state !== "reverted"),
     open: count((hunk) => OPEN.has(hunk.state)),
     review: count((hunk) => waits(hunk) === "review"),
     applied: count((hunk) => hunk.state === "applied"),
-    undone: count((hunk) => hunk.state === "revertedByPerson"),
+    undone: count((hunk) => hunk.state === "reverted"),
   };
 }
 
-/** The versions the person sees: what is decided counts for these alone. */
+/** The versions the user sees: what is decided counts for these alone. */
 export function seen(proposals: Pick<Proposal, "proposalId" | "version">[]): SeenProposal[] {
   return proposals.map(({ proposalId, version }) => ({ proposalId, version }));
 }
@@ -121,7 +121,7 @@ export function lastTurn(proposals: Proposal[], test: (hunk: Hunk) => boolean): 
 }
 
 /** What undoing does to a file, in words. */
-export function undoing({ action, newPath, undone, left }: UndoneFile): string {
+export function undoing({ action, newPath, undone, skipped }: UndoneFile): string {
   const words = {
     edit: `takes back ${plural(undone.length, "change")}`,
     create: "brings it back",
@@ -129,10 +129,10 @@ export function undoing({ action, newPath, undone, left }: UndoneFile): string {
     rename: `gives it back its name, ${name(newPath ?? "")}`,
     none: "stays as it is",
   }[action];
-  const why = [...new Set(left.map(({ reason }) => reason))].join(" ");
-  return left.length === 0
+  const why = [...new Set(skipped.map(({ reason }) => reason))].join(" ");
+  return skipped.length === 0
     ? words
-    : `${words} · ${plural(left.length, "change")} cannot be taken back: ${why}`;
+    : `${words} · ${plural(skipped.length, "change")} cannot be taken back: ${why}`;
 }
 
 export function plural(count: number, word: string): string {

@@ -19,7 +19,7 @@ import {
   type RequestsToDaemon,
 } from "./protocol";
 
-/** Milliseconds between two attempts to reach the daemon again, and how many before the person is asked. */
+/** Milliseconds between two attempts to reach the daemon again, and how many before the user is asked. */
 const AGAIN_AFTER = [200, 1000, 3000, 8000];
 /** Milliseconds between two looks whether a program that was missing has come: installed, or set, meanwhile. */
 const LOOK_AFTER = 3000;
@@ -43,7 +43,7 @@ export interface NotYet {
   busy?: boolean;
 }
 
-/** A request the daemon refused, in words for the person. */
+/** A request the daemon refused, in words for the user. */
 export class Refused extends Error {
   constructor(
     message: string,
@@ -94,7 +94,7 @@ export class Daemon implements vscode.Disposable {
     return this.starting;
   }
 
-  /** Connect anew, at the person's wish or because what the daemon must know at the start has changed. */
+  /** Connect anew, at the user's wish or because what the daemon must know at the start has changed. */
   restart(): Promise<void> {
     this.restarting ??= this.anew().finally(() => {
       this.restarting = undefined;
@@ -122,7 +122,7 @@ export class Daemon implements vscode.Disposable {
     if (identity(this.executable()) !== this.started) await this.restart();
   }
 
-  /** Waits while the line is being made. Throws `Refused`, in words for the person. */
+  /** Waits while the line is being made. Throws `Refused`, in words for the user. */
   async request<M extends keyof RequestsToDaemon>(
     method: M,
     params: RequestsToDaemon[M]["params"],

@@ -18,7 +18,7 @@ interface Kept {
 /** What is said when nothing but comments goes along. */
 const SAID = "See my comments on these lines.";
 
-/** What the person says about lines: gathered in threads beside them, and sent to the model together. */
+/** What the user says about lines: gathered in threads beside them, and sent to the model together. */
 export class Comments implements vscode.Disposable {
   private readonly controller = vscode.comments.createCommentController("amanu", "Comments for Amanu");
   private readonly threads = new Set<vscode.CommentThread>();

@@ -10,10 +10,10 @@ const SELECTED = 20_000;
 /** Open files, files with findings, and findings of one file that are told. */
 const FILES = 200;
 const FINDINGS = 50;
-/** Whether the file before the person goes along with prompts, for this window. */
+/** Whether the file before the user goes along with prompts, for this window. */
 const SHARED = "amanu.shareActive";
 
-/** Tells the daemon what the person looks at, and only what changed of it. */
+/** Tells the daemon what the user looks at, and only what changed of it. */
 export class Context implements vscode.Disposable {
   private readonly changed = new vscode.EventEmitter<void>();
   /** What goes along with a prompt is another thing now. */
@@ -51,14 +51,14 @@ export class Context implements vscode.Disposable {
     return this.memory.get<boolean>(SHARED, true);
   }
 
-  /** Let the file before the person go along with prompts, or not. */
+  /** Let the file before the user go along with prompts, or not. */
   async share(shared: boolean): Promise<void> {
     await this.memory.update(SHARED, shared);
     this.tell();
     this.changed.fire();
   }
 
-  /** The file before the person, also when it is not shared. */
+  /** The file before the user, also when it is not shared. */
   get looking(): ActiveEditor {
     return this.active;
   }

@@ -20,7 +20,7 @@ export type Found = { command: string; from: "setting" | "storage" | "path" } | 
 
 /**
  * The daemon's program: 1. the setting, 2. the extension's storage, 3. `PATH`; never one inside the workspace, which
- * anybody may have written. `missing` is a sentence the person can act on.
+ * anybody may have written. `missing` is a sentence the user can act on.
  */
 export function findDaemon(places: Places): Found {
   const inside = within(places.folders);
@@ -79,7 +79,7 @@ export function environment(settings: Record<string, string>): Record<string, st
   return { ...rest, ...settings, PYTHONSAFEPATH: "1" };
 }
 
-/** What of the person's own variables `made`, the daemon's environment, lacks or changes: commands get them as they are.
+/** What of the user's own variables `made`, the daemon's environment, lacks or changes: commands get them as they are.
  * With a safe path they would not find the modules of the workspace. */
 export function withheld(made: Record<string, string | undefined>): Record<string, string> {
   const given: Record<string, string> = { PYTHONSAFEPATH: process.env.PYTHONSAFEPATH ?? "" }; // "": as if not set

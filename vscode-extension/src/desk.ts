@@ -29,7 +29,7 @@ export interface Told {
   actions?: Action[];
 }
 
-/** The session this window shows, or the draft of one, and the person's intents on it. It decides nothing. */
+/** The session this window shows, or the draft of one, and the user's intents on it. It decides nothing. */
 export class Desk implements vscode.Disposable {
   private session: Session | undefined;
   private draft: SessionState = empty();
@@ -337,7 +337,7 @@ function empty(): SessionState {
     modelId: "",
     trusted: vscode.workspace.isTrusted,
     trustChanged: false,
-    walls: null,
+    sandbox: null,
     readOnly: false,
     closed: false,
     turn: null,

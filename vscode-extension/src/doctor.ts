@@ -42,7 +42,7 @@ export class Doctor {
       folders: roots(),
       found,
       connection: this.daemon.connection,
-      walls: this.desk.state.walls,
+      sandbox: this.desk.state.sandbox,
       settings: settings.get<Record<string, string>>("environment", {}),
       daemon: "command" in found ? await run(found.command, ["doctor"], asked) : undefined,
     });

@@ -17,7 +17,7 @@ interface Choice<T> extends vscode.QuickPickItem {
   value: T;
 }
 
-/** What the person wants of edits that are more than one open hunk: keep, undo, redo, go back. */
+/** What the user wants of edits that are more than one open hunk: keep, undo, redo, go back. */
 export class Edits {
   constructor(
     private readonly desk: Desk,
@@ -41,7 +41,7 @@ export class Edits {
     if (result.status === "tooSoon") this.desk.tooSoon(result.proposals[0]?.toolCallIds.at(-1) ?? "");
   }
 
-  /** Take back what is applied; where that is more than a hunk or two, the person sees first what would happen. */
+  /** Take back what is applied; where that is more than a hunk or two, the user sees first what would happen. */
   async undo(scope: EditScope, ask = ""): Promise<void> {
     const { sessionId } = this.desk.state;
     const request = (dryRun: boolean) =>
@@ -58,7 +58,7 @@ export class Edits {
     this.cannot(files);
   }
 
-  /** The person's own text for an open hunk, without deciding it. */
+  /** The user's own text for an open hunk, without deciding it. */
   async revise(
     { proposalId, version }: Pick<Proposal, "proposalId" | "version">,
     hunkId: string,
@@ -78,7 +78,7 @@ export class Edits {
     await this.daemon.request("amanu/proposal/setReview", { sessionId, proposalId, version, review });
   }
 
-  /** Go back to before a turn; which one, the person chooses when it is not said. */
+  /** Go back to before a turn; which one, the user chooses when it is not said. */
   async restore(turnId?: string): Promise<void> {
     const { sessionId } = this.desk.state;
     const chosen = turnId ?? (await this.choose());
@@ -137,10 +137,10 @@ export class Edits {
   }
 
   private cannot(files: UndoneFile[]): void {
-    const left = files.flatMap((file) => file.left.map(({ reason }) => ({ file, reason })));
-    const [first] = left;
+    const skipped = files.flatMap((file) => file.skipped.map(({ reason }) => ({ file, reason })));
+    const [first] = skipped;
     if (first === undefined) return;
-    const more = left.length > 1 ? ` (and ${left.length - 1} more)` : "";
+    const more = skipped.length > 1 ? ` (and ${skipped.length - 1} more)` : "";
     this.desk.tell({
       level: "warning",
       text: `Not taken back in ${name(first.file.path)}: ${visible(first.reason)}${more}`,
@@ -164,7 +164,7 @@ function told({ text, at, files, commands }: Checkpoint): vscode.QuickPickItem {
   };
 }
 
-/** A list of what would happen, with the ways on above it; undefined when the person leaves. */
+/** A list of what would happen, with the ways on above it; undefined when the user leaves. */
 export function preview<T>(
   title: string,
   choices: Choice<T>[],

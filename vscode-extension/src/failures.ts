@@ -1,6 +1,6 @@
 import type { Python } from "./python";
 
-/** What pip and venv say when they fail, and what the person can do; the first that fits is told. */
+/** What pip and venv say when they fail, and what the user can do; the first that fits is told. */
 const KNOWN: [pattern: RegExp, sentence: (python: Python) => string][] = [
   [
     /No space left on device|ENOSPC|Errno 28\b|Disk quota exceeded|EDQUOT/i,
@@ -36,7 +36,7 @@ const KNOWN: [pattern: RegExp, sentence: (python: Python) => string][] = [
   ],
 ];
 
-/** Why it failed, in a sentence for the person. Whatever pip printed in full is in the log. */
+/** Why it failed, in a sentence for the user. Whatever pip printed in full is in the log. */
 export function inWords(output: string, python: Python): string {
   const known = KNOWN.find(([pattern]) => pattern.test(output));
   if (known !== undefined) return known[1](python);

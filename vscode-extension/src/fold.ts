@@ -167,6 +167,6 @@ function changeSession(state: SessionState, event: SessionChanged): void {
   state.modelId = event.modelId ?? state.modelId;
   state.trusted = event.trusted ?? state.trusted;
   state.trustChanged = event.trustChanged ?? state.trustChanged;
-  state.walls = event.walls ?? state.walls;
+  state.sandbox = event.sandbox ?? state.sandbox;
   state.closed = event.closed ?? state.closed;
 }

@@ -3,7 +3,7 @@ import type { Hunk, HunkState } from "./protocol";
 
 /** Behind its state: whose text it is by now. In the file, a formatter may have changed it. */
 export function altered(hunk: Hunk): string {
-  if (!hunk.editedByPerson) return "";
+  if (!hunk.editedByUser) return "";
   return hunk.appliedText === null ? ", with your changes" : ", changed in the file since";
 }
 
@@ -32,7 +32,7 @@ export function waits(hunk: Hunk): "decision" | "review" | undefined {
   return hunk.state === "applied" && !hunk.reviewed ? "review" : undefined;
 }
 
-/** The base with those of its hunks that are in one of the states; `own` are the person's own texts, by hunk. */
+/** The base with those of its hunks that are in one of the states; `own` are the user's own texts, by hunk. */
 export function compose(
   base: string,
   hunks: Hunk[],
@@ -55,7 +55,7 @@ export function compose(
   return { text: made.join(""), places };
 }
 
-/** The person's own text of hunks, read from an edited copy of the composed text. */
+/** The user's own text of hunks, read from an edited copy of the composed text. */
 export interface Own {
   texts: Map<string, string>;
   /** Something was edited outside of every hunk: that cannot be taken. */
@@ -89,7 +89,7 @@ export function ownTexts(composed: string, places: Place[], edited: string): Own
 
 /**
  * Where hunks stand in the present text of a file: by their new lines where they are applied, else by their old ones,
- * for the person may have edited around them. Without `wanted`: those that wait for something.
+ * for the user may have edited around them. Without `wanted`: those that wait for something.
  */
 export function locate(
   text: string,

@@ -23,7 +23,7 @@ export interface Installed {
   folder: string;
 }
 
-/** Why nothing was installed, in a sentence the person can act on. */
+/** Why nothing was installed, in a sentence the user can act on. */
 export class InstallFailed extends Error {}
 
 /** Milliseconds after which a folder that is no longer named by anything may go. */
@@ -56,7 +56,7 @@ export interface Installation {
   bundle: Bundle;
   storage: string;
   python: Python;
-  /** For pip: proxies and mirrors are the person's own. */
+  /** For pip: proxies and mirrors are the user's own. */
   env: Record<string, string>;
   signal: AbortSignal;
   /** What happens now, and which share of all (0…1) is done. */

@@ -32,16 +32,16 @@ interface Given extends Made {
   size: number;
 }
 
-/** Proposals as documents: what VS Code reads, what the person makes of it, and the decision with their own text. */
+/** Proposals as documents: what VS Code reads, what the user makes of it, and the decision with their own text. */
 export class Proposals implements vscode.FileSystemProvider, vscode.TextDocumentContentProvider {
   private readonly changes = new vscode.EventEmitter<vscode.FileChangeEvent[]>();
   readonly onDidChangeFile = this.changes.event;
   private readonly moved = new vscode.EventEmitter<vscode.Uri>();
-  /** A base is another text now: the person's typing moved it. */
+  /** A base is another text now: the user's typing moved it. */
   readonly onDidChange = this.moved.event;
   /** What VS Code last read: an unsaved document was made from that, whatever the proposal has become since. */
   private readonly given = new Map<string, Given>();
-  /** The person's own texts of undecided hunks, by document and hunk. */
+  /** The user's own texts of undecided hunks, by document and hunk. */
   private readonly own = new Map<string, Map<string, string>>();
   /** Documents that are saved only to be clean again: their text was read before. */
   private readonly settling = new Set<string>();
@@ -56,7 +56,7 @@ export class Proposals implements vscode.FileSystemProvider, vscode.TextDocument
     private readonly edits: Edits,
   ) {}
 
-  /** All files of all proposals of the session with something that waits for the person, in order. */
+  /** All files of all proposals of the session with something that waits for the user, in order. */
   get waiting(): Target[] {
     return waiting(this.desk.state.proposals);
   }
@@ -66,7 +66,7 @@ export class Proposals implements vscode.FileSystemProvider, vscode.TextDocument
     return this.all.find(({ proposal, file }) => proposal.proposalId === uri.query && file.path === uri.path);
   }
 
-  /** The proposed text as it stands, with the person's own texts, and where its hunks are. */
+  /** The proposed text as it stands, with the user's own texts, and where its hunks are. */
   composed(target: Target): { text: string; places: Place[] } {
     const own = this.own.get(proposedUri(target).toString());
     return compose(target.file.baseText ?? "", target.file.hunks, SHOWN, own);
@@ -94,7 +94,7 @@ export class Proposals implements vscode.FileSystemProvider, vscode.TextDocument
   }
 
   /**
-   * Yes or no to hunks that wait: accept or reject what is open (accepted with what the person made of it in the diff),
+   * Yes or no to hunks that wait: accept or reject what is open (accepted with what the user made of it in the diff),
    * keep or undo what a rule applied. Of one proposal at once, whatever files they are in: a decision makes a new
    * version of it.
    */
@@ -142,7 +142,7 @@ export class Proposals implements vscode.FileSystemProvider, vscode.TextDocument
     else await this.edits.undo(scope);
   }
 
-  /** The native diff, at the person's action: against what is proposed, or against the file when nothing is open. */
+  /** The native diff, at the user's action: against what is proposed, or against the file when nothing is open. */
   async show(target: Target, preserveFocus = false): Promise<void> {
     const [, base, after] = sides(target);
     const what = after.scheme === PROPOSED ? "proposed" : "by Amanu";
@@ -162,7 +162,7 @@ export class Proposals implements vscode.FileSystemProvider, vscode.TextDocument
     if (all.length > 0) await vscode.commands.executeCommand("vscode.changes", heading, all);
   }
 
-  /** All that is applied in the session, each file once, without what the person typed between. */
+  /** All that is applied in the session, each file once, without what the user typed between. */
   async showSession(): Promise<void> {
     const done = targets(this.desk.state.proposals).filter(({ file }) =>
       file.hunks.some((hunk) => hunk.state === "applied"),
@@ -271,7 +271,7 @@ export class Proposals implements vscode.FileSystemProvider, vscode.TextDocument
     return targets(this.desk.state.proposals);
   }
 
-  /** Read the person's edits from an unsaved diff, and leave it clean. */
+  /** Read the user's edits from an unsaved diff, and leave it clean. */
   private async take(target: Target): Promise<void> {
     const uri = proposedUri(target);
     const document = vscode.workspace.textDocuments.find((each) => each.uri.toString() === uri.toString());
@@ -285,7 +285,7 @@ export class Proposals implements vscode.FileSystemProvider, vscode.TextDocument
     }
   }
 
-  /** Tell the daemon, for other clients and for a restart, what the person made of hunks they have not decided. */
+  /** Tell the daemon, for other clients and for a restart, what the user made of hunks they have not decided. */
   private async revise(target: Target, texts: ReadonlyMap<string, string>): Promise<void> {
     let { proposal } = target;
     for (const [hunkId, newText] of texts) {
@@ -302,7 +302,7 @@ export class Proposals implements vscode.FileSystemProvider, vscode.TextDocument
     if (was !== now) void reopen(vscode.Uri.file(was), vscode.Uri.file(now));
   }
 
-  /** A file that is gone is left: its document would stay open, and pass for text of the person's. */
+  /** A file that is gone is left: its document would stay open, and pass for text of the user's. */
   private leave(key: string, file: ProposedFile): void {
     const gone = isGone(file);
     const was = this.gone.has(key);
@@ -377,7 +377,7 @@ async function reopen(from: vscode.Uri, to: vscode.Uri): Promise<void> {
 
 /** A deletion that was applied, a new file that was taken back. */
 function isGone({ change, hunks }: ProposedFile): boolean {
-  const state = { delete: "applied", create: "revertedByPerson", edit: undefined, rename: undefined }[change];
+  const state = { delete: "applied", create: "reverted", edit: undefined, rename: undefined }[change];
   return state !== undefined && hunks.some((hunk) => hunk.state === state);
 }
 

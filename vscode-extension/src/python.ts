@@ -45,7 +45,7 @@ export type Python = { command: string; version: string };
 
 const GET = "Install Python 3.11 or newer";
 
-/** A Python to make the daemon's environment with, or why there is none, in a sentence the person can act on. */
+/** A Python to make the daemon's environment with, or why there is none, in a sentence the user can act on. */
 export async function findPython(places: PythonPlaces, probe: Probe): Promise<Python | { missing: string }> {
   const inside = within(places.folders);
   if (places.setting !== "") {

@@ -1,6 +1,6 @@
 import { advice } from "./advice";
 import type { Found } from "./daemon";
-import type { Walls } from "./protocol";
+import type { CommandSandbox } from "./protocol";
 import { oneLine } from "./visible";
 
 /** What the extension itself knows, for the Doctor. */
@@ -14,7 +14,7 @@ export interface Known {
   found: Found;
   connection: { status: string; message?: string };
   /** What holds the commands of the session shown; null while no session said. */
-  walls: Walls | null;
+  sandbox: CommandSandbox | null;
   /** The daemon's environment as the settings have it. */
   settings: Record<string, string>;
   /** What `amanu doctor` printed, if it could be asked, and how it ended. */
@@ -64,15 +64,15 @@ export function report(known: Known): string {
   if (ready) line("✓", "connection", "ready");
   else if ("command" in found)
     line("✗", "connection", connection.message ?? connection.status, "See: Amanu: Show Logs");
-  if (known.walls?.tier === "none")
+  if (known.sandbox?.tier === "none")
     line(
       "!",
       "sandbox",
-      `none: ${oneLine(known.walls.summary, 300)}`,
+      `none: ${oneLine(known.sandbox.summary, 300)}`,
       "Each question about a command says so.",
     );
-  else if (known.walls !== null)
-    line("✓", "sandbox", `${known.walls.tier}: ${oneLine(known.walls.summary, 300)}`);
+  else if (known.sandbox !== null)
+    line("✓", "sandbox", `${known.sandbox.tier}: ${oneLine(known.sandbox.summary, 300)}`);
   const names = Object.keys(settings).sort();
   if (names.length > 0) line("·", "environment", `${names.join(", ")} (values are not shown)`);
   lines.push("");

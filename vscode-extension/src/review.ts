@@ -150,7 +150,7 @@ export class Review implements vscode.CodeLensProvider, vscode.HoverProvider, vs
       vscode.commands.registerCommand(name, (...given: unknown[]) => this.desk.attempt(() => work(...given)));
     const id = (given: unknown) => (typeof given === "string" && given !== "" ? given : undefined);
     const { edits, proposals } = this;
-    /** The paths of rows of the list of changes, or of the file before the person. */
+    /** The paths of rows of the list of changes, or of the file before the user. */
     const paths = (given: unknown[]): string[] => {
       const shown = vscode.window.activeTextEditor?.document.uri;
       const rows = given.filter(isRow).map(({ row }) => row.path);
@@ -195,7 +195,7 @@ export class Review implements vscode.CodeLensProvider, vscode.HoverProvider, vs
     ];
   }
 
-  /** What a lens, rows of the list, or the file before the person name. */
+  /** What a lens, rows of the list, or the file before the user name. */
   private chosen(given: unknown[]): Target[] {
     const rows = given.filter(isRow);
     if (rows.length > 0) return rows.flatMap(({ row }) => row.targets);
@@ -219,7 +219,7 @@ export class Review implements vscode.CodeLensProvider, vscode.HoverProvider, vs
       ({ proposal, file }) => proposal.proposalId === proposalId && file.path === path,
     );
     if (known !== undefined && hunkId !== undefined) return this.settleHunk(known, hunkId, yes);
-    // by keyboard: what the cursor is in. What the person does not look at is shown first
+    // by keyboard: what the cursor is in. What the user does not look at is shown first
     const editor = vscode.window.activeTextEditor;
     const found = editor ? this.at(editor.document) : [];
     if (editor === undefined || found.length === 0) return this.openDiff();
@@ -252,7 +252,7 @@ export class Review implements vscode.CodeLensProvider, vscode.HoverProvider, vs
     return this.openDiff();
   }
 
-  /** Review what the file before the person shows, else the first that waits, at another time. */
+  /** Review what the file before the user shows, else the first that waits, at another time. */
   private async setReview(review: "before" | "after"): Promise<void> {
     const what = review === "after" ? "decision" : "review";
     const fits = ({ file }: Target) => file.hunks.some((hunk) => waits(hunk) === what);
@@ -272,7 +272,7 @@ export class Review implements vscode.CodeLensProvider, vscode.HoverProvider, vs
     return this.proposals.settle([target], (hunk) => hunk.hunkId === hunkId, yes, reason);
   }
 
-  /** Take back the change at the cursor, also one the person said yes to. */
+  /** Take back the change at the cursor, also one the user said yes to. */
   private async undoHunk(): Promise<void> {
     const editor = vscode.window.activeTextEditor;
     const found = editor ? this.at(editor.document, (hunk) => hunk.state === "applied") : [];
@@ -291,7 +291,7 @@ export class Review implements vscode.CodeLensProvider, vscode.HoverProvider, vs
   }
 
   private async redo(turnId?: string): Promise<void> {
-    const turn = turnId ?? lastTurn(this.desk.state.proposals, (hunk) => hunk.state === "revertedByPerson");
+    const turn = turnId ?? lastTurn(this.desk.state.proposals, (hunk) => hunk.state === "reverted");
     if (turn === undefined) return this.nothing();
     await this.edits.decide({ turnId: turn }, "redo");
   }
@@ -385,7 +385,7 @@ export class Review implements vscode.CodeLensProvider, vscode.HoverProvider, vs
       "amanu.open": hunks.some((hunk) => waits(hunk) === "decision"),
       "amanu.review": hunks.some((hunk) => waits(hunk) === "review"),
       "amanu.undoable": hunks.some((hunk) => hunk.state === "applied"),
-      "amanu.redoable": hunks.some((hunk) => hunk.state === "revertedByPerson"),
+      "amanu.redoable": hunks.some((hunk) => hunk.state === "reverted"),
     };
     for (const [key, value] of Object.entries(contexts))
       if (this.told.get(key) !== value) {

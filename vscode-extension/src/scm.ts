@@ -14,7 +14,7 @@ export function isRow(given: unknown): given is RowState {
 }
 
 /**
- * What waits for the person, in the Source Control view, and in the gutter what a rule applied and nobody looked at.
+ * What waits for the user, in the Source Control view, and in the gutter what a rule applied and nobody looked at.
  * Only there while something is: nobody wants one more empty list.
  */
 export class Changes implements vscode.QuickDiffProvider, vscode.FileDecorationProvider, vscode.Disposable {

@@ -5,7 +5,7 @@ import type { Desk } from "./desk";
 import { type Overview, titled } from "./overview";
 import type { SessionSummary } from "./protocol";
 
-/** The status item: connected, working, waiting for the person, in whichever session. It is how a hidden chat and a
+/** The status item: connected, working, waiting for the user, in whichever session. It is how a hidden chat and a
  * session that is not shown make themselves heard. */
 export class Status implements vscode.Disposable {
   private readonly item = vscode.window.createStatusBarItem("amanu", vscode.StatusBarAlignment.Left, 0);

@@ -14,7 +14,7 @@ interface Choice extends vscode.QuickPickItem {
   run?(): Promise<unknown>;
 }
 
-/** *Amanu: Review What This Folder Enables*: what trust would let Amanu read as instructions, and the person's word. */
+/** *Amanu: Review What This Folder Enables*: what trust would let Amanu read as instructions, and the user's word. */
 export class Trust {
   constructor(
     private readonly desk: Desk,
@@ -22,7 +22,7 @@ export class Trust {
     private readonly pages: Pages,
   ) {}
 
-  /** Of several folders the person chooses one. */
+  /** Of several folders the user chooses one. */
   async review(): Promise<void> {
     const folders = roots();
     const root = folders.length > 1 ? await choose(folders) : folders[0];

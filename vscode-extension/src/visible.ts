@@ -6,7 +6,7 @@ const LINE = 120;
 /** What makes text stand in another order than it has. */
 const BENDING = /[\u202a-\u202e\u2066-\u2069]/g;
 
-/** Text a person decides on, or the name of a file: nothing is hidden in it. Tabs, line feeds and carriage returns before
+/** Text a user decides on, or the name of a file: nothing is hidden in it. Tabs, line feeds and carriage returns before
  * them are what text is made of. */
 export function visible(text: string): string {
   return text.replaceAll("\r\n", "\n").replace(HIDDEN, named);

@@ -53,7 +53,7 @@ function standing(hunk: Hunk): string {
     rejected: "rejected",
     conflicted: "in conflict, nothing was overwritten",
     undoing: "being undone",
-    revertedByPerson: "taken back",
+    reverted: "taken back",
   }[hunk.state];
   return words + mine;
 }

@@ -26,7 +26,7 @@ test.each<[HunkState, boolean, ReturnType<typeof waits>]>([
   ["applied", true, undefined],
   ["undoing", false, undefined],
   ["rejected", false, undefined],
-  ["revertedByPerson", false, undefined],
+  ["reverted", false, undefined],
 ])("%s, reviewed %s, waits for %s", (at, reviewed, expected) => {
   expect(waits(two(at, reviewed))).toBe(expected);
 });
@@ -86,7 +86,7 @@ test.each<[string, string, { base: string; hunks: Hunk[] }[], string]>([
     ],
     BASE,
   ],
-  ["nothing of ours", BASE, [{ base: BASE, hunks: [two("revertedByPerson"), five("rejected")] }], BASE],
+  ["nothing of ours", BASE, [{ base: BASE, hunks: [two("reverted"), five("rejected")] }], BASE],
 ])("the text without what a rule applied: %s", (_, text, parts, expected) => {
   expect(original(text, parts, review)).toBe(expected);
 });
@@ -112,7 +112,7 @@ test("what a turn's edits came to", () => {
   const [open, review, applied, undone] = [1, 1, 3, 0];
   expect(turnEdits(P, "t1")).toEqual({ files: 3, added: 6, removed: 4, open, review, applied, undone });
   expect(turnEdits(P, "nowhere")).toBeUndefined();
-  const gone = [proposal("p", "t", [file("/w/a", BASE, [two("revertedByPerson"), five("rejected")])])];
+  const gone = [proposal("p", "t", [file("/w/a", BASE, [two("reverted"), five("rejected")])])];
   expect(turnEdits(gone, "t")).toMatchObject({ added: 0, removed: 0, applied: 0, undone: 1 });
 });
 
@@ -128,7 +128,7 @@ test("of a renamed file that was changed a little, that little counts", () => {
 
 test("the turn that is undone by itself is the last that has something to undo", () => {
   expect(lastTurn(P, (each) => each.state === "applied")).toBe("t1");
-  expect(lastTurn(P, (each) => each.state === "revertedByPerson")).toBeUndefined();
+  expect(lastTurn(P, (each) => each.state === "reverted")).toBeUndefined();
 });
 
 test.each([
@@ -145,7 +145,7 @@ test("a renamed file is where the rename brought it, once that is applied", () =
     file("/w/old.py", BASE, [hunk("r", 1, BASE, BASE, at)], { change: "rename", newPath: "/w/new.py" });
   expect(whereabouts(rename("pending"))).toBe("/w/old.py");
   expect(whereabouts(rename("applied"))).toBe("/w/new.py");
-  expect(whereabouts(rename("revertedByPerson"))).toBe("/w/old.py");
+  expect(whereabouts(rename("reverted"))).toBe("/w/old.py");
   expect(title(rename("pending"))).toBe("old.py → new.py");
 });
 
@@ -155,14 +155,14 @@ const undone: UndoneFile = {
   action: "edit",
   diff: "",
   undone: [{ proposalId: "p", hunkId: "a" }],
-  left: [],
+  skipped: [],
 };
 test.each<[Partial<UndoneFile>, string]>([
   [{}, "takes back 1 change"],
   [{ action: "delete" }, "removes it: Amanu made it"],
   [{ action: "rename", newPath: "/w/old.py" }, "gives it back its name, old.py"],
   [
-    { left: [{ proposalId: "p", hunkId: "b", reason: "You changed these lines." }] },
+    { skipped: [{ proposalId: "p", hunkId: "b", reason: "You changed these lines." }] },
     "takes back 1 change · 1 change cannot be taken back: You changed these lines.",
   ],
 ])("what undoing does: %j", (given, words) => {
@@ -201,14 +201,14 @@ test.each<[Partial<Check>, string[]]>([
 
 test.each<[Partial<Hunk>, string]>([
   [{}, ""],
-  [{ editedByPerson: true }, ", with your changes"],
-  [{ editedByPerson: true, appliedText: "two\n" }, ", changed in the file since"],
+  [{ editedByUser: true }, ", with your changes"],
+  [{ editedByUser: true, appliedText: "two\n" }, ", changed in the file since"],
 ])("whose text it is by now: %j", (given, said) => {
   expect(altered({ ...two("applied"), ...given })).toBe(said);
 });
 
 test("why a change is there", () => {
-  const given = { ...two("applied"), explanation: "Two is **German** now.", editedByPerson: true };
+  const given = { ...two("applied"), explanation: "Two is **German** now.", editedByUser: true };
   const changed = proposal("p", "t1", [file("/w/a.py", BASE, [given], { checks: [check] })]);
   const [at] = changed.files;
   const said: UserMessage = {

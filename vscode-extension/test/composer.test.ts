@@ -103,7 +103,7 @@ test("while a turn runs Enter steers and Alt+Enter queues", () => {
   ]);
 });
 
-test("what the person looks at is named, and can be kept back", () => {
+test("what the user looks at is named, and can be kept back", () => {
   const { composer } = compose();
   const chip = composer.element.querySelector(".looking") as HTMLButtonElement;
   expect(chip.hidden).toBe(true);

@@ -3,10 +3,10 @@ import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import type { ToHost, ToView } from "../src/chat/messages";
 import { List } from "../src/chat/view/list";
 import { Standing } from "../src/chat/view/standing";
-import { WallsSign } from "../src/chat/view/walls";
+import { SandboxBadge } from "../src/chat/view/sandbox";
 import { Folded } from "../src/fold";
 import type { Approval, CommandPart, Decision, SessionState, ToolCall } from "../src/protocol";
-import { CALL, question, state, walls } from "./states";
+import { CALL, question, state, sandbox } from "./states";
 
 let measure: () => void;
 
@@ -53,7 +53,7 @@ function card(approval: Partial<Approval> = {}, call: Partial<ToolCall> = {}) {
     list.update(new Set(["c1"]));
   };
   const settle = () => {
-    const decision = { ...ALLOWED, by: "person" as const };
+    const decision = { ...ALLOWED, by: "user" as const };
     session.fold({ kind: "approvalResolved", toolCallId: "c1", decision });
     list.update(new Set(["c1"]));
   };
@@ -78,8 +78,8 @@ function card(approval: Partial<Approval> = {}, call: Partial<ToolCall> = {}) {
   return { posted, list, find, texts, ask, settle, choose, preview };
 }
 
-function part(text: string, decision: CommandPart["decision"], why = ""): CommandPart {
-  return { text, decision, why, rule: "r" };
+function part(text: string, decision: CommandPart["decision"], reason = ""): CommandPart {
+  return { text, decision, reason, rule: "r" };
 }
 
 test("every part of a command line is there: which are fine, and which is the reason for the question", () => {
@@ -118,7 +118,7 @@ test("nor when more is said below it; but a part of the line does", () => {
   expect(card({ detail: "make -n\nIn: /work", parts }).texts(".parts li code")).toEqual(["make"]);
 });
 
-test("a question taller than the list is shown from its beginning, once, and followed when the person is in it", () => {
+test("a question taller than the list is shown from its beginning, once, and followed when the user is in it", () => {
   const { list, find } = card({ parts: [part("make", "ask")] });
   const sizes = { scrollHeight: 900, clientHeight: 300, scrollTop: 0 };
   for (const [name, value] of Object.entries(sizes))
@@ -136,9 +136,9 @@ test("a question taller than the list is shown from its beginning, once, and fol
 
 test("what a command does not ask for is folded away", () => {
   const { texts } = card({
-    walls: walls("bubblewrap"),
+    sandbox: sandbox("bubblewrap"),
     grants: ["network", "unsandboxed"],
-    wants: ["network"],
+    likelyGrants: ["network"],
   });
   expect(texts(".grants > label")).toEqual(["With network accessit probably needs this"]);
   expect(texts(".grants details label")).toEqual(["Without the sandboxit did not ask for this"]);
@@ -177,30 +177,30 @@ test.each<[string, Partial<Approval>, string[], string[], string]>([
   ["nothing offered", {}, [], [], "Allow"],
   [
     "the network it needs is ticked, to be seen",
-    { grants: ["network"], wants: ["network"] },
+    { grants: ["network"], likelyGrants: ["network"] },
     [],
     ["network"],
     "Allow with network access",
   ],
   ["the network it may not need is not", { grants: ["network"] }, [], [], "Allow"],
-  ["and can be taken away", { grants: ["network"], wants: ["network"] }, ["network"], [], "Allow"],
+  ["and can be taken away", { grants: ["network"], likelyGrants: ["network"] }, ["network"], [], "Allow"],
   ["no sandbox is not ticked where it is not asked for", { grants: ["unsandboxed"] }, [], [], "Allow"],
   [
     "where it is asked for it is, and the button says it",
-    { grants: ["unsandboxed"], wants: ["unsandboxed"] },
+    { grants: ["unsandboxed"], likelyGrants: ["unsandboxed"] },
     [],
     ["unsandboxed"],
     "Allow without the sandbox",
   ],
   [
-    "or by the person",
+    "or by the user",
     { grants: ["network", "unsandboxed"] },
     ["unsandboxed"],
     ["unsandboxed"],
     "Allow without the sandbox",
   ],
 ])("grants: %s", (_, approval, pressed, granted, label) => {
-  const { find, posted } = card({ walls: walls("bubblewrap"), ...approval });
+  const { find, posted } = card({ sandbox: sandbox("bubblewrap"), ...approval });
   for (const grant of pressed) {
     const box = find<HTMLInputElement>(`input[data-grant=${grant}]`);
     box.checked = !box.checked;
@@ -225,7 +225,10 @@ test("the rule a scope saves is tried on what was asked before, and those questi
 });
 
 test("the rule that is saved keeps what is granted", () => {
-  const { choose, posted, find } = card({ walls: walls("bubblewrap"), grants: ["network", "unsandboxed"] });
+  const { choose, posted, find } = card({
+    sandbox: sandbox("bubblewrap"),
+    grants: ["network", "unsandboxed"],
+  });
   choose("session");
   const box = find<HTMLInputElement>("input[data-grant=unsandboxed]");
   box.checked = true;
@@ -244,7 +247,7 @@ test.each([
   ["it does not", { fits: false, lines: [{ tone: "bad" as const, text: "No." }] }, true, "No."],
   ["it does", {}, false, "Allows it."],
 ])(
-  "an edited rule is checked when the person rests, and blocks a yes until it fits: %s",
+  "an edited rule is checked when the user rests, and blocks a yes until it fits: %s",
   (_, given, blocked, said) => {
     const { choose, posted, preview, find } = card();
     choose("session");
@@ -306,7 +309,7 @@ test("of a proposal the yes is for it as it now stands, and what is typed stays 
 test("afterwards the card tells who decided and what held it, and leads to the audit log", () => {
   const { find, posted, texts } = card(
     {},
-    { state: "succeeded", decision: ALLOWED, walls: walls("none", "All rights.") },
+    { state: "succeeded", decision: ALLOWED, sandbox: sandbox("none", "All rights.") },
   );
   expect(find(".record").textContent).toBe("Allowed by @runAudit");
   expect(texts(".said .held")).toEqual(["⚠All rights."]); // seen without unfolding
@@ -340,13 +343,13 @@ test.each<[string, Partial<SessionState>, RegExp | undefined]>([
 
 test("the header says what holds commands, and more when it is pressed", () => {
   const told: string[][] = [];
-  const sign = new WallsSign((...words) => told.push(words));
+  const sign = new SandboxBadge((...words) => told.push(words));
   sign.update(null);
   expect(sign.element.hidden).toBe(true);
-  sign.update(walls("none", "Nothing does."));
+  sign.update(sandbox("none", "Nothing does."));
   expect([sign.element.hidden, sign.element.textContent]).toEqual([false, "⚠ Not sandboxed"]);
   sign.element.click();
-  sign.update(walls("landlock", "Landlock does."));
+  sign.update(sandbox("landlock", "Landlock does."));
   expect([sign.element.textContent, sign.element.title]).toEqual(["▣ Sandboxed", "Landlock does."]);
   sign.element.click();
   expect(told.map(([level]) => level)).toEqual(["warning", "info"]);

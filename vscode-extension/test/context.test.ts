@@ -6,11 +6,11 @@ import { makeCard } from "../src/chat/view/cards";
 import { Gauge, uncompactable, usageText } from "../src/chat/view/gauge";
 import { Standing } from "../src/chat/view/standing";
 import { Folded } from "../src/fold";
-import type { ContextUse, Item, Notice, SessionState, Source, Spent, Usage } from "../src/protocol";
+import type { ContextUse, Item, Notice, SessionState, Source, Spend, Usage } from "../src/protocol";
 import { tokens } from "../src/words";
 import { state } from "./states";
 
-const SPENT: Spent = {
+const SPENT: Spend = {
   inputTokens: 1_000,
   cacheReadTokens: 3_000,
   cacheWriteTokens: 0,

@@ -65,6 +65,6 @@ test("Python's module path is kept clean", () => {
   delete process.env.PYTHONPATH;
   expect(made).toMatchObject({ ONE: "1", PYTHONSAFEPATH: "1" });
   expect(made.PYTHONPATH).toBeUndefined();
-  expect(commands).toEqual({ PYTHONPATH: workspace, PYTHONSAFEPATH: "" }); // theirs is the person's own
+  expect(commands).toEqual({ PYTHONPATH: workspace, PYTHONSAFEPATH: "" }); // theirs is the user's own
   expect(withheld(made)).toEqual({ PYTHONSAFEPATH: "" });
 });

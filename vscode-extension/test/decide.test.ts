@@ -61,7 +61,7 @@ test.each<[string, unknown, string | undefined]>([
   expect(refusal(message as ToHost, { approvals }, ["/w"])?.why ?? "").toMatch(expected ?? /^$/);
 });
 
-/** The person at the native question. */
+/** The user at the native question. */
 function asked(approval: Partial<Approval>, more: Partial<SessionState> = {}) {
   const resolved: Record<string, unknown>[] = [];
   const events = new EventEmitter<{ event: Event }>();
@@ -83,12 +83,12 @@ function asked(approval: Partial<Approval>, more: Partial<SessionState> = {}) {
   return { resolved, pages, pick, fire: (event: Event) => events.fire({ event }) };
 }
 
-test("the native question shows the parts, the walls and the rule, and its rows cannot be mistaken for icons", () => {
+test("the native question shows the parts, the sandbox and the rule, and its rows cannot be mistaken for icons", () => {
   const { pick, resolved } = asked({
     title: "Run $(trash)",
     parts: [
-      { text: "ls", decision: "allow", rule: "", why: "reads only" },
-      { text: "rm \u202ex", decision: "ask", rule: "", why: "no rule" },
+      { text: "ls", decision: "allow", rule: "", reason: "reads only" },
+      { text: "rm \u202ex", decision: "ask", rule: "", reason: "no rule" },
     ],
     lines: [
       { tone: "good", text: "✓ ls" },
@@ -132,7 +132,7 @@ test("of several files of a step all are accepted, each as it was asked", async 
 });
 
 test("grants are switched in place, and the answers say what they add", () => {
-  const { pick, resolved } = asked({ grants: ["network", "unsandboxed"], wants: ["network"] });
+  const { pick, resolved } = asked({ grants: ["network", "unsandboxed"], likelyGrants: ["network"] });
   pick()?.press("With network access");
   pick()?.press("Without the sandbox");
   pick()?.press("Allow once without the sandbox");
@@ -141,7 +141,7 @@ test("grants are switched in place, and the answers say what they add", () => {
   ]);
 });
 
-test("a question that changes under the person is asked anew: no yes to what is not shown", () => {
+test("a question that changes under the user is asked anew: no yes to what is not shown", () => {
   const { pick, resolved, fire } = asked({});
   const old = pick();
   fire({ kind: "approvalRequested", approval: { ...APPROVAL, digest: "d2", detail: "make\ninstall" } });
@@ -179,13 +179,13 @@ const CHANGED: TrustGetResult = {
   enables: [
     {
       path: "AGENTS.md",
-      what: "memory",
+      kind: "memory",
       state: "changed",
       diff: "-old\n+new\u202e\n",
       summary: "instructions",
     },
-    { path: "$(trash).toml", what: "rules", state: "same", diff: "", summary: "rules" },
-    { path: "gone.md", what: "command", state: "gone", diff: "-was\n", summary: "a command" },
+    { path: "$(trash).toml", kind: "rules", state: "same", diff: "", summary: "rules" },
+    { path: "gone.md", kind: "command", state: "gone", diff: "-was\n", summary: "a command" },
   ],
   lines: [{ tone: "warning", text: "It has changed.\u202e" }],
 };

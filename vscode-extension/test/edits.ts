@@ -19,7 +19,7 @@ export function hunk(
     oldText,
     newText,
     state,
-    editedByPerson: false,
+    editedByUser: false,
     reason: null,
     appliedText: null,
     reviewed,

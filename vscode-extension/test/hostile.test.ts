@@ -7,7 +7,7 @@ import { Folded } from "../src/fold";
 import type { Approval, Item, SessionState, Source } from "../src/protocol";
 import { plain, straight, visible } from "../src/visible";
 import { HOSTILE } from "./hostile";
-import { APPROVAL, CALL, state, walls } from "./states";
+import { APPROVAL, CALL, state, sandbox } from "./states";
 
 /** All that the view itself makes. */
 const TAGS =
@@ -41,10 +41,10 @@ function items(text: string): Item[] {
       state: "failed",
       output: text,
       error: text,
-      walls: walls("none", text),
+      sandbox: sandbox("none", text),
       decision: {
         outcome: "rejected",
-        by: "person",
+        by: "user",
         client: text,
         rule: text,
         scope: null,
@@ -65,13 +65,13 @@ function asked(text: string): Approval {
     rule: text,
     scopes: [{ scope: "session", rule: text, explanation: text }],
     parts: [
-      { text, decision: "ask", rule: text, why: text },
-      { text: "ls", decision: "allow", rule: text, why: text },
+      { text, decision: "ask", rule: text, reason: text },
+      { text: "ls", decision: "allow", rule: text, reason: text },
     ],
-    walls: walls("none", text),
+    sandbox: sandbox("none", text),
     grants: ["network"],
-    wants: ["network"],
-    options: [{ grants: ["network"], words: text }],
+    likelyGrants: ["network"],
+    options: [{ grants: ["network"], label: text }],
     lines: (["warning", "good", "bad"] as const).map((tone) => ({ tone, text })),
   };
 }

@@ -47,7 +47,7 @@ test.each<[string, (text: string) => string, Record<string, string>, boolean]>([
   ["outside", (text) => text.replace("three", "3"), {}, true],
   ["outside and inside", (t) => t.replace("one", "1").replace("fünf", "5"), { b: "5\n" }, true],
   ["line ends alone", (text) => text.replaceAll("\n", "\r\n"), {}, false],
-])("what the person made of it: %s", (_, edit, texts, outside) => {
+])("what the user made of it: %s", (_, edit, texts, outside) => {
   const { text, places } = compose(BASE, [TWO, FIVE], SHOWN);
   const own = ownTexts(text, places, edit(text));
   expect(Object.fromEntries(own.texts)).toEqual(texts);

@@ -16,7 +16,7 @@ function shown(hunks: Hunk[], checks: Check[] = []) {
   return { box, of };
 }
 
-test("a checker's verdict comes while the question stands, and leaves the person where they are", () => {
+test("a checker's verdict comes while the question stands, and leaves the user where they are", () => {
   const { box, of } = shown([hunk("a", 1, "a\n", "b\n"), hunk("b", 5, "c\n", "d\n")]);
   const pressed = box.element.querySelector<HTMLElement>("button.accept");
   pressed?.focus();

@@ -201,7 +201,7 @@ test.each([
   expect(said).not.toMatch(/Traceback|\n/);
 });
 
-test("pip gets the person's proxies and mirrors, and installs nowhere else", () => {
+test("pip gets the user's proxies and mirrors, and installs nowhere else", () => {
   const made = forPip(
     { PIP_TARGET: "/t", PIP_INDEX_URL: "https://mirror.test", VIRTUAL_ENV: "/v" },
     "http://proxy.test",

@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";
 import { type Known, report } from "../src/report";
-import { walls } from "./states";
+import { sandbox } from "./states";
 
 const KNOWN: Known = {
   extension: "0.1.0",
@@ -12,7 +12,7 @@ const KNOWN: Known = {
   folders: ["/work"],
   found: { command: "/s/bin/amanu", from: "storage" },
   connection: { status: "ready" },
-  walls: null,
+  sandbox: null,
   settings: { ANTHROPIC_API_KEY: "sk-ant-secret", HTTPS_PROXY: "http://p.test" },
   daemon: { output: "✓ amanu 0.1.0\n! odd sk-ant-secret here", code: 0 },
 };
@@ -38,8 +38,8 @@ test.each<[Partial<Known>, RegExp]>([
   ],
   [{ trusted: false }, /! trust +the workspace is not trusted/],
   [{ folders: [] }, /no folder is open/],
-  [{ walls: walls("none", "no\u001b[31m kernel wall") }, /! sandbox +none: no<U\+001B>\[31m kernel wall/],
-  [{ walls: walls("bubblewrap", "The network is off.") }, /✓ sandbox +bubblewrap: The network is off\./],
+  [{ sandbox: sandbox("none", "no\u001b[31m kernel wall") }, /! sandbox +none: no<U\+001B>\[31m kernel wall/],
+  [{ sandbox: sandbox("bubblewrap", "The network is off.") }, /✓ sandbox +bubblewrap: The network is off\./],
   [{ connection: { status: "lost", message: "The line broke." } }, /✗ connection +The line broke\./],
   [{ daemon: { output: "", code: null } }, /did not finish/],
   [{ daemon: { output: "✗ settings broken", code: 1 } }, /✗ settings broken/],

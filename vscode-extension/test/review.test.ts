@@ -40,7 +40,7 @@ function call(itemId: string): ToolCall {
     proposalId: "p",
     decision: null,
     error: null,
-    walls: null,
+    sandbox: null,
   };
 }
 
@@ -57,10 +57,10 @@ function approval(toolCallId: string): Approval {
     askedAt: 0,
     digest: "d1",
     parts: [],
-    walls: null,
+    sandbox: null,
     grants: [],
-    wants: [],
-    options: [{ grants: [], words: "" }],
+    likelyGrants: [],
+    options: [{ grants: [], label: "" }],
     lines: [],
   };
 }
@@ -75,7 +75,7 @@ function proposal(calls: string[], states: HunkState[]): Proposal {
     oldText: "a\n",
     newText: "b\n",
     state: each,
-    editedByPerson: false,
+    editedByUser: false,
     reason: null,
     appliedText: null,
     reviewed: false,
@@ -173,7 +173,7 @@ test("rejecting a whole proposal of one call rejects the call", () => {
 test("what a rule applied is kept or undone, and can be reviewed before instead", () => {
   const { cards, posted } = show({
     items: [{ ...call("c1"), state: "succeeded" }],
-    proposals: [proposal(["c1"], ["applied", "revertedByPerson", "applied"])],
+    proposals: [proposal(["c1"], ["applied", "reverted", "applied"])],
   });
   const seen = [{ proposalId: "p", version: 3 }];
   const buttons = [...(cards[0]?.querySelectorAll<HTMLButtonElement>(".hunks button") ?? [])];
@@ -213,8 +213,8 @@ const said = (turnId: string): UserMessage => ({
 test.each<[string, HunkState[], string[]]>([
   ["nothing decided", ["pending"], ["Review"]],
   ["applied by a rule", ["applied"], ["Review", "Undo turn", "Keep all"]],
-  ["taken back", ["revertedByPerson"], ["Review", "Redo"]],
-  ["both", ["applied", "revertedByPerson"], ["Review", "Undo turn", "Redo", "Keep all"]],
+  ["taken back", ["reverted"], ["Review", "Redo"]],
+  ["both", ["applied", "reverted"], ["Review", "Undo turn", "Redo", "Keep all"]],
 ])("the row below a turn: %s", (_, states, buttons) => {
   const { desk, posted, list } = show({
     items: [said("t"), call("c1"), said("u")],

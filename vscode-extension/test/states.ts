@@ -1,4 +1,4 @@
-import type { Approval, SessionState, ToolCall, Walls } from "../src/protocol";
+import type { Approval, SessionState, ToolCall, CommandSandbox } from "../src/protocol";
 
 /** A session's state, with what the test cares about. */
 export function state(given: Partial<SessionState> = {}): SessionState {
@@ -10,7 +10,7 @@ export function state(given: Partial<SessionState> = {}): SessionState {
     modelId: "scripted:demo",
     trusted: true,
     trustChanged: false,
-    walls: null,
+    sandbox: null,
     readOnly: false,
     closed: false,
     turn: null,
@@ -26,11 +26,11 @@ export function state(given: Partial<SessionState> = {}): SessionState {
   };
 }
 
-export function walls(tier: Walls["tier"], summary = "What it says."): Walls {
+export function sandbox(tier: CommandSandbox["tier"], summary = "What it says."): CommandSandbox {
   return { tier, summary, brief: "", writes: "workspace", network: false };
 }
 
-/** A command that waits for the person, and the question about it. */
+/** A command that waits for the user, and the question about it. */
 export const CALL: ToolCall = {
   kind: "toolCall",
   itemId: "c1",
@@ -45,7 +45,7 @@ export const CALL: ToolCall = {
   proposalId: null,
   decision: null,
   error: null,
-  walls: null,
+  sandbox: null,
 };
 export const APPROVAL: Approval = {
   toolCallId: "c1",
@@ -65,16 +65,16 @@ export const APPROVAL: Approval = {
   askedAt: 0,
   digest: "d1",
   parts: [],
-  walls: null,
+  sandbox: null,
   grants: [],
-  wants: [],
-  options: [{ grants: [], words: "" }],
+  likelyGrants: [],
+  options: [{ grants: [], label: "" }],
   lines: [{ tone: "plain", text: "Needs approval: no rule allows it" }],
 };
 
 /** The same question, changed; what it wants is granted by the first answer, as the daemon has it. */
 export function question(changes: Partial<Approval> = {}): Approval {
-  const { wants, grants } = { ...APPROVAL, ...changes };
-  const first = grants.filter((grant) => wants.includes(grant));
-  return { ...APPROVAL, options: [{ grants: first, words: "" }], ...changes };
+  const { likelyGrants, grants } = { ...APPROVAL, ...changes };
+  const first = grants.filter((grant) => likelyGrants.includes(grant));
+  return { ...APPROVAL, options: [{ grants: first, label: "" }], ...changes };
 }

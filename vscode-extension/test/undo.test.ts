@@ -13,17 +13,17 @@ const FILE: UndoneFile = {
   action: "edit",
   diff: "",
   undone: [{ proposalId: "p", hunkId: "a" }],
-  left: [],
+  skipped: [],
 };
 const LEFT = {
   ...FILE,
   undone: [],
-  left: [{ proposalId: "p", hunkId: "b", reason: "You changed these lines." }],
+  skipped: [{ proposalId: "p", hunkId: "b", reason: "You changed these lines." }],
 };
 
 beforeEach(() => picks.splice(0));
 
-/** The person's side, with a daemon that answers so. */
+/** The user's side, with a daemon that answers so. */
 function at(answers: Record<string, unknown>) {
   const asked: [string, Record<string, unknown>][] = [];
   const told: string[] = [];

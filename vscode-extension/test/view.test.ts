@@ -189,7 +189,7 @@ test("what is typed stays while the card changes, and the question leaves when i
   desk.session.fold({ kind: "itemChanged", item: { ...CALL, title: "Run make, now" } });
   list.update(new Set(["c1"]));
   expect(find("input.reason")).toBe(reason);
-  desk.session.fold({ kind: "approvalResolved", toolCallId: "c1", decision: decidedBy("person", "allowed") });
+  desk.session.fold({ kind: "approvalResolved", toolCallId: "c1", decision: decidedBy("user", "allowed") });
   list.update(new Set(["c1"]));
   expect(find(".approval").hidden).toBe(true);
 });
@@ -265,7 +265,7 @@ function scrolled(list: List, top: number, room: number, height = 9000): void {
 test.each([
   ["the prompt box took room since", 8300, 600, true],
   ["the end is in sight", 8400, 600, true],
-  ["the person scrolled up", 4000, 700, false],
+  ["the user scrolled up", 4000, 700, false],
 ])("%s: the end is followed or not", (_, top, room, expected) => {
   const { list, desk } = show({ items: answers(300) });
   scrolled(list, 8300, 700); // at the end
@@ -309,11 +309,11 @@ function decidedBy(by: Decision["by"], outcome: Decision["outcome"], more: Parti
 
 test.each<[Decision, string]>([
   [
-    decidedBy("person", "rejected", { client: "Neovim", summary: "rejected by you" }),
+    decidedBy("user", "rejected", { client: "Neovim", summary: "rejected by you" }),
     "Rejected by you (Neovim)",
   ],
   [
-    decidedBy("person", "allowed", { client: "Visual Studio Code", summary: "allowed by \u202eyou" }),
+    decidedBy("user", "allowed", { client: "Visual Studio Code", summary: "allowed by \u202eyou" }),
     "Allowed by <U+202E>you",
   ],
   [decidedBy("rule", "denied"), "Denied"],

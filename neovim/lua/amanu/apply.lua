@@ -1,5 +1,5 @@
 ---`amanu/editor/apply`: the daemon's edits to an open buffer. In one tick, as one undo step of their own, only to the
----text they were computed from; while the person is typing they wait.
+---text they were computed from; while the user is typing they wait.
 
 local M = {}
 
@@ -95,7 +95,7 @@ local asked = 0
 ---@type table<integer, integer> Buffers changed for what was asked, and their `changedtick` after that.
 local changed = {}
 
----What the daemon changes from now on, until what is returned is called, is one undo step in each buffer: the person
+---What the daemon changes from now on, until what is returned is called, is one undo step in each buffer: the user
 ---asked for it as one, though it may be of several proposals.
 ---@return fun()
 function M.together()
@@ -264,7 +264,7 @@ local function apply(params, told)
   }
 end
 
----Whether the person is in the middle of something in that buffer: typing, or a command line, whose preview may
+---Whether the user is in the middle of something in that buffer: typing, or a command line, whose preview may
 ---show a text that is not there.
 ---@param buffer integer?
 ---@return boolean

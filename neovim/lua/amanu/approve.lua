@@ -1,4 +1,4 @@
----The waiting question, answered through `vim.ui.select`, when the person asks for it.
+---The waiting question, answered through `vim.ui.select`, when the user asks for it.
 
 local ask = require("amanu.ask")
 local client = require("amanu.client")
@@ -41,7 +41,7 @@ local function again(approval)
   end
 end
 
----@param approval amanu.Approval As the person saw it.
+---@param approval amanu.Approval As the user saw it.
 ---@param answer table
 ---@param done? fun() It counted.
 local function resolve(approval, answer, done)
@@ -108,7 +108,7 @@ end
 ---@param option amanu.AllowOption
 ---@return string
 local function allow(scope, option)
-  return vim.trim(("Allow %s %s"):format(labels.SCOPES[scope], option.words))
+  return vim.trim(("Allow %s %s"):format(labels.SCOPES[scope], option.label))
 end
 
 ---@param approval amanu.Approval
@@ -171,7 +171,7 @@ end
 function put(approval)
   view.show() -- the whole of it stands in the chat
   local run = approval.effect == "run" and "Run " .. visible.line(approval.detail, 160)
-  local alone = approval.walls and approval.walls.tier == "none" and " — " .. labels.SANDBOX.none:upper() or ""
+  local alone = approval.sandbox and approval.sandbox.tier == "none" and " — " .. labels.SANDBOX.none:upper() or ""
   local prompt = ("Amanu asks: %s%s — needs approval: %s"):format(
     run or visible.line(approval.title, 120),
     alone,
@@ -190,7 +190,7 @@ function put(approval)
   end)
 end
 
----Put the oldest waiting question to the person.
+---Put the oldest waiting question to the user.
 function M.ask()
   local waiting = session.state and session.state.approvals or {}
   if #waiting == 0 then

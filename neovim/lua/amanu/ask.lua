@@ -1,5 +1,5 @@
----Asking the person through `vim.ui`. What others wrote is shown with nothing hidden in it, and never as typed keys:
----Neovim takes the default of an input as if the person had typed it, control keys too.
+---Asking the user through `vim.ui`. What others wrote is shown with nothing hidden in it, and never as typed keys:
+---Neovim takes the default of an input as if the user had typed it, control keys too.
 
 local visible = require("amanu.visible")
 

@@ -131,7 +131,7 @@ function M.add_root(root)
   M.on_shown()
 end
 
----The buffer's file was deleted: what it shows is in no file any more, until the person types or writes it.
+---The buffer's file was deleted: what it shows is in no file any more, until the user types or writes it.
 ---@param buffer integer
 function M.forget(buffer)
   if M.id and not gone[buffer] and vim.lsp.buf_is_attached(buffer, M.id) then

@@ -1,4 +1,4 @@
----What the person says about lines, beside them until it is sent: with the next prompt, or by `/send-comments`.
+---What the user says about lines, beside them until it is sent: with the next prompt, or by `/send-comments`.
 
 local ask = require("amanu.ask")
 local client = require("amanu.client")
@@ -34,7 +34,7 @@ local function about(buffer)
   end
 end
 
----The lines a comment is about, as they are now: marks move as the person types.
+---The lines a comment is about, as they are now: marks move as the user types.
 ---@param comment amanu.Comment
 local function follow(comment)
   local buffer = comment.buffer
@@ -242,7 +242,7 @@ function M.give_back(taken)
   changed()
 end
 
----Now, without a prompt of the person's own.
+---Now, without a prompt of the user's own.
 function M.send()
   if #comments == 0 then
     return say.now("there are no comments; /comment makes one")

@@ -63,7 +63,7 @@ function M.set(options)
   M.now = vim.tbl_deep_extend("force", vim.deepcopy(defaults), options or {})
 end
 
----A key as the person has to press it: with their own leader. "" if they want none.
+---A key as the user has to press it: with their own leader. "" if they want none.
 ---@param name string Of `keys`.
 ---@return string
 function M.key(name)

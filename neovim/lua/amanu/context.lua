@@ -1,4 +1,4 @@
----What the person has before them, told to the daemon as it changes: active file, open files, findings. Of files in the
+---What the user has before them, told to the daemon as it changes: active file, open files, findings. Of files in the
 ---workspace only, and only what differs from what was told last.
 
 local apply = require("amanu.apply")
@@ -20,7 +20,7 @@ local told_active, told_open = nil, nil
 local told_findings = {}
 ---@type table<integer, true> Buffers whose findings changed since.
 local changed = {}
----@type integer? The window of a file the person was in last.
+---@type integer? The window of a file the user was in last.
 local window = nil
 local timer = assert(vim.uv.new_timer())
 
@@ -40,7 +40,7 @@ local function path_of(buffer)
   end
 end
 
----The window of a file the person is in, or was in last.
+---The window of a file the user is in, or was in last.
 ---@return integer?
 local function file_window()
   local here = vim.api.nvim_get_current_win()

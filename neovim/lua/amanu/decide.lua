@@ -1,4 +1,4 @@
----What the person says about edits: accept and reject what is open, keep what a rule applied, take back what is
+---What the user says about edits: accept and reject what is open, keep what a rule applied, take back what is
 ---applied, and bring that again; by hunk, file, turn or session.
 
 local client = require("amanu.client")
@@ -26,10 +26,10 @@ M.SCOPES = { "hunk", "file", "turn", "session" }
 
 ---@class amanu.Target
 ---@field scope amanu.EditScope
----@field name string For the person.
+---@field name string For the user.
 ---@field places amanu.Place[]
 
----The file the person looks at, or looked at last; also in the diff view.
+---The file the user looks at, or looked at last; also in the diff view.
 ---@return string? path
 ---@return integer? window
 local function file()
@@ -185,7 +185,7 @@ local function latest(seen, done)
 end
 
 ---Decide. When a proposal has another version by now, but those hunks are the same, perhaps at other lines, once more.
----@param seen amanu.Proposal[] As the person saw them.
+---@param seen amanu.Proposal[] As the user saw them.
 ---@param ids table<string, boolean> The hunks that are decided.
 ---@param ask fun(seen: amanu.Proposal[], done: fun(result: table), failed: fun(why: string, kind?: string): boolean?)
 ---@param done? fun()
@@ -220,7 +220,7 @@ local function insist(seen, ids, ask, done, again)
   end)
 end
 
----Decide hunks of a proposal, with the person's own text or reason.
+---Decide hunks of a proposal, with the user's own text or reason.
 ---@param seen amanu.Proposal
 ---@param decisions amanu.HunkDecision[]
 ---@param done? fun()
@@ -265,9 +265,9 @@ end
 function M.say_undone(files)
   local undone, changed, left, why = 0, 0, 0, nil
   for _, each in ipairs(files) do
-    undone, left = undone + #each.undone, left + #each.left
+    undone, left = undone + #each.undone, left + #each.skipped
     changed = changed + (#each.undone > 0 and 1 or 0)
-    why = why or (each.left[1] and each.left[1].reason)
+    why = why or (each.skipped[1] and each.skipped[1].reason)
   end
   local text = ("took back %d hunk%s in %d file%s"):format(undone, undone == 1 and "" or "s", changed, changed == 1 and "" or "s")
   if left > 0 then
@@ -339,7 +339,7 @@ function M.review(word)
   next_one()
 end
 
----Take back that hunk: it is before the person's eyes.
+---Take back that hunk: it is before the user's eyes.
 ---@param place amanu.Place
 function M.undo_hunk(place)
   undo(of_hunk(place))

@@ -112,7 +112,7 @@ local function show(proposal, file)
   end
 end
 
----Show a proposal: that one, or the one for the file before the person, or the last with something open, or the last.
+---Show a proposal: that one, or the one for the file before the user, or the last with something open, or the last.
 ---@param proposal_id? string
 ---@param path? string Of its file.
 function M.open(proposal_id, path)

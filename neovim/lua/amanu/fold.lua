@@ -172,7 +172,7 @@ local on = {
     state.usage = event.usage
   end,
   sessionChanged = function(state, event)
-    for _, key in ipairs({ "roots", "title", "mode", "modelId", "trusted", "trustChanged", "walls", "closed" }) do
+    for _, key in ipairs({ "roots", "title", "mode", "modelId", "trusted", "trustChanged", "sandbox", "closed" }) do
       if event[key] ~= nil then
         state[key] = event[key]
       end

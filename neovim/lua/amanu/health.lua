@@ -55,11 +55,11 @@ local function check_session()
     local trust = session.state.trusted and "trusted"
       or (session.state.trustChanged and "changed since you trusted it" or "not trusted") .. " (:Amanu /trust)"
     vim.health.info(("session “%s”, mode %s, workspace %s"):format(visible.line(session.state.title), session.state.mode, trust))
-    local walls = session.state.walls
-    if walls and walls.tier == "none" then
-      vim.health.warn(visible.line(walls.summary, 1000), { "In a terminal: amanu doctor" })
-    elseif walls then
-      vim.health.ok(visible.line(walls.summary, 1000))
+    local sandbox = session.state.sandbox
+    if sandbox and sandbox.tier == "none" then
+      vim.health.warn(visible.line(sandbox.summary, 1000), { "In a terminal: amanu doctor" })
+    elseif sandbox then
+      vim.health.ok(visible.line(sandbox.summary, 1000))
     end
   end
 end

@@ -16,16 +16,16 @@ local M = {}
 
 ---@alias amanu.Which fun(hunk: amanu.Hunk): boolean
 
---- Whose text it is by now: `person`'s words for that, or `file`'s, where a formatter may have changed it; or nothing.
+--- Whose text it is by now: `user`'s words for that, or `file`'s, where a formatter may have changed it; or nothing.
 ---@param hunk amanu.Hunk
----@param person string
+---@param user string
 ---@param file string
 ---@return string
-function M.altered(hunk, person, file)
-  if not hunk.editedByPerson then
+function M.altered(hunk, user, file)
+  if not hunk.editedByUser then
     return ""
   end
-  return hunk.appliedText and file or person
+  return hunk.appliedText and file or user
 end
 
 ---@param hunk amanu.Hunk
@@ -56,10 +56,10 @@ end
 ---@param hunk amanu.Hunk
 ---@return boolean
 function M.undone(hunk)
-  return hunk.state == "revertedByPerson"
+  return hunk.state == "reverted"
 end
 
----What the person has not said yes or no to.
+---What the user has not said yes or no to.
 ---@param hunk amanu.Hunk
 ---@return boolean
 function M.to_review(hunk)

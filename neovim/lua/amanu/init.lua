@@ -1,5 +1,5 @@
 ---Amanu in Neovim: `setup`, and what `:Amanu` does. The plugin decides nothing: it draws what the daemon says and sends
----what the person wants.
+---what the user wants.
 
 local M = {}
 

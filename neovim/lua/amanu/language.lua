@@ -128,7 +128,7 @@ local function shown(about, clients)
     end
   end
   return function()
-    local opened = apply.find(about.path) -- by the person, meanwhile: it stays open
+    local opened = apply.find(about.path) -- by the user, meanwhile: it stays open
     for _, client in ipairs(clients) do
       local left = users[key(client)] - 1
       users[key(client)] = left > 0 and left or nil

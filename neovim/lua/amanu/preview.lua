@@ -33,8 +33,8 @@ local function lines(files, commands)
   local found, diffs = {}, {}
   for _, file in ipairs(files) do
     table.insert(found, action(file))
-    for _, left in ipairs(file.left) do
-      table.insert(found, "  ! a hunk stays: " .. visible.line(left.reason))
+    for _, skipped in ipairs(file.skipped) do
+      table.insert(found, "  ! a hunk stays: " .. visible.line(skipped.reason))
     end
     if file.diff ~= "" then
       vim.list_extend(diffs, { "" })

@@ -1,4 +1,4 @@
----Where the person writes: a small buffer below the chat.
+---Where the user writes: a small buffer below the chat.
 
 local blocks = require("amanu.blocks")
 local config = require("amanu.config")
@@ -51,7 +51,7 @@ M.head = head
 
 ---Send what is written.
 ---@param queue boolean After the running turn.
----@param typing? boolean The person was in insert mode, and goes on there.
+---@param typing? boolean The user was in insert mode, and goes on there.
 function M.submit(queue, typing)
   local said = text()
   if said == "" then
@@ -81,7 +81,7 @@ function M.submit(queue, typing)
   head()
 end
 
----What could not be sent comes back, unless the person writes something else already.
+---What could not be sent comes back, unless the user writes something else already.
 ---@param said string
 ---@param with amanu.AttachmentInput[]
 function M.give_back(said, with)
@@ -123,7 +123,7 @@ local function make_buffer()
   map("n", "<C-n>", "later prompt", function()
     recall(-1)
   end)
-  local menu ---@type string? The person's own 'completeopt', which is global, while they write here.
+  local menu ---@type string? The user's own 'completeopt', which is global, while they write here.
   vim.api.nvim_create_autocmd("InsertEnter", {
     buffer = M.buffer,
     callback = function()

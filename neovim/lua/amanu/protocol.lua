@@ -32,7 +32,7 @@
 ---@field startLine? integer
 ---@field endLine? integer
 
----Text the person selected in an editor, as it stood there (saved or not).
+---Text the user selected in an editor, as it stood there (saved or not).
 ---@class amanu.SelectionAttachment
 ---@field kind "selection"
 ---@field path string
@@ -48,7 +48,7 @@
 ---A picture that goes with a prompt. A client sends `data`; the session's state tells `blob` instead.
 ---@class amanu.ImageAttachment
 ---@field kind "image"
----@field name string For the person: a file's name, or "Pasted image".
+---@field name string For the user: a file's name, or "Pasted image".
 ---@field mediaType "image/png"|"image/jpeg"|"image/gif"|"image/webp"
 ---@field data? string The file's bytes, base64.
 ---@field blob? amanu.BlobRef
@@ -56,28 +56,28 @@
 ---A picture that goes with a prompt. A client sends `data`; the session's state tells `blob` instead.
 ---@class amanu.ImageAttachmentInput
 ---@field kind "image"
----@field name string For the person: a file's name, or "Pasted image".
+---@field name string For the user: a file's name, or "Pasted image".
 ---@field mediaType "image/png"|"image/jpeg"|"image/gif"|"image/webp"
 ---@field data? string The file's bytes, base64.
 ---@field blob? amanu.BlobRef
 
----What the person says about lines of a file, or of the text a proposal gives it (1-based, inclusive).
+---What the user says about lines of a file, or of the text a proposal gives it (1-based, inclusive).
 ---@class amanu.CommentAttachment
 ---@field kind "comment"
 ---@field path string
 ---@field startLine integer
 ---@field endLine integer
----@field text string Those lines, as the person saw them.
+---@field text string Those lines, as the user saw them.
 ---@field comment string
 ---@field proposalId? string The lines are of this proposal's text, which need not be in the file.
 
----What the person says about lines of a file, or of the text a proposal gives it (1-based, inclusive).
+---What the user says about lines of a file, or of the text a proposal gives it (1-based, inclusive).
 ---@class amanu.CommentAttachmentInput
 ---@field kind "comment"
 ---@field path string
 ---@field startLine integer
 ---@field endLine integer
----@field text string Those lines, as the person saw them.
+---@field text string Those lines, as the user saw them.
 ---@field comment string
 ---@field proposalId? string The lines are of this proposal's text, which need not be in the file.
 
@@ -91,19 +91,19 @@
 ---@field rule string
 ---@field explanation string A sentence saying what that allows from then on.
 
----What a person may add to a yes: the network · no sandbox at all. A rule they keep with that yes grants it, too.
+---What a user may add to a yes: the network · no sandbox at all. A rule they keep with that yes grants it, too.
 ---@alias amanu.Grant "network"|"unsandboxed"
 
 ---One way to allow something once.
 ---@class amanu.AllowOption
 ---@field grants amanu.Grant[]
----@field words string Goes after "Allow once": "with network access"; "" where there is nothing to add.
+---@field label string Goes after "Allow once": "with network access"; "" where there is nothing to add.
 
 ---What holds a command. `none`: it runs with the user's own permissions.
 ---@alias amanu.SandboxTier "bubblewrap"|"landlock"|"seatbelt"|"none"
 
 ---What holds a command: the sandbox it runs in, or would.
----@class amanu.Walls
+---@class amanu.CommandSandbox
 ---@field tier amanu.SandboxTier
 ---@field writes "nothing"|"workspace"|"everything"
 ---@field network boolean
@@ -115,9 +115,9 @@
 ---@field text string Control characters made visible.
 ---@field decision "allow"|"ask"|"deny"
 ---@field rule string
----@field why string A sentence for the person.
+---@field reason string A sentence for the user.
 
----A question to the person, held as session state until somebody or something settles it.
+---A question to the user, held as session state until somebody or something settles it.
 ---@class amanu.Approval
 ---@field toolCallId string
 ---@field title string
@@ -129,25 +129,25 @@
 ---@field askedAt integer Milliseconds since the epoch. Answers within half a second of it are not taken.
 ---@field digest string Of all that is asked about: a yes is for exactly this, and names it. Changes with what it is about; then the question is asked again.
 ---@field parts amanu.CommandPart[] Of a command line: each command in it, also those behind wrappers and in substitutions.
----@field walls? amanu.Walls Of a command: what will hold it.
----@field grants amanu.Grant[] What the person may add to a yes.
----@field wants amanu.Grant[] Of those, what it probably needs.
+---@field sandbox? amanu.CommandSandbox Of a command: what will hold it.
+---@field grants amanu.Grant[] What the user may add to a yes.
+---@field likelyGrants amanu.Grant[] Of those, what it probably needs.
 ---@field options amanu.AllowOption[] The ways to allow it once, the likeliest first: what it probably needs is granted there.
 ---@field lines amanu.Line[] For the user, all there is to know besides `title` and `detail`: a line for each of `parts`, then what holds it, what it probably needs, and the rule that made this a question.
 
 ---How an approval was settled, by whom or by which rule.
 ---@class amanu.Decision
 ---@field outcome "allowed"|"reviewed"|"rejected"|"denied"|"cancelled"
----@field by "person"|"rule"
----@field client? string Name of the client the person used, e.g. "Visual Studio Code".
+---@field by "user"|"rule"
+---@field client? string Name of the client the user used, e.g. "Visual Studio Code".
 ---@field rule? string
 ---@field scope? amanu.Scope
----@field reason? string What the person said when rejecting; it goes to the model.
----@field grants amanu.Grant[] What the person added to a yes.
+---@field reason? string What the user said when rejecting; it goes to the model.
+---@field grants amanu.Grant[] What the user added to a yes.
 ---@field permittedBy? string Denied because nobody could be asked: the rule that would have allowed it.
 ---@field summary string For the user, on one line: what was decided and by what, all but `client`.
 
----What the person said. `steer` marks a message put into a running turn.
+---What the user said. `steer` marks a message put into a running turn.
 ---@class amanu.UserMessage
 ---@field kind "userMessage"
 ---@field itemId string
@@ -164,7 +164,7 @@
 ---@field subject string
 ---@field text string
 
----Text the model says to the person, Markdown.
+---Text the model says to the user, Markdown.
 ---@class amanu.Answer
 ---@field kind "answer"
 ---@field itemId string
@@ -179,16 +179,16 @@
 ---@field itemId string
 ---@field turnId string
 ---@field tool string
----@field title string One line for the person, e.g. "Read src/app.py". The tool's name until the arguments are known.
+---@field title string One line for the user, e.g. "Read src/app.py". The tool's name until the arguments are known.
 ---@field effect amanu.Effect
 ---@field arguments table<string, any>
 ---@field state amanu.ToolCallState
----@field output string What the person sees of the work: live while executing, capped; final when completed.
+---@field output string What the user sees of the work: live while executing, capped; final when completed.
 ---@field blob? amanu.BlobRef The whole output, when `output` is only part of it.
 ---@field proposalId? string
 ---@field decision? amanu.Decision
 ---@field error? string
----@field walls? amanu.Walls Of a command that ran: what held it.
+---@field sandbox? amanu.CommandSandbox Of a command that ran: what held it.
 
 ---@class amanu.PlanEntry
 ---@field text string
@@ -226,9 +226,9 @@
 
 ---@alias amanu.Item amanu.UserMessage|amanu.Thought|amanu.Answer|amanu.ToolCall|amanu.Plan|amanu.Notice|amanu.Citations
 
----`accepted` and `undoing` last as long as the file is being written. `revertedByPerson`: applied, and taken back
+---`accepted` and `undoing` last as long as the file is being written. `reverted`: applied, and taken back
 ---since, in the file itself or by undo.
----@alias amanu.HunkState "pending"|"accepted"|"applied"|"rejected"|"conflicted"|"undoing"|"revertedByPerson"
+---@alias amanu.HunkState "pending"|"accepted"|"applied"|"rejected"|"conflicted"|"undoing"|"reverted"
 
 ---What a language server or linter says of some lines (1-based, inclusive).
 ---@class amanu.Finding
@@ -251,7 +251,7 @@
 ---What a change does to the findings of a file: of the proposed text before it is decided (`proposed`), or of the
 ---file after it was applied (`applied`). Only what is new, and how many are gone.
 ---@class amanu.Check
----@field checker string For the person: "ruff", "pyright"; the editor's name for what its language servers say.
+---@field checker string For the user: "ruff", "pyright"; the editor's name for what its language servers say.
 ---@field about "proposed"|"applied"
 ---@field state "running"|"done"|"failed"
 ---@field added amanu.Finding[] Lines of the text that was checked.
@@ -260,7 +260,7 @@
 ---@field summary string For the user, to go after the checker's name: "adds 1 error, fixes 2".
 
 ---One contiguous change. Lines are 1-based, in the base (old) and in the proposed text (new). A side with no
----lines names the line it comes after, as in unified diffs (0: before the first). When the person changed lines it is
+---lines names the line it comes after, as in unified diffs (0: before the first). When the user changed lines it is
 ---about, `oldStart` and `oldLines` say what stands in the base instead of `oldText`: it is in conflict then.
 ---@class amanu.Hunk
 ---@field hunkId string
@@ -271,14 +271,14 @@
 ---@field oldText string
 ---@field newText string
 ---@field state amanu.HunkState
----@field editedByPerson boolean
----@field reason? string Why it was rejected (the person's words, or the rule), conflicted, found taken back in the file, or could not be undone (ours).
+---@field editedByUser boolean
+---@field reason? string Why it was rejected (the user's words, or the rule), conflicted, found taken back in the file, or could not be undone (ours).
 ---@field appliedText? string What was applied, where the file says something else by now: `newText` is what became of it.
----@field reviewed boolean Of an applied hunk: the person said yes to it, before it was applied or after. Where not, a rule applied it, and it waits to be kept or undone. Of a rejected one: the person said no, not a rule.
+---@field reviewed boolean Of an applied hunk: the user said yes to it, before it was applied or after. Where not, a rule applied it, and it waits to be kept or undone. Of a rejected one: the user said no, not a rule.
 ---@field explanation string What it is for, in the model's words.
 
 ---The change to one file, from a known base to proposed text. The base with the applied hunks is the file's text
----as it was last seen; when the person changes the file, a later version has another base, and its hunks other
+---as it was last seen; when the user changes the file, a later version has another base, and its hunks other
 ---lines.
 ---@class amanu.ProposedFile
 ---@field path string Absolute.
@@ -330,7 +330,7 @@
 ---@field tier amanu.ContextTier
 
 ---Tokens and money of one step or turn.
----@class amanu.Spent
+---@class amanu.Spend
 ---@field inputTokens integer Not from a cache.
 ---@field cacheReadTokens integer
 ---@field cacheWriteTokens integer
@@ -390,7 +390,7 @@
 ---@field modelId? string
 ---@field trusted? boolean
 ---@field trustChanged? boolean
----@field walls? amanu.Walls
+---@field sandbox? amanu.CommandSandbox
 ---@field closed? boolean
 
 ---@class amanu.TurnStarted
@@ -404,23 +404,23 @@
 ---@field kind "turnRouted"
 ---@field turnId string
 ---@field modelId string
----@field reason string A sentence for the person.
+---@field reason string A sentence for the user.
 
 ---A model reply is complete. Its private part carries the reply for the conversation.
 ---@class amanu.StepEnded
 ---@field kind "stepEnded"
 ---@field turnId string
 ---@field step integer 1-based in the turn.
----@field usage? amanu.Spent What the reply took; None when it was cut short.
+---@field usage? amanu.Spend What the reply took; None when it was cut short.
 
 ---Exactly one per turn.
 ---@class amanu.TurnEnded
 ---@field kind "turnEnded"
 ---@field turnId string
 ---@field reason amanu.EndReason
----@field message string For the person; "" when the reason says it all.
+---@field message string For the user; "" when the reason says it all.
 ---@field canContinue boolean The turn stopped at a limit or a failure and a further prompt goes on from there.
----@field usage? amanu.Spent What the whole turn took.
+---@field usage? amanu.Spend What the whole turn took.
 
 ---@class amanu.ItemStarted
 ---@field kind "itemStarted"
@@ -466,7 +466,7 @@
 ---@field kind "promptQueued"
 ---@field prompt amanu.QueuedPrompt
 
----The queued prompt starts, or the person took it back, or it never can start: then a notice holds its words.
+---The queued prompt starts, or the user took it back, or it never can start: then a notice holds its words.
 ---@class amanu.PromptUnqueued
 ---@field kind "promptUnqueued"
 ---@field promptId string
@@ -476,7 +476,7 @@
 ---@field kind "retryChanged"
 ---@field retry? amanu.Retry
 
----The person went back: the item, all after it and these turns are no part of the session any more. Their edits are
+---The user went back: the item, all after it and these turns are no part of the session any more. Their edits are
 ---undone by `proposalChanged`, or stay.
 ---@class amanu.SessionRewound
 ---@field kind "sessionRewound"
@@ -522,7 +522,7 @@
 ---@field modelId string
 ---@field trusted boolean
 ---@field trustChanged boolean The folders were trusted, but what they enable has changed since: `amanu/trust/get` says what.
----@field walls? amanu.Walls What holds commands, once that was tried out.
+---@field sandbox? amanu.CommandSandbox What holds commands, once that was tried out.
 ---@field readOnly boolean Another daemon holds the session's lease; it can be looked at, not driven.
 ---@field closed boolean
 ---@field turn? amanu.TurnState
@@ -545,7 +545,7 @@
 ---@class amanu.ClientCapabilities
 ---@field protocol integer[] Versions of this protocol it speaks.
 ---@field editor? ("apply"|"diagnostics"|"definition"|"references"|"symbols")[] The `amanu/editor/*` requests it answers.
----@field trustedRoots? string[] Workspace folders (absolute paths) the person has declared trusted in this editor; others are not. Absent or null: the editor has no say, and what the person told Amanu counts.
+---@field trustedRoots? string[] Workspace folders (absolute paths) the user has declared trusted in this editor; others are not. Absent or null: the editor has no say, and what the user told Amanu counts.
 ---@field ripgrep? string Path of a ripgrep the editor ships.
 
 ---What the daemon answers in the same place.
@@ -611,7 +611,7 @@
 
 ---@class amanu.SessionCompactParams
 ---@field sessionId amanu.Id
----@field focus? string What the summary must not lose, in the person's words.
+---@field focus? string What the summary must not lose, in the user's words.
 
 ---@class amanu.SessionCompactResult
 ---@field status "started"|"queued" `queued`: a turn runs; it happens at its next step.
@@ -642,7 +642,7 @@
 ---@class amanu.PromptSteerParams
 ---@field sessionId amanu.Id
 ---@field promptId amanu.Id
----@field turnId string The turn the person saw; −32803 `staleTurn` if it is over.
+---@field turnId string The turn the user saw; −32803 `staleTurn` if it is over.
 ---@field text string
 ---@field attachments? amanu.AttachmentInput[]
 
@@ -663,10 +663,10 @@
 ---@field toolCallId string
 ---@field decision string `allow`, `reject`, or `finish` (end the review, undecided hunks stay open). Any other word is a refusal.
 ---@field scope? amanu.Scope
----@field rule? string The person's edited text of the rule to save; None takes the one offered for the scope.
+---@field rule? string The user's edited text of the rule to save; None takes the one offered for the scope.
 ---@field reason? string
----@field digest? string With `allow`: that of the approval the person saw.
----@field grants? amanu.Grant[] What the person adds to a yes, of what was offered.
+---@field digest? string With `allow`: that of the approval the user saw.
+---@field grants? amanu.Grant[] What the user adds to a yes, of what was offered.
 
 ---`tooSoon`: within half a second of the question; `stale`: a yes to something else than is asked by now, or to
 ---nothing in particular. Either way the question still stands.
@@ -678,7 +678,7 @@
 ---@class amanu.HunkDecision
 ---@field hunkId string
 ---@field decision string `accept` or `reject` what is open; `keep` or `undo` what is applied; `redo` what was taken back or rejected. Any other word is a refusal.
----@field newText? string The person's own text for the hunk, with `accept`.
+---@field newText? string The user's own text for the hunk, with `accept`.
 ---@field reason? string
 
 ---@class amanu.ProposalParams
@@ -691,7 +691,7 @@
 ---@class amanu.ProposalResolveParams
 ---@field sessionId amanu.Id
 ---@field proposalId string
----@field version integer The version the person saw; `proposalConflict` if it is not the present one.
+---@field version integer The version the user saw; `proposalConflict` if it is not the present one.
 ---@field hunks amanu.HunkDecision[]
 
 ---@class amanu.ProposalResolveResult
@@ -714,13 +714,13 @@
 ---@field sessionId amanu.Id
 ---@field scope amanu.EditScope
 ---@field decision "accept"|"reject"|"keep"|"redo" `accept` and `reject` what is open, `keep` what a rule applied, `redo` what was taken back. Of each proposal all files or none.
----@field seen amanu.SeenProposal[] What the person saw; of others nothing is decided, and `proposalConflict` if one has another version now.
+---@field seen amanu.SeenProposal[] What the user saw; of others nothing is decided, and `proposalConflict` if one has another version now.
 
 ---@class amanu.ProposalDecideResult
 ---@field status "resolved"|"tooSoon"
 ---@field proposals amanu.Proposal[] Those the decision was about, as they are now.
 
----The person's own text for an open hunk, without deciding it.
+---The user's own text for an open hunk, without deciding it.
 ---@class amanu.ProposalReviseParams
 ---@field sessionId amanu.Id
 ---@field proposalId string
@@ -742,7 +742,7 @@
 ---@field dryRun? boolean Only say what would happen.
 
 ---A hunk that was not taken back, and why.
----@class amanu.LeftHunk
+---@class amanu.SkippedHunk
 ---@field proposalId string
 ---@field hunkId string
 ---@field reason string
@@ -758,7 +758,7 @@
 ---@field action "edit"|"create"|"delete"|"rename"|"none"
 ---@field diff string Unified.
 ---@field undone amanu.UndoneHunk[]
----@field left amanu.LeftHunk[]
+---@field skipped amanu.SkippedHunk[]
 
 ---@class amanu.ProposalUndoResult
 ---@field files amanu.UndoneFile[]
@@ -774,7 +774,7 @@
 ---@field added integer
 ---@field removed integer
 
----What is applied of these edits, one file after the other, without what the person typed between them.
+---What is applied of these edits, one file after the other, without what the user typed between them.
 ---@class amanu.ProposalDiffResult
 ---@field diff string Unified.
 ---@field files amanu.FileChange[]
@@ -879,10 +879,10 @@
 ---@field root string
 
 ---Something in a folder that trust lets Amanu read as instructions, or interpret.
----@class amanu.Enabled
+---@class amanu.TrustedItem
 ---@field path string Relative to the root.
----@field what "memory"|"rules"|"command" Project memory · the workspace's own rules · a slash command.
----@field state "same"|"new"|"changed"|"gone" Against what the person trusted; `new` where nothing was trusted yet.
+---@field kind "memory"|"rules"|"command" Project memory · the workspace's own rules · a slash command.
+---@field state "same"|"new"|"changed"|"gone" Against what the user trusted; `new` where nothing was trusted yet.
 ---@field diff string Unified, of `new` (cut at 200 lines), `changed` and `gone`.
 ---@field summary string For the user: what it is, and how it stands against what they trusted.
 
@@ -892,14 +892,14 @@
 ---Whether a folder is trusted, and what that enables.
 ---@class amanu.TrustGetResult
 ---@field state amanu.TrustState
----@field enables amanu.Enabled[]
+---@field enables amanu.TrustedItem[]
 ---@field digest string Of all that; a yes names it.
 ---@field lines amanu.Line[] All of this for the user, but for the diffs.
 
 ---@class amanu.TrustSetParams
 ---@field root string
 ---@field trusted boolean
----@field digest? string Of what the person was shown (`amanu/trust/get`); None: whatever is there now.
+---@field digest? string Of what the user was shown (`amanu/trust/get`); None: whatever is there now.
 
 ---@class amanu.RulePreviewParams
 ---@field rule string One or several, one a line.
@@ -934,7 +934,7 @@
 ---@field kind amanu.AuditKind
 ---@field sessionId? string
 ---@field toolCallId? string
----@field text string A sentence for the person.
+---@field text string A sentence for the user.
 ---@field data table<string, any>
 ---@field hash string
 
@@ -952,7 +952,7 @@
 ---@class amanu.SessionListChangedParams
 ---@field sessionId string
 
----What the person has before them. Lines 1-based, inclusive; `path` None: no file.
+---What the user has before them. Lines 1-based, inclusive; `path` None: no file.
 ---@class amanu.ActiveEditor
 ---@field path? string
 ---@field startLine? integer
@@ -963,7 +963,7 @@
 ---@field path string
 ---@field findings amanu.FindingInput[]
 
----What changed of what the person looks at: a field that is absent is as it was.
+---What changed of what the user looks at: a field that is absent is as it was.
 ---@class amanu.ContextChangedParams
 ---@field active? amanu.ActiveEditor
 ---@field openFiles? string[] Absolute paths of the files in tabs, all of them.
@@ -1043,12 +1043,12 @@
 ---@class amanu.ErrorData
 ---@field kind amanu.ErrorKind
 ---@field path? string The bad field, for `invalidParams`, as `field.index.field`.
----@field hint? string What the person can do about it.
+---@field hint? string What the user can do about it.
 ---@field details? table<string, any>
 
 local M = {}
 
-M.VERSION = 1
+M.VERSION = 2
 M.REQUEST_FAILED = -32803
 M.INVALID_PARAMS = -32602
 

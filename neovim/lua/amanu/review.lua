@@ -1,5 +1,5 @@
 ---Hunks where they belong: signs, marked lines and virtual lines in the file's buffer, and keys to decide them. Nothing
----of a proposal is in the buffer's text before it was accepted, by the person or by a rule.
+---of a proposal is in the buffer's text before it was accepted, by the user or by a rule.
 
 local ask = require("amanu.ask")
 local apply = require("amanu.apply")
@@ -19,7 +19,7 @@ end
 
 ---@class amanu.Mark
 ---@field id string Of the hunk.
----@field mark integer Extmark over its lines, which moves as the person types.
+---@field mark integer Extmark over its lines, which moves as the user types.
 ---@field version integer Of the proposal it was drawn for.
 
 ---@type table<integer, amanu.Mark[]> Per buffer, in the order of its places.
@@ -380,7 +380,7 @@ function M.old()
   M.draw(buffer)
 end
 
--- Where the person is ---------------------------------------------------------------------------------
+-- Where the user is ---------------------------------------------------------------------------------
 
 ---Row of a hunk in the buffer, as it is drawn there.
 ---@param buffer integer
@@ -639,7 +639,7 @@ local function actions()
   } -- stylua: ignore
 end
 
----Give the buffer our keys, whether it has hunks or not, and for good: a key that is not there when the person presses
+---Give the buffer our keys, whether it has hunks or not, and for good: a key that is not there when the user presses
 ---it would do something else, to their text.
 ---@param buffer integer
 function M.keys(buffer)

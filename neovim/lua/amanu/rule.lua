@@ -96,7 +96,7 @@ function M.open(approval, offer, save)
     end,
   })
   local window = vim.api.nvim_open_win(buffer, true, { split = "below", win = 0, height = #lines + 9 })
-  local scope = vim.trim(labels.SCOPES[offer.scope] .. " " .. approval.options[1].words)
+  local scope = vim.trim(labels.SCOPES[offer.scope] .. " " .. approval.options[1].label)
   vim.wo[window][0].winbar = (" :w allows it %s · :q leaves it undecided%%<"):format(scope)
   draw(buffer, approval)
 end

@@ -4,7 +4,7 @@ local visible = require("amanu.visible")
 
 local M = {}
 
----An answer to what the person did.
+---An answer to what the user did.
 ---@param text string
 ---@param level? integer
 function M.now(text, level)

@@ -1,4 +1,4 @@
----The session that is looked at: its state, folded from events, and what the person asks of it.
+---The session that is looked at: its state, folded from events, and what the user asks of it.
 
 local client = require("amanu.client")
 local config = require("amanu.config")

@@ -44,7 +44,7 @@ function M.line(width)
   if #state.queue > 0 then
     table.insert(parts, #state.queue .. " queued")
   end
-  if state.walls and state.walls.tier == "none" then
+  if state.sandbox and state.sandbox.tier == "none" then
     table.insert(parts, labels.SANDBOX.none:lower())
   end
   table.insert(parts, state.mode)

@@ -14,7 +14,7 @@ local M = {}
 
 ---@param root string
 ---@param trusted boolean
----@param digest? string Of what the person was shown.
+---@param digest? string Of what the user was shown.
 local function set(root, trusted, digest)
   client.request(methods.trust_set, { root = root, trusted = trusted, digest = digest }, function(why)
     if why then

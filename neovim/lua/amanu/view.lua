@@ -1,5 +1,5 @@
 ---The chat: one buffer that shows the session, changed only where the session changed. It follows its end unless the
----person looks at something further up, and never takes the focus by itself.
+---user looks at something further up, and never takes the focus by itself.
 
 local blocks = require("amanu.blocks")
 local config = require("amanu.config")
@@ -70,7 +70,7 @@ local function place(id)
   end
 end
 
----Fold what a block folds away, in those windows. By hand: Neovim finds no folds while the person is in insert mode,
+---Fold what a block folds away, in those windows. By hand: Neovim finds no folds while the user is in insert mode,
 ---and in the prompt they are.
 ---@param at integer
 ---@param windows integer[]
@@ -133,7 +133,7 @@ local function render(id)
     if at then
       local first = row(at)
       local count = shown[at].count
-      local same = 0 -- lines that stay are not touched, and folds the person opened stay open
+      local same = 0 -- lines that stay are not touched, and folds the user opened stay open
       local before = vim.api.nvim_buf_get_lines(buffer, first, first + count, true)
       while same < #lines and same < count and lines[same + 1] == before[same + 1] do
         same = same + 1

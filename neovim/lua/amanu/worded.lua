@@ -38,13 +38,13 @@ end
 ---@param call amanu.ToolCall
 ---@return string
 function M.settled(call)
-  local parts, decision, walls = {}, call.decision, call.walls
+  local parts, decision, sandbox = {}, call.decision, call.sandbox
   if decision then
     local elsewhere = (decision.client or "") ~= "" and decision.client ~= CLIENT
     table.insert(parts, (decision.summary or decision.outcome) .. (elsewhere and (" (%s)"):format(decision.client) or ""))
   end
-  if walls then
-    table.insert(parts, walls.brief or labels.SANDBOX[walls.tier])
+  if sandbox then
+    table.insert(parts, sandbox.brief or labels.SANDBOX[sandbox.tier])
   end
   return M.line(table.concat(parts, " · "))
 end

@@ -37,7 +37,7 @@ class Allowance:
         self._doubted = False
 
     def start_turn(self) -> None:
-        """The person has said something: if the session's limit had asked, that is the yes."""
+        """The user has said something: if the session's limit had asked, that is the yes."""
         self._turn = 0.0
         if self._asking and self._session_usd is not None:
             self._asking = False
@@ -48,7 +48,7 @@ class Allowance:
         self._session += cost or 0.0
 
     def spent(self) -> str | None:
-        """What to tell the person when the next request must not be sent any more; None when it may."""
+        """What to tell the user when the next request must not be sent any more; None when it may."""
         if self._turn_usd is not None and self._turn >= self._turn_usd:
             return f"This turn has spent {_money(self._turn)}; its limit is {_money(self._turn_usd)}."
         if self._session_usd is not None and self._session >= self._times * self._session_usd:

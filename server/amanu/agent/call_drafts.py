@@ -24,7 +24,7 @@ class _Open:
     """Its title was told."""
 
 
-class Drafts:
+class CallDrafts:
     """The drafts of one reply, by call."""
 
     def __init__(self, emit: Emit) -> None:

@@ -171,7 +171,7 @@ class Calls:
             await self._end(slot, "failed", _failed(slot.call, text), error=text)
         except asyncio.CancelledError:
             ran = slot.item.state == "executing"
-            text = "Cancelled by the person while it ran; its effect may be partial." if ran else NOT_RUN
+            text = "Cancelled by the user while it ran; its effect may be partial." if ran else NOT_RUN
             self._finish(slot, "cancelled", _failed(slot.call, text), error="Cancelled.")
             raise
         except Exception:
@@ -220,7 +220,7 @@ class Calls:
                 slot.call.call_id, preview, lambda: self._change(slot, "awaitingApproval")
             )
             slot.item = slot.item.model_copy(update={"decision": decision})
-            context.by_person = decision.by == "person"
+            context.by_user = decision.by == "user"
             if decision.outcome in ("rejected", "denied", "cancelled"):
                 return decision
             slot.allowed = True
@@ -318,7 +318,7 @@ class Calls:
         text = "\n\n".join(filter(None, [text, *(f"[{note}]" for note in notes)]))
         result = Result(call_id=call.call_id, tool=call.tool, text=text, is_error=outcome.is_error)
         slot.item = slot.item.model_copy(
-            update={"output": self._emit.plain(outcome.for_person), "blob": outcome.blob, "walls": outcome.walls}
+            update={"output": self._emit.plain(outcome.for_user), "blob": outcome.blob, "sandbox": outcome.sandbox}
         )
         await self._end(slot, "rejected" if outcome.refused else "succeeded", result)
 
@@ -425,8 +425,8 @@ def _rejection(decision: Decision) -> str:
     if decision.by == "rule":
         return decision.reason or "Denied by a rule."
     if decision.reason:
-        return f"The person rejected this and said: {decision.reason}"
-    return "The person rejected this. Do not try the same again; ask or find another way."
+        return f"The user rejected this and said: {decision.reason}"
+    return "The user rejected this. Do not try the same again; ask or find another way."
 
 
 def _failed(call: Call, text: str) -> Result:

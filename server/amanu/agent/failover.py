@@ -6,13 +6,13 @@ from dataclasses import replace
 
 from amanu.agent.fallback import REPLACEABLE, Candidate
 from amanu.agent.turn import Turn
-from amanu.core.model import Delta, Done, ModelError, Request
+from amanu.core.model import Delta, ModelError, ReplyCompleted, Request
 from amanu.core.notes import SystemNote
 from amanu.models.availability import UNAVAILABLE, stands_in
-from amanu.models.retry import PATIENT, Policy, Retrying, Withdrawn, stream_with_retry
+from amanu.models.retry import PATIENT, AttemptWithdrawn, RetryPolicy, RetryScheduled, stream_with_retry
 from amanu_protocol.events import TurnRouted
 
-BRIEF = Policy(busy_retries=2, longest_wait=20.0)
+BRIEF = RetryPolicy(busy_retries=2, longest_wait=20.0)
 """With another model at hand: a second or two gets over a hiccup, and a busy service does not recover in the two
 minutes the patient policy would give it. A longer wait that is asked for costs the user more than what a change of
 model costs: its prompt cache, and its thoughts so far."""
@@ -27,7 +27,7 @@ async def choose_first(turn: Turn) -> None:
         turn.emit(TurnRouted(turn_id=turn.turn_id, model_id=candidate.info.model_id, reason=reason))
 
 
-async def stream_any(turn: Turn, request: Request) -> AsyncGenerator[Delta | Retrying | Withdrawn]:
+async def stream_any(turn: Turn, request: Request) -> AsyncGenerator[Delta | RetryScheduled | AttemptWithdrawn]:
     """`stream_with_retry` of the turn's model; when that cannot be asked, of the next one that can: the turn stays
     with it. Raises `ModelError` when there is no other, of the first failure."""
     fallbacks = turn.fallbacks
@@ -39,7 +39,7 @@ async def stream_any(turn: Turn, request: Request) -> AsyncGenerator[Delta | Ret
         try:
             async with aclosing(stream_with_retry(turn.model, request, policy)) as deltas:
                 async for delta in deltas:
-                    if isinstance(delta, Done):
+                    if isinstance(delta, ReplyCompleted):
                         fallbacks.availability.answered(turn.model, turn.info)
                     yield delta
             return
@@ -53,7 +53,7 @@ async def stream_any(turn: Turn, request: Request) -> AsyncGenerator[Delta | Ret
         others = fallbacks.others(tried, turn.context.tokens)
         if not others:
             raise _nowhere(turn, first, failure)
-        yield Withdrawn(failure.message)
+        yield AttemptWithdrawn(failure.message)
         _change(turn, others[0], failure)
         request = replace(request, model=turn.info, system=turn.system, max_output=turn.budget.max_output)
 

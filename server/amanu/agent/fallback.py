@@ -3,7 +3,7 @@
 from collections.abc import Awaitable, Callable, Collection, Sequence
 from dataclasses import dataclass, field
 
-from amanu.agent.side_query import Ask
+from amanu.agent.side_query import SideQuery
 from amanu.core.model import AuthFailed, Model, RequestRefused
 from amanu.models.availability import UNAVAILABLE, Availability
 from amanu_protocol.items import ModelInfo
@@ -29,7 +29,7 @@ class Fallbacks:
     availability: Availability = field(default_factory=Availability)
     candidates: Sequence[Candidate] = ()
     """In order of preference; the first is the one the turn is meant for."""
-    judge: Callable[[Ask], Awaitable[tuple[Candidate, str] | None]] | None = None
+    judge: Callable[[SideQuery], Awaitable[tuple[Candidate, str] | None]] | None = None
     """Asked before the first request, with what asks a model aside: another model to begin with, and why."""
     replaced: str | None = None
     """Id of the model another one stands in for."""

@@ -1,9 +1,9 @@
 """A turn that goes on until the model says, by calling a tool, that the task is done."""
 
-from amanu.agent.recovery import REMEDIES, Patience
+from amanu.agent.recovery import REMEDIES, RemedyCounts
 from amanu.core.ending import Ending
 from amanu.core.listeners import Continue, StepRecord, TurnListener, TurnView
-from amanu.core.model import Done
+from amanu.core.model import ReplyCompleted
 from amanu.core.notes import SystemNote
 from amanu_protocol.events import ItemCompleted
 from amanu_protocol.items import Answer
@@ -14,7 +14,7 @@ class UntilFinished(TurnListener):
 
     def __init__(self, tool: str) -> None:
         self._tool = tool
-        self._patience = Patience()
+        self._patience = RemedyCounts()
 
     async def after_step(self, turn: TurnView, step: StepRecord) -> Ending | None:
         self._patience.progress()
@@ -25,7 +25,7 @@ class UntilFinished(TurnListener):
         turn.emit(ItemCompleted(item=Answer(item_id=item_id, turn_id=turn.turn_id, text=summary.text)))
         return Ending("completed")
 
-    async def on_stop(self, turn: TurnView, reply: Done) -> Continue | Ending:
+    async def on_stop(self, turn: TurnView, reply: ReplyCompleted) -> Continue | Ending:
         remedy = REMEDIES["unfinished"]
         if self._patience.another("unfinished"):
             return Continue([SystemNote(remedy.note, remedy.user_note)])

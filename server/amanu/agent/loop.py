@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from amanu.agent import turn_listeners as listeners
 from amanu.agent.calls import CallEnvironment, Calls
 from amanu.agent.failover import choose_first
-from amanu.agent.recovery import CUT_CALL, NO_ROOM, NOT_WHOLE, Patience, ReplyFault, judged
+from amanu.agent.recovery import CUT_CALL, NO_ROOM, NOT_WHOLE, RemedyCounts, ReplyFault, reply_fault
 from amanu.agent.request import ask_model
 from amanu.agent.turn import Turn
 from amanu.core.conversation import Assistant, Result, Results
@@ -21,10 +21,10 @@ from amanu.core.listeners import StepRecord
 from amanu.core.model import (
     AuthFailed,
     ContextTooLong,
-    Done,
     ModelError,
     Overloaded,
     RateLimited,
+    ReplyCompleted,
     Unreachable,
 )
 from amanu.core.notes import SystemNote
@@ -59,7 +59,7 @@ async def run_compaction(turn: Turn, focus: str) -> Ending:
 
 async def _run(turn: Turn) -> Ending:
     turn.use(turn.candidate)
-    patience = Patience()
+    patience = RemedyCounts()
     ending: Ending | None = None
     for step in itertools.count(1):
         reply = await _request(turn, step, patience)
@@ -67,7 +67,7 @@ async def _run(turn: Turn) -> Ending:
             return reply
         if reply is None:
             continue
-        fault = judged(reply, turn.tools)
+        fault = reply_fault(reply, turn.tools)
         if fault in ("refused", "cutCall", "spentThinking"):
             ending = await _mend(turn, step, reply, fault, patience)
         elif reply.message.calls:
@@ -82,7 +82,7 @@ async def _run(turn: Turn) -> Ending:
     raise AssertionError("steps are counted without an end")
 
 
-async def _request(turn: Turn, step: int, patience: Patience) -> Done | Ending | None:
+async def _request(turn: Turn, step: int, patience: RemedyCounts) -> ReplyCompleted | Ending | None:
     """The reply; None when the request was too long, and there is more room now."""
     if (ending := await listeners.before_request(turn, step)) is not None:
         return ending
@@ -133,7 +133,9 @@ def _calls(turn: Turn, step: int, reply: Assistant) -> Calls:
     return Calls(reply.calls, step, environment)
 
 
-async def _mend(turn: Turn, step: int, reply: Done, fault: ReplyFault, patience: Patience) -> Ending | None:
+async def _mend(
+    turn: Turn, step: int, reply: ReplyCompleted, fault: ReplyFault, patience: RemedyCounts
+) -> Ending | None:
     """What becomes of a reply that cannot stand (`recovery.py`). None: ask again."""
     if fault == "refused":
         _refuse_calls(turn, step, reply.message, NOT_WHOLE)

@@ -13,7 +13,7 @@ from typing import Literal
 from amanu.agent.written_calls import written_call
 from amanu.core.ending import Ending
 from amanu.core.listeners import Continue, StepRecord, TurnListener, TurnView
-from amanu.core.model import EFFORTS, Breakage, Done, Effort, TokenUsage
+from amanu.core.model import EFFORTS, Breakage, Effort, ReplyCompleted, TokenUsage
 from amanu.core.model_families import family
 from amanu.core.notes import SystemNote
 from amanu_protocol.items import ModelInfo
@@ -62,7 +62,7 @@ class Remedy:
     note: str = ""
     """What the model is told. It stays in the conversation, on record: the prefix of later requests must not change."""
     user_note: str = ""
-    """What the person sees of it."""
+    """What the user sees of it."""
 
 
 CUT_CALL = (
@@ -155,7 +155,7 @@ def reminder(fault: ReplyFault) -> SystemNote:
     return SystemNote(REMEDIES[fault].note, REMEDIES[fault].user_note)
 
 
-def judged(reply: Done, tools: Collection[str] = ()) -> ReplyFault | None:
+def reply_fault(reply: ReplyCompleted, tools: Collection[str] = ()) -> ReplyFault | None:
     """What is odd about a reply that came whole, as far as the reply alone can tell, with the names of the tools that
     are there. A blank one that says it is whole gets here only after results (`models/retry.py`)."""
     has_text = bool(reply.message.text.strip())
@@ -172,7 +172,7 @@ def judged(reply: Done, tools: Collection[str] = ()) -> ReplyFault | None:
             return None
 
 
-class Patience:
+class RemedyCounts:
     """How often each remedy was used in a row."""
 
     def __init__(self) -> None:
@@ -212,13 +212,13 @@ class FaultReminders(TurnListener):
 
     def __init__(self, tools: Collection[str]) -> None:
         self._tools = tools
-        self._patience = Patience()
+        self._patience = RemedyCounts()
 
     async def after_step(self, turn: TurnView, step: StepRecord) -> None:
         self._patience.progress()
 
-    async def on_stop(self, turn: TurnView, reply: Done) -> Continue | Ending | None:
-        fault = judged(reply, self._tools)
+    async def on_stop(self, turn: TurnView, reply: ReplyCompleted) -> Continue | Ending | None:
+        fault = reply_fault(reply, self._tools)
         if fault is None:
             return None
         return Continue([reminder(fault)]) if self._patience.another(fault) else AT_LAST.get(fault, NO_ROOM)
@@ -254,6 +254,6 @@ class ReplyBudget:
 
     @property
     def words(self) -> str:
-        """For the person."""
+        """For the user."""
         most = "" if self.max_output is None else f"up to {self.max_output:,} tokens, "
         return f"{most}{self.effort} thinking effort"

@@ -4,18 +4,18 @@ import itertools
 import re
 from collections.abc import Iterable, Iterator, Mapping
 
-from amanu.agent.call_drafts import Drafts
+from amanu.agent.call_drafts import CallDrafts
 from amanu.agent.calls import call_item
-from amanu.agent.thought_sections import Sections
+from amanu.agent.thought_sections import ThoughtSections
 from amanu.core.conversation import Assistant, Call, Text
 from amanu.core.emit import Emit
-from amanu.core.model import CallDelta, CallStarted, Done, TextDelta, ThoughtDelta
+from amanu.core.model import CallDelta, CallStarted, ReplyCompleted, TextDelta, ThoughtDelta
 from amanu.core.tool import AnyTool
 from amanu_protocol.events import ItemCompleted, ItemStarted, ItemsWithdrawn
 from amanu_protocol.items import Answer, Citations, Thought
 
 
-class Reply:
+class ReplyItems:
     """Turns the deltas of one request into thought, answer and tool-call items; takes them back when an attempt
     is withdrawn."""
 
@@ -24,9 +24,9 @@ class Reply:
         self._ids: Iterator[str] = (f"{turn_id}.{step}.{n}" for n in itertools.count(1))
         self._tools = tools
         self._emit = emit
-        self._drafts = Drafts(emit)
+        self._drafts = CallDrafts(emit)
         self._open: Thought | Answer | None = None
-        self._sections = Sections()
+        self._sections = ThoughtSections()
         self._text: list[str] = []
         self._shown: list[str] = []
         self._answer: list[str] = []
@@ -57,12 +57,12 @@ class Reply:
         if self._shown:
             self._emit(ItemsWithdrawn(item_ids=self._shown, reason=reason))
         self._open = None
-        self._sections = Sections()
+        self._sections = ThoughtSections()
         self._shown = []
         self._text = []
         self._answer = []
 
-    def finish(self, end: Done) -> Assistant:
+    def finish(self, end: ReplyCompleted) -> Assistant:
         """The reply is whole. What it rests on is an item of its own, after the answer."""
         self._close()
         self._drafts.end()
@@ -72,7 +72,7 @@ class Reply:
         return end.message
 
     def cut(self, reason: str) -> Assistant | None:
-        """The reply was cancelled or broke off for good: what the person saw of its text stays, started calls do
+        """The reply was cancelled or broke off for good: what the user saw of its text stays, started calls do
         not."""
         self._close()
         self._drafts.drop()

@@ -5,23 +5,23 @@ from collections.abc import AsyncGenerator
 from contextlib import aclosing
 
 from amanu.agent.failover import stream_any
-from amanu.agent.recovery import REMEDIES, ReplyFault, judged, reminder
-from amanu.agent.reply import Reply
+from amanu.agent.recovery import REMEDIES, ReplyFault, reminder, reply_fault
+from amanu.agent.reply import ReplyItems
 from amanu.agent.turn import Turn
 from amanu.core.conversation import Assistant
-from amanu.core.model import Delta, Done, ModelError, Request, TextDelta, ThoughtDelta, TokenUsage
+from amanu.core.model import Delta, ModelError, ReplyCompleted, Request, TextDelta, ThoughtDelta, TokenUsage
 from amanu.core.model_families import family
-from amanu.models.retry import Retrying, Withdrawn
+from amanu.models.retry import AttemptWithdrawn, RetryScheduled
 from amanu.text import wording
 from amanu_protocol.events import RetryChanged, StepEnded
-from amanu_protocol.items import Retry, Spent
+from amanu_protocol.items import Retry, Spend
 
 
 class _Cut(Exception):
     """The turn's `ReplyWatch` has cut the reply off."""
 
 
-async def ask_model(turn: Turn, step: int) -> Done:
+async def ask_model(turn: Turn, step: int) -> ReplyCompleted:
     """One reply, shown as it comes, retried where that can help; in the conversation when it returns. Raises
     `ModelError`, and then what was shown of it is in the conversation."""
     turn.conversation.check()
@@ -34,20 +34,20 @@ async def ask_model(turn: Turn, step: int) -> Done:
         effort=turn.budget.effort,
         max_output=_most(turn),
     )
-    reply = Reply(turn.turn_id, step, turn.tools, turn.emit)
+    reply = ReplyItems(turn.turn_id, step, turn.tools, turn.emit)
     try:
         end = await _show(turn, step, reply, stream_any(turn, request))
     except _Cut:
         message = reply.cut("The reply was broken off.")
         _keep(turn, step, message)
-        return Done(message or Assistant(parts=()), TokenUsage(), "cut")
+        return ReplyCompleted(message or Assistant(parts=()), TokenUsage(), "cut")
     except BaseException as error:  # cancelled, failed, or a bug of ours: what was shown is closed
         failed = isinstance(error, ModelError)
         _keep(turn, step, reply.cut(error.message if failed else "The reply was broken off."))
         raise
     turn.context.count(end.usage.input + end.usage.cache_read + end.usage.cache_write)
     took = turn.ledger.request(turn.info, end.usage)
-    if judged(end) == "spentThinking":
+    if reply_fault(end) == "spentThinking":
         reply.withdraw("The reply was all thought.")
     message = reply.finish(end)
     says = bool(message.calls or message.text.strip())
@@ -63,7 +63,9 @@ def _most(turn: Turn) -> int | None:
     return turn.budget.max_output if fits == allowance else fits
 
 
-async def _show(turn: Turn, step: int, reply: Reply, stream: AsyncGenerator[Delta | Retrying | Withdrawn]) -> Done:
+async def _show(
+    turn: Turn, step: int, reply: ReplyItems, stream: AsyncGenerator[Delta | RetryScheduled | AttemptWithdrawn]
+) -> ReplyCompleted:
     waiting = False
     nudged: set[ReplyFault] = set()
     """The conversation keeps what was said: once is enough."""
@@ -77,13 +79,13 @@ async def _show(turn: Turn, step: int, reply: Reply, stream: AsyncGenerator[Delt
                     waiting = False
                     turn.emit(RetryChanged(retry=None))
                 match delta:
-                    case Done():
+                    case ReplyCompleted():
                         return delta
-                    case Withdrawn(reason=reason):
+                    case AttemptWithdrawn(reason=reason):
                         reply.withdraw(reason)
                         if watch is not None:
                             watch.begin_reply()
-                    case Retrying():
+                    case RetryScheduled():
                         waiting = True
                         retry_at = int((time.time() + delta.delay_s) * 1000)
                         turn.emit(RetryChanged(retry=Retry(attempt=delta.attempt, reason=delta.reason, at=retry_at)))
@@ -104,7 +106,7 @@ async def _show(turn: Turn, step: int, reply: Reply, stream: AsyncGenerator[Delt
     raise AssertionError("a model's stream ended without Done or an error")
 
 
-def _keep(turn: Turn, step: int, reply: Assistant | None, took: Spent | None = None) -> None:
+def _keep(turn: Turn, step: int, reply: Assistant | None, took: Spend | None = None) -> None:
     """The reply is part of the conversation, on record before any of its calls runs."""
     if reply is not None and reply.parts:
         turn.conversation.append(reply)

@@ -5,16 +5,18 @@ from contextlib import aclosing
 from typing import Protocol
 
 from amanu.core.conversation import Conversation, User
-from amanu.core.model import Done, Effort, Model, ModelError, Request, StreamBroken, TokenUsage
-from amanu.models.retry import Policy, stream_with_retry
+from amanu.core.model import Effort, Model, ModelError, ReplyCompleted, Request, StreamBroken, TokenUsage
+from amanu.models.retry import RetryPolicy, stream_with_retry
 from amanu_protocol.items import ModelInfo
 
 SECONDS = 120.0
 """For one question, retries included; a judgement that takes longer is worth less than going on without it."""
-POLICY = Policy(attempts=3, broken_retries=1, empty_retries=1, first_delay=0.5, longest_delay=4.0, longest_wait=10.0)
+POLICY = RetryPolicy(
+    attempts=3, broken_retries=1, empty_retries=1, first_delay=0.5, longest_delay=4.0, longest_wait=10.0
+)
 
 
-class Ask(Protocol):
+class SideQuery(Protocol):
     """Asks a model something that is no part of the conversation."""
 
     async def __call__(self, system: str, question: str, *, max_output: int, own_model: bool = False) -> str:
@@ -47,7 +49,7 @@ async def ask(
     try:
         async with asyncio.timeout(SECONDS), aclosing(stream_with_retry(model, request, POLICY)) as deltas:
             async for delta in deltas:
-                if isinstance(delta, Done):
+                if isinstance(delta, ReplyCompleted):
                     return delta.message.text.strip(), delta.usage
     except TimeoutError:
         raise StreamBroken(f"The model gave no answer within {SECONDS:g} seconds.") from None

@@ -3,7 +3,7 @@
 from amanu.core.agent import Inbox
 from amanu.core.conversation import User
 from amanu.core.listeners import Continue, Notes, StepRecord, TurnListener, TurnView
-from amanu.core.model import Done
+from amanu.core.model import ReplyCompleted
 
 
 class Steering(TurnListener):
@@ -18,23 +18,23 @@ class Steering(TurnListener):
         goes on with what it was about."""
         last = turn.conversation.last
         rewritten, self._generation = self._generation != turn.conversation.generation, turn.conversation.generation
-        reminded = isinstance(last, User) and last.told
+        reminded = isinstance(last, User) and last.from_system
         return self._inbox.take_notes() if (rewritten and step > 1) or reminded else None
 
     async def after_step(self, turn: TurnView, step: StepRecord) -> Notes:
         return self._inbox.take_notes()
 
-    async def on_stop(self, turn: TurnView, reply: Done) -> Continue | None:
+    async def on_stop(self, turn: TurnView, reply: ReplyCompleted) -> Continue | None:
         notes = self._inbox.take_notes()
         return Continue(notes) if notes else None
 
 
-class LastWords(TurnListener):
+class LateSteering(TurnListener):
     """Stands last: what the user said while the listeners before it thought about a reply's end. Of one turn."""
 
     def __init__(self, inbox: Inbox) -> None:
         self._inbox = inbox
 
-    async def on_stop(self, turn: TurnView, reply: Done) -> Continue | None:
+    async def on_stop(self, turn: TurnView, reply: ReplyCompleted) -> Continue | None:
         notes = self._inbox.take_notes()
         return Continue(notes) if notes else None

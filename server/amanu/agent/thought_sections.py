@@ -10,7 +10,7 @@ _LINES = re.compile(r"[^\n]*\n|[^\n]+")
 _HEADING = re.compile(r"\s*\*\*[^*\n]+\*\*\s*")
 
 
-class Sections:
+class ThoughtSections:
     """Cuts streamed thought before each line that is nothing but a bold heading and follows a blank line (Gemini and
     GPT models write `**Subject**`, a blank line, and what they think about it). The size of the pieces changes nothing.
     """

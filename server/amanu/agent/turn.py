@@ -10,9 +10,9 @@ from amanu.agent.fallback import REPLACEABLE, Candidate, Fallbacks
 from amanu.agent.recovery import ReplyBudget
 from amanu.agent.usage import Ledger
 from amanu.agent.window.token_gauge import head
-from amanu.agent.window.window import LONGEST_SUMMARY, PIECE, Context, Step
+from amanu.agent.window.window import LONGEST_SUMMARY, PIECE, ContextWindow, StepContext
 from amanu.core.agent import SystemPrompt
-from amanu.core.conversation import Conversation, Results, Told, User
+from amanu.core.conversation import Conversation, Results, SystemText, User
 from amanu.core.emit import Emit
 from amanu.core.listeners import ReplyWatch, TurnListener
 from amanu.core.model import Model, ToolSpec
@@ -22,7 +22,7 @@ from amanu.core.tool import AnyTool
 from amanu.permissions.approvals import Approvals
 from amanu.text import wording
 from amanu_protocol.events import ItemCompleted, UsageChanged
-from amanu_protocol.items import ModelInfo, Spent
+from amanu_protocol.items import ModelInfo, Spend
 
 T = TypeVar("T")
 
@@ -38,7 +38,7 @@ class Turn:
     prompt_for: Callable[[ModelInfo], SystemPrompt]
     tools: Mapping[str, AnyTool]
     conversation: Conversation
-    context: Context
+    context: ContextWindow
     approvals: Approvals
     emit: Emit
     ledger: Ledger
@@ -68,7 +68,7 @@ class Turn:
         return self.candidate.info
 
     @property
-    def spent(self) -> Spent:
+    def spent(self) -> Spend:
         return self.ledger.spent
 
     def use(self, candidate: Candidate) -> None:
@@ -118,22 +118,22 @@ class Turn:
         are on record."""
         if isinstance(note, User):
             self.conversation.note(*note.parts)
-            if not note.told:
+            if not note.from_system:
                 self.steering.append(note.text)
             return
         self._notices += 1
         entry = None
         if note.text:
-            entry = Results(results=(), notes=(Told(text=note.text),))
+            entry = Results(results=(), notes=(SystemText(text=note.text),))
             self.conversation.note(*entry.notes)
         notice = note.notice(f"{self.turn_id}.notice{self._notices}", self.turn_id)
         self.emit(ItemCompleted(item=notice), entry=entry)
 
-    def at(self, step: int, *, in_turn: bool = True) -> Step:
+    def at(self, step: int, *, in_turn: bool = True) -> StepContext:
         """For what makes room before that step."""
         info = (self.utility or self.candidate).info
         most = min(LONGEST_SUMMARY, info.max_output)
-        return Step(
+        return StepContext(
             turn_id=self.turn_id,
             step=step,
             emit=self.emit,

@@ -7,8 +7,8 @@ from typing import TypeVar
 from amanu.agent.turn import Turn
 from amanu.core.conversation import Call, Result
 from amanu.core.ending import Ending
-from amanu.core.listeners import Block, Change, Continue, Notes, StepRecord, TurnListener
-from amanu.core.model import Done
+from amanu.core.listeners import Block, ChangedArguments, Continue, Notes, StepRecord, TurnListener
+from amanu.core.model import ReplyCompleted
 from amanu.core.tool import Preview
 
 log = logging.getLogger(__name__)
@@ -34,7 +34,7 @@ async def after_step(turn: Turn, step: StepRecord) -> Ending | None:
     return None
 
 
-async def on_stop(turn: Turn, reply: Done) -> Ending | None:
+async def on_stop(turn: Turn, reply: ReplyCompleted) -> Ending | None:
     """None: the model is asked again."""
     for listener in turn.listeners:
         match await _safe(listener.on_stop(turn, reply), listener, None):
@@ -47,7 +47,9 @@ async def on_stop(turn: Turn, reply: Done) -> Ending | None:
     return Ending("completed")
 
 
-async def before_call(listeners: Sequence[TurnListener], call: Call, preview: Preview) -> Block | Change | None:
+async def before_call(
+    listeners: Sequence[TurnListener], call: Call, preview: Preview
+) -> Block | ChangedArguments | None:
     for listener in listeners:
         answer = await _safe(listener.before_call(call, preview), listener, Block(FAILED))
         if answer is not None:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from amanu.agent.budget import Allowance
 from amanu.core.agent import NOTHING_SPENT
 from amanu.core.model import TokenUsage
-from amanu_protocol.items import ModelInfo, Spent, Usage
+from amanu_protocol.items import ModelInfo, Spend, Usage
 
 NOTHING = Usage(
     input_tokens=0,
@@ -26,10 +26,10 @@ class Ledger:
     usage: Usage
     """Of the session."""
     allowance: Allowance
-    spent: Spent = NOTHING_SPENT
+    spent: Spend = NOTHING_SPENT
     """Of the turn."""
 
-    def request(self, info: ModelInfo, used: TokenUsage) -> Spent:
+    def request(self, info: ModelInfo, used: TokenUsage) -> Spend:
         """Count a request of the conversation. What it took."""
         self.usage = add(self.usage, info, used)
         return self._pay(info, used)
@@ -39,19 +39,19 @@ class Ledger:
         self.usage = aside(self.usage, info, used)
         self._pay(info, used)
 
-    def _pay(self, info: ModelInfo, used: TokenUsage) -> Spent:
+    def _pay(self, info: ModelInfo, used: TokenUsage) -> Spend:
         took = spent(info, used)
         self.spent = both(self.spent, took)
         self.allowance.add(took.cost_usd)
         return took
 
 
-_COUNTS = tuple(name for name in Spent.model_fields if name.endswith("_tokens"))
+_COUNTS = tuple(name for name in Spend.model_fields if name.endswith("_tokens"))
 
 
-def spent(info: ModelInfo, used: TokenUsage) -> Spent:
+def spent(info: ModelInfo, used: TokenUsage) -> Spend:
     """What one request took."""
-    return Spent(
+    return Spend(
         input_tokens=used.input,
         cache_read_tokens=used.cache_read,
         cache_write_tokens=used.cache_write,
@@ -62,7 +62,7 @@ def spent(info: ModelInfo, used: TokenUsage) -> Spent:
     )
 
 
-def both(first: Spent, second: Spent) -> Spent:
+def both(first: Spend, second: Spend) -> Spend:
     """The sum. Its cost is None when one of them is not known."""
     return first.model_copy(update=_sum(first, second))
 
@@ -78,7 +78,7 @@ def aside(usage: Usage, info: ModelInfo, used: TokenUsage) -> Usage:
     return usage.model_copy(update=_sum(usage, spent(info, used)))
 
 
-def _sum(first: Spent | Usage, second: Spent) -> dict[str, float | None]:
+def _sum(first: Spend | Usage, second: Spend) -> dict[str, float | None]:
     """Of every count, and of the cost where both are known."""
     counts = {name: getattr(first, name) + getattr(second, name) for name in _COUNTS}
     cost = None if first.cost_usd is None or second.cost_usd is None else first.cost_usd + second.cost_usd

@@ -1,7 +1,7 @@
 """Calls that a model wrote as text, where nothing runs them: Gemini's Python for a tool it has not, JSON and tags of
 models that were trained on other interfaces.
 
-Precision before recall: a person may have asked how such a call looks. So it must be the reply's end, name a tool that
+Precision before recall: a user may have asked how such a call looks. So it must be the reply's end, name a tool that
 is there, and, where it is plain JSON, be almost all of the reply.
 """
 

@@ -8,26 +8,26 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from amanu.workspace.diagnostics import Difference
+from amanu.workspace.diagnostics import FindingsChange
 
-Check = Callable[[Path, str | None, str], Coroutine[Any, Any, Difference]]
+Check = Callable[[Path, str | None, str], Coroutine[Any, Any, FindingsChange]]
 """Path, text before (None: it was created), text after → what that did to its findings. Never fails."""
 
 log = logging.getLogger(__name__)
 
 
-async def no_check(path: Path, old_text: str | None, new_text: str) -> Difference:
+async def no_check(path: Path, old_text: str | None, new_text: str) -> FindingsChange:
     """Nobody checks."""
-    return Difference()
+    return FindingsChange()
 
 
 @dataclass
 class _Edit:
     text: str
-    check: asyncio.Task[Difference]
+    check: asyncio.Task[FindingsChange]
 
 
-class Checked:
+class AppliedChecks:
     """Of one session."""
 
     def __init__(self, check: Check) -> None:
@@ -44,12 +44,12 @@ class Checked:
         if (edit := self._edits.pop(path, None)) is not None:
             edit.check.cancel()
 
-    def pending(self, path: Path) -> asyncio.Task[Difference] | None:
+    def pending(self, path: Path) -> asyncio.Task[FindingsChange] | None:
         """The check of that file, while it runs."""
         edit = self._edits.get(path)
         return None if edit is None or edit.check.done() else edit.check
 
-    def take(self, path: Path) -> tuple[str, Difference] | None:
+    def take(self, path: Path) -> tuple[str, FindingsChange] | None:
         """The text that was checked, and what was found; each once. None while nothing is known."""
         edit = self._edits.get(path)
         if edit is None or not edit.check.done():

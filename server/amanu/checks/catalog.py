@@ -36,7 +36,7 @@ _C = {
 
 @dataclass(frozen=True)
 class Checker:
-    """`name` is for the person and the settings. Of `commands` the first whose program is there is used."""
+    """`name` is for the user and the settings. Of `commands` the first whose program is there is used."""
 
     name: str
     languages: Mapping[str, str]

@@ -12,13 +12,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+from amanu.checks.applied_checks import AppliedChecks, no_check
 from amanu.checks.applied_checks import Check as CheckText
-from amanu.checks.applied_checks import Checked, no_check
 from amanu.core.tool import ToolError
 from amanu.proposals.model import BEFORE
-from amanu.workspace.diagnostics import Difference, difference, line, summarized
+from amanu.workspace.diagnostics import FindingsChange, difference, line, summarized
 from amanu.workspace.diff import compose, first_line
-from amanu.workspace.overlay import Language
+from amanu.workspace.overlay import LanguageQueries
 from amanu.workspace.text_file import split_lines
 from amanu.workspace.workspace import Workspace
 from amanu_protocol.items import Check, Finding, HunkState, Proposal, ProposedFile
@@ -60,7 +60,7 @@ class _Watch:
         self.after: _Seen | None = None
         self.answered = asyncio.Event()
         """The editor has found something else, or nothing else for long enough; or nobody can say."""
-        self.difference = Difference()
+        self.difference = FindingsChange()
         self.told = False
         self.task: asyncio.Task[None] | None = None
 
@@ -82,7 +82,7 @@ class EditorFeedback:
         self._before: dict[Path, tuple[str, asyncio.Task[_Seen | None]]] = {}
         """With the hash of the base that was looked at."""
         self._watches: dict[Path, _Watch] = {}
-        self._checked = Checked(check)
+        self._checked = AppliedChecks(check)
 
     def see(self, proposal: Proposal) -> None:
         """A proposal is now this. Before its edits are applied the editor is asked what it finds, afterwards what is
@@ -120,7 +120,7 @@ class EditorFeedback:
 
     async def late(self, readable: Callable[[Path], bool]) -> tuple[str, str] | None:
         """What became known after `news` had to be given, in the files that may be quoted: for the model, and what the
-        person is told of that. Each once; nothing of a file that is another by now."""
+        user is told of that. Each once; nothing of a file that is another by now."""
         reports: list[str] = []
         names: list[str] = []
         untold = [path for path, watch in self._watches.items() if watch.untold]
@@ -147,7 +147,7 @@ class EditorFeedback:
 
     def _news_of(self, path: Path, counts: Callable[[str], bool]) -> str:
         """What is known of that file by now, of a text that `counts`; "" for nothing. It is told with that."""
-        differences: list[Difference] = []
+        differences: list[FindingsChange] = []
         watch = self._watches.get(path)
         if watch is not None and watch.untold and watch.after is not None:
             watch.told = True
@@ -156,7 +156,7 @@ class EditorFeedback:
             reported = () if watch is None else watch.difference.added  # the editor may have the same checker
             differences.append(_but(checked[1], reported))
         fixed = max((part.fixed for part in differences), default=0)
-        combined = Difference(tuple(finding for part in differences for finding in part.added), fixed)
+        combined = FindingsChange(tuple(finding for part in differences for finding in part.added), fixed)
         return _told(self._workspace.shown(path), combined) if combined else ""
 
     def _have_checked(self, file: ProposedFile, was: Sequence[str], applied: Sequence[str]) -> None:
@@ -175,7 +175,7 @@ class EditorFeedback:
         self._checked.see(path, old_text, having(applied))
 
     def _look(self, path: Path, base: str) -> None:
-        """What the editor finds before an edit; again when the person changed the file."""
+        """What the editor finds before an edit; again when the user changed the file."""
         watch, looked = self._watches.get(path), self._before.get(path)
         if watch is not None and watch.task is not None and not watch.task.done():
             return
@@ -231,13 +231,13 @@ class EditorFeedback:
         loop = asyncio.get_running_loop()
         began = since = loop.time()
         last: _Seen | None = None
-        noted = Difference()
+        noted = FindingsChange()
         text: str | None = None
         while loop.time() - began < PATIENCE:
             started_at = loop.time()
             state = await self._seen(path)
             if state is None or (text is not None and state.text != text):
-                return  # nobody can say, or the person goes on typing: what is new now is not this edit's
+                return  # nobody can say, or the user goes on typing: what is new now is not this edit's
             text = state.text
             if last is None or state.findings != last.findings:
                 last, since = state, started_at
@@ -268,10 +268,10 @@ class EditorFeedback:
                 return _Seen("" if file is None else file.text, tuple(findings))
         return None
 
-    def _languages(self, path: Path) -> list[Language]:
+    def _languages(self, path: Path) -> list[LanguageQueries]:
         return self._workspace.overlay.languages("diagnostics", [path])
 
-    def _check(self, path: Path, current: Difference) -> Check:
+    def _check(self, path: Path, current: FindingsChange) -> Check:
         names = [language.name for language in self._languages(path)]
         return summarized(
             Check(
@@ -293,15 +293,15 @@ def _place(file: ProposedFile, applied: Sequence[str]) -> Path:
     return Path(file.new_path if moved and file.new_path is not None else file.path)
 
 
-def _but(current: Difference, reported: Sequence[Finding]) -> Difference:
+def _but(current: FindingsChange, reported: Sequence[Finding]) -> FindingsChange:
     """Without those that are known."""
     keys = {(finding.start_line, finding.message) for finding in reported}
-    return Difference(
+    return FindingsChange(
         tuple(finding for finding in current.added if (finding.start_line, finding.message) not in keys), current.fixed
     )
 
 
-def _told(path: str, current: Difference) -> str:
+def _told(path: str, current: FindingsChange) -> str:
     fixed = f"{current.fixed} finding{'s are' if current.fixed > 1 else ' is'} gone" if current.fixed else ""
     if not current.added:
         return f"Findings in {path} after this change: {fixed}, nothing new."

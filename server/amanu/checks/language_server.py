@@ -15,8 +15,8 @@ from typing import Any, cast
 from urllib.parse import unquote, urlsplit
 
 from amanu.checks.catalog import Checker
-from amanu.checks.process import CheckFailed, Process
-from amanu.system.frames import Broken, Frames, frame
+from amanu.checks.process import CheckerProcess, CheckFailed
+from amanu.system.frames import BrokenStream, FrameReader, frame
 from amanu_protocol.items import Finding
 
 START = 10.0
@@ -35,7 +35,7 @@ _SEVERITY = {1: "error", 2: "warning", 3: "information", 4: "hint"}
 
 
 @dataclass(frozen=True)
-class Document:
+class ServerDocument:
     """A text shown to a server as the file at `path`."""
 
     path: Path
@@ -46,7 +46,7 @@ class Document:
 class LanguageServer:
     """One child that speaks LSP. Not for two checks at once."""
 
-    def __init__(self, checker: Checker, process: Process, root: Path) -> None:
+    def __init__(self, checker: Checker, process: CheckerProcess, root: Path) -> None:
         self.process = process
         self._checker = checker
         self._root = root
@@ -68,7 +68,7 @@ class LanguageServer:
         """Raises `CheckFailed`."""
         folder = {"uri": self._root.as_uri(), "name": self._root.name}
         told = {
-            "processId": None,  # it cannot see us from inside its walls, and would take us for dead
+            "processId": None,  # it cannot see us from inside its sandbox, and would take us for dead
             "clientInfo": {"name": "amanu"},
             "rootUri": folder["uri"],
             "rootPath": str(self._root),
@@ -94,7 +94,7 @@ class LanguageServer:
         capabilities = _dict(_dict(result).get("capabilities"))
         self._pulls = isinstance(capabilities.get("diagnosticProvider"), dict)
 
-    async def show(self, documents: Sequence[Document]) -> None:
+    async def show(self, documents: Sequence[ServerDocument]) -> None:
         """Open the documents, or give open ones that text."""
         self._news.clear()
         self._read = 0
@@ -196,14 +196,14 @@ class LanguageServer:
     # Hearing ----------------------------------------------------------------------------------------
 
     async def _listen(self) -> None:
-        frames = Frames(_MAX_BODY)
+        frames = FrameReader(_MAX_BODY)
         try:
             while data := await self.process.stdout.read(65536):
                 self._read += len(data)
                 if self._read > _MAX_READ:
                     raise CheckFailed("It says more than anybody could read.")
                 for body in frames.feed(data):
-                    if isinstance(body, Broken):
+                    if isinstance(body, BrokenStream):
                         raise CheckFailed(f"What it says is not the language server protocol. {body.why}")
                     self._take(await _parsed(body))
                 await asyncio.sleep(0)  # a flood must not starve the others

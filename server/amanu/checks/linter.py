@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from amanu.checks.catalog import Reads
-from amanu.checks.process import CheckFailed, Process
+from amanu.checks.process import CheckerProcess, CheckFailed
 from amanu_protocol.items import Finding
 
 _MAX_OUTPUT = 8 << 20  # bytes
@@ -20,7 +20,7 @@ def command_line(reads: Reads, command: Sequence[str], path: Path) -> list[str]:
     return [*command, str(path)] if reads == "eslint" else list(command)
 
 
-async def lint(reads: Reads, process: Process, text: str) -> list[Finding]:
+async def lint(reads: Reads, process: CheckerProcess, text: str) -> list[Finding]:
     """What it says of the text. Raises `CheckFailed`."""
     writing = asyncio.create_task(_write(process, text))
     try:
@@ -35,7 +35,7 @@ async def lint(reads: Reads, process: Process, text: str) -> list[Finding]:
     return [Finding.model_validate(item, by_name=True) for item in items[:_MOST]]
 
 
-async def _write(process: Process, text: str) -> None:
+async def _write(process: CheckerProcess, text: str) -> None:
     try:
         process.stdin.write(text.encode("utf-8", "replace"))
         await process.stdin.drain()
@@ -44,7 +44,7 @@ async def _write(process: Process, text: str) -> None:
         pass  # it ended; its output says why
 
 
-async def _read(process: Process) -> bytes:
+async def _read(process: CheckerProcess) -> bytes:
     parts: list[bytes] = []
     size = 0
     while data := await process.stdout.read(65536):

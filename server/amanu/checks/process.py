@@ -1,7 +1,7 @@
 """A checker's process: where its program is found, what holds it, what it is given, and how it ends.
 
 What a workspace brings along, and what its settings make a checker do, is somebody else's code: a command that was held
-by walls may have put it there. So a checker runs in the walls of a command that only looks, or not at all."""
+by a sandbox may have put it there. So a checker runs in the sandbox of a command that only looks, or not at all."""
 
 import asyncio
 import contextlib
@@ -12,15 +12,15 @@ from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack
 from pathlib import Path
 
-from amanu.core.requirements import Need
+from amanu.core.requirements import SandboxRequirements
 from amanu.sandbox.entry_shell import plain_way_in
 from amanu.sandbox.rlimits import limits, way_in
 from amanu.sandbox.sandbox import Sandbox, SandboxError
 from amanu.system.process_tree import end_all
-from amanu.system.tasks import gone, start_process
+from amanu.system.tasks import start_process, wait_killed
 
 NICE = 10
-"""The person's own work goes first."""
+"""The user's own work goes first."""
 MEMORY_PARTS = 2
 """Of the machine's memory a checker may have one of so many parts: nobody was asked about it. Type checkers of large
 projects need two gigabytes."""
@@ -29,7 +29,7 @@ _SAID = 400  # characters of its last words
 
 
 class CheckFailed(Exception):
-    """A checker could not say anything. A sentence for the person."""
+    """A checker could not say anything. A sentence for the user."""
 
 
 def find(program: str, environment: Mapping[str, str], roots: Sequence[Path]) -> str | None:
@@ -59,7 +59,7 @@ async def start(
     roots: Sequence[Path],
     environment: Mapping[str, str],
     readable: Sequence[Path] = (),
-) -> "Process":
+) -> "CheckerProcess":
     """Start it in that folder, where it sees the roots and what else is `shown`, writes nothing but temporary files and
     has no network. Raises `CheckFailed`."""
     if (await sandbox.proved()).tier == "none":
@@ -68,19 +68,19 @@ async def start(
     name, _, value = mark.partition("=")
     heap = f"{environment.get('NODE_OPTIONS', '')} {_NODE_HEAP}".strip()
     variables = {**environment, "NODE_OPTIONS": heap, name: value}
-    walls = AsyncExitStack()
+    stack = AsyncExitStack()
     try:
         handle = await asyncio.to_thread(os.open, folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        walls.callback(os.close, handle)
-        need = Need(writes="nothing", readable=tuple(readable))
+        stack.callback(os.close, handle)
+        need = SandboxRequirements(writes="nothing", readable=tuple(readable))
         plain = plain_way_in()
         entry_shell = None if plain is None else way_in(plain.bash, limits(MEMORY_PARTS))
-        started = await walls.enter_async_context(
+        started = await stack.enter_async_context(
             sandbox.launch(command, need, roots, folder, handle, variables, entry_shell)
         )
         caches = {"XDG_CACHE_HOME": os.path.join(started.environment["TMPDIR"], "cache")}  # noqa: PTH118
         process = await start_process(
-            lambda process: Process(process, mark, walls, started.holders).end(),
+            lambda process: CheckerProcess(process, mark, stack, started.holders).end(),
             *started.argv,
             cwd=started.folder,
             env={**started.environment, **caches},
@@ -91,7 +91,7 @@ async def start(
             start_new_session=True,
         )
     except BaseException as error:
-        await walls.aclose()
+        await stack.aclose()
         if isinstance(error, SandboxError):
             raise CheckFailed(str(error)) from None
         if isinstance(error, OSError | ValueError):
@@ -100,19 +100,19 @@ async def start(
         raise
     with contextlib.suppress(OSError, AttributeError):  # gone already; Windows has no niceness
         os.setpriority(os.PRIO_PGRP, process.pid, NICE)
-    return Process(process, mark, walls, started.holders)
+    return CheckerProcess(process, mark, stack, started.holders)
 
 
-class Process:
-    """A child with its streams, in its walls. `end` it, whatever happens."""
+class CheckerProcess:
+    """A child with its streams, in its sandbox. `end` it, whatever happens."""
 
-    def __init__(self, process: asyncio.subprocess.Process, mark: str, walls: AsyncExitStack, holders: int) -> None:
+    def __init__(self, process: asyncio.subprocess.Process, mark: str, stack: AsyncExitStack, holders: int) -> None:
         assert process.stdin is not None and process.stdout is not None and process.stderr is not None
         self.stdin = process.stdin
         self.stdout = process.stdout
         self._process = process
         self._mark = mark
-        self._walls = walls
+        self._stack = stack
         self._holders = holders
         self._errors = ""
         self._listening = asyncio.create_task(self._listen(process.stderr))
@@ -145,8 +145,8 @@ class Process:
         self._listening.cancel()
         self.stdin.close()
         await end_all(self._process.pid, self._mark, self._holders)
-        await gone(self._process)
-        await self._walls.aclose()
+        await wait_killed(self._process)
+        await self._stack.aclose()
 
     async def _listen(self, stream: asyncio.StreamReader) -> None:
         while data := await stream.read(4096):

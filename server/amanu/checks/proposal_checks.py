@@ -12,9 +12,9 @@ from pathlib import Path
 
 from amanu.checks.editor_feedback import Note
 from amanu.checks.process import CheckFailed
-from amanu.checks.runner import Change, Checkers, Ready
+from amanu.checks.runner import Checkers, ReadyChecker, TextChange
 from amanu.core.tool import ToolError
-from amanu.workspace.diagnostics import Difference, summarized
+from amanu.workspace.diagnostics import FindingsChange, summarized
 from amanu.workspace.diff import compose, first_line
 from amanu.workspace.text_file import split_lines
 from amanu.workspace.workspace import Workspace
@@ -37,7 +37,7 @@ log = logging.getLogger(__name__)
 MOST_KNOWN = 50
 """Verdicts kept until their edit is applied."""
 
-Texts = Mapping[Path, Change]
+Texts = Mapping[Path, TextChange]
 
 
 class ProposalChecks:
@@ -61,14 +61,14 @@ class ProposalChecks:
         self._asked: set[str] = set()
         self._checked: dict[str, Texts] = {}
         """By proposal, what is or was being checked."""
-        self._known: dict[tuple[str, Path], tuple[Change, Difference]] = {}
+        self._known: dict[tuple[str, Path], tuple[TextChange, FindingsChange]] = {}
         """By checker and file, the last verdict on a proposed change."""
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._all: set[asyncio.Task[None]] = set()
         """Also those that others took the place of."""
 
     def asked(self, proposal_id: str) -> None:
-        """The person was asked about it just now."""
+        """The user was asked about it just now."""
         self._asked.add(proposal_id)
         if proposal_id in self._latest:
             self.see(self._latest[proposal_id])
@@ -90,19 +90,19 @@ class ProposalChecks:
             self._checked[proposal_id] = texts
             self._start(proposal, texts)
 
-    async def of_applied(self, path: Path, old_text: str | None, new_text: str) -> Difference:
+    async def of_applied(self, path: Path, old_text: str | None, new_text: str) -> FindingsChange:
         """What all checkers find in an edit that was applied. Never fails: one that cannot look has found nothing."""
         if not self._checkers.enabled or not self._trusted() or not await self._checkers.held():
-            return Difference()
+            return FindingsChange()
         roots, others = self._workspace.roots, await self._unsaved()
         root = roots[self._workspace.guard.locate(path)[0]]
-        change = Change(path, old_text, new_text)
+        change = TextChange(path, old_text, new_text)
         checks = [
             self._applied_by(ready, change, others)
             for ready in await asyncio.to_thread(self._checkers.ready, [path], root, roots, self._environment)
         ]
         differences = await asyncio.gather(*checks)
-        return Difference(
+        return FindingsChange(
             tuple(finding for difference in differences for finding in difference.added),
             sum(difference.fixed for difference in differences),
         )
@@ -184,20 +184,20 @@ class ProposalChecks:
                 check_work.cancel()
             await asyncio.gather(*works, return_exceptions=True)
 
-    async def _applied_by(self, ready: Ready, change: Change, others: Mapping[Path, str]) -> Difference:
+    async def _applied_by(self, ready: ReadyChecker, change: TextChange, others: Mapping[Path, str]) -> FindingsChange:
         cached = self._known.get((ready.checker.name, change.path))
         if cached is not None and cached[0] == change:
             return cached[1]  # from when the user was asked about it
         try:
             return (await self._checkers.check(ready, [change], others))[change.path]
         except CheckFailed:
-            return Difference()
+            return FindingsChange()
 
     async def _by(
         self,
-        ready: Ready,
+        ready: ReadyChecker,
         proposal_id: str,
-        changes: list[Change],
+        changes: list[TextChange],
         others: Mapping[Path, str],
         results: dict[Path, dict[str, Check]],
     ) -> None:
@@ -232,7 +232,7 @@ class ProposalChecks:
         return texts
 
 
-def _change(file: ProposedFile) -> Change | None:
+def _change(file: ProposedFile) -> TextChange | None:
     """What the undecided hunks of a file would make of it; None where there is nothing to check."""
     open_ones = any(hunk.state in ("pending", "accepted") for hunk in file.hunks)
     if not open_ones or file.change not in ("edit", "create") or file.base_text is None:
@@ -244,10 +244,10 @@ def _change(file: ProposedFile) -> Change | None:
         return compose(lines, used)
 
     old_text = None if file.change == "create" else having("applied", "undoing")
-    return Change(Path(file.path), old_text, having("applied", "undoing", "pending", "accepted"))
+    return TextChange(Path(file.path), old_text, having("applied", "undoing", "pending", "accepted"))
 
 
-def _done(ready: Ready, difference: Difference) -> Check:
+def _done(ready: ReadyChecker, difference: FindingsChange) -> Check:
     return summarized(
         Check(
             checker=ready.checker.name,
@@ -259,7 +259,7 @@ def _done(ready: Ready, difference: Difference) -> Check:
     )
 
 
-def _of(ready: Ready, state: str, message: str | None = None) -> Check:
+def _of(ready: ReadyChecker, state: str, message: str | None = None) -> Check:
     return summarized(
         Check(
             checker=ready.checker.name,

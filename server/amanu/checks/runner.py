@@ -13,13 +13,13 @@ from pathlib import Path
 from typing import Any
 
 from amanu.checks.catalog import CHECKERS, Checker
-from amanu.checks.language_server import Document, LanguageServer
+from amanu.checks.language_server import LanguageServer, ServerDocument
 from amanu.checks.linter import command_line, lint
-from amanu.checks.process import CheckFailed, Process, find, start
-from amanu.config import Checks as Settings
+from amanu.checks.process import CheckerProcess, CheckFailed, find, start
+from amanu.config import CheckSettings as Settings
 from amanu.sandbox.sandbox import Sandbox
 from amanu.system.process_tree import without_secrets
-from amanu.workspace.diagnostics import Difference, difference
+from amanu.workspace.diagnostics import FindingsChange, difference
 from amanu_protocol.items import Finding
 
 LIMIT = 15.0
@@ -33,11 +33,11 @@ MEMORY = 1 << 31
 REST = 300.0
 """Seconds in which one that failed is not tried again."""
 MAX_TEXT = 1_000_000
-"""Characters; type checkers take minutes for bigger ones, which no person wrote."""
+"""Characters; type checkers take minutes for bigger ones, which no user wrote."""
 
 
 @dataclass(frozen=True)
-class Change:
+class TextChange:
     """A file whose text would become another. `before` None: it would be created."""
 
     path: Path
@@ -46,7 +46,7 @@ class Change:
 
 
 @dataclass(frozen=True)
-class Ready:
+class ReadyChecker:
     """A checker that is there, for a folder and an environment."""
 
     checker: Checker
@@ -90,9 +90,9 @@ class Checkers:
 
     def ready(
         self, paths: Sequence[Path], root: Path, roots: Sequence[Path], environment: Mapping[str, str]
-    ) -> list[Ready]:
+    ) -> list[ReadyChecker]:
         """Those that know the language of one of the files, are installed and did not fail just now. Blocking."""
-        ready_checkers: list[Ready] = []
+        ready_checkers: list[ReadyChecker] = []
         for checker in CHECKERS:
             enabled = self._settings.checkers.get(checker.name, True)
             matching = [path for path in paths if path.suffix.lower() in checker.languages]
@@ -110,13 +110,13 @@ class Checkers:
                         variable: f"{own_home}{value[1:]}" if value.startswith("~") else value
                         for variable, value in checker.environment.items()
                     }
-                    ready_checkers.append(Ready(checker, line, root, tuple(roots), variables, caches))
+                    ready_checkers.append(ReadyChecker(checker, line, root, tuple(roots), variables, caches))
                 break
         return ready_checkers
 
     async def check(
-        self, ready: Ready, changes: Sequence[Change], others: Mapping[Path, str]
-    ) -> dict[Path, Difference]:
+        self, ready: ReadyChecker, changes: Sequence[TextChange], others: Mapping[Path, str]
+    ) -> dict[Path, FindingsChange]:
         """What the changes, all of them, do to the findings of each of their files; `others` are unsaved texts that
         stand. Raises `CheckFailed`. Cancelled, it leaves no process behind that is not `end`ed with the rest."""
         fitting = [change for change in changes if change.path.suffix.lower() in ready.checker.languages]
@@ -144,7 +144,7 @@ class Checkers:
     # Language servers -------------------------------------------------------------------------------
 
     async def _by_server(
-        self, ready: Ready, changes: Sequence[Change], others: Mapping[Path, str]
+        self, ready: ReadyChecker, changes: Sequence[TextChange], others: Mapping[Path, str]
     ) -> tuple[dict[Path, list[Finding]], dict[Path, list[Finding]]]:
         languages = ready.checker.languages
         changed = {change.path for change in changes}
@@ -152,8 +152,8 @@ class Checkers:
             path: text for path, text in others.items() if path.suffix.lower() in languages and path not in changed
         }
 
-        def documents(texts: Mapping[Path, str]) -> list[Document]:
-            return [Document(path, languages[path.suffix.lower()], text) for path, text in texts.items()]
+        def documents(texts: Mapping[Path, str]) -> list[ServerDocument]:
+            return [ServerDocument(path, languages[path.suffix.lower()], text) for path, text in texts.items()]
 
         old_texts = {change.path: change.old_text for change in changes if change.old_text is not None}
         new_texts = {change.path: change.new_text for change in changes}
@@ -179,7 +179,7 @@ class Checkers:
             self._drop(key)
         return old_findings, new_findings
 
-    async def _server(self, ready: Ready) -> tuple[tuple[tuple[str, ...], Path], _Kept]:
+    async def _server(self, ready: ReadyChecker) -> tuple[tuple[tuple[str, ...], Path], _Kept]:
         key = (ready.command, ready.root)
         cached = self._kept.get(key)
         if cached is not None and not cached.server.lost:
@@ -230,13 +230,13 @@ class Checkers:
         task.add_done_callback(self._ending.discard)
         return task
 
-    async def _start(self, ready: Ready, command: Sequence[str]) -> Process:
+    async def _start(self, ready: ReadyChecker, command: Sequence[str]) -> CheckerProcess:
         return await start(self._sandbox, command, ready.root, ready.roots, ready.environment, ready.readable)
 
     # Linters ----------------------------------------------------------------------------------------
 
     async def _by_linter(
-        self, ready: Ready, changes: Sequence[Change]
+        self, ready: ReadyChecker, changes: Sequence[TextChange]
     ) -> tuple[dict[Path, list[Finding]], dict[Path, list[Finding]]]:
         try:
             async with asyncio.timeout(LIMIT):
@@ -251,7 +251,7 @@ class Checkers:
         except TimeoutError:
             raise CheckFailed(f"No answer within {LIMIT:g} seconds.") from None
 
-    async def _lint(self, ready: Ready, path: Path, text: str) -> list[Finding]:
+    async def _lint(self, ready: ReadyChecker, path: Path, text: str) -> list[Finding]:
         command = command_line(ready.checker.reads, ready.command, path)
         process = await self._start(ready, command)
         try:
@@ -272,8 +272,10 @@ def _near(patterns: Sequence[str], paths: Sequence[Path], root: Path) -> Iterato
 
 
 def _differences(
-    changes: Sequence[Change], old_findings: Mapping[Path, list[Finding]], new_findings: Mapping[Path, list[Finding]]
-) -> dict[Path, Difference]:
+    changes: Sequence[TextChange],
+    old_findings: Mapping[Path, list[Finding]],
+    new_findings: Mapping[Path, list[Finding]],
+) -> dict[Path, FindingsChange]:
     return {
         change.path: difference(
             change.old_text or "", old_findings.get(change.path, []), change.new_text, new_findings.get(change.path, [])

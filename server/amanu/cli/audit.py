@@ -11,7 +11,7 @@ from pathlib import Path
 from amanu.cli import exits
 from amanu.cli.text import visible
 from amanu.home import find_home
-from amanu.storage.audit_chain import Link, read, verify
+from amanu.storage.audit_chain import ChainLink, read, verify
 from amanu.storage.audit_log import about, sentence, shown
 from amanu.text.wording import audit_details
 
@@ -46,7 +46,7 @@ def main(argv: list[str]) -> int:
     return exits.OK
 
 
-def _verify(folder: Path, noted: Link | None) -> int:
+def _verify(folder: Path, noted: ChainLink | None) -> int:
     verdict = verify(folder, noted)
     print(sentence(verdict))
     if verdict.fault:
@@ -82,11 +82,11 @@ def _time(text: str) -> int:
 _time.__name__ = "time"
 
 
-def _entry(text: str) -> Link:
+def _entry(text: str) -> ChainLink:
     number, _, hashed = text.partition(":")
     if re.fullmatch(r"[0-9a-f]{64}", hashed) is None:
         raise ValueError
-    return Link(int(number), hashed)
+    return ChainLink(int(number), hashed)
 
 
 _entry.__name__ = "entry"

@@ -14,7 +14,7 @@ from amanu_protocol.requests import AuthStatus
 
 if TYPE_CHECKING:
     from amanu.home import Home
-    from amanu.models.credentials import Auth
+    from amanu.models.credentials import Credentials
 
 
 def parser() -> argparse.ArgumentParser:
@@ -44,10 +44,10 @@ def main(argv: list[str]) -> int:
 
 def _run(command: str, vendor: str) -> int:
     from amanu.home import find_home
-    from amanu.models.credentials import Auth
+    from amanu.models.credentials import Credentials
 
     home = find_home().make()
-    auth = Auth(home.config / "auth.json")
+    auth = Credentials(home.config / "auth.json")
     match command:
         case "local":
             address = asyncio.run(_allow_local(home, auth, vendor))
@@ -88,11 +88,11 @@ def _vendors(home: "Home") -> list[str]:
     return [vendor.name for vendor in VENDORS if vendor.needs_key] + mine
 
 
-async def _allow_local(home: "Home", auth: "Auth", vendor: str) -> str:
+async def _allow_local(home: "Home", auth: "Credentials", vendor: str) -> str:
     from amanu.config import load_settings
-    from amanu.models.registry import Registry
+    from amanu.models.registry import ModelRegistry
 
-    registry = Registry(load_settings(home, os.environ), auth, home.state / "local-models.json")
+    registry = ModelRegistry(load_settings(home, os.environ), auth, home.state / "local-models.json")
     return await registry.allow_local(vendor, os.environ)
 
 

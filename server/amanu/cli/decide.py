@@ -93,8 +93,8 @@ class Decider:
         remembered = [f"[{key}] {scope}" for key, scope in KEYS.items() if scope in scopes]
         if approval.proposal_id is None:
             first, *others = approval.options
-            yes = [f"[y] once {first.words}".rstrip()]
-            yes += [f"[{GRANTING[tuple(option.grants)]}] {option.words}" for option in others]
+            yes = [f"[y] once {first.label}".rstrip()]
+            yes += [f"[{GRANTING[tuple(option.grants)]}] {option.label}" for option in others]
             return _in_rows([*yes, *remembered, "[n] no, or say why"]) + " › "
         # 80 columns hold each row
         rows = ["[a] accept all · [h] hunk by hunk · [r] reject, or say why · [f] finish review"]
@@ -177,7 +177,7 @@ class Decider:
                 self._paper.line(("bold", f"    {line}"))
             preview = await self._preview(approval, rule)
             show_lines(preview.lines, self._paper, "    ")
-            save = f"[y] save and allow {granted.words}".rstrip()
+            save = f"[y] save and allow {granted.label}".rstrip()
             answer = await self._ask(
                 "  " + " · ".join([*([save] if preview.fits else []), "[e] edit the rule", "[b] back › "]),
                 approval,

@@ -18,7 +18,7 @@ _STATE: dict[str, str] = {
     "rejected": "rejected",
     "conflicted": "conflict",
     "undoing": "being taken back",
-    "revertedByPerson": "taken back by you",
+    "reverted": "taken back by you",
 }
 
 
@@ -114,7 +114,7 @@ def hunk_lines(file: ProposedFile, hunk: Hunk, number: str = "", reason: str | N
 
 def _altered(hunk: Hunk) -> str:
     """Whose text it is by now; in the file, a formatter may have changed it."""
-    if not hunk.edited_by_person:
+    if not hunk.edited_by_user:
         return ""
     return "your text" if hunk.applied_text is None else "changed in the file since"
 

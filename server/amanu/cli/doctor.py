@@ -165,10 +165,10 @@ def _running_version(home: Home) -> str | None:
 
 def _keys(home: Home, environ: Mapping[str, str]) -> Iterator[Finding]:
     from amanu.cli.auth import source
-    from amanu.models.credentials import Auth
+    from amanu.models.credentials import Credentials
 
     try:
-        statuses = Auth(home.config / "auth.json").status(environ)
+        statuses = Credentials(home.config / "auth.json").status(environ)
     except AmanuError as error:
         yield Finding("problem", "keys", str(error), error.data.hint or "Mend or delete the file.")
         return
@@ -225,7 +225,7 @@ def _program(name: str, purpose: str, environ: Mapping[str, str], without: str) 
 
 
 async def _sandbox(home: Home, environ: Mapping[str, str]) -> Finding:
-    """Which walls hold commands, tried now as the daemon tries it at its start."""
+    """Which sandbox holds commands, tried now as the daemon tries it at its start."""
     from amanu.config import Settings, load_settings
     from amanu.sandbox.sandbox import Sandbox
 

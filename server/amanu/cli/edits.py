@@ -24,7 +24,7 @@ _ABOUT: dict[str, Callable[[Hunk], bool]] = {
     "reject": lambda hunk: hunk.state in ("pending", "conflicted"),
     "show": lambda hunk: hunk.state == "applied",
     "undo": lambda hunk: hunk.state == "applied",
-    "redo": lambda hunk: hunk.state == "revertedByPerson",
+    "redo": lambda hunk: hunk.state == "reverted",
     "keep": lambda hunk: hunk.state == "applied" and not hunk.reviewed,
 }
 
@@ -190,7 +190,7 @@ class Edits:
                 "none": "stays as it is",
             }[file.action]
             self._paper.line(("bold", self._name(file.path)), ("", f": {summaries}"))
-            for hunk in file.left:
+            for hunk in file.skipped:
                 self._paper.line(("yellow", f"  a hunk stays: {one_line(hunk.reason)}"))
         if commands:
             self._paper.line(("yellow", "Not covered is what these commands changed:"))
@@ -203,7 +203,7 @@ class Edits:
         self._paper.line(
             ("dim", f"took back {plural(undone, 'hunk')} in {plural(changed, 'file')}; /redo brings it again")
         )
-        for hunk in (each for file in files for each in file.left):
+        for hunk in (each for file in files for each in file.skipped):
             self._paper.line(("yellow", f"a hunk stays: {one_line(hunk.reason)}"))
 
     def _name(self, path: str) -> str:

@@ -15,8 +15,8 @@ def show_header(state: SessionState, paper: Paper) -> None:
     """Print model, price, mode, folders and what holds commands."""
     paper.prose(("bold", "model "), ("", describe(model_info(state.model_id))))
     paper.line(("dim", f"mode {state.mode} · {', '.join(one_line(root) for root in state.roots)}"))
-    if state.walls is not None:
-        show_lines([wording.sandboxed(state.walls)], paper, "")
+    if state.sandbox is not None:
+        show_lines([wording.sandboxed(state.sandbox)], paper, "")
 
 
 def model_info(model_id: str) -> ModelInfo:

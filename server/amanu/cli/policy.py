@@ -20,7 +20,7 @@ from amanu_protocol.errors import AmanuError
 from amanu_protocol.items import CommandPart, Mode, ScopeOffer
 
 if TYPE_CHECKING:
-    from amanu.config import Limits
+    from amanu.config import LimitSettings
     from amanu.core.rules import Rule
     from amanu.core.tool import Subject
     from amanu.permissions.policy import Verdict
@@ -100,10 +100,10 @@ async def explain(question: Asked) -> Explained:
     """What would be decided about that call, and what each answer would save. A call no tool would take is an `error`
     that says why. Raises `AmanuError` for settings and rules that are wrong."""
     from amanu.core.tool import ToolError
-    from amanu.permissions.policy import Circumstances, command_parts, decide, decide_all, offers
+    from amanu.permissions.policy import PolicyContext, command_parts, decide, decide_all, offers
 
     context = _place(question.workspace)
-    when = Circumstances(
+    when = PolicyContext(
         question.mode or context.mode, context.trusted if question.trusted is None else question.trusted
     )
     rules = (*_in_force(when.mode, context), *question.rules)
@@ -124,7 +124,7 @@ async def explain(question: Asked) -> Explained:
     offered = offers(open_ones if verdict.rememberable else [], allowed=len(judged) - len(open_ones))
     scopes = offered if verdict.decision == "ask" else []
     parts = command_parts(judged)
-    why = next((part.why for part in parts if part.decision == verdict.decision and part.rule == verdict.rule), "")
+    why = next((part.reason for part in parts if part.decision == verdict.decision and part.rule == verdict.rule), "")
     return Explained(verdict.decision, verdict.rule, why or _sentence(verdict), parts, scopes, until)
 
 
@@ -168,8 +168,8 @@ class _Place:
         from amanu.config import load_settings
         from amanu.home import find_home
         from amanu.permissions.policy import unasked
-        from amanu.permissions.rule_store import Consent
-        from amanu.permissions.trust_store import Trust
+        from amanu.permissions.rule_store import RuleStore
+        from amanu.permissions.trust_store import TrustStore
         from amanu.workspace.overlay import Overlay
         from amanu.workspace.workspace import Workspace
 
@@ -177,8 +177,8 @@ class _Place:
         self.settings = load_settings(home, os.environ)
         self.mode: Mode = self.settings.mode
         self.root = str(folder)
-        self.consent = Consent(home.config, self.settings)
-        trust = Trust(home.config / "trust.json", home.state / "trust", unasked, home.private)
+        self.consent = RuleStore(home.config, self.settings)
+        trust = TrustStore(home.config / "trust.json", home.state / "trust", unasked, home.private)
         self.trusted = trust.standing([self.root]) == "trusted"
         self.workspace: Workspace = Workspace([folder], Overlay(), private=home.private)
 
@@ -206,7 +206,9 @@ def _in_force(mode: Mode, context: _Place) -> "tuple[Rule, ...]":
     return (*built_in(), *of_mode(mode), *context.consent.rules([context.root], trusted=context.trusted))
 
 
-def _within_ceilings(verdict: "Verdict", subjects: "Sequence[Subject]", limits: "Limits") -> "tuple[Verdict, str]":
+def _within_ceilings(
+    verdict: "Verdict", subjects: "Sequence[Subject]", limits: "LimitSettings"
+) -> "tuple[Verdict, str]":
     """A session counts what rules allow in a turn; here there is none. So that is said, and nothing is left where the
     ceiling is the floor."""
     from amanu.permissions.policy import Verdict, acts
@@ -254,7 +256,7 @@ def _draw(paper: Paper, explained: Explained) -> None:
     if len(explained.parts) > 1:
         for part in explained.parts:
             paper.line((_STYLES[part.decision], f"  {part.decision:5}"), ("", f" {one_line(part.text, 200)}"))
-            paper.line(("dim", f"        {one_line(part.why or part.rule, 400)}"))
+            paper.line(("dim", f"        {one_line(part.reason or part.rule, 400)}"))
     saved = {offer.rule: offer for offer in explained.scopes if offer.rule}
     for rule, offer in saved.items():
         scopes = ", ".join(offer.scope for offer in explained.scopes if offer.rule == rule)

@@ -325,7 +325,7 @@ class Renderer:
             spans.append(("yellow", f"  {decision_text(call)}"))
         self.paper.line(*spans)
         if call.effect == "run" and call.state != "rejected" and (how := settled(call, NAME)):
-            alone = call.walls is not None and call.walls.tier == "none"
+            alone = call.sandbox is not None and call.sandbox.tier == "none"
             show_lines([Line(tone="warning" if alone else "plain", text=how)], self.paper, "    ")
         if call.error and call.state == "failed":
             self.paper.line(("red", indent(stripped(call.error))))
@@ -427,8 +427,8 @@ class Renderer:
             self.paper.line(("dim", f"model: {one_line(change.model_id)}"))
         if change.trust_changed:
             self.paper.prose(("yellow", f"{TRUST['changed']}{f' ({self._trust})' if self._trust else ''}"))
-        if change.walls is not None and change.walls.tier == "none":
-            self.paper.prose(("red", one_line(sandboxed(change.walls).text, 400)))
+        if change.sandbox is not None and change.sandbox.tier == "none":
+            self.paper.prose(("red", one_line(sandboxed(change.sandbox).text, 400)))
 
 
 def _told_by_notice(state: SessionState) -> bool:
@@ -440,7 +440,7 @@ def _told_by_notice(state: SessionState) -> bool:
 def decision_text(call: ToolCall) -> str:
     """Why a call was rejected, and by what."""
     decision = call.decision
-    if decision is None or decision.by == "person" or not decision.reason:
+    if decision is None or decision.by == "user" or not decision.reason:
         return one_line(decided(decision, NAME), 400)
     reason = one_line(decision.reason, 400)
     if reason.lower().startswith(decision.outcome):  # "Denied by a rule: …" says it already

@@ -133,7 +133,7 @@ class Report:
             "state": call.state,
             "decision": decision_json(call.decision),
             "parts": [part.model_dump(mode="json") for part in approval.parts] if approval is not None else [],
-            "walls": None if call.walls is None else call.walls.model_dump(mode="json"),
+            "sandbox": None if call.sandbox is None else call.sandbox.model_dump(mode="json"),
             "error": call.error,
             "durationMs": None if begun is None else self._ended_at[call.item_id] - begun,
             "proposalId": call.proposal_id,

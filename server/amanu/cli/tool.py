@@ -201,7 +201,7 @@ class Events:
             tool_call_id=approval.tool_call_id,
             decision="allow",
             digest=approval.digest,
-            grants=approval.wants,
+            grants=approval.likely_grants,
         )
         self._core.approvals.resolve(params, "amanu tool --yes")
 

@@ -2,7 +2,7 @@
 
 from amanu.cli.paper import Paper
 from amanu.text.amounts import money
-from amanu_protocol.items import Spent, Usage
+from amanu_protocol.items import Spend, Usage
 from amanu_protocol.labels import CONTEXT_PARTS, CONTEXT_TIERS
 
 
@@ -11,7 +11,7 @@ def usage_line(usage: Usage) -> str:
     return " · ".join(filter(None, [usage.summary, usage.fullness]))
 
 
-def rest_line(usage: Usage, turn: Spent | None) -> str:
+def rest_line(usage: Usage, turn: Spend | None) -> str:
     """What the session has cost, when that says more than its last turn, and how full the window is."""
     if turn is None:
         return usage_line(usage)

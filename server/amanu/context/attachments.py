@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from amanu.context.images import Pictures
-from amanu.context.slash_commands import Said
+from amanu.context.slash_commands import ExpandedPrompt
 from amanu.core.conversation import Picture, User
 from amanu.core.tool import Allowed, Subject, ToolError
 from amanu.system.image_info import media_type
@@ -39,28 +39,28 @@ _MENTION = re.compile(r"(?<![\w@])@(?:\"([^\"\n]+)\"|([^\s@\"'`,;:!?()]+[^\s@\"'
 
 
 @dataclass(frozen=True)
-class Heard:
-    """What the model gets of what the person said."""
+class PromptMessage:
+    """What the model gets of what the user said."""
 
     message: User
     left_out: tuple[str, ...] = ()
-    """Of what the person attached, what could not go: a sentence each, for them."""
+    """Of what the user attached, what could not go: a sentence each, for them."""
 
 
 async def with_attachments(
-    command: Said,
+    command: ExpandedPrompt,
     attachments: Sequence[Attachment],
     workspace: Workspace,
     pictures: Pictures,
     allowed: Allowed,
     mask: Callable[[str], str] = str,
-) -> Heard:
+) -> PromptMessage:
     """The prompt followed by what it mentions, and its pictures; a file that is a picture, by its bytes, is one of
     them. A file that cannot be read is said to be so, never dropped, and so are one that is not there and a folder; an
     `@word` that names nothing is left as it is, and so is one in the text of a workspace's command when its file would
     be asked about before it is read.
 
-    `mask` takes secrets out of files; the person's own words and selections stay as they are. Raises `AmanuError` when
+    `mask` takes secrets out of files; the user's own words and selections stay as they are. Raises `AmanuError` when
     the session has no room for an attached picture.
     """
     blocks: list[str] = []
@@ -86,7 +86,7 @@ async def with_attachments(
         elif part is not None and part.blob_id not in {each.blob_id for each in pictures_so_far}:
             pictures_so_far.append(part)
     text = _utf8("\n\n".join((command.text, *blocks)))
-    return Heard(User(text=text, pictures=tuple(pictures_so_far)), tuple(left_out))
+    return PromptMessage(User(text=text, pictures=tuple(pictures_so_far)), tuple(left_out))
 
 
 def mentions(text: str) -> list[str]:
@@ -95,7 +95,7 @@ def mentions(text: str) -> list[str]:
 
 
 async def _mentioned(
-    command: Said, attachments: Sequence[Attachment], workspace: Workspace, allowed: Allowed
+    command: ExpandedPrompt, attachments: Sequence[Attachment], workspace: Workspace, allowed: Allowed
 ) -> list[FileAttachment]:
     attached = {
         attachment.path for attachment in attachments if isinstance(attachment, FileAttachment | SelectionAttachment)
@@ -121,7 +121,7 @@ async def _mentioned(
 
 def _means_a_file(path: Path, workspace: Workspace) -> bool:
     """Something that is there, or would be in a folder that is, or has the name of a text or a picture: no decorator
-    (`@app.get`), person or package (`@types/node`). Blocking."""
+    (`@app.get`), user or package (`@types/node`). Blocking."""
     in_folder = path.parent not in workspace.roots and path.parent.is_dir()
     return path.exists() or in_folder or _SUFFIXES.fullmatch(path.suffix) is not None
 
@@ -156,7 +156,7 @@ async def _file(
 
 
 def _comment(comment: CommentAttachment) -> str:
-    """The lines are data, and in a block of their own: what they say must not pass for the person's words after
+    """The lines are data, and in a block of their own: what they say must not pass for the user's words after
     them."""
     location = f"{comment.path}{_lines(comment)}"
     if comment.proposal_id is not None:

@@ -1,8 +1,8 @@
-"""What goes with a prompt unasked: what the person's editor shows, as a few lines the model can read.
+"""What goes with a prompt unasked: what the user's editor shows, as a few lines the model can read.
 
 A client tells what changed (`amanu/editor/contextChanged`); `EditorContext` is what it all comes to. With each prompt
-the model hears what differs from what it heard last (`Known`): after the person's words, in the same message, and on
-record with it, so that a resumed session sends the same bytes. (What a person mentions is in `attachments.py`.)
+the model hears what differs from what it heard last (`EditorNews`): after the user's words, in the same message, and
+on record with it, so that a resumed session sends the same bytes. (What a user mentions is in `attachments.py`.)
 """
 
 import asyncio
@@ -37,7 +37,7 @@ NO_FINDINGS = "Errors and warnings: none."
 
 
 @dataclass(frozen=True)
-class FileFound:
+class FileTally:
     """How much is found in one file, and the worst of it."""
 
     errors: int
@@ -47,11 +47,11 @@ class FileFound:
 
 @dataclass(frozen=True)
 class EditorContext:
-    """What one client shows its person now. Bounded, whatever the client sends."""
+    """What one client shows its user now. Bounded, whatever the client sends."""
 
     active: ActiveEditor = field(default_factory=ActiveEditor)
     open_files: tuple[str, ...] = ()
-    findings_by_path: Mapping[str, FileFound] = field(default_factory=dict[str, FileFound])
+    findings_by_path: Mapping[str, FileTally] = field(default_factory=dict[str, FileTally])
     """By path, those with errors or warnings; the last changed is last."""
 
     def changed(self, delta: ContextChangedParams) -> "EditorContext":
@@ -69,8 +69,8 @@ class EditorContext:
         return updated
 
 
-class Known:
-    """What the model of one session has heard of its person's editor."""
+class EditorNews:
+    """What the model of one session has heard of its user's editor."""
 
     def __init__(self) -> None:
         self._heard: Mapping[str, str] = _NOTHING
@@ -86,14 +86,14 @@ class Known:
         if not changed_texts:
             return ""
         self._heard = sections
-        head = "What changed in it:" if again else "What the person's editor shows, for your information:"
+        head = "What changed in it:" if again else "What the user's editor shows, for your information:"
         text = block("editor_context", "\n".join([head, *changed_texts]))
         return text.encode("utf-8", "replace").decode()  # half a surrogate pair has no UTF-8
 
 
 async def describe(context: EditorContext, workspace: Workspace, allowed: Allowed) -> dict[str, str]:
     """The sections of the block, by name, always the same names. Only files in the roots are told of, and nothing is
-    quoted of a file that the person would be asked about before it is read."""
+    quoted of a file that the user would be asked about before it is read."""
     named = dict.fromkeys([*context.open_files, *filter(None, [context.active.path]), *context.findings_by_path])
     inside = await asyncio.to_thread(_inside, named, workspace)
     active = inside.get(context.active.path or "")
@@ -123,7 +123,7 @@ def _active(active: ActiveEditor, name: str, quotable: bool) -> str:
     return f"{text}, selected:\n{block('selection', active.selected_text)}"
 
 
-def _findings(findings_of: Mapping[Path, FileFound], active: Path | None) -> str:
+def _findings(findings_of: Mapping[Path, FileTally], active: Path | None) -> str:
     if not findings_of:
         return NO_FINDINGS
     total = findings.tally(
@@ -136,7 +136,7 @@ def _findings(findings_of: Mapping[Path, FileFound], active: Path | None) -> str
     return "\n".join([f"{text}; of the active file:", *lines])
 
 
-def _merged(findings_by_path: Mapping[str, FileFound], changed: Iterable[FileFindings]) -> dict[str, FileFound]:
+def _merged(findings_by_path: Mapping[str, FileTally], changed: Iterable[FileFindings]) -> dict[str, FileTally]:
     merged = dict(findings_by_path)
     for file in changed:
         merged.pop(file.path, None)
@@ -147,7 +147,7 @@ def _merged(findings_by_path: Mapping[str, FileFound], changed: Iterable[FileFin
                 finding.model_copy(update={"message": finding.message[: findings.MESSAGE + 1]})
                 for finding in bad[:SHOWN_FINDINGS]
             )
-            merged[file.path] = FileFound(errors, len(bad) - errors, worst)
+            merged[file.path] = FileTally(errors, len(bad) - errors, worst)
     for path in list(merged)[: max(0, len(merged) - MAX_FILES_FOUND)]:
         del merged[path]
     return merged

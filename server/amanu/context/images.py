@@ -35,7 +35,7 @@ MAX_NAME = 200
 _SMALLER = "Scale it down, cut out what matters, or save it as JPEG."
 
 
-class NoRoom(AmanuError):
+class PictureLimitReached(AmanuError):
     """No further picture fits into this session, ever."""
 
     def __init__(self, message: str, location: str | None) -> None:
@@ -177,14 +177,16 @@ class Pictures:
     def _must_have_room(self, picture: Picture, side: int, beside: Sequence[Picture], location: str | None) -> None:
         others = [*self._conversation.shown(), *self._waiting(), *beside]
         if len(others) >= MAX_PICTURES:
-            raise NoRoom(f"A session holds at most {MAX_PICTURES} pictures.", location)
+            raise PictureLimitReached(f"A session holds at most {MAX_PICTURES} pictures.", location)
         if sum(other_picture.size for other_picture in others) + picture.size > MAX_TOTAL:
             most = MAX_TOTAL // 2**20
-            raise NoRoom(f"With {picture.name} the pictures of this session have more than {most} MiB.", location)
+            raise PictureLimitReached(
+                f"With {picture.name} the pictures of this session have more than {most} MiB.", location
+            )
         longest = max([side, *(self._sides.get(other_picture.blob_id, 0) for other_picture in others)])
         if len(others) >= MANY and longest > MAX_SIDE_OF_MANY:
             side = MAX_SIDE_OF_MANY
-            raise NoRoom(
+            raise PictureLimitReached(
                 f"A session holds more than {MANY} pictures only if none has over {side} pixels a side.", location
             )
 

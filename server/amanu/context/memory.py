@@ -2,7 +2,7 @@
 
 The system prompt takes it once, with the first prompt of a session, and stays as it is to the byte: caches, and the
 thinking of models that check what came before it, depend on that. What comes later is said where the conversation ends:
-what changed on the disk, came or went after the person's next words; the memory of a folder after the results of the
+what changed on the disk, came or went after the user's next words; the memory of a folder after the results of the
 tools that touched something in it. When earlier messages were rewritten (`Conversation.generation`), what was said in
 them may be lost: then it is said again, and the next prompt takes all of it into the system prompt anew.
 
@@ -14,9 +14,9 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from amanu.context.memory_files import NAMES, Found, MemoryFile, MemoryFiles
+from amanu.context.memory_files import NAMES, MemoryFile, MemoryFiles, MemoryScan
 from amanu.context.memory_format import GONE, blocks, in_blocks, in_note, note
-from amanu.core.conversation import Conversation, Memory, Results, Told, User
+from amanu.core.conversation import Conversation, Memory, Results, SystemText, User
 from amanu.core.listeners import Notes, StepRecord, TurnListener, TurnView
 from amanu.core.notes import SystemNote
 
@@ -25,13 +25,13 @@ TOUCHED = "Project memory of folders you are now working in:"
 
 
 @dataclass(frozen=True)
-class Recalled:
+class RecalledMemory:
     """What a prompt brings up."""
 
     system: Memory | None
     """The memory part of the system prompt, if it is another than before."""
     notice: SystemNote | None
-    """`text` goes after the person's words; "" when all is in the system prompt."""
+    """`text` goes after the user's words; "" when all is in the system prompt."""
 
 
 class ProjectMemory(TurnListener):
@@ -54,8 +54,8 @@ class ProjectMemory(TurnListener):
         self._said: set[str] = set()
         """Sentences on what was left out: each is said once."""
 
-    async def recall(self, window: int) -> Recalled:
-        """What a model with a window of so many tokens must know with the person's next words; the caller puts it where
+    async def recall(self, window: int) -> RecalledMemory:
+        """What a model with a window of so many tokens must know with the user's next words; the caller puts it where
         it belongs, unless nothing can be said any more."""
         self._files.fit(window)
         self._follow()
@@ -76,7 +76,9 @@ class ProjectMemory(TurnListener):
         removed = [path for path, text in current.items() if path not in files and text != GONE]
         text = note(CHANGED, [*_pairs(news), *((path, GONE) for path in removed)]) if news or removed else ""
         visible = [*base.files, *news] if system is not None else news
-        return Recalled(system, self._remembered(text, head, visible, removed, [*base.left_out, *nested.left_out]))
+        return RecalledMemory(
+            system, self._remembered(text, head, visible, removed, [*base.left_out, *nested.left_out])
+        )
 
     async def after_step(self, turn: TurnView, step: StepRecord) -> Notes | None:
         note = await self.touched(step.touched)
@@ -92,7 +94,7 @@ class ProjectMemory(TurnListener):
         if not folders and not again:
             return None
         base, nested = await asyncio.to_thread(
-            lambda: (self._files.base(trusted=True) if again else Found(), self._files.below(folders))
+            lambda: (self._files.base(trusted=True) if again else MemoryScan(), self._files.below(folders))
         )
         self._looked |= folders
         self._base_trusted = True
@@ -116,7 +118,7 @@ class ProjectMemory(TurnListener):
                     self._noted |= in_note(text)
                 case Results(notes=notes):
                     for note in notes:
-                        self._noted |= in_note(note.text) if isinstance(note, Told) else {}
+                        self._noted |= in_note(note.text) if isinstance(note, SystemText) else {}
                 case _:
                     pass
         self._read = len(self._conversation)

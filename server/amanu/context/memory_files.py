@@ -1,16 +1,16 @@
 """The files of project memory: which there are, and what they import. Blocking: call it in a thread.
 
-    <config>/AGENTS.md                       the person's own, always
+    <config>/AGENTS.md                       the user's own, always
     <folder>/{AGENTS,GEMINI,CLAUDE}.md       of the folders from the repository's down to a root, and of those below it
 
 Those of a workspace are read only once it is trusted, and each only as it was trusted (`Covers`). The folders above a
 root count too: a repository is one work, and who trusts a part of it would not know why its rules are missing. A
-repository is where a `.git` is (seen, never read), and as for git itself only in a folder of the person's own: in
+repository is where a `.git` is (seen, never read), and as for git itself only in a folder of the user's own: in
 `/tmp` anybody could put one, and an AGENTS.md, above their work. The home folder and what is above it belong to no
 project.
 
 `@path` in a file names another one, which follows it as a file of its own; the mention stays as it is written. It never
-leads out of the repository (from the person's own file: out of their home). Nothing is read that policy asks about, and
+leads out of the repository (from the user's own file: out of their home). Nothing is read that policy asks about, and
 all through a path guard: no link out, no pipe, no device. What is on the disk counts, not what an editor has not saved:
 half a sentence is no rule.
 """
@@ -25,7 +25,7 @@ from amanu.context.memory_format import framed, mentions, merely_mentions
 from amanu.core.tool import Allowed, Covers, Subject, ToolError
 from amanu.text.display import visible
 from amanu.workspace.ignore import ancestors_hide
-from amanu.workspace.path_guard import Guard
+from amanu.workspace.path_guard import PathGuard
 from amanu.workspace.text_file import decode
 from amanu.workspace.workspace import Workspace
 
@@ -49,19 +49,19 @@ CUT = "\n(cut here: the file is longer)"
 @dataclass(frozen=True)
 class MemoryFile:
     path: str
-    """As model and person are told: relative to the root where that is clear, else absolute."""
+    """As model and user are told: relative to the root where that is clear, else absolute."""
     text: str
 
 
 @dataclass
-class Found:
+class MemoryScan:
     files: list[MemoryFile] = field(default_factory=list[MemoryFile])
     left_out: list[str] = field(default_factory=list[str])
-    """What is there and was not taken: a sentence each, for the person."""
+    """What is there and was not taken: a sentence each, for the user."""
 
 
 class MemoryFiles:
-    """The memory around one session's workspace. `own` is the person's file (None leaves it out), `home` their home
+    """The memory around one session's workspace. `own` is the user's file (None leaves it out), `home` their home
     folder."""
 
     def __init__(
@@ -85,11 +85,11 @@ class MemoryFiles:
         """Read no more than goes into a model's window of so many tokens."""
         self.room = min(MAX_TOTAL, window)
 
-    def base(self, *, trusted: bool) -> Found:
-        """The person's own, then for each root of a trusted workspace the folders from its repository's down to it."""
+    def base(self, *, trusted: bool) -> MemoryScan:
+        """The user's own, then for each root of a trusted workspace the folders from its repository's down to it."""
         gathering = _Gathering(self, self.room, trusted=trusted)
         if self._own is not None:
-            gathering.take(self._own, Guard([self._home, self._own.parent]))
+            gathering.take(self._own, PathGuard([self._home, self._own.parent]))
         gathering.checked = True
         for root in self._workspace.roots if trusted else ():
             top = repository(root, self._home)
@@ -100,9 +100,9 @@ class MemoryFiles:
                 gathering.take_folder(folder, guard)
         return gathering.found
 
-    def below(self, folders: Iterable[Path]) -> Found:
+    def below(self, folders: Iterable[Path]) -> MemoryScan:
         """Of folders below the roots of a trusted workspace. What git ignores is not the project's."""
-        collected = Found()
+        collected = MemoryScan()
         for folder in sorted(folders):
             if not any(os.path.lexists(folder / name) for name in NAMES) or self._is_hidden(folder):
                 continue
@@ -134,7 +134,7 @@ class MemoryFiles:
             raise ToolError("its path holds characters that cannot be shown")
         return name
 
-    def refuse(self, path: Path, guard: Guard, *, trusted: bool) -> None:
+    def refuse(self, path: Path, guard: PathGuard, *, trusted: bool) -> None:
         """Raise `ToolError` for a file that must not be read unasked."""
         relative = self._in_roots(path)
         inside = guard.locate(path)[1]
@@ -145,8 +145,8 @@ class MemoryFiles:
         if not self._allowed([Subject("read_file", "read", relative or inside.as_posix())]):
             raise ToolError("a rule asks before it is read")
 
-    def guard_of_imports(self, path: Path, guard: Guard) -> Guard:
-        """Where the imports of that file may lie. What the person's own file imports from elsewhere was perhaps
+    def guard_of_imports(self, path: Path, guard: PathGuard) -> PathGuard:
+        """Where the imports of that file may lie. What the user's own file imports from elsewhere was perhaps
         written by others: it does not get at their home."""
         if self._own is None or self._own.parent not in guard.roots or self._own.parent in path.parents:
             return guard
@@ -158,8 +158,8 @@ class MemoryFiles:
             return Path(os.path.normpath(self._home / path[2:]))
         return Path(os.path.normpath(beside.parent / path))
 
-    def _guard(self, top: Path) -> Guard:
-        return Guard([top], self._workspace.guard.private)
+    def _guard(self, top: Path) -> PathGuard:
+        return PathGuard([top], self._workspace.guard.private)
 
     def _in_roots(self, path: Path) -> str | None:
         try:
@@ -191,7 +191,7 @@ class _Gathering:
     """Takes files until there is no more room."""
 
     def __init__(self, files: MemoryFiles, room: int, *, trusted: bool) -> None:
-        self.found = Found()
+        self.found = MemoryScan()
         self.checked = False
         """What is taken now is the workspace's: only as it was trusted."""
         self._files = files
@@ -200,11 +200,11 @@ class _Gathering:
         self._seen: set[Path] = set()
         self._texts: set[str] = set()
 
-    def take_folder(self, folder: Path, guard: Guard) -> None:
+    def take_folder(self, folder: Path, guard: PathGuard) -> None:
         for name in NAMES:
             self.take(folder / name, guard)
 
-    def take(self, path: Path, guard: Guard, depth: int = 0) -> bool:
+    def take(self, path: Path, guard: PathGuard, depth: int = 0) -> bool:
         """Take a file and what it imports; equal texts once. False when there is none that can be taken."""
         if _is_missing(path):
             return False
@@ -231,7 +231,7 @@ class _Gathering:
         self._put(name, inside, text, self._files.guard_of_imports(inside, guard), depth)
         return True
 
-    def _put(self, name: str, path: Path, text: str, guard: Guard, depth: int) -> None:
+    def _put(self, name: str, path: Path, text: str, guard: PathGuard, depth: int) -> None:
         index, taken = len(self.found.files), 0
         room, self._room = self._room, max(0, self._room - len(text))  # its own words before those it imports
         named = mentions(text)
@@ -246,7 +246,7 @@ class _Gathering:
             cut_text = text if len(text) <= room else text[:room] + CUT
             self.found.files.insert(index, MemoryFile(name, cut_text))
 
-    def _import(self, named: str, importer: Path, guard: Guard, depth: int) -> bool:
+    def _import(self, named: str, importer: Path, guard: PathGuard, depth: int) -> bool:
         path = self._files.written(named, importer)
         if not any(root == path or root in path.parents for root in guard.roots):  # not looked at: it may be anywhere
             if path.suffix == ".md":
@@ -254,7 +254,7 @@ class _Gathering:
             return False
         return self.take(path, guard, depth + 1)
 
-    def _read(self, path: Path, guard: Guard) -> str:
+    def _read(self, path: Path, guard: PathGuard) -> str:
         if stat.S_ISDIR(path.lstat().st_mode):
             raise IsADirectoryError
         if len(self._seen) >= MAX_FILES:

@@ -39,7 +39,7 @@ _NAME = re.compile(r"[A-Za-z0-9_-]+\Z")
 
 
 @dataclass(frozen=True)
-class Source:
+class CommandSource:
     """A folder of commands, and whose it is."""
 
     folder: Path
@@ -48,7 +48,7 @@ class Source:
     """The bytes of a file in it, None when it cannot or must not be read. Blocks."""
 
 
-def sources(user: Path, workspace: Workspace | None, allowed: Allowed, covers: Covers) -> list[Source]:
+def sources(user: Path, workspace: Workspace | None, allowed: Allowed, covers: Covers) -> list[CommandSource]:
     """The user's folder before those of a trusted workspace, which cannot take its names. `allowed` says what is read
     without a question; of that only what `covers` counts."""
     roots = workspace.roots if workspace is not None else ()
@@ -64,10 +64,13 @@ def sources(user: Path, workspace: Workspace | None, allowed: Allowed, covers: C
             return None
         return stored.data if stored is not None and covers(inside, stored.data) else None
 
-    return [Source(user, "user"), *(Source(root / ".amanu" / "commands", "workspace", read) for root in roots)]
+    return [
+        CommandSource(user, "user"),
+        *(CommandSource(root / ".amanu" / "commands", "workspace", read) for root in roots),
+    ]
 
 
-def find(sources: Sequence[Source]) -> list[Command]:
+def find(sources: Sequence[CommandSource]) -> list[Command]:
     """What there is, by name; of two with one name the first source's. Blocks: it reads the disk."""
     commands: dict[str, Command] = {}
     for source in sources:
@@ -94,20 +97,20 @@ def compaction(prompt: str) -> str | None:
 
 
 @dataclass(frozen=True)
-class Said:
+class ExpandedPrompt:
     """What a prompt means."""
 
     text: str
     """For the model."""
     typed: str
-    """Those of its words that are the person's, or of their own commands: what is mentioned there is what they mean."""
+    """Those of its words that are the user's, or of their own commands: what is mentioned there is what they mean."""
 
 
-def expand(prompt: str, sources: Sequence[Source]) -> Said:
+def expand(prompt: str, sources: Sequence[CommandSource]) -> ExpandedPrompt:
     """The command's text if the prompt begins with one, else the prompt as it is. Blocks: it reads the disk."""
     match = _SAID.match(prompt)
     if match is None:
-        return Said(prompt, prompt)
+        return ExpandedPrompt(prompt, prompt)
     name, arguments = match[1], (match[2] or "").strip()
     for source in sources:
         text = _read(source, source.folder / f"{name}.md")
@@ -118,11 +121,11 @@ def expand(prompt: str, sources: Sequence[Source]) -> Said:
             heard = body.replace("$ARGUMENTS", arguments)
         else:
             heard = f"{body}\n\n{arguments}" if arguments else body
-        return Said(heard, heard if source.whose == "user" else arguments)
-    return Said(prompt, prompt)
+        return ExpandedPrompt(heard, heard if source.whose == "user" else arguments)
+    return ExpandedPrompt(prompt, prompt)
 
 
-def _read(source: Source, path: Path) -> str | None:
+def _read(source: CommandSource, path: Path) -> str | None:
     data = source.read(path)
     if data is None or len(data) > MAX_BYTES:
         return None

@@ -11,7 +11,7 @@ from pathlib import Path
 from amanu.core.conversation import STUB, Conversation, Results
 from amanu.core.tool import ToolError
 from amanu.text.display import one_line
-from amanu.workspace.shown_files import Shown, digest
+from amanu.workspace.shown_files import ShownFile, digest
 from amanu.workspace.watcher import status
 from amanu.workspace.workspace import Workspace
 
@@ -30,7 +30,7 @@ class StaleFiles:
         self._generation = conversation.generation
 
     async def news(self) -> tuple[str, str] | None:
-        """(what the model must hear, what the person is told of that) when files changed since they were last shown or
+        """(what the model must hear, what the user is told of that) when files changed since they were last shown or
         told of, and not by the model's edits. None when none did. Each change is told once."""
         if self._conversation.generation != self._generation:  # what was said may be gone
             self._generation = self._conversation.generation
@@ -49,13 +49,13 @@ class StaleFiles:
         ]
         return _said(named) if named else None
 
-    async def _doubtful(self) -> Sequence[tuple[Path, Shown]]:
+    async def _doubtful(self) -> Sequence[tuple[Path, ShownFile]]:
         """The files that do not look as they did when their text was last compared."""
         files = dict(self._seen.files)
         if not files:
             return []
         statuses = await asyncio.to_thread(lambda: {path: status(path) for path in files})
-        doubtful: list[tuple[Path, Shown]] = []
+        doubtful: list[tuple[Path, ShownFile]] = []
         for path, shown_text in files.items():
             state = (statuses[path], self._versions(path))
             if shown_text.state != state:
@@ -68,7 +68,7 @@ class StaleFiles:
         opened = self._workspace.overlay.documents(path)
         return [(id(editor), buffer.version, buffer.typed) for editor, buffer in opened]
 
-    async def _compare(self, path: Path, shown_text: Shown) -> str | None:
+    async def _compare(self, path: Path, shown_text: ShownFile) -> str | None:
         """What is said of it behind its name; None when its text is the one the model knows."""
         try:
             file = await self._workspace.look(path)

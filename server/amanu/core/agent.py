@@ -13,9 +13,9 @@ from amanu.core.emit import Emit
 from amanu.core.ending import Ending
 from amanu.core.listeners import TurnListener
 from amanu.core.tool import AnyTool
-from amanu_protocol.items import ModelInfo, Spent
+from amanu_protocol.items import ModelInfo, Spend
 
-NOTHING_SPENT = Spent(
+NOTHING_SPENT = Spend(
     input_tokens=0,
     cache_read_tokens=0,
     cache_write_tokens=0,
@@ -76,7 +76,7 @@ class AgentRun:
     inbox: Inbox | None = None
     listeners: Sequence[TurnListener] = ()
     """Besides those every run has; asked right after the limits."""
-    spent: Spent = NOTHING_SPENT
+    spent: Spend = NOTHING_SPENT
     """Final when the run has ended, however it ended."""
 
 

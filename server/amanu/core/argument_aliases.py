@@ -34,22 +34,24 @@ _WEIGHTY = ("append", "dry_run", "dryRun", "insert_line", "is_background", "run_
 
 
 @dataclass(frozen=True)
-class Named:
+class NormalizedArguments:
     """The arguments under the tool's own names, and what the model is told of those left out; "" for nothing."""
 
     arguments: dict[str, JsonValue]
     note: str = ""
 
 
-def named(params: type[BaseModel], written: Mapping[str, JsonValue]) -> Named:
+def normalize(params: type[BaseModel], written: Mapping[str, JsonValue]) -> NormalizedArguments:
     """Raises `ValueError` where an argument and another name of it say different things, and where one that the tool
     does not have cannot be left out."""
     left_out: list[str] = []
     arguments = _named(params, written, left_out)
     if not left_out:
-        return Named(arguments)
+        return NormalizedArguments(arguments)
     ignored = ", ".join(dict.fromkeys(left_out))
-    return Named(arguments, f"Ignored, for the tool has no such arguments: {ignored}. It has: {_all(params)}.")
+    return NormalizedArguments(
+        arguments, f"Ignored, for the tool has no such arguments: {ignored}. It has: {_all(params)}."
+    )
 
 
 def _named(params: type[BaseModel], written: Mapping[str, JsonValue], left_out: list[str]) -> dict[str, JsonValue]:

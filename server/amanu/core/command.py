@@ -12,7 +12,7 @@ from typing import Literal
 
 
 @dataclass(frozen=True)
-class Surroundings:
+class CommandContext:
     """Where a command would run. Folders are real paths: absolute, no link in them."""
 
     folder: Path
@@ -22,7 +22,7 @@ class Surroundings:
     may_read: Callable[[Path], bool]
     """True when policy lets a tool read that file (real path) without a question."""
     trusted: bool = False
-    """The person trusts the folders: what git and tools are configured to do there is theirs."""
+    """The user trusts the folders: what git and tools are configured to do there is theirs."""
     until: float = inf
     """When looking at files has to end, as `time.thread_time()`: what is not seen by then is asked about."""
 
@@ -45,7 +45,7 @@ class Command:
     first, as one word each. None: not known before it runs, any number of words."""
     effect: Effect
     why: str
-    """A sentence for the person: "Only prints what it is given.", "Runs a script of the workspace.\""""
+    """A sentence for the user: "Only prints what it is given.", "Runs a script of the workspace.\""""
     prefix: tuple[str, ...] | None = None
     """What is set for it, program and sub-command, what a rule would remember (`git commit`, `PYTHONPATH=src pytest`);
     None: cannot be remembered."""

@@ -45,7 +45,7 @@ class Result(Part):
     tool: str
     text: str
     is_error: bool = False
-    knows: dict[str, tuple[str | None, str]] = {}
+    known_files: dict[str, tuple[str | None, str]] = {}
     """What the model came to know of files since the result before, so that the next daemon can tell when they are
     others: by absolute path the digest of the text (None: no file), and the call that showed it or ""."""
 
@@ -70,39 +70,39 @@ class Picture(Part):
 
     kind: Literal["picture"] = "picture"
     name: str
-    """For person and model: a file's path, or "Pasted image"."""
+    """For user and model: a file's path, or "Pasted image"."""
     media_type: str
     blob_id: str
     size: int
     """Bytes."""
 
 
-class Told(Part):
-    """What the daemon says to the model in its own name: a nudge, guidance, a summary. It is no word of the person."""
+class SystemText(Part):
+    """What the daemon says to the model in its own name: a nudge, guidance, a summary. It is no word of the user."""
 
-    kind: Literal["told"] = "told"
+    kind: Literal["systemText"] = "systemText"
     text: str
 
     def __str__(self) -> str:
         return self.text
 
 
-Note = str | Picture | Told
-"""What the model hears beside results: the person's words, their pictures, the daemon's own words."""
+Note = str | Picture | SystemText
+"""What the model hears beside results: the user's words, their pictures, the daemon's own words."""
 
 
 class User(Part):
-    """What the person said, or (`told`) the daemon in their place; the pictures come before the text."""
+    """What the user said, or (`from_system`) the daemon in their place; the pictures come before the text."""
 
     role: Literal["user"] = "user"
     text: str
     pictures: tuple[Picture, ...] = ()
-    told: bool = False
+    from_system: bool = False
 
     @property
     def parts(self) -> tuple[Note, ...]:
         """In the order the model gets them."""
-        return (*self.pictures, Told(text=self.text) if self.told else self.text)
+        return (*self.pictures, SystemText(text=self.text) if self.from_system else self.text)
 
 
 class Assistant(Part):
@@ -133,12 +133,12 @@ class Results(Part):
     notes: tuple[Note, ...] = ()
 
 
-class Waiting(Part):
+class PendingSteering(Part):
     """What the model will hear once its moment has come (steering): kept as it was when it was said, for a file may
     change or go. No part of the conversation yet."""
 
-    role: Literal["waiting"] = "waiting"
-    said: User
+    role: Literal["pendingSteering"] = "pendingSteering"
+    message: User
 
 
 class Masked(Part):
@@ -159,8 +159,8 @@ class Compacted(Part):
     """What a model made of the messages, this time or the last time it could; "" when it never could."""
     actions: tuple[str, ...] = ()
     """What was done since, a line each, when no model could make anything of it."""
-    said: tuple[str, ...] = ()
-    """The person's words, oldest first."""
+    user_texts: tuple[str, ...] = ()
+    """The user's words, oldest first."""
     files: dict[str, str] = {}
     """Path → what was done to it, the last one touched last."""
     replies: int = 0
@@ -176,17 +176,20 @@ class Memory(Part):
 
 
 class Rewound(Part):
-    """The person went back: what records from `position` on said is no part of the conversation any more."""
+    """The user went back: what records from `position` on said is no part of the conversation any more."""
 
     role: Literal["rewound"] = "rewound"
     position: int
 
 
 Message = User | Assistant | Results
-AnyEntry = User | Assistant | Result | Results | Waiting | Masked | Compacted | Memory | Rewound
+AnyEntry = User | Assistant | Result | Results | PendingSteering | Masked | Compacted | Memory | Rewound
 
 Entry = Annotated[
-    Annotated[User | Assistant | Results | Waiting | Masked | Compacted | Memory | Rewound, Field(discriminator="role")]
+    Annotated[
+        User | Assistant | Results | PendingSteering | Masked | Compacted | Memory | Rewound,
+        Field(discriminator="role"),
+    ]
     | Result,
     Field(union_mode="left_to_right"),  # trying all of them, as a plain union does, takes three times as long
 ]
@@ -245,10 +248,12 @@ class Conversation:
         elif self.open_calls():
             self.append(Results(results=(), notes=notes))
         else:
-            texts = [part.text if isinstance(part, Told) else part for part in notes if not isinstance(part, Picture)]
+            texts = [
+                part.text if isinstance(part, SystemText) else part for part in notes if not isinstance(part, Picture)
+            ]
             pictures = tuple(part for part in notes if isinstance(part, Picture))
             by_daemon = not any(isinstance(part, str) for part in notes)
-            self.append(User(text="\n\n".join(texts), pictures=pictures, told=by_daemon))
+            self.append(User(text="\n\n".join(texts), pictures=pictures, from_system=by_daemon))
 
     def mask(self, masked: Masked) -> None:
         """Put the shorter texts in the place of results. Between steps only: it costs caches and bound thoughts."""
@@ -267,7 +272,7 @@ class Conversation:
         replaced = min(compacted.replaced, len(self._messages))
         while 0 < replaced < len(self._messages) and isinstance(self._messages[replaced], Results):
             replaced -= 1
-        self._messages[:replaced] = [User(text=compacted.text, told=True)]
+        self._messages[:replaced] = [User(text=compacted.text, from_system=True)]
         self.compacted = compacted
         self.generation += 1
 
@@ -314,7 +319,7 @@ class Conversation:
         conversation = cls()
         for entry in entries:
             match entry:
-                case Waiting() | Rewound():  # what it takes back never came here
+                case PendingSteering() | Rewound():  # what it takes back never came here
                     pass
                 case Masked():
                     conversation.mask(entry)

@@ -5,7 +5,7 @@
 A turn has a list of listeners, made for it or for its session. At each of five moments the loop asks them:
 
     before_request    the next request is about to be made                     → notes for the model, or an `Ending`
-      before_call     a call is understood and previewed, not yet decided on   → a `Block`, a `Change`, or nothing
+      before_call     a call is understood and previewed, not yet decided on   → `Block`, `ChangedArguments`, or nothing
       after_call      a call has its result                                    → the result, changed or not
     after_step        all calls of a reply have their results                  → notes for the model, or an `Ending`
     on_stop           the model ended its reply without a call                 → `Continue`, an `Ending`, or nothing
@@ -24,10 +24,10 @@ no further method is called for that turn, not even for calls that are answered 
 is cancelled has ended: it keeps its result, with what the listeners before this one changed. Work that outlives a
 method is started with `TurnView.start`; it is cancelled when the turn ends, however it ends.
 
-**Changed arguments.** A `Change` is a new call under the old id: what the old preview had prepared is taken back, the
-arguments are parsed, the call is previewed anew, and every listener is asked again about it. Only then is it decided
-on, and approved by the digest of what it is now: what the user saw is what runs. The conversation keeps what the model
-wrote; the result tells it of the change. A call that is changed more than `MAX_CHANGES` times is blocked.
+**Changed arguments.** `ChangedArguments` make a new call under the old id: what the old preview had prepared is taken
+back, the arguments are parsed, the call is previewed anew, and every listener is asked again about it. Only then is it
+decided on, and approved by the digest of what it is now: what the user saw is what runs. The conversation keeps what
+the model wrote; the result tells it of the change. A call that is changed more than `MAX_CHANGES` times is blocked.
 
 **Notes** go to the end of the conversation, never into what the model has already been sent.
 """
@@ -42,10 +42,10 @@ from pydantic import JsonValue
 from amanu.core.conversation import Assistant, Call, Conversation, Result, User
 from amanu.core.emit import Emit
 from amanu.core.ending import Ending
-from amanu.core.model import Done, TextDelta, ThoughtDelta
+from amanu.core.model import ReplyCompleted, TextDelta, ThoughtDelta
 from amanu.core.notes import SystemNote
 from amanu.core.tool import Preview
-from amanu_protocol.items import ModelInfo, Spent
+from amanu_protocol.items import ModelInfo, Spend
 
 T = TypeVar("T")
 
@@ -66,7 +66,7 @@ class Block:
 
 
 @dataclass(frozen=True)
-class Change:
+class ChangedArguments:
     """The call is run with other arguments."""
 
     arguments: Mapping[str, JsonValue]
@@ -121,7 +121,7 @@ class TurnView(Protocol):
         ...
 
     @property
-    def spent(self) -> Spent:
+    def spent(self) -> Spend:
         """What the turn took so far."""
         ...
 
@@ -148,7 +148,7 @@ class TurnListener(Protocol):
         rewrote the conversation: what the model was told before may be gone."""
         return None
 
-    async def before_call(self, call: Call, preview: Preview) -> Block | Change | None:
+    async def before_call(self, call: Call, preview: Preview) -> Block | ChangedArguments | None:
         """The call would do what `preview` says; nothing is decided and nothing has happened. Not asked about a call
         that is wrong in itself."""
         return None
@@ -163,7 +163,7 @@ class TurnListener(Protocol):
         were not run."""
         return None
 
-    async def on_stop(self, turn: TurnView, reply: Done) -> Continue | Ending | None:
+    async def on_stop(self, turn: TurnView, reply: ReplyCompleted) -> Continue | Ending | None:
         """The reply asks for no call: the turn is completed unless somebody goes on. Also asked when the reply was cut
         at the output limit in the middle of a text, or by a `ReplyWatch`; not when it was refused or paused."""
         return None

@@ -25,7 +25,7 @@ EFFORTS: tuple[Effort, ...] = get_args(Effort)
 
 StopReason = Literal["end", "calls", "outputLimit", "refused", "paused", "cut"]
 """`end`: the model is done · `calls`: it waits for results · `outputLimit`: cut by max output tokens ·
-`refused`: safety or refusal, `Done.detail` says what the service said · `paused`: go on by asking again ·
+`refused`: safety or refusal, `ReplyCompleted.detail` says what the service said · `paused`: go on by asking again ·
 `cut`: we cut it off, no service says so."""
 
 Breakage = Literal["broken", "noFinish", "thinkingOnly", "empty", "malformedCall", "unexpectedCall"]
@@ -84,7 +84,7 @@ class ThoughtDelta:
 
 @dataclass(frozen=True, slots=True)
 class CallStarted:
-    """The model began to write a call; its arguments follow and are only known with `Done`."""
+    """The model began to write a call; its arguments follow and are only known with `ReplyCompleted`."""
 
     call_id: str
     tool: str
@@ -118,7 +118,7 @@ class TokenUsage:
 
 
 @dataclass(frozen=True, slots=True)
-class Done:
+class ReplyCompleted:
     """The last thing in every stream that did not fail. Exactly one."""
 
     message: Assistant
@@ -131,17 +131,17 @@ class Done:
     """`outputLimit` because prompt and reply together filled the window."""
 
 
-Delta = TextDelta | ThoughtDelta | CallStarted | CallDelta | Done
+Delta = TextDelta | ThoughtDelta | CallStarted | CallDelta | ReplyCompleted
 
 
 class Model(Protocol):
     """One way to reach one vendor. Stateless but for caches and connections."""
 
     def stream(self, request: Request) -> AsyncIterator[Delta]:
-        """Yield deltas as they come, then exactly one `Done`. Raises `ModelError` and nothing else.
+        """Yield deltas as they come, then exactly one `ReplyCompleted`. Raises `ModelError` and nothing else.
 
         One attempt, no retries: back-off is `models/retry.py`'s. Closing the iterator, or cancelling the task that
-        waits on it, closes the HTTP stream at once. Never yields `Done` for a stream without its finish
+        waits on it, closes the HTTP stream at once. Never yields `ReplyCompleted` for a stream without its finish
         marker: that is `StreamBroken`.
         """
         ...
@@ -161,7 +161,7 @@ class RemoteModel(Model, Protocol):
 
 @dataclass(eq=False)
 class ModelError(Exception):
-    """A request to a model failed. `message` is a sentence for the person; it never holds a key."""
+    """A request to a model failed. `message` is a sentence for the user; it never holds a key."""
 
     message: str
     vendor: str = ""

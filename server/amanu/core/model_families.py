@@ -41,7 +41,7 @@ Caching = Literal[
 
 
 @dataclass(frozen=True)
-class Family:
+class ModelFamily:
     """How to talk to a group of models."""
 
     name: str
@@ -78,7 +78,7 @@ def _efforts(minimal: str | int, low: str | int, medium: str | int, high: str | 
 _WORDS = _efforts("low", "low", "medium", "high")
 """Not every model that takes an effort knows "minimal" (Claude and gpt-5.1 refuse it); "low" they all know."""
 
-_CLAUDE = Family(
+_CLAUDE = ModelFamily(
     "claude",
     "none",
     thoughts="`thinking` blocks, summarised and signed; `redacted_thinking` blocks nobody can read",
@@ -88,7 +88,7 @@ _CLAUDE = Family(
     max_output=64_000,
     pictures=frozenset({"image/png", "image/jpeg", "image/webp", "image/gif"}),
 )
-_GEMINI = Family(
+_GEMINI = ModelFamily(
     "gemini-3",
     "level",
     thoughts="`thought` parts, summarised; the signature on the first call, or on any other part",
@@ -122,7 +122,7 @@ GEMINI_2_5 = replace(
 )
 GEMINI_2_5_PRO = replace(GEMINI_2_5, efforts=_efforts(128, 2_048, 8_192, 24_576))  # cannot be told not to think
 
-GENERIC = Family("generic", "none", max_output=8_192)
+GENERIC = ModelFamily("generic", "none", max_output=8_192)
 GPT_PLAIN = replace(GENERIC, name="gpt", thoughts="never", max_tools=128, caching="key", max_output=16_384)
 GPT_REASONING = replace(
     GPT_PLAIN,
@@ -138,7 +138,7 @@ do, and GLM and MiniMax take it."""
 SCRIPTED = replace(GENERIC, name="scripted", thoughts="as the script says")
 
 
-def _compatible(facts: Family) -> Family:
+def _compatible(facts: ModelFamily) -> ModelFamily:
     """A Gemini behind Google's chat-completions address."""
     return replace(
         GENERIC,
@@ -155,7 +155,7 @@ def _compatible(facts: Family) -> Family:
 GEMINI_3_COMPATIBLE = _compatible(GEMINI_3)
 GEMINI_2_5_COMPATIBLE = _compatible(GEMINI_2_5)
 
-FAMILIES: tuple[tuple[str, Family], ...] = (
+FAMILIES: tuple[tuple[str, ModelFamily], ...] = (
     (r"scripted:", SCRIPTED),
     (r"anthropic:claude-(3-[05]|3-(opus|sonnet|haiku)|2)", CLAUDE_PLAIN),
     (r"anthropic:claude-(3-7|(opus|sonnet|haiku)-4(-[015])?(-\d{8})?$)", CLAUDE_BUDGET),
@@ -186,7 +186,7 @@ TOOL_NAME = re.compile(rf"[a-zA-Z_][a-zA-Z0-9_-]{{0,{min(facts.tool_name for _, 
 underscore first; the characters are OpenAI's."""
 
 
-def family(model_id: str) -> Family:
+def family(model_id: str) -> ModelFamily:
     """The family of `vendor:model`; `GENERIC` for what nobody knows (local servers, custom endpoints)."""
     return next((facts for pattern, facts in _PATTERNS if pattern.match(model_id)), GENERIC)
 

@@ -7,8 +7,8 @@ from typing import Literal
 
 
 @dataclass(frozen=True)
-class Need:
-    """The least that lets an approved command work. Decided by policy and person, never by model or workspace."""
+class SandboxRequirements:
+    """The least that lets an approved command work. Decided by policy and user, never by model or workspace."""
 
     writes: Literal["nothing", "workspace"] = "workspace"
     """`nothing`: of a command that was judged to have no effect. Else the roots, but for what is protected."""
@@ -27,7 +27,7 @@ class Need:
     """Files of the workspace that hold secrets (`.env`, keys) can be read: the user was asked, or a rule of theirs
     names the command."""
     unsandboxed: bool = False
-    """The person said so, for this call."""
+    """The user said so, for this call."""
     pinned: Mapping[str, bytes] = field(default_factory=dict[str, bytes])
     """Absolute path → bytes: files it runs, as they were approved. Where the tier can, these bytes are what it sees."""
     watched: tuple[str, ...] = ()

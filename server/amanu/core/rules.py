@@ -39,7 +39,7 @@ _EFFECTS = ("@read", "@write", "@run")
 
 
 @dataclass(frozen=True)
-class Tokens:
+class CommandPattern:
     """A command pattern: `git commit *` is the tokens git, commit, and that more may follow."""
 
     tokens: tuple[str, ...]
@@ -83,7 +83,7 @@ class Rule:
         return f"{self.origin}: {self.kind} {self.text}" + (f" ({self.reason})" if self.reason else "")
 
     @property
-    def commands(self) -> tuple[Tokens, ...]:
+    def commands(self) -> tuple[CommandPattern, ...]:
         """The patterns as those of commands."""
         return tuple(map(tokens, self.patterns))
 
@@ -172,7 +172,7 @@ class RuleTable(BaseModel):
     secret: bool = False
     """Only files whose names say that they hold secrets (`.env`, `id_rsa`, `*.pem` …)."""
     reason: str = ""
-    """For the person, shown with the decision."""
+    """For the user, shown with the decision."""
 
     @model_validator(mode="after")
     def _fits(self) -> "RuleTable":
@@ -233,7 +233,7 @@ class RuleTable(BaseModel):
 
 
 @cache
-def tokens(pattern: str) -> Tokens:
+def tokens(pattern: str) -> CommandPattern:
     """A command pattern in its tokens, quotes as in a shell. Raises `AmanuError` (invalidRule)."""
     pattern = pattern.strip()
     any_rest = pattern == "*" or pattern.endswith(" *")
@@ -243,7 +243,7 @@ def tokens(pattern: str) -> Tokens:
         raise AmanuError("invalidRule", f"A quote is left open in {pattern!r}.") from None
     if not literal_tokens and not any_rest:
         raise AmanuError("invalidRule", "A pattern of a command needs a word: git commit *")
-    return Tokens(literal_tokens, any_rest)
+    return CommandPattern(literal_tokens, any_rest)
 
 
 def command_pattern(words: tuple[str, ...], *, any_rest: bool) -> str:

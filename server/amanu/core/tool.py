@@ -9,11 +9,11 @@ from typing import Any, Generic, Protocol, TypeVar, cast
 
 from pydantic import BaseModel, ConfigDict, JsonValue, ValidationError
 
-from amanu.core.argument_aliases import named
+from amanu.core.argument_aliases import normalize
 from amanu.core.command import Command
 from amanu.core.model import ToolSpec
-from amanu.core.requirements import Need
-from amanu_protocol.items import BlobRef, Effect, Grant, Walls
+from amanu.core.requirements import SandboxRequirements
+from amanu_protocol.items import BlobRef, CommandSandbox, Effect, Grant
 
 
 class Params(BaseModel):
@@ -42,9 +42,9 @@ class Subject:
     command: Command | None = None
     """Of a command line: the one command of it that is decided on."""
     unclear: bool = False
-    """A command line that is not understood: nothing allows it but a person, once."""
+    """A command line that is not understood: nothing allows it but a user, once."""
     because: str = field(default="", compare=False)
-    """Why it is not, a sentence for the person."""
+    """Why it is not, a sentence for the user."""
     arguments: Mapping[str, Any] = field(default_factory=dict[str, Any], compare=False)
     """Of the call, as the model wrote them."""
     server: str | None = None
@@ -66,7 +66,7 @@ class Preview:
     """What would happen, found out without any effect."""
 
     title: str
-    """One line for the person: "Edit src/app.py"."""
+    """One line for the user: "Edit src/app.py"."""
     subject: Subject
     detail: str
     """In full, for an approval: the command, the path and the diff stat."""
@@ -81,12 +81,12 @@ class Preview:
     digest: str = ""
     """Of everything that is decided on, the bytes of files included. Computed again just before it runs: another one
     is another question."""
-    need: Need | None = None
+    need: SandboxRequirements | None = None
     """Of a command: what it may do."""
-    walls: Walls | None = None
+    sandbox: CommandSandbox | None = None
     """Of a command: what will hold it."""
     grants: tuple[Grant, ...] = ()
-    """What the person may add to a yes."""
+    """What the user may add to a yes."""
     wants: tuple[Grant, ...] = ()
     """Of those, what it will hardly work without."""
     note: str = ""
@@ -95,17 +95,17 @@ class Preview:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a call did: once for the model, once for the person."""
+    """What a call did: once for the model, once for the user."""
 
     for_model: str
-    for_person: str
+    for_user: str
     blob: BlobRef | None = None
-    """The whole output when `for_person` or `for_model` is only part of it."""
+    """The whole output when `for_user` or `for_model` is only part of it."""
     refused: bool = False
-    """The person decided against all of it, piece by piece."""
+    """The user decided against all of it, piece by piece."""
     is_error: bool = False
     """The tool worked, the thing failed (a command with exit code 1): the model is told as an error."""
-    walls: Walls | None = None
+    sandbox: CommandSandbox | None = None
     """Of a command: what held it."""
 
 
@@ -122,12 +122,12 @@ class CallContext:
     turn_id: str
     step: int
     output: Callable[[str], None] = field(default=lambda text: None)
-    """Show live output to the person."""
+    """Show live output to the user."""
     accept_all: bool = True
-    """For tools that make proposals: True when policy or the person allowed the whole call; False when the
+    """For tools that make proposals: True when policy or the user allowed the whole call; False when the
     hunks were decided one by one (`run` then only reports)."""
-    by_person: bool = False
-    """The call was decided by the person, not by a rule."""
+    by_user: bool = False
+    """The call was decided by the user, not by a rule."""
     allowed: Allowed = list
     denied: Allowed = field(default=lambda subjects: [])
     """Those of the subjects that policy denies, whoever asks."""
@@ -188,7 +188,7 @@ class Tool(ABC, Generic[P]):
     def parse(self, arguments: Mapping[str, JsonValue]) -> ParsedCall[P]:
         """Understand the arguments of a call. No effect, no waiting. Raises `ToolError`, which says what to correct."""
         try:
-            arguments_by_name = named(self.params, arguments)
+            arguments_by_name = normalize(self.params, arguments)
         except ValueError as error:
             raise ToolError(f"Wrong arguments for {self.name}: {error}. Correct them and call again.") from error
         try:
@@ -206,7 +206,7 @@ class Tool(ABC, Generic[P]):
             raise ToolError(f"Wrong arguments for {self.name}: {faults}. Correct them and call again.{note}") from error
 
     def title_of(self, arguments: Mapping[str, Any]) -> str:
-        """One line for the person before there is a preview, of arguments that nobody has checked."""
+        """One line for the user before there is a preview, of arguments that nobody has checked."""
         return self.name
 
     def draft(self) -> CallDraft | None:
@@ -224,11 +224,11 @@ class Tool(ABC, Generic[P]):
 
     @abstractmethod
     async def run(self, params: P, call: CallContext) -> Outcome:
-        """Do it. Called only after policy or the person allowed it. Cancelled by task cancellation; must leave
+        """Do it. Called only after policy or the user allowed it. Cancelled by task cancellation; must leave
         nothing half done. Raises `ToolError` for failures the model should hear about."""
 
     async def reject(self, params: P, call: CallContext, reason: str) -> str | None:
-        """The person or a rule said no; undo what `preview` prepared. May return text for the model."""
+        """The user or a rule said no; undo what `preview` prepared. May return text for the model."""
         return None
 
 

@@ -14,7 +14,8 @@ log = logging.getLogger(__name__)
 
 def leave_by(seconds: float = LEAVE_SECONDS) -> None:
     """From now on the process ends within so many seconds, at the latest with exit code 1 and a line in the log that
-    says what did not come to its end. What was acknowledged is on disk by then, and a command's walls fall with us."""
+    says what did not come to its end. What was acknowledged is on disk by then, and a command's sandbox fall with
+    us."""
     watching = threading.Timer(seconds, _give_up, (asyncio.get_running_loop(), seconds))
     watching.daemon = True
     watching.start()

@@ -41,7 +41,7 @@ MAX_HELLO = 4 * 1024 * 1024
 
 
 class NoDaemon(Exception):
-    """The daemon cannot be reached or started; the text says why, for the person."""
+    """The daemon cannot be reached or started; the text says why, for the user."""
 
 
 def main(argv: Sequence[str], command: Sequence[str] = DAEMON) -> int:

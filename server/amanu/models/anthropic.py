@@ -17,17 +17,17 @@ from typing import TYPE_CHECKING, Any, cast
 import orjson
 
 from amanu.core.model import Delta, ModelError, Request, StreamBroken
-from amanu.models.anthropic_reply import Reply
-from amanu.models.anthropic_request import Bodies
+from amanu.models.anthropic_reply import AnthropicReply
+from amanu.models.anthropic_request import RequestBodies
 from amanu.models.errors import mask, retry_after, status_error, transport_error
-from amanu.models.http import Once, http_client, tls_for
-from amanu.models.sse import Events
+from amanu.models.http import LazyValue, http_client, tls_for
+from amanu.models.sse import SseParser
 from amanu.models.wire_messages import is_taken
 
 if TYPE_CHECKING:
     from anthropic import AsyncAnthropic, AsyncStream
 
-    from amanu.models.transport import Client
+    from amanu.models.transport import HttpClient
 
 BASE_URL = "https://api.anthropic.com"
 VENDOR = "Anthropic"
@@ -39,8 +39,8 @@ class AnthropicModel:
     def __init__(self, key: str, base_url: str = BASE_URL) -> None:
         self._key = key
         self._base_url = base_url
-        self._bodies = Bodies()
-        self._connection = Once(self._connect)
+        self._bodies = RequestBodies()
+        self._connection = LazyValue(self._connect)
 
     def __repr__(self) -> str:
         return f"AnthropicModel({self._base_url!r})"
@@ -82,7 +82,7 @@ class AnthropicModel:
         if (client := self._connection.made) is not None:
             await client.http.aclose()
 
-    async def _ask(self, client: "AsyncAnthropic", request: Request) -> "tuple[AsyncStream[object], Reply]":
+    async def _ask(self, client: "AsyncAnthropic", request: Request) -> "tuple[AsyncStream[object], AnthropicReply]":
         """Send the request; once more without what the service refuses of it, if it can do without: thinking, or the
         wish for arguments in pieces, which gateways need not know.
 
@@ -97,7 +97,7 @@ class AnthropicModel:
         taken = partial(is_taken, request.conversation)
         body, prefix = self._bodies.body(request)
         try:
-            return await self._open(client, body), Reply(model, prefix, taken)
+            return await self._open(client, body), AnthropicReply(model, prefix, taken)
         except BadRequestError as error:
             error_text = error.response.text
             if self._bodies.eager and "eager_input_streaming" in error_text:
@@ -105,7 +105,7 @@ class AnthropicModel:
             elif not _ABOUT_THINKING.search(error_text) or not self._bodies.forget_thinking(request.conversation):
                 raise
         body, prefix = self._bodies.body(request)
-        return await self._open(client, body), Reply(model, prefix, taken)
+        return await self._open(client, body), AnthropicReply(model, prefix, taken)
 
     async def _open(self, client: "AsyncAnthropic", body: bytes) -> "AsyncStream[object]":
         from anthropic import AsyncStream
@@ -157,13 +157,13 @@ class AnthropicModel:
 
 @dataclass(frozen=True)
 class _Connection:
-    http: "Client"
+    http: "HttpClient"
     client: "AsyncAnthropic"
 
 
 async def _events(body: AsyncIterator[bytes]) -> AsyncGenerator[bytes]:
     """The data of the events. The SDK's reader copies all of an unfinished event for each of its lines."""
-    events = Events()
+    events = SseParser()
     async for received in body:
         for data in events.feed(received):
             yield data

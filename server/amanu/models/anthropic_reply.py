@@ -12,7 +12,7 @@ from amanu.core.model import (
     CallDelta,
     CallStarted,
     Delta,
-    Done,
+    ReplyCompleted,
     StopReason,
     StreamBroken,
     TextDelta,
@@ -57,7 +57,7 @@ class _Block:
         return "".join(self.pieces)
 
 
-class Reply:
+class AnthropicReply:
     """Takes the events of one stream in order. `prefix` is the digest of what the model had seen; `taken` says of a
     call's id that the conversation has it already."""
 
@@ -160,7 +160,7 @@ class Reply:
         details: dict[str, Any] = delta.get("stop_details") or {}
         self._detail = details.get("explanation") or details.get("category") or self._detail
 
-    def done(self) -> Done:
+    def done(self) -> ReplyCompleted:
         """The whole reply. Raises `StreamBroken` for a stream that ended without its finish marker."""
         if not self._finished or self._stop is None:
             raise StreamBroken("The reply ended before it was complete.", "Anthropic", breakage="noFinish")
@@ -209,7 +209,7 @@ class Reply:
         )
         full = self._stop == "model_context_window_exceeded"
         detail = self._detail or ("" if self._stop in _STOPS and not full else self._stop)
-        return Done(message, _tokens(self._usage), stop, detail, sources, full)
+        return ReplyCompleted(message, _tokens(self._usage), stop, detail, sources, full)
 
 
 def _present(start: dict[str, Any]) -> dict[str, Any]:

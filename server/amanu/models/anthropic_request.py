@@ -15,8 +15,8 @@ from weakref import WeakKeyDictionary
 
 from amanu.core.conversation import Assistant, Call, Conversation, Message, Native, Note, Results, Text, User
 from amanu.core.model import Request
-from amanu.core.model_families import Family, family
-from amanu.models.image_layout import Shown, laid_out
+from amanu.core.model_families import ModelFamily, family
+from amanu.models.image_layout import WirePicture, laid_out
 from amanu.models.wire_messages import dumps, loop_start
 from amanu_protocol.items import ModelInfo
 
@@ -30,7 +30,7 @@ _GO_ON = b'{"role":"user","content":[{"type":"text","text":"Go on."}]}'
 """Newer models refuse a request that ends with the assistant."""
 
 
-class Bodies:
+class RequestBodies:
     """Makes request bodies; keeps the wire form of the messages it has seen, as long as their conversation lives."""
 
     def __init__(self) -> None:
@@ -65,7 +65,7 @@ class Bodies:
         return history is not None and history.forget_thinking()
 
 
-def _head(request: Request, facts: Family, model: str, *, think: bool) -> dict[str, Any]:
+def _head(request: Request, facts: ModelFamily, model: str, *, think: bool) -> dict[str, Any]:
     most = min(request.model.max_output, request.max_output or facts.max_output)
     head: dict[str, Any] = {"model": model, "max_tokens": most, "stream": True}
     match facts.efforts.get(request.effort):
@@ -258,7 +258,7 @@ def as_object(arguments: dict[str, Any] | str) -> dict[str, Any]:
     return {"INVALID_JSON": arguments} if isinstance(arguments, str) else arguments
 
 
-def _said(parts: Sequence[str | Shown]) -> list[dict[str, Any]]:
+def _said(parts: Sequence[str | WirePicture]) -> list[dict[str, Any]]:
     """Text and image blocks; the service refuses blank text."""
     return [
         {"type": "text", "text": part}

@@ -28,7 +28,7 @@ VARIABLES: Mapping[str, tuple[str, ...]] = {
 """Vendor → environment variables that hold its key, the first one set wins."""
 
 
-class Auth:
+class Credentials:
     """The user's keys. `path` is the file `auth.json`; it is read anew whenever it changed on disk. `secrets` learns
     every key that passes through here."""
 

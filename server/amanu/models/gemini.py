@@ -18,8 +18,8 @@ from amanu.core.model import Delta, ModelError, Request, StreamBroken
 from amanu.core.model_families import family
 from amanu.models.errors import mask, quota_exhausted, retry_after, status_error, transport_error
 from amanu.models.gemini_contents import content, pieces
-from amanu.models.gemini_reply import Reply
-from amanu.models.http import CONNECT_TIMEOUT, Once, http_client, tls_for
+from amanu.models.gemini_reply import GeminiReply
+from amanu.models.http import CONNECT_TIMEOUT, LazyValue, http_client, tls_for
 from amanu.models.quotas import google_daily, google_wait
 from amanu.models.wire_messages import WireMessages, dumps, loop_start
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from google import genai
     from google.genai.types import GenerateContentResponse
 
-    from amanu.models.transport import Client
+    from amanu.models.transport import HttpClient
 
 BASE_URL = "https://generativelanguage.googleapis.com"
 
@@ -57,13 +57,13 @@ class GeminiModel:
         self._key = key
         self._base_url = base_url
         self._messages = WireMessages(content)
-        self._connection = Once(self._connect)
+        self._connection = LazyValue(self._connect)
 
     def __repr__(self) -> str:
         return f"GeminiModel({self._base_url!r})"
 
     async def stream(self, request: Request) -> AsyncIterator[Delta]:
-        reply = Reply(request)
+        reply = GeminiReply(request)
         async with aclosing(self._chunks(request)) as chunks:
             chunk_count = 0
             async for chunk in chunks:
@@ -125,7 +125,7 @@ class GeminiModel:
         from google import genai
         from google.genai.types import HttpOptions
 
-        # A finish reason newer than the SDK is handled in `Reply`, not printed.
+        # A finish reason newer than the SDK is handled in `GeminiReply`, not printed.
         warnings.filterwarnings("ignore", r".* is not a valid \w+$", UserWarning)
         tls = tls_for(self._base_url)
         # Our own client, so that aiohttp never becomes the transport when it happens to be installed.
@@ -157,7 +157,7 @@ class GeminiModel:
 
 @dataclass(frozen=True)
 class _Connection:
-    http: "Client"
+    http: "HttpClient"
     client: "genai.Client"
 
 

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, cast
 
 from amanu.core.conversation import Assistant, Call, Conversation, Results, Text, User
 from amanu.core.model_families import family
-from amanu.models.image_layout import Shown, laid_out
+from amanu.models.image_layout import WirePicture, laid_out
 from amanu.models.wire_messages import dumps
 from amanu_protocol.items import ModelInfo
 
@@ -22,7 +22,7 @@ _NEXT = {role: b']},{"role":"%b","parts":[' % role.encode() for role in ("user",
 """Between two messages."""
 
 
-class Content(NamedTuple):
+class GeminiContent(NamedTuple):
     role: str
     parts: bytes
     """JSON objects joined by commas."""
@@ -30,7 +30,7 @@ class Content(NamedTuple):
     """To be sent instead of `parts` while the tool loop it belongs to goes on, if that makes a difference."""
 
 
-def content(conversation: Conversation, index: int, model: ModelInfo) -> Content | None:
+def content(conversation: Conversation, index: int, model: ModelInfo) -> GeminiContent | None:
     """Message `at` for `model`; None if it has nothing Gemini takes (a reply of thoughts only)."""
     match conversation[index]:
         case User() as said:
@@ -47,7 +47,7 @@ def content(conversation: Conversation, index: int, model: ModelInfo) -> Content
             return _content("user", [*_responses(answers, conversation[index - 1], model.model_id), *notes])
 
 
-def pieces(contents: Iterable[Content | None], loop: int) -> list[bytes]:
+def pieces(contents: Iterable[GeminiContent | None], loop: int) -> list[bytes]:
     """The array to send, in pieces to be joined once (pictures have megabytes): messages that have nothing to say left
     out, model turns in a row made one. `loop`: where the present tool loop begins."""
     array: list[bytes] = []
@@ -66,7 +66,7 @@ def pieces(contents: Iterable[Content | None], loop: int) -> list[bytes]:
     return array
 
 
-def _said(parts: Sequence[str | Shown]) -> list[dict[str, Any]]:
+def _said(parts: Sequence[str | WirePicture]) -> list[dict[str, Any]]:
     """Texts, blank ones left out, and pictures."""
     return [
         {"text": part} if isinstance(part, str) else {"inlineData": {"mimeType": part.media_type, "data": part.data}}
@@ -75,8 +75,8 @@ def _said(parts: Sequence[str | Shown]) -> list[dict[str, Any]]:
     ]
 
 
-def _content(role: str, parts: list[dict[str, Any]]) -> Content | None:
-    return Content(role, b",".join(map(dumps, parts))) if parts else None
+def _content(role: str, parts: list[dict[str, Any]]) -> GeminiContent | None:
+    return GeminiContent(role, b",".join(map(dumps, parts))) if parts else None
 
 
 def _own_parts(reply: object, model: str) -> list[dict[str, Any]] | None:

@@ -14,7 +14,7 @@ from amanu.core.model import (
     CallDelta,
     CallStarted,
     Delta,
-    Done,
+    ReplyCompleted,
     Request,
     StopReason,
     StreamBroken,
@@ -48,7 +48,7 @@ _NO_DATA = {"thought", "thoughtSignature"}
 """A part with nothing else is refused when it comes back."""
 
 
-class Reply:
+class GeminiReply:
     def __init__(self, request: Request) -> None:
         self._model = request.model.model_id
         self._parts: list[Text | Thinking | Call] = []
@@ -133,7 +133,7 @@ class Reply:
         yield CallStarted(call_id, tool)
         yield CallDelta(call_id, written.decode())
 
-    def done(self) -> Done:
+    def done(self) -> ReplyCompleted:
         """The whole reply. Raises `StreamBroken` when it is none."""
         self._end_run()
         self._end_text()
@@ -153,14 +153,14 @@ class Reply:
             return self._finished("calls")
         return self._finished("end")
 
-    def _finished(self, stop: StopReason, detail: str = "") -> Done:
+    def _finished(self, stop: StopReason, detail: str = "") -> ReplyCompleted:
         native = Native(wire=WIRE, model=self._model, blocks=cast(JsonValue, self._blocks), call_ids=self._call_ids)
         message = Assistant(
             parts=tuple(self._parts),
             native=native if self._blocks else None,
             cut=stop == "outputLimit",
         )
-        return Done(message, self._usage, stop, detail, self._sources)
+        return ReplyCompleted(message, self._usage, stop, detail, self._sources)
 
     def _end_run(self) -> None:
         if self._run is not None:

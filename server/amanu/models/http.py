@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 from amanu.models.limits import KEPT
 
 if TYPE_CHECKING:
-    from amanu.models.transport import Client
+    from amanu.models.transport import HttpClient
 
 CONNECT_TIMEOUT = 15.0
 """Seconds to wait for a connection."""
@@ -21,12 +21,12 @@ CONNECT_TIMEOUT = 15.0
 T = TypeVar("T")
 
 
-def http_client(base_url: str, tls: ssl.SSLContext, **options: Any) -> "Client":
+def http_client(base_url: str, tls: ssl.SSLContext, **options: Any) -> "HttpClient":
     """A client for one service. `more` as `httpx2.AsyncClient` takes it."""
     import httpx2
 
-    from amanu.models.preconnect import Ahead, Destination
-    from amanu.models.transport import Client, Transport
+    from amanu.models.preconnect import Destination, PreconnectingNetwork
+    from amanu.models.transport import HttpClient, Transport
 
     proxy = _proxy(base_url)
     limits = httpx2.Limits(max_connections=100, max_keepalive_connections=20, keepalive_expiry=KEPT)
@@ -38,9 +38,9 @@ def http_client(base_url: str, tls: ssl.SSLContext, **options: Any) -> "Client":
         secure = url.scheme == "https"
         port = url.port or (443 if secure else 80)
         destination = Destination(url.raw_host.decode(), port, tls if secure else None, CONNECT_TIMEOUT, _OPTIONS)
-        ahead = pool._network_backend = Ahead(pool._network_backend, destination)
+        ahead = pool._network_backend = PreconnectingNetwork(pool._network_backend, destination)
     timeout = httpx2.Timeout(None, connect=CONNECT_TIMEOUT)
-    return Client(Transport(inner, ahead), timeout=timeout, trust_env=False, **options)
+    return HttpClient(Transport(inner, ahead), timeout=timeout, trust_env=False, **options)
 
 
 def tls_for(base_url: str) -> ssl.SSLContext:
@@ -82,7 +82,7 @@ def _options() -> tuple[tuple[int, int, int], ...]:
 _OPTIONS = _options()
 
 
-class Once(Generic[T]):
+class LazyValue(Generic[T]):
     """Something slow to make, made in a thread when first asked for. Who asks may be cancelled without loss."""
 
     def __init__(self, make: Callable[[], T]) -> None:

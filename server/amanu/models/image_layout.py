@@ -4,12 +4,12 @@ vendors advise (Anthropic docs "Vision": images before text, each introduced; Go
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from amanu.core.conversation import Conversation, Note, Told
+from amanu.core.conversation import Conversation, Note, SystemText
 from amanu.core.model_families import family
 from amanu_protocol.items import ModelInfo
 
 
-class Shown(NamedTuple):
+class WirePicture(NamedTuple):
     """A picture as it goes over the wire."""
 
     media_type: str
@@ -17,11 +17,11 @@ class Shown(NamedTuple):
     """Base64."""
 
 
-def laid_out(notes: Iterable[Note], conversation: Conversation, model: ModelInfo) -> list[str | Shown]:
+def laid_out(notes: Iterable[Note], conversation: Conversation, model: ModelInfo) -> list[str | WirePicture]:
     """Texts and pictures in the order to send. For a picture this model cannot be sent there is a text that says so."""
-    parts: list[str | Shown] = []
+    parts: list[str | WirePicture] = []
     for part in notes:
-        if isinstance(part, str | Told):
+        if isinstance(part, str | SystemText):
             parts.append(part if isinstance(part, str) else part.text)
             continue
         opening = f'<image name="{part.name}">'
@@ -30,7 +30,7 @@ def laid_out(notes: Iterable[Note], conversation: Conversation, model: ModelInfo
         if why or data is None:
             parts.append(f"{opening}({why})</image>")
         else:
-            parts += [opening, Shown(part.media_type, data), "</image>"]
+            parts += [opening, WirePicture(part.media_type, data), "</image>"]
     return parts
 
 
@@ -43,6 +43,6 @@ def unseen(media_type: str, model: ModelInfo) -> str:
     return ""
 
 
-def texts(parts: Iterable[str | Shown]) -> str:
+def texts(parts: Iterable[str | WirePicture]) -> str:
     """The texts alone, as one."""
     return "\n\n".join(part for part in parts if isinstance(part, str))

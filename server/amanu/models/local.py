@@ -1,7 +1,7 @@
-"""Model servers on this machine: whether one answers, and whether the person said yes to it.
+"""Model servers on this machine: whether one answers, and whether the user said yes to it.
 
-Whatever listens on a port would get the person's code; so a server is used only after it answered as a model
-server and the person said yes once, for that address. Kept as `{"allowed": {vendor: address}}`.
+Whatever listens on a port would get the user's code; so a server is used only after it answered as a model
+server and the user said yes once, for that address. Kept as `{"allowed": {vendor: address}}`.
 """
 
 import asyncio
@@ -14,17 +14,17 @@ from amanu.models.http import tls_for
 
 
 class LocalServers:
-    """What the person allowed. `path` is a file in the user's state folder."""
+    """What the user allowed. `path` is a file in the user's state folder."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
 
     def allowed(self, vendor: str, base_url: str) -> bool:
-        """Did the person say yes to this vendor at this address?"""
+        """Did the user say yes to this vendor at this address?"""
         return self._read().get(vendor) == base_url
 
     def allow(self, vendor: str, base_url: str) -> None:
-        """The person says yes."""
+        """The user says yes."""
         write_private(self._path, {"allowed": {**self._read(), vendor: base_url}})
 
     def _read(self) -> dict[str, str]:

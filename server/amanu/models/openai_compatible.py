@@ -13,15 +13,15 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 from amanu.core.model import Delta, ModelError, Request, StreamBroken
 from amanu.core.model_families import family
 from amanu.models.errors import mask, quota_exhausted, retry_after, status_error, transport_error
-from amanu.models.http import Once, http_client, tls_for
+from amanu.models.http import LazyValue, http_client, tls_for
 from amanu.models.openai_messages import message
-from amanu.models.openai_reply import Reply
+from amanu.models.openai_reply import OpenAIReply
 from amanu.models.quotas import google_daily, google_wait
-from amanu.models.sse import Events
+from amanu.models.sse import SseParser
 from amanu.models.wire_messages import WireMessages, dumps, loads, loop_start
 
 if TYPE_CHECKING:
-    from amanu.models.transport import Client
+    from amanu.models.transport import HttpClient
 
 LINGER = 0.5
 """Seconds to wait for more of a reply that is complete: the usage follows it, and a body read to its end leaves
@@ -29,34 +29,36 @@ the connection fit for the next request; but some servers never end it."""
 
 
 @dataclass(frozen=True)
-class Quirks:
+class EndpointQuirks:
     """Facts of an endpoint (those of its models are in `core/model_families.py`)."""
 
     streaming: Literal["always", "untilBroken", "never"] = "untilBroken"
     """`untilBroken`: once a streamed call came malformed, whole replies are asked for from then on."""
 
 
-QUIRKS = {"openai": Quirks(streaming="always")}
+QUIRKS = {"openai": EndpointQuirks(streaming="always")}
 
 
 class OpenAICompatibleModel:
     """`Model` for one endpoint. `vendor` as in `vendor:model`; `base_url` with the version
     (`https://api.openai.com/v1`); `key` None for local servers."""
 
-    def __init__(self, vendor: str, base_url: str, key: str | None = None, quirks: Quirks | None = None) -> None:
+    def __init__(
+        self, vendor: str, base_url: str, key: str | None = None, quirks: EndpointQuirks | None = None
+    ) -> None:
         self._vendor = vendor
         self._base_url = base_url.rstrip("/")
         self._key = key
-        self._quirks = quirks or QUIRKS.get(vendor, Quirks())
+        self._quirks = quirks or QUIRKS.get(vendor, EndpointQuirks())
         self._streaming = self._quirks.streaming != "never"
         self._messages = WireMessages(message)
-        self._connection = Once(self._connect)
+        self._connection = LazyValue(self._connect)
 
     def __repr__(self) -> str:
         return f"OpenAICompatibleModel({self._vendor!r}, {self._base_url!r})"
 
     async def stream(self, request: Request) -> AsyncIterator[Delta]:
-        reply = Reply(request, self._vendor)
+        reply = OpenAIReply(request, self._vendor)
         streaming = self._streaming
         async with aclosing(self._chunks(request, reply, streaming)) as chunks:
             async for chunk in chunks:
@@ -80,7 +82,7 @@ class OpenAICompatibleModel:
         if (http := self._connection.made) is not None:
             await http.aclose()
 
-    async def _chunks(self, request: Request, reply: Reply, streaming: bool) -> AsyncGenerator[dict[str, Any]]:
+    async def _chunks(self, request: Request, reply: OpenAIReply, streaming: bool) -> AsyncGenerator[dict[str, Any]]:
         """The chunks of the reply, or the reply as one chunk. Closing this closes the HTTP stream."""
         http = await self._connection.get()
         import httpx2
@@ -108,7 +110,7 @@ class OpenAICompatibleModel:
             if not reply.complete:
                 raise transport_error(self._vendor, error, self._base_url, started=started) from None
 
-    def _connect(self) -> "Client":
+    def _connect(self) -> "HttpClient":
         headers = {"content-type": "application/json"}
         if self._key:
             headers["authorization"] = f"Bearer {self._key}"
@@ -193,9 +195,9 @@ def _object(value: Any) -> dict[str, Any]:
     return cast(dict[str, Any], value) if isinstance(value, dict) else {"message": value}
 
 
-async def _events(body: AsyncIterator[bytes], reply: Reply) -> AsyncGenerator[bytes]:
+async def _events(body: AsyncIterator[bytes], reply: OpenAIReply) -> AsyncGenerator[bytes]:
     """The events of a reply to its end; once it is complete, for as long as more comes within `LINGER`."""
-    events = Events()
+    events = SseParser()
     while True:
         try:
             async with asyncio.timeout(LINGER if reply.complete else None):

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, cast
 
 from amanu.core.conversation import Assistant, Call, Conversation, Results, User
 from amanu.core.model_families import MustReturn, family
-from amanu.models.image_layout import Shown, laid_out, texts
+from amanu.models.image_layout import WirePicture, laid_out, texts
 from amanu.models.wire_messages import dumps
 from amanu_protocol.items import ModelInfo
 
@@ -18,7 +18,7 @@ SKIP_SIGNATURE = {"google": {"thought_signature": "skip_thought_signature_valida
 """For a call made elsewhere, where Gemini 3 is reached through Google's compatible endpoint."""
 
 
-class Objects(NamedTuple):
+class WireObjects(NamedTuple):
     """JSON objects joined by commas, as many as a message takes; empty if it has nothing to say."""
 
     data: bytes
@@ -26,23 +26,23 @@ class Objects(NamedTuple):
     """To be sent instead of `data` while the tool loop it belongs to goes on, if that makes a difference."""
 
 
-def message(conversation: Conversation, index: int, model: ModelInfo) -> Objects:
+def message(conversation: Conversation, index: int, model: ModelInfo) -> WireObjects:
     """Message `at` for `model`."""
     match conversation[index]:
         case User() as said:
-            return Objects(dumps(_said(laid_out(said.parts, conversation, model))))
+            return WireObjects(dumps(_said(laid_out(said.parts, conversation, model))))
         case Assistant() as reply:
             return _reply(_own(reply, model.model_id) or _neutral(reply), family(model.model_id).must_return)
         case Results() as answers:
             objects = _answers(answers, conversation[index - 1], model.model_id)
             if answers.notes:
                 objects.append(_said(laid_out(answers.notes, conversation, model)))
-            return Objects(b",".join(map(dumps, objects)))
+            return WireObjects(b",".join(map(dumps, objects)))
 
 
-def _said(parts: Sequence[str | Shown]) -> dict[str, Any]:
-    """What the person says. A list of parts only where there is a picture: not every server takes one."""
-    if not any(isinstance(part, Shown) for part in parts):
+def _said(parts: Sequence[str | WirePicture]) -> dict[str, Any]:
+    """What the user says. A list of parts only where there is a picture: not every server takes one."""
+    if not any(isinstance(part, WirePicture) for part in parts):
         return {"role": "user", "content": texts(parts)}
     content: list[dict[str, Any]] = [
         {"type": "text", "text": part}
@@ -79,18 +79,18 @@ def _neutral(reply: Assistant) -> dict[str, Any] | None:
     return wire
 
 
-def _reply(wire: dict[str, Any] | None, must_return: MustReturn) -> Objects:
+def _reply(wire: dict[str, Any] | None, must_return: MustReturn) -> WireObjects:
     """A reply, with what the service would miss."""
     if wire is None:
-        return Objects(b"")
+        return WireObjects(b"")
     if must_return == "reasoning" and "reasoning_content" not in wire:
         wire = {**wire, "reasoning_content": ""}  # empty will do (earendil-works/pi#3636)
     data = dumps(wire)
     calls: list[dict[str, Any]] = wire.get("tool_calls") or []
     if must_return != "signature" or not calls or "extra_content" in calls[0]:
-        return Objects(data)
+        return WireObjects(data)
     signed = [{**calls[0], "extra_content": SKIP_SIGNATURE}, *calls[1:]]
-    return Objects(data, dumps({**wire, "tool_calls": signed}))
+    return WireObjects(data, dumps({**wire, "tool_calls": signed}))
 
 
 def call_of(wire_id: str, call: Call, written: str | None = None) -> dict[str, Any]:

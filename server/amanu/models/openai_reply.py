@@ -16,7 +16,7 @@ from amanu.core.model import (
     CallDelta,
     CallStarted,
     Delta,
-    Done,
+    ReplyCompleted,
     Request,
     StopReason,
     StreamBroken,
@@ -36,7 +36,7 @@ _REFUSED = {"content_filter", "safety", "sensitive"}
 
 
 @dataclass
-class Writing:
+class CallInProgress:
     """A call the model is writing."""
 
     call_id: str
@@ -50,15 +50,15 @@ class Writing:
     """`extra_content`: a Gemini signature, to be given back."""
 
 
-class Reply:
+class OpenAIReply:
     def __init__(self, request: Request, vendor: str) -> None:
         self._model = request.model.model_id
         self._conversation = request.conversation
         self._vendor = vendor
         self._parts: list[tuple[type[Text] | type[Thinking], list[str]]] = []
         """Runs of text and thought, in pieces: joined once."""
-        self._calls: list[Writing] = []
-        self._named: list[Writing] = []
+        self._calls: list[CallInProgress] = []
+        self._named: list[CallInProgress] = []
         """Those whose names have come, in that order: the one in which they were shown."""
         self._reasoning: list[dict[str, Any]] = []
         """OpenRouter's `reasoning_details`, to be given back unchanged."""
@@ -158,12 +158,12 @@ class Reply:
             check_arguments(writing.size, self._vendor)
             yield CallDelta(writing.call_id, arguments)
 
-    def _writing(self, piece: dict[str, Any], tool: str, whole: bool) -> Writing:
+    def _writing(self, piece: dict[str, Any], tool: str, whole: bool) -> CallInProgress:
         """The call a piece belongs to: by index, else by id, else the last one. A new id or name beside an
         index or id that is taken is another call (servers that number every call 0), and so is a `whole` one, whose
         arguments come as an object."""
         index, theirs = piece.get("index"), str(piece.get("id") or "")
-        writing: Writing | None = None
+        writing: CallInProgress | None = None
         if index is not None:
             writing = next((call for call in reversed(self._calls) if call.index == index), None)
         elif theirs:
@@ -176,7 +176,7 @@ class Reply:
         if writing is not None and not taken:
             writing.theirs = writing.theirs or theirs
             return writing
-        self._calls.append(Writing(f"call_{uuid4().hex[:16]}", index, theirs))
+        self._calls.append(CallInProgress(f"call_{uuid4().hex[:16]}", index, theirs))
         check_calls(len(self._calls), self._vendor)
         return self._calls[-1]
 
@@ -185,7 +185,7 @@ class Reply:
         """Some call's arguments are no JSON object, and the reply was not cut."""
         return self._finish not in _CUT and any(isinstance(_arguments(writing), str) for writing in self._calls)
 
-    def done(self) -> Done:
+    def done(self) -> ReplyCompleted:
         """The whole reply. Raises `StreamBroken` when it is none."""
         if not self.complete:
             message = f"The reply of {self._vendor} ended before it was complete."
@@ -202,13 +202,13 @@ class Reply:
             return self._finished("calls")
         return self._finished("end")
 
-    def _finished(self, stop: StopReason, detail: str = "") -> Done:
+    def _finished(self, stop: StopReason, detail: str = "") -> ReplyCompleted:
         parts = [kind(text="".join(pieces)) for kind, pieces in self._parts]
         calls = [
             Call(call_id=writing.call_id, tool=writing.tool, arguments=_arguments(writing)) for writing in self._named
         ]
         message = Assistant(parts=(*parts, *calls), native=self._native(parts, calls), cut=stop == "outputLimit")
-        return Done(message, self._usage, stop, detail, self._sources)
+        return ReplyCompleted(message, self._usage, stop, detail, self._sources)
 
     def _native(self, parts: list[Text | Thinking], calls: list[Call]) -> Native | None:
         text = "".join(part.text for part in parts if isinstance(part, Text))
@@ -266,7 +266,7 @@ def _text(value: Any) -> str:
     return value
 
 
-def _arguments(writing: Writing) -> dict[str, JsonValue] | str:
+def _arguments(writing: CallInProgress) -> dict[str, JsonValue] | str:
     """The object the model wrote; {} for nothing at all; the text when it is no object."""
     text = "".join(writing.arguments)
     if not text.strip():

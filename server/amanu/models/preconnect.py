@@ -29,7 +29,7 @@ class Destination:
     """The socket's."""
 
 
-class Ahead(httpcore2.AsyncNetworkBackend):
+class PreconnectingNetwork(httpcore2.AsyncNetworkBackend):
     """Connects for a pool. The pool's next connection is the one that `open` opened."""
 
     def __init__(self, inner: httpcore2.AsyncNetworkBackend, destination: Destination) -> None:

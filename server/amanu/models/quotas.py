@@ -74,7 +74,7 @@ def access_in(message: str) -> float | None:
 
 
 def in_words(seconds: float) -> str:
-    """A wait for a person: "40 seconds", "12 minutes", "5 hours"."""
+    """A wait for a user: "40 seconds", "12 minutes", "5 hours"."""
     if seconds < 120:
         return f"{seconds:.0f} seconds"
     return f"{seconds / 60:.0f} minutes" if seconds < 7200 else f"{seconds / 3600:.0f} hours"

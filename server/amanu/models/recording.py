@@ -123,15 +123,15 @@ class Recorder:
         self.write({"amanuRecording": VERSION, "amanu": __version__, "at": started_at, "model": model_id})
 
     def hide(self, environment: Mapping[str, str]) -> None:
-        """Keep what looks like a secret in a person's environment out of what follows."""
+        """Keep what looks like a secret in a user's environment out of what follows."""
         self._secrets.learn(
             value for name, value in environment.items() if is_secret_name(name) and not value.startswith("/")
         )
 
-    def begin(self) -> "Writing":
+    def begin(self) -> "ExchangeRecorder":
         """The next exchange."""
         self._exchanges += 1
-        return Writing(self, self._exchanges, self._clock)
+        return ExchangeRecorder(self, self._exchanges, self._clock)
 
     def close(self) -> None:
         """Nothing more is written."""
@@ -171,7 +171,7 @@ class Recorder:
             self._failed(f"The recording {self.path} ends here: {error.strerror or error}.")
 
 
-class Writing:
+class ExchangeRecorder:
     """One exchange on its way into a recording. Chunks wait for the end of their line: a key may stand across two of
     them, never across two lines."""
 

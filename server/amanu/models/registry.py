@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 from amanu.config import Settings
 from amanu.core.model import Model, RemoteModel
 from amanu.core.model_families import MODELS, known
-from amanu.models.credentials import Auth
+from amanu.models.credentials import Credentials
 from amanu.models.local import LocalServers, models_of
 from amanu.system.gc import quick_imports
 from amanu_protocol.errors import AmanuError
@@ -52,7 +52,7 @@ class Vendor:
     """Follows an address that comes from the environment."""
     needs_key: bool = True
     local: bool = False
-    """Used only with the person's consent (`local.py`)."""
+    """Used only with the user's consent (`local.py`)."""
     modules: tuple[str, ...] = ("httpx2",)
     """What its file imports on first use."""
 
@@ -82,14 +82,14 @@ DEFAULTS = ("anthropic:claude-sonnet-5-5", "gemini:gemini-3.8-flash", "openai:gp
 """The model to start with, of the first vendor that has a key."""
 
 
-class Registry:
+class ModelRegistry:
     """All models one can name. One client per vendor, address and key is kept.
 
     Addresses come from the client's environment or the user's settings, never from a workspace.
     """
 
-    def __init__(self, settings: Settings, auth: Auth, consent: Path) -> None:
-        """`consent`: the file that remembers the local servers the person said yes to."""
+    def __init__(self, settings: Settings, auth: Credentials, consent: Path) -> None:
+        """`consent`: the file that remembers the local servers the user said yes to."""
         self._auth = auth
         self._base_urls = settings.base_urls
         self._seeing = frozenset(settings.vision)
@@ -192,7 +192,7 @@ class Registry:
         return None
 
     async def allow_local(self, vendor_name: str, environment: Mapping[str, str]) -> str:
-        """The person says yes to a local server, which must answer now. Returns its address. Raises `AmanuError`:
+        """The user says yes to a local server, which must answer now. Returns its address. Raises `AmanuError`:
         modelNotFound, modelUnavailable."""
         vendor = self._vendors.get(vendor_name)
         if vendor is None or not vendor.local:

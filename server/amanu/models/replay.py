@@ -9,7 +9,7 @@ from amanu.core.model import ModelError
 from amanu.models.recording import Exchange, Recording
 
 
-class OtherThanRecorded(ModelError):
+class ReplayMismatch(ModelError):
     """What is asked is not what the recording answers. Asking again cannot help."""
 
 
@@ -28,11 +28,11 @@ class Replay:
         return len(self._exchanges) - self._played
 
     def answer(self, method: str, url: str, body: bytes) -> Exchange:
-        """The next exchange. Raises `OtherThanRecorded` when there is none, or the request goes to another method,
+        """The next exchange. Raises `ReplayMismatch` when there is none, or the request goes to another method,
         path or model."""
         number = self._played + 1
         if number > len(self._exchanges):
-            raise OtherThanRecorded(f"The recording ends after exchange {self._played}; a further one was asked for.")
+            raise ReplayMismatch(f"The recording ends after exchange {self._played}; a further one was asked for.")
         exchange = self._exchanges[self._played]
         sent = _value(body)
         path, recorded_path = urlsplit(url).path, urlsplit(exchange.url).path
@@ -43,7 +43,7 @@ class Replay:
             raise _other(number, f"{method} {path}", f"{exchange.method} {recorded_path}")
         mismatch = difference(exchange.body, sent)
         if self._played and mismatch is not None and self._stopped(sent):
-            raise OtherThanRecorded(f"Exchange {self._played} was broken off when it was recorded; it ends here.")
+            raise ReplayMismatch(f"Exchange {self._played} was broken off when it was recorded; it ends here.")
         if mismatch is not None:
             self.differences.append(f"exchange {number}: {mismatch}")
         self._played = number
@@ -82,10 +82,8 @@ def difference(recorded: Any, sent: Any, location: str = "body") -> str | None:
     return None if recorded == sent else f"{location} is {_short(sent)}, recorded was {_short(recorded)}"
 
 
-def _other(number: int, sent_model: str, recorded: str) -> OtherThanRecorded:
-    return OtherThanRecorded(
-        f"Exchange {number} of the recording is another one: it is for {recorded}, not {sent_model}."
-    )
+def _other(number: int, sent_model: str, recorded: str) -> ReplayMismatch:
+    return ReplayMismatch(f"Exchange {number} of the recording is another one: it is for {recorded}, not {sent_model}.")
 
 
 def _model(path: str, body: Any) -> str:

@@ -17,9 +17,9 @@ from amanu.core.model import (
     CallDelta,
     CallStarted,
     Delta,
-    Done,
     Model,
     ModelError,
+    ReplyCompleted,
     Request,
     StreamBroken,
     TextDelta,
@@ -28,7 +28,7 @@ from amanu.models.quotas import in_words
 
 
 @dataclass(frozen=True)
-class Policy:
+class RetryPolicy:
     """How patient we are. Times in seconds."""
 
     attempts: int = 8
@@ -56,7 +56,7 @@ class Policy:
 
 
 @dataclass(frozen=True, slots=True)
-class Retrying:
+class RetryScheduled:
     """The next attempt starts in `delay_s` seconds. `attempt` is its number, 2 for the first retry."""
 
     attempt: int
@@ -68,23 +68,23 @@ class Retrying:
 
 
 @dataclass(frozen=True, slots=True)
-class Withdrawn:
+class AttemptWithdrawn:
     """The deltas since the last attempt began never happened; take back what was shown of them."""
 
     reason: str
 
 
-PATIENT = Policy()
+PATIENT = RetryPolicy()
 
 
 async def stream_with_retry(
-    model: Model, request: Request, policy: Policy = PATIENT
-) -> AsyncGenerator[Delta | Retrying | Withdrawn]:
-    """Yield the deltas of one reply, up to one `Done`, trying again where that can help.
+    model: Model, request: Request, policy: RetryPolicy = PATIENT
+) -> AsyncGenerator[Delta | RetryScheduled | AttemptWithdrawn]:
+    """Yield the deltas of one reply, up to one `ReplyCompleted`, trying again where that can help.
 
-    A failed attempt is followed by `Withdrawn`, if deltas of it were yielded, then `Retrying`; both come before
-    the wait, so that it can be shown. Raises the last `ModelError` when it gives up: at once for what no second
-    attempt can mend, without a `Withdrawn` then: what came stays. Cancelling ends a wait as well as a stream.
+    A failed attempt is followed by `AttemptWithdrawn`, if deltas of it were yielded, then `RetryScheduled`; both come
+    before the wait, so that it can be shown. Raises the last `ModelError` when it gives up: at once for what no second
+    attempt can mend, without a `AttemptWithdrawn` then: what came stays. Cancelling ends a wait as well as a stream.
     """
     busy = broken = empty = 0
     for attempt in range(1, policy.attempts + 1):
@@ -111,9 +111,9 @@ async def stream_with_retry(
                 raise _too_long(failure, failure.retry_after)
             delay = max(delay, failure.retry_after)
         if has_output:
-            yield Withdrawn(failure.message)
+            yield AttemptWithdrawn(failure.message)
         breakage = failure.breakage if isinstance(failure, StreamBroken) else None
-        yield Retrying(attempt + 1, delay, failure.message, breakage)
+        yield RetryScheduled(attempt + 1, delay, failure.message, breakage)
         await asyncio.sleep(delay)
 
 
@@ -121,7 +121,7 @@ class EmptyReply(StreamBroken):
     """The model ended without a word and without a call."""
 
 
-def _emptiness(request: Request, end: Done) -> EmptyReply | None:
+def _emptiness(request: Request, end: ReplyCompleted) -> EmptyReply | None:
     """What is wrong with a reply that says it is whole and says nothing. After results, nothing at all is how models
     say that they are done: the loop asks once more. A thought is no answer anywhere."""
     if end.stop != "end" or end.message.calls or end.message.text.strip():
@@ -134,14 +134,14 @@ def _emptiness(request: Request, end: Done) -> EmptyReply | None:
     return EmptyReply("The model ended its reply without saying anything.", breakage="empty")
 
 
-async def _attempt(model: Model, request: Request, policy: Policy) -> AsyncGenerator[Delta]:
+async def _attempt(model: Model, request: Request, policy: RetryPolicy) -> AsyncGenerator[Delta]:
     """One attempt: silence and emptiness are errors of it."""
     limit = policy.idle_thinking
     async with aclosing(cast("AsyncGenerator[Delta]", model.stream(request))) as stream:
         while True:
             delta = await _next(stream, limit)
             match delta:
-                case Done():
+                case ReplyCompleted():
                     if (nothing := _emptiness(request, delta)) is not None:
                         raise nothing
                     yield delta

@@ -1,8 +1,8 @@
 """Which model a turn begins with: a chain of strategies, each a pure function of the situation.
 
-    the person's own choice → the mode → what is available → how hard the prompt is → the default
+    the user's own choice → the mode → what is available → how hard the prompt is → the default
 
-The first that has an opinion decides. What the person chose themselves is replaced by nothing but a stand-in from
+The first that has an opinion decides. What the user chose themselves is replaced by nothing but a stand-in from
 `[routing] fallback`, while it cannot be asked; so is what the others come to.
 """
 
@@ -10,9 +10,9 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from amanu.config import Routing, Settings
+from amanu.config import RoutingSettings, Settings
 from amanu.models.availability import stands_in
-from amanu.models.registry import Registry
+from amanu.models.registry import ModelRegistry
 from amanu_protocol.errors import AmanuError
 from amanu_protocol.items import Mode, ModelInfo
 
@@ -33,7 +33,7 @@ _GO_ON = re.compile(
 
 
 @dataclass(frozen=True)
-class Situation:
+class RoutingContext:
     """All that is known when a turn starts. Models are `vendor:model`."""
 
     model_id: str
@@ -41,7 +41,7 @@ class Situation:
     default: str
     """What `AUTO` is when nothing decides."""
     mode: Mode
-    routing: Routing
+    routing: RoutingSettings
     usable: Mapping[str, str] = field(default_factory=dict[str, str])
     """Those there is a key or a server for, and which have room for the conversation; with their names."""
     away: Mapping[str, str] = field(default_factory=dict[str, str])
@@ -65,58 +65,60 @@ class Situation:
 
 
 @dataclass(frozen=True)
-class Route:
+class ModelRoute:
     """Where a turn goes."""
 
     model_id: str
     reason: str | None = None
-    """A sentence for the person; None when there is nothing to explain."""
+    """A sentence for the user; None when there is nothing to explain."""
     instead_of: str | None = None
     """The model this one stands in for."""
 
 
-def explicit(s: Situation) -> Route | None:
-    """What the person chose."""
-    return None if s.model_id == AUTO else Route(s.model_id)
+def explicit(s: RoutingContext) -> ModelRoute | None:
+    """What the user chose."""
+    return None if s.model_id == AUTO else ModelRoute(s.model_id)
 
 
-def by_mode(s: Situation) -> Route | None:
+def by_mode(s: RoutingContext) -> ModelRoute | None:
     """Turns in plan mode have a model of their own."""
     if s.mode == "plan" and s.routing.plan is not None and s.here(s.routing.plan):
-        return Route(s.routing.plan, f"Turns in plan mode go to {s.name(s.routing.plan)}.")
+        return ModelRoute(s.routing.plan, f"Turns in plan mode go to {s.name(s.routing.plan)}.")
     return None
 
 
-def by_availability(s: Situation) -> Route | None:
+def by_availability(s: RoutingContext) -> ModelRoute | None:
     """When only one of easy and hard can be asked, there is nothing to judge."""
     if not s.classifies:
         return None
     for model_id, alternative in ((s.routing.easy, s.routing.hard), (s.routing.hard, s.routing.easy)):
         if model_id is not None and alternative is not None and s.here(model_id) and alternative in s.away:
-            return Route(model_id, f"{s.name(alternative)} {s.away[alternative]}; {s.name(model_id)} takes this turn.")
+            return ModelRoute(
+                model_id, f"{s.name(alternative)} {s.away[alternative]}; {s.name(model_id)} takes this turn."
+            )
     return None
 
 
-def by_difficulty(s: Situation) -> Route | None:
+def by_difficulty(s: RoutingContext) -> ModelRoute | None:
     """Easy prompts and hard ones have models of their own; what goes on with the last prompt stays where that went."""
     if not s.classifies or s.routing.easy is None or s.routing.hard is None:
         return None
     if goes_on(s.prompt) and s.previous in (s.routing.easy, s.routing.hard):
-        return Route(s.previous, f"{s.name(s.previous)} goes on with what it has begun.")
+        return ModelRoute(s.previous, f"{s.name(s.previous)} goes on with what it has begun.")
     if s.difficulty is None:
         return None
     hard = s.difficulty >= HARD_FROM
     model_id = s.routing.hard if hard else s.routing.easy
-    return Route(
+    return ModelRoute(
         model_id, f"Judged {'hard' if hard else 'easy'} ({s.difficulty} of 100), so {s.name(model_id)} has it."
     )
 
 
-def by_default(s: Situation) -> Route:
-    return Route(s.default)
+def by_default(s: RoutingContext) -> ModelRoute:
+    return ModelRoute(s.default)
 
 
-STRATEGIES: tuple[Callable[[Situation], Route | None], ...] = (
+STRATEGIES: tuple[Callable[[RoutingContext], ModelRoute | None], ...] = (
     explicit,
     by_mode,
     by_availability,
@@ -125,7 +127,7 @@ STRATEGIES: tuple[Callable[[Situation], Route | None], ...] = (
 )
 
 
-def choose(s: Situation) -> Route:
+def choose(s: RoutingContext) -> ModelRoute:
     """Where the turn goes, by the first strategy that says so; to a stand-in while that model cannot be asked. When
     none can, the model itself is tried."""
     route = next(route for strategy in STRATEGIES if (route := strategy(s)) is not None)
@@ -134,11 +136,11 @@ def choose(s: Situation) -> Route:
     for model_id in s.routing.fallback:
         if model_id != route.model_id and s.here(model_id):
             why = stands_in(s.name(model_id), s.name(route.model_id), s.away[route.model_id])
-            return Route(model_id, why, instead_of=route.model_id)
+            return ModelRoute(model_id, why, instead_of=route.model_id)
     return route
 
 
-def to_judge(s: Situation) -> bool:
+def to_judge(s: RoutingContext) -> bool:
     """Would it make a difference to know how hard the prompt is?"""
     first = (strategy(s) for strategy in STRATEGIES[: STRATEGIES.index(by_difficulty)])
     return s.difficulty is None and s.classifies and not goes_on(s.prompt) and not any(first)
@@ -152,7 +154,7 @@ def goes_on(prompt: str) -> bool:
 # `AUTO` as a model one can choose ---------------------------------------------------------------------
 
 
-def otherwise(settings: Settings, registry: Registry, environment: Mapping[str, str]) -> str:
+def otherwise(settings: Settings, registry: ModelRegistry, environment: Mapping[str, str]) -> str:
     """What `AUTO` is when nothing decides: the model of the settings; else the hard one, with which nothing can go
     wrong but the price; else that of the first vendor that has a key. Raises `AmanuError` (modelNotFound)."""
     if not settings.routing.chooses:
@@ -168,15 +170,17 @@ def otherwise(settings: Settings, registry: Registry, environment: Mapping[str, 
     return default
 
 
-async def check(model_id: str, settings: Settings, registry: Registry, environment: Mapping[str, str]) -> ModelInfo:
-    """The facts of a model the person wants to choose. Raises `AmanuError`, as `Registry.check` does."""
+async def check(
+    model_id: str, settings: Settings, registry: ModelRegistry, environment: Mapping[str, str]
+) -> ModelInfo:
+    """The facts of a model the user wants to choose. Raises `AmanuError`, as `ModelRegistry.check` does."""
     if model_id != AUTO:
         return await registry.check(model_id, environment)
     info = await registry.check(otherwise(settings, registry, environment), environment)
     return info.model_copy(update={"model_id": AUTO, "name": "Automatic", **_NO_PRICES})
 
 
-async def listed(settings: Settings, registry: Registry, environment: Mapping[str, str]) -> list[ModelInfo]:
+async def listed(settings: Settings, registry: ModelRegistry, environment: Mapping[str, str]) -> list[ModelInfo]:
     """All models one can choose; `AUTO` first, when there are settings for it."""
     models = await registry.list(environment)
     if not settings.routing.chooses:

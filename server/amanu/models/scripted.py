@@ -1,6 +1,6 @@
 """A model that plays back a script: for the demo and for tests, on the true path and without a key.
 
-A script is a JSON list of steps (see `Step`), one per reply. It says that it is scripted wherever it is named.
+A script is a JSON list of steps (see `ScriptedStep`), one per reply. It says that it is scripted wherever it is named.
 """
 
 import asyncio
@@ -17,7 +17,7 @@ from pydantic import BaseModel, ConfigDict, JsonValue, TypeAdapter, ValidationEr
 
 from amanu.core import model as base
 from amanu.core.conversation import Assistant, Call, Conversation, Results, Text, Thinking, User
-from amanu.core.model import CallDelta, CallStarted, Delta, Done, Request, TextDelta, ThoughtDelta, TokenUsage
+from amanu.core.model import CallDelta, CallStarted, Delta, ReplyCompleted, Request, TextDelta, ThoughtDelta, TokenUsage
 from amanu.models.image_layout import laid_out, texts
 from amanu_protocol.items import ModelInfo
 
@@ -33,7 +33,7 @@ class ScriptedCall(BaseModel):
     arguments: dict[str, JsonValue] | str
 
 
-class Step(BaseModel):
+class ScriptedStep(BaseModel):
     """One reply: thought, then text, then calls."""
 
     model_config = ConfigDict(extra="forbid")
@@ -68,7 +68,7 @@ class Step(BaseModel):
     usage: dict[Literal["input", "cache_read", "cache_write", "output", "thoughts"], int] = {}
 
 
-_STEPS: TypeAdapter[list[Step]] = TypeAdapter(list[Step])
+_STEPS: TypeAdapter[list[ScriptedStep]] = TypeAdapter(list[ScriptedStep])
 
 
 def load(name_or_path: str) -> "ScriptedModel":
@@ -92,10 +92,10 @@ def load(name_or_path: str) -> "ScriptedModel":
 class ScriptedModel:
     """`Model` that plays `steps`: which one, the number of its replies in the conversation says."""
 
-    def __init__(self, steps: Sequence[Step | dict[str, Any]], name: str = "script") -> None:
-        every = [Step.model_validate(step) for step in steps]
+    def __init__(self, steps: Sequence[ScriptedStep | dict[str, Any]], name: str = "script") -> None:
+        every = [ScriptedStep.model_validate(step) for step in steps]
         self._steps = [step for step in every if not step.aside]
-        self._asides = [step for step in every if step.aside] or [Step(text=ASIDE)]
+        self._asides = [step for step in every if step.aside] or [ScriptedStep(text=ASIDE)]
         self._failed: WeakKeyDictionary[Conversation, Counter[int]] = WeakKeyDictionary()
         """How often the error of a step was raised."""
         self.info = ModelInfo(
@@ -113,10 +113,10 @@ class ScriptedModel:
     async def stream(self, request: Request) -> AsyncIterator[Delta]:
         index = _replies(request.conversation)
         steps = self._asides if request.aside else self._steps
-        step = steps[index] if index < len(steps) else Step(text=OVER)
+        step = steps[index] if index < len(steps) else ScriptedStep(text=OVER)
         heard = _heard(request)
         if step.expect not in heard:
-            step = Step(
+            step = ScriptedStep(
                 text=f"(scripted model: step {index + 1} expected to hear {step.expect!r}, but heard {heard!r})"
             )
         calls = [
@@ -135,7 +135,7 @@ class ScriptedModel:
             *([Text(text=step.text)] if step.text else []),
         ]
         message = Assistant(parts=(*parts, *calls))
-        yield Done(message, TokenUsage(**step.usage), "calls" if calls else "end")
+        yield ReplyCompleted(message, TokenUsage(**step.usage), "calls" if calls else "end")
 
     async def connect(self) -> None:
         pass
@@ -161,7 +161,7 @@ def _heard(request: Request) -> str:
             return ""
 
 
-def _deltas(step: Step, calls: Sequence[Call]) -> Iterator[Delta]:
+def _deltas(step: ScriptedStep, calls: Sequence[Call]) -> Iterator[Delta]:
     for kind, text in ((ThoughtDelta, step.thought), (TextDelta, step.text)):
         size = step.chunk or max(1, len(text))
         for start in range(0, len(text), size):

@@ -18,7 +18,7 @@ class Player(Protocol):
         ...
 
 
-class Line:
+class SessionTransport:
     """One per session. Both may change at any time, and count from the next request on."""
 
     def __init__(self) -> None:
@@ -35,9 +35,9 @@ class Line:
             _line.reset(token)
 
 
-def line() -> Line | None:
+def line() -> SessionTransport | None:
     """The line of the present task; None outside of a session."""
     return _line.get()
 
 
-_line: ContextVar[Line | None] = ContextVar("line", default=None)
+_line: ContextVar[SessionTransport | None] = ContextVar("line", default=None)

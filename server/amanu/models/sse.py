@@ -5,7 +5,7 @@ out, since servers leave it off. How much is taken is limited below (`transport.
 """
 
 
-class Events:
+class SseParser:
     """Bytes in, event data out. Lines end in LF, CRLF or CR and in nothing else (U+2028 is text); comments and
     fields other than `data` are skipped; `data` lines of one event are joined by LF."""
 

@@ -13,8 +13,8 @@ import httpx2
 from amanu.core.model import ReplyTooLong, StreamBroken
 from amanu.models.chunked_body import in_pieces
 from amanu.models.limits import KEPT, MAX_LINE, MAX_LINES, MAX_REPLY
-from amanu.models.preconnect import Ahead
-from amanu.models.recording import Exchange, Writing
+from amanu.models.preconnect import PreconnectingNetwork
+from amanu.models.recording import Exchange, ExchangeRecorder
 from amanu.models.session_transport import line
 
 _PIECE = 8 << 10
@@ -26,7 +26,7 @@ _AT_ONCE = 1 << 16
 """Bytes of a request below which recording it takes no longer than handing it to a thread."""
 
 
-class Client(httpx2.AsyncClient):
+class HttpClient(httpx2.AsyncClient):
     """Sends by a `Transport`."""
 
     def __init__(self, transport: "Transport", **options: Any) -> None:
@@ -42,21 +42,21 @@ class Transport(httpx2.AsyncBaseTransport):
     """Around the transport that really sends. Compression is not asked for, and undone here where it is used all the
     same: limits and recordings are about what was said."""
 
-    def __init__(self, inner: httpx2.AsyncBaseTransport, ahead: Ahead | None = None) -> None:
+    def __init__(self, inner: httpx2.AsyncBaseTransport, ahead: PreconnectingNetwork | None = None) -> None:
         """`ahead` connects for `inner`."""
         self._inner = inner
         self._ahead = ahead
         self._used_at = -math.inf
 
     def connect(self) -> None:
-        """See `Client.connect`. Lately used, it has a connection."""
+        """See `HttpClient.connect`. Lately used, it has a connection."""
         if self._ahead is not None and time.monotonic() - self._used_at > KEPT:
             self._ahead.open()
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         request.headers["accept-encoding"] = "identity"
         over = line()
-        writing: Writing | None = None
+        writing: ExchangeRecorder | None = None
         if over is not None and over.recorder is not None:
             headers = [(name, value) for name, value in request.headers.items()]
             body = await _body(request)
@@ -93,7 +93,7 @@ class Transport(httpx2.AsyncBaseTransport):
 class _Reply(httpx2.AsyncByteStream):
     """The body of a response. Raises `ReplyTooLong` beyond the limits."""
 
-    def __init__(self, stream: httpx2.AsyncByteStream, encoding: str, writing: Writing | None) -> None:
+    def __init__(self, stream: httpx2.AsyncByteStream, encoding: str, writing: ExchangeRecorder | None) -> None:
         self._stream = stream
         self._encoding = encoding
         self._writing = writing
@@ -176,7 +176,7 @@ async def _body(request: httpx2.Request) -> bytes:
     return b"".join([part async for part in cast("httpx2.AsyncByteStream", request.stream)])
 
 
-def _end(writing: Writing, error: BaseException) -> None:
+def _end(writing: ExchangeRecorder, error: BaseException) -> None:
     if isinstance(error, asyncio.CancelledError):
         writing.end("aborted")
     else:

@@ -59,7 +59,7 @@ def is_taken(conversation: Conversation, wire_id: str) -> bool:
 
 
 def loop_start(sent: Sequence[Message], *, notes_apart: bool = True) -> int:
-    """Where in what is sent the present tool loop begins: at what the person said last. Notes after results do not
+    """Where in what is sent the present tool loop begins: at what the user said last. Notes after results do not
     begin a new one; without `notes_apart` nothing said right after results does, for wires where one cannot be told
     from the other."""
     for index in range(len(sent) - 1, 0, -1):

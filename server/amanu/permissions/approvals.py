@@ -1,4 +1,4 @@
-"""Policy → remembered answers → ask the person."""
+"""Policy → remembered answers → ask the user."""
 
 import asyncio
 import hashlib
@@ -14,7 +14,7 @@ from amanu.core.emit import Emit
 from amanu.core.rules import Rule, granting
 from amanu.core.tool import Preview, Subject
 from amanu.permissions.policy import (
-    Circumstances,
+    PolicyContext,
     Verdict,
     acts,
     allow_rules,
@@ -52,8 +52,8 @@ class Ceilings:
 
 
 @dataclass(frozen=True)
-class Earlier:
-    """A question the person was asked."""
+class PastQuestion:
+    """A question the user was asked."""
 
     call_id: str
     title: str
@@ -62,8 +62,8 @@ class Earlier:
 
 
 @dataclass
-class Pending:
-    """A question waiting for the person."""
+class PendingApproval:
+    """A question waiting for the user."""
 
     approval: Approval
     subjects: tuple[Subject, ...]
@@ -100,7 +100,7 @@ def bases(proposal: Proposal) -> dict[str, str]:
 class PolicySource(Protocol):
     """What the decisions of one session rest on, each as it is now."""
 
-    def context(self) -> Circumstances: ...
+    def context(self) -> PolicyContext: ...
 
     def rules(self) -> Sequence[Rule]:
         """Those that hold beyond the session."""
@@ -122,20 +122,20 @@ class Approvals:
         self._emit = emit
         self._policy = policy
         self._allowed_on: dict[str, dict[str, str]] = {}
-        """Call → the bases of its proposal when the person said yes."""
+        """Call → the bases of its proposal when the user said yes."""
         self._ceilings = ceilings or Ceilings()
         self._headless = headless
         self._free_commands = 0
         """Commands with an effect that rules allowed in this turn."""
         self._free_seconds = 0.0
-        self.earlier: deque[Earlier] = deque(maxlen=_EARLIER)
+        self.earlier: deque[PastQuestion] = deque(maxlen=_EARLIER)
         self._session_rules: list[Rule] = []
         self._turn_rules: list[Rule] = []
-        self._pending: dict[str, Pending] = {}
+        self._pending: dict[str, PendingApproval] = {}
         self._settled: dict[str, Decision] = {}
         self._waiting_since = 0.0
         self.waited = 0.0
-        """Seconds spent waiting for the person, in all."""
+        """Seconds spent waiting for the user, in all."""
 
     def start_turn(self) -> None:
         """What was allowed for the last turn is not allowed for this one."""
@@ -199,7 +199,7 @@ class Approvals:
 
     async def decide(self, call_id: str, preview: Preview, asking: Callable[[], None]) -> Decision:
         """Settle one call: by rule where one matches, else by asking (`asking` is called just before). Waits as
-        long as the person takes; no time-out ever means yes. Cancelling the task withdraws the question."""
+        long as the user takes; no time-out ever means yes. Cancelling the task withdraws the question."""
         self._allowed_on.pop(call_id, None)  # a yes to what it was before
         verdict, decision = self._by_rule((preview.subject, *preview.also))
         if decision is not None:
@@ -240,25 +240,25 @@ class Approvals:
             self.reconsider()
         return ApprovalResolveResult(status="resolved", outcome=decision.outcome, client=client)
 
-    def pending(self, call_id: str) -> Pending | None:
+    def pending(self, call_id: str) -> PendingApproval | None:
         return self._pending.get(call_id)
 
     def holds(self, preview: Preview, decision: Decision) -> bool:
-        """Whether rules and mode, as they are now, still let that yes stand: one of the person's ends with a deny, one
+        """Whether rules and mode, as they are now, still let that yes stand: one of the user's ends with a deny, one
         of a rule also when no rule says it any more."""
         current = self.verdict((preview.subject, *preview.also))
         if current.decision != "allow":
-            return decision.by == "person" and current.decision == "ask"
-        return decision.by == "person" or {*decision.grants} <= {*_given(current)}
+            return decision.by == "user" and current.decision == "ask"
+        return decision.by == "user" or {*decision.grants} <= {*_given(current)}
 
     def reveals(self, preview: Preview, decision: Decision) -> bool:
         """Whether that yes lets a command read files that hold secrets: the user was asked about it, or keeps a rule
         that names it."""
-        return decision.by == "person" or self.verdict((preview.subject, *preview.also)).named
+        return decision.by == "user" or self.verdict((preview.subject, *preview.also)).named
 
     def same_bases(self, call_id: str, proposal_id: str) -> bool:
-        """Whether the files of a proposal are based on what they were when the person allowed that call. Hunks that
-        others added, or decided, since are not its business. True where no person did."""
+        """Whether the files of a proposal are based on what they were when the user allowed that call. Hunks that
+        others added, or decided, since are not its business. True where no user did."""
         current = self._policy.proposal(proposal_id)
         allowed_on = self._allowed_on.get(call_id, {})
         return current is None or all(allowed_on.get(path, sha) == sha for path, sha in bases(current).items())
@@ -297,7 +297,7 @@ class Approvals:
         for call_id, pending in list(self._pending.items()):
             about = pending.approval.proposal_id
             if about is not None and proposal_id in (None, about):
-                self._answer(call_id, Decision(outcome="reviewed", by="person", client=client))
+                self._answer(call_id, Decision(outcome="reviewed", by="user", client=client))
 
     def _sealed(self, proposal_id: str) -> str:
         proposal = self._policy.proposal(proposal_id)
@@ -313,7 +313,7 @@ class Approvals:
         return [subject for subject, verdict in zip(subjects, verdicts, strict=True) if verdict.decision == decision]
 
     def _by_rule(self, subjects: Sequence[Subject]) -> tuple[Verdict, Decision | None]:
-        """The verdict on a call about those, and the decision, if the person need not be asked."""
+        """The verdict on a call about those, and the decision, if the user need not be asked."""
         verdict = self._within_ceilings(subjects, self.verdict(subjects))
         match verdict.decision:
             case "allow":
@@ -325,7 +325,7 @@ class Approvals:
                 return verdict, None
 
     def _within_ceilings(self, subjects: Sequence[Subject], verdict: Verdict) -> Verdict:
-        """Commands with an effect that rules allow are counted; beyond the ceilings the person is asked."""
+        """Commands with an effect that rules allow are counted; beyond the ceilings the user is asked."""
         if verdict.decision != "allow" or not any(map(acts, subjects)):
             return verdict
         if self._free_commands >= self._ceilings.commands:
@@ -352,14 +352,14 @@ class Approvals:
             asked_at=int(time.time() * 1000),
             digest=preview.digest if preview.proposal_id is None else self._sealed(preview.proposal_id),
             parts=self.parts(subjects),
-            walls=preview.walls,
+            sandbox=preview.sandbox,
             grants=list(preview.grants),
-            wants=list(preview.wants),
+            likely_grants=list(preview.wants),
         )
         approval = wording.explained(approval)
-        self.earlier.append(Earlier(call_id, title, asked_subjects))
+        self.earlier.append(PastQuestion(call_id, title, asked_subjects))
         self._settled.pop(call_id, None)  # asked again, for it is about something else by now
-        pending = Pending(approval, subjects, asked_subjects, asyncio.get_running_loop().create_future())
+        pending = PendingApproval(approval, subjects, asked_subjects, asyncio.get_running_loop().create_future())
         if not self._pending:
             self._waiting_since = time.monotonic()
         self._pending[call_id] = pending
@@ -381,7 +381,7 @@ class Approvals:
         scopes = offers(open_subjects if verdict.rememberable else [], allowed=len(judged) - len(open_subjects))
         return tuple(subject for subject, _ in open_subjects) or subjects, scopes
 
-    def _put_anew(self, pending: Pending, verdict: Verdict) -> None:
+    def _put_anew(self, pending: PendingApproval, verdict: Verdict) -> None:
         """A question that stands, with what is thought of it by now."""
         pending.asked_about, scopes = self._asked_about(pending.subjects, verdict)
         changes = {"rule": verdict.rule, "scopes": scopes, "parts": self.parts(pending.subjects)}
@@ -406,14 +406,14 @@ class Approvals:
             reason += f" This is always asked, whatever is allowed, because of a rule: {verdict.rule}."
         return Decision(outcome="denied", by="rule", rule=verdict.rule, reason=reason, permitted_by=allow)
 
-    def _read_answer(self, params: ApprovalResolveParams, pending: Pending, client: str) -> Decision:
+    def _read_answer(self, params: ApprovalResolveParams, pending: PendingApproval, client: str) -> Decision:
         if params.decision == "finish" and pending.approval.proposal_id is not None:
-            return Decision(outcome="reviewed", by="person", client=client)
+            return Decision(outcome="reviewed", by="user", client=client)
         if params.decision != "allow":
-            return Decision(outcome="rejected", by="person", client=client, reason=params.reason)
+            return Decision(outcome="rejected", by="user", client=client, reason=params.reason)
         grants: list[Grant] = [grant for grant in params.grants if grant in pending.approval.grants]
         if params.scope == "once":
-            return Decision(outcome="allowed", by="person", client=client, scope="once", grants=grants)
+            return Decision(outcome="allowed", by="user", client=client, scope="once", grants=grants)
         offered = {offer.scope: offer.rule for offer in pending.approval.scopes}
         if params.scope not in offered:
             raise AmanuError("invalidRule", f"This cannot be remembered for the scope {params.scope!r}.")
@@ -431,7 +431,7 @@ class Approvals:
                 case _:
                     self._policy.remember(params.scope, rule)
         saved = "\n".join(rule.text for rule in rules)
-        return Decision(outcome="allowed", by="person", client=client, rule=saved, scope=params.scope, grants=grants)
+        return Decision(outcome="allowed", by="user", client=client, rule=saved, scope=params.scope, grants=grants)
 
     def _answer(self, call_id: str, decision: Decision) -> None:
         pending = self._pending.pop(call_id, None)

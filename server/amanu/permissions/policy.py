@@ -17,7 +17,7 @@ from typing import Any, Literal, get_args
 
 from amanu.core import protected_paths as protected
 from amanu.core.command import Command
-from amanu.core.rules import Rule, RuleTable, Tokens, command_pattern, granting, rule
+from amanu.core.rules import CommandPattern, Rule, RuleTable, command_pattern, granting, rule
 from amanu.core.tool import Subject
 from amanu.permissions.destructive import destroying
 from amanu.text.display import visible
@@ -26,13 +26,13 @@ from amanu_protocol.items import CommandPart, Grant, Mode, Scope, ScopeOffer
 
 
 @dataclass(frozen=True)
-class Circumstances:
+class PolicyContext:
     """What else a decision depends on."""
 
     mode: Mode = "ask"
     trusted: bool = False
-    walls: bool = True
-    """Commands are held by a sandbox, or the person does without."""
+    sandboxed: bool = True
+    """Commands are held by a sandbox, or the user does without."""
     time: datetime = field(default_factory=lambda: datetime.now(UTC))
 
 
@@ -50,7 +50,7 @@ class Verdict:
     named: bool = False
     """Of a command: allowed by a rule that names it, so it is the user's."""
     why: str = ""
-    """A sentence about the command, for the person."""
+    """A sentence about the command, for the user."""
 
 
 NOTHING_MATCHED = "no rule allows it"
@@ -67,9 +67,9 @@ PROGRAMS = protected.GLOBS
 """Files that git, editors and agents run, or are led by."""
 
 
-def decide(rules: Iterable[Rule], subject: Subject, when: Circumstances | None = None) -> Verdict:
+def decide(rules: Iterable[Rule], subject: Subject, when: PolicyContext | None = None) -> Verdict:
     """The verdict on one thing a call is about, with the rule that gave it."""
-    when = when or Circumstances()
+    when = when or PolicyContext()
     why = subject.command.why if subject.command is not None else ""
     could_be: Rule | None = None
     matching: list[Rule] = []
@@ -93,7 +93,7 @@ def decide(rules: Iterable[Rule], subject: Subject, when: Circumstances | None =
         return Verdict("ask", HIDDEN, rememberable=False)
     named = subject.effect == "run" and any(map(_names, matching))
     for each in sorted(matching, key=lambda each: (not each.unsandboxed, not each.network)):
-        if subject.effect != "run" or when.walls or each.harmless or each.unsandboxed:
+        if subject.effect != "run" or when.sandboxed or each.harmless or each.unsandboxed:
             given = {"network": each.network or each.unsandboxed, "unsandboxed": each.unsandboxed}
             return Verdict("allow", str(each), **given, named=named, why=why)
     rememberable = subject.command is None or subject.command.prefix is not None
@@ -105,12 +105,12 @@ def decide(rules: Iterable[Rule], subject: Subject, when: Circumstances | None =
 
 
 def decide_all(
-    rules: Sequence[Rule], subjects: Sequence[Subject], when: Circumstances | None = None
+    rules: Sequence[Rule], subjects: Sequence[Subject], when: PolicyContext | None = None
 ) -> tuple[Verdict, list[Verdict]]:
     """(The verdict on a call about all of them, the verdict on each.) The strictest counts: of two that ask, the one no
-    rule can answer. The commands of a line run in the same walls: with the network when each that has an effect may
+    rule can answer. The commands of a line run in the same sandbox: with the network when each that has an effect may
     have it; when only some may, and need it, that is asked about. So with the sandbox."""
-    when = when or Circumstances()
+    when = when or PolicyContext()
     verdicts = [decide(rules, subject, when) for subject in subjects]
     first = min(verdicts, key=lambda verdict: (_STRICT.index(verdict.decision), verdict.rememberable))
     if first.decision != "allow":
@@ -120,7 +120,7 @@ def decide_all(
     if without is not None and any(each.command is not None and each.command.network for each, _ in acting):
         over = f"it would have the network because of another command of the line: {without.rule}"
         return Verdict("ask", over, rememberable=False, why=without.why), verdicts
-    decisive = acting[0][1] if acting else first  # what only looks needed no rule of the person's
+    decisive = acting[0][1] if acting else first  # what only looks needed no rule of the user's
     given = {
         "network": bool(acting) and without is None,
         "unsandboxed": bool(acting) and all(verdict.unsandboxed for _, verdict in acting),
@@ -150,7 +150,7 @@ def command_parts(judged: Iterable[tuple[Subject, Verdict]]) -> list[CommandPart
             text=visible(subject.text),
             decision=verdict.decision,
             rule=verdict.rule,
-            why=visible(verdict.why or sentence),
+            reason=visible(verdict.why or sentence),
         )
         if part not in parts:
             parts.append(part)
@@ -175,7 +175,7 @@ def mode_text(mode: Mode) -> str:
 
 
 def unasked(subjects: Iterable[Subject]) -> list[Subject]:
-    """Those that are read without a question where no rule of the person's says otherwise."""
+    """Those that are read without a question where no rule of the user's says otherwise."""
     rules = (*built_in(), *of_mode("ask"))
     return [subject for subject in subjects if decide(rules, subject).decision == "allow"]
 
@@ -183,7 +183,7 @@ def unasked(subjects: Iterable[Subject]) -> list[Subject]:
 def offers(judged: Sequence[tuple[Subject, Verdict]], *, allowed: int = 0) -> list[ScopeOffer]:
     """The ways to answer an approval about those, each with the rules it would save; `allowed` counts what else the
     call is about. Calls about several files are answered once; for commands a rule for each is saved, as far as a
-    person can take them in."""
+    user can take them in."""
     once = ScopeOffer(scope="once", rule="", explanation="Only this time.")
     subjects = list({(subject.effect, suggested_rule(subject)): subject for subject, _ in judged}.values())
     commands = all(subject.effect == "run" for subject in subjects)
@@ -223,10 +223,10 @@ def remember(
     text: str,
     scope: Scope,
     subjects: Sequence[Subject],
-    when: Circumstances | None = None,
+    when: PolicyContext | None = None,
     grants: Sequence[Grant] = (),
 ) -> list[Rule]:
-    """Allow rules from the text a person saw or edited, one a line; those about commands with what the answer grants.
+    """Allow rules from the text a user saw or edited, one a line; those about commands with what the answer grants.
     Raises `AmanuError` (invalidRule) when one is no rule, or together they would not have covered what was asked."""
     rules = allow_rules(granting(text, grants), scope)
     missed = next((subject for subject in subjects if decide(rules, subject, when).decision != "allow"), None)
@@ -282,7 +282,7 @@ def _explained(rule: Rule) -> str:
     return f"Allows {description}, {how}.{ends}"
 
 
-def _match(each: Rule, subject: Subject, when: Circumstances) -> Literal["yes", "no", "perhaps"]:
+def _match(each: Rule, subject: Subject, when: PolicyContext) -> Literal["yes", "no", "perhaps"]:
     """Whether a rule is about the subject. `perhaps` only of deny and must-ask."""
     if not any(target in ("*", subject.tool, f"@{subject.effect}") for target in each.targets):
         return "no"
@@ -340,7 +340,7 @@ def _match_command(each: Rule, subject: Subject) -> Literal["yes", "no", "perhap
     return "yes" if "yes" in found else "perhaps" if "perhaps" in found else "no"
 
 
-def _allows(pattern: Tokens, command: Command) -> bool:
+def _allows(pattern: CommandPattern, command: Command) -> bool:
     """Token by token, from the first on; a word that is not known yet is no token. With harmless options left out, too:
     `make -j4 test` is `make test`."""
     count = len(pattern.tokens)
@@ -363,7 +363,7 @@ def _names(each: Rule) -> bool:
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=")
 
 
-def _forbids(pattern: Tokens, command: Command) -> Literal["yes", "no", "perhaps"]:
+def _forbids(pattern: CommandPattern, command: Command) -> Literal["yes", "no", "perhaps"]:
     """Like `_allows`, but in doubt it is: the program by any path, options between the tokens skipped with or without
     a value, and what is set for it, unless the pattern begins with such; where a word is not known, perhaps."""
     wanted = list(pattern.tokens)

@@ -1,4 +1,4 @@
-"""What the person decided for good, in their own folder: remembered rules.
+"""What the user decided for good, in their own folder: remembered rules.
 
 `rules.toml` holds allow rules of the scopes user and workspace. It is small, read on each use, and replaced whole.
 """
@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, cast
 
-from amanu.config import RuleTexts, Settings, workspace_rules
+from amanu.config import RuleSettings, Settings, workspace_rules
 from amanu.core.rules import Rule, RuleTable, rule
 from amanu.storage.errors import storage_error
 from amanu.storage.files import write_whole
@@ -16,7 +16,7 @@ from amanu_protocol.errors import AmanuError
 from amanu_protocol.items import Scope
 
 
-class Consent:
+class RuleStore:
     """Rules of one user. `settings` are those of their config.toml. Raises `AmanuError` (invalidRule)."""
 
     def __init__(self, folder: Path, settings: Settings) -> None:
@@ -68,7 +68,7 @@ class Consent:
             raise AmanuError("storageError", f"{self._rules_file} cannot be read: {error.strerror}.") from error
 
 
-def _rules(texts: RuleTexts, tables: Sequence[RuleTable], origin: str) -> list[Rule]:
+def _rules(texts: RuleSettings, tables: Sequence[RuleTable], origin: str) -> list[Rule]:
     return [
         *(rule("allow", text, origin) for text in texts.allow),
         *(rule("deny", text, origin) for text in texts.deny),

@@ -1,9 +1,9 @@
-"""Which folders the person trusts, and what exactly they trusted in them.
+"""Which folders the user trusts, and what exactly they trusted in them.
 
 Trust is a word about a *folder* and about *what it enables*: the files in it that Amanu takes as instructions. It is
 kept under the folder's real path with device and inode, so that a folder put in its place, or one that merely says it
 is the same (a `.git` file, a `commondir`), has nothing of it; and with the content of those files. Content that is new
-or another makes the folder `changed`: not trusted, until the person has seen the difference and says yes again. What is
+or another makes the folder `changed`: not trusted, until the user has seen the difference and says yes again. What is
 *gone* enables nothing any more and asks nothing, but for rules: they forbid.
 
     memory    AGENTS.md, CLAUDE.md, GEMINI.md, in every folder, and what they import (`context/memory_files.py`)
@@ -14,11 +14,11 @@ What checkers read or run (pyproject.toml, eslint.config.js, node_modules) is he
 other day: a question about it would teach people to say yes. Trusting a folder trusts those, whatever they become.
 
 Nothing is taken on the word of this look alone: who reads one of these files shows what was read to `covers`, and what
-is not what the person trusted stays unread. So a file that turns up in some deep folder later, or is swapped between
+is not what the user trusted stays unread. So a file that turns up in some deep folder later, or is swapped between
 look and use, counts for nothing.
 
 An editor can have a say (`trustedRoots`, as VS Code's workspace trust). Its yes holds for the folder, and what was
-there when it was first heard is kept as if the person had said so here; what changes later is asked about. Its no
+there when it was first heard is kept as if the user had said so here; what changes later is asked about. Its no
 holds over a yes given here, and a no given here over its yes: the narrower word wins. Each root of a session must be
 trusted, each by itself: neither the folder above nor one below is meant.
 
@@ -52,12 +52,12 @@ from amanu.workspace.text_file import split_lines
 from amanu.workspace.workspace import Workspace
 from amanu_protocol.errors import AmanuError
 from amanu_protocol.items import Proposal
-from amanu_protocol.requests import Enabled, TrustGetResult
+from amanu_protocol.requests import TrustedItem, TrustGetResult
 
 Standing = Literal["untrusted", "trusted", "changed"]
 What = Literal["memory", "rules", "command"]
 Word = Literal["yes", "no", "editor"]
-"""What is kept of a folder: the person's word here; or that an editor's yes was heard, which counts only with it."""
+"""What is kept of a folder: the user's word here; or that an editor's yes was heard, which counts only with it."""
 
 LOOK_SECONDS = 3.0
 """For finding files in deep folders; what is not found in time is not trusted when it turns up."""
@@ -67,12 +67,12 @@ MOST_COMMANDS = 200
 
 Files = Mapping[str, tuple[What, str]]
 """What each is and its SHA-256, by path relative to the root, with `/`; `../` where the repository begins above it."""
-Contents = Mapping[str, "Piece"]
+Contents = Mapping[str, "TrustedFile"]
 """By path like those."""
 
 
 @dataclass(frozen=True)
-class Piece:
+class TrustedFile:
     """A file that trust enables, as it is."""
 
     kind: What
@@ -84,7 +84,7 @@ class Piece:
 
 
 @dataclass(frozen=True)
-class Folder:
+class TrustRecord:
     """What is kept of one."""
 
     word: Word
@@ -95,7 +95,7 @@ class Folder:
     """None where nobody looked yet."""
 
 
-class Trust:
+class TrustStore:
     """Of one user. Everything here blocks, and is safe in threads. `file` is trust.json, `texts` a folder of our own,
     `allowed` says what of a workspace is read without a question."""
 
@@ -105,7 +105,7 @@ class Trust:
         self._allowed = allowed
         self._private = private
         self._lock = threading.RLock()
-        self._for_now: dict[str, Folder] = {}
+        self._for_now: dict[str, TrustRecord] = {}
 
     def standing(self, roots: Sequence[str], declared: Collection[str] | None = None) -> Standing:
         """How a session of those roots stands, the least trusted root deciding. `declared` is what the editor says:
@@ -116,7 +116,7 @@ class Trust:
         return next(standing for standing in ("untrusted", "changed", "trusted") if standing in standings)
 
     def covers(self, roots: Sequence[str], path: Path, data: bytes) -> bool:
-        """Whether the person trusted that file with that content, by a root of theirs. Where it lies is said by its
+        """Whether the user trusted that file with that content, by a root of theirs. Where it lies is said by its
         real path."""
         digest = hashlib.sha256(data).hexdigest()
         with self._lock:
@@ -146,13 +146,13 @@ class Trust:
             return TrustGetResult(state=standing, enables=enables, digest=_digest(real, contents))
 
     def set(self, root: str, trusted: bool, digest: str | None = None) -> None:
-        """The person's word. With a yes what is there now counts as seen; `digest` is that of what they were shown:
+        """The user's word. With a yes what is there now counts as seen; `digest` is that of what they were shown:
         raises `AmanuError` (trustChanged) when it is not what is there."""
         real = os.path.realpath(root)
         with self._lock:
             self._for_now.pop(real, None)
             if not trusted:
-                self._keep(real, Folder("no"))
+                self._keep(real, TrustRecord("no"))
                 return
             contents = self._contents(Path(real), None)
             if digest is not None and digest != _digest(real, contents):
@@ -164,13 +164,13 @@ class Trust:
             self._keep(real, self._folder("yes", real, contents))
 
     def for_now(self, root: str) -> None:
-        """The person trusts the folder as it is now for as long as this process lives; nothing is kept."""
+        """The user trusts the folder as it is now for as long as this process lives; nothing is kept."""
         real = os.path.realpath(root)
         with self._lock:
             self._for_now[real] = self._folder("yes", real, self._contents(Path(real), None))
 
     def reviewed(self, roots: Sequence[str], path: Path, old_data: bytes, new_data: bytes) -> None:
-        """The person has just decided that a file's content becomes another one, seeing the difference. If they
+        """The user has just decided that a file's content becomes another one, seeing the difference. If they
         trusted what it was (or there was nothing), they trust what it is."""
         with self._lock:
             for root in map(os.path.realpath, roots):
@@ -184,7 +184,7 @@ class Trust:
                     continue
                 pair: tuple[What, str] = (kind, write_blob(self._texts, new_data))
                 files: Files = {**folder.files, name: pair}
-                changed = Folder(folder.word, folder.device, folder.inode, files)
+                changed = TrustRecord(folder.word, folder.device, folder.inode, files)
                 if root in self._for_now:
                     self._for_now[root] = changed
                 else:
@@ -216,10 +216,10 @@ class Trust:
     def _contents(self, root: Path, trusted_names: Collection[str] | None) -> Contents:
         """What the folder enables now. With `known` names deep folders are only looked into where one of those is:
         fit for every prompt."""
-        pieces: dict[str, Piece] = {}
+        pieces: dict[str, TrustedFile] = {}
 
         def take(path: Path, data: bytes) -> bool:
-            pieces[_name(path, str(root))] = Piece("memory", data)
+            pieces[_name(path, str(root))] = TrustedFile("memory", data)
             return True
 
         workspace = Workspace([root], Overlay(), private=self._private)
@@ -233,21 +233,21 @@ class Trust:
         for name, kind in others.items():
             data = _data(workspace, name)
             if data is not None:
-                pieces[name] = Piece(kind, data)
+                pieces[name] = TrustedFile(kind, data)
         return pieces
 
-    def _folder(self, word: Word, root: str, contents: Contents) -> Folder:
+    def _folder(self, word: Word, root: str, contents: Contents) -> TrustRecord:
         try:
             self._texts.mkdir(mode=0o700, exist_ok=True)
             digests = {name: write_blob(self._texts, piece.data) for name, piece in contents.items()}
-            return Folder(word, *_identity(root), {name: (contents[name].kind, digests[name]) for name in digests})
+            return TrustRecord(word, *_identity(root), {name: (contents[name].kind, digests[name]) for name in digests})
         except OSError as error:
             raise storage_error(error, self._texts) from error
 
-    def _enabled(self, name: str, piece: Piece | None, trusted_piece: tuple[What, str] | None) -> Enabled:
+    def _enabled(self, name: str, piece: TrustedFile | None, trusted_piece: tuple[What, str] | None) -> TrustedItem:
         kind = piece.kind if piece is not None else trusted_piece[0] if trusted_piece is not None else "memory"
         if piece is not None and trusted_piece is not None and piece.sha256 == trusted_piece[1]:
-            return Enabled(path=visible(name), what=kind, state="same")
+            return TrustedItem(path=visible(name), kind=kind, state="same")
         old_data = b""
         if trusted_piece is not None:
             try:
@@ -255,13 +255,13 @@ class Trust:
             except AmanuError:
                 old_data = b"(what it was is not kept any more)\n"
         state = "new" if trusted_piece is None else "gone" if piece is None else "changed"
-        return Enabled(
-            path=visible(name), what=kind, state=state, diff=_diff(name, old_data, piece.data if piece else b"")
+        return TrustedItem(
+            path=visible(name), kind=kind, state=state, diff=_diff(name, old_data, piece.data if piece else b"")
         )
 
     # The file ---------------------------------------------------------------------------------------
 
-    def _of(self, folders: Mapping[str, Folder], root: str) -> Folder | None:
+    def _of(self, folders: Mapping[str, TrustRecord], root: str) -> TrustRecord | None:
         """What is kept of the folder: under its path, or, where case does not count, another spelling of that."""
         if root in self._for_now:
             return self._for_now[root]
@@ -271,7 +271,7 @@ class Trust:
         identity = _identity(root) if spelt else None
         return next((folder for folder in spelt if (folder.device, folder.inode) == identity), None)
 
-    def _keep(self, root: str, folder: Folder) -> None:
+    def _keep(self, root: str, folder: TrustRecord) -> None:
         folders = {**self._read(), root: folder}
         tree = {path: _as_json(folder) for path, folder in sorted(folders.items())}
         try:
@@ -284,11 +284,11 @@ class Trust:
         except OSError as error:
             raise storage_error(error, self._file.parent) from error
 
-    def _read(self) -> dict[str, Folder]:
+    def _read(self) -> dict[str, TrustRecord]:
         try:
             tree = json.loads(self._file.read_text(encoding="utf-8"))
             if isinstance(tree, list):  # of versions that kept only paths
-                return {str(path): Folder("yes") for path in cast("list[object]", tree)}
+                return {str(path): TrustRecord("yes") for path in cast("list[object]", tree)}
             return {path: _folder_of(folder) for path, folder in tree["folders"].items()}
         except FileNotFoundError:
             return {}
@@ -299,7 +299,7 @@ class Trust:
 
 
 def reviewed_changes(proposal: Proposal) -> list[tuple[Path, bytes, bytes]]:
-    """For `Trust.reviewed`: files that trust may be about, all of whose applied hunks the person has seen."""
+    """For `TrustStore.reviewed`: files that trust may be about, all of whose applied hunks the user has seen."""
     changes: list[tuple[Path, bytes, bytes]] = []
     for file in proposal.files:
         applied = [hunk for hunk in file.hunks if hunk.state == "applied"]
@@ -312,14 +312,14 @@ def reviewed_changes(proposal: Proposal) -> list[tuple[Path, bytes, bytes]]:
     return changes
 
 
-def _differs(piece: Piece | None, trusted_piece: tuple[What, str] | None) -> bool:
+def _differs(piece: TrustedFile | None, trusted_piece: tuple[What, str] | None) -> bool:
     if piece is None:
         return trusted_piece is not None and trusted_piece[0] == "rules"
     return trusted_piece is None or piece.sha256 != trusted_piece[1]
 
 
-def _asks(item: Enabled) -> bool:
-    return item.state in ("new", "changed") or (item.state == "gone" and item.what == "rules")
+def _asks(item: TrustedItem) -> bool:
+    return item.state in ("new", "changed") or (item.state == "gone" and item.kind == "rules")
 
 
 def _what(name: str) -> What | None:
@@ -394,15 +394,15 @@ def _data(workspace: Workspace, name: str) -> bytes | None:
     return data if len(data) <= MAX_BYTES else None
 
 
-def _as_json(folder: Folder) -> dict[str, Any]:
+def _as_json(folder: TrustRecord) -> dict[str, Any]:
     files = folder.files and {name: [kind, digest] for name, (kind, digest) in sorted(folder.files.items())}
     return {"word": folder.word, "device": folder.device, "inode": folder.inode, "files": files}
 
 
-def _folder_of(tree: Mapping[str, Any]) -> Folder:
+def _folder_of(tree: Mapping[str, Any]) -> TrustRecord:
     files = tree["files"]
     # Older versions kept the settings of checkers too.
     trusted_files = (
         None if files is None else {name: (kind, sha) for name, (kind, sha) in files.items() if kind != "checker"}
     )
-    return Folder(tree["word"], tree["device"], tree["inode"], cast("Files | None", trusted_files))
+    return TrustRecord(tree["word"], tree["device"], tree["inode"], cast("Files | None", trusted_files))

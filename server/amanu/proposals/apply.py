@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from amanu.core.tool import ToolError
-from amanu.proposals.model import AFTER, BEFORE, MOVED, Form, LiveFile
+from amanu.proposals.model import AFTER, BEFORE, MOVED, FileVersion, LiveFile
 from amanu.workspace import disk
 from amanu.workspace.text_file import FileText, sha256, survives
 from amanu.workspace.workspace import Workspace
@@ -30,8 +30,8 @@ class _Plan:
 
     file: LiveFile
     now: FileText | None
-    before: Form
-    after: Form
+    before: FileVersion
+    after: FileVersion
 
 
 class _Refused(Exception):
@@ -81,9 +81,7 @@ def _seen(workspace: Workspace, plan: _Plan) -> None:
 def settle(file: LiveFile, *, done: bool, reason: str | None = None) -> None:
     """Everything that was to be done to the file is done, or is not, for that reason."""
     states: dict[HunkState, HunkState] = (
-        {"accepted": "applied", "undoing": "revertedByPerson"}
-        if done
-        else {"accepted": "conflicted", "undoing": "applied"}
+        {"accepted": "applied", "undoing": "reverted"} if done else {"accepted": "conflicted", "undoing": "applied"}
     )
     for hunk in list(file.hunks):
         if hunk.state in states:
@@ -94,7 +92,7 @@ def lossy(workspace: Workspace, now: FileText) -> str:
     """Why such a file cannot be edited at the moment."""
     return (
         f"{workspace.shown(now.path)} has unsaved changes in the editor and its bytes on disk (encoding "
-        f"{now.encoding}, line ends) would not survive a change through it. Ask the person to save it first."
+        f"{now.encoding}, line ends) would not survive a change through it. Ask the user to save it first."
     )
 
 
@@ -160,9 +158,9 @@ async def _write(workspace: Workspace, plans: Sequence[_Plan]) -> None:
     todo = await asyncio.to_thread(lambda: [each for plan in plans for each in _replacements(plan)])
     try:
         await workspace.replace(todo)
-    except (disk.Moved, disk.NotWritten) as error:
+    except (disk.BaseChanged, disk.NotWritten) as error:
         at = next(each for each in plans if error.path in (each.before.path, each.after.path))
-        raise _Refused(at.file, MOVED if isinstance(error, disk.Moved) else str(error)) from None
+        raise _Refused(at.file, MOVED if isinstance(error, disk.BaseChanged) else str(error)) from None
     for plan in plans:
         plan.file.unsaved = False
 
@@ -200,7 +198,7 @@ async def _edit(workspace: Workspace, plan: _Plan) -> None:
 
 async def _reverse(workspace: Workspace, plan: _Plan) -> None:
     """Another file failed: take this one back in its editor. Where that fails too it stays, and says that it is there:
-    the person can undo it."""
+    the user can undo it."""
     assert plan.before.text is not None and plan.after.text is not None
     found = workspace.find(plan.before.path, plan.after.text)
     if found is not None and plan.now is not None:

@@ -10,7 +10,7 @@ from typing import Literal
 
 from amanu.core.tool import ToolError
 from amanu.proposals.apply import settle
-from amanu.proposals.model import AFTER, BEFORE, Form, LiveFile, LiveProposal
+from amanu.proposals.model import AFTER, BEFORE, FileVersion, LiveFile, LiveProposal
 from amanu.workspace import disk
 from amanu.workspace.text_file import sha256
 from amanu.workspace.workspace import Workspace
@@ -62,18 +62,18 @@ def _standing(workspace: Workspace, file: LiveFile) -> _Standing:
         return "other"
 
 
-def _is(workspace: Workspace, file: LiveFile, form: Form) -> bool:
+def _is(workspace: Workspace, file: LiveFile, form: FileVersion) -> bool:
     stored = disk.read(workspace.guard, form.path)
     if stored is None or form.text is None:
         return (stored is None) == (form.text is None)
     return stored.data == file.base.encode(form.text)
 
 
-def _missing(workspace: Workspace, form: Form) -> bool:
+def _missing(workspace: Workspace, form: FileVersion) -> bool:
     return disk.read(workspace.guard, form.path) is None
 
 
-def _half(workspace: Workspace, file: LiveFile, before: Form, after: Form) -> bool:
+def _half(workspace: Workspace, file: LiveFile, before: FileVersion, after: FileVersion) -> bool:
     """A file that is written in place, because it has several names, was left with the beginning of the one and the
     end of the other."""
     stored = disk.read(workspace.guard, after.path)
@@ -98,7 +98,7 @@ def _finish(workspace: Workspace, file: LiveFile) -> _Standing:
                 [gone] if expected[after.path] else [disk.Replacement(after.path, None, data, like=before.path), gone]
             )
         disk.replace(workspace.guard, todo)
-    except (ToolError, disk.Moved):
+    except (ToolError, disk.BaseChanged):
         return "other"
     return "after"
 

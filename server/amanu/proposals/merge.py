@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from itertools import product
 
-from amanu.workspace.diff import Change, compose, differences
+from amanu.workspace.diff import LineChange, compose, differences
 from amanu.workspace.text_file import split_lines
 
 
@@ -35,7 +35,7 @@ def _done(base: Sequence[str], changed: Sequence[str]) -> list[_Done]:
     return [((change.old, change.old_end), _text(change, changed)) for change in differences(base, changed)]
 
 
-def _text(change: Change, lines: Sequence[str]) -> str:
+def _text(change: LineChange, lines: Sequence[str]) -> str:
     return "".join(lines[change.new : change.new_end])
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal, get_args
 
-from amanu.workspace.diff import Change, changes, compose, first_line
+from amanu.workspace.diff import LineChange, changes, compose, first_line
 from amanu.workspace.text_file import FileText, sha256, split_lines
 from amanu_protocol.items import Check, Hunk, HunkState, Proposal, ProposedFile
 from amanu_protocol.requests import TextEdit
@@ -20,11 +20,11 @@ AFTER: Collection[HunkState] = ("applied", "accepted")
 MOVED = "The file changed after this was proposed."
 TOUCHED = "The file changed after this was proposed, in these lines or next to them."
 BACK = "Its lines in the file are as they were before it."
-"""Of a hunk that was taken back in the file: by the person or by a program, nobody can say."""
+"""Of a hunk that was taken back in the file: by the user or by a program, nobody can say."""
 
 
 @dataclass(frozen=True)
-class Touch:
+class TouchedLines:
     """A call wrote lines [start, end) of the proposed text, 0-based; `start == end` where it removed lines."""
 
     call_id: str
@@ -36,8 +36,8 @@ class Touch:
 
 
 @dataclass(frozen=True)
-class Spot:
-    """Where a hunk is in a `Footing`: lines [start, end), 0-based."""
+class AnchorRange:
+    """Where a hunk is in a `AnchorText`: lines [start, end), 0-based."""
 
     start: int
     end: int
@@ -46,18 +46,18 @@ class Spot:
 
 
 @dataclass(frozen=True)
-class Footing:
+class AnchorText:
     """The last text of a file in which every open hunk had its old lines and every applied one its new ones. What the
-    person made of that text decides which still do (`reanchor.py`)."""
+    user made of that text decides which still do (`reanchor.py`)."""
 
     lines: Sequence[str]
-    spots: Mapping[str, Spot]
+    spots: Mapping[str, AnchorRange]
     unsure: Collection[str] = ()
     """Insertions whose neighbour lines are not known any more: they fit nowhere."""
 
 
 @dataclass(frozen=True)
-class Landed:
+class LastApplied:
     """Base and hunks of a file when something of it was last applied or undone. Once all that came later is undone,
     that is how it stands again; what was moved there and back may have lost its place among equal neighbours."""
 
@@ -66,7 +66,7 @@ class Landed:
 
 
 @dataclass(frozen=True)
-class Form:
+class FileVersion:
     """What there is of a file at a moment: where it is, and its text; None when it is not there."""
 
     path: Path
@@ -84,13 +84,13 @@ class LiveFile:
     hunks: list[Hunk] = field(default_factory=list[Hunk])
     owners: dict[str, frozenset[str]] = field(default_factory=dict[str, frozenset[str]])
     """The calls that wanted a hunk; a hunk nobody is noted for belongs to all calls of the proposal."""
-    touches: list[Touch] = field(default_factory=list[Touch])
+    touches: list[TouchedLines] = field(default_factory=list[TouchedLines])
     unsaved: bool = False
-    footing: Footing | None = None
+    footing: AnchorText | None = None
     """None when it is the base with what is applied, as it is as long as nothing was touched."""
-    landed: Landed | None = None
+    landed: LastApplied | None = None
     touched: Collection[str] = ()
-    """Open hunks whose lines the person changed: they cannot be accepted until that is undone."""
+    """Open hunks whose lines the user changed: they cannot be accepted until that is undone."""
     explanations: dict[str, str] = field(default_factory=dict[str, str])
     """By call."""
     checks: list[Check] = field(default_factory=list[Check])
@@ -124,18 +124,18 @@ class LiveFile:
             return replace(self.base, path=path, text="", exists=False, from_buffer=False)
         return replace(self.base, path=path, text=self.text, exists=True)
 
-    def form(self, states: Collection[HunkState]) -> Form:
+    def form(self, states: Collection[HunkState]) -> FileVersion:
         """The file with the hunks in one of these states."""
         whole = any(hunk.state in states for hunk in self.hunks)
         match self.change:
             case "create" if not whole:
-                return Form(self.base.path, None)
+                return FileVersion(self.base.path, None)
             case "delete":
-                return Form(self.base.path, None if whole else self.base.text)
+                return FileVersion(self.base.path, None if whole else self.base.text)
             case "rename" if whole and self.new_path is not None:
-                return Form(self.new_path, self.having(*states))
+                return FileVersion(self.new_path, self.having(*states))
             case _:
-                return Form(self.base.path, self.having(*states))
+                return FileVersion(self.base.path, self.having(*states))
 
     def place(self, states: Collection[HunkState]) -> Path:
         """`form(states).path`, without its text."""
@@ -147,11 +147,11 @@ class LiveFile:
         used = [(first_line(hunk), hunk.old_lines, hunk.new_text) for hunk in self.hunks if hunk.state in states]
         return compose(split_lines(self.base.text), used)
 
-    def stand(self) -> Footing:
+    def stand(self) -> AnchorText:
         """The footing as it is now."""
         if self.footing is not None:
             return self.footing
-        spots: dict[str, Spot] = {}
+        spots: dict[str, AnchorRange] = {}
         lines: list[str] = []
         base, line = split_lines(self.base.text), 0
         for hunk in self.hunks:
@@ -163,10 +163,10 @@ class LiveFile:
                 own_lines = split_lines(hunk.new_text if applied else hunk.old_text)
             else:
                 own_lines = base[first:line]
-            spots[hunk.hunk_id] = Spot(len(lines), len(lines) + len(own_lines), hunk if applied else None)
+            spots[hunk.hunk_id] = AnchorRange(len(lines), len(lines) + len(own_lines), hunk if applied else None)
             lines += own_lines
         unsure = [hunk.hunk_id for hunk in self.hunks if hunk.hunk_id in self.touched and not hunk.old_text]
-        return Footing([*lines, *base[line:]], spots, unsure)
+        return AnchorText([*lines, *base[line:]], spots, unsure)
 
     def rebased(self, text: str, hunks: list[Hunk]) -> None:
         """It starts from that text now, with these hunks of it."""
@@ -175,14 +175,14 @@ class LiveFile:
 
     def land(self) -> None:
         """It was applied, or undone, as it is now."""
-        self.landed = Landed(self.base, tuple(self.hunks))
+        self.landed = LastApplied(self.base, tuple(self.hunks))
 
     def applied_now(self, undone: Collection[str] = ()) -> None:
         """Hunks were applied, or `undone`: that is part of the footing."""
         last_applied = self.footing
         if last_applied is None:
             return
-        spots: dict[str, Spot] = {}
+        spots: dict[str, AnchorRange] = {}
         lines: list[str] = []
         line = 0
         for hunk in self.hunks:
@@ -196,9 +196,9 @@ class LiveFile:
             else:
                 own_lines = list(last_applied.lines[spot.start : spot.end])
             applied = hunk if fresh else None if back else spot.applied
-            spots[hunk.hunk_id] = Spot(len(lines), len(lines) + len(own_lines), applied)
+            spots[hunk.hunk_id] = AnchorRange(len(lines), len(lines) + len(own_lines), applied)
             lines += own_lines
-        self.footing = Footing([*lines, *last_applied.lines[line:]], spots, last_applied.unsure)
+        self.footing = AnchorText([*lines, *last_applied.lines[line:]], spots, last_applied.unsure)
 
     def edits(self) -> list[TextEdit]:
         """What leads from the form before to the form after, as edits of the text."""
@@ -239,7 +239,7 @@ class LiveFile:
         first = self.text == self.base.text
         step = changes(old_lines if first else split_lines(self.text), new_lines)
         self.touches = [through(touch, step) for touch in self.touches]
-        self.touches += [Touch(call_id, change.new, change.new_end) for change in step]
+        self.touches += [TouchedLines(call_id, change.new, change.new_end) for change in step]
         self.text, self.delete = new, text is None
         self.footing = None
         same_hunks = {(first_line(hunk), hunk.old_text, hunk.new_text): hunk for hunk in self.hunks}
@@ -249,7 +249,7 @@ class LiveFile:
             sum(change.new_end - change.new for change in lines),
             sum(change.old_end - change.old for change in lines),
         )
-        all_changes = [Change(0, len(old_lines), 0, len(new_lines))] if whole else lines
+        all_changes = [LineChange(0, len(old_lines), 0, len(new_lines))] if whole else lines
         self.hunks = []
         self.owners = {}
         for each in all_changes:
@@ -267,7 +267,7 @@ class LiveFile:
                 old_text=old_text,
                 new_text=new_text,
                 state="pending",
-                edited_by_person=False,
+                edited_by_user=False,
             )
             self.hunks.append(hunk)
             touched = (touch.call_id for touch in self.touches if touch.meets(each.new, each.new_end))
@@ -409,7 +409,7 @@ def numbered(hunks: Iterable[Hunk]) -> list[Hunk]:
     return numbered_hunks
 
 
-def through(touch: Touch, step: Sequence[Change]) -> Touch:
+def through(touch: TouchedLines, step: Sequence[LineChange]) -> TouchedLines:
     """Where the lines of an earlier call stand after a further change; widened by what that changed in them."""
 
     def moved(line: int, upwards: bool) -> int:

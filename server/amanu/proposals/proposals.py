@@ -1,4 +1,4 @@
-"""The proposals of one session: made by tools, decided by the person or a rule, applied at once, undone at will.
+"""The proposals of one session: made by tools, decided by the user or a rule, applied at once, undone at will.
 
 Edits of one step to one file are computed in call order, each as if its predecessors were accepted, and shown as one
 proposal. Hunks stay open until decided, however long that takes; what is typed meanwhile moves them along
@@ -19,9 +19,9 @@ from amanu.proposals.apply import SavePreimage, apply, lossy, settle
 from amanu.proposals.crash_recovery import recover, torn
 from amanu.proposals.model import AFTER, STATES, LiveFile, LiveProposal, nothing
 from amanu.proposals.report import report
-from amanu.proposals.tracking import SMALL, Following
-from amanu.proposals.undo import Turned, turn
-from amanu.system.tasks import unbroken
+from amanu.proposals.tracking import SMALL, FileTracking
+from amanu.proposals.undo import UndoResult, turn
+from amanu.system.tasks import run_to_completion
 from amanu.workspace.diff import unified
 from amanu.workspace.text_file import FileText, line_end
 from amanu.workspace.workspace import Workspace
@@ -44,11 +44,11 @@ class FileEdit:
     new_path: Path | None = None
     """Where the file goes, resolved; None: it stays."""
     explanation: str = ""
-    """What it is for, in the model's words: for the person."""
+    """What it is for, in the model's words: for the user."""
 
 
 @dataclass(frozen=True)
-class Left:
+class SkippedHunk:
     """A hunk that was left as it is, and why."""
 
     proposal_id: str
@@ -77,13 +77,13 @@ class Proposals:
         self._lock = asyncio.Lock()
         self._published = asyncio.Event()
         """When some proposal is next published. Each is for once."""
-        self._following = Following(workspace, self._lock, self._find, self._publish)
+        self._following = FileTracking(workspace, self._lock, self._find, self._publish)
 
     # Proposing --------------------------------------------------------------------------------------
 
     async def text(self, call: CallContext, path: Path) -> FileText:
         """What an edit of that call starts from: the file with the still undecided edits of earlier calls of the
-        same step, else as the person sees it. A file that is not there is an empty one with `exists` False."""
+        same step, else as the user sees it. A file that is not there is an empty one with `exists` False."""
         file = self.pending(call, path)
         if file is not None:
             return file.proposed(path)
@@ -107,7 +107,7 @@ class Proposals:
                 live = LiveProposal(proposal_id, call.turn_id, call.step, [], [])
             for edit in edits:
                 self._check(live, edit)
-            return await unbroken(self._join(live, edits, call.call_id))
+            return await run_to_completion(self._join(live, edits, call.call_id))
 
     # Deciding ---------------------------------------------------------------------------------------
 
@@ -123,11 +123,11 @@ class Proposals:
             hunks = {hunk.hunk_id: (file, hunk) for file, hunk in live.hunks()}
             for each in decisions:
                 _check_decision(hunks, each)
-            return await unbroken(self._carry_out(live, decisions))
+            return await run_to_completion(self._carry_out(live, decisions))
 
-    async def accept_all(self, proposal_id: str, call_id: str | None = None, *, by_person: bool = True) -> Proposal:
+    async def accept_all(self, proposal_id: str, call_id: str | None = None, *, by_user: bool = True) -> Proposal:
         """Accept and apply every undecided hunk. With `call_id`: only what that call wrote; a hunk that several
-        calls wrote waits until each of them was allowed. Not `by_person`: a rule did it, the person reviews it
+        calls wrote waits until each of them was allowed. Not `by_user`: a rule did it, the user reviews it
         afterwards."""
         async with self._lock:
             live = self._find(proposal_id)
@@ -135,8 +135,8 @@ class Proposals:
             await self._following.catch_up(live, [file for file, hunk in live.hunks() if live.waits(hunk)])
             for file, hunk in live.hunks():
                 if live.waits(hunk) and live.owners(file, hunk) <= live.allowed:
-                    _accept(live, file, hunk, None, reviewed=by_person)
-            return await unbroken(self._apply(live))
+                    _accept(live, file, hunk, None, reviewed=by_user)
+            return await run_to_completion(self._apply(live))
 
     async def together(self, call_id: str) -> None:
         """Until other calls of the step that wrote the same hunk had their say, if they soon do: what is told of it
@@ -154,19 +154,19 @@ class Proposals:
         )
 
     async def reject_all(
-        self, proposal_id: str, reason: str | None, call_id: str | None = None, *, by_person: bool = True
+        self, proposal_id: str, reason: str | None, call_id: str | None = None, *, by_user: bool = True
     ) -> Proposal:
-        """Reject every undecided hunk. With `call_id`: every one that call had a part in. Not `by_person`: a rule
+        """Reject every undecided hunk. With `call_id`: every one that call had a part in. Not `by_user`: a rule
         did it."""
         async with self._lock:
             live = self._find(proposal_id)
             for file, hunk in live.hunks():
                 if live.waits(hunk) and (call_id is None or call_id in live.owners(file, hunk)):
-                    file.put(hunk.hunk_id, state="rejected", reason=reason, reviewed=by_person)
+                    file.put(hunk.hunk_id, state="rejected", reason=reason, reviewed=by_user)
             return self._publish(live)
 
     async def revise(self, proposal_id: str, hunk_id: str, text: str) -> Proposal:
-        """The person's own text for an open hunk; it stays open. `AmanuError` proposalConflict when it is not."""
+        """The user's own text for an open hunk; it stays open. `AmanuError` proposalConflict when it is not."""
         async with self._lock:
             live = self._find(proposal_id)
             file, hunk = next(((f, h) for f, h in live.hunks() if h.hunk_id == hunk_id), (None, None))
@@ -174,7 +174,7 @@ class Proposals:
                 raise AmanuError("proposalConflict", "That change is not open any more. Look at it again.")
             if file.delete:
                 raise _deletion()
-            file.put(hunk_id, new_text=_ends(file, text), edited_by_person=True)
+            file.put(hunk_id, new_text=_ends(file, text), edited_by_user=True)
             file.text = await asyncio.to_thread(file.having, *STATES)
             return self._publish(live)
 
@@ -186,24 +186,24 @@ class Proposals:
 
     async def review_after(self, proposal_id: str) -> Proposal:
         """Apply what is open; it is reviewed afterwards."""
-        return await self.accept_all(proposal_id, by_person=False)
+        return await self.accept_all(proposal_id, by_user=False)
 
     async def review_before(self, proposal_id: str) -> Proposal:
         """Take back what was applied and not yet kept; it is open again."""
         async with self._lock:
             live = self._find(proposal_id)
             ids = {hunk.hunk_id for _, hunk in live.hunks() if hunk.state == "applied" and not hunk.reviewed}
-            await unbroken(self._turn_and_apply(live, back=ids))
+            await run_to_completion(self._turn_and_apply(live, back=ids))
             for file, hunk in live.hunks():
-                if hunk.hunk_id in ids and hunk.state == "revertedByPerson":
+                if hunk.hunk_id in ids and hunk.state == "reverted":
                     file.put(hunk.hunk_id, state="pending")
             return self._publish(live)
 
-    async def undo(self, proposal_id: str, hunk_ids: Collection[str]) -> list[Left]:
+    async def undo(self, proposal_id: str, hunk_ids: Collection[str]) -> list[SkippedHunk]:
         """Take applied hunks back, all files or none; those that were left, with why."""
         return await self._again(proposal_id, hunk_ids, back=True)
 
-    async def redo(self, proposal_id: str, hunk_ids: Collection[str]) -> list[Left]:
+    async def redo(self, proposal_id: str, hunk_ids: Collection[str]) -> list[SkippedHunk]:
         """Apply hunks that were taken back or rejected."""
         return await self._again(proposal_id, hunk_ids, back=False)
 
@@ -236,7 +236,7 @@ class Proposals:
         ]
 
     async def look(self, path: Path) -> FileText | None:
-        """The file as the person sees it; None when there is none, or none of text."""
+        """The file as the user sees it; None when there is none, or none of text."""
         try:
             return await self._workspace.look(path)
         except ToolError:
@@ -246,7 +246,7 @@ class Proposals:
         return self._workspace.relative(path)
 
     def report(self, tool_call_id: str) -> str:
-        """For the model: what of that call was applied, refused and why, changed by the person, is open."""
+        """For the model: what of that call was applied, refused and why, changed by the user, is open."""
         live = self._of_call(tool_call_id)
         return "" if live is None else report(live, tool_call_id, self._workspace.shown)
 
@@ -348,18 +348,18 @@ class Proposals:
         else:
             await asyncio.to_thread(file.propose, *arguments)
 
-    async def _again(self, proposal_id: str, hunk_ids: Collection[str], *, back: bool) -> list[Left]:
+    async def _again(self, proposal_id: str, hunk_ids: Collection[str], *, back: bool) -> list[SkippedHunk]:
         async with self._lock:
             live = self._find(proposal_id)
             files = [file for file, hunk in live.hunks() if hunk.hunk_id in hunk_ids]
             await self._following.catch_up(live, [file for file in files if self._following.follows(live, file)])
             turned = self._turn_and_apply(live, hunk_ids) if back else self._turn_and_apply(live, again=hunk_ids)
-            reasons = await unbroken(turned)
-            target_states: Collection[HunkState] = ("revertedByPerson",) if back else ("applied",)
+            reasons = await run_to_completion(turned)
+            target_states: Collection[HunkState] = ("reverted",) if back else ("applied",)
             for _, hunk in live.hunks():
                 if hunk.hunk_id in hunk_ids and hunk.state not in target_states:
                     reasons.setdefault(hunk.hunk_id, hunk.reason or "")
-            return [Left(proposal_id, hunk_id, reason) for hunk_id, reason in reasons.items()]
+            return [SkippedHunk(proposal_id, hunk_id, reason) for hunk_id, reason in reasons.items()]
 
     async def _carry_out(self, live: LiveProposal, decisions: Sequence[HunkDecision]) -> Proposal:
         """What was found to be fit to be decided so."""
@@ -403,7 +403,7 @@ class Proposals:
             texts = {index: await self._workspace.look(live.files[index].place(AFTER)) for index in indexes}
         except ToolError as error:
             return {hunk.hunk_id: str(error) for _, hunk in live.hunks() if hunk.hunk_id in hunk_ids}
-        turned: dict[int, Turned] = {}
+        turned: dict[int, UndoResult] = {}
         for at in indexes:
             taken = self.taken(live.files[at].base.path, hunk_ids)
             turned[at] = await asyncio.to_thread(turn, live.files[at], texts[at], back, again, taken)
@@ -430,11 +430,11 @@ class Proposals:
         finally:
             for file in files:  # only when something failed that we do not know of
                 settle(file, done=False, reason="Applying it failed unexpectedly; check the file.")
-                undone = {hunk.hunk_id for hunk in file.hunks if hunk.state == "revertedByPerson"} & undoing
+                undone = {hunk.hunk_id for hunk in file.hunks if hunk.state == "reverted"} & undoing
                 await asyncio.to_thread(file.applied_now, undone)
                 file.land()
             self._publish(live)
-        await self._following.others(live, files, by_person=False)
+        await self._following.others(live, files, by_user=False)
         return live.wire()
 
     def _publish(self, live: LiveProposal) -> Proposal:
@@ -464,8 +464,8 @@ class Proposals:
 _FITS: dict[str, Collection[HunkState]] = {
     "accept": ("pending", "conflicted", "accepted", "applied"),
     "keep": ("applied",),
-    "undo": ("applied", "revertedByPerson"),
-    "redo": ("revertedByPerson", "rejected", "applied"),
+    "undo": ("applied", "reverted"),
+    "redo": ("reverted", "rejected", "applied"),
 }
 _REFUSAL: Collection[HunkState] = ("pending", "conflicted", "rejected")
 
@@ -475,7 +475,7 @@ def _check_decision(hunks: dict[str, tuple[LiveFile, Hunk]], decision: HunkDecis
         raise AmanuError("proposalConflict", f"The proposal has no hunk {decision.hunk_id} any more. Look at it again.")
     state = hunks[decision.hunk_id][1].state
     if state not in _FITS.get(decision.decision, _REFUSAL):
-        word = {"revertedByPerson": "taken back", "pending": "open", "conflicted": "in conflict"}.get(state, state)
+        word = {"reverted": "taken back", "pending": "open", "conflicted": "in conflict"}.get(state, state)
         raise AmanuError("proposalConflict", f"Hunk {decision.hunk_id} is already {word}.")
     if decision.decision == "accept" and decision.new_text and hunks[decision.hunk_id][0].delete:
         raise _deletion()
@@ -486,18 +486,16 @@ def _deletion() -> AmanuError:
 
 
 def _accept(live: LiveProposal, file: LiveFile, hunk: Hunk, own_text: str | None, *, reviewed: bool = True) -> None:
-    if hunk.hunk_id in file.touched:  # as what the person saw it is in conflict already, and stays so
+    if hunk.hunk_id in file.touched:  # as what the user saw it is in conflict already, and stays so
         live.tried.add(hunk.hunk_id)
         return
     own_text = None if own_text is None else _ends(file, own_text)
     if own_text is None or own_text == hunk.new_text:
         file.put(hunk.hunk_id, state="accepted", reason=None, reviewed=reviewed)
     else:
-        file.put(
-            hunk.hunk_id, state="accepted", reason=None, reviewed=reviewed, new_text=own_text, edited_by_person=True
-        )
+        file.put(hunk.hunk_id, state="accepted", reason=None, reviewed=reviewed, new_text=own_text, edited_by_user=True)
 
 
 def _ends(file: LiveFile, own_text: str) -> str:
-    """The person's text with the line ends of the file."""
+    """The user's text with the line ends of the file."""
     return own_text.replace("\n", "\r\n") if "\r" not in own_text and line_end(file.base.text) == "\r\n" else own_text

@@ -1,30 +1,40 @@
-"""Three-way re-anchoring: a proposal whose file the person changed meanwhile is moved to the text as it is now.
+"""Three-way re-anchoring: a proposal whose file the user changed meanwhile is moved to the text as it is now.
 
 What they changed is the line difference between the footing, the last text in which all hunks fitted, and the present
 text. An open hunk none of that comes near (its lines and one on either side, or the file's edge) has the same lines
 elsewhere; any other is in conflict until its lines are back. Nothing is ever searched for: where equal lines leave open
-which of them the person added or removed, all places that are possible count as changed.
+which of them the user added or removed, all places that are possible count as changed.
 """
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from amanu.proposals.model import BACK, STATES, TOUCHED, Footing, LiveFile, Spot, Touch, numbered, through
-from amanu.workspace.diff import Change, changes, differences
+from amanu.proposals.model import (
+    BACK,
+    STATES,
+    TOUCHED,
+    AnchorRange,
+    AnchorText,
+    LiveFile,
+    TouchedLines,
+    numbered,
+    through,
+)
+from amanu.workspace.diff import LineChange, changes, differences
 from amanu.workspace.text_file import FileText, split_lines
 from amanu_protocol.items import Hunk
 
 
 @dataclass(frozen=True)
-class Moved:
+class Reanchored:
     """What becomes of a `LiveFile`."""
 
     base: FileText
     text: str
     hunks: list[Hunk]
-    touches: list[Touch]
-    footing: Footing | None
+    touches: list[TouchedLines]
+    footing: AnchorText | None
     touched: frozenset[str]
 
     def put(self, file: LiveFile) -> None:
@@ -34,8 +44,8 @@ class Moved:
 
 
 @dataclass(frozen=True)
-class _Edit(Change):
-    """A change of the person's, and the old lines [low, high) it may lie in: equal lines at its ends could as well be
+class _Edit(LineChange):
+    """A change of the user's, and the old lines [low, high) it may lie in: equal lines at its ends could as well be
     the ones that came or went."""
 
     low: int
@@ -45,14 +55,14 @@ class _Edit(Change):
     def inserts(self) -> bool:
         return self.old == self.old_end
 
-    def meets(self, spot: Spot) -> bool:
+    def meets(self, spot: AnchorRange) -> bool:
         """It is in the lines of the spot, in one next to them, or between."""
         return self.low <= spot.end and self.high >= spot.start
 
 
-def reanchor(file: LiveFile, current: FileText, *, by_person: bool = True) -> Moved | None:
+def reanchor(file: LiveFile, current: FileText, *, by_user: bool = True) -> Reanchored | None:
     """`file` on the text `now`, or None: it is there already, or cannot be. CPU-bound and without effect; for big
-    files run it in a thread. What is not done `by_person` was done by another proposal, and is not told as theirs."""
+    files run it in a thread. What is not done `by_user` was done by another proposal, and is not told as theirs."""
     if (
         file.change != "edit"
         or current.lossy
@@ -77,7 +87,7 @@ def reanchor(file: LiveFile, current: FileText, *, by_person: bool = True) -> Mo
         start, end = regions[0]
         moved: dict[str, object] = {}
         if spot.applied is not None:
-            (start, end), moved = _applied(hunk, spot.applied, regions, lines, by_person)
+            (start, end), moved = _applied(hunk, spot.applied, regions, lines, by_user)
             clean = clean and moved["state"] == "applied" and moved["new_text"] == spot.applied.new_text
         elif hunk.state in ("pending", "conflicted"):
             meets = hunk.hunk_id in footing.unsure or any(edit.meets(spot) for edit in (*edits, *others))
@@ -97,11 +107,11 @@ def reanchor(file: LiveFile, current: FileText, *, by_person: bool = True) -> Mo
         count = len(base) - first
         hunks.append(hunk.model_copy(update={**moved, "old_start": first + (count > 0), "old_lines": count}))
     base += lines[line:]
-    keeps = by_person and (touched or not clean)
+    keeps = by_user and (touched or not clean)
     return _checked(file, current, base, numbered(hunks), footing if keeps else None, frozenset(touched))
 
 
-def _landed(file: LiveFile, current: FileText) -> Moved | None:
+def _landed(file: LiveFile, current: FileText) -> Reanchored | None:
     """`file` as it landed, where nothing that is different now comes near any hunk."""
     landed = file.landed
     if (
@@ -136,15 +146,15 @@ def _backwards(old: Sequence[str], new: Sequence[str]) -> list[_Edit]:
     """`_edits` found from the end: of many equal lines others may be the ones that stayed."""
     count, new_count = len(old), len(new)
     reversed_changes = [
-        Change(count - change.old_end, count - change.old, new_count - change.new_end, new_count - change.new)
+        LineChange(count - change.old_end, count - change.old, new_count - change.new_end, new_count - change.new)
         for change in reversed(differences(old[::-1], new[::-1]))
     ]
     return _edits(old, new, reversed_changes)
 
 
-def _edits(old: Sequence[str], new: Sequence[str], known_changes: Sequence[Change] | None = None) -> list[_Edit]:
+def _edits(old: Sequence[str], new: Sequence[str], known_changes: Sequence[LineChange] | None = None) -> list[_Edit]:
     known_changes = differences(old, new) if known_changes is None else known_changes
-    stops = [Change(0, 0, 0, 0), *known_changes, Change(len(old), len(old), len(new), len(new))]
+    stops = [LineChange(0, 0, 0, 0), *known_changes, LineChange(len(old), len(old), len(new), len(new))]
     edits: list[_Edit] = []
     for (previous, change), (_, following) in zip(pairwise(stops), pairwise(stops[1:]), strict=False):
         low, high = change.old, change.old_end
@@ -158,7 +168,7 @@ def _edits(old: Sequence[str], new: Sequence[str], known_changes: Sequence[Chang
     return edits
 
 
-def _settled(edits: Sequence[_Edit], hunks: Sequence[Hunk], footing: Footing, new: Sequence[str]) -> Iterator[_Edit]:
+def _settled(edits: Sequence[_Edit], hunks: Sequence[Hunk], footing: AnchorText, new: Sequence[str]) -> Iterator[_Edit]:
     """Of the places an edit may have, the one where it takes an applied hunk back."""
     for moved_edit in edits:
         for hunk in hunks:
@@ -176,13 +186,13 @@ def _settled(edits: Sequence[_Edit], hunks: Sequence[Hunk], footing: Footing, ne
                 and moved_edit.low < moved_edit.high
                 and "".join(new[moved_edit.new + shift : moved_edit.new_end + shift]) == hunk.old_text
             ):
-                change = Change(spot.start, spot.end, moved_edit.new + shift, moved_edit.new_end + shift)
+                change = LineChange(spot.start, spot.end, moved_edit.new + shift, moved_edit.new_end + shift)
                 moved_edit = _Edit(change.old, change.old_end, change.new, change.new_end, change.old, change.old_end)
                 break
         yield moved_edit
 
 
-def _regions(edits: Sequence[_Edit], spot: Spot, least: int) -> list[tuple[int, int]]:
+def _regions(edits: Sequence[_Edit], spot: AnchorRange, least: int) -> list[tuple[int, int]]:
     """The new lines that stand for those of the spot, none before `least`; then the same with what was put in right
     before or behind them."""
     start, end = spot.start, spot.end
@@ -212,27 +222,27 @@ def _found(text: str, regions: Sequence[tuple[int, int]], lines: Sequence[str]) 
 
 
 def _applied(
-    hunk: Hunk, as_applied: Hunk, regions: Sequence[tuple[int, int]], new: Sequence[str], by_person: bool
+    hunk: Hunk, as_applied: Hunk, regions: Sequence[tuple[int, int]], new: Sequence[str], by_user: bool
 ) -> tuple[tuple[int, int], dict[str, object]]:
-    """What the person made of an applied hunk, and where that is."""
+    """What the user made of an applied hunk, and where that is."""
     if hunk.old_text and not hunk.old_text.endswith(("\n", "\r")):
         regions = [(regions[0][0], len(new)), *regions[1:]]  # it was the end of the file
-    if by_person and as_applied.new_text != hunk.old_text:
+    if by_user and as_applied.new_text != hunk.old_text:
         undone = _found(hunk.old_text, regions, new)
         if undone is not None:
-            return undone, {"state": "revertedByPerson", "reason": BACK}
+            return undone, {"state": "reverted", "reason": BACK}
     was = as_applied.new_text if as_applied.applied_text is None else as_applied.applied_text
     # What another proposal had taken out is put back when that one is undone.
-    back = None if by_person else _found(was, regions, new)
+    back = None if by_user else _found(was, regions, new)
     start, end = regions[0] if back is None else back
     text = "".join(new[start:end])
-    edited = as_applied.edited_by_person or (by_person and text != as_applied.new_text)
+    edited = as_applied.edited_by_user or (by_user and text != as_applied.new_text)
     return (start, end), {
         "state": "applied",
         "reason": None,
         "new_text": text,
         "applied_text": None if text == was else was,
-        "edited_by_person": edited,
+        "edited_by_user": edited,
     }
 
 
@@ -241,9 +251,9 @@ def _checked(
     current: FileText,
     lines: list[str],
     hunks: list[Hunk],
-    footing: Footing | None,
+    footing: AnchorText | None,
     touched: frozenset[str],
-) -> Moved | None:
+) -> Reanchored | None:
     """None when the hunks do not stand in that base as they should: then nothing moves, and nothing is applied."""
     text = "".join(lines)
     base = current.as_base(text)
@@ -255,4 +265,4 @@ def _checked(
     if touches and file.untouched:
         step = changes(split_lines(file.text), split_lines(proposed))
         touches = [through(touch, step) for touch in touches]
-    return Moved(base, proposed, hunks, touches, footing, touched)
+    return Reanchored(base, proposed, hunks, touches, footing, touched)

@@ -7,7 +7,7 @@ from amanu.proposals.model import BACK, MOVED, TOUCHED, LiveFile, LiveProposal
 from amanu.workspace.diff import first_line
 from amanu_protocol.items import Hunk
 
-_SHOWN = 4000  # characters of the person's own text that are repeated to the model
+_SHOWN = 4000  # characters of the user's own text that are repeated to the model
 
 
 def report(live: LiveProposal, call_id: str, display_path: Callable[[Path], str]) -> str:
@@ -25,7 +25,7 @@ def report(live: LiveProposal, call_id: str, display_path: Callable[[Path], str]
 def _file(live: LiveProposal, file: LiveFile, hunks: list[Hunk], call_id: str, path: str, new_path: str | None) -> str:
     states = {hunk.state for hunk in hunks}
     places = _places(file)
-    plain = states == {"applied"} and not any(hunk.edited_by_person for hunk in hunks)
+    plain = states == {"applied"} and not any(hunk.edited_by_user for hunk in hunks)
     if plain:
         match file.change:
             case "create":
@@ -45,7 +45,7 @@ def _file(live: LiveProposal, file: LiveFile, hunks: list[Hunk], call_id: str, p
             lines += _hunk(live, file, hunk, call_id, places[hunk.hunk_id])
     if "applied" in states and file.unsaved:
         lines.append(
-            "The change is in the editor but not saved: commands will not see it until the person saves the file."
+            "The change is in the editor but not saved: commands will not see it until the user saves the file."
         )
     return "\n".join(lines)
 
@@ -53,11 +53,9 @@ def _file(live: LiveProposal, file: LiveFile, hunks: list[Hunk], call_id: str, p
 def _hunk(live: LiveProposal, file: LiveFile, hunk: Hunk, call_id: str, location: str) -> list[str]:
     because = f": {_sentence(hunk.reason)}" if hunk.reason else "."
     match hunk.state:
-        case "applied" if hunk.edited_by_person:
+        case "applied" if hunk.edited_by_user:
             # In the file, a program may have done it.
-            changed = (
-                "the person changed your text" if hunk.applied_text is None else "it was changed in the file since"
-            )
+            changed = "the user changed your text" if hunk.applied_text is None else "it was changed in the file since"
             if not hunk.new_text and hunk.old_text:
                 return [f"- {location}: applied, but {changed}. Nothing is left of it."]
             text = hunk.new_text
@@ -69,19 +67,19 @@ def _hunk(live: LiveProposal, file: LiveFile, hunk: Hunk, call_id: str, location
         case "rejected" if not hunk.reviewed:
             return [f"- {location}: not applied{because} It is not in the file."]
         case "rejected":
-            return [f"- {location}: rejected by the person{because} It is not in the file."]
+            return [f"- {location}: rejected by the user{because} It is not in the file."]
         case "conflicted":
             advice = " Read it again before proposing anew." if hunk.reason in (MOVED, TOUCHED) else ""
             return [f"- {location}: not applied{because}{advice}"]
-        case "revertedByPerson" if hunk.reason == BACK:
+        case "reverted" if hunk.reason == BACK:
             return [f"- {location}: no longer there{because}"]
-        case "revertedByPerson":
-            return [f"- {location}: the person took this change back."]
+        case "reverted":
+            return [f"- {location}: the user took this change back."]
         case _:
             others = live.owners(file, hunk) - {call_id}
             if others and call_id in live.allowed:
                 return [f"- {location}: not applied yet; another edit of this step changes the same lines and waits."]
-            return [f"- {location}: open, not applied. The person has not decided; it may still be accepted later."]
+            return [f"- {location}: open, not applied. The user has not decided; it may still be accepted later."]
 
 
 def _places(file: LiveFile) -> dict[str, str]:

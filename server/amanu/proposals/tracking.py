@@ -1,4 +1,4 @@
-"""Files change while proposals are open, by the person or another tool: hunks move along, or are in conflict.
+"""Files change while proposals are open, by the user or another tool: hunks move along, or are in conflict.
 
 Heard of by `Overlay.watch`, looked at when it has been quiet for a moment.
 """
@@ -19,7 +19,7 @@ from amanu_protocol.items import HunkState, Proposal
 SMALL = 64 * 1024
 """Characters that are compared in the event loop: under 5 ms."""
 QUIET = 0.3
-"""Seconds without a change after which open hunks are moved to where the person's typing left their lines."""
+"""Seconds without a change after which open hunks are moved to where the user's typing left their lines."""
 NEWEST = 10
 """Proposals for one file whose applied hunks are looked after; older ones are found again when they are undone."""
 _FOLLOWED: Collection[HunkState] = (*UNDECIDED, "conflicted", "applied")
@@ -36,7 +36,7 @@ class _Watched:
     """Of the file on disk is heard, too."""
 
 
-class Following:
+class FileTracking:
     """`lock` is that of the proposals, `find` gives one, `publish` tells a new version of it."""
 
     def __init__(
@@ -85,10 +85,10 @@ class Following:
         self._due.clear()
 
     def follows(self, live: LiveProposal, file: LiveFile) -> bool:
-        """Whether what became of that file is known up to the last quiet moment: what is new there the person did."""
+        """Whether what became of that file is known up to the last quiet moment: what is new there the user did."""
         return (live.proposal_id, file.base.path) in self._watched
 
-    async def catch_up(self, live: LiveProposal, files: Iterable[LiveFile], *, by_person: bool = True) -> None:
+    async def catch_up(self, live: LiveProposal, files: Iterable[LiveFile], *, by_user: bool = True) -> None:
         """Move the hunks of those files to the text as it is now, and publish that. The lock is held."""
         has_news = False
         for file in {id(file): file for file in files}.values():
@@ -97,9 +97,9 @@ class Following:
                 if current is None:
                     continue
                 if len(file.base.text) + len(current.text) < SMALL:
-                    moved = reanchor(file, current, by_person=by_person)
+                    moved = reanchor(file, current, by_user=by_user)
                 else:
-                    moved = await asyncio.to_thread(reanchor, file, current, by_person=by_person)
+                    moved = await asyncio.to_thread(reanchor, file, current, by_user=by_user)
             except ToolError:  # what is there now is no text of ours; applying will say why
                 continue
             if moved is not None:
@@ -107,19 +107,19 @@ class Following:
                 moved.put(file)
                 live.tried -= {hunk.hunk_id for hunk in file.hunks if hunk.state == "pending"}
                 # Where applied hunks are now is found again from any earlier text, best from the one they landed in:
-                # only what the person made of them is told.
+                # only what the user made of them is told.
                 is_open, small = not _settled(file), len(file.base.text) < SMALL
-                has_news = has_news or (is_open and small) or ((is_open or by_person) and _substance(file) != substance)
+                has_news = has_news or (is_open and small) or ((is_open or by_user) and _substance(file) != substance)
         if has_news:
             self._publish(live)
 
-    async def others(self, live: LiveProposal, files: Sequence[LiveFile], *, by_person: bool = True) -> None:
-        """Other proposals for these files: what this one does to them is not the person's doing."""
+    async def others(self, live: LiveProposal, files: Sequence[LiveFile], *, by_user: bool = True) -> None:
+        """Other proposals for these files: what this one does to them is not the user's doing."""
         paths = {file.base.path for file in files}
         for proposal_id, path in tuple(self._watched):
             if path in paths and proposal_id != live.proposal_id:
                 proposal = self._find(proposal_id)
-                await self.catch_up(proposal, proposal.at(path), by_person=by_person)
+                await self.catch_up(proposal, proposal.at(path), by_user=by_user)
 
     def _listen(self, key: _Key, disk: bool) -> "_Watched":
         return _Watched(self._workspace.overlay.watch(key[1], partial(self._heard, key), disk=disk), disk)

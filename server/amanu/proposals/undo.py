@@ -1,6 +1,6 @@
-"""Take applied hunks back, and apply them again: ours and only ours, whatever the person typed since.
+"""Take applied hunks back, and apply them again: ours and only ours, whatever the user typed since.
 
-Where a hunk's lines are by now says `reanchor.py`. What the person changed in them is kept: the way back is merged with
+Where a hunk's lines are by now says `reanchor.py`. What the user changed in them is kept: the way back is merged with
 it, line by line, and where both meet the hunk stays as it is and says why. Everything here works on a copy and has no
 effect; what is marked `undoing` or `accepted` in it is then applied like any other decision.
 """
@@ -24,7 +24,7 @@ MOVED = "The file was changed so that nobody can say where these lines are."
 
 
 @dataclass
-class Turned:
+class UndoResult:
     """A copy of the file with its hunks marked, and those that were left as they are, with the reason."""
 
     file: LiveFile
@@ -37,7 +37,7 @@ def turn(
     back: Collection[str] = (),
     again: Collection[str] = (),
     taken: Collection[str] = (),
-) -> Turned:
+) -> UndoResult:
     """Those of the hunks `back` that are applied become `undoing`, those of `again` that were taken back or rejected
     become `accepted`. `now` is what stands where the file is by our account, `taken` what other applied hunks took out
     of it. CPU-bound; for big files run it in a thread."""
@@ -51,7 +51,7 @@ def turn(
             lines = split_lines(base.text)
         if hunk_id in back and hunk.state == "applied":
             why = lost or _take_back(turned.file, current, hunk, taken)
-        elif hunk_id in again and hunk.state in ("revertedByPerson", "rejected"):
+        elif hunk_id in again and hunk.state in ("reverted", "rejected"):
             why = lost or _take_again(turned.file, lines, hunk)
         else:
             continue
@@ -61,17 +61,17 @@ def turn(
     return turned
 
 
-def _on(file: LiveFile, current: FileText | None) -> Turned:
+def _on(file: LiveFile, current: FileText | None) -> UndoResult:
     """The file moved to the text as it is now. `left` has a reason under "" when that cannot be."""
     copy = replace(file, hunks=list(file.hunks))
     if file.change != "edit":
-        return Turned(copy)
+        return UndoResult(copy)
     if current is None:
-        return Turned(copy, {"": GONE})
-    moved = reanchor(copy, current, by_person=False)
+        return UndoResult(copy, {"": GONE})
+    moved = reanchor(copy, current, by_user=False)
     if moved is not None:
         moved.put(copy)
-    return Turned(copy, {} if copy.having("applied") == current.text else {"": MOVED})
+    return UndoResult(copy, {} if copy.having("applied") == current.text else {"": MOVED})
 
 
 def _take_back(file: LiveFile, current: FileText | None, hunk: Hunk, taken: Collection[str]) -> str:
@@ -79,7 +79,7 @@ def _take_back(file: LiveFile, current: FileText | None, hunk: Hunk, taken: Coll
         case "create" if current is None:
             if hunk.new_text and hunk.new_text in taken:
                 return LATER
-            file.put(hunk.hunk_id, state="revertedByPerson", reason=None)
+            file.put(hunk.hunk_id, state="reverted", reason=None)
             return ""
         case "create" if current is not None and current.text != hunk.new_text:
             return GROWN
@@ -94,10 +94,10 @@ def _take_back(file: LiveFile, current: FileText | None, hunk: Hunk, taken: Coll
         case _:
             pass
     if hunk.applied_text is not None:
-        if hunk.new_text == hunk.old_text and file.change == "edit":  # the person did it already
+        if hunk.new_text == hunk.old_text and file.change == "edit":  # the user did it already
             if hunk.applied_text and any(hunk.applied_text in text for text in taken):
                 return LATER
-            file.put(hunk.hunk_id, state="revertedByPerson", new_text=hunk.applied_text, applied_text=None, reason=None)
+            file.put(hunk.hunk_id, state="reverted", new_text=hunk.applied_text, applied_text=None, reason=None)
             return ""
         merged = merge(hunk.applied_text, hunk.old_text, hunk.new_text)
         if merged is None:
@@ -122,7 +122,7 @@ def _take_again(file: LiveFile, base: Sequence[str], hunk: Hunk) -> str:
 
 
 def _rebase(file: LiveFile, hunk_id: str, old_text: str) -> None:
-    """That hunk starts from another text: what the person made of its lines belongs to the base."""
+    """That hunk starts from another text: what the user made of its lines belongs to the base."""
     lines = split_lines(file.base.text)
     hunks: list[Hunk] = []
     shift = 0

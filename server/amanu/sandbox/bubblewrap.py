@@ -5,8 +5,8 @@ import stat
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from amanu.core.requirements import Need
-from amanu.sandbox.filesystem_view import View
+from amanu.core.requirements import SandboxRequirements
+from amanu.sandbox.filesystem_view import FilesystemView
 
 PLACES = ("/usr/bin/bwrap", "/bin/bwrap", "/run/current-system/sw/bin/bwrap")
 """Only there: a copy could be anybody's, and Ubuntu lets only the first make user namespaces (codex #14919)."""
@@ -34,8 +34,8 @@ def program() -> Path | None:
 def command(
     program: Path,
     argv: Sequence[str],
-    need: Need,
-    view: View,
+    need: SandboxRequirements,
+    view: FilesystemView,
     *,
     temporary: Path,
     folder: Path,
@@ -44,7 +44,7 @@ def command(
     filter: int,
     as_root: bool,
 ) -> list[str]:
-    """The command line that runs `argv` in these walls. `roots` are handles of the roots, `pinned` of the bytes of
+    """The command line that runs `argv` in this sandbox. `roots` are handles of the roots, `pinned` of the bytes of
     files; `filter` of the system call filter: bubblewrap reads and closes them. `temporary` becomes `/tmp`; `folder` is
     where it starts."""
     nothing = need.writes == "nothing"

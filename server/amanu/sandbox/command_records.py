@@ -1,5 +1,5 @@
 """What is on record of a command while it runs: what of that which git, editors, shells and agents obey was there, and,
-where the walls leave it open, its content. A record is locked as long as its daemon, or the command's last process,
+where the sandbox leaves it open, its content. A record is locked as long as its daemon, or the command's last process,
 lives; one that is not is settled by the next command or daemon."""
 
 import contextlib
@@ -14,12 +14,12 @@ from collections.abc import Generator, Iterable
 from contextlib import contextmanager
 from pathlib import Path
 
-from amanu.core.requirements import Need
+from amanu.core.requirements import SandboxRequirements
 from amanu.sandbox.file_tree import TooLarge, Tree, tree
-from amanu.sandbox.filesystem_view import View
+from amanu.sandbox.filesystem_view import FilesystemView
 from amanu.sandbox.git_settings import is_settings
 from amanu.sandbox.protected_scan import identity
-from amanu.sandbox.quarantine import Before, Settled, settle
+from amanu.sandbox.quarantine import PriorState, QuarantineResult, settle
 from amanu.sandbox.self_test import Tier
 from amanu.storage.errors import sync_folder
 
@@ -28,11 +28,11 @@ log = logging.getLogger(__name__)
 _counter = itertools.count()
 
 
-def before(tier: Tier, need: Need, seen: View) -> tuple[Before, list[Path]]:
-    """(What there is when a command begins; what of that the walls leave open, and is too large to be kept.)"""
+def before(tier: Tier, need: SandboxRequirements, seen: FilesystemView) -> tuple[PriorState, list[Path]]:
+    """(What there is when a command begins; what of that the sandbox leaves open, and is too large to be kept.)"""
     contents, large = _contents(_left_open(tier, need, seen))
     names = (*seen.obeyed.names, *seen.obeyed.runs())
-    found = Before(
+    found = PriorState(
         roots=tuple(each for each in seen.roots if each != Path("/")),
         home=seen.home,
         repositories=seen.obeyed.repositories,
@@ -45,18 +45,18 @@ def before(tier: Tier, need: Need, seen: View) -> tuple[Before, list[Path]]:
     return found, large
 
 
-class Kept:
+class CommandRecord:
     """One command's record."""
 
-    def __init__(self, records: "Records", path: Path, before: Before, handle: int) -> None:
+    def __init__(self, records: "CommandRecords", path: Path, before: PriorState, handle: int) -> None:
         self._records = records
         self._path = path
         self._before = before
-        self._result: Settled | None = None
+        self._result: QuarantineResult | None = None
         self.handle = handle
         """Who holds it holds the lock."""
 
-    def settle(self) -> Settled:
+    def settle(self) -> QuarantineResult:
         """Once the command has ended: put aside and back what must be. The same answer each time. Blocking."""
         if self._result is None:
             with self._records.lock():
@@ -71,13 +71,13 @@ class Kept:
             self._records.keep_unheard(self._before.roots, found)
 
 
-class Records:
+class CommandRecords:
     """In `folder`; what is put aside lies in folders below `aside`. Not for several threads but within `lock`."""
 
     def __init__(self, folder: Path, aside: Path) -> None:
         self._folder = folder
         self._aside = aside
-        self._unheard: list[tuple[tuple[Path, ...], Settled]] = []
+        self._unheard: list[tuple[tuple[Path, ...], QuarantineResult]] = []
 
     @contextmanager
     def lock(self) -> Generator[None]:
@@ -90,7 +90,7 @@ class Records:
             yield
 
     @contextmanager
-    def kept(self, before: Before) -> Generator[Kept]:
+    def kept(self, before: PriorState) -> Generator[CommandRecord]:
         """Begin; in `lock`, and to be closed outside of it. Durable where contents are kept. Raises `OSError`."""
         for other in self._living():
             before = before.joined(other)
@@ -106,13 +106,13 @@ class Records:
             except BaseException:
                 path.unlink(missing_ok=True)
                 raise
-            found = Kept(self, path, before, file.fileno())
+            found = CommandRecord(self, path, before, file.fileno())
             try:
                 yield found
             finally:
                 found.close()
 
-    def settle(self, before: Before) -> Settled:
+    def settle(self, before: PriorState) -> QuarantineResult:
         """In `lock`."""
         folder = self._aside / f"{time.strftime('%Y%m%d-%H%M%S')}-{secrets.token_hex(4)}"
         found = settle(before, folder)
@@ -123,13 +123,13 @@ class Records:
             )
         return found
 
-    def keep_unheard(self, roots: tuple[Path, ...], found: Settled) -> None:
+    def keep_unheard(self, roots: tuple[Path, ...], found: QuarantineResult) -> None:
         """For the next command there."""
         self._unheard.append((roots, found))
 
-    def unheard(self, roots: tuple[Path, ...]) -> Settled:
+    def unheard(self, roots: tuple[Path, ...]) -> QuarantineResult:
         """What was kept for these roots; it is heard now."""
-        found = Settled()
+        found = QuarantineResult()
         for each in [each for each in self._unheard if {*each[0]} & {*roots}]:
             self._unheard.remove(each)
             found = each[1].joined(found)
@@ -140,21 +140,21 @@ class Records:
             with contextlib.suppress(OSError), path.open("rb") as file:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 with contextlib.suppress(ValueError, LookupError, TypeError):  # cut off: its command never began
-                    before = Before.from_json(json.load(file))
+                    before = PriorState.from_json(json.load(file))
                     if found := self.settle(before):
                         self.keep_unheard(before.roots, found)
                 path.unlink(missing_ok=True)
 
-    def _living(self) -> list[Before]:
+    def _living(self) -> list[PriorState]:
         """Of commands that run; `_recover` has removed all others."""
-        found: list[Before] = []
+        found: list[PriorState] = []
         for path in self._folder.glob("*.json"):
             with contextlib.suppress(OSError, ValueError, LookupError, TypeError):
-                found.append(Before.from_json(json.loads(path.read_bytes())))
+                found.append(PriorState.from_json(json.loads(path.read_bytes())))
         return found
 
 
-def _left_open(tier: Tier, need: Need, seen: View) -> list[Path]:
+def _left_open(tier: Tier, need: SandboxRequirements, seen: FilesystemView) -> list[Path]:
     """What must be as before, and can be changed: links; git's settings, where that is the need; with Landlock all."""
     if tier == "landlock":
         return list(seen.guarded)

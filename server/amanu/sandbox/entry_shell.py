@@ -7,14 +7,14 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
-class WayIn:
+class EntryShell:
     bash: str
     """Its path. Privileged mode (`-p`): it reads no start-up file, and takes no functions from the environment."""
     steps: tuple[str, ...] = ()
     """Of bash, one after the other. One that fails keeps nothing from being run, unless it exits."""
 
-    def then(self, step: str) -> "WayIn":
-        return WayIn(self.bash, (*self.steps, step))
+    def then(self, step: str) -> "EntryShell":
+        return EntryShell(self.bash, (*self.steps, step))
 
     def to(self, argv: Sequence[str]) -> list[str]:
         """The command line that ends up as `argv`: same process, arguments untouched."""
@@ -23,7 +23,7 @@ class WayIn:
         return [self.bash, "-p", "-c", "; ".join((*self.steps, 'exec "$@"')), self.bash, *argv]
 
 
-def plain_way_in() -> WayIn | None:
+def plain_way_in() -> EntryShell | None:
     """Nothing is to be done yet. None where there is no bash."""
     bash = "/bin/bash"
-    return WayIn(bash) if os.access(bash, os.X_OK) else None
+    return EntryShell(bash) if os.access(bash, os.X_OK) else None

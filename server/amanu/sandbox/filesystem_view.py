@@ -9,13 +9,13 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from amanu.config import Sandbox as Settings
+from amanu.config import SandboxSettings as Settings
 from amanu.core import protected_paths as protected
-from amanu.core.requirements import Need
+from amanu.core.requirements import SandboxRequirements
 from amanu.home import Home
-from amanu.sandbox.git_dirs import Repository, borrowed, enclosing, repository, user_hooks
+from amanu.sandbox.git_dirs import GitDirs, borrowed, enclosing, repository, user_hooks
 from amanu.sandbox.git_settings import is_settings
-from amanu.sandbox.protected_scan import Obeyed, obeyed
+from amanu.sandbox.protected_scan import ProtectedScan, obeyed
 from amanu.sandbox.toolchains import inside, tools
 from amanu.sandbox.unix_sockets import bound, elsewhere, served
 
@@ -34,7 +34,7 @@ _TOOLS_SECONDS = 10.0
 
 
 @dataclass(frozen=True)
-class View:
+class FilesystemView:
     """All paths are absolute, and real but for the last part of those that are not there. Later ones hide or show what
     earlier ones show or hide, in the order of the fields."""
 
@@ -50,8 +50,8 @@ class View:
     kept: tuple[Path, ...]
     """Inside what can be written: read only."""
     guarded: tuple[Path, ...]
-    """Inside what can be written, by its own name: as before when the command has ended. Read only, where the walls can
-    do that."""
+    """Inside what can be written, by its own name: as before when the command has ended. Read only, where the sandbox
+    can do that."""
     secret: tuple[Path, ...]
     """Cannot be read."""
     unseen: tuple[Path, ...]
@@ -59,11 +59,13 @@ class View:
     sockets: tuple[Path, ...]
     """Served by somebody outside: nobody answers."""
     home: Path | None
-    obeyed: Obeyed
+    obeyed: ProtectedScan
     """All that was there of that which git, editors and agents obey."""
 
 
-def view(need: Need, roots: Sequence[Path], environment: Mapping[str, str], settings: Settings, ours: Home) -> View:
+def view(
+    need: SandboxRequirements, roots: Sequence[Path], environment: Mapping[str, str], settings: Settings, ours: Home
+) -> FilesystemView:
     """What a command with that need sees in those roots, which are real paths. Blocking: milliseconds."""
     home, homes = _homes(environment)
     outside = [each for each in roots if each != Path("/")]  # nobody means the whole machine by "the workspace"
@@ -71,7 +73,7 @@ def view(need: Need, roots: Sequence[Path], environment: Mapping[str, str], sett
     also_written = [each for each in _own(settings.write, home) if each.exists()]
     chosen = [each for each in (*_own(settings.read, home), *need.readable) if each.exists()]
     above = [tree for root in outside if (tree := enclosing(root, homes)) is not None]
-    others: list[Repository] = []
+    others: list[GitDirs] = []
     if need.git:
         chosen += [each for each in (user_hooks(home),) if each is not None and each.exists()]
         others = [each for tree in above if (each := repository(tree / ".git")) is not None]
@@ -101,7 +103,7 @@ def view(need: Need, roots: Sequence[Path], environment: Mapping[str, str], sett
     ]
     unseen = [] if need.secrets else [each for each in seen.secrets if not inside(each, chosen)]
     secret += unseen
-    return View(
+    return FilesystemView(
         hidden=_outermost(each for each in hidden if each.is_dir() and each != Path("/")),
         readable=_outermost(each for each in readable if _reachable(each) and not inside(each, outside)),
         links=tuple(each for each in installed.links if not inside(each[0], (*readable, *outside))),
@@ -160,7 +162,7 @@ def _secrets(home: Path | None) -> Iterator[Path]:
                 yield _real(path)
 
 
-def _resolver(need: Need) -> list[Path]:
+def _resolver(need: SandboxRequirements) -> list[Path]:
     """How names are looked up is often described in `/run`."""
     return [_real("/etc/resolv.conf")] if need.network else []
 

@@ -1,4 +1,4 @@
-"""What the walls must know of a folder of the workspace, by the names in it. Each command looks at hundreds; one that
+"""What the sandbox must know of a folder of the workspace, by the names in it. Each command looks at hundreds; one that
 did not change is not read again."""
 
 import os
@@ -15,12 +15,12 @@ is known for good when it was read that long after the stamp was first seen. No 
 _MOST = 20_000
 
 _Stamp = tuple[int, int, int, int]
-_known: dict[str, "tuple[_Stamp, float, Folder | None]"] = {}
+_known: dict[str, "tuple[_Stamp, float, FolderScan | None]"] = {}
 """Path → its stamp, when that was first seen, and what was found since it settled."""
 
 
 @dataclass(frozen=True, slots=True)
-class Folder:
+class FolderScan:
     """Whole paths of what is in it."""
 
     protected: tuple[str, ...] = ()
@@ -31,7 +31,7 @@ class Folder:
     """Folders that are worth a look."""
 
 
-def look(path: str) -> Folder:
+def look(path: str) -> FolderScan:
     """Nothing is in one that cannot be read. Blocking; takes a microsecond when nothing changed."""
     try:
         status = os.stat(path)  # noqa: PTH116
@@ -44,14 +44,14 @@ def look(path: str) -> Folder:
             since = now
         folder = _read(path)
     except OSError:
-        return Folder()
+        return FolderScan()
     if len(_known) >= _MOST:
         _known.clear()
     _known[path] = (stamp, since, folder if now - since >= _SETTLED else None)
     return folder
 
 
-def _read(path: str) -> Folder:
+def _read(path: str) -> FolderScan:
     names, perhaps_secret, sockets, below = list[str](), list[str](), list[str](), list[str]()
     own = os.path.basename(path)  # noqa: PTH119
     with os.scandir(path) as entries:
@@ -66,7 +66,7 @@ def _read(path: str) -> Folder:
                     below.append(entry.path)
             elif not entry.is_file(follow_symlinks=False) and _is_socket(entry):
                 sockets.append(entry.path)
-    return Folder(tuple(names), tuple(perhaps_secret), tuple(sockets), tuple(below))
+    return FolderScan(tuple(names), tuple(perhaps_secret), tuple(sockets), tuple(below))
 
 
 def _is_socket(entry: "os.DirEntry[str]") -> bool:

@@ -22,7 +22,7 @@ _ALTERNATES = 10  # folders of objects of other repositories
 
 
 @dataclass(frozen=True)
-class Repository:
+class GitDirs:
     """Git's own files of one working tree."""
 
     folder: Path
@@ -47,7 +47,7 @@ class Repository:
             yield from dict.fromkeys((self.top / hooks, self.common.parent / hooks))
 
 
-def repository(git: Path) -> Repository | None:
+def repository(git: Path) -> GitDirs | None:
     """The repository a `.git` stands for: a folder, or a file that leads to one. None when it is neither, or when the
     file leads to what does not belong to this working tree: only a folder of the same user that names this very file
     in return (a worktree, of a bare repository too), that lies in the working tree, or in the `.git/modules` of a
@@ -56,7 +56,7 @@ def repository(git: Path) -> Repository | None:
         if git.is_symlink():
             return None
         if git.is_dir():
-            return Repository(git, git, git.parent)
+            return GitDirs(git, git, git.parent)
         folder = _led_to(git)
         if folder is None or folder.stat().st_uid != git.lstat().st_uid:
             return None
@@ -64,15 +64,15 @@ def repository(git: Path) -> Repository | None:
             common = folder.parent.parent
             back = Path((folder / "gitdir").read_text("utf-8", "surrogateescape").strip())
             if _same(folder / back, git) and (_is_whole(common) or common.name == ".git"):
-                return Repository(folder, common, git.parent)
+                return GitDirs(folder, common, git.parent)
         elif any(above in folder.parents for above in (git.parent, *_module_folders(git))):
-            return Repository(folder, folder, git.parent)
+            return GitDirs(folder, folder, git.parent)
     except (OSError, ValueError):
         pass
     return None
 
 
-def borrowed(repository: Repository) -> list[Path]:
+def borrowed(repository: GitDirs) -> list[Path]:
     """Folders of objects that a repository reads besides its own, as one made by `git clone --shared` does: those of
     repositories that its settings name as remotes. A command may write the list of such folders, but not the settings,
     so it leads nowhere else. Blocking."""

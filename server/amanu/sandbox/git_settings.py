@@ -62,7 +62,7 @@ def is_settings(path: Path) -> bool:
 
 
 def is_plain(path: Path) -> bool:
-    """Whether a `.git`, a `.gitmodules`, or one of `Repository.runs` is as git makes it; of a `.git`, but for the
+    """Whether a `.git`, a `.gitmodules`, or one of `GitDirs.runs` is as git makes it; of a `.git`, but for the
     latter. Blocking."""
     if path.is_symlink():
         return False

@@ -14,8 +14,8 @@ from functools import cache
 from pathlib import Path
 from types import CodeType
 
-from amanu.core.requirements import Need
-from amanu.sandbox.filesystem_view import View
+from amanu.core.requirements import SandboxRequirements
+from amanu.sandbox.filesystem_view import FilesystemView
 
 START = "import marshal,sys;code,orders=marshal.load(open(int(sys.argv[1]),'rb'));exec(code);os._exit(main(orders))"
 """The launcher's beginning. Read from its file, it would be compiled anew for each command: 5 ms."""
@@ -58,7 +58,14 @@ def refuses_cuts(version: int) -> bool:
     return version >= 3
 
 
-def orders(need: Need, view: View, temporary: Path, filter: bytes, version: int, closed: Iterable[Path] = ()) -> bytes:
+def orders(
+    need: SandboxRequirements,
+    view: FilesystemView,
+    temporary: Path,
+    filter: bytes,
+    version: int,
+    closed: Iterable[Path] = (),
+) -> bytes:
     """The launcher and what it does, marshalled. `closed` cannot be written, and then nothing can come to be beside it:
     whoever may make files in a folder may replace those in it. Blocking: lists the folders that something is taken out
     of."""

@@ -5,7 +5,7 @@ which `landlock.START` reads, are this file, compiled, and the orders (`landlock
 What it imports costs each command: `signal` takes 5 ms for its enums, so what is below it is used; `json`,
 `contextlib` or `typing` would take as long.
 
-It stays, outside the walls, as the reaper of all that the command starts: what leaves its parent becomes a child of
+It stays, outside the sandbox, as the reaper of all that the command starts: what leaves its parent becomes a child of
 ours, and is ended when the command has ended, and when the daemon is gone (also by SIGKILL).
 """
 
@@ -89,7 +89,7 @@ def _gone(number: int, frame: object) -> None:
 
 
 def _close(orders: "dict[str, Any]") -> None:
-    """Put the walls up around this process, for good."""
+    """Put the sandbox up around this process, for good."""
     os.closerange(3, os.sysconf("SC_OPEN_MAX") if os.sysconf("SC_OPEN_MAX") < 1 << 16 else 1 << 16)
     if os.geteuid() == 0:
         for capability in range(64):

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from amanu.core import protected_paths as protected
-from amanu.sandbox.folder_scan import Folder, look
-from amanu.sandbox.git_dirs import Repository, repository
+from amanu.sandbox.folder_scan import FolderScan, look
+from amanu.sandbox.git_dirs import GitDirs, repository
 
 _FOLDERS = 500
 """Of a root that are looked through, the nearest first."""
@@ -18,12 +18,12 @@ Identity = tuple[int, int]
 
 
 @dataclass(frozen=True)
-class Obeyed:
+class ProtectedScan:
     """Whole paths of what is there."""
 
     names: tuple[Path, ...]
     """Protected files and folders."""
-    repositories: tuple[Repository, ...]
+    repositories: tuple[GitDirs, ...]
     folders: frozenset[str]
     """That were looked through. As text: pathlib takes a millisecond for hundreds."""
     secrets: tuple[Path, ...]
@@ -39,11 +39,11 @@ class Obeyed:
 def obeyed(
     roots: Iterable[Path],
     home: Path | None,
-    repositories: Iterable[Repository] = (),
+    repositories: Iterable[GitDirs] = (),
     folders: Collection[str] = (),
     *,
     checkout: bool = False,
-) -> Obeyed:
+) -> ProtectedScan:
     """What there is in the nearest folders of each root, in the home folder where that is one or below one, and in
     those repositories and folders besides; `checkout`: without what git may change. Blocking; short where nothing
     changed."""
@@ -59,7 +59,7 @@ def obeyed(
         sockets += map(Path, folder.sockets)
     gits = [each for path in names if path.name.casefold() == ".git" and (each := repository(path)) is not None]
     names += [each for each in of_home(roots, home) if os.path.lexists(each)]
-    return Obeyed(
+    return ProtectedScan(
         tuple(dict.fromkeys(names)),
         tuple(dict.fromkeys((*gits, *repositories))),
         frozenset(seen),
@@ -94,7 +94,7 @@ def _is_secret(path: str, roots: Iterable[Path]) -> bool:
     return not os.path.exists(f"{path}/pyvenv.cfg")  # noqa: PTH110 (a virtual environment of that name)
 
 
-def _walk(roots: Iterable[Path], folders: Collection[str]) -> Iterator[tuple[str, Folder]]:
+def _walk(roots: Iterable[Path], folders: Collection[str]) -> Iterator[tuple[str, FolderScan]]:
     left = {*folders}
     for root in roots:
         todo, seen = deque([str(root)]), 0

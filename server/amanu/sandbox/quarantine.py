@@ -13,9 +13,9 @@ from typing import Any
 
 from amanu.core.protected_paths import is_protected, is_secret
 from amanu.sandbox.file_tree import TooLarge, Tree, data, put_back, tree
-from amanu.sandbox.git_dirs import Repository
+from amanu.sandbox.git_dirs import GitDirs
 from amanu.sandbox.git_settings import is_plain, is_settings, odd_settings
-from amanu.sandbox.protected_scan import Identity, Obeyed, identity, obeyed, of_home
+from amanu.sandbox.protected_scan import Identity, ProtectedScan, identity, obeyed, of_home
 from amanu.storage.errors import sync_folder
 
 _SHORT, _SHORT_ONES = 2000, 3
@@ -23,24 +23,24 @@ _SHORT, _SHORT_ONES = 2000, 3
 
 
 @dataclass(frozen=True)
-class Before:
+class PriorState:
     """What was there when the command began."""
 
     roots: tuple[Path, ...]
     home: Path | None
-    repositories: tuple[Repository, ...]
+    repositories: tuple[GitDirs, ...]
     folders: frozenset[str]
     """That were looked through."""
     identities: dict[Path, Identity]
     """Of all that is obeyed."""
     contents: dict[Path, Tree] = field(default_factory=dict[Path, Tree])
-    """Of that which the walls leave open."""
+    """Of that which the sandbox leaves open."""
     settings: bool = False
     """The command may change git's settings, as git itself does."""
     checkout: bool = False
-    """See `Need.checkout`."""
+    """See `SandboxRequirements.checkout`."""
 
-    def joined(self, other: "Before") -> "Before":
+    def joined(self, other: "PriorState") -> "PriorState":
         """As it was when `other` began, which still runs: what has changed since, it may have changed."""
         roots = [each for each in other.roots if any(_is_in(each, root) or _is_in(root, each) for root in self.roots)]
         if not roots:
@@ -69,11 +69,11 @@ class Before:
         }
 
     @staticmethod
-    def from_json(found: dict[str, Any]) -> "Before":
-        return Before(
+    def from_json(found: dict[str, Any]) -> "PriorState":
+        return PriorState(
             tuple(map(Path, found["roots"])),
             None if found["home"] is None else Path(found["home"]),
-            tuple(Repository(*map(Path, each)) for each in found["repositories"]),
+            tuple(GitDirs(*map(Path, each)) for each in found["repositories"]),
             frozenset(found["folders"]),
             {Path(path): (device, inode) for path, (device, inode) in found["identities"].items()},
             {Path(path): kept for path, kept in found["contents"].items()},
@@ -83,7 +83,7 @@ class Before:
 
 
 @dataclass(frozen=True)
-class Settled:
+class QuarantineResult:
     """Whole paths."""
 
     aside: tuple[Path, ...] = ()
@@ -118,8 +118,8 @@ class Settled:
                     return found
         return found
 
-    def joined(self, other: "Settled") -> "Settled":
-        return Settled(
+    def joined(self, other: "QuarantineResult") -> "QuarantineResult":
+        return QuarantineResult(
             (*other.aside, *self.aside),
             (*other.back, *self.back),
             self.folder or other.folder,
@@ -129,14 +129,14 @@ class Settled:
         )
 
 
-def settle(before: Before, folder: Path) -> Settled:
+def settle(before: PriorState, folder: Path) -> QuarantineResult:
     """Put aside and back what must be; nothing of the command runs any more. `folder` is made where it is needed.
     Blocking."""
     return _Settling(before, folder).all()
 
 
 class _Settling:
-    def __init__(self, before: Before, folder: Path) -> None:
+    def __init__(self, before: PriorState, folder: Path) -> None:
         self._before = before
         self._folder = folder
         self._aside: list[Path] = []
@@ -144,7 +144,7 @@ class _Settling:
         self._new: list[Path] = []
         self._failed: list[Path] = []
 
-    def all(self) -> Settled:
+    def all(self) -> QuarantineResult:
         now = self._look()
         if self._repositories_back(now):
             now = self._look()
@@ -154,13 +154,13 @@ class _Settling:
         for path, kept in self._before.contents.items():
             self._compare(path, kept)
         used = self._folder if self._folder.exists() else None
-        return Settled(tuple(self._aside), tuple(self._back), used, tuple(self._new), tuple(self._failed))
+        return QuarantineResult(tuple(self._aside), tuple(self._back), used, tuple(self._new), tuple(self._failed))
 
-    def _look(self) -> Obeyed:
+    def _look(self) -> ProtectedScan:
         before = self._before  # its folders may not be among the nearest any more
         return obeyed(before.roots, before.home, before.repositories, before.folders, checkout=before.checkout)
 
-    def _repositories_back(self, now: Obeyed) -> bool:
+    def _repositories_back(self, now: ProtectedScan) -> bool:
         """One that was moved away is put where it was."""
         moved = False
         here = {identity(path) for path in now.names}

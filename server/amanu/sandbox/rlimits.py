@@ -1,7 +1,7 @@
 """What the kernel holds a command to: how large a file, how many processes and open files; that it leaves no core; and
 how much memory, where nobody was asked about it.
 
-Set on the way into the command (`way_in`), inside its walls, never in the daemon between fork and exec, which has
+Set on the way into the command (`way_in`), inside its sandbox, never in the daemon between fork and exec, which has
 threads. Memory is what a process may write to, its data: address space is no measure of it (Go, Java, node and
 sanitizers reserve terabytes of it).
 """
@@ -12,7 +12,7 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
-from amanu.sandbox.entry_shell import WayIn
+from amanu.sandbox.entry_shell import EntryShell
 
 OPEN_FILES = 65_536
 """That the daemon asks for itself: journals, sockets and pipes of many sessions. Login shells give 1,024."""
@@ -67,7 +67,7 @@ def limits(parts: int | None = None) -> KernelLimits:
     return KernelLimits(FILE_BYTES, _processes(), _given_files, memory)
 
 
-def way_in(bash: str, given: KernelLimits | None = None) -> WayIn:
+def way_in(bash: str, given: KernelLimits | None = None) -> EntryShell:
     """Into a command that is held to the limits. One the system refuses is left out; the command runs all the same.
     POSIX only."""
     found = given or limits()
@@ -78,7 +78,7 @@ def way_in(bash: str, given: KernelLimits | None = None) -> WayIn:
         f"ulimit -{'S' * (letter == 'n')}{letter} {value} 2>/dev/null" for letter, value in wanted if value is not None
     ]
     # `-f` counts in blocks of 1,024 bytes in bash, of 512 in POSIX mode.
-    return WayIn(bash, ("set +o posix", *steps))
+    return EntryShell(bash, ("set +o posix", *steps))
 
 
 def _processes() -> int | None:

@@ -1,5 +1,6 @@
-"""Walls around a command that the kernel keeps. Which there are is proved by doing (`self_test.py`), once per process;
-what is inside is found for each command (`filesystem_view.py`). Neither the model nor a workspace has a say in it."""
+"""The sandbox around a command that the kernel keeps. Which there are is proved by doing (`self_test.py`), once per
+process; what is inside is found for each command (`filesystem_view.py`). Neither the model nor a workspace has a say
+in it."""
 
 import asyncio
 import contextlib
@@ -13,21 +14,21 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from amanu.config import Sandbox as Settings
-from amanu.core.requirements import Need
+from amanu.config import SandboxSettings as Settings
+from amanu.core.requirements import SandboxRequirements
 from amanu.home import Home
 from amanu.sandbox import bubblewrap, landlock, seatbelt, seccomp
-from amanu.sandbox.command_records import Kept, Records, before
-from amanu.sandbox.entry_shell import WayIn, plain_way_in
-from amanu.sandbox.filesystem_view import View, view
+from amanu.sandbox.command_records import CommandRecord, CommandRecords, before
+from amanu.sandbox.entry_shell import EntryShell, plain_way_in
+from amanu.sandbox.filesystem_view import FilesystemView, view
 from amanu.sandbox.protected_scan import Identity
-from amanu.sandbox.quarantine import Settled
+from amanu.sandbox.quarantine import QuarantineResult
 from amanu.sandbox.secret_files import bring_back, identities
 from amanu.sandbox.self_test import Launch, Proof, Tier, prove
-from amanu.sandbox.start_gate import Lifeline, lifeline
+from amanu.sandbox.start_gate import StartGate, start_gate
 from amanu.sandbox.temp_folders import TemporaryFolders
 from amanu.sandbox.toolchains import inside
-from amanu_protocol.items import Walls
+from amanu_protocol.items import CommandSandbox
 
 log = logging.getLogger(__name__)
 
@@ -37,12 +38,12 @@ _proofs: dict[tuple[int, Tier], Proof] = {}
 
 
 class SandboxError(Exception):
-    """A command cannot be run in its walls. A sentence for model and person."""
+    """A command cannot be run in its sandbox. A sentence for model and user."""
 
 
 @dataclass(frozen=True)
-class Started:
-    """How to start a command in its walls."""
+class SandboxedCommand:
+    """How to start a command in its sandbox."""
 
     argv: list[str]
     environment: dict[str, str]
@@ -51,10 +52,10 @@ class Started:
     pass_fds: tuple[int, ...] = ()
     holders: int = 0
     """How many processes of ours are around it; they end by themselves when it has ended, and it when they do."""
-    lifeline: Lifeline | None = None
+    lifeline: StartGate | None = None
     unseen: tuple[Path, ...] = ()
     """Files of the workspace that hold secrets and cannot be read."""
-    settle: Callable[[], Settled] = Settled
+    settle: Callable[[], QuarantineResult] = QuarantineResult
     """Puts aside or back what it made of that which git, editors, shells and agents obey, and says what that was; to be
     called in a thread, once it has ended. Done anyway when the context of `Sandbox.launch` is left."""
 
@@ -71,7 +72,7 @@ class Sandbox:
         self._home = home
         self._best: Tier = best
         self._temporaries = TemporaryFolders(home.runtime / "temporary")
-        self._records = Records(home.state / "sandbox", home.state / "aside")
+        self._records = CommandRecords(home.state / "sandbox", home.state / "aside")
         self._temporary: dict[tuple[Path, ...], Path] = {}
         self._kept = ExitStack()
         self._proving: asyncio.Task[Proof] | None = None
@@ -98,17 +99,19 @@ class Sandbox:
 
     @property
     def summary(self) -> str:
-        """A sentence for the person: what holds commands here."""
+        """A sentence for the user: what holds commands here."""
         return "Not known yet." if self.proof is None else self.proof.summary
 
-    def walls(self, need: Need | None) -> Walls:
+    def describe(self, need: SandboxRequirements | None) -> CommandSandbox:
         """What a command with that need would run in. Before `proved`: nothing is promised."""
-        need = need or Need()
+        need = need or SandboxRequirements()
         if self.tier == "none" or need.unsandboxed:
             why = "as you allowed" if need.unsandboxed else "no sandbox works here"
             sentence = f"Not sandboxed ({why}): it can do all that you can."
-            return Walls(tier="none", writes="everything", network=True, summary=sentence, brief="not sandboxed")
-        return Walls(
+            return CommandSandbox(
+                tier="none", writes="everything", network=True, summary=sentence, brief="not sandboxed"
+            )
+        return CommandSandbox(
             tier=self.tier,
             writes=need.writes,
             network=need.network,
@@ -120,16 +123,16 @@ class Sandbox:
     async def launch(
         self,
         argv: Sequence[str],
-        need: Need | None,
+        need: SandboxRequirements | None,
         roots: Sequence[Path],
         folder: Path,
         handle: int,
         environment: Mapping[str, str],
-        way_in: WayIn | None = None,
-    ) -> AsyncGenerator[Started]:
-        """How to start `argv` in its walls, in the folder of that handle; stay in the context until it has ended.
-        `roots` are real paths. `way_in` is gone through inside the walls. Raises `SandboxError`."""
-        need, proof = need or Need(), await self.proved()
+        way_in: EntryShell | None = None,
+    ) -> AsyncGenerator[SandboxedCommand]:
+        """How to start `argv` in its sandbox, in the folder of that handle; stay in the context until it has ended.
+        `roots` are real paths. `way_in` is gone through inside the sandbox. Raises `SandboxError`."""
+        need, proof = need or SandboxRequirements(), await self.proved()
         if need.unsandboxed:
             proof = Proof("none", ())
         stack = ExitStack()
@@ -180,13 +183,13 @@ class Sandbox:
         """For the self-test: the same road that commands take, and what the test itself must read."""
         settings = self._settings.model_copy(update={"read": (*self._settings.read, *map(str, reads))})
         tried = Sandbox(settings, self._home)
-        tried._records = Records(root.parent / "records", root.parent / "aside")  # gone with the stage
+        tried._records = CommandRecords(root.parent / "records", root.parent / "aside")  # gone with the stage
         handle = os.open(root, _HANDLE)
         stack = ExitStack()
         try:
             environment = {"PATH": os.defpath, "HOME": os.environ.get("HOME", "/")}
             started = await asyncio.to_thread(
-                tried._prepare, stack, tier, list(argv), Need(), [root], root, handle, environment
+                tried._prepare, stack, tier, list(argv), SandboxRequirements(), [root], root, handle, environment
             )
             with started.answered():
                 yield Launch(started.argv, started.environment, started.folder, started.pass_fds)
@@ -200,13 +203,13 @@ class Sandbox:
         stack: ExitStack,
         tier: Tier,
         argv: list[str],
-        need: Need,
+        need: SandboxRequirements,
         roots: list[Path],
         folder: Path,
         handle: int,
         environment: dict[str, str],
-        way_in: WayIn | None = None,
-    ) -> Started:
+        way_in: EntryShell | None = None,
+    ) -> SandboxedCommand:
         """Blocking. What must be undone is on the stack."""
         way_in = way_in or plain_way_in()
         there = f"/proc/self/fd/{handle}"  # the very folder that was checked, whatever its name leads to now
@@ -214,11 +217,11 @@ class Sandbox:
         if way_in is not None and tier != "bubblewrap":
             argv = way_in.to(argv)
         if tier == "none":
-            return Started(argv, environment, there)
+            return SandboxedCommand(argv, environment, there)
         handles = {root: stack.enter_context(_opened(root)) for root in roots if root != Path("/")}
         _is_in_them(handle, handles)
         seen, kept, closed = self._begin(stack, tier, need, roots, environment)
-        settle = Settled if kept is None else kept.settle
+        settle = QuarantineResult if kept is None else kept.settle
         if kept is not None and seen.unseen:
             settle = partial(_settle, settle, identities(seen.unseen), roots)
             stack.callback(settle)  # once more: whoever gave up waiting has not called it
@@ -229,7 +232,7 @@ class Sandbox:
             environment["GIT_OPTIONAL_LOCKS"] = "0"  # a mere look must not fail because it cannot refresh the index
         if tier == "seatbelt":
             line = seatbelt.command(argv, need, seen, temporary)
-            return Started(line, environment, there, unseen=seen.unseen, settle=settle)
+            return SandboxedCommand(line, environment, there, unseen=seen.unseen, settle=settle)
         allowed = seccomp.families(network=need.network, own_namespace=tier == "bubblewrap")
         if tier == "landlock":
             version = landlock.version()
@@ -239,13 +242,15 @@ class Sandbox:
             line = landlock.command(argv, spec)
             # The launcher, which outlives all of the command, keeps the record locked.
             passed = (spec,) if kept is None else (spec, kept.handle)
-            return Started(line, environment, there, passed, landlock.HOLDERS, unseen=seen.unseen, settle=settle)
+            return SandboxedCommand(
+                line, environment, there, passed, landlock.HOLDERS, unseen=seen.unseen, settle=settle
+            )
         program = bubblewrap.program()
         if program is None:
             raise SandboxError("bubblewrap is gone; restart Amanu.")
         filter = stack.enter_context(_bytes(seccomp.program(allowed)))
         pinned = {path: stack.enter_context(_bytes(data)) for path, data in need.pinned.items()}
-        line = None if way_in is None else stack.enter_context(lifeline())
+        line = None if way_in is None else stack.enter_context(start_gate())
         command = bubblewrap.command(
             program,
             argv if line is None or way_in is None else way_in.then(line.step).to(argv),
@@ -259,11 +264,11 @@ class Sandbox:
             as_root=os.geteuid() == 0,
         )
         passed = (*handles.values(), *pinned.values(), filter, *(() if line is None else (line.handle,)))
-        return Started(command, environment, there, passed, bubblewrap.HOLDERS, line, seen.unseen, settle)
+        return SandboxedCommand(command, environment, there, passed, bubblewrap.HOLDERS, line, seen.unseen, settle)
 
     def _begin(
-        self, stack: ExitStack, tier: Tier, need: Need, roots: list[Path], environment: Mapping[str, str]
-    ) -> tuple[View, Kept | None, list[Path]]:
+        self, stack: ExitStack, tier: Tier, need: SandboxRequirements, roots: list[Path], environment: Mapping[str, str]
+    ) -> tuple[FilesystemView, CommandRecord | None, list[Path]]:
         """(What it sees, its record, what can neither be recorded nor made read only by itself.)"""
         if need.writes == "nothing":
             return view(need, roots, environment, self._settings, self._home), None, []
@@ -297,7 +302,7 @@ def _candidates(best: Tier) -> dict[Tier, str]:
     try:
         seccomp.program(())
         no_filter = ""
-    except seccomp.NoFilter as error:
+    except seccomp.FilterUnavailable as error:
         no_filter = str(error)
     if best == "bubblewrap":
         places = " or ".join(bubblewrap.PLACES[:1])
@@ -307,12 +312,14 @@ def _candidates(best: Tier) -> dict[Tier, str]:
     return found
 
 
-def _settle(settle: Callable[[], Settled], secrets: Mapping[Path, Identity], roots: list[Path]) -> Settled:
+def _settle(
+    settle: Callable[[], QuarantineResult], secrets: Mapping[Path, Identity], roots: list[Path]
+) -> QuarantineResult:
     back = bring_back(secrets, [each for each in roots if each != Path("/")])
-    return Settled(secrets=tuple(back)).joined(settle())
+    return QuarantineResult(secrets=tuple(back)).joined(settle())
 
 
-def _sentence(tier: Tier, need: Need) -> str:
+def _sentence(tier: Tier, need: SandboxRequirements) -> str:
     writes = "It can change nothing"
     if need.writes == "workspace":
         git = "git's hooks and settings" if need.git else "git's own files"
@@ -326,12 +333,12 @@ def _sentence(tier: Tier, need: Need) -> str:
     return f"Sandboxed ({tier}). {writes}; {network}; of your home folder it sees installed tools only."
 
 
-def _brief(tier: Tier, need: Need) -> str:
+def _brief(tier: Tier, need: SandboxRequirements) -> str:
     writes = {"nothing": "read-only", "workspace": "can change the workspace", "everything": "can change any file"}
     return f"sandboxed ({tier}): {writes[need.writes]}, {'network access' if need.network else 'no network'}"
 
 
-async def _undo(preparing: asyncio.Task[Started], stack: ExitStack) -> None:
+async def _undo(preparing: asyncio.Task[SandboxedCommand], stack: ExitStack) -> None:
     """In a thread: where others write a lot, a folder takes milliseconds to go. Not before what puts things on the
     stack has ended, cancelled or not."""
     await asyncio.wait({preparing})

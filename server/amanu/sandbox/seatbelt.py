@@ -8,8 +8,8 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from amanu.core import protected_paths as protected
-from amanu.core.requirements import Need
-from amanu.sandbox.filesystem_view import View
+from amanu.core.requirements import SandboxRequirements
+from amanu.sandbox.filesystem_view import FilesystemView
 
 PROGRAM = Path("/usr/bin/sandbox-exec")
 _DEVICES = ("/dev/null", "/dev/zero", "/dev/tty", "/dev/dtracehelper")
@@ -17,13 +17,13 @@ _STARTS_OTHERS = ("/usr/bin/open", "/usr/bin/osascript", "/bin/launchctl", "/usr
 """They have something run outside the sandbox."""
 
 
-def command(argv: Sequence[str], need: Need, view: View, temporary: Path) -> list[str]:
-    """The command line that runs `argv` in these walls."""
+def command(argv: Sequence[str], need: SandboxRequirements, view: FilesystemView, temporary: Path) -> list[str]:
+    """The command line that runs `argv` in this sandbox."""
     return [str(PROGRAM), "-p", profile(need, view, temporary), *argv]
 
 
-def profile(need: Need, view: View, temporary: Path) -> str:
-    """The walls as text."""
+def profile(need: SandboxRequirements, view: FilesystemView, temporary: Path) -> str:
+    """The sandbox as text."""
     shown = (*view.readable, *view.roots, *view.writable, temporary)
     lines = [
         "(version 1)",
@@ -50,7 +50,7 @@ def profile(need: Need, view: View, temporary: Path) -> str:
     return "\n".join(lines)
 
 
-def _absent(view: View) -> list[Path]:
+def _absent(view: FilesystemView) -> list[Path]:
     """At the top of what can be written: where what is protected would come to be."""
     names = (*protected.FOLDERS, protected.OWN, *protected.FILES, *protected.PATHS, *protected.SHELL_FILES)
     tops = [each for each in view.roots if each in view.writable]

@@ -88,7 +88,7 @@ Instruction = tuple[int, int, int, int]
 """Code, jump if true, jump if false, constant."""
 
 
-class NoFilter(Exception):
+class FilterUnavailable(Exception):
     """There is no filter for this kind of machine. A sentence."""
 
 
@@ -107,13 +107,13 @@ def families(*, network: bool, own_namespace: bool) -> tuple[int, ...]:
 def program(
     allowed_families: Sequence[int], machine: str | None = None, *, alone: bool = True, cuts: bool = True
 ) -> bytes:
-    """The filter as an array of `struct sock_filter`. Raises `NoFilter`. `alone`: in namespaces of its own, so that the
-    calls that reach other processes by a number find none. `cuts` false: nothing else keeps it from cutting files that
-    it may only read (Landlock before version 3)."""
+    """The filter as an array of `struct sock_filter`. Raises `FilterUnavailable`. `alone`: in namespaces of its own,
+    so that the calls that reach other processes by a number find none. `cuts` false: nothing else keeps it from
+    cutting files that it may only read (Landlock before version 3)."""
     name = machine or platform.machine()
     found = _MACHINES.get(name)
     if found is None:
-        raise NoFilter(f"There is no system call filter for {name}.")
+        raise FilterUnavailable(f"There is no system call filter for {name}.")
     return b"".join(
         struct.pack("=HBBI", *each) for each in _instructions(found, allowed_families, alone=alone, cuts=cuts)
     )

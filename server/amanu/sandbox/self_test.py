@@ -1,4 +1,4 @@
-"""Which walls hold here: each tier is tried by doing what it must prevent (`escape_attempts.py`), against files,
+"""Which sandbox holds here: each tier is tried by doing what it must prevent (`escape_attempts.py`), against files,
 sockets and a process of our own, in a folder made for it. A tier that lets one thing through, or in which nothing
 works, is not used.
 """
@@ -52,7 +52,7 @@ InTier = Callable[[Tier, Sequence[str], Path, Sequence[Path]], AbstractAsyncCont
 
 
 @dataclass(frozen=True)
-class Finding:
+class TierFinding:
     """What was found of one tier."""
 
     tier: Tier
@@ -65,12 +65,12 @@ class Finding:
 @dataclass(frozen=True)
 class Proof:
     tier: Tier
-    findings: tuple[Finding, ...]
+    findings: tuple[TierFinding, ...]
     """Best first, up to the one that is used."""
 
     @property
     def summary(self) -> str:
-        """A sentence for the person."""
+        """A sentence for the user."""
         faults = " ".join(f"{each.tier}: {each.fault}" for each in self.findings if each.fault)
         if self.tier == "none":
             return f"No sandbox works here. {faults}".strip()
@@ -80,7 +80,7 @@ class Proof:
 
     @property
     def advice(self) -> str:
-        """What the person can do for better walls; "" when there is nothing better."""
+        """What the user can do for better sandbox; "" when there is nothing better."""
         if self.tier == "bubblewrap" or sys.platform != "linux":
             return ""
         fault = next((each.fault for each in self.findings if each.tier == "bubblewrap"), "")
@@ -97,36 +97,36 @@ class Proof:
 
 async def prove(candidates: Mapping[Tier, str], in_tier: InTier) -> Proof:
     """Try the tiers in order until one holds. `candidates`: tier → why it need not be tried, or ""."""
-    findings: list[Finding] = []
+    findings: list[TierFinding] = []
     for tier, fault in candidates.items():
-        findings.append(Finding(tier, fault) if fault else await _try(tier, in_tier))
+        findings.append(TierFinding(tier, fault) if fault else await _try(tier, in_tier))
         if not findings[-1].fault:
             return Proof(tier, tuple(findings))
     return Proof("none", tuple(findings))
 
 
-async def _try(tier: Tier, in_tier: InTier) -> Finding:
+async def _try(tier: Tier, in_tier: InTier) -> TierFinding:
     base = await asyncio.to_thread(lambda: Path(os.path.realpath(tempfile.mkdtemp(prefix="amanu-proof-"))))
     try:
         with _stage(base) as (orders, happened):
             result = await _run(tier, in_tier, base / "root", orders)
             if isinstance(result, str):
-                return Finding(tier, result)
+                return TierFinding(tier, result)
             grows = await _still_growing(base / "root" / "inside")
             seen = ("outlive", "write hook")  # from outside, when all is over
             done = {act for act, how in result.items() if how == "done" and act not in seen} | happened()
             done |= {"outlive"} if grows else set[str]()
     except (OSError, TimeoutError) as error:
-        return Finding(tier, f"It could not be tried: {error or type(error).__name__}.")
+        return TierFinding(tier, f"It could not be tried: {error or type(error).__name__}.")
     finally:
         await asyncio.to_thread(shutil.rmtree, base, ignore_errors=True)
     missing = [act for act in _MUST_WORK if act not in done]
     if missing:
-        return Finding(tier, f"In it even this did not work: {', '.join(missing)}.")
+        return TierFinding(tier, f"In it even this did not work: {', '.join(missing)}.")
     let = [act for act in _MUST_FAIL_IN[tier] if act in done]
     if let:
-        return Finding(tier, f"It did not prevent: {', '.join(let)}.")
-    return Finding(tier, open=tuple(sorted(done - {*_MUST_WORK})))
+        return TierFinding(tier, f"It did not prevent: {', '.join(let)}.")
+    return TierFinding(tier, open=tuple(sorted(done - {*_MUST_WORK})))
 
 
 async def _run(tier: Tier, in_tier: InTier, root: Path, orders: Mapping[str, Any]) -> dict[str, str] | str:
@@ -159,7 +159,7 @@ async def _run(tier: Tier, in_tier: InTier, root: Path, orders: Mapping[str, Any
 
 
 async def _kill(process: asyncio.subprocess.Process) -> None:
-    """What is below it ends when the walls are taken down; that is not waited for."""
+    """What is below it ends when the sandbox is taken down; that is not waited for."""
     with contextlib.suppress(ProcessLookupError):
         process.kill()
 

@@ -1,4 +1,4 @@
-"""A command behind bubblewrap begins when the daemon knows that its walls stand.
+"""A command behind bubblewrap begins when the daemon knows that its sandbox stands.
 
 bubblewrap ties them to the life of its parent only when they are made (`--die-with-parent`, in its init process). Who
 is killed in the ten milliseconds before would leave a command that nobody ends.
@@ -11,7 +11,7 @@ from collections.abc import Generator
 from contextlib import contextmanager
 
 
-class Lifeline:
+class StartGate:
     """Two ends of a line: the command says that it is there, and waits for the daemon's answer, or for its end."""
 
     def __init__(self, ours: socket.socket, theirs: socket.socket) -> None:
@@ -43,7 +43,7 @@ class Lifeline:
 
 
 @contextmanager
-def lifeline() -> Generator[Lifeline]:
+def start_gate() -> Generator[StartGate]:
     ours, theirs = socket.socketpair()
     with ours, theirs:
-        yield Lifeline(ours, theirs)
+        yield StartGate(ours, theirs)

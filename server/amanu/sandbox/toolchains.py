@@ -36,7 +36,7 @@ _PARTS = ("lib", "lib64", "libexec", "share", "include", "versions")
 
 
 @dataclass(frozen=True)
-class Tools:
+class Toolchains:
     """Absolute paths."""
 
     readable: tuple[Path, ...]
@@ -46,7 +46,7 @@ class Tools:
 
 
 @lru_cache(maxsize=8)
-def tools(path: str, home: Path | None, homes: tuple[Path, ...], moment: int) -> Tools:
+def tools(path: str, home: Path | None, homes: tuple[Path, ...], moment: int) -> Toolchains:
     """What is installed below hidden folders; each folder of that PATH there among it, with the installation it is the
     `bin` of. Another `moment`: looked for anew. Blocking."""
     known = [*map(Path, _ELSEWHERE), *((home / each for each in _INSTALLED) if home is not None else ())]
@@ -57,7 +57,7 @@ def tools(path: str, home: Path | None, homes: tuple[Path, ...], moment: int) ->
     spelled = dict.fromkeys(
         each for each in (*known, *named) if each.is_symlink() and _real(each.parent) == each.parent
     )
-    return Tools(
+    return Toolchains(
         tuple(each for each in dict.fromkeys(found) if each not in homes and _below(each, hidden) and each.exists()),
         tuple((each, _real(each)) for each in spelled if _below(each, homes)),
     )

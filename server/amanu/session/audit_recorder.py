@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from amanu.core.tool import ToolError
-from amanu.storage.audit_log import Audit
+from amanu.storage.audit_log import AuditLog
 from amanu.workspace.diff import compose
 from amanu.workspace.text_file import encode, split_lines
 from amanu_protocol.events import (
@@ -47,7 +47,7 @@ class _Call:
 class AuditRecorder:
     """Of one session. Hears of each event once it is folded."""
 
-    audit: Audit
+    audit: AuditLog
     state: SessionState
     _calls: dict[str, _Call] = field(default_factory=dict[str, _Call])
     _applied: dict[tuple[str, str], frozenset[str]] = field(default_factory=dict[tuple[str, str], frozenset[str]])
@@ -61,7 +61,7 @@ class AuditRecorder:
                 self._applied[proposal.proposal_id, file.path] = _hunks(file, "applied", "undoing")
                 self._changing[proposal.proposal_id, file.path] = _hunks(file, "accepted", "undoing")
 
-    def see(self, event: Event, position: int) -> None:
+    def on_event(self, event: Event, position: int) -> None:
         """`position`: of the event in the session's journal."""
         match event:
             case ApprovalRequested(approval=approval):
@@ -98,11 +98,11 @@ class AuditRecorder:
         if call.decided:
             return
         call.decided = True
-        who = decision.client or "a client" if decision.by == "person" else f"rule {decision.rule}"
+        who = decision.client or "a client" if decision.by == "user" else f"rule {decision.rule}"
         fields = decision.model_dump(mode="json", exclude_defaults=True)
         text = f"{decision.outcome.capitalize()} by {who}."
         self._add("decided", text, call_id, record=position, digest=call.digest or None, **fields)
-        if decision.by == "person" and decision.rule and decision.scope not in (None, "once"):
+        if decision.by == "user" and decision.rule and decision.scope not in (None, "once"):
             text = f"Remembered for the {decision.scope}: {decision.rule}"
             self._add("rule", text, call_id, record=position, rule=decision.rule, scope=decision.scope)
 
@@ -113,7 +113,7 @@ class AuditRecorder:
         if item.state != "executing" or call.started is not None:
             return
         call.started = time.monotonic()
-        walls = item.walls or (self.state.walls if item.effect == "run" else None)
+        sandbox = item.sandbox or (self.state.sandbox if item.effect == "run" else None)
         self._add(
             "started",
             f"Started: {item.title}",
@@ -123,7 +123,7 @@ class AuditRecorder:
             effect=item.effect,
             arguments=item.arguments,
             digest=call.digest or None,
-            walls=walls and walls.model_dump(mode="json"),
+            sandbox=sandbox and sandbox.model_dump(mode="json"),
             mode=self.state.mode,
         )
 
@@ -132,7 +132,7 @@ class AuditRecorder:
             self._decided(item.item_id, item.decision, position)
         call = self._calls.pop(item.item_id, _Call())
         output = item.output.encode("utf-8", "surrogatepass")
-        walls = item.walls and item.walls.model_dump(mode="json")
+        sandbox = item.sandbox and item.sandbox.model_dump(mode="json")
         exit, obeyed = _exit(item)
         summary = "; ".join(f"{how}, and obeyed: {names}" for how, names in obeyed.items())
         self._add(
@@ -147,7 +147,7 @@ class AuditRecorder:
             ms=None if call.started is None else round((time.monotonic() - call.started) * 1000),
             bytes=item.blob.size if item.blob else len(output),
             sha256=item.blob.blob_id if item.blob else hashlib.sha256(output).hexdigest(),
-            walls=walls,
+            sandbox=sandbox,
         )
 
     def _changed(self, proposal_id: str, position: int) -> None:
@@ -180,7 +180,7 @@ class AuditRecorder:
         """`failed`: hunks that were to be made or undone, and were not."""
         result = _text(file, "accepted" if kind == "changing" else "undoing")
         deciders = {
-            "person" if hunk.reviewed else "rule" for hunk in file.hunks if hunk.hunk_id in applied | undone | failed
+            "user" if hunk.reviewed else "rule" for hunk in file.hunks if hunk.hunk_id in applied | undone | failed
         }
         self._add(
             kind,
@@ -213,9 +213,9 @@ class AuditRecorder:
                 trusted=event.trusted,
                 roots=roots,
             )
-        if event.walls is not None:
-            walls = event.walls.model_dump(mode="json")
-            self._add("sandbox", f"Commands run so: {event.walls.summary}", record=position, walls=walls)
+        if event.sandbox is not None:
+            sandbox = event.sandbox.model_dump(mode="json")
+            self._add("sandbox", f"Commands run so: {event.sandbox.summary}", record=position, sandbox=sandbox)
 
     def _add(self, kind: AuditKind, text: str, call_id: str | None = None, **data: object) -> None:
         self.audit.add(kind, text, session_id=self.state.session_id, tool_call_id=call_id, **data)

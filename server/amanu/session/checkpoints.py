@@ -15,7 +15,7 @@ from amanu.session.core import SessionCore
 from amanu.session.history import EVENT, SHOWN_ITEMS
 from amanu.session.queue import PromptQueue
 from amanu.session.restore import REWINDS, conversation, rewound
-from amanu.session.review import Edits, Wanted
+from amanu.session.review import SessionEdits, Wanted
 from amanu.storage.journal import Record
 from amanu_protocol import requests as r
 from amanu_protocol.errors import AmanuError
@@ -41,7 +41,7 @@ class _Turn:
 class Checkpoints:
     """Of one session."""
 
-    def __init__(self, core: SessionCore, queue: PromptQueue, edits: Edits) -> None:
+    def __init__(self, core: SessionCore, queue: PromptQueue, edits: SessionEdits) -> None:
         self._journal = core.journal
         self._conversation = core.conversation
         self._history = core.history
@@ -134,7 +134,7 @@ class Checkpoints:
                     added=added + (entry.added if entry else 0),
                     removed=removed + (entry.removed if entry else 0),
                     applied=len(applied) + (entry.applied if entry else 0),
-                    undone=states.count("revertedByPerson") + (entry.undone if entry else 0),
+                    undone=states.count("reverted") + (entry.undone if entry else 0),
                     open=states.count("pending") + states.count("conflicted") + (entry.open if entry else 0),
                 )
         text = turn.message.text if turn.message else ""

@@ -8,7 +8,7 @@ from pathlib import Path
 from amanu.checks.editor_feedback import EditorFeedback
 from amanu.core.rules import Rule
 from amanu.permissions.approvals import Approvals, Ceilings
-from amanu.permissions.policy import Circumstances
+from amanu.permissions.policy import PolicyContext
 from amanu.proposals.proposals import Proposals
 from amanu.session.access import Access
 from amanu.session.audit_recorder import AuditRecorder
@@ -51,10 +51,10 @@ class SessionPolicy:
         self._services = services
         self._state = state
 
-    def context(self) -> Circumstances:
+    def context(self) -> PolicyContext:
         settings = self._services.settings.sandbox
         contained = self._services.sandbox.tier != "none" or settings.without == "accept"
-        return Circumstances(mode=self._state.mode, trusted=self._state.trusted, walls=contained)
+        return PolicyContext(mode=self._state.mode, trusted=self._state.trusted, sandboxed=contained)
 
     def rules(self) -> Sequence[Rule]:
         return self._services.consent.rules(self._state.roots, trusted=self._state.trusted)
@@ -74,8 +74,8 @@ class SessionCore:
         self.journal = journal
         self.state = restored.state
         self.conversation = restored.conversation
-        self.history = restored.earlier
-        self.late_decisions = restored.unheard
+        self.history = restored.history
+        self.late_decisions = restored.late_decisions
         self.access = Access(self.state)
         self.turn = TurnTask(self.access)
         self.environment = ClientEnvironment()
@@ -84,12 +84,12 @@ class SessionCore:
         self.emit = EventStream(self.state, journal, epoch, services.secrets.mask_content, services.audit.durable)
         self.notices = Notices(self.emit)
         self.audit = AuditRecorder(services.audit, self.state)
-        self.emit.listeners += [self._follow, self.audit.see]
+        self.emit.listeners += [self._follow, self.audit.on_event]
         self.workspace = Workspace(
             [Path(root) for root in self.state.roots], services.overlay, private=services.home.private
         )
         for result in self.conversation.results():
-            self.workspace.seen.restore(result.knows)
+            self.workspace.seen.restore(result.known_files)
         self.proposals = Proposals(self.workspace, self._proposal_changed, self._save_preimage)
         self.proposal_listeners: list[Callable[[Proposal], None]] = []
         """Hear of each version of a proposal, when it has been emitted."""
@@ -131,8 +131,8 @@ class SessionCore:
 
     def _follow(self, event: Event, position: int) -> None:
         """What is kept beside the state follows it."""
-        self.late_decisions.see(self.state, event)
-        self.history.see(self.state, event, position)
+        self.late_decisions.on_event(self.state, event)
+        self.history.on_event(self.state, event, position)
 
     def _proposal_changed(self, proposal: Proposal) -> None:
         previous = self.policy.proposal(proposal.proposal_id)

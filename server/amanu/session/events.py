@@ -66,7 +66,7 @@ class Client(Protocol):
 
     @property
     def context(self) -> EditorContext | None:
-        """What the person looks at; None when the client says nothing of it."""
+        """What the user looks at; None when the client says nothing of it."""
         ...
 
     def send(self, message: EventMessage) -> None:

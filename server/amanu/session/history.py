@@ -18,7 +18,7 @@ EVENT: TypeAdapter[Event] = TypeAdapter(Event)
 """Reads the event of a record."""
 
 
-class Earlier:
+class ItemHistory:
     """A fold of a session's records, live and restored. Keeps `state` short: what it folds is told here first."""
 
     def __init__(self) -> None:
@@ -29,7 +29,7 @@ class Earlier:
         self._gone: dict[str, int] = {}
         """Items that left the state, in order → the record of their final form."""
 
-    def see(self, state: SessionState, event: Event, position: int) -> None:
+    def on_event(self, state: SessionState, event: Event, position: int) -> None:
         """The event of that record was folded into `state`."""
         match event:
             case ItemStarted(item=item) | ItemChanged(item=item):

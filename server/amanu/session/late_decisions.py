@@ -24,7 +24,7 @@ class LateDecisions:
     def proposals(self) -> list[str]:
         return list(self._ids)
 
-    def see(self, state: SessionState, event: Event) -> None:
+    def on_event(self, state: SessionState, event: Event) -> None:
         """An event was folded into `state`."""
         match event:
             case ProposalChanged(proposal=proposal) if proposal.proposal_id not in self._gone:
@@ -64,7 +64,7 @@ class LateDecisions:
 
 def _silent(call: ToolCall, proposal: Proposal) -> bool:
     """The call's result said nothing of what was decided by then: it was cancelled, it broke, or it was rejected
-    after the person had accepted a part."""
+    after the user had accepted a part."""
     match call.state:
         case "cancelled":
             return _decided(proposal)
@@ -78,7 +78,7 @@ def _silent(call: ToolCall, proposal: Proposal) -> bool:
 
 def _outcome(proposal: Proposal) -> object:
     """What was decided, with the text that was applied. A hunk that moves into conflict and back is open all the while,
-    and so is one the person writes a text of their own for."""
+    and so is one the user writes a text of their own for."""
     return [_of_hunk(hunk) for file in proposal.files for hunk in file.hunks]
 
 

@@ -1,4 +1,4 @@
-"""Which model a session's next turn begins with, what can stand in for it, and what the person is told of that."""
+"""Which model a session's next turn begins with, what can stand in for it, and what the user is told of that."""
 
 import logging
 from collections.abc import Iterable, Mapping
@@ -7,13 +7,13 @@ from functools import partial
 
 from amanu.agent import difficulty
 from amanu.agent.fallback import Candidate, Fallbacks
-from amanu.agent.side_query import Ask
+from amanu.agent.side_query import SideQuery
 from amanu.agent.turn import Turn
 from amanu.config import Settings
 from amanu.core.notes import SystemNote
 from amanu.models.availability import Availability
-from amanu.models.registry import Registry
-from amanu.models.routing import AUTO, Route, Situation, choose, otherwise, to_judge
+from amanu.models.registry import ModelRegistry
+from amanu.models.routing import AUTO, ModelRoute, RoutingContext, choose, otherwise, to_judge
 from amanu_protocol.errors import AmanuError
 from amanu_protocol.events import TurnRouted
 from amanu_protocol.items import UserMessage
@@ -23,18 +23,18 @@ log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
-class Choice:
+class ModelChoice:
     """For one turn."""
 
     candidate: Candidate
     """What it begins with."""
     fallbacks: Fallbacks
     utility: Candidate | None
-    route: Route
+    route: ModelRoute
     previous: str | None
     """The model another one stood in for in the turn before."""
 
-    def tell(self, turn: Turn) -> None:
+    def announce(self, turn: Turn) -> None:
         """Say why it is this model, once the turn has started."""
         replaced = self.route.instead_of
         if replaced is None and self.previous == self.route.model_id:
@@ -46,10 +46,12 @@ class Choice:
         turn.emit(TurnRouted(turn_id=turn.turn_id, model_id=self.route.model_id, reason=self.route.reason))
 
 
-class Choosing:
+class ModelChooser:
     """Of one session. `availability` is shared by all of them."""
 
-    def __init__(self, settings: Settings, registry: Registry, availability: Availability, state: SessionState) -> None:
+    def __init__(
+        self, settings: Settings, registry: ModelRegistry, availability: Availability, state: SessionState
+    ) -> None:
         self._settings = settings
         self._registry = registry
         self._availability = availability
@@ -59,7 +61,7 @@ class Choosing:
         self._judged: str | None = None
         """Where its difficulty sent the last prompt."""
 
-    async def choose(self, prompt: str, environment: Mapping[str, str]) -> Choice:
+    async def choose(self, prompt: str, environment: Mapping[str, str]) -> ModelChoice:
         """For the turn of that prompt. Raises `AmanuError` when the model that is meant cannot be had: no key, unknown
         …; other models that cannot are passed over."""
         routing = self._settings.routing
@@ -77,15 +79,15 @@ class Choosing:
             fallbacks.judge = partial(self._judge, situation, reached, fallbacks)
         previous, self._fallbacks = self._fallbacks.replaced, fallbacks
         utility = await self._reach([routing.utility] if routing.utility else [], environment)
-        return Choice(reached[route.model_id], fallbacks, next(iter(utility.values()), None), route, previous)
+        return ModelChoice(reached[route.model_id], fallbacks, next(iter(utility.values()), None), route, previous)
 
-    def _situation(self, prompt: str, meant: str, reached: Mapping[str, Candidate]) -> Situation:
+    def _situation(self, prompt: str, meant: str, reached: Mapping[str, Candidate]) -> RoutingContext:
         used = self._state.usage.context_tokens if self._state.usage is not None else 0
         away = {
             model_id: self._availability.why_not(candidate.model, candidate.info)
             for model_id, candidate in reached.items()
         }
-        return Situation(
+        return RoutingContext(
             model_id=self._state.model_id,
             default=meant,
             mode=self._state.mode,
@@ -101,13 +103,13 @@ class Choosing:
             previous=self._judged,
         )
 
-    def _order(self, route: Route, reached: Mapping[str, Candidate]) -> list[Candidate]:
+    def _order(self, route: ModelRoute, reached: Mapping[str, Candidate]) -> list[Candidate]:
         """The ways of a turn on that route: what it is meant for, then what can stand in."""
         ids = dict.fromkeys((route.instead_of or route.model_id, *self._settings.routing.fallback))
         return [reached[model_id] for model_id in ids if model_id in reached]
 
     async def _judge(
-        self, situation: Situation, reached: Mapping[str, Candidate], fallbacks: Fallbacks, ask: Ask
+        self, situation: RoutingContext, reached: Mapping[str, Candidate], fallbacks: Fallbacks, ask: SideQuery
     ) -> tuple[Candidate, str] | None:
         """The way for a prompt of that difficulty, and why. None when it could not be judged."""
         earlier = [item.text for item in self._state.items[-200:] if isinstance(item, UserMessage)]

@@ -1,4 +1,4 @@
-"""What a session says to the person in its own name; the model hears nothing of it."""
+"""What a session says to the user in its own name; the model hears nothing of it."""
 
 from typing import Literal
 
@@ -29,7 +29,7 @@ class Notices:
         self._emit(ItemCompleted(item=notice))
 
     def of_prompt(self, item_id: str, turn_id: str, code: str, text: str, level: Level = "warning") -> None:
-        """About what the person said in that turn."""
+        """About what the user said in that turn."""
         self._emit(ItemCompleted(item=Notice(item_id=item_id, turn_id=turn_id, level=level, code=code, text=text)))
 
     def of_session(self, code: str, level: Level, text: str) -> None:

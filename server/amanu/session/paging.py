@@ -7,7 +7,7 @@ from amanu_protocol.errors import AmanuError
 from amanu_protocol.requests import BlobGetParams, BlobGetResult, HistoryPageParams, HistoryPageResult
 
 
-class Pages:
+class ItemPages:
     """Of one session."""
 
     def __init__(self, core: SessionCore) -> None:

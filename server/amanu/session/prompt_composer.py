@@ -1,4 +1,4 @@
-"""How the model gets to hear the person: a command's text in its place, what they attached and mention, and what goes
+"""How the model gets to hear the user: a command's text in its place, what they attached and mention, and what goes
 with it unasked: their editor, project memory, files that are others now.
 
 Everything is gathered first, which takes its time and may fail; then it is said, at once.
@@ -9,10 +9,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from amanu.context import slash_commands as commands
-from amanu.context.attachments import Heard, with_attachments
-from amanu.context.editor import Known, describe
+from amanu.context.attachments import PromptMessage, with_attachments
+from amanu.context.editor import EditorNews, describe
 from amanu.context.images import Pictures
-from amanu.context.memory import Recalled
+from amanu.context.memory import RecalledMemory
 from amanu.core.notes import SystemNote
 from amanu.models.image_layout import unseen
 from amanu.session.core import SessionCore
@@ -23,13 +23,13 @@ from amanu_protocol.items import Attachment, ModelInfo, UserMessage
 
 
 @dataclass(frozen=True)
-class Opening:
+class OpeningMessage:
     """All that the model hears with the prompt that opens a turn."""
 
-    heard: Heard
+    heard: PromptMessage
     editor_state: Mapping[str, str] | None
-    """What the person's editor shows, by section."""
-    recalled: Recalled
+    """What the user's editor shows, by section."""
+    recalled: RecalledMemory
     outdated: SystemNote | None
     """See `TurnFactory.news`."""
 
@@ -49,11 +49,11 @@ class PromptComposer:
         self.queue = queue
         self.turn_factory = turn_factory
         self.pictures = Pictures(core.journal, core.conversation, queue.pictures, queue.queued_pictures)
-        self._known = Known()
+        self._known = EditorNews()
         self.model: ModelInfo | None = None
         """Who hears it: that of the last turn."""
 
-    async def gather(self, prompt: Prompt, window: int) -> Opening:
+    async def gather(self, prompt: Prompt, window: int) -> OpeningMessage:
         """For a model with a window of so many tokens. Raises `AmanuError` when the session has no room for a
         picture."""
         heard = await self.hear(prompt.text, prompt.attachments)
@@ -61,13 +61,13 @@ class PromptComposer:
         editor_state = editor_state and {
             name: self._services.secrets.mask_content(section) for name, section in editor_state.items()
         }
-        return Opening(
+        return OpeningMessage(
             heard, editor_state, await self.turn_factory.memory.recall(window), await self.turn_factory.news()
         )
 
-    async def hear(self, text: str, attachments: Sequence[Attachment]) -> Heard:
-        """What the model gets of what the person said. Raises like `gather`."""
-        expanded = commands.Said(text, text)
+    async def hear(self, text: str, attachments: Sequence[Attachment]) -> PromptMessage:
+        """What the model gets of what the user said. Raises like `gather`."""
+        expanded = commands.ExpandedPrompt(text, text)
         if text.startswith("/"):
             expanded = await asyncio.to_thread(commands.expand, text, self.command_sources)
         mask = self._services.secrets.mask_content
@@ -75,13 +75,13 @@ class PromptComposer:
         return await with_attachments(expanded, attachments, self._workspace, self.pictures, allowed, mask)
 
     @property
-    def command_sources(self) -> list[commands.Source]:
+    def command_sources(self) -> list[commands.CommandSource]:
         """Where commands come from: the user's before a trusted workspace's, which cannot take their names."""
         workspace = self._workspace if self._state.trusted else None
         return commands.sources(self._services.home.commands, workspace, self._approvals.allowed, self._covers)
 
-    def say(self, user_message: UserMessage, opening: Opening) -> None:
-        """The person's words become part of the conversation, after what it had not heard yet."""
+    def say(self, user_message: UserMessage, opening: OpeningMessage) -> None:
+        """The user's words become part of the conversation, after what it had not heard yet."""
         message = opening.heard.message
         if opening.recalled.system is not None:
             self._conversation.memory = opening.recalled.system.text
@@ -104,8 +104,8 @@ class PromptComposer:
         if recalled is not None:
             self._emit(ItemCompleted(item=recalled.notice(f"{user_message.item_id}.memory", user_message.turn_id)))
 
-    def tell_left_out(self, user_message: UserMessage, heard: Heard) -> None:
-        """Tell the person what of their words the model is not sent."""
+    def tell_left_out(self, user_message: UserMessage, heard: PromptMessage) -> None:
+        """Tell the user what of their words the model is not sent."""
         if heard.left_out:
             text = "\n".join(heard.left_out)
             self._notices.of_prompt(f"{user_message.item_id}.unsent", user_message.turn_id, "attachmentNotSent", text)

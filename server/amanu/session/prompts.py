@@ -6,8 +6,8 @@ import contextlib
 import logging
 
 from amanu.context import slash_commands as commands
-from amanu.context.attachments import Heard
-from amanu.context.images import NoRoom
+from amanu.context.attachments import PromptMessage
+from amanu.context.images import PictureLimitReached
 from amanu.core.agent import AgentRun
 from amanu.core.ending import Ending
 from amanu.session.checkpoints import Checkpoints
@@ -70,7 +70,7 @@ class Prompts:
         self._recording = recording
         self._checkpoints = checkpoints
         self._said_after: str | None = None
-        """The first prompt that came while it was stopping: it does not wait for the person."""
+        """The first prompt that came while it was stopping: it does not wait for the user."""
 
     async def send(self, params: PromptSendParams, client: Client) -> PromptSendResult:
         """Start a turn, or queue behind the running one. Returns when the prompt is on disk. A known `promptId`
@@ -130,7 +130,7 @@ class Prompts:
             raise
 
     def _compact_in(self, params: PromptSteerParams, focus: str) -> None:
-        """The person asks the running turn for a compaction: they see that it was heard, the model does not."""
+        """The user asks the running turn for a compaction: they see that it was heard, the model does not."""
         if params.prompt_id in self._prompt_ids:
             return
         self._must_run(params.turn_id)
@@ -149,7 +149,9 @@ class Prompts:
         if not self._turn or self._state.turn is None or self._state.turn.turn_id != turn_id:
             raise AmanuError("staleTurn", "That turn is over.", hint="Send it as a new prompt.")
 
-    def _put_in(self, params: PromptSteerParams, attachments: list[Attachment], heard: Heard, client: Client) -> None:
+    def _put_in(
+        self, params: PromptSteerParams, attachments: list[Attachment], heard: PromptMessage, client: Client
+    ) -> None:
         if params.prompt_id in self._prompt_ids:
             return  # its repeat was faster
         self._must_run(params.turn_id)
@@ -220,7 +222,7 @@ class Prompts:
     async def _start(self, prompt: Prompt) -> str:
         """Start a turn for a prompt. Raises `AmanuError` (modelNotFound, authRequired …) before anything of it
         is on record."""
-        await self._trust.heed()
+        await self._trust.refresh()
         choice = await self._turn_factory.choosing.choose(prompt.text, prompt.environment)
         info = choice.candidate.info
         self._core.environment.replace(prompt.environment)
@@ -276,8 +278,8 @@ class Prompts:
 
     async def _start_next(self, first: str | None) -> None:
         """A queued prompt becomes a turn: `first`, else the oldest. After a cancel or a failure the others wait for
-        the person, and for the turn of their next prompt; so do all when it cannot start now. One that never can is
-        given back to the person, and the next one starts."""
+        the user, and for the turn of their next prompt; so do all when it cannot start now. One that never can is
+        given back to the user, and the next one starts."""
         async with self._turn.starting:
             while not self._turn and self._core.access.writable:
                 prompt = self._queue.next(self._core.environment, first)
@@ -285,7 +287,7 @@ class Prompts:
                     return
                 try:
                     await self._start(prompt)
-                except NoRoom as error:
+                except PictureLimitReached as error:
                     self._give_back(prompt, error)
                     continue
                 except AmanuError as error:
@@ -296,8 +298,8 @@ class Prompts:
                     self._notices.ending(None, Ending("failed", "An internal error of Amanu; see `amanu logs`."))
                 return
 
-    def _give_back(self, prompt: Prompt, error: NoRoom) -> None:
-        """A queued prompt will never start: it leaves the queue, and a notice holds all that the person typed."""
+    def _give_back(self, prompt: Prompt, error: PictureLimitReached) -> None:
+        """A queued prompt will never start: it leaves the queue, and a notice holds all that the user typed."""
         with_it = [
             attachment.name if isinstance(attachment, ImageAttachment) else attachment.path
             for attachment in prompt.attachments

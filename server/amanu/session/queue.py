@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from amanu.context.editor import EditorContext
 from amanu.context.images import reference
-from amanu.core.conversation import Picture, Told, User, Waiting
+from amanu.core.conversation import PendingSteering, Picture, SystemText, User
 from amanu.session.core import SessionCore
 from amanu.session.late_decisions import LATE_DECISION
 from amanu.session.restore import Restored, note
@@ -17,7 +17,7 @@ LATE = "What has become of earlier edits since then:"
 
 @dataclass(frozen=True)
 class Prompt:
-    """What a person sent, with the environment of the client they sent it from, and what they saw there."""
+    """What a user sent, with the environment of the client they sent it from, and what they saw there."""
 
     prompt_id: str
     text: str
@@ -79,9 +79,9 @@ class PromptQueue:
                 yield picture
 
     def steer(self, message: UserMessage, model_message: User) -> None:
-        """The person says something into the running turn; `said` is how the model will get it."""
+        """The user says something into the running turn; `said` is how the model will get it."""
         self._steering.append((message, model_message))
-        self._emit(ItemStarted(item=message), entry=Waiting(said=model_message))
+        self._emit(ItemStarted(item=message), entry=PendingSteering(message=model_message))
 
     def take_back_steering(self, item_id: str) -> bool:
         """It is not said into the turn any more; False when the model has it already, or it is unknown."""
@@ -117,5 +117,5 @@ class PromptQueue:
             code=LATE_DECISION,
             text="The model is told what has become of its earlier edits since then.",
         )
-        self._emit(ItemCompleted(item=notice), entry=note(Told(text=text)))
-        return User(text=text, told=True)
+        self._emit(ItemCompleted(item=notice), entry=note(SystemText(text=text)))
+        return User(text=text, from_system=True)

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Literal
 
 from amanu.models.recording import Recorder, new_path
-from amanu.models.session_transport import Line
+from amanu.models.session_transport import SessionTransport
 from amanu.session.core import SessionCore
 
 
@@ -13,7 +13,7 @@ class SessionRecording:
     """Of one session."""
 
     def __init__(self, core: SessionCore) -> None:
-        self.line = Line()
+        self.line = SessionTransport()
         self._core = core
         self._loop = asyncio.get_running_loop()
 

@@ -20,14 +20,14 @@ from amanu.core.conversation import (
     Conversation,
     Entry,
     Note,
+    PendingSteering,
     Result,
     Results,
     Rewound,
     Text,
     User,
-    Waiting,
 )
-from amanu.session.history import EVENT, Earlier
+from amanu.session.history import EVENT, ItemHistory
 from amanu.session.late_decisions import LateDecisions
 from amanu.storage.journal import Record
 from amanu_protocol.events import Event, ItemCompleted, ItemStarted, ItemsWithdrawn, SessionRewound, TurnEnded
@@ -50,13 +50,13 @@ class Restored:
     prompt_ids: set[str] = field(default_factory=set[str])
     closing: list[tuple[Event, Entry | None]] = field(default_factory=list[tuple[Event, Entry | None]])
     steering: dict[str, tuple[UserMessage, User]] = field(default_factory=dict[str, tuple[UserMessage, User]])
-    """What the person sent that no request carried yet, and how the model is to hear it."""
-    unheard: LateDecisions = field(default_factory=LateDecisions)
-    earlier: Earlier = field(default_factory=Earlier)
+    """What the user sent that no request carried yet, and how the model is to hear it."""
+    late_decisions: LateDecisions = field(default_factory=LateDecisions)
+    history: ItemHistory = field(default_factory=ItemHistory)
 
 
 REWINDS = '"kind":"sessionRewound"'
-"""What the records have in their event that say where the person went back."""
+"""What the records have in their event that say where the user went back."""
 
 Span = tuple[int, int]
 """Records from the first position on, before the second: what they said to the model it never heard."""
@@ -127,8 +127,8 @@ def _sharing(event: Event, result: Result) -> Event:
 
 def _fold(restored: Restored, event: Event, entry: Entry | None, position: int) -> None:
     fold(restored.state, event)
-    restored.unheard.see(restored.state, event)
-    restored.earlier.see(restored.state, event, position)
+    restored.late_decisions.on_event(restored.state, event)
+    restored.history.on_event(restored.state, event, position)
     if isinstance(event, SessionRewound):
         restored.steering = {
             key: entry for key, entry in restored.steering.items() if entry[0].turn_id not in event.turn_ids
@@ -142,7 +142,10 @@ def _fold(restored: Restored, event: Event, entry: Entry | None, position: int) 
         if isinstance(event, ItemCompleted):
             restored.steering.pop(item.item_id, None)
         elif item.steer:
-            restored.steering[item.item_id] = (item, entry.said if isinstance(entry, Waiting) else User(text=item.text))
+            restored.steering[item.item_id] = (
+                item,
+                entry.message if isinstance(entry, PendingSteering) else User(text=item.text),
+            )
 
 
 def _close_what_is_open(state: SessionState) -> list[tuple[Event, Entry | None]]:

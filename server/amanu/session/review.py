@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
 
-from amanu.proposals.model import AFTER, Form, LiveFile
+from amanu.proposals.model import AFTER, FileVersion, LiveFile
 from amanu.proposals.undo import turn
 from amanu.session.core import SessionCore
 from amanu.workspace.diff import unified
@@ -27,13 +27,13 @@ Wanted = Mapping[str, Collection[str]]
 class _Way:
     """What happens to one file, from what it was before to what it is after."""
 
-    old_form: Form
-    new_form: Form
+    old_form: FileVersion
+    new_form: FileVersion
     undone: list[r.UndoneHunk] = field(default_factory=list[r.UndoneHunk])
-    unchanged: list[r.LeftHunk] = field(default_factory=list[r.LeftHunk])
+    unchanged: list[r.SkippedHunk] = field(default_factory=list[r.SkippedHunk])
 
 
-class Edits:
+class SessionEdits:
     """One method per request, raising `AmanuError`."""
 
     def __init__(self, core: SessionCore) -> None:
@@ -61,7 +61,7 @@ class Edits:
         return r.ProposalResolveResult(status="resolved", proposal=proposal)
 
     async def decide(self, params: r.ProposalDecideParams) -> r.ProposalDecideResult:
-        """Decide whatever the scope has that this decision is for, of what the person saw; oldest first."""
+        """Decide whatever the scope has that this decision is for, of what the user saw; oldest first."""
         states, unreviewed = _DECIDED[params.decision]
         versions = {entry.proposal_id: entry.version for entry in params.seen}
         selection = self.wanted(params.scope, states)
@@ -85,7 +85,7 @@ class Edits:
         return r.ProposalDecideResult(status="resolved", proposals=list(map(self._proposals.get, selected)))
 
     async def revise(self, params: r.ProposalReviseParams) -> r.ProposalResult:
-        """The person's own text for an open hunk, without deciding it."""
+        """The user's own text for an open hunk, without deciding it."""
         self._current(params.proposal_id, params.version)
         proposal = await self._proposals.revise(params.proposal_id, params.hunk_id, params.new_text)
         await self._emit.durable()
@@ -180,11 +180,11 @@ class Edits:
                 current = await self._present(file)
                 _note(file_undos, proposal_id, file, texts_before[file.base.path], current, hunk_ids, reasons)
 
-    async def _present(self, file: LiveFile) -> Form:
+    async def _present(self, file: LiveFile) -> FileVersion:
         """Where the file is by our account, and what it says."""
         path = file.place(AFTER)
         found = await self._proposals.look(path)
-        return Form(path, None if found is None else found.text)
+        return FileVersion(path, None if found is None else found.text)
 
     async def _rehearsed(self, selection: Wanted) -> list[_Way]:
         """What `_take_back` of all of them would do."""
@@ -211,7 +211,7 @@ class Edits:
             current = simulated[path] if path in simulated else await self._proposals.look(path)
             taken = self._proposals.taken(file.base.path, undone_ids)
             turned = await asyncio.to_thread(turn, file, current, hunk_ids, (), taken)
-            old_form = Form(path, None if current is None else current.text)
+            old_form = FileVersion(path, None if current is None else current.text)
             moved = any(hunk.state == "undoing" for hunk in turned.file.hunks)
             new_form = await asyncio.to_thread(turned.file.form, AFTER) if moved else old_form
             if new_form.path != path:
@@ -228,10 +228,10 @@ class Edits:
             action=change or "none",
             diff=self._diff(file_undo.old_form, file_undo.new_form),
             undone=file_undo.undone,
-            left=file_undo.unchanged,
+            skipped=file_undo.unchanged,
         )
 
-    def _diff(self, old_form: Form, new_form: Form) -> str:
+    def _diff(self, old_form: FileVersion, new_form: FileVersion) -> str:
         old_path, new_path = self._proposals.relative(old_form.path), self._proposals.relative(new_form.path)
         head = f"rename from {old_path}\nrename to {new_path}\n" if old_form.path != new_form.path else ""
         return head + unified(new_path, old_form.text or "", new_form.text or "")
@@ -249,7 +249,7 @@ class Edits:
         return proposal
 
     def _too_soon(self, proposal: Proposal) -> bool:
-        """The person cannot have read what they decide: they were not asked yet, or just now."""
+        """The user cannot have read what they decide: they were not asked yet, or just now."""
         return any(map(self._asked_too_soon, proposal.tool_call_ids))
 
     def _asked_too_soon(self, call_id: str) -> bool:
@@ -264,7 +264,7 @@ _DECIDED: dict[str, tuple[Collection[HunkState], bool]] = {
     "accept": (("pending", "conflicted"), False),
     "reject": (("pending", "conflicted"), False),
     "keep": (("applied",), True),
-    "redo": (("revertedByPerson",), False),
+    "redo": (("reverted",), False),
 }
 """What a decision is for: hunks in these states, and whether only those nobody has reviewed."""
 
@@ -281,8 +281,8 @@ def _note(
     file_undos: dict[Path, _Way],
     proposal_id: str,
     file: LiveFile,
-    old_form: Form,
-    new_form: Form,
+    old_form: FileVersion,
+    new_form: FileVersion,
     hunk_ids: Collection[str],
     reasons: Mapping[str, str],
 ) -> None:
@@ -293,12 +293,12 @@ def _note(
     for hunk in file.hunks:
         if hunk.hunk_id in reasons:
             reason = reasons[hunk.hunk_id]
-            file_undo.unchanged.append(r.LeftHunk(proposal_id=proposal_id, hunk_id=hunk.hunk_id, reason=reason))
+            file_undo.unchanged.append(r.SkippedHunk(proposal_id=proposal_id, hunk_id=hunk.hunk_id, reason=reason))
         elif hunk.hunk_id in hunk_ids:
             file_undo.undone.append(r.UndoneHunk(proposal_id=proposal_id, hunk_id=hunk.hunk_id))
 
 
-def _kind(old_form: Form, new_form: Form) -> Literal["edit", "create", "delete", "rename"] | None:
+def _kind(old_form: FileVersion, new_form: FileVersion) -> Literal["edit", "create", "delete", "rename"] | None:
     if old_form.path != new_form.path:
         return "rename"
     if old_form.text == new_form.text:
@@ -306,7 +306,7 @@ def _kind(old_form: Form, new_form: Form) -> Literal["edit", "create", "delete",
     return "create" if old_form.text is None else "delete" if new_form.text is None else "edit"
 
 
-def _change(old_form: Form, new_form: Form, diff: str) -> r.FileChange:
+def _change(old_form: FileVersion, new_form: FileVersion, diff: str) -> r.FileChange:
     lines = [line for line in diff.splitlines() if not line.startswith(("+++", "---"))]
     change = _kind(old_form, new_form)
     return r.FileChange(

@@ -8,17 +8,17 @@ from amanu.checks.runner import Checkers
 from amanu.config import Settings
 from amanu.home import Home
 from amanu.models.availability import Availability
-from amanu.models.credentials import Auth
-from amanu.models.registry import Registry
+from amanu.models.credentials import Credentials
+from amanu.models.registry import ModelRegistry
 from amanu.permissions import policy
-from amanu.permissions.rule_store import Consent
-from amanu.permissions.trust_store import Trust
+from amanu.permissions.rule_store import RuleStore
+from amanu.permissions.trust_store import TrustStore
 from amanu.sandbox.sandbox import Sandbox
-from amanu.storage.audit_log import Audit
+from amanu.storage.audit_log import AuditLog
 from amanu.system import logs
 from amanu.text.redaction import Secrets
 from amanu.workspace.overlay import Overlay
-from amanu.workspace.watcher import Watching
+from amanu.workspace.watcher import WorkspaceWatcher
 from amanu_protocol.state import SessionState
 
 
@@ -30,15 +30,15 @@ class Services:
     settings: Settings
     secrets: Secrets
     """What must not be told, of this process."""
-    auth: Auth
-    registry: Registry
+    auth: Credentials
+    registry: ModelRegistry
     overlay: Overlay
-    watching: Watching
-    consent: Consent
-    trust: Trust
+    watching: WorkspaceWatcher
+    consent: RuleStore
+    trust: TrustStore
     checkers: Checkers
     sandbox: Sandbox
-    audit: Audit
+    audit: AuditLog
     """What was decided and done, of all sessions."""
     headless: bool = False
     """Nobody is there to ask: what would be asked is denied, naming the rule that would allow it."""
@@ -60,22 +60,22 @@ def make_services(home: Home, settings: Settings, *, headless: bool = False, unt
     """Those of the user whose `home` it is; see `Services` for the flags."""
     secrets = Secrets()
     logs.hide(secrets)
-    watching = Watching()
-    auth = Auth(home.config / "auth.json", secrets)
+    watching = WorkspaceWatcher()
+    auth = Credentials(home.config / "auth.json", secrets)
     sandbox = Sandbox(settings.sandbox, home)
     return Services(
         home,
         settings,
         secrets,
         auth,
-        Registry(settings, auth, home.state / "local-models.json"),
+        ModelRegistry(settings, auth, home.state / "local-models.json"),
         Overlay(watching.care),
         watching,
-        Consent(home.config, settings),
-        Trust(home.config / "trust.json", home.state / "trust", policy.unasked, home.private),
+        RuleStore(home.config, settings),
+        TrustStore(home.config / "trust.json", home.state / "trust", policy.unasked, home.private),
         Checkers(settings.checks, sandbox, settings.key_variables),
         sandbox,
-        Audit(home.audit, secrets, settings.history.keep_audit_mb),
+        AuditLog(home.audit, secrets, settings.history.keep_audit_mb),
         headless=headless,
         until_done=until_done,
     )

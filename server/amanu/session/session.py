@@ -1,4 +1,4 @@
-"""One session: what it is made of, and who of them hears what; open and close; what the person decides and sets.
+"""One session: what it is made of, and who of them hears what; open and close; what the user decides and sets.
 
 A prompt becomes a turn in `prompts.py`. Everything a session does goes out by `emit`.
 """
@@ -17,13 +17,13 @@ from amanu.session.checkpoints import Checkpoints
 from amanu.session.core import SessionCore
 from amanu.session.events import Client
 from amanu.session.history import SHOWN_ITEMS
-from amanu.session.paging import Pages
+from amanu.session.paging import ItemPages
 from amanu.session.prompt_composer import PromptComposer
 from amanu.session.prompts import Prompts
 from amanu.session.queue import PromptQueue
 from amanu.session.recording import SessionRecording
 from amanu.session.restore import Restored
-from amanu.session.review import Edits
+from amanu.session.review import SessionEdits
 from amanu.session.services import Services
 from amanu.session.trust_state import SessionTrust
 from amanu.session.turn_factory import TurnFactory
@@ -36,7 +36,7 @@ from amanu_protocol.events import (
     SessionChanged,
     TurnEnded,
 )
-from amanu_protocol.items import Mode, Proposal, Walls
+from amanu_protocol.items import CommandSandbox, Mode, Proposal
 from amanu_protocol.requests import (
     ApprovalResolveParams,
     ApprovalResolveResult,
@@ -62,11 +62,11 @@ class Session:
         self._feedback = EditorFeedback(core.workspace, note, settings.wait_seconds, self._checks.of_applied)
         queue = PromptQueue(core, restored)
         self.composer = PromptComposer(core, queue, TurnFactory(core, queue, self._feedback))
-        self.edits = Edits(core)
+        self.edits = SessionEdits(core)
         self.checkpoints = Checkpoints(core, queue, self.edits)
         self.recording = SessionRecording(core)
         self.prompts = Prompts(core, self.composer, self.trust, self.recording, self.checkpoints)
-        self.pages = Pages(core)
+        self.pages = ItemPages(core)
         core.emit.listeners.append(self._on_event)
         core.proposal_listeners += [self.trust.on_proposal, core.approvals.on_proposal, self._check_proposal]
         self._closing = restored.closing
@@ -93,7 +93,7 @@ class Session:
         await self.prompts.stop()
         await self._checks.close()
         await self._feedback.close()
-        await self.core.proposals.settled()  # what the person just accepted is in its file, and on record
+        await self.core.proposals.settled()  # what the user just accepted is in its file, and on record
         async with self.core.turn.starting:
             try:
                 await self.core.journal.durable()
@@ -208,10 +208,10 @@ class Session:
         """From now on `player` answers in the place of the models' services."""
         self.recording.line.player = player
 
-    def hold(self, walls: Walls) -> None:
+    def hold(self, sandbox: CommandSandbox) -> None:
         """What holds commands from now on: it was proved."""
-        if walls != self.state.walls and self.core.access.writable:
-            self.emit(SessionChanged(walls=walls))
+        if sandbox != self.state.sandbox and self.core.access.writable:
+            self.emit(SessionChanged(sandbox=sandbox))
 
     async def _set(self, event: SessionChanged) -> None:
         self.core.access.require_writable()

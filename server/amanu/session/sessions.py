@@ -19,15 +19,15 @@ from amanu.session.events import Client
 from amanu.session.restore import REWINDS, Restored, restore, rewound
 from amanu.session.services import Services, make_services
 from amanu.session.session import Session
-from amanu.session.summary_writer import Summaries
+from amanu.session.summary_writer import SummaryWriter
 from amanu.storage import retention
 from amanu.storage.journal import Journal, Record
-from amanu.storage.session_index import Index
-from amanu.system.tasks import unbroken
+from amanu.storage.session_index import SessionIndex
+from amanu.system.tasks import run_to_completion
 from amanu.text import wording
 from amanu_protocol.errors import AmanuError
 from amanu_protocol.events import SessionChanged
-from amanu_protocol.items import Walls
+from amanu_protocol.items import CommandSandbox
 from amanu_protocol.requests import (
     AuditQueryParams,
     AuditQueryResult,
@@ -81,9 +81,9 @@ class Sessions:
         self._lock = asyncio.Lock()
         self._leaving = False
         self._reaching: set[asyncio.Task[None]] = set()
-        self._index_opened: Index | None = None
+        self._index_opened: SessionIndex | None = None
         self._index_opening = asyncio.Lock()
-        self._summaries = Summaries(self._put_summary)
+        self._summaries = SummaryWriter(self._put_summary)
 
     async def create(self, params: SessionCreateParams, client: Client) -> SessionResult:
         """Start a session and attach the client. A known id returns that session, unchanged."""
@@ -98,9 +98,9 @@ class Sessions:
         await routing.check(model_id, self._services.settings, self.registry, client.environment)
         async with self._lock:
             if params.session_id not in self._open:
-                await unbroken(self._begin(params, roots, model_id, client))
+                await run_to_completion(self._begin(params, roots, model_id, client))
             session = self._open[params.session_id]
-        await session.trust.heed(client)
+        await session.trust.refresh(client)
         await self._put_summary(session.state)
         self._tell(params.session_id)
         await session.emit.durable()
@@ -115,7 +115,7 @@ class Sessions:
             session.used = time.monotonic()
             return session  # what happens to other sessions delays nothing here
         async with self._lock:
-            return await unbroken(self._opened(session_id))
+            return await run_to_completion(self._opened(session_id))
 
     def opened(self, session_id: str) -> Session | None:
         """The session, if it is open here."""
@@ -124,7 +124,7 @@ class Sessions:
     async def attach(self, params: SessionAttachParams, client: Client) -> SessionAttachResult:
         """Attach a client; the trust its editor declares counts from here on."""
         session = await self.get(params.session_id)
-        await session.trust.heed(client)
+        await session.trust.refresh(client)
         session = await self.get(params.session_id)  # should it have been put away meanwhile
         reaching = asyncio.create_task(self._reach(session.state.model_id, client))
         self._reaching.add(reaching)
@@ -138,7 +138,7 @@ class Sessions:
 
     async def commands(self, params: CommandListParams) -> CommandListResult:
         """The daemon's own commands, the user's, and those of the session's workspace if it is trusted."""
-        sources = [commands.Source(self._home.commands, "user")]
+        sources = [commands.CommandSource(self._home.commands, "user")]
         if params.session_id is not None:
             sources = (await self.get(params.session_id)).composer.command_sources
         commands_found = await asyncio.to_thread(commands.find, sources)
@@ -171,7 +171,7 @@ class Sessions:
         for session_id in await index.left():
             async with self._lock:
                 if session_id not in self._open:
-                    await unbroken(self._recover(session_id, index.folder(session_id)))
+                    await run_to_completion(self._recover(session_id, index.folder(session_id)))
 
     async def forget(self) -> None:
         """Remove what the settings say is too old (`[history]`). Sessions that are open stay as they are; one that
@@ -252,7 +252,7 @@ class Sessions:
 
     async def trust_set(self, params: TrustSetParams) -> None:
         """Declare a folder trusted or not; sessions in it hear of it at once. Raises `AmanuError` (trustChanged) when
-        the person was shown something else."""
+        the user was shown something else."""
         root = _root(params.root)
         await asyncio.to_thread(self.trust.set, root, params.trusted, params.digest)
         confirmation = f"{root} is {'trusted' if params.trusted else 'not trusted'} from now on."
@@ -260,7 +260,7 @@ class Sessions:
         await self.audit.durable()
         for session in list(self._open.values()):
             if root in session.state.roots:
-                await session.trust.heed()
+                await session.trust.refresh()
 
     async def trust_get(self, params: TrustGetParams, client: Client) -> TrustGetResult:
         """What trusting that folder enables, and what of it changed since it was trusted."""
@@ -313,7 +313,7 @@ class Sessions:
                 model_id=model_id,
                 trusted=standing == "trusted",
                 trust_changed=standing == "changed",
-                walls=self._walls,
+                sandbox=self._command_sandbox,
             )
             journal.append(Record(0, 0, _now(), first.model_dump_json(), None))
         await self._load(params.session_id, journal, begins=begins)
@@ -360,12 +360,12 @@ class Sessions:
     def _default_model(self, client: Client) -> str | None:
         return self._services.settings.model or self.registry.default(client.environment)
 
-    async def _index(self) -> Index:
+    async def _index(self) -> SessionIndex:
         async with self._index_opening:
-            return self._index_opened or await unbroken(self._open_index())
+            return self._index_opened or await run_to_completion(self._open_index())
 
-    async def _open_index(self) -> Index:
-        self._index_opened = await Index.open(self._home.sessions)
+    async def _open_index(self) -> SessionIndex:
+        self._index_opened = await SessionIndex.open(self._home.sessions)
         return self._index_opened
 
     async def _make_room(self) -> None:
@@ -426,8 +426,8 @@ class Sessions:
         self._open[session_id] = session
         if restored.closing:
             await self._put_summary(session.state)  # as the dead daemon left it, it says that a turn runs
-        if self._walls is not None:
-            session.hold(self._walls)
+        if self._command_sandbox is not None:
+            session.hold(self._command_sandbox)
         elif self._proving is None:
             self._proving = asyncio.create_task(self._prove())
         return session
@@ -451,9 +451,9 @@ class Sessions:
         restored.closing.insert(0, (recalled, None))
 
     @property
-    def _walls(self) -> Walls | None:
+    def _command_sandbox(self) -> CommandSandbox | None:
         """What holds commands; None as long as it is not proved."""
-        return None if self.sandbox.proof is None else self.sandbox.walls(None)
+        return None if self.sandbox.proof is None else self.sandbox.describe(None)
 
     async def _prove(self) -> None:
         """With the first session, beside it: nobody waits for it but a command."""
@@ -463,7 +463,7 @@ class Sessions:
             log.exception("the sandbox could not be tried")
             return
         for session in self._open.values():
-            session.hold(self.sandbox.walls(None))
+            session.hold(self.sandbox.describe(None))
 
     def _session_changed(self, state: SessionState) -> None:
         """A turn began or ended, or the title changed: keep the list true."""

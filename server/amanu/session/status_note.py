@@ -7,7 +7,7 @@ and again when it changes or when what was told may be gone (a compaction, a rew
 from amanu.core.conversation import Conversation
 from amanu.permissions.policy import mode_text
 from amanu.text.fences import block
-from amanu_protocol.items import Mode, Walls
+from amanu_protocol.items import CommandSandbox, Mode
 from amanu_protocol.state import SessionState
 
 HEADLESS = (
@@ -28,7 +28,7 @@ class SessionStatus:
         self._conversation = conversation
         self._state = state
         self._headless = headless
-        self._walls: Walls | None = None
+        self._sandbox: CommandSandbox | None = None
         # A fresh conversation in the mode everybody begins in needs no words; a resumed one may tell of another mode.
         self._heard: str | None = None if len(conversation) else _text("ask", None, headless=False)
         self._generation = conversation.generation
@@ -36,7 +36,7 @@ class SessionStatus:
 
     def with_prompt(self) -> str:
         """The block that goes with a prompt, which the model has heard when this returns; "" when nothing is new."""
-        self._walls = self._state.walls
+        self._sandbox = self._state.sandbox
         return self.news()
 
     def news(self) -> str:
@@ -44,17 +44,17 @@ class SessionStatus:
         if self._conversation.generation != self._generation:
             self._generation = self._conversation.generation
             self._heard = None if self._told else self._heard
-        status = _text(self._state.mode, self._walls, headless=self._headless)
+        status = _text(self._state.mode, self._sandbox, headless=self._headless)
         if status == self._heard:
             return ""
         self._heard, self._told = status, True
         return block("session_status", status)
 
 
-def _text(mode: Mode, walls: Walls | None, *, headless: bool) -> str:
+def _text(mode: Mode, sandbox: CommandSandbox | None, *, headless: bool) -> str:
     lines = [f"Mode: {mode}. {mode_text(mode)}"]
-    if walls is not None:
-        lines.append(NO_SANDBOX if walls.tier == "none" else SANDBOX.format(tier=walls.tier))
+    if sandbox is not None:
+        lines.append(NO_SANDBOX if sandbox.tier == "none" else SANDBOX.format(tier=sandbox.tier))
     if headless:
         lines.append(HEADLESS)
     return "\n".join(lines)

@@ -33,8 +33,8 @@ class StepNews(TurnListener):
         return await self._tell()
 
     async def after_call(self, call: Call, result: Result) -> Result:
-        knows = self._workspace.seen.take_fresh()
-        return result.model_copy(update={"knows": knows}) if knows else result
+        known_files = self._workspace.seen.take_fresh()
+        return result.model_copy(update={"known_files": known_files}) if known_files else result
 
     async def after_step(self, turn: TurnView, step: StepRecord) -> Notes:
         return await self._tell()

@@ -14,7 +14,7 @@ LINGER = 0.05
 """Seconds an entry that nobody waits for may wait."""
 
 
-class Summaries:
+class SummaryWriter:
     """`put` writes the entry of a session as it is then; it does not raise."""
 
     def __init__(self, put: Callable[[SessionState], Awaitable[None]]) -> None:

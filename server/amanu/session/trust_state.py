@@ -1,4 +1,4 @@
-"""Whether a session's folders are trusted, while it goes on: the person decides, editors come and go, files change.
+"""Whether a session's folders are trusted, while it goes on: the user decides, editors come and go, files change.
 
 What trust is about, and what is kept of it, is in `permissions/trust_store.py`.
 """
@@ -26,10 +26,10 @@ class SessionTrust:
         """What the last editor with a say said of trust."""
         self._heeding = asyncio.Lock()
         self._reviewed: dict[Path, tuple[Path, bytes, bytes]] = {}
-        """Files the person changed by a yes to what they saw, from what and to what: nothing to ask about again."""
+        """Files the user changed by a yes to what they saw, from what and to what: nothing to ask about again."""
 
-    async def heed(self, client: Client | None = None) -> None:
-        """See whether the roots are trusted, as they are now: the person may have decided, an editor come along that
+    async def refresh(self, client: Client | None = None) -> None:
+        """See whether the roots are trusted, as they are now: the user may have decided, an editor come along that
         has a say, or what they enable may have changed."""
         if client is not None and client.trusted_roots is not None:
             self._declared = client.trusted_roots
@@ -40,7 +40,7 @@ class SessionTrust:
             self._tell(standing == "trusted", standing == "changed")
 
     def on_proposal(self, proposal: Proposal) -> None:
-        """A proposal is now this: files that trust enables, changed by the person's yes, stay trusted."""
+        """A proposal is now this: files that trust enables, changed by the user's yes, stay trusted."""
         if self._state.trusted:
             self._reviewed |= {change[0]: change for change in reviewed_changes(proposal)}
 

@@ -10,11 +10,11 @@ from amanu.agent.loop import run_compaction, run_turn
 from amanu.agent.loop_guard.guard import LoopGuard
 from amanu.agent.next_speaker import NextSpeaker
 from amanu.agent.recovery import FaultReminders, ReplyBudget
-from amanu.agent.steering import LastWords, Steering
+from amanu.agent.steering import LateSteering, Steering
 from amanu.agent.system_prompt import system_prompt
 from amanu.agent.turn import Turn
 from amanu.agent.usage import Ledger
-from amanu.agent.window.window import Context
+from amanu.agent.window.window import ContextWindow
 from amanu.checks.editor_feedback import EditorFeedback
 from amanu.context.memory import ProjectMemory
 from amanu.context.memory_files import MemoryFiles
@@ -25,7 +25,7 @@ from amanu.core.listeners import TurnListener
 from amanu.core.model_families import family
 from amanu.core.notes import SystemNote
 from amanu.session.core import SessionCore
-from amanu.session.model_choice import Choice, Choosing
+from amanu.session.model_choice import ModelChoice, ModelChooser
 from amanu.session.queue import PromptQueue
 from amanu.session.status_note import SessionStatus
 from amanu.session.step_news import StepNews
@@ -56,7 +56,7 @@ class TurnFactory:
         self.memory = ProjectMemory(memory_files, conversation, core.trusted)
         self.status = SessionStatus(conversation, state, headless=services.headless)
         self._news = StepNews(core, aftermath, self.status)
-        self.choosing = Choosing(settings, services.registry, services.availability, state)
+        self.choosing = ModelChooser(settings, services.registry, services.availability, state)
         self._allowance = Allowance(settings.limits.cost_usd, settings.limits.session_cost_usd, state)
 
     def start_turn(self, turn_id: str, prompt: str) -> AgentRun:
@@ -75,11 +75,11 @@ class TurnFactory:
             listeners=[self.memory, self._news],
         )
 
-    def agent(self, choice: Choice) -> "SessionAgent":
+    def agent(self, choice: ModelChoice) -> "SessionAgent":
         """For a turn of the session, or a run on another conversation."""
         return SessionAgent(self, choice)
 
-    def make(self, run: AgentRun, choice: Choice) -> Turn:
+    def make(self, run: AgentRun, choice: ModelChoice) -> Turn:
         settings = self._services.settings
         specs = [tool.spec() for tool in run.tools.values()]
         guard = LoopGuard(run.task, specs) if settings.loops else None
@@ -111,12 +111,12 @@ class TurnFactory:
             FaultReminders(run.tools),
             *([] if guard is None else [guard]),
             UntilFinished(FinishTask.name) if FinishTask.name in run.tools else NextSpeaker(),
-            *([] if run.inbox is None else [LastWords(run.inbox)]),
+            *([] if run.inbox is None else [LateSteering(run.inbox)]),
         ]
 
-    def _window(self, conversation: Conversation) -> Context:
+    def _window(self, conversation: Conversation) -> ContextWindow:
         writers = [tool.name for tool in self.tools.values() if tool.effect == "write"]
-        return Context(conversation, self._services.settings.context, self._keep_output, writers)
+        return ContextWindow(conversation, self._services.settings.context, self._keep_output, writers)
 
     async def news(self) -> SystemNote | None:
         """What the model must hear of the files with a prompt."""
@@ -139,12 +139,12 @@ class SessionAgent:
     """The loop, with a session's permissions, allowance and a choice of its models."""
 
     turns: TurnFactory
-    choice: Choice
+    choice: ModelChoice
 
     async def run(self, run: AgentRun) -> Ending:
         """See `core.agent.Agent`."""
         turn = self.turns.make(run, self.choice)
-        self.choice.tell(turn)
+        self.choice.announce(turn)
         try:
             return await run_turn(turn)
         finally:

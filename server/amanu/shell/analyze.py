@@ -1,16 +1,16 @@
 """A command line → what is understood of it."""
 
-from amanu.core.command import Command, Reading, Surroundings
+from amanu.core.command import Command, CommandContext, Reading
 from amanu.shell import catastrophic as ruin
 from amanu.shell import powershell, variables
-from amanu.shell.effects import Judging
+from amanu.shell.effects import LineAnalysis
 from amanu.shell.state import State
-from amanu.shell.syntax import LONGEST, Budget, Unclear, parse, prepare, refused
+from amanu.shell.syntax import LONGEST, ParseBudget, Unclear, parse, prepare, refused
 from amanu.shell.walker import Walk
 from amanu.system.gc import uncollected
 
 
-def read(line: str, here: Surroundings) -> Reading:
+def read(line: str, here: CommandContext) -> Reading:
     """Understand a bash command line. Never fails, runs nothing, looks at files only by name and status; ends within
     100 ms on any input."""
     state = State(here, here.folder)
@@ -24,8 +24,8 @@ def read(line: str, here: Surroundings) -> Reading:
         return _read(line, here, state)
 
 
-def _read(line: str, here: Surroundings, state: State) -> Reading:
-    judging = Judging(Budget())
+def _read(line: str, here: CommandContext, state: State) -> Reading:
+    judging = LineAnalysis(ParseBudget())
     source = line.encode()
     walk = Walk(source, judging)
     try:

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 
-from amanu.core.command import Effect, Surroundings
+from amanu.core.command import CommandContext, Effect
 
 
 @dataclass(frozen=True)
@@ -31,21 +31,21 @@ class Judgement:
 
 
 @dataclass(frozen=True)
-class Call:
+class ProgramCall:
     """A program called with words."""
 
     program: str
     words: tuple[Word, ...]
-    here: Surroundings
+    here: CommandContext
     piped: bool
 
     @property
     def values(self) -> tuple[str | None, ...]:
         return tuple(word.value for word in self.words)
 
-    def after(self, count: int) -> "Call":
+    def after(self, count: int) -> "ProgramCall":
         """The same without its first words."""
-        return Call(self.program, self.words[count:], self.here, self.piped)
+        return ProgramCall(self.program, self.words[count:], self.here, self.piped)
 
 
 @dataclass(frozen=True)
@@ -56,8 +56,8 @@ class Harmless:
     reads: tuple[str, ...] = ()
 
 
-class Asked(Exception):
-    """This use is not known to be harmless. `str()` is the sentence for the person."""
+class NotHarmless(Exception):
+    """This use is not known to be harmless. `str()` is the sentence for the user."""
 
     def __init__(self, why: str, *reads: str) -> None:
         """`reads`: files it would read all the same, absolute and real; rules about reading them count in any mode."""

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from amanu.shell.syntax import blank, text, unclear
-from amanu.shell.words import WORDS, Field, Reader
+from amanu.shell.words import WORDS, Field, WordReader
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -15,7 +15,7 @@ _PATTERN = re.compile(r"[^\s$`\"'\\&;<>]+")
 _ARITHMETIC = ("-eq", "-ne", "-lt", "-le", "-gt", "-ge")
 
 
-def flattened(node: "Node", source: bytes, words: Reader) -> tuple[Field, ...]:
+def flattened(node: "Node", source: bytes, words: WordReader) -> tuple[Field, ...]:
     """The words of a `test_command` in their order. Raises Unclear."""
     leaves: list[Node] = []
     _collect(node, leaves)

@@ -16,7 +16,7 @@ from amanu.shell.programs import STARTS, acts
 from amanu.shell.shell_builtins import BUILTINS, builtin
 from amanu.shell.shims import chosen_by
 from amanu.shell.state import State
-from amanu.shell.syntax import Budget, Unclear
+from amanu.shell.syntax import ParseBudget, Unclear
 from amanu.shell.words import Field
 
 _NESTED = 8  # wrappers and scripts in each other
@@ -36,10 +36,10 @@ Assignment = tuple[str, str | None]
 
 
 @dataclass
-class Judging:
+class LineAnalysis:
     """The commands found in a line so far. One for a line and all that is nested in it."""
 
-    budget: Budget
+    budget: ParseBudget
     commands: list[Command] = field(default_factory=list[Command])
     unclear_because: str | None = None
     opaque: bool = False
@@ -71,7 +71,7 @@ class Judging:
 
 
 @dataclass(frozen=True)
-class Call:
+class CommandCall:
     """A command as it is about to be judged."""
 
     words: tuple[Field, ...]
@@ -86,7 +86,7 @@ class Call:
     """How the paths begin that come through its pipe, when all of them may be read. None: not certain."""
 
 
-def judge(call: Call, state: State, judging: Judging, script: Script) -> None:
+def judge(call: CommandCall, state: State, judging: LineAnalysis, script: Script) -> None:
     """Add a command, and what it wraps, to those found."""
     judging.budget.command()
     if call.depth > _NESTED:
@@ -105,7 +105,7 @@ def judge(call: Call, state: State, judging: Judging, script: Script) -> None:
         _program(name, call, state, judging, script)
 
 
-def _builtin(name: str, call: Call, state: State, judging: Judging, script: Script) -> None:
+def _builtin(name: str, call: CommandCall, state: State, judging: LineAnalysis, script: Script) -> None:
     done = builtin(name, call.words[1:], state)
     judging.opaque |= name in ("eval", "source", ".")
     if name == "eval" and call.words[1:] and all(each.value is not None for each in call.words[1:]):
@@ -117,7 +117,7 @@ def _builtin(name: str, call: Call, state: State, judging: Judging, script: Scri
     judging.commands.append(_command(call, effect, why, reads=done.reads, runs=done.runs))
 
 
-def _run_by_shell(name: str, call: Call, state: State, judging: Judging, script: Script) -> None:
+def _run_by_shell(name: str, call: CommandCall, state: State, judging: LineAnalysis, script: Script) -> None:
     first = call.words[1].value if len(call.words) > 1 else None
     if name == "command" and first in ("-v", "-V"):
         judging.commands.append(_command(call, "none", "Only says what a name stands for."))
@@ -132,7 +132,7 @@ def _run_by_shell(name: str, call: Call, state: State, judging: Judging, script:
         judging.commands.append(_command(call, "some", why))
 
 
-def _program(name: str, call: Call, state: State, judging: Judging, script: Script) -> None:
+def _program(name: str, call: CommandCall, state: State, judging: LineAnalysis, script: Script) -> None:
     found = judging.identify(name, state)
     base = os.path.basename(name)  # noqa: PTH119 (text)
     if base in powershell.SHELLS:
@@ -155,13 +155,15 @@ def _program(name: str, call: Call, state: State, judging: Judging, script: Scri
         for words in executed:
             words = _with_files(words, start)
             if words:
-                judge(Call(words, call.text, True, by_shell=False, depth=call.depth + 1), inside, judging, script)
+                judge(
+                    CommandCall(words, call.text, True, by_shell=False, depth=call.depth + 1), inside, judging, script
+                )
         _judged(base, rest, call, found, state, judging)
     else:
         _judged(base, call.words[1:], call, found, state, judging)
 
 
-def files_of(arguments: Sequence[str | None], state: State, judging: Judging) -> str | None:
+def files_of(arguments: Sequence[str | None], state: State, judging: LineAnalysis) -> str | None:
     """How the paths begin that `find` names, when all of them may be read. None: not certain."""
     if state.folder is None:
         return None
@@ -178,7 +180,7 @@ def _with_files(words: tuple[Field, ...], start: str | None) -> tuple[Field, ...
     )
 
 
-def _look_inside(base: str, call: Call, state: State, judging: Judging, script: Script) -> None:
+def _look_inside(base: str, call: CommandCall, state: State, judging: LineAnalysis, script: Script) -> None:
     """What a wrapper that is not the system's would run: it counts for what is denied."""
     judging.opaque |= base in wrappers.NAMES or base in wrappers.SHELLS
     if base in wrappers.NAMES:
@@ -192,7 +194,9 @@ def _look_inside(base: str, call: Call, state: State, judging: Judging, script: 
             script(text.value, state.copy(), call.piped, call.depth + 1)
 
 
-def _wrapper(base: str, call: Call, found: Identity, state: State, judging: Judging, script: Script) -> None:
+def _wrapper(
+    base: str, call: CommandCall, found: Identity, state: State, judging: LineAnalysis, script: Script
+) -> None:
     inner = wrappers.wrapped(base, call.words[1:])
     if inner.script and inner.inner[0].value is not None:
         script(inner.inner[0].value, state.copy(), call.piped, call.depth + 1)
@@ -215,7 +219,13 @@ def _wrapper(base: str, call: Call, found: Identity, state: State, judging: Judg
 
 
 def _inner(
-    words: Sequence[Field], call: Call, state: State, judging: Judging, script: Script, *, piped: bool | None = None
+    words: Sequence[Field],
+    call: CommandCall,
+    state: State,
+    judging: LineAnalysis,
+    script: Script,
+    *,
+    piped: bool | None = None,
 ) -> None:
     set_, rest = wrappers.assignments(words) if call.words[0].value and _is_env(call) else ([], list(words))
     before = list(call.before)
@@ -237,7 +247,7 @@ def _inner(
     judge(nested, state.copy(), judging, script)
 
 
-def _perhaps(words: Sequence[Field], call: Call, judging: Judging) -> None:
+def _perhaps(words: Sequence[Field], call: CommandCall, judging: LineAnalysis) -> None:
     """Commands that a wrapper may run, called in a way that is not understood: they count for what is denied."""
     for at, each in enumerate(words[:_PERHAPS]):
         if each.value is not None and not each.value.startswith("-"):
@@ -245,11 +255,11 @@ def _perhaps(words: Sequence[Field], call: Call, judging: Judging) -> None:
             judging.commands.append(_command(replace(call, words=tuple(words[at:])), "some", why))
 
 
-def _is_env(call: Call) -> bool:
+def _is_env(call: CommandCall) -> bool:
     return os.path.basename(call.words[0].value or "") in ("env", "sudo", "doas")  # noqa: PTH119 (text)
 
 
-def _shell(base: str, call: Call, found: Identity, state: State, judging: Judging, script: Script) -> None:
+def _shell(base: str, call: CommandCall, found: Identity, state: State, judging: LineAnalysis, script: Script) -> None:
     text, file, certain = wrappers.shell_script(call.words[1:])
     if text is not None and text.value is not None:
         if call.before:
@@ -275,7 +285,9 @@ def _shell(base: str, call: Call, found: Identity, state: State, judging: Judgin
     judging.commands.append(_anchored(command, path, state))
 
 
-def _judged(base: str, arguments: Sequence[Field], call: Call, found: Identity, state: State, judging: Judging) -> None:
+def _judged(
+    base: str, arguments: Sequence[Field], call: CommandCall, found: Identity, state: State, judging: LineAnalysis
+) -> None:
     judgement = _grammar(base, arguments, call, state, judging)
     effect, why, prefix = judgement.effect, judgement.why, judgement.prefix
     if state.folder is None and effect == "none":
@@ -322,7 +334,7 @@ def _anchored(command: Command, script: str, state: State) -> Command:
     return replace(command, words=words, prefix=prefix, spelled=command.words)
 
 
-def _taken_instead(base: str, state: State, judging: Judging) -> str | None:
+def _taken_instead(base: str, state: State, judging: LineAnalysis) -> str | None:
     """A program that this one starts by its name, and that would not be the system's: PATH may name folders of the
     workspace."""
     for name in STARTS.get(base, ()):
@@ -332,12 +344,14 @@ def _taken_instead(base: str, state: State, judging: Judging) -> str | None:
     return None
 
 
-def _grammar(base: str, arguments: Sequence[Field], call: Call, state: State, judging: Judging) -> Judgement:
+def _grammar(
+    base: str, arguments: Sequence[Field], call: CommandCall, state: State, judging: LineAnalysis
+) -> Judgement:
     here = replace(state.here, folder=state.folder or state.here.folder, until=judging.budget.end)
     return grammar.judge(base, arguments, here, piped=call.piped)
 
 
-def _unknown(name: str, call: Call, found: Identity, state: State, judging: Judging) -> Command:
+def _unknown(name: str, call: CommandCall, found: Identity, state: State, judging: LineAnalysis) -> Command:
     """A program that is not the system's own: whatever its name, it can do anything."""
     if found.program is None:
         return _command(call, "some", f"There is no program {name}, or it is not certain which.")
@@ -370,7 +384,7 @@ def _unknown(name: str, call: Call, found: Identity, state: State, judging: Judg
 
 
 def _command(
-    call: Call,
+    call: CommandCall,
     effect: str,
     why: str,
     prefix: tuple[str, ...] | None = None,
@@ -395,7 +409,7 @@ def _command(
     )
 
 
-def _values(call: Call) -> tuple[str | None, ...]:
+def _values(call: CommandCall) -> tuple[str | None, ...]:
     return (*map(_word, call.before), *(each.value for each in call.words))
 
 
@@ -404,14 +418,14 @@ def _word(each: Assignment) -> str | None:
     return None if value is None else f"{name}={value}"
 
 
-def _remembered(call: Call, prefix: tuple[str, ...] | None) -> tuple[str, ...] | None:
+def _remembered(call: CommandCall, prefix: tuple[str, ...] | None) -> tuple[str, ...] | None:
     """What a rule would keep of it: with what is set for it, name and value, as that is part of what it does."""
     if prefix is None or not all(starmap(variables.kept, call.before)):
         return None
     return (*(_word(each) or "" for each in call.before), *prefix)
 
 
-def _set_before(call: Call) -> str | None:
+def _set_before(call: CommandCall) -> str | None:
     names = ", ".join(name for name, _ in call.before)
     return f"{names} can change what the program does." if call.before else None
 

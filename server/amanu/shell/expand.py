@@ -11,7 +11,7 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 
 from amanu.shell.state import State
-from amanu.shell.syntax import Budget
+from amanu.shell.syntax import ParseBudget
 
 Char = tuple[str | None, bool]
 
@@ -66,7 +66,7 @@ def is_pattern(chars: Sequence[Char]) -> bool:
     return "*" in unquoted or "?" in unquoted or bracket
 
 
-def matching(chars: Sequence[Char], state: State, budget: Budget) -> list[str] | None:
+def matching(chars: Sequence[Char], state: State, budget: ParseBudget) -> list[str] | None:
     """The names a pattern matches now, sorted; none: bash leaves it as it is. None: too many, one that looks like an
     option, or not certain."""
     if (

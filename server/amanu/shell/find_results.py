@@ -7,9 +7,9 @@ from fnmatch import fnmatchcase
 from os import DirEntry, scandir
 from time import thread_time
 
-from amanu.core.command import Surroundings
+from amanu.core.command import CommandContext
 from amanu.shell import paths
-from amanu.shell.call import Asked
+from amanu.shell.call import NotHarmless
 from amanu.shell.options import names
 
 READERS = names(
@@ -38,16 +38,16 @@ class _Branch:
     """Patterns of `-not -path`."""
 
 
-def starts(words: Sequence[str | None], here: Surroundings) -> str | None:
+def starts(words: Sequence[str | None], here: CommandContext) -> str | None:
     """The words after `find` → how each path begins that it prints or hands to `-exec`, when every file among them may
     be read and no name of them is read as more than one word. None: not certain."""
     try:
         return _starts(words, here)
-    except (Asked, OSError):
+    except (NotHarmless, OSError):
         return None
 
 
-def _starts(words: Sequence[str | None], here: Surroundings) -> str | None:
+def _starts(words: Sequence[str | None], here: CommandContext) -> str | None:
     todo = [each for each in words if each is not None]
     if len(todo) != len(words):
         return None
@@ -116,7 +116,7 @@ def _skipped(branches: Sequence[_Branch], pruned: Sequence[str]) -> Callable[[st
     return lambda path: any(fnmatchcase(path, each) for each in without)
 
 
-def _below(top: str, here: Surroundings, skipped: Callable[[str], bool]) -> "Iterator[DirEntry[str]]":
+def _below(top: str, here: CommandContext, skipped: Callable[[str], bool]) -> "Iterator[DirEntry[str]]":
     todo = [(str(paths.readable(top, here)), top.rstrip("/"))]
     while todo:
         folder, written = todo.pop()
@@ -129,8 +129,8 @@ def _below(top: str, here: Surroundings, skipped: Callable[[str], bool]) -> "Ite
                     todo.append((entry.path, path))
 
 
-def _check(entry: "DirEntry[str]", here: Surroundings) -> None:
-    """Raises `Asked` when what it names may not be read."""
+def _check(entry: "DirEntry[str]", here: CommandContext) -> None:
+    """Raises `NotHarmless` when what it names may not be read."""
     _plain(entry)
     if not entry.is_dir(follow_symlinks=False):
         paths.readable(entry.path, here)
@@ -138,4 +138,4 @@ def _check(entry: "DirEntry[str]", here: Surroundings) -> None:
 
 def _plain(entry: "DirEntry[str]") -> None:
     if not _PLAIN.fullmatch(entry.name):
-        raise Asked(f"{entry.path!r} is no plain name.")
+        raise NotHarmless(f"{entry.path!r} is no plain name.")

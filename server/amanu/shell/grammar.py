@@ -7,8 +7,8 @@ What the grammar of a program does not know is not harmless. No grammar means: i
 from collections.abc import Sequence
 from dataclasses import replace
 
-from amanu.core.command import Surroundings
-from amanu.shell.call import Asked, Call, Judgement, Word
+from amanu.core.command import CommandContext
+from amanu.shell.call import Judgement, NotHarmless, ProgramCall, Word
 from amanu.shell.programs import HARMLESS
 from amanu.shell.programs.acts import act
 
@@ -18,20 +18,20 @@ _MOST = 300
 """Words of one command; each may be a path to look at, and a verdict has 20 ms."""
 
 
-def judge(program: str, arguments: Sequence[Word], here: Surroundings, *, piped: bool) -> Judgement:
+def judge(program: str, arguments: Sequence[Word], here: CommandContext, *, piped: bool) -> Judgement:
     """Judge a program (its bare name, known to be the system's own) called with those arguments, wrappers already
     looked through. `piped`: its input comes from a pipe or is empty, so that reading it waits for nobody.
 
     Never raises. Looks at files by name and status, and at git's configuration of the repository."""
-    call = Call(program, tuple(arguments), here, piped)
+    call = ProgramCall(program, tuple(arguments), here, piped)
     known = HARMLESS.get(program)
     try:
         if known is None:
-            raise Asked(f"It is not known what {program} does.")
+            raise NotHarmless(f"It is not known what {program} does.")
         if len(arguments) > _MOST and program not in ("echo", "printf"):
-            raise Asked(f"{program} is given more than can be looked at at once.")
+            raise NotHarmless(f"{program} is given more than can be looked at at once.")
         harmless = known(call)
-    except Asked as asked:
+    except NotHarmless as asked:
         acts = act(call)
         judgement = acts.judgement(acts.why if acts.known or known is None else str(asked))
         return replace(judgement, reads=asked.reads)

@@ -4,7 +4,7 @@ import re
 from typing import TYPE_CHECKING
 
 from amanu.shell.syntax import text, unclear
-from amanu.shell.words import Reader
+from amanu.shell.words import WordReader
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -28,7 +28,7 @@ def lost_dash(node: "Node", source: bytes) -> "tuple[Node, Node] | tuple[None, N
     return last, document
 
 
-def here_document(node: "Node", source: bytes, words: Reader) -> "list[Node]":
+def here_document(node: "Node", source: bytes, words: WordReader) -> "list[Node]":
     """Check a `heredoc_redirect`; returns what else stands on its line: redirections and commands."""
     operator, start, *rest = node.children
     delimiter = _DELIMITER.fullmatch(text(start))

@@ -19,7 +19,7 @@ class Identity:
     program: str | None
     """Absolute, as it is found: a link's name decides what it does. None: there is none, or not certain which."""
     known: bool
-    """It is the system's or the person's own: nobody else can have put it there."""
+    """It is the system's or the user's own: nobody else can have put it there."""
     runs: tuple[str, ...] = ()
     """The file, when it lies in the roots."""
     shadows: bool = False

@@ -11,14 +11,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
 
-from amanu.shell.call import Asked, Call, Word
+from amanu.shell.call import NotHarmless, ProgramCall, Word
 
 _NONE, _OPTIONAL, _VALUE = "", "?", "="
 _ENTRY = re.compile(r"(-[^=?]+)(?:(\?=|=)(\w*))?")
 
 
 @dataclass(frozen=True)
-class Takes:
+class OptionValue:
     """What follows an option: nothing, an attached value or none, a value of that kind."""
 
     how: str
@@ -26,7 +26,7 @@ class Takes:
 
 
 @dataclass
-class Given:
+class ParsedOptions:
     """What was given: options by name, in order, with their values; and the operands."""
 
     options: list[tuple[str, Word | None, str]] = field(default_factory=list[tuple[str, Word | None, str]])
@@ -48,23 +48,28 @@ def names(text: str) -> frozenset[str]:
 
 
 @cache
-def table(text: str) -> Mapping[str, Takes]:
-    found: dict[str, Takes] = {}
+def table(text: str) -> Mapping[str, OptionValue]:
+    found: dict[str, OptionValue] = {}
     for each in text.split():
         name, how, kind = _ENTRY.fullmatch(each).groups()  # pyright: ignore[reportOptionalMemberAccess]
-        found[name] = Takes({"?=": _OPTIONAL, "=": _VALUE, None: _NONE}[how], kind or "text")
+        found[name] = OptionValue({"?=": _OPTIONAL, "=": _VALUE, None: _NONE}[how], kind or "text")
     return found
 
 
 def parse(
-    call: Call, known: Mapping[str, Takes], *, digits: bool = False, clusters: bool = True, permutes: bool = True
-) -> Given:
-    """Raises `Asked` at the first thing that is not in the table.
+    call: ProgramCall,
+    known: Mapping[str, OptionValue],
+    *,
+    digits: bool = False,
+    clusters: bool = True,
+    permutes: bool = True,
+) -> ParsedOptions:
+    """Raises `NotHarmless` at the first thing that is not in the table.
 
     `digits`: `-5` is a count. `clusters`: `-ab` is `-a -b`, and `-n5` is `-n 5`. `permutes`: options may follow
     operands, if this system's getopt does so too.
     """
-    given = Given()
+    given = ParsedOptions()
     words = list(call.words)
     at = 0
     while at < len(words):
@@ -72,21 +77,21 @@ def parse(
         at += 1
         text = word.value
         if word.several:
-            raise Asked(f"What {call.program} is given is only known when it runs.")
+            raise NotHarmless(f"What {call.program} is given is only known when it runs.")
         if text is None and not word.pipe:
-            raise Asked(f"A word given to {call.program} is only known when it runs, and could be an option.")
+            raise NotHarmless(f"A word given to {call.program} is only known when it runs, and could be an option.")
         if text == "--":
             given.surely = len(given.operands)
             given.operands += words[at:]
             if any(each.several for each in words[at:]):
-                raise Asked(f"What {call.program} is given is only known when it runs.")
+                raise NotHarmless(f"What {call.program} is given is only known when it runs.")
             return given
         if text is None or not text.startswith("-") or text == "-":
             given.operands.append(word)
             if not permutes or not _permutes(call):
                 rest = words[at:]
                 if any(each.value is None or each.several or each.value.startswith("-") for each in rest):
-                    raise Asked(f"It is not certain whether {call.program} takes options after other words here.")
+                    raise NotHarmless(f"It is not certain whether {call.program} takes options after other words here.")
             continue
         if digits and re.fullmatch(r"-\d+", text):
             given.options.append(("-0", Word(text[1:]), "text"))
@@ -96,11 +101,11 @@ def parse(
             value = None
             if takes.how == _VALUE:
                 if at == len(words):
-                    raise Asked(f"{call.program} {text} lacks what should follow it.")
+                    raise NotHarmless(f"{call.program} {text} lacks what should follow it.")
                 value = words[at]
                 at += 1
                 if value.several:
-                    raise Asked(f"What {call.program} is given is only known when it runs.")
+                    raise NotHarmless(f"What {call.program} is given is only known when it runs.")
             given.options.append((text, value, takes.kind))
             continue
         if text.startswith("--"):
@@ -116,7 +121,9 @@ def parse(
     return given
 
 
-def _cluster(call: Call, known: Mapping[str, Takes], text: str, words: list[Word], at: int, given: Given) -> int:
+def _cluster(
+    call: ProgramCall, known: Mapping[str, OptionValue], text: str, words: list[Word], at: int, given: ParsedOptions
+) -> int:
     """`-abn5`. Returns where the next word is."""
     for place, letter in enumerate(text[1:], 1):
         takes = known.get(f"-{letter}")
@@ -127,22 +134,22 @@ def _cluster(call: Call, known: Mapping[str, Takes], text: str, words: list[Word
             given.options.append((f"-{letter}", None, takes.kind))
             continue
         if rest.startswith("=") and takes.kind != "text":  # some programs leave the sign out, others do not
-            raise Asked(f"It is not certain how {call.program} takes {text}.")
+            raise NotHarmless(f"It is not certain how {call.program} takes {text}.")
         if rest or takes.how == _OPTIONAL:
             given.options.append((f"-{letter}", Word(rest) if rest else None, takes.kind))
             return at
         if at == len(words):
-            raise Asked(f"{call.program} -{letter} lacks what should follow it.")
+            raise NotHarmless(f"{call.program} -{letter} lacks what should follow it.")
         if words[at].several:
-            raise Asked(f"What {call.program} is given is only known when it runs.")
+            raise NotHarmless(f"What {call.program} is given is only known when it runs.")
         given.options.append((f"-{letter}", words[at], takes.kind))
         return at + 1
     return at
 
 
-def unknown(call: Call, option: str) -> Asked:
-    return Asked(f"{call.program} {option} is not known to be read-only.")
+def unknown(call: ProgramCall, option: str) -> NotHarmless:
+    return NotHarmless(f"{call.program} {option} is not known to be read-only.")
 
 
-def _permutes(call: Call) -> bool:
+def _permutes(call: ProgramCall) -> bool:
     return sys.platform == "linux" and "POSIXLY_CORRECT" not in call.here.environment

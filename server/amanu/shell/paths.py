@@ -9,11 +9,11 @@ from fnmatch import fnmatchcase
 from itertools import islice
 from pathlib import Path
 
-from amanu.core.command import Surroundings
-from amanu.shell.call import Asked
+from amanu.core.command import CommandContext
+from amanu.shell.call import NotHarmless
 
 MOST = 3_000
-"""Entries of a folder that are looked at, at most; beyond, the question costs the person less than the look."""
+"""Entries of a folder that are looked at, at most; beyond, the question costs the user less than the look."""
 LONGEST = 0.012
 """Seconds of processor time for that: a verdict has 20 ms, and should not hang on how busy the machine is."""
 
@@ -27,38 +27,38 @@ _LONGEST_LIST = 1 << 16  # characters of a file like `.gitignore`
 _TOKEN = re.compile(rb"extraheader|://[^/\s@]*@|password|oauth|token", re.IGNORECASE)
 
 
-def real(text: str, here: Surroundings) -> Path:
-    """Where a word leads as a path, all links followed. Raises `Asked`."""
+def real(text: str, here: CommandContext) -> Path:
+    """Where a word leads as a path, all links followed. Raises `NotHarmless`."""
     if "\0" in text or len(text) > 4096:
-        raise Asked("A path cannot hold that.")
+        raise NotHarmless("A path cannot hold that.")
     if time.thread_time() > here.until:
-        raise Asked("It takes too long to see which files it is about.")
+        raise NotHarmless("It takes too long to see which files it is about.")
     try:
         return Path(os.path.realpath(here.folder / text))
     except (OSError, ValueError):
-        raise Asked(f"It cannot be told where {text} leads.") from None
+        raise NotHarmless(f"It cannot be told where {text} leads.") from None
 
 
-def named(text: str, here: Surroundings) -> Path:
+def named(text: str, here: CommandContext) -> Path:
     """A path whose name and status may be seen, and the names in it."""
     path = real(text, here)
     if inside(path, here) or path == Path("/") or _under(path, _NAMES) or path == Path("/dev/null"):
         return path
-    raise Asked(f"{path} is outside the opened folders.")
+    raise NotHarmless(f"{path} is outside the opened folders.")
 
 
-def readable(text: str, here: Surroundings) -> Path:
+def readable(text: str, here: CommandContext) -> Path:
     """A file whose content may be seen (or a folder, which has none)."""
     return _readable(real(text, here), here)
 
 
-def inside(path: Path, here: Surroundings) -> bool:
+def inside(path: Path, here: CommandContext) -> bool:
     return any(path == root or root in path.parents for root in here.roots)
 
 
 def tree(
     text: str,
-    here: Surroundings,
+    here: CommandContext,
     *,
     reads: Callable[[str], bool] = lambda name: True,
     enters: Callable[[str], bool] = lambda name: True,
@@ -73,7 +73,7 @@ def tree(
     if not top.is_dir():
         return top
     if ".git" in (part.lower() for part in top.parts):
-        raise Asked(f"{top} belongs to git, and may hold tokens.")
+        raise NotHarmless(f"{top} belongs to git, and may hold tokens.")
     count, end = 0, min(time.thread_time() + LONGEST, here.until)
     above = tuple(each for folder in top.parents for name in obeys for each in _taken_back(folder / name))
     todo = [(top, above, frozenset[str]() if ignored else _ignored(top, here))]
@@ -87,11 +87,11 @@ def tree(
         for entry in entries:
             count += 1
             if count > MOST or (count % 32 == 0 and time.thread_time() > end):
-                raise Asked(f"{top} holds too much to see at once whether all of it may be read.")
+                raise NotHarmless(f"{top} holds too much to see at once whether all of it may be read.")
             name = entry.name
             if entry.is_symlink():
                 if follows:
-                    raise Asked(f"It would follow the link {entry.path}.")
+                    raise NotHarmless(f"It would follow the link {entry.path}.")
                 continue
             if entry.is_dir(follow_symlinks=False):
                 named_back = _matches(name, back)
@@ -105,7 +105,7 @@ def tree(
                 continue
             elif not here.may_read(Path(entry.path)):
                 why = f"{entry.path} is among what it would read, and is not read without a question."
-                raise Asked(why, entry.path)
+                raise NotHarmless(why, entry.path)
     return top
 
 
@@ -127,23 +127,23 @@ def may_hold_tokens(config: Path) -> bool:
         return False
 
 
-def _readable(path: Path, here: Surroundings) -> Path:
+def _readable(path: Path, here: CommandContext) -> Path:
     if str(path) in _SYSTEM_FILES or _under(path, _SYSTEM):
         return path
     if not inside(path, here):
-        raise Asked(f"{path} is outside the opened folders.")
+        raise NotHarmless(f"{path} is outside the opened folders.")
     root = next(each for each in here.roots if path == each or each in path.parents)
     within = [part.lower() for part in path.relative_to(root).parts]
     if ".git" in within and within[within.index(".git") + 1 :] not in ([], ["head"]):
-        raise Asked(f"{path} belongs to git, and may hold tokens.")
+        raise NotHarmless(f"{path} belongs to git, and may hold tokens.")
     try:
         mode = path.lstat().st_mode  # the path is real: if it is a link now, it was not a moment ago
     except OSError:
         mode = stat.S_IFREG  # nothing there: it will say so
     if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
-        raise Asked(f"{path} is no ordinary file.")
+        raise NotHarmless(f"{path} is no ordinary file.")
     if not stat.S_ISDIR(mode) and not here.may_read(path):
-        raise Asked(f"{path} is not read without a question.", str(path))
+        raise NotHarmless(f"{path} is not read without a question.", str(path))
     return path
 
 
@@ -178,7 +178,7 @@ def _matches(name: str, patterns: tuple[str, ...]) -> bool:
     return any(fnmatchcase(name, pattern) if re.fullmatch(r"[\w.*? -]+", pattern) else True for pattern in patterns)
 
 
-def _ignored(top: Path, here: Surroundings) -> frozenset[str]:
+def _ignored(top: Path, here: CommandContext) -> frozenset[str]:
     """Names of folders that tools which heed `.gitignore` surely skip: plain lines of the one at the top of the
     repository, as long as no line takes anything back."""
     for folder in (top, *top.parents):
@@ -198,7 +198,7 @@ def _ignored(top: Path, here: Surroundings) -> frozenset[str]:
 
 def _no_tokens(folder: Path) -> None:
     if may_hold_tokens(folder / "config") or (folder / "modules").exists():
-        raise Asked(f"{folder} may hold tokens.")
+        raise NotHarmless(f"{folder} may hold tokens.")
 
 
 def _under(path: Path, tops: tuple[str, ...]) -> bool:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from amanu.core.command import Command
-from amanu.shell.effects import Judging, files_of
+from amanu.shell.effects import LineAnalysis, files_of
 from amanu.shell.state import State
 from amanu.shell.syntax import text
 
@@ -16,7 +16,9 @@ _PASSES = re.compile(r"(?:head|tail)(?: -n ?[0-9]+| -[0-9]+)?|sort(?: -[nru]+)?"
 """What hands on whole lines of its input, and nothing else."""
 
 
-def printed(child: "Node", commands: Sequence[Command], came: str | None, state: State, judging: Judging) -> str | None:
+def printed(
+    child: "Node", commands: Sequence[Command], came: str | None, state: State, judging: LineAnalysis
+) -> str | None:
     """Of a part of a pipeline and the commands found in it: how the paths begin that it prints, one a line and nothing
     else, when all of those files may be read. `came`: the same of what it reads. None: not certain."""
     if child.type == "redirected_statement" and text(child.children[-1]).replace(" ", "") == "2>/dev/null":

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 from amanu.core.command import Command
 from amanu.shell import catastrophic as ruin
 from amanu.shell import paths
-from amanu.shell.call import Asked
+from amanu.shell.call import NotHarmless
 from amanu.shell.state import State
 from amanu.shell.syntax import blank, text, unclear
-from amanu.shell.words import WORDS, Reader
+from amanu.shell.words import WORDS, WordReader
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -20,7 +20,7 @@ _HARMLESS = ("/dev/null", "/dev/stdout", "/dev/stderr")
 _WRITES = (">", ">>", ">|", "&>", "&>>", ">&")
 
 
-def redirection(node: "Node", source: bytes, words: Reader, state: State) -> Command | None:
+def redirection(node: "Node", source: bytes, words: WordReader, state: State) -> Command | None:
     """A `file_redirect` → what it writes or reads. None: no file, or one that has no effect. Raises Unclear."""
     parts = list(node.children)
     descriptor = parts.pop(0) if parts and parts[0].type == "file_descriptor" else None
@@ -58,7 +58,7 @@ def reading(written: str, path: str | None, state: State) -> Command:
         return Command(written, ("<", path), "some", f"There is no file {path} to read.")
     try:
         readable = regular and paths.readable(str(real), state.here) == real
-    except Asked:
+    except NotHarmless:
         readable = False
     if not readable:
         return Command(written, ("<", path), "some", f"Reads {path}, which is asked about.", reads=(str(real),))

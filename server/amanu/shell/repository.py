@@ -10,7 +10,7 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from amanu.shell.call import Asked
+from amanu.shell.call import NotHarmless
 from amanu.shell.paths import may_hold_tokens
 
 _LARGEST = 256 * 1024  # bytes of a configuration
@@ -57,19 +57,19 @@ class Repository:
 
 
 def repository(start: Path, roots: tuple[Path, ...]) -> Repository:
-    """The repository git would find from there. Raises `Asked` when there is none, or one that is not plain."""
+    """The repository git would find from there. Raises `NotHarmless` when there is none, or one that is not plain."""
     for folder in (start, *start.parents):
         git = folder / ".git"
         if git.is_symlink():
-            raise Asked(f"{git} leads elsewhere.")
+            raise NotHarmless(f"{git} leads elsewhere.")
         # To git a HEAD may be a link that leads nowhere yet: what is asked is whether there is one.
         if os.path.lexists(folder / "HEAD") and any(
             os.path.lexists(folder / each) for each in ("objects", "commondir")
         ):
-            raise Asked(f"{folder} itself looks like a git repository, and git would obey its configuration.")
+            raise NotHarmless(f"{folder} itself looks like a git repository, and git would obey its configuration.")
         if os.path.lexists(git):
             return _at(folder, git, roots)
-    raise Asked(f"There is no git repository at {start}.")
+    raise NotHarmless(f"There is no git repository at {start}.")
 
 
 def _at(top: Path, git: Path, roots: tuple[Path, ...]) -> Repository:
@@ -77,44 +77,44 @@ def _at(top: Path, git: Path, roots: tuple[Path, ...]) -> Repository:
     if git.is_file():  # a worktree or a submodule
         line = _text(git).strip()
         if not line.startswith("gitdir: ") or "\n" in line:
-            raise Asked(f"{git} is no link git writes.")
+            raise NotHarmless(f"{git} is no link git writes.")
         folder = Path(os.path.realpath(top / line.removeprefix("gitdir: ")))
         worktree = folder.parent.name == "worktrees" and (
             folder.parent.parent.name == ".git" or _points_back(folder, git)
         )
         if not (worktree or (".git" in folder.parts and "modules" in folder.parts)):
-            raise Asked(f"{git} leads to {folder}.")
+            raise NotHarmless(f"{git} leads to {folder}.")
         if not any(root == up for up in folder.parents for root in roots) and not (
             worktree and _points_back(folder, git)
         ):
-            raise Asked(f"{git} leads to {folder}, which is outside the opened folders.")
+            raise NotHarmless(f"{git} leads to {folder}, which is outside the opened folders.")
     elif not git.is_dir():
-        raise Asked(f"{git} is no folder.")
+        raise NotHarmless(f"{git} is no folder.")
     common = folder
     if (folder / "commondir").exists():
         if folder == git:
-            raise Asked(f"{git} has its configuration elsewhere.")
+            raise NotHarmless(f"{git} has its configuration elsewhere.")
         common = Path(os.path.realpath(folder / _text(folder / "commondir").strip()))
         if common != folder.parent.parent:
-            raise Asked(f"{git} has its configuration in {common}.")
+            raise NotHarmless(f"{git} has its configuration in {common}.")
     # One that git takes for none is passed by, and the next above it counts.
     if (
         not (common / "objects").is_dir()
         or not (common / "refs").is_dir()
         or not _HEAD.fullmatch(_text(folder / "HEAD"))
     ):
-        raise Asked(f"{git} is no whole repository.")
+        raise NotHarmless(f"{git} is no whole repository.")
     for each in (folder, common, common / "objects", common / "objects" / "pack"):
         _no_links(each)
     for name in ("config", "config.worktree"):
         for config in {common / name, folder / name}:
             if config.is_symlink():
-                raise Asked(f"{config} leads elsewhere.")
+                raise NotHarmless(f"{config} leads elsewhere.")
             if config.exists():
                 _harmless(config)
     alternates = common / "objects" / "info" / "alternates"
     if alternates.exists():
-        raise Asked(f"{alternates} names further folders git would read.")
+        raise NotHarmless(f"{alternates} names further folders git would read.")
     return Repository(top, folder, common, may_hold_tokens(common / "config"))
 
 
@@ -126,31 +126,33 @@ def _no_links(folder: Path) -> None:
     except OSError:
         return
     if link is not None:
-        raise Asked(f"{link.path} leads elsewhere.")
+        raise NotHarmless(f"{link.path} leads elsewhere.")
 
 
 def _points_back(folder: Path, git: Path) -> bool:
     """A worktree is git's own when both sides name each other."""
     try:
         return Path(_text(folder / "gitdir").strip()) == git
-    except Asked:
+    except NotHarmless:
         return False
 
 
 def _harmless(config: Path) -> None:
     for key in keys(_text(config)):
         if not _KEYS.fullmatch(key):
-            raise Asked(f"The repository's own configuration sets {key}, which may start a program or lead elsewhere.")
+            raise NotHarmless(
+                f"The repository's own configuration sets {key}, which may start a program or lead elsewhere."
+            )
 
 
 def keys(text: str) -> list[str]:
-    """The keys a configuration sets: section and key in lower case, the subsection as it is. Raises `Asked` for what is
-    not written as git writes it: a line that goes on in the next could hide one."""
+    """The keys a configuration sets: section and key in lower case, the subsection as it is. Raises `NotHarmless` for
+    what is not written as git writes it: a line that goes on in the next could hide one."""
     found: list[str] = []
     section = ""
     for number, line in enumerate(text.removeprefix("\ufeff").split("\n"), 1):
         if "\0" in line or "\r" in line or len(line) > 4096:
-            raise Asked("The repository's own configuration holds characters that do not belong there.")
+            raise NotHarmless("The repository's own configuration holds characters that do not belong there.")
         rest = line.strip()
         while found_section := _SECTION.match(rest):
             name, sub = found_section.groups()
@@ -160,7 +162,7 @@ def keys(text: str) -> list[str]:
             continue
         entry = _KEY.fullmatch(rest)
         if entry is None or not section or rest.endswith("\\") or rest.count('"') % 2:
-            raise Asked(f"Line {number} of the repository's own configuration is not understood.")
+            raise NotHarmless(f"Line {number} of the repository's own configuration is not understood.")
         found.append(section + entry[1].lower())
     return found
 
@@ -168,14 +170,14 @@ def keys(text: str) -> list[str]:
 def _text(path: Path) -> str:
     try:
         if not path.is_file():
-            raise Asked(f"{path} is no ordinary file.")
+            raise NotHarmless(f"{path} is no ordinary file.")
         with path.open("rb") as file:
             data = file.read(_LARGEST + 1)
     except OSError as error:
-        raise Asked(f"{path} cannot be read: {error.strerror}.") from None
+        raise NotHarmless(f"{path} cannot be read: {error.strerror}.") from None
     if len(data) > _LARGEST:
-        raise Asked(f"{path} is too large to be judged.")
+        raise NotHarmless(f"{path} is too large to be judged.")
     try:
         return data.decode()
     except UnicodeDecodeError:
-        raise Asked(f"{path} is no text.") from None
+        raise NotHarmless(f"{path} is no text.") from None

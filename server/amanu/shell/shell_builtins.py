@@ -8,7 +8,7 @@ from pathlib import Path
 
 from amanu.core.command import Effect
 from amanu.shell import variables
-from amanu.shell.call import Asked, Call
+from amanu.shell.call import NotHarmless, ProgramCall
 from amanu.shell.programs import HARMLESS
 from amanu.shell.state import State
 from amanu.shell.words import NAME, Field
@@ -30,7 +30,7 @@ _NOTHING = (":", "true", "false", "pwd", "type")
 
 
 @dataclass(frozen=True)
-class Done:
+class BuiltinEffect:
     """What a builtin does."""
 
     effect: Effect
@@ -41,11 +41,11 @@ class Done:
     runs: tuple[str, ...] = ()
 
 
-def builtin(name: str, arguments: Sequence[Field], state: State) -> Done:
+def builtin(name: str, arguments: Sequence[Field], state: State) -> BuiltinEffect:
     """Judge a builtin, and change the state as it does."""
     match name:
         case "echo":
-            return Done("none", "Only prints what it is given.")
+            return BuiltinEffect("none", "Only prints what it is given.")
         case "printf":
             return _printf(arguments, state)
         case "test" | "[":
@@ -65,58 +65,58 @@ def builtin(name: str, arguments: Sequence[Field], state: State) -> Done:
         case "source" | ".":
             return _source(arguments, state)
         case _ if name in _NOTHING:
-            return Done("none", "Changes nothing.")
+            return BuiltinEffect("none", "Changes nothing.")
         case _ if name in _CONTROL:
-            return Done("none", "Only decides how the line goes on.")
+            return BuiltinEffect("none", "Only decides how the line goes on.")
         case _:
-            return Done("some", f"{name} changes the shell itself, or what it does next.", forget=True)
+            return BuiltinEffect("some", f"{name} changes the shell itself, or what it does next.", forget=True)
 
 
-def assignment(name: str, value: str | None, state: State) -> Done | None:
+def assignment(name: str, value: str | None, state: State) -> BuiltinEffect | None:
     """Set a variable. None: it steers nothing."""
     steers = variables.steers(name, value, state)
     state.variables[name] = None if steers else value
     if not steers:
         return None
     state.forget()
-    return Done("some", f"{name} changes what later commands do.", forget=True)
+    return BuiltinEffect("some", f"{name} changes what later commands do.", forget=True)
 
 
-def _printf(arguments: Sequence[Field], state: State) -> Done:
+def _printf(arguments: Sequence[Field], state: State) -> BuiltinEffect:
     try:
-        harmless = HARMLESS["printf"](Call("printf", tuple(arguments), state.here, piped=False))
-    except Asked as asked:
-        return Done("some", str(asked), forget=True)
-    return Done("none", harmless.why)
+        harmless = HARMLESS["printf"](ProgramCall("printf", tuple(arguments), state.here, piped=False))
+    except NotHarmless as asked:
+        return BuiltinEffect("some", str(asked), forget=True)
+    return BuiltinEffect("none", harmless.why)
 
 
-def _jobs(arguments: Sequence[Field]) -> Done:
+def _jobs(arguments: Sequence[Field]) -> BuiltinEffect:
     """`-x` runs a command."""
     if all(re.fullmatch(r"-[lnprs]+|%?\w+", each.value or "") for each in arguments):
-        return Done("none", "Lists what runs in the background.")
-    return Done("some", "jobs can run a command.", forget=True)
+        return BuiltinEffect("none", "Lists what runs in the background.")
+    return BuiltinEffect("some", "jobs can run a command.", forget=True)
 
 
-def _limits(name: str, arguments: Sequence[Field]) -> Done:
+def _limits(name: str, arguments: Sequence[Field]) -> BuiltinEffect:
     """Without a value they only say what is set."""
     shown = {"ulimit": r"-[HS]*[HSabcdefiklmnpqrstuvx]", "umask": r"-[pS]+"}[name]
     if len(arguments) <= 1 and all(re.fullmatch(shown, each.value or "") for each in arguments):
-        return Done("none", "Only says what is set.")
-    return Done("some", f"{name} changes the shell itself, or what it does next.", forget=True)
+        return BuiltinEffect("none", "Only says what is set.")
+    return BuiltinEffect("some", f"{name} changes the shell itself, or what it does next.", forget=True)
 
 
-def _wait(arguments: Sequence[Field]) -> Done:
+def _wait(arguments: Sequence[Field]) -> BuiltinEffect:
     """`-p` sets a variable."""
     if all(re.fullmatch(r"-[nf]+|%?\w+", each.value or "") or each.raw in ("$!", '"$!"') for each in arguments):
-        return Done("none", "Only waits for what runs in the background.")
-    return Done("some", "wait can set a variable.", forget=True)
+        return BuiltinEffect("none", "Only waits for what runs in the background.")
+    return BuiltinEffect("some", "wait can set a variable.", forget=True)
 
 
-def _test(name: str, arguments: Sequence[Field]) -> Done:
+def _test(name: str, arguments: Sequence[Field]) -> BuiltinEffect:
     """A comparison whose operator is not known could be `-v`, which evaluates its operand."""
     words = list(arguments)
     if name == "[" and (not words or words.pop().value != "]"):
-        return Done("some", "This test is not understood.")
+        return BuiltinEffect("some", "This test is not understood.")
     while words and words[0].value == "!":
         words.pop(0)
     values = [each.value for each in words]
@@ -129,11 +129,11 @@ def _test(name: str, arguments: Sequence[Field]) -> Done:
     elif len(values) > 3:
         fine = None not in values and not any(each in ("-v", "-R") for each in values)
     if several or not fine:
-        return Done("some", "This test is not understood; some tests run what is in a name.")
-    return Done("none", "Only compares, or looks whether a file is there.")
+        return BuiltinEffect("some", "This test is not understood; some tests run what is in a name.")
+    return BuiltinEffect("none", "Only compares, or looks whether a file is there.")
 
 
-def _cd(name: str, arguments: Sequence[Field], state: State) -> Done:
+def _cd(name: str, arguments: Sequence[Field], state: State) -> BuiltinEffect:
     words = [each.value for each in arguments]
     if words[:1] == ["--"] and name == "cd":
         words = words[1:]
@@ -142,23 +142,23 @@ def _cd(name: str, arguments: Sequence[Field], state: State) -> Done:
     state.folder = None
     state.variables["OLDPWD"] = None
     if target is None or before is None or target.startswith(("-", "+")) or not target:
-        return Done("some", "It is not known in which folder the rest would run.")
+        return BuiltinEffect("some", "It is not known in which folder the rest would run.")
     if "CDPATH" in state.here.environment or "CDPATH" in state.variables or state.forgotten:
-        return Done("some", "CDPATH is set, so that it is not known in which folder the rest would run.")
+        return BuiltinEffect("some", "CDPATH is set, so that it is not known in which folder the rest would run.")
     try:
         there = (before / target).resolve(strict=True)
         fine = there == Path(os.path.normpath(before / target)).resolve() and os.access(there, os.X_OK)
     except (OSError, RuntimeError, ValueError):
-        return Done("some", f"There is no folder {target} yet.")
+        return BuiltinEffect("some", f"There is no folder {target} yet.")
     if not there.is_dir() or not fine:
-        return Done("some", f"There is no folder {target} yet.")
+        return BuiltinEffect("some", f"There is no folder {target} yet.")
     if not any(there == root or root in there.parents for root in state.here.roots):
-        return Done("some", f"Goes to {target}, which is outside the workspace.")
+        return BuiltinEffect("some", f"Goes to {target}, which is outside the workspace.")
     state.folder = there
-    return Done("none", "Goes to another folder of the workspace.")
+    return BuiltinEffect("none", "Goes to another folder of the workspace.")
 
 
-def _read(arguments: Sequence[Field], state: State) -> Done:
+def _read(arguments: Sequence[Field], state: State) -> BuiltinEffect:
     names = [each.value for each in arguments]
     while names and names[0] in ("-r", "-s"):
         names.pop(0)
@@ -166,27 +166,27 @@ def _read(arguments: Sequence[Field], state: State) -> Done:
         each and re.fullmatch(NAME, each) and not variables.steers(each, None, state) for each in names
     )
     if not fine:
-        return Done("some", "read sets variables that are not certain.", forget=True)
+        return BuiltinEffect("some", "read sets variables that are not certain.", forget=True)
     for each in names:
         state.variables[each or ""] = None
-    return Done("none", "Only reads a line into a variable.")
+    return BuiltinEffect("none", "Only reads a line into a variable.")
 
 
-def _set(arguments: Sequence[Field]) -> Done:
+def _set(arguments: Sequence[Field]) -> BuiltinEffect:
     words = [each.value for each in arguments]
     options = ("errexit", "nounset", "xtrace", "pipefail")
     while words and (word := words.pop(0)) is not None and re.fullmatch(r"[-+][eux]*o?", word) and len(word) > 1:
         if word.endswith("o") and (not words or words.pop(0) not in options):
             break
         if not words:
-            return Done("none", "Only decides what happens after a failure.")
-    return Done("some", "set changes how the shell reads what follows.", forget=True)
+            return BuiltinEffect("none", "Only decides what happens after a failure.")
+    return BuiltinEffect("some", "set changes how the shell reads what follows.", forget=True)
 
 
-def _source(arguments: Sequence[Field], state: State) -> Done:
+def _source(arguments: Sequence[Field], state: State) -> BuiltinEffect:
     path = arguments[0].value if arguments else None
     if path is None or state.folder is None:
-        return Done("some", "Runs the commands of a file that is not known.", forget=True)
+        return BuiltinEffect("some", "Runs the commands of a file that is not known.", forget=True)
     real = (state.folder / path).resolve() if "\0" not in path else state.folder
     inside = any(root in real.parents for root in state.here.roots)
-    return Done("some", f"Runs the commands in {path}.", forget=True, runs=(str(real),) if inside else ())
+    return BuiltinEffect("some", f"Runs the commands in {path}.", forget=True, runs=(str(real),) if inside else ())

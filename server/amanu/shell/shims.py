@@ -6,7 +6,7 @@ and Volta fetches what package.json asks for. pyenv and its kin choose among wha
 
 from pathlib import Path
 
-from amanu.core.command import Surroundings
+from amanu.core.command import CommandContext
 
 _BY_NAME = ("volta-shim", "mise", "rtx", "asdf", "proto", "proto-shim")
 _FILES = (
@@ -15,7 +15,7 @@ _FILES = (
 )
 
 
-def chosen_by(program: str, folder: Path, here: Surroundings) -> Path | None:
+def chosen_by(program: str, folder: Path, here: CommandContext) -> Path | None:
     """The file of the workspace that says which program runs instead of that one. None: it is no such program, or
     there is no such file."""
     path = Path(program)

@@ -4,11 +4,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from amanu.shell import paths
-from amanu.shell.call import Asked, Call, Harmless, Word
-from amanu.shell.options import Given, parse, table
+from amanu.shell.call import Harmless, NotHarmless, ProgramCall, Word
+from amanu.shell.options import ParsedOptions, parse, table
 
-Judge = Callable[[Call], Harmless]
-"""Says why a call is harmless, or raises `Asked`."""
+Judge = Callable[[ProgramCall], Harmless]
+"""Says why a call is harmless, or raises `NotHarmless`."""
 
 
 @dataclass(frozen=True)
@@ -25,21 +25,21 @@ class Use:
     digits: bool = False
     clusters: bool = True
     permutes: bool = True
-    check: Callable[[Given, Call], None] | None = None
-    """Raises `Asked` for what the table cannot say."""
+    check: Callable[[ParsedOptions, ProgramCall], None] | None = None
+    """Raises `NotHarmless` for what the table cannot say."""
 
-    def __call__(self, call: Call) -> Harmless:
+    def __call__(self, call: ProgramCall) -> Harmless:
         given = self.given(call)
         return Harmless(self.why, self.reads(given, call))
 
-    def given(self, call: Call) -> Given:
+    def given(self, call: ProgramCall) -> ParsedOptions:
         known = table(f"{self.options} --help --version")
         given = parse(call, known, digits=self.digits, clusters=self.clusters, permutes=self.permutes)
         if self.check is not None:
             self.check(given, call)
         return given
 
-    def reads(self, given: Given, call: Call) -> tuple[str, ...]:
+    def reads(self, given: ParsedOptions, call: ProgramCall) -> tuple[str, ...]:
         reads: list[str] = []
         for _, value, kind in given.options:
             if value is not None and kind != "text":
@@ -50,7 +50,9 @@ class Use:
         for place, word in enumerate(given.operands):
             kind = kinds[min(place, len(kinds) - 1)] if kinds else ""
             if not kind or (place >= len(kinds) and not kind.endswith("*")):
-                raise Asked(f"{call.program} with {word.value or 'another word'} as well is not known to be harmless.")
+                raise NotHarmless(
+                    f"{call.program} with {word.value or 'another word'} as well is not known to be harmless."
+                )
             reads += look(kind.rstrip("*"), word, call)
         return tuple(dict.fromkeys(reads))
 
@@ -61,16 +63,16 @@ class Anything:
 
     why: str
 
-    def __call__(self, call: Call) -> Harmless:
+    def __call__(self, call: ProgramCall) -> Harmless:
         return Harmless(self.why)
 
 
-def look(kind: str, word: Word, call: Call) -> list[str]:
-    """What a word of that kind lets be read. Raises `Asked`."""
+def look(kind: str, word: Word, call: ProgramCall) -> list[str]:
+    """What a word of that kind lets be read. Raises `NotHarmless`."""
     if kind == "text" or (kind == "file" and word.pipe):
         return []
     if word.value is None:
-        raise Asked(f"Which file {call.program} is given is only known when it runs.")
+        raise NotHarmless(f"Which file {call.program} is given is only known when it runs.")
     if word.value == "-" and kind in ("file", "tree"):
         return []
     looks = {"file": paths.readable, "name": paths.named, "tree": paths.tree}

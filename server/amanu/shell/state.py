@@ -4,12 +4,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Self
 
-from amanu.core.command import Surroundings
+from amanu.core.command import CommandContext
 
 
 @dataclass
 class State:
-    here: Surroundings
+    here: CommandContext
     folder: Path | None
     """None: not known."""
     variables: dict[str, str | None] = field(default_factory=dict[str, str | None])

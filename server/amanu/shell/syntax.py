@@ -34,10 +34,10 @@ name; tree-sitter-bash looks it up in tables that end at 255, and so ends the pr
 
 
 class Unclear(Exception):
-    """Its text is the sentence for the person."""
+    """Its text is the sentence for the user."""
 
 
-class Budget:
+class ParseBudget:
     """What one line may take, nested ones included."""
 
     def __init__(self) -> None:
@@ -98,7 +98,7 @@ def prepare() -> None:
     _parser()
 
 
-def parse(source: bytes, budget: Budget) -> "Node":
+def parse(source: bytes, budget: ParseBudget) -> "Node":
     """The tree of a line that is not `refused`. Raises Unclear when it takes too long or is too large."""
     parser = _parser()
     plain = source.translate(_PLAIN)
@@ -160,7 +160,7 @@ def _shown(source: bytes) -> str:
     return f"`{found if len(found) <= 60 else found[:59] + '…'}`"
 
 
-def _deep(root: "Node", budget: Budget) -> bool:
+def _deep(root: "Node", budget: ParseBudget) -> bool:
     cursor = root.walk()
     depth = 0
     while True:

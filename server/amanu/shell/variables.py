@@ -40,7 +40,7 @@ _LEADS = re.compile(
     r"BROWSER|.*_(?:OPTIONS|OPTS|COMMAND|WRAPPER)|(?:PERL5|RUBY)OPT|PYTHON(?:STARTUP|HOME|BREAKPOINT|WARNINGS)|"
     r"CC|CXX|LD|.*FLAGS|LESS.*|npm_.*|NPM_.*|PIP_.*|UV_.*|.*_proxy|.*_PROXY",
 )
-"""What names a program, a library, settings or a place to fetch from: it stands for more than a person sees in it."""
+"""What names a program, a library, settings or a place to fetch from: it stands for more than a user sees in it."""
 
 
 def kept(name: str, value: str | None) -> bool:

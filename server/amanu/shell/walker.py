@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING
 from amanu.core.command import Command
 from amanu.shell import pipes
 from amanu.shell.conditions import flattened, runs_nothing
-from amanu.shell.effects import Assignment, Call, Judging, judge
+from amanu.shell.effects import Assignment, CommandCall, LineAnalysis, judge
 from amanu.shell.here_documents import here_document, lost_dash
 from amanu.shell.redirections import redirection
 from amanu.shell.shell_builtins import BUILTINS, assignment
 from amanu.shell.state import State
 from amanu.shell.syntax import Unclear, blank, no_gap, parse, refused, text, unclear
 from amanu.shell.variables import harmless
-from amanu.shell.words import NAME, WORDS, Field, Reader
+from amanu.shell.words import NAME, WORDS, Field, WordReader
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -35,13 +35,13 @@ _EACH = 10  # words of a `for` that are looked at one by one
 class Walk:
     """One line, or one script in it."""
 
-    def __init__(self, source: bytes, judging: Judging, depth: int = 0) -> None:
+    def __init__(self, source: bytes, judging: LineAnalysis, depth: int = 0) -> None:
         self._source = source
         self._judging = judging
         self._depth = depth
         self._loops = 0
         self._handed: str | None = None
-        """Of the command that comes next: see `Call.handed`."""
+        """Of the command that comes next: see `CommandCall.handed`."""
         self._dashes: set[int] = set()
         """Commands whose last word is a `-` that is not in the tree."""
         self.argv: tuple[str, ...] | None = None
@@ -287,7 +287,7 @@ class Walk:
     def _test(self, node: "Node", state: State, piped: bool) -> None:
         words = flattened(node, self._source, self._reader(state))
         if words[0].raw == "[":
-            self._judge(Call(words, text(node), piped, depth=self._depth), state)
+            self._judge(CommandCall(words, text(node), piped, depth=self._depth), state)
             return
         values = tuple(each.value for each in words)
         if runs_nothing(words):
@@ -393,10 +393,10 @@ class Walk:
         if node.id in self._dashes:
             words.append(Field("-", raw="-"))
             whole += " -"
-        call = Call(tuple(words), whole, piped, before=tuple(before), depth=self._depth, handed=handed)
+        call = CommandCall(tuple(words), whole, piped, before=tuple(before), depth=self._depth, handed=handed)
         self._called(call, node, state, plain)
 
-    def _called(self, call: Call, node: "Node", state: State, plain: bool) -> None:
+    def _called(self, call: CommandCall, node: "Node", state: State, plain: bool) -> None:
         words = call.words
         if not words:
             raise unclear(node)
@@ -419,7 +419,7 @@ class Walk:
             self.argv = (found.program, *values) if found.known and found.program else None
         self._judge(replace(call, words=words), state)
 
-    def _judge(self, call: Call, state: State) -> None:
+    def _judge(self, call: CommandCall, state: State) -> None:
         judge(call, state, self._judging, self._script)
 
     def _script(self, line: str, state: State, piped: bool, depth: int) -> None:
@@ -453,8 +453,8 @@ class Walk:
         if before.strip(b" \t\n;&|()") or not text(node).startswith("#") or "\n" in text(node):
             raise unclear(node)
 
-    def _reader(self, state: State) -> Reader:
-        return Reader(self._source, state, lambda node: self._substitution(node, state), self._judging.budget)
+    def _reader(self, state: State) -> WordReader:
+        return WordReader(self._source, state, lambda node: self._substitution(node, state), self._judging.budget)
 
     def _parts(self, node: "Node", count: int) -> "list[Node]":
         children = [each for each in node.children if each.type not in ("comment", "\n")]

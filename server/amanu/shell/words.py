@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from amanu.shell.expand import Char, braces, is_pattern, matching, tilde
 from amanu.shell.grammar import Word
 from amanu.shell.state import State
-from amanu.shell.syntax import Budget, Unclear, no_gap, text, unclear
+from amanu.shell.syntax import ParseBudget, Unclear, no_gap, text, unclear
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -68,10 +68,10 @@ _SAFE = re.compile(r"[^\s*?\[\\]+")
 """What splitting and pathname expansion leave as it is."""
 
 
-class Reader:
+class WordReader:
     """Reads words at one point of a line. Raises Unclear for what it does not know."""
 
-    def __init__(self, source: bytes, state: State, substitute: Substitute, budget: Budget) -> None:
+    def __init__(self, source: bytes, state: State, substitute: Substitute, budget: ParseBudget) -> None:
         self._source = source
         self._state = state
         self._substitute = substitute

@@ -10,7 +10,7 @@ _NAMED = re.compile(r"[A-Za-z_][A-Za-z0-9_]*=[\s\S]*")
 
 
 @dataclass(frozen=True)
-class Wrapped:
+class WrappedCommand:
     """What a wrapper runs."""
 
     inner: tuple[Field, ...] = ()
@@ -109,10 +109,12 @@ NAMES = frozenset({*_TRANSPARENT, *_ASKED, *_OTHERS, "xargs"})
 """What `wrapped` knows."""
 
 
-def wrapped(name: str, arguments: Sequence[Field]) -> Wrapped:
+def wrapped(name: str, arguments: Sequence[Field]) -> WrappedCommand:
     """Of one of `NAMES`: the command it runs, as far as it can be told."""
     if name in _OTHERS:
-        return Wrapped((), f"{name} runs other programs, or runs them as somebody else.", perhaps=tuple(arguments))
+        return WrappedCommand(
+            (), f"{name} runs other programs, or runs them as somebody else.", perhaps=tuple(arguments)
+        )
     if name == "xargs":
         return _xargs(arguments)
     transparent = name in _TRANSPARENT
@@ -127,10 +129,10 @@ def wrapped(name: str, arguments: Sequence[Field]) -> Wrapped:
         rest = [*_split([value for option, value in own if option in _SPLIT]), *rest]
     unset = tuple(value for option, value in own if name == "env" and option in ("-u", "--unset"))
     if name in ("watch",) and len(rest) == 1:
-        return Wrapped((rest[0],), why, script=True)
+        return WrappedCommand((rest[0],), why, script=True)
     if name == "flock" and rest and rest[0].value == "-c":
-        return Wrapped(tuple(rest[1:2]), why, script=len(rest) > 1)
-    return Wrapped(tuple(rest), why, perhaps=perhaps, unset=unset)
+        return WrappedCommand(tuple(rest[1:2]), why, script=len(rest) > 1)
+    return WrappedCommand(tuple(rest), why, perhaps=perhaps, unset=unset)
 
 
 def executed(arguments: Sequence[Field]) -> tuple[list[Field], list[tuple[Field, ...]]]:
@@ -186,7 +188,7 @@ def hands_on_words(arguments: Sequence[Field]) -> bool:
     return certain and bool(re.fullmatch(r"(?:-[0rt]+|--null|--no-run-if-empty|-[nPL] ?[0-9]+| )*", own))
 
 
-def _xargs(arguments: Sequence[Field]) -> Wrapped:
+def _xargs(arguments: Sequence[Field]) -> WrappedCommand:
     rest, certain, own = _after_options(arguments, _XARGS)
     why = None
     if any(name in ("-a", "--arg-file") for name, _ in own):
@@ -194,7 +196,7 @@ def _xargs(arguments: Sequence[Field]) -> Wrapped:
     if not certain:
         why = "xargs is called in a way that is not understood."
     if not rest:
-        return Wrapped((), why)
+        return WrappedCommand((), why)
     # Of several marks the last counts, and -n or -L after one undoes it: any of it may be the case.
     marks = [value or "{}" for name, value in own if name in ("-I", "--replace")]
     appended = not marks or any(name in ("-n", "--max-args", "-L", "--max-lines") for name, _ in own)
@@ -202,7 +204,7 @@ def _xargs(arguments: Sequence[Field]) -> Wrapped:
         Field(None, False, each.raw) if each.value is not None and any(mark in each.value for mark in marks) else each
         for each in rest
     ]
-    return Wrapped(
+    return WrappedCommand(
         (*inner, Field(None, True, "")) if appended else tuple(inner), why, perhaps=() if certain else tuple(rest[1:])
     )
 

@@ -32,7 +32,7 @@ Fields = dict[str, Any]
 
 
 @dataclass(frozen=True)
-class Link:
+class ChainLink:
     """One entry of the chain, as it is noted down: `12:9f86…`."""
 
     number: int
@@ -42,13 +42,13 @@ class Link:
         return f"{self.number}:{self.hash}"
 
 
-START = Link(0, "0" * 64)
+START = ChainLink(0, "0" * 64)
 """What the first entry follows."""
 
 
 @dataclass(frozen=True)
-class Entry:
-    link: Link
+class ChainEntry:
+    link: ChainLink
     fields: Fields
 
     @property
@@ -58,10 +58,10 @@ class Entry:
 
 
 @dataclass(frozen=True)
-class Verdict:
+class ChainReport:
     first: int
     """Number of the first entry that is there; 0: there is none."""
-    last: Link
+    last: ChainLink
     """The last entry before the fault."""
     fault: str = ""
     """Where the chain breaks, as a sentence; "" when it holds."""
@@ -86,7 +86,7 @@ def append(folder: Path, entries: Sequence[Fields], keep_bytes: int = 0) -> None
         _write(path, b"".join(lines))
 
 
-def read(folder: Path, wanted: Callable[[bytes], bool] = lambda line: True) -> Iterator[Entry]:
+def read(folder: Path, wanted: Callable[[bytes], bool] = lambda line: True) -> Iterator[ChainEntry]:
     """The entries whose line is wanted, oldest first, as they stand there. Those that are none are left out. Raises
     `OSError`."""
     for path in _files(folder):
@@ -95,7 +95,7 @@ def read(folder: Path, wanted: Callable[[bytes], bool] = lambda line: True) -> I
                 yield entry
 
 
-def verify(folder: Path, noted: Link | None = None) -> Verdict:
+def verify(folder: Path, noted: ChainLink | None = None) -> ChainReport:
     """Follow the chain from its first entry to its last. `noted`: an entry that must be in it. Raises `OSError`."""
     first, last, unfinished = 0, START, 0
     for path in _files(folder):
@@ -108,18 +108,18 @@ def verify(folder: Path, noted: Link | None = None) -> Verdict:
                 stray = stray or at
                 continue
             if not first:
-                first, last = entry.link.number, Link(entry.link.number - 1, str(entry.of_log.get("previous")))
+                first, last = entry.link.number, ChainLink(entry.link.number - 1, str(entry.of_log.get("previous")))
             if stray and entry.of_log.get("event") != "torn":
                 break
             if fault := _fault(entry, line, last, noted):
-                return Verdict(first, last, f"line {at} of {path.name}: {fault}")
+                return ChainReport(first, last, f"line {at} of {path.name}: {fault}")
             last, stray = entry.link, 0
         if stray:
-            return Verdict(first, last, f"line {stray} of {path.name} is no entry")
-    return Verdict(first, last, _noted_fault(noted, first, last), unfinished)
+            return ChainReport(first, last, f"line {stray} of {path.name} is no entry")
+    return ChainReport(first, last, _noted_fault(noted, first, last), unfinished)
 
 
-def _fault(entry: Entry, line: bytes, last: Link, noted: Link | None) -> str:
+def _fault(entry: ChainEntry, line: bytes, last: ChainLink, noted: ChainLink | None) -> str:
     """What is wrong with an entry that follows that one."""
     number = last.number + 1
     if entry.link.number != number:
@@ -131,7 +131,7 @@ def _fault(entry: Entry, line: bytes, last: Link, noted: Link | None) -> str:
     return ""
 
 
-def _noted_fault(noted: Link | None, first: int, last: Link) -> str:
+def _noted_fault(noted: ChainLink | None, first: int, last: ChainLink) -> str:
     if noted is None or first <= noted.number <= last.number:
         return ""
     if noted.number < first:
@@ -139,7 +139,7 @@ def _noted_fault(noted: Link | None, first: int, last: Link) -> str:
     return f"entry {noted.number}, which was noted, is missing: the end was cut off, or the log was made anew"
 
 
-def _end(folder: Path) -> tuple[Path | None, Link]:
+def _end(folder: Path) -> tuple[Path | None, ChainLink]:
     """The file to append to, None where another must begin; and the last entry."""
     files = _files(folder)
     if not files:
@@ -150,10 +150,10 @@ def _end(folder: Path) -> tuple[Path | None, Link]:
         if (entry := _entry(line)) is not None:
             whole = not rest and line is lines[-1] and len(data) < FILE_BYTES
             return (files[-1] if whole else None), entry.link
-    return None, Link(int(files[-1].stem), START.hash)  # somebody emptied it: it stays, and the chain is broken
+    return None, ChainLink(int(files[-1].stem), START.hash)  # somebody emptied it: it stays, and the chain is broken
 
 
-def _begin(folder: Path, last: Link) -> tuple[Path, Link]:
+def _begin(folder: Path, last: ChainLink) -> tuple[Path, ChainLink]:
     """A new file, whole with its first entry or not there."""
     about = {"event": "begun", "previous": last.hash}
     begun, line = _line(
@@ -212,24 +212,24 @@ def _content(path: Path) -> bytes:
         return b""
 
 
-def _entry(line: bytes) -> Entry | None:
+def _entry(line: bytes) -> ChainEntry | None:
     """What a line says, if it has the form of an entry."""
     try:
         fields: Any = json.loads(line[65:])
         number, hashed = fields["number"], line[:64].decode("ascii")
         if line[64:65] == b" " and isinstance(number, int) and isinstance(fields.setdefault("data", {}), dict):
-            return Entry(Link(number, hashed), cast("Fields", fields))
+            return ChainEntry(ChainLink(number, hashed), cast("Fields", fields))
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         pass
     return None
 
 
-def _line(last: Link, fields: Fields) -> tuple[Link, bytes]:
+def _line(last: ChainLink, fields: Fields) -> tuple[ChainLink, bytes]:
     number = last.number + 1
     body = json.dumps({**fields, "number": number}, sort_keys=True, separators=(",", ":")).encode("ascii")
-    link = Link(number, _hash(last, body))
+    link = ChainLink(number, _hash(last, body))
     return link, b"%s %s\n" % (link.hash.encode(), body)
 
 
-def _hash(last: Link, body: bytes) -> str:
+def _hash(last: ChainLink, body: bytes) -> str:
     return hashlib.sha256(b"%s %s" % (last.hash.encode("utf-8", "replace"), body)).hexdigest()

@@ -25,7 +25,7 @@ LONGEST = 8_000
 """Characters of a text in an entry; of a longer one the beginning, its length and its hash."""
 
 
-class Audit:
+class AuditLog:
     """One per process. Belongs to the event loop that first adds to it."""
 
     def __init__(self, folder: Path, secrets: Secrets, keep_mb: int = 0) -> None:
@@ -48,7 +48,7 @@ class Audit:
         tool_call_id: str | None = None,
         **data: Any,
     ) -> None:
-        """Put down what happened, at once. `text` is a sentence for the person; `data` are JSON values, None is left
+        """Put down what happened, at once. `text` is a sentence for the user; `data` are JSON values, None is left
         out. Never fails: `durable` tells whether it is safe."""
         told = {name: self._plain(value) for name, value in data.items() if value is not None}
         about = {"session": session_id, "call": tool_call_id}
@@ -114,7 +114,7 @@ def about(session_id: str | None, tool_call_id: str | None) -> Callable[[bytes],
     return lambda line: all(sign in line for sign in signs)
 
 
-def shown(entry: chain.Entry) -> AuditEntry:
+def shown(entry: chain.ChainEntry) -> AuditEntry:
     """An entry as clients get it."""
     fields = entry.fields
     return AuditEntry(
@@ -129,8 +129,8 @@ def shown(entry: chain.Entry) -> AuditEntry:
     )
 
 
-def sentence(verdict: chain.Verdict) -> str:
-    """What a verdict says, for the person."""
+def sentence(verdict: chain.ChainReport) -> str:
+    """What a verdict says, for the user."""
     count = verdict.last.number - verdict.first + 1 if verdict.first else 0
     if verdict.fault:
         return f"The audit log is broken: {verdict.fault}. {count} entries before that are whole."
@@ -140,5 +140,5 @@ def sentence(verdict: chain.Verdict) -> str:
     return f"All {count} entries of the audit log are whole, {verdict.first} to {verdict.last.number}.{unfinished}"
 
 
-def _before(entry: chain.Entry, number: int | None) -> bool:
+def _before(entry: chain.ChainEntry, number: int | None) -> bool:
     return number is None or entry.link.number < number

@@ -1,4 +1,4 @@
-"""What goes wrong with a disk, said so that a person can act on it."""
+"""What goes wrong with a disk, said so that a user can act on it."""
 
 import errno
 import os

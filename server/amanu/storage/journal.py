@@ -5,7 +5,7 @@ A session folder holds
     journal.sqlite    records and the list of pre-images; SQLite in WAL mode (journal_sqlite.py)
     blobs/<sha256>    payloads and pre-images, each once
     lease             who may write (lease.py)
-    damaged-N.sqlite  what a damaged journal was, kept for a person to look at
+    damaged-N.sqlite  what a damaged journal was, kept for a user to look at
 
 Writing has its own thread, and waiters share an fsync (group_commit.py).
 """
@@ -67,7 +67,7 @@ class Journal:
     ) -> None:
         self.folder = folder
         self.damage = damage
-        """What was found broken when it was opened, as a sentence for the person; "" if nothing."""
+        """What was found broken when it was opened, as a sentence for the user; "" if nothing."""
         self._db = db
         self._lease = writer_lease
         self._commits = GroupCommit[journal_file.Entry](
@@ -143,7 +143,7 @@ class Journal:
         """
 
         def rows() -> Iterator[journal_file.Row]:
-            yield from journal_file.Records(self._db)
+            yield from journal_file.JournalRows(self._db)
             yield from self._waiting()
 
         return await self._commits.on_thread(lambda: action(map(_record, rows())))

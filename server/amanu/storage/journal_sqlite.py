@@ -17,7 +17,8 @@ from amanu.storage.errors import is_damage, sync_folder
 from amanu_protocol.errors import AmanuError
 
 NAME = "journal.sqlite"
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
+"""Of the tables and of the events in them: version 1 holds events of protocol version 1."""
 
 ADD_RECORD = "INSERT INTO records (position, epoch, seq, at, event, private, checksum) VALUES (?, ?, ?, ?, ?, ?, ?)"
 ADD_PREIMAGE = "INSERT INTO preimages (turn_id, path, blob_id, mode) VALUES (?, ?, ?, ?)"
@@ -40,7 +41,7 @@ _PREIMAGES = "SELECT position, turn_id, path, blob_id, mode FROM preimages ORDER
 
 
 @dataclass
-class Content:
+class JournalContent:
     """What could be read of a file."""
 
     records: list[Row] = field(default_factory=list[Row])
@@ -50,7 +51,7 @@ class Content:
 
 def open_to_write(folder: Path) -> tuple[sqlite3.Connection, str]:
     """A connection to the journal in a leased folder, made if there is none; and what was damaged, for the
-    person ("" if nothing).
+    user ("" if nothing).
 
     A damaged file is renamed to `damaged-N.sqlite` and what is valid of it goes into a new one. Raises
     `AmanuError` `unsupportedVersion`, `sqlite3.Error`, `OSError`.
@@ -69,7 +70,7 @@ def open_to_write(folder: Path) -> tuple[sqlite3.Connection, str]:
         _create(path, content)
         damage = _sentence(content, asides[-1])
     else:
-        _create(path, Content())
+        _create(path, JournalContent())
     return connect(path, "rw"), damage
 
 
@@ -85,13 +86,13 @@ def open_to_read(folder: Path) -> tuple[sqlite3.Connection, str]:
     return connect(path, "ro"), damage
 
 
-def read(path: Path, *, newest: int | None = None) -> Content:
+def read(path: Path, *, newest: int | None = None) -> JournalContent:
     """All valid rows of a file, which is not changed. `newest`: refuse a file of a later schema."""
     db = connect(path, "ro")
     try:
         version = _version(db, newest)
-        valid, saved = Records(db), Preimages(db)
-        content = Content(list(valid), [row[1:] for row in saved])
+        valid, saved = JournalRows(db), PreimageRows(db)
+        content = JournalContent(list(valid), [row[1:] for row in saved])
         content.damaged = version == 0 or valid.damaged or saved.damaged
         return content
     finally:
@@ -145,7 +146,7 @@ class _Valid:
         return self._wrong or self._rows.damaged
 
 
-class Records(_Valid):
+class JournalRows(_Valid):
     """The valid rows (position, epoch, seq, at, event, private, checksum), in order, each read when it is asked for.
     `damaged` once all were read: some were not valid."""
 
@@ -153,9 +154,9 @@ class Records(_Valid):
         super().__init__(db, _RECORDS, _is_valid)
 
 
-class Preimages(_Valid):
+class PreimageRows(_Valid):
     """The valid rows (position, turn_id, path, blob_id, mode), oldest first, each read when it is asked for. `damaged`
-    as of `Records`."""
+    as of `JournalRows`."""
 
     def __init__(self, db: sqlite3.Connection) -> None:
         super().__init__(db, _PREIMAGES, _is_valid_preimage)
@@ -190,7 +191,7 @@ def last_position(db: sqlite3.Connection) -> int:
 
 def preimages(db: sqlite3.Connection, turn_id: str) -> list[Row]:
     """The rows (turn_id, path, blob_id, mode) of a turn, oldest first."""
-    return [row[1:] for row in Preimages(db) if row[1] == turn_id]
+    return [row[1:] for row in PreimageRows(db) if row[1] == turn_id]
 
 
 def is_ours(db: sqlite3.Connection) -> bool:
@@ -251,7 +252,7 @@ def _is_damaged(path: Path, *, newest: int | None = None) -> bool:
     try:
         if _version(db, newest) == 0:
             return True
-        valid, saved = Records(db), Preimages(db)
+        valid, saved = JournalRows(db), PreimageRows(db)
         for rows in (valid, saved):
             deque(rows, maxlen=0)
         return valid.damaged or saved.damaged
@@ -260,13 +261,19 @@ def _is_damaged(path: Path, *, newest: int | None = None) -> bool:
 
 
 def _version(db: sqlite3.Connection, newest: int | None) -> int:
-    """Of the schema; 0 when it cannot be read. Refuses one later than `newest`."""
+    """Of the schema; 0 when it cannot be read. Refuses an older one, and one later than `newest`."""
     try:
         version: int = db.execute("PRAGMA user_version").fetchone()[0]
     except sqlite3.DatabaseError as error:
         if not is_damage(error):
             raise
         version = 0
+    if 0 < version < SCHEMA_VERSION:
+        raise AmanuError(
+            "unsupportedVersion",
+            f"This session was written by an older Amanu (format {version}, this one reads {SCHEMA_VERSION}).",
+            hint="Start a new session, or delete this one; nothing of it was changed.",
+        )
     if newest is not None and version > newest:
         raise AmanuError(
             "unsupportedVersion",
@@ -276,7 +283,7 @@ def _version(db: sqlite3.Connection, newest: int | None) -> int:
     return version
 
 
-def _create(path: Path, content: Content) -> None:
+def _create(path: Path, content: JournalContent) -> None:
     building = path.with_name("building.sqlite")
     building.unlink(missing_ok=True)
     db = sqlite3.connect(building, isolation_level=None)
@@ -315,7 +322,7 @@ def _asides(folder: Path) -> list[Path]:
     return sorted(folder.glob("damaged-*.sqlite"), key=os.path.getmtime)
 
 
-def _sentence(content: Content, original: Path) -> str:
+def _sentence(content: JournalContent, original: Path) -> str:
     count = len(content.records)
     return (
         f"This session's journal was damaged on the disk; {count} {'entry' if count == 1 else 'entries'} could be "

@@ -30,7 +30,7 @@ _SHORT = 16
 
 
 @dataclass(frozen=True)
-class Kept:
+class TurnPreimages:
     """What one turn's edits replaced."""
 
     folder: Path
@@ -46,7 +46,7 @@ class Kept:
     """Of the session's last record then."""
 
 
-def survey(folder: Path) -> list[Kept]:
+def survey(folder: Path) -> list[TurnPreimages]:
     """What a session's folder holds; [] where that is nothing, or cannot be read for certain. Takes no lease.
 
     Raises `AmanuError` `storageError`."""
@@ -71,13 +71,13 @@ def remove(folder: Path, turn_ids: frozenset[str], position: int) -> int:
         own_lease.release()
 
 
-def _survey(folder: Path) -> list[Kept]:
+def _survey(folder: Path) -> list[TurnPreimages]:
     path = folder / journal_file.NAME
     if not path.exists():
         return []
     db = journal_file.connect(path, "ro")
     try:
-        saved = journal_file.Preimages(db)
+        saved = journal_file.PreimageRows(db)
         blobs: dict[str, dict[str, int]] = {}
         for _, turn_id, _, blob_id, _ in saved:
             sizes = blobs.setdefault(turn_id, {})
@@ -86,14 +86,14 @@ def _survey(folder: Path) -> list[Kept]:
                     sizes[blob_id] = (folder / "blobs" / blob_id).stat().st_size
         if not blobs or saved.damaged or not journal_file.is_ours(db):
             return []
-        records = journal_file.Records(db)
+        records = journal_file.JournalRows(db)
         times, last, pending = _told(records)
         if records.damaged:
             return []
         position = journal_file.last_position(db)
         in_use = lease.holder(folder) is not None
         return [
-            Kept(folder, turn_id, times.get(turn_id, last), sizes, in_use or turn_id in pending, position)
+            TurnPreimages(folder, turn_id, times.get(turn_id, last), sizes, in_use or turn_id in pending, position)
             for turn_id, sizes in blobs.items()
         ]
     finally:
@@ -112,7 +112,7 @@ def _remove(folder: Path, turn_ids: frozenset[str], position: int) -> int:
         db.close()
 
 
-def _told(records: journal_file.Records) -> tuple[dict[str, int], int, set[str]]:
+def _told(records: journal_file.JournalRows) -> tuple[dict[str, int], int, set[str]]:
     """(turn → when, when the last record is of, turns of which something is on its way to a file)."""
     times: dict[str, int] = {}
     last = 0
@@ -138,11 +138,11 @@ def _free(db: sqlite3.Connection, turn_ids: frozenset[str]) -> set[str]:
     """Blobs of those turns that nothing else needs."""
     going: set[str] = set()
     staying: set[str] = set()
-    for _, turn_id, _, blob_id, _ in journal_file.Preimages(db):
+    for _, turn_id, _, blob_id, _ in journal_file.PreimageRows(db):
         if blob_id is not None:
             (going if turn_id in turn_ids else staying).add(blob_id)
     free: set[str] = going - staying
-    for _, _, _, _, event, private, _ in journal_file.Records(db):
+    for _, _, _, _, event, private, _ in journal_file.JournalRows(db):
         for text in (event, private or b""):
             prefixes: list[bytes] = _NAMED.findall(_HASH.sub(b"", text))
             named = {prefix[:_SHORT].decode() for prefix in prefixes}

@@ -6,9 +6,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from amanu.config import History
+from amanu.config import HistorySettings
 from amanu.storage import preimages
-from amanu.storage.preimages import Kept
+from amanu.storage.preimages import TurnPreimages
 from amanu_protocol.errors import AmanuError
 
 DAY_MS = 24 * 3600 * 1000
@@ -36,11 +36,11 @@ class Removal:
             log.info("pre-images of %d turns removed from %s: %d bytes", len(self.turn_ids), self.folder, freed)
 
 
-def removals(sessions: Path, history: History, current_time: int) -> list[Removal]:
+def removals(sessions: Path, history: HistorySettings, current_time: int) -> list[Removal]:
     """What of the pre-images below the folder of all sessions is too old or too much. Blocks; never fails."""
     if not history.keep_preimages_days and not history.keep_preimages_mb:
         return []
-    candidates: list[Kept] = []
+    candidates: list[TurnPreimages] = []
     with contextlib.suppress(FileNotFoundError):
         for folder in sorted(sessions.iterdir()):
             try:
@@ -50,7 +50,7 @@ def removals(sessions: Path, history: History, current_time: int) -> list[Remova
     return excess(candidates, history, current_time)
 
 
-def excess(candidates: Iterable[Kept], history: History, current_time: int) -> list[Removal]:
+def excess(candidates: Iterable[TurnPreimages], history: HistorySettings, current_time: int) -> list[Removal]:
     """Which of them go: those that are too old, then the oldest of those that are too much together. `now` in
     milliseconds since the epoch."""
     oldest = current_time - history.keep_preimages_days * DAY_MS if history.keep_preimages_days else 0

@@ -44,7 +44,7 @@ _LIST = """
 """
 
 
-class Index:
+class SessionIndex:
     """All sessions of one user; one per process, several processes may have one. Made by `open`."""
 
     def __init__(self, folder: Path, db: sqlite3.Connection, thread: ThreadPoolExecutor) -> None:
@@ -53,7 +53,7 @@ class Index:
         self._thread = thread  # one: what is put first is written first
 
     @classmethod
-    async def open(cls, folder: Path) -> "Index":
+    async def open(cls, folder: Path) -> "SessionIndex":
         """Open the index in the folder of all sessions, made if there is none. Raises `AmanuError`
         `storageError`."""
         thread = ThreadPoolExecutor(1, "amanu-index")

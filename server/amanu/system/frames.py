@@ -18,14 +18,14 @@ _PARTIAL = re.compile(rb"[!#$%&'*+.^_`|~0-9A-Za-z-]*([ \t]*:[^\n]*|[ \t]*|\r)\Z"
 _NUMBER = re.compile(rb"[0-9]{1,18}")
 
 
-class Broken(NamedTuple):
+class BrokenStream(NamedTuple):
     """The stream lost its frames; nothing after this can be understood. `why` is a sentence."""
 
     why: str
 
 
-class Frames:
-    """Cuts a stream of bytes into bodies. After `Broken` it yields nothing more."""
+class FrameReader:
+    """Cuts a stream of bytes into bodies. After `BrokenStream` it yields nothing more."""
 
     def __init__(self, max_body: int = MAX_BODY) -> None:
         self._max_body = max_body
@@ -34,15 +34,15 @@ class Frames:
         self._length: int | None = None
         self._broken = False
 
-    def feed(self, data: bytes) -> list[bytes | Broken]:
-        """The bodies that are complete with these bytes, in order; `Broken`, if it comes, is the last."""
-        frames: list[bytes | Broken] = []
+    def feed(self, data: bytes) -> list[bytes | BrokenStream]:
+        """The bodies that are complete with these bytes, in order; `BrokenStream`, if it comes, is the last."""
+        frames: list[bytes | BrokenStream] = []
         if self._broken:
             return frames
         self._buffer += data
         while (body := self._next()) is not None:
             frames.append(body)
-            if isinstance(body, Broken):
+            if isinstance(body, BrokenStream):
                 self._broken = True
                 self._buffer.clear()
                 break
@@ -59,7 +59,7 @@ class Frames:
         """A header is complete and its body is not."""
         return not self._broken and self._length is not None
 
-    def _next(self) -> bytes | Broken | None:
+    def _next(self) -> bytes | BrokenStream | None:
         if self._length is None:
             header = self._header()
             if not isinstance(header, int):
@@ -73,38 +73,38 @@ class Frames:
         self._length = None
         return body
 
-    def _header(self) -> int | Broken | None:
+    def _header(self) -> int | BrokenStream | None:
         """The length of the body that follows, once the header is complete; it is then consumed."""
         end = self._buffer.find(b"\r\n\r\n", self._searched)
         header = bytes(self._buffer[: end if end >= 0 else MAX_HEADER + 1])
         if len(header) > MAX_HEADER:
-            return Broken(f"A message header is longer than {MAX_HEADER} bytes.")
+            return BrokenStream(f"A message header is longer than {MAX_HEADER} bytes.")
         lines = header.split(b"\r\n")
         if end < 0:
             # Each complete line is judged as soon as it is there: garbage without an end must not wait for one.
             *lines, partial = lines
             if not _PARTIAL.match(partial):
-                return Broken(_strange(partial))
+                return BrokenStream(_strange(partial))
             self._searched = max(0, len(self._buffer) - 3)
         length: int | None = None
         for line in lines:
             field = _FIELD.fullmatch(line)
             if field is None or b"\n" in line:
-                return Broken(_strange(line))
+                return BrokenStream(_strange(line))
             if field[1].lower() != b"content-length":
                 continue
             value = field[2].strip(b" \t")
             if not _NUMBER.fullmatch(value):
-                return Broken(f"Content-Length is not a number: {_shown(value)}.")
+                return BrokenStream(f"Content-Length is not a number: {_shown(value)}.")
             if length is not None and length != int(value):
-                return Broken("A message header has two different Content-Length fields.")
+                return BrokenStream("A message header has two different Content-Length fields.")
             length = int(value)
             if length > self._max_body:
-                return Broken(f"A message of {length} bytes is larger than the {self._max_body} allowed.")
+                return BrokenStream(f"A message of {length} bytes is larger than the {self._max_body} allowed.")
         if end < 0:
             return None
         if length is None:
-            return Broken("A message header has no Content-Length.")
+            return BrokenStream("A message header has no Content-Length.")
         del self._buffer[: end + 4]
         self._searched = 0
         return length
@@ -122,5 +122,5 @@ def _strange(line: bytes) -> str:
 
 
 def _shown(data: bytes) -> str:
-    """The beginning of what came, for a person; never a whole body."""
+    """The beginning of what came, for a user; never a whole body."""
     return repr(data[:40].decode("utf-8", "replace"))

@@ -1,7 +1,7 @@
 """Where the daemon says what it does: one rotating file, private, without bodies and without keys.
 
 The file is `daemon.log` in the home's log folder, level `log_level` of the settings (`AMANU_LOG_LEVEL`). `amanu logs`
-shows it; `collect` makes the text a person can send, redacted once more.
+shows it; `collect` makes the text a user can send, redacted once more.
 """
 
 import logging
@@ -65,7 +65,7 @@ def tail(home: Home, lines: int) -> list[str]:
 
 
 def collect(home: Home, lines: int = 2000) -> str:
-    """What a person can send with a report: version, system, and the last lines, redacted."""
+    """What a user can send with a report: version, system, and the last lines, redacted."""
     head = [
         f"amanu {__version__}",
         f"python {platform.python_version()} on {platform.platform()}",

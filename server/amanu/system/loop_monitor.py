@@ -18,7 +18,7 @@ AGAIN = 10.0
 log = logging.getLogger(__name__)
 
 
-class Stalls:
+class StallMonitor:
     """Told how long each turn of the loop took, in seconds."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
@@ -46,7 +46,7 @@ class Stalls:
 class _Watched(selectors.DefaultSelector):
     """A selector that tells how long its caller was away."""
 
-    def __init__(self, stalls: Stalls) -> None:
+    def __init__(self, stalls: StallMonitor) -> None:
         super().__init__()
         self._stalls = stalls
         self._left: float | None = None
@@ -62,6 +62,6 @@ class _Watched(selectors.DefaultSelector):
         return ready
 
 
-def watched_loop(stalls: Stalls | None = None) -> asyncio.AbstractEventLoop:
+def watched_loop(stalls: StallMonitor | None = None) -> asyncio.AbstractEventLoop:
     """An event loop that reports its stalls. Not for Windows, whose loop for processes has no selector."""
-    return asyncio.SelectorEventLoop(_Watched(stalls or Stalls()))
+    return asyncio.SelectorEventLoop(_Watched(stalls or StallMonitor()))

@@ -12,7 +12,7 @@ KERNEL = 5.0
 end it, and nothing may wait for it."""
 
 
-async def unbroken(coroutine: Coroutine[Any, Any, T]) -> T:
+async def run_to_completion(coroutine: Coroutine[Any, Any, T]) -> T:
     """Await `work` to its end even when cancelled; then the cancellation goes on."""
     task = asyncio.ensure_future(coroutine)
     cancelled = False
@@ -42,11 +42,11 @@ async def start_process(end: Callable[[Process], Awaitable[object]], *argv: str,
     try:
         return await asyncio.shield(starting)
     except asyncio.CancelledError:
-        await unbroken(_end(starting, end))
+        await run_to_completion(_end(starting, end))
         raise
 
 
-async def gone(process: Process, seconds: float = KERNEL) -> None:
+async def wait_killed(process: Process, seconds: float = KERNEL) -> None:
     """Return when that process, which was killed, is no more, or after so many seconds. What it said and nobody read is
     lost.
 

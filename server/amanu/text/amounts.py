@@ -1,4 +1,4 @@
-"""Times, tokens, money and counts as a person reads them."""
+"""Times, tokens, money and counts as a user reads them."""
 
 
 def seconds(value: float) -> str:

@@ -1,4 +1,4 @@
-"""Text a person decides on, with nothing hidden in it."""
+"""Text a user decides on, with nothing hidden in it."""
 
 import re
 

@@ -15,17 +15,17 @@ from amanu_protocol.items import (
     AllowOption,
     Approval,
     CommandPart,
+    CommandSandbox,
     Decision,
     Grant,
     Line,
-    Spent,
+    Spend,
     Tone,
     ToolCall,
     Usage,
-    Walls,
 )
 from amanu_protocol.labels import CONTEXT_TIERS, GRANTS, SCOPES, TRUST
-from amanu_protocol.requests import AuditEntry, AuditQueryResult, Enabled, RulePreviewResult, TrustGetResult
+from amanu_protocol.requests import AuditEntry, AuditQueryResult, RulePreviewResult, TrustedItem, TrustGetResult
 
 _WANTED: dict[Grant, str] = {"network": "network access", "unsandboxed": "access that the sandbox denies"}
 
@@ -53,16 +53,16 @@ def explained(approval: Approval) -> Approval:
 
 def _options(approval: Approval) -> list[AllowOption]:
     """The likeliest first: what the call probably needs."""
-    requested: tuple[Grant, ...] = tuple(grant for grant in approval.wants if grant in approval.grants)
+    requested: tuple[Grant, ...] = tuple(grant for grant in approval.likely_grants if grant in approval.grants)
     choices: list[tuple[Grant, ...]] = [requested, (), *((grant,) for grant in approval.grants)]
-    return [AllowOption(grants=list(grants), words=_granting(grants, approval)) for grants in dict.fromkeys(choices)]
+    return [AllowOption(grants=list(grants), label=_granting(grants, approval)) for grants in dict.fromkeys(choices)]
 
 
 def _granting(grants: Sequence[Grant], approval: Approval) -> str:
     """A plain yes says what it does without, where something is needed."""
-    if grants or not approval.wants:
+    if grants or not approval.likely_grants:
         return " and ".join(GRANTS[grant].name for grant in grants)
-    return "without network access" if approval.wants == ["network"] else "in the sandbox"
+    return "without network access" if approval.likely_grants == ["network"] else "in the sandbox"
 
 
 def previewed(preview: RulePreviewResult) -> RulePreviewResult:
@@ -96,7 +96,7 @@ def _parts(approval: Approval) -> Iterator[Line]:
         alone = len(approval.parts) == 1 and f"{approval.detail}\n".startswith(f"{part.text.strip()}\n")
         source = "" if alone else _shortened(part.text)  # it stands above, alone or as a part of it
         rule = f"({part.rule})" if part.rule and _telling(part, approval) else ""
-        explanation = " ".join(filter(None, [part.why, rule]))
+        explanation = " ".join(filter(None, [part.reason, rule]))
         yield _line(tone, f"{sign} " + " — ".join(filter(None, [source, explanation])))
 
 
@@ -112,9 +112,9 @@ def _shortened(text: str) -> str:
 
 
 def _held(approval: Approval) -> Iterator[Line]:
-    if approval.walls is not None:
-        yield sandboxed(approval.walls)
-    requests = [_WANTED[grant] for grant in approval.wants]
+    if approval.sandbox is not None:
+        yield sandboxed(approval.sandbox)
+    requests = [_WANTED[grant] for grant in approval.likely_grants]
     if requests:
         yield _line("warning", f"Probably needs {' and '.join(requests)}")
 
@@ -125,9 +125,9 @@ def _asked(approval: Approval) -> Iterator[Line]:
         yield _line("plain", "Cannot be remembered: asked every time")
 
 
-def sandboxed(walls: Walls) -> Line:
+def sandboxed(sandbox: CommandSandbox) -> Line:
     """What holds a command."""
-    return _line("bad", f"! {walls.summary}") if walls.tier == "none" else _line("plain", walls.summary)
+    return _line("bad", f"! {sandbox.summary}") if sandbox.tier == "none" else _line("plain", sandbox.summary)
 
 
 # After ------------------------------------------------------------------------------------------------
@@ -137,9 +137,9 @@ def settled(call: ToolCall, frontend: str = "") -> str:
     """By whom or by which rule a call was decided, and what held it; "" where there is nothing to tell: that what only
     looks was not asked about. `here` is the client that says so: it is not named."""
     by_rule = call.decision is not None and call.decision.by == "rule" and call.decision.outcome == "allowed"
-    if by_rule and call.walls is not None and call.walls.writes == "nothing":
+    if by_rule and call.sandbox is not None and call.sandbox.writes == "nothing":
         return ""
-    brief = "" if call.walls is None else call.walls.brief
+    brief = "" if call.sandbox is None else call.sandbox.brief
     return " · ".join(filter(None, [decided(call.decision, frontend), brief]))
 
 
@@ -235,14 +235,14 @@ def diffs(result: TrustGetResult) -> list[str]:
     return [item.diff for item in result.enables if item.diff and item.state != "same"]
 
 
-def _enabled(item: Enabled) -> str:
-    return f"{_ENABLED[item.what]} ({_STATES[item.state]})"
+def _enabled(item: TrustedItem) -> str:
+    return f"{_ENABLED[item.kind]} ({_STATES[item.state]})"
 
 
 # Usage ------------------------------------------------------------------------------------------------
 
 
-def spent(used: Spent) -> Spent:
+def spent(used: Spend) -> Spend:
     """The same in words: money, and tokens by kind."""
     return used.model_copy(update={"summary": _spending(used)})
 
@@ -257,7 +257,7 @@ def used(usage: Usage) -> Usage:
     return usage.model_copy(update=labels)
 
 
-def _spending(used: Spent | Usage) -> str:
+def _spending(used: Spend | Usage) -> str:
     read = used.input_tokens + used.cache_read_tokens + used.cache_write_tokens
     kinds = {"cached": used.cache_read_tokens, "from tools": used.tool_tokens}
     of_these = ", ".join(f"{amount(count)} {name}" for name, count in kinds.items() if count)
@@ -266,7 +266,7 @@ def _spending(used: Spent | Usage) -> str:
     return f"{amount(read)} in{f' ({of_these})' if of_these else ''} · {out} out{thought} · {_cost(used)}"
 
 
-def _cost(used: Spent | Usage) -> str:
+def _cost(used: Spend | Usage) -> str:
     return "cost not known" if used.cost_usd is None else money(used.cost_usd)
 
 

@@ -11,7 +11,7 @@ from amanu.core.tool import P, Tool
 from amanu.proposals.proposals import Proposals
 from amanu.sandbox.sandbox import Sandbox
 from amanu.text.redaction import Secrets
-from amanu.tools.limits import Limits
+from amanu.tools.limits import ToolLimits
 from amanu.workspace.search import Search
 from amanu.workspace.workspace import Workspace
 from amanu_protocol.items import BlobRef
@@ -45,9 +45,9 @@ class ToolEnvironment:
     """Knows what edits do to the findings of the user's editor; None: there is no editor."""
 
     @cached_property
-    def limits(self) -> Limits:
+    def limits(self) -> ToolLimits:
         shell = self.settings.shell
-        return Limits(shell_inactivity=shell.inactivity_seconds, shell_total=shell.total_seconds)
+        return ToolLimits(shell_inactivity=shell.inactivity_seconds, shell_total=shell.total_seconds)
 
     @cached_property
     def search(self) -> Search:

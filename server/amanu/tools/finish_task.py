@@ -7,7 +7,7 @@ from amanu.core.tool import CallContext, Outcome, Params, Preview, Subject, Tool
 
 class FinishTaskParams(Params):
     summary: str = Field(
-        description="For the person: what was done, how it was checked, and what is left open or could not be done."
+        description="For the user: what was done, how it was checked, and what is left open or could not be done."
     )
 
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
-class Limits:
+class ToolLimits:
     """Defaults are Gemini CLI's where it has them: what models of today expect."""
 
     read_lines: int = 2000
@@ -25,7 +25,7 @@ class Limits:
     """Of a command that has no effect: nobody was asked whether it may run for long."""
     shell_model: int = 30_000
     """Characters of output the model gets: the beginning and the end."""
-    shell_person: int = 30_000
+    shell_user: int = 30_000
     shell_live: int = 200_000
     """Characters shown while the command runs; after that, only the end result."""
     shell_kept: int = 16 << 20

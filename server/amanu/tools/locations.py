@@ -14,7 +14,7 @@ TEXT = 200
 
 
 OUTSIDE = "outside the workspace"
-ASKED = "not quoted: the person is asked before this file is read"
+ASKED = "not quoted: the user is asked before this file is read"
 
 
 async def resolved(workspace: Workspace, paths: Iterable[str]) -> dict[str, Path | None]:

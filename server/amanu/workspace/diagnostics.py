@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from amanu.workspace.diff import Change, changes
+from amanu.workspace.diff import LineChange, changes
 from amanu.workspace.text_file import split_lines
 from amanu_protocol.items import Check, Finding
 
@@ -45,7 +45,7 @@ def line(finding: Finding) -> str:
 
 
 @dataclass(frozen=True)
-class Difference:
+class FindingsChange:
     """What a change of a text did to its findings."""
 
     added: tuple[Finding, ...] = ()
@@ -58,13 +58,13 @@ class Difference:
 
 def difference(
     old_text: str, found_before: Iterable[Finding], new_text: str, found_after: Iterable[Finding]
-) -> Difference:
+) -> FindingsChange:
     """Compare the findings of two texts. One is the same in both when all but its place is, and its line is where the
     change moved it to, or was among the lines that were changed. Hints are left out: editors grey things out by them.
     CPU-bound, in a thread for big texts."""
     old, new = _serious(found_before), _serious(found_after)
     if not old or not new:
-        return Difference(tuple(new), len(old))
+        return FindingsChange(tuple(new), len(old))
     steps = changes(split_lines(old_text), split_lines(new_text))
     spans: dict[tuple[str, ...], list[tuple[int, int]]] = {}
     for finding in old:
@@ -82,7 +82,7 @@ def difference(
             else:
                 places.remove(match)
         new = unmatched
-    return Difference(tuple(new), sum(map(len, spans.values())))
+    return FindingsChange(tuple(new), sum(map(len, spans.values())))
 
 
 def summarized(check: Check) -> Check:
@@ -115,7 +115,7 @@ def _same(finding: Finding) -> tuple[str, ...]:
     return (finding.severity, finding.source, finding.code, message)
 
 
-def _lines(finding: Finding, steps: Sequence[Change]) -> tuple[int, int]:
+def _lines(finding: Finding, steps: Sequence[LineChange]) -> tuple[int, int]:
     """First and last line where it can be after the change, 1-based."""
     line, shift = finding.start_line - 1, 0
     for step in steps:

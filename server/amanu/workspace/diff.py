@@ -16,7 +16,7 @@ _MATRIX = 200_000_000
 
 
 @dataclass(frozen=True)
-class Change:
+class LineChange:
     """Lines [old, old_end) of the old text become lines [new, new_end) of the new one. 0-based."""
 
     old: int
@@ -25,7 +25,7 @@ class Change:
     new_end: int
 
 
-def changes(old: Sequence[str], new: Sequence[str]) -> list[Change]:
+def changes(old: Sequence[str], new: Sequence[str]) -> list[LineChange]:
     """What turns the lines `old` into `new`, in order, at least one equal line between two changes.
 
     A gap of nothing but blanks and punctuation (a lone brace) does not part two changes: such hunks are not
@@ -34,13 +34,13 @@ def changes(old: Sequence[str], new: Sequence[str]) -> list[Change]:
     return _joined(differences(old, new), old)
 
 
-def differences(old: Sequence[str], new: Sequence[str]) -> list[Change]:
+def differences(old: Sequence[str], new: Sequence[str]) -> list[LineChange]:
     """`changes` that are parted by any equal line."""
     start = common(old, new)
     end = common(old[start:][::-1], new[start:][::-1])
     inner = _differences(old[start : len(old) - end], new[start : len(new) - end])
     return [
-        Change(change.old + start, change.old_end + start, change.new + start, change.new_end + start)
+        LineChange(change.old + start, change.old_end + start, change.new + start, change.new_end + start)
         for change in inner
     ]
 
@@ -83,9 +83,9 @@ def unified(path: str, old: str, new: str, *, context: int = 3) -> str:
     return "".join(out)
 
 
-def _differences(old: Sequence[str], new: Sequence[str]) -> list[Change]:
+def _differences(old: Sequence[str], new: Sequence[str]) -> list[LineChange]:
     if not old or not new:
-        return [Change(0, len(old), 0, len(new))] if old or new else []
+        return [LineChange(0, len(old), 0, len(new))] if old or new else []
     if len(old) * len(new) > _MATRIX:
         return _between_anchors(old, new)
     from rapidfuzz.distance import Indel  # pyright: ignore[reportUnknownVariableType]: its stub names no types
@@ -93,19 +93,19 @@ def _differences(old: Sequence[str], new: Sequence[str]) -> list[Change]:
     number: dict[str, int] = {}
     numbers = [number.setdefault(line, len(number)) for line in old]
     right = [number.setdefault(line, len(number)) for line in new]
-    result: list[Change] = []
+    result: list[LineChange] = []
     operations: Iterable[tuple[str, int, int, int, int]] = Indel.opcodes(numbers, right)  # pyright: ignore
     for tag, start, end, new_start, new_end in operations:
         if tag == "equal":
             continue
         if result and result[-1].old_end == start and result[-1].new_end == new_start:
-            result[-1] = Change(result[-1].old, end, result[-1].new, new_end)
+            result[-1] = LineChange(result[-1].old, end, result[-1].new, new_end)
         else:
-            result.append(Change(start, end, new_start, new_end))
+            result.append(LineChange(start, end, new_start, new_end))
     return result
 
 
-def _between_anchors(old: Sequence[str], new: Sequence[str]) -> list[Change]:
+def _between_anchors(old: Sequence[str], new: Sequence[str]) -> list[LineChange]:
     """Patience diff: lines that occur once in both texts, in their longest common order, are equal; what lies
     between them is compared on its own. A region with no such line is one change."""
     once_old, once_new = Counter(old), Counter(new)
@@ -113,13 +113,13 @@ def _between_anchors(old: Sequence[str], new: Sequence[str]) -> list[Change]:
     pairs = [(index, places[line]) for index, line in enumerate(old) if once_old[line] == 1 and line in places]
     anchors = [*_longest_increasing(pairs), (len(old), len(new))]
     if len(anchors) == 1:
-        return [Change(0, len(old), 0, len(new))]
-    result: list[Change] = []
+        return [LineChange(0, len(old), 0, len(new))]
+    result: list[LineChange] = []
     old_at, new_at = 0, 0
     for stop, new_stop in anchors:
         for change in _differences(old[old_at:stop], new[new_at:new_stop]):
             result.append(
-                Change(change.old + old_at, change.old_end + old_at, change.new + new_at, change.new_end + new_at)
+                LineChange(change.old + old_at, change.old_end + old_at, change.new + new_at, change.new_end + new_at)
             )
         old_at, new_at = stop + 1, new_stop + 1
     return result
@@ -142,21 +142,21 @@ def _longest_increasing(pairs: Sequence[tuple[int, int]]) -> list[tuple[int, int
     return chain[::-1]
 
 
-def _joined(found_changes: Sequence[Change], old: Sequence[str]) -> list[Change]:
-    joined: list[Change] = []
+def _joined(found_changes: Sequence[LineChange], old: Sequence[str]) -> list[LineChange]:
+    joined: list[LineChange] = []
     for change in found_changes:
         last = joined[-1] if joined else None
         if last is not None and not any(
             character.isalnum() for line in old[last.old_end : change.old] for character in line
         ):
-            joined[-1] = Change(last.old, change.old_end, last.new, change.new_end)
+            joined[-1] = LineChange(last.old, change.old_end, last.new, change.new_end)
         else:
             joined.append(change)
     return joined
 
 
-def _grouped(found_changes: Sequence[Change], gap: int) -> list[list[Change]]:
-    groups: list[list[Change]] = []
+def _grouped(found_changes: Sequence[LineChange], gap: int) -> list[list[LineChange]]:
+    groups: list[list[LineChange]] = []
     for change in found_changes:
         if groups and change.old - groups[-1][-1].old_end <= gap:
             groups[-1].append(change)

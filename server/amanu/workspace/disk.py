@@ -2,7 +2,7 @@
 
 A file is replaced by a whole new one (temporary file in the same folder, fsync, rename), so that a crash leaves
 the old bytes or the new ones. Before the rename the bytes to be replaced are hashed once more under their
-handle; if they are not the expected ones nothing is written and `Moved` is raised.
+handle; if they are not the expected ones nothing is written and `BaseChanged` is raised.
 """
 
 import contextlib
@@ -15,13 +15,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from amanu.core.tool import ToolError
-from amanu.workspace.path_guard import Guard
+from amanu.workspace.path_guard import PathGuard
 from amanu.workspace.text_file import MAX_FILE, sha256
 
 _TEMPORARY = ".amanu-tmp"
 
 
-class Moved(Exception):
+class BaseChanged(Exception):
     """The file is not what the change was computed from."""
 
     def __init__(self, path: Path) -> None:
@@ -38,7 +38,7 @@ class NotWritten(ToolError):
 
 
 @dataclass(frozen=True)
-class Stored:
+class StoredFile:
     """Bytes of a file, and the permission bits it has."""
 
     data: bytes
@@ -58,7 +58,7 @@ class Replacement:
     """A new file gets owner, mode and extended attributes of that one."""
 
 
-def read(guard: Guard, path: Path) -> Stored | None:
+def read(guard: PathGuard, path: Path) -> StoredFile | None:
     """What is on disk, None if nothing is. `ToolError` for what cannot be a text file, or is too big."""
     try:
         with guard.file(path) as handle:
@@ -68,17 +68,17 @@ def read(guard: Guard, path: Path) -> Stored | None:
                     f"{path.name} has {status.st_size / 1e6:.0f} MB; files above {MAX_FILE // 2**20} MiB are not "
                     "read. Use grep, or a command that prints the part you need."
                 )
-            return Stored(_all(handle), stat.S_IMODE(status.st_mode))
+            return StoredFile(_all(handle), stat.S_IMODE(status.st_mode))
     except FileNotFoundError:
         return None
     except OSError as error:
         raise ToolError(failure("read", path, error)) from None
 
 
-def replace(guard: Guard, replacements: Sequence[Replacement]) -> None:
+def replace(guard: PathGuard, replacements: Sequence[Replacement]) -> None:
     """Make all of them, or none: everything is written beside its target first, and what was already renamed
-    is put back when a later one fails. Raises `Moved` and `NotWritten`."""
-    committed: list[tuple[Replacement, Stored | None]] = []
+    is put back when a later one fails. Raises `BaseChanged` and `NotWritten`."""
+    committed: list[tuple[Replacement, StoredFile | None]] = []
     staged: list[_Staged] = []
     current_path = Path()
     try:
@@ -99,7 +99,7 @@ def replace(guard: Guard, replacements: Sequence[Replacement]) -> None:
             item.drop()
 
 
-def sweep(guard: Guard, path: Path) -> None:
+def sweep(guard: PathGuard, path: Path) -> None:
     """Remove temporary files that a killed daemon left beside that file."""
     with contextlib.suppress(OSError, ToolError), guard.listing(path.parent) as folder:
         for name in os.listdir(folder):  # noqa: PTH208 (of a handle)
@@ -146,7 +146,7 @@ class _Staged:
         self.stack.close()
 
 
-def _stage(guard: Guard, replacement: Replacement) -> _Staged:
+def _stage(guard: PathGuard, replacement: Replacement) -> _Staged:
     path = replacement.path
     stack = contextlib.ExitStack()
     try:
@@ -158,7 +158,7 @@ def _stage(guard: Guard, replacement: Replacement) -> _Staged:
         return staged
     except FileNotFoundError:
         stack.close()
-        raise Moved(path) from None
+        raise BaseChanged(path) from None
     except OSError as error:
         stack.close()
         raise ToolError(failure("write", path, error)) from None
@@ -167,7 +167,7 @@ def _stage(guard: Guard, replacement: Replacement) -> _Staged:
         raise
 
 
-def _target(guard: Guard, replacement: Replacement, stack: contextlib.ExitStack) -> int | None:
+def _target(guard: PathGuard, replacement: Replacement, stack: contextlib.ExitStack) -> int | None:
     try:
         return stack.enter_context(guard.file(replacement.path))
     except FileNotFoundError:
@@ -179,27 +179,27 @@ def _check(staged: _Staged) -> None:
     replacement = staged.replacement
     if staged.target is None or replacement.expected is None:
         if (staged.target is None) != (replacement.expected is None):
-            raise Moved(replacement.path)
+            raise BaseChanged(replacement.path)
         return
     os.lseek(staged.target, 0, os.SEEK_SET)
     if sha256(_all(staged.target)) != replacement.expected:
-        raise Moved(replacement.path)
+        raise BaseChanged(replacement.path)
     status = os.fstat(staged.target)
     try:
         named = os.stat(replacement.path.name, dir_fd=staged.folder, follow_symlinks=False)
     except FileNotFoundError:
-        raise Moved(replacement.path) from None
+        raise BaseChanged(replacement.path) from None
     if (status.st_dev, status.st_ino) != (named.st_dev, named.st_ino):
-        raise Moved(replacement.path)
+        raise BaseChanged(replacement.path)
 
 
-def _write_beside(guard: Guard, staged: _Staged, data: bytes) -> None:
+def _write_beside(guard: PathGuard, staged: _Staged, data: bytes) -> None:
     replacement = staged.replacement
     path = replacement.path
     name = f".{path.name[:100]}.{secrets.token_hex(6)}{_TEMPORARY}"
     status = None if staged.target is None else os.fstat(staged.target)
     if status is not None and not status.st_mode & 0o222:
-        raise ToolError(f"{path} is read-only. It was not changed; ask the person to make it writable.")
+        raise ToolError(f"{path} is read-only. It was not changed; ask the user to make it writable.")
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
     # A new file gets 0666 less the umask, as any editor would make it; a replaced one keeps what it had.
     handle = os.open(name, flags, 0o666 if status is None else 0o600, dir_fd=staged.folder)
@@ -240,14 +240,14 @@ def _like(handle: int, status: os.stat_result, source: int | None) -> bool:
     return True
 
 
-def _commit(staged: _Staged) -> Stored | None:
+def _commit(staged: _Staged) -> StoredFile | None:
     """Returns what was replaced."""
     replacement, name = staged.replacement, staged.replacement.path.name
     try:
         previous = None
         if staged.target is not None:
             os.lseek(staged.target, 0, os.SEEK_SET)
-            previous = Stored(_all(staged.target), stat.S_IMODE(os.fstat(staged.target).st_mode))
+            previous = StoredFile(_all(staged.target), stat.S_IMODE(os.fstat(staged.target).st_mode))
         _check(staged)
         if replacement.data is None:
             os.unlink(name, dir_fd=staged.folder)
@@ -263,7 +263,7 @@ def _commit(staged: _Staged) -> Stored | None:
             _sync_folder(staged.folder)
         return previous
     except FileExistsError:
-        raise Moved(replacement.path) from None
+        raise BaseChanged(replacement.path) from None
     except OSError as error:
         raise ToolError(failure("write", replacement.path, error)) from None
 
@@ -285,7 +285,7 @@ def _write_in_place(staged: _Staged, data: bytes) -> None:
     handle = os.open(staged.replacement.path.name, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=staged.folder)
     try:
         if staged.target is None or os.fstat(handle).st_ino != os.fstat(staged.target).st_ino:
-            raise Moved(staged.replacement.path)
+            raise BaseChanged(staged.replacement.path)
         previous = _all(handle)
         os.lseek(handle, 0, os.SEEK_SET)
         try:
@@ -302,11 +302,11 @@ def _write_in_place(staged: _Staged, data: bytes) -> None:
         os.close(handle)
 
 
-def _put_back(guard: Guard, replacement: Replacement, previous: Stored | None) -> None:
+def _put_back(guard: PathGuard, replacement: Replacement, previous: StoredFile | None) -> None:
     """Reverse one replacement; if somebody has written since, theirs stays."""
     expected = None if replacement.data is None else sha256(replacement.data)
     data, mode = (None, None) if previous is None else (previous.data, previous.mode)
-    with contextlib.suppress(Moved, ToolError, OSError):
+    with contextlib.suppress(BaseChanged, ToolError, OSError):
         staged = _stage(guard, Replacement(replacement.path, expected, data, mode))
         try:
             _commit(staged)

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Protocol, TypeVar
 
 from amanu.core.tool import ToolError
-from amanu.workspace.overlay import Language, Overlay, Question
+from amanu.workspace.overlay import LanguageQueries, Overlay, Question
 from amanu_protocol.requests import EditorStatus
 
 PATIENCE = 12.0
@@ -26,7 +26,7 @@ _ABOUT: dict[Question, tuple[str, str]] = {
 """What the question is about, and what the model can do instead."""
 
 
-class Answer(Protocol):
+class EditorAnswer(Protocol):
     """A result of `amanu/editor/*`."""
 
     @property
@@ -36,11 +36,11 @@ class Answer(Protocol):
     def message(self) -> str | None: ...
 
 
-A = TypeVar("A", bound=Answer)
+A = TypeVar("A", bound=EditorAnswer)
 
 
 async def ask(
-    overlay: Overlay, question: Question, paths: Iterable[Path], call: Callable[[Language], Awaitable[A]]
+    overlay: Overlay, question: Question, paths: Iterable[Path], call: Callable[[LanguageQueries], Awaitable[A]]
 ) -> A:
     """The first successful answer about one of those absolute paths; `call` puts the question to one editor. Who is
     starting is asked again for a while. Raises `ToolError` saying why nobody answered, and what to do instead."""
@@ -58,7 +58,7 @@ async def ask(
     raise ToolError(f"{' '.join(reasons)} Instead, {instead}")
 
 
-async def _started(language: Language, call: Callable[[Language], Awaitable[A]], end: float) -> A:
+async def _started(language: LanguageQueries, call: Callable[[LanguageQueries], Awaitable[A]], end: float) -> A:
     while True:
         answer = await call(language)
         if answer.status != "starting" or asyncio.get_running_loop().time() >= end:
@@ -66,7 +66,7 @@ async def _started(language: Language, call: Callable[[Language], Awaitable[A]],
         await asyncio.sleep(PAUSE)
 
 
-def _reason(who: str, answer: Answer) -> str:
+def _reason(who: str, answer: EditorAnswer) -> str:
     message = " ".join((answer.message or "").split())[:REASON]
     match answer.status:
         case "starting":

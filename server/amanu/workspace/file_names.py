@@ -9,10 +9,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from amanu.core.tool import ToolError
-from amanu.workspace.path_guard import Guard
+from amanu.workspace.path_guard import PathGuard
 
 
-def spelt(guard: Guard, path: Path) -> Path | None:
+def spelt(guard: PathGuard, path: Path) -> Path | None:
     """A resolved path with its last name as the folder has it; None when nothing is there."""
     try:
         with guard.listing(path.parent) as folder:

@@ -25,19 +25,19 @@ _RULES = (".gitignore", ".rgignore")
 _MAX_RULES = 1 << 20  # bytes of a .gitignore that are read
 
 
-class Ignore:
+class IgnoreRules:
     """The rules in force in one folder: its own `.gitignore` and those above it."""
 
     def __init__(self, prefix: str = "", specs: "tuple[tuple[int, GitIgnoreSpec], ...]" = ()) -> None:
         self._prefix = prefix
         self._specs = specs
 
-    def below(self, folder: int, prefix: str) -> "Ignore":
+    def below(self, folder: int, prefix: str) -> "IgnoreRules":
         """The rules in the folder with that handle; `prefix` is its path from the root, ending in `/`."""
         try:
             handle = os.open(".gitignore", os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=folder)
         except OSError:
-            return Ignore(prefix, self._specs)
+            return IgnoreRules(prefix, self._specs)
         try:
             data = os.read(handle, _MAX_RULES)
         except OSError:
@@ -47,7 +47,9 @@ class Ignore:
         from pathspec import GitIgnoreSpec
 
         spec = GitIgnoreSpec([rule for rule in map(pattern, _rules(data)) if rule is not None])
-        return Ignore(prefix, ((len(prefix), spec), *self._specs)) if len(spec) else Ignore(prefix, self._specs)
+        return (
+            IgnoreRules(prefix, ((len(prefix), spec), *self._specs)) if len(spec) else IgnoreRules(prefix, self._specs)
+        )
 
     def hides(self, name: str, is_folder: bool) -> bool:
         """Whether that entry of the folder is ignored."""
@@ -65,7 +67,7 @@ class Ignore:
 def walk(root: int, start: Sequence[str] = ()) -> Iterator[str]:
     """Paths of all files that count below `start` (or of that file), relative to the root with that handle, in no
     order. Links are not followed. Blocking."""
-    ignore = Ignore().below(root, "")
+    ignore = IgnoreRules().below(root, "")
     folder, prefix = os.dup(root), ""
     try:
         for name in start:
@@ -77,7 +79,7 @@ def walk(root: int, start: Sequence[str] = ()) -> Iterator[str]:
             os.close(folder)
             folder, prefix = below, f"{prefix}{name}/"
             if ignore.hides(name, True):  # who names an ignored folder wants to see what is in it
-                ignore = Ignore(prefix)
+                ignore = IgnoreRules(prefix)
             ignore = ignore.below(folder, prefix)
         yield from _walk(folder, prefix, ignore, MAX_DEPTH)
     finally:
@@ -87,7 +89,7 @@ def walk(root: int, start: Sequence[str] = ()) -> Iterator[str]:
 def ancestors_hide(root: int, path: str, *, is_folder: bool = False) -> bool:
     """Whether a file, or that folder, is ignored, or in an ignored folder. Blocking."""
     *folders, name = path.split("/")
-    ignore, prefix, folder = Ignore().below(root, ""), "", os.dup(root)
+    ignore, prefix, folder = IgnoreRules().below(root, ""), "", os.dup(root)
     try:
         for parent in folders:
             if parent in NEVER or ignore.hides(parent, True):
@@ -153,7 +155,7 @@ def _odd(folder: int) -> str | None:
     return None
 
 
-def _walk(folder: int, prefix: str, ignore: Ignore, depth: int) -> Iterator[str]:
+def _walk(folder: int, prefix: str, ignore: IgnoreRules, depth: int) -> Iterator[str]:
     folders: list[str] = []
     with os.scandir(folder) as entries:
         for entry in entries:

@@ -1,4 +1,4 @@
-"""The workspace as the person sees it: text of open buffers, saved or not, over the disk; and who can be asked."""
+"""The workspace as the user sees it: text of open buffers, saved or not, over the disk; and who can be asked."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -31,7 +31,7 @@ class Buffer:
     """When it was changed since it was opened or saved: greater in the document that was last, 0 if it was not."""
 
 
-class Language(Protocol):
+class LanguageQueries(Protocol):
     """What one connected editor's language servers know. Implemented by `frontends/lsp/editor_queries.py`.
 
     Nothing here raises for what an editor does or leaves undone, and nothing waits forever: the status says what
@@ -57,7 +57,7 @@ class Editor(Protocol):
     """One connected editor's open documents. Implemented by `frontends/lsp/buffers.py`."""
 
     name: str
-    language: Language | None
+    language: LanguageQueries | None
     """None for an editor that answers no questions about code."""
 
     def buffer(self, path: Path) -> Buffer | None:
@@ -94,7 +94,7 @@ def _nothing() -> None: ...
 class Overlay:
     """The open documents of every connected editor. One per daemon.
 
-    `care` hears of changes on disk (`Watching.care`)."""
+    `care` hears of changes on disk (`WorkspaceWatcher.care`)."""
 
     def __init__(self, care: Callable[[Path, Heard], Stop] = _no_disk) -> None:
         self._care = care
@@ -146,7 +146,7 @@ class Overlay:
         opened = [(editor, buffer) for editor in reversed(self._editors) if (buffer := editor.buffer(path)) is not None]
         return sorted(opened, key=lambda entry: -entry[1].typed)
 
-    def languages(self, question: Question, paths: Iterable[Path]) -> list[Language]:
+    def languages(self, question: Question, paths: Iterable[Path]) -> list[LanguageQueries]:
         """Who can be asked such a question about one of those absolute paths: editors that have it open first, then
         those that connected last."""
         able = [

@@ -28,7 +28,7 @@ _LONGEST = 4096  # PATH_MAX
 _HANDLE = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_CLOEXEC
 
 
-class Guard:
+class PathGuard:
     """Roots of a session and the paths inside them; `private` are folders that are in no workspace. Stateless but for
     those; safe in threads."""
 
@@ -63,7 +63,7 @@ class Guard:
         if self.is_private(inside):
             raise ToolError(
                 f"{path} is in a folder of Amanu itself, where its keys, rules and sessions are. No tool reads or "
-                "changes anything there; the person can, outside of Amanu."
+                "changes anything there; the user can, outside of Amanu."
             )
         return inside
 

@@ -19,7 +19,7 @@ from itertools import chain
 from pathlib import Path
 
 from amanu.core.tool import ToolError
-from amanu.system.tasks import gone, start_process, unbroken
+from amanu.system.tasks import run_to_completion, start_process, wait_killed
 from amanu.workspace.globs import glob_pattern
 from amanu.workspace.ignore import MAX_DEPTH, NEVER, ancestors_hide, unfit, walk
 from amanu.workspace.text_file import FileText
@@ -43,7 +43,7 @@ _SAME_FILES = (
 
 
 @dataclass(frozen=True)
-class Query:
+class SearchQuery:
     pattern: str
     """A regular expression (Rust's syntax with ripgrep, Python's without), or literal text."""
     fixed: bool = False
@@ -55,17 +55,17 @@ class Query:
 
 
 @dataclass(frozen=True)
-class Line:
+class MatchedLine:
     number: int
     text: str
     matches: bool
 
 
 @dataclass
-class FoundFile:
+class FileMatches:
     path: str
     """Relative to the root, with `/`."""
-    lines: list[Line] = field(default_factory=list[Line])
+    lines: list[MatchedLine] = field(default_factory=list[MatchedLine])
     unsaved: bool = False
 
     @property
@@ -74,8 +74,8 @@ class FoundFile:
 
 
 @dataclass(frozen=True)
-class Found:
-    files: list[FoundFile]
+class SearchResult:
+    files: list[FileMatches]
     """In path order."""
     complete: bool
     """False when the search was stopped because it found too much."""
@@ -111,7 +111,7 @@ class Search:
         names += [name for name, text in unsaved.items() if name not in listed and not text.exists]
         return await asyncio.to_thread(sorted, names)
 
-    async def grep(self, query: Query, folder: Path, *, limit: int = 10_000) -> Found:
+    async def grep(self, query: SearchQuery, folder: Path, *, limit: int = 10_000) -> SearchResult:
         """Matching lines below `folder`. Raises `ToolError` for an expression that is wrong or takes too long."""
         unsaved = await self._unsaved(folder)
         pattern = glob_pattern(query.include) if query.include else None
@@ -122,7 +122,7 @@ class Search:
             if pattern is None or pattern.fullmatch(name)
         ]
         try:
-            on_disk = Found([], complete=True)
+            on_disk = SearchResult([], complete=True)
             if await asyncio.to_thread(self._on_disk, folder, unsaved):
                 on_disk = await self._ripgrep_disk(query, folder) or await self._scan_disk(query, folder)
             in_memory = await asyncio.gather(*texts)
@@ -134,9 +134,9 @@ class Search:
         if pattern is not None:
             files = [file for file in files if pattern.fullmatch(file.path)]
         files += [file for file in in_memory if file.lines]
-        return Found(sorted(files, key=lambda file: file.path), on_disk.complete)
+        return SearchResult(sorted(files, key=lambda file: file.path), on_disk.complete)
 
-    async def _ripgrep_disk(self, query: Query, folder: Path) -> Found | None:
+    async def _ripgrep_disk(self, query: SearchQuery, folder: Path) -> SearchResult | None:
         """None where ripgrep cannot be used."""
         root, start = self._root(folder)
         args = [*self._ignoring(root), *_options(query), "--max-filesize", "20M"]
@@ -185,7 +185,7 @@ class Search:
                 return not stat.S_ISREG(self._unfit.stat().st_mode)
         return False
 
-    async def _scan_disk(self, query: Query, folder: Path) -> Found:
+    async def _scan_disk(self, query: SearchQuery, folder: Path) -> SearchResult:
         root, _ = self._root(folder)
         names = await asyncio.to_thread(self._walk, folder)
         if query.include:
@@ -204,7 +204,7 @@ class Search:
             await asyncio.gather(*runs, return_exceptions=True)
         return await asyncio.to_thread(_parse, b"".join(_checked(*result) for result in results))
 
-    async def _in_text(self, query: Query, name: str, text: FileText, slots: asyncio.Semaphore) -> FoundFile:
+    async def _in_text(self, query: SearchQuery, name: str, text: FileText, slots: asyncio.Semaphore) -> FileMatches:
         root, _ = self._root(text.path)
         async with slots:
             data = await asyncio.to_thread(text.text.encode, "utf-8", "replace")
@@ -213,7 +213,7 @@ class Search:
             else:
                 result = await _run([self._ripgrep, "--no-config", *_options(query), "--", "-"], root, data)
             matches = (await asyncio.to_thread(_parse, _checked(*result))).files
-        return FoundFile(name, matches[0].lines if matches else [], unsaved=True)
+        return FileMatches(name, matches[0].lines if matches else [], unsaved=True)
 
     async def _unsaved(self, folder: Path) -> dict[str, FileText]:
         """The files that count below `folder` (or that file), where an editor's text is not the one on disk, by
@@ -309,7 +309,7 @@ def _escaped(path: str) -> str:
     return re.sub(r"([*?\[\]{}\\])", r"\\\1", path)
 
 
-def _options(query: Query) -> list[str]:
+def _options(query: SearchQuery) -> list[str]:
     return [
         *("--null", "--no-heading", "--line-number", "--with-filename", "--color=never", "--crlf", "--no-messages"),
         f"--max-columns={_COLUMNS}",
@@ -326,7 +326,7 @@ def _scan_args() -> list[str]:
     return [sys.executable, "-I", "-S", str(_SCAN)]
 
 
-def _scan_input(query: Query, data: bytes, *, text: bool = False) -> bytes:
+def _scan_input(query: SearchQuery, data: bytes, *, text: bool = False) -> bytes:
     options = {
         "pattern": query.pattern,
         "fixed": query.fixed,
@@ -346,8 +346,8 @@ def _checked(code: int, out: bytes, err: bytes) -> bytes:
     return out
 
 
-def _parse(out: bytes) -> Found:
-    files: dict[bytes, FoundFile] = {}
+def _parse(out: bytes) -> SearchResult:
+    files: dict[bytes, FileMatches] = {}
     for match in _LINE.finditer(out):
         name = match[1]
         if name is None:
@@ -355,10 +355,10 @@ def _parse(out: bytes) -> Found:
         file = files.get(name)
         if file is None:
             path = _text(name).removeprefix("./")
-            file = files[name] = FoundFile(path)
+            file = files[name] = FileMatches(path)
         text = match[4].decode("utf-8", "replace").removesuffix("\r").removeprefix("\ufeff")
-        file.lines.append(Line(int(match[2]), text, match[3] == b":"))
-    return Found(list(files.values()), len(out) < _MAX_OUTPUT)
+        file.lines.append(MatchedLine(int(match[2]), text, match[3] == b":"))
+    return SearchResult(list(files.values()), len(out) < _MAX_OUTPUT)
 
 
 def _text(name: bytes) -> str:
@@ -368,7 +368,7 @@ def _text(name: bytes) -> str:
 
 async def _run(args: Sequence[str], cwd: Path, data: bytes | None = None) -> tuple[int, bytes, bytes]:
     """(exit code, output up to `_MAX_OUTPUT`, errors). The process is gone when this returns or raises. It has no home:
-    there is nothing of the person's it should look up there."""
+    there is nothing of the user's it should look up there."""
     pipe, none = asyncio.subprocess.PIPE, asyncio.subprocess.DEVNULL
     process = await start_process(
         _kill,
@@ -401,14 +401,14 @@ async def _run(args: Sequence[str], cwd: Path, data: bytes | None = None) -> tup
         for task in (errors, feeding):
             if task is not None:
                 task.cancel()
-        await unbroken(_kill(process))
+        await run_to_completion(_kill(process))
 
 
 async def _kill(process: asyncio.subprocess.Process) -> None:
     if process.returncode is None:
         with contextlib.suppress(ProcessLookupError):
             process.kill()
-    await gone(process)
+    await wait_killed(process)
 
 
 async def _feed(stdin: asyncio.StreamWriter, data: bytes) -> None:

@@ -16,7 +16,7 @@ MOST = 500
 
 
 @dataclass
-class Shown:
+class ShownFile:
     digest: str | None
     """Of the text the model knows; None: that there is no such file."""
     source: str = ""
@@ -25,23 +25,23 @@ class Shown:
     """How the file looked from outside when its text was last compared."""
 
 
-class Seen:
+class ShownFiles:
     def __init__(self) -> None:
-        self.files: dict[Path, Shown] = {}
+        self.files: dict[Path, ShownFile] = {}
         """By resolved path, the last shown last."""
         self.fresh: dict[Path, None] = {}
         """Those that are not on record yet."""
 
     def show(self, file: FileText, source: str = "") -> None:
         """The model is shown that text, or a part of it."""
-        self._put(file.path, Shown(digest(file), source))
+        self._put(file.path, ShownFile(digest(file), source))
 
     def edited(self, path: Path, old: FileText | None, new_text: str | None) -> None:
         """An edit of the model's made that text of the file (None: no file). It knows the outcome if it knew what was
         there before, or nothing of the file."""
         previous = self.files.get(path)
         if previous is None or previous.digest == (None if old is None else digest(old)):
-            self._put(path, Shown(None if new_text is None else _digest(new_text)))
+            self._put(path, ShownFile(None if new_text is None else _digest(new_text)))
 
     def take_fresh(self) -> dict[str, tuple[str | None, str]]:
         """What became known since this was last asked, for the record (`Result.knows`)."""
@@ -53,10 +53,10 @@ class Seen:
     def restore(self, entries: Mapping[str, tuple[str | None, str]]) -> None:
         """What was on record, one after the other."""
         for path, (digest, source) in entries.items():
-            self._put(Path(path), Shown(digest, source))
+            self._put(Path(path), ShownFile(digest, source))
         self.fresh.clear()
 
-    def _put(self, path: Path, entry: Shown) -> None:
+    def _put(self, path: Path, entry: ShownFile) -> None:
         self.fresh[path] = None
         self.files.pop(path, None)
         self.files[path] = entry

@@ -28,7 +28,7 @@ _BOMS: tuple[tuple[bytes, str, str], ...] = (  # UTF-32 first: its little-endian
 )
 
 
-class Binary(ToolError):
+class BinaryFile(ToolError):
     """The file is no text."""
 
 
@@ -94,11 +94,11 @@ def decode(data: bytes, path: Path) -> tuple[str, str]:
             break
     if b"\0" in data[:_SNIFFED]:
         if (kind := media_type(data)) is not None:
-            raise Binary(
+            raise BinaryFile(
                 f"{path.name} is a binary file, a picture ({kind}, {len(data):,} bytes); tools read text only. "
-                "The person can show it to you with an @mention."
+                "The user can show it to you with an @mention."
             )
-        raise Binary(f"{path.name} is a binary file ({len(data):,} bytes); it cannot be read as text.")
+        raise BinaryFile(f"{path.name} is a binary file ({len(data):,} bytes); it cannot be read as text.")
     try:
         return data.decode("utf-8"), "utf-8"
     except UnicodeDecodeError:

@@ -44,7 +44,7 @@ class _File:
         return changed
 
 
-class Watching:
+class WorkspaceWatcher:
     """One per daemon. All its methods are for the event loop's thread."""
 
     def __init__(self) -> None:

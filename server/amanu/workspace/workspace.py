@@ -1,4 +1,4 @@
-"""The roots of one session, seen through the open buffers: read a file as the person sees it, write it on disk."""
+"""The roots of one session, seen through the open buffers: read a file as the user sees it, write it on disk."""
 
 import asyncio
 import contextlib
@@ -10,8 +10,8 @@ from pathlib import Path
 from amanu.core.tool import ToolError
 from amanu.workspace import disk
 from amanu.workspace.overlay import Buffer, Editor, Overlay
-from amanu.workspace.path_guard import Guard
-from amanu.workspace.shown_files import Seen
+from amanu.workspace.path_guard import PathGuard
+from amanu.workspace.shown_files import ShownFiles
 from amanu.workspace.text_file import FileText, as_editors_show, decode, sha256, survives
 
 
@@ -25,11 +25,11 @@ class Workspace:
     def __init__(
         self, roots: Sequence[Path], overlay: Overlay, *, ripgrep: str | None = None, private: Sequence[Path] = ()
     ) -> None:
-        self.guard = Guard(roots, private)
+        self.guard = PathGuard(roots, private)
         self.roots = self.guard.roots
         self.overlay = overlay
         self.ripgrep = ripgrep
-        self.seen = Seen()
+        self.seen = ShownFiles()
 
     def resolve(self, path: str) -> Path:
         """The absolute path meant, links followed. `ToolError` outside the roots."""
@@ -50,7 +50,7 @@ class Workspace:
         return os.path.normpath(path)
 
     async def read(self, path: Path) -> FileText:
-        """The text of the file as the person sees it: of its open buffer first, of the disk second.
+        """The text of the file as the user sees it: of its open buffer first, of the disk second.
 
         Raises `ToolError` for a missing file (naming near ones), a folder, device, binary or too big file."""
         file = await self.look(path)
@@ -94,7 +94,7 @@ class Workspace:
         )
 
     async def replace(self, replacements: Sequence[disk.Replacement]) -> None:
-        """Replace files on disk, all or none; modes and owners are kept. Raises `disk.Moved` when one of them has
+        """Replace files on disk, all or none; modes and owners are kept. Raises `disk.BaseChanged` when one of them has
         not the expected bytes, `ToolError` when one cannot be written."""
         await asyncio.to_thread(disk.replace, self.guard, replacements)
 

@@ -11,7 +11,7 @@ from amanu.core.command import Command
 from amanu.core.rules import rule
 from amanu.core.tool import Preview, Subject
 from amanu.permissions.approvals import Approvals, Ceilings
-from amanu.permissions.policy import Circumstances
+from amanu.permissions.policy import PolicyContext
 from amanu_protocol.errors import AmanuError
 from amanu_protocol.events import ApprovalRequested
 from amanu_protocol.items import Decision, Grant, Mode, Proposal
@@ -41,7 +41,7 @@ def preview(subjects: Sequence[Subject]) -> Preview:
 
 def approvals(heard: Heard, *, mode: Mode = "ask", headless: bool = False, allow: Sequence[str] = ()) -> Approvals:
     rules = [rule("allow", text, "test") for text in allow]
-    return Approvals(heard, FakePolicy(lambda: Circumstances(mode), lambda: rules), headless=headless)
+    return Approvals(heard, FakePolicy(lambda: PolicyContext(mode), lambda: rules), headless=headless)
 
 
 @pytest.mark.parametrize(
@@ -172,7 +172,7 @@ def test_the_rule_that_is_named_is_the_one_it_took() -> None:
 
 async def test_a_saved_rule_answers_no_question_that_a_ceiling_asks() -> None:
     heard, rules = Heard(), [rule("allow", "@run(make *)", "test")]
-    ours = Approvals(heard, FakePolicy(lambda: Circumstances("ask"), lambda: rules), ceilings=Ceilings(commands=0))
+    ours = Approvals(heard, FakePolicy(lambda: PolicyContext("ask"), lambda: rules), ceilings=Ceilings(commands=0))
     beyond = asyncio.ensure_future(ours.decide("beyond", preview(runs(BUILD)), lambda: None))
     other = asyncio.ensure_future(ours.decide("other", preview(runs(FETCH)), lambda: None))
     while len(heard) < 2:
@@ -209,22 +209,22 @@ async def test_a_saved_rule_answers_no_question_that_a_ceiling_asks() -> None:
         ("rule", [], [], [], False),
         ("rule", ["network"], ["@run(make *)"], [], False),
         ("rule", [], ["@run(make *)"], ["@run(make *)"], False),
-        ("person", ["network"], [], [], True),
-        ("person", [], [], ["@run(make *)"], False),
+        ("user", ["network"], [], [], True),
+        ("user", [], [], ["@run(make *)"], False),
     ],
 )
 def test_a_yes_ends_with_what_it_came_from(
     by: Any, grants: list[Grant], allow: list[str], deny: list[str], holds: bool
 ) -> None:
     rules = [*(rule("allow", each, "test") for each in allow), *(rule("deny", each, "test") for each in deny)]
-    ours = Approvals(Heard(), FakePolicy(lambda: Circumstances("ask"), lambda: rules))
+    ours = Approvals(Heard(), FakePolicy(lambda: PolicyContext("ask"), lambda: rules))
     assert ours.holds(preview(runs(BUILD)), Decision(outcome="allowed", by=by, grants=grants)) is holds
 
 
 HUNK = {"hunkId": "h", "oldStart": 1, "oldLines": 1, "newStart": 1, "newLines": 1, "oldText": "a\n", "newText": "b\n"}
 FILE = {
     **{"path": "/w/a.py", "change": "edit", "baseSha256": "1", "added": 1, "removed": 1, "encoding": "utf-8"},
-    **{"finalNewline": True, "unsaved": False, "hunks": [{**HUNK, "state": "pending", "editedByPerson": False}]},
+    **{"finalNewline": True, "unsaved": False, "hunks": [{**HUNK, "state": "pending", "editedByUser": False}]},
 }
 PROPOSAL = {"proposalId": "p", "turnId": "t", "toolCallIds": ["c1"], "version": 1, "state": "pending", "files": [FILE]}
 
@@ -232,7 +232,7 @@ PROPOSAL = {"proposalId": "p", "turnId": "t", "toolCallIds": ["c1"], "version": 
 async def test_a_yes_to_what_an_edit_was_before_is_forgotten_when_it_is_decided_on_again() -> None:
     now = [Proposal.model_validate(PROPOSAL)]
     heard, rules = Heard(), [rule("mustAsk", "@write", "test")]
-    ours = Approvals(heard, FakePolicy(lambda: Circumstances("ask"), lambda: rules, lambda: now[0]))
+    ours = Approvals(heard, FakePolicy(lambda: PolicyContext("ask"), lambda: rules, lambda: now[0]))
     edit = replace(preview(writes("a.py")), proposal_id="p")
     asking = asyncio.ensure_future(ours.decide("c1", edit, lambda: None))
     while (pending := ours.pending("c1")) is None:
@@ -292,7 +292,7 @@ async def test_a_standing_question_is_decided_again_with_another_mode(
 ) -> None:
     heard = Heard()
     mode: list[Mode] = [before]
-    ours = Approvals(heard, FakePolicy(lambda: Circumstances(mode[0]), list))
+    ours = Approvals(heard, FakePolicy(lambda: PolicyContext(mode[0]), list))
     asking = asyncio.ensure_future(ours.decide("c1", preview(subjects), lambda: None))
     while not heard:
         await asyncio.sleep(0)
@@ -318,7 +318,7 @@ async def test_a_standing_question_is_decided_again_with_another_mode(
 async def test_what_is_still_asked_says_why_it_is_asked_now() -> None:
     """The ways to answer are those of now, and so is what is thought of each command."""
     heard, rules = Heard(), [rule("allow", "@run(make *)", "test")]
-    ours = Approvals(heard, FakePolicy(Circumstances, lambda: rules))
+    ours = Approvals(heard, FakePolicy(PolicyContext, lambda: rules))
     asking = asyncio.ensure_future(ours.decide("c1", preview(runs(BUILD, FETCH)), lambda: None))
     while not heard:
         await asyncio.sleep(0)
@@ -339,8 +339,8 @@ async def test_rules_that_cannot_be_read_settle_nothing() -> None:
             raise AmanuError("storageError", "rules.toml is not valid TOML.")
         return []
 
-    def when() -> Circumstances:
-        return Circumstances("auto") if broken else Circumstances("ask")
+    def when() -> PolicyContext:
+        return PolicyContext("auto") if broken else PolicyContext("ask")
 
     ours = Approvals(heard, FakePolicy(when, stored))
     asking = asyncio.ensure_future(ours.decide("c1", preview(writes("a.py")), lambda: None))
@@ -361,7 +361,7 @@ async def test_a_mode_that_changes_just_before_the_question_counts(after: Mode, 
             mode[0] = after
 
     heard = Slow()
-    ours = Approvals(heard, FakePolicy(lambda: Circumstances(mode[0]), list))
+    ours = Approvals(heard, FakePolicy(lambda: PolicyContext(mode[0]), list))
     async with asyncio.timeout(5):
         decision = await ours.decide("c1", preview(writes("a.py")), lambda: None)
     assert decision.outcome == outcome and heard == []

@@ -10,7 +10,7 @@ from bench.loops.corpus import load
 from hypothesis import given
 from hypothesis import strategies as st
 
-from amanu.agent.loop_guard.text_repetition import BLOCK, Chanting
+from amanu.agent.loop_guard.text_repetition import BLOCK, TextRepetition
 
 TEXTS = [
     said.text for case in load() for turn in case.turns for step in turn for said in step.said if len(said.text) > 500
@@ -19,7 +19,7 @@ TEXTS = [
 
 def position(text: str, cuts: list[int]) -> int | None:
     """How many characters there were when it was found, to the block."""
-    watch = Chanting()
+    watch = TextRepetition()
     for start, end in pairwise([0, *cuts, len(text)]):
         if watch.feed(text[start:end]) is not None:
             return end
@@ -39,13 +39,13 @@ def test_how_a_text_is_cut_changes_nothing(text: str, data: st.DataObject) -> No
 
 @given(st.text(alphabet="ab \n`#|-1.é一", min_size=1, max_size=40), st.integers(1, 400))
 def test_nothing_makes_it_fail(unit: str, times: int) -> None:
-    Chanting("ab").feed(unit * times)
+    TextRepetition("ab").feed(unit * times)
 
 
 @pytest.mark.parametrize("length", [1, 3, 7, 31, 64, 127, 128, 129, 400, 1000, 3000])
 def test_rounds_of_any_length_are_found(length: int) -> None:
     letters = "".join(random.Random(length).choices("abcdefghi", k=length))
-    found = Chanting().feed("A beginning. " + letters * (20_000 // length))
+    found = TextRepetition().feed("A beginning. " + letters * (20_000 // length))
     assert found is not None and len(found) % length == 0
 
 
@@ -57,19 +57,19 @@ def test_rounds_of_any_length_are_found(length: int) -> None:
         ("I must stop.", True),
     ],
 )
-def test_what_the_person_asked_for_is_no_loop(asked: str, found: bool) -> None:
-    assert (Chanting(asked).feed("I must not talk in class. " * 60) is not None) == found
+def test_what_the_user_asked_for_is_no_loop(asked: str, found: bool) -> None:
+    assert (TextRepetition(asked).feed("I must not talk in class. " * 60) is not None) == found
 
 
 def test_memory_is_bounded_and_work_is_linear() -> None:
-    def spent(watch: Chanting, start: int) -> float:
+    def spent(watch: TextRepetition, start: int) -> float:
         begun = time.process_time()
         for at in range(start, start + 4000):
             assert watch.feed(f"Line {at} says that {at * 7919 % 10007} is not {at * 104729 % 7919}.\n") is None
         return time.process_time() - begun
 
-    watch = Chanting()
-    first = min(spent(Chanting(), 0), spent(watch, 0))
+    watch = TextRepetition()
+    first = min(spent(TextRepetition(), 0), spent(watch, 0))
     *_, last = [spent(watch, start) for start in range(4000, 20_000, 4000)]
     assert len(pickle.dumps(watch)) < 100_000
     assert last < 5 * first + 0.05

@@ -15,9 +15,9 @@ from amanu.agent.window import compaction
 from amanu.agent.window import pruning as masking
 from amanu.agent.window import token_gauge as gauge
 from amanu.agent.window.compaction import NoSummary
-from amanu.agent.window.token_gauge import MESSAGE, Gauge, Head, estimate
-from amanu.agent.window.window import COMPACTED, COMPACTION_FAILED, GUIDANCE, MASKED, Context
-from amanu.config import Context as Tiers
+from amanu.agent.window.token_gauge import MESSAGE, PromptHead, TokenGauge, estimate
+from amanu.agent.window.window import COMPACTED, COMPACTION_FAILED, GUIDANCE, MASKED, ContextWindow
+from amanu.config import ContextSettings as Tiers
 from amanu.core.conversation import (
     Assistant,
     Call,
@@ -27,11 +27,11 @@ from amanu.core.conversation import (
     Message,
     Result,
     Results,
+    SystemText,
     Text,
-    Told,
     User,
 )
-from amanu.core.model import ContextTooLong, Delta, Done, Overloaded, Request, TextDelta, TokenUsage
+from amanu.core.model import ContextTooLong, Delta, Overloaded, ReplyCompleted, Request, TextDelta, TokenUsage
 from loop_stage import INFO, Stage, says
 
 SUMMARY = "## Goal\nMend it.\n\n## Next step\nRead on."
@@ -72,8 +72,8 @@ def test_estimate(text: str, tokens: float) -> None:
 
 def test_the_services_count_stands_and_what_is_new_is_estimated_in_its_measure() -> None:
     conversation = Conversation([User(text="x" * 4_000)])
-    gauge = Gauge()
-    head = Head(system=100, tools=200)
+    gauge = TokenGauge()
+    head = PromptHead(system=100, tools=200)
     gauge.follow(conversation, head)
     before = gauge.tokens
     gauge.count(2 * before)
@@ -88,7 +88,7 @@ def test_the_services_count_stands_and_what_is_new_is_estimated_in_its_measure()
 @given(st.lists(st.integers(0, 3), max_size=30))
 def test_however_it_was_reached_the_gauge_says_what_a_fresh_one_says(moves: list[int]) -> None:
     conversation = Conversation([User(text="begin")])
-    followed = Gauge()
+    followed = TokenGauge()
     numbers = itertools.count()
     for move in moves:
         match move:
@@ -102,10 +102,10 @@ def test_however_it_was_reached_the_gauge_says_what_a_fresh_one_says(moves: list
                 conversation.mask(Masked(texts=texts))
             case _:
                 conversation.compact(Compacted(replaced=2, text="all before", snapshot=""))
-        followed.follow(conversation, Head(system=5))
-    fresh = Gauge()
-    fresh.follow(conversation, Head(system=5))
-    followed.follow(conversation, Head(system=5))
+        followed.follow(conversation, PromptHead(system=5))
+    fresh = TokenGauge()
+    fresh.follow(conversation, PromptHead(system=5))
+    followed.follow(conversation, PromptHead(system=5))
     assert followed.tokens == fresh.tokens
     assert sum(followed.shares()) == followed.tokens
 
@@ -213,7 +213,7 @@ def test_a_cut_never_parts_a_call_from_its_result(kinds: list[str], keep: float)
                 for message in step(call(f"c{at}"), call(f"d{at}")):
                     conversation.append(message)
             case _:
-                for message in step(call(f"c{at}"), notes=("mind", Told(text="guide"))):
+                for message in step(call(f"c{at}"), notes=("mind", SystemText(text="guide"))):
                     conversation.append(message)
     weights = [gauge.weigh(message).total for message in conversation]
     replaced = compaction.split(conversation, weights, keep)
@@ -235,8 +235,8 @@ def test_what_the_record_holds() -> None:
     messages: list[Message] = [
         User(text="Mend a.py\n\n<editor_context>\nold\n</editor_context>"),
         *step(call("c1", path="a.py"), text="Looking."),
-        *step(call("c2", "write", path="a.py"), notes=("with tabs", Told(text="nudge"))),
-        User(text="summary of before", told=True),
+        *step(call("c2", "write", path="a.py"), notes=("with tabs", SystemText(text="nudge"))),
+        User(text="summary of before", from_system=True),
         Assistant(
             parts=(call("c3", "write", path="b.py"),),
         ),
@@ -252,7 +252,7 @@ def test_what_the_record_holds() -> None:
 def test_a_second_compaction_loses_nothing_of_the_first() -> None:
     first = compaction.record([User(text="one"), *step(call("c1", "write", path="a.py"))], None, ["write"])
     earlier = compaction.composed(3, SUMMARY, first, 10_000, by_model=True, in_turn=True)
-    messages = [User(text=earlier.text, told=True), *step(call("c2", path="b.py")), User(text="two")]
+    messages = [User(text=earlier.text, from_system=True), *step(call("c2", path="b.py")), User(text="two")]
     found = compaction.record(messages, earlier, ["write"])
     assert found.user_texts == ["one", "two"]
     assert found.files == {"a.py": "edited", "b.py": "read"}
@@ -287,21 +287,21 @@ async def test_the_summary(answers: list[str], lines: list[str], room: float, ex
         assert SUMMARY in asked[1]
 
 
-def test_long_words_of_the_person_are_shortened_never_left_out() -> None:
-    found = compaction.Record(user_texts=[f"begin{at} " + "x" * 20_000 + f" end{at}" for at in range(30)])
+def test_long_words_of_the_user_are_shortened_never_left_out() -> None:
+    found = compaction.Extract(user_texts=[f"begin{at} " + "x" * 20_000 + f" end{at}" for at in range(30)])
     entry = compaction.composed(3, SUMMARY, found, 30_000, by_model=True, in_turn=False)
     assert all(f"begin{at}" in entry.text and f"end{at}" in entry.text for at in range(30))
     assert estimate(entry.text) < 15_000
-    assert entry.said == tuple(found.user_texts)  # and again in full the next time
+    assert entry.user_texts == tuple(found.user_texts)  # and again in full the next time
 
 
-def test_when_a_person_said_more_than_fits_the_first_and_the_last_stay_and_the_rest_is_pointed_to() -> None:
-    found = compaction.Record(user_texts=[f"thing {at} " + "x" * 300 for at in range(300)])
+def test_when_a_user_said_more_than_fits_the_first_and_the_last_stay_and_the_rest_is_pointed_to() -> None:
+    found = compaction.Extract(user_texts=[f"thing {at} " + "x" * 300 for at in range(300)])
     entry = compaction.composed(3, SUMMARY, found, 30_000, by_model=True, in_turn=False, saved_as="kept0")
     assert "1. thing 0 " in entry.text and "300. thing 299 " in entry.text
     assert 'in full: read_output(id="kept0")' in entry.text
     assert estimate(entry.text) < 6_000
-    assert len(entry.said) == 300
+    assert len(entry.user_texts) == 300
 
 
 # Whole turns -------------------------------------------------------------------------------------------
@@ -330,7 +330,7 @@ class Small:
             if isinstance(answer, Exception):
                 raise answer
             yield TextDelta(answer)
-            yield Done(Assistant(parts=(Text(text=answer),)), TokenUsage(input=10, output=5), "end")
+            yield ReplyCompleted(Assistant(parts=(Text(text=answer),)), TokenUsage(input=10, output=5), "end")
             return
         request.conversation.check()
         size = round(sum(gauge.weigh(message).total for message in request.conversation))
@@ -340,8 +340,8 @@ class Small:
         self.sizes.append(size)
         self.sent.append(list(request.conversation))
         for delta in self.replies.pop(0):
-            if isinstance(delta, Done):
-                yield Done(delta.message, TokenUsage(input=size, output=5), delta.stop)
+            if isinstance(delta, ReplyCompleted):
+                yield ReplyCompleted(delta.message, TokenUsage(input=size, output=5), delta.stop)
             else:
                 yield delta
 
@@ -358,7 +358,7 @@ async def play(
         stage.turn.candidate, info=INFO.model_copy(update={"context_window": window, "max_output": 100})
     )
     if tiers is not None:
-        stage.turn.context = Context(stage.conversation, tiers, stage.keep, ["write"])
+        stage.turn.context = ContextWindow(stage.conversation, tiers, stage.keep, ["write"])
     stage.recorder.size = results
     ending = await run_turn(stage.turn)
     stage.conversation.check()
@@ -443,7 +443,7 @@ async def test_the_model_is_told_once_that_it_is_getting_full() -> None:
     model = Small([*replies, says("done")], 5_000)
     stage, _ = await play(model, 5_000, results=1_200, tiers=Tiers(warn=0.3, mask=0.95, compact=0.97))
     told = [note for message in stage.conversation if isinstance(message, Results) for note in message.notes]
-    assert [isinstance(note, Told) and note.text.startswith(GUIDANCE[:8]) for note in told] == [True]
+    assert [isinstance(note, SystemText) and note.text.startswith(GUIDANCE[:8]) for note in told] == [True]
 
 
 async def test_a_cut_reply_is_finished_before_room_is_made() -> None:
@@ -515,7 +515,7 @@ async def test_asked_for_while_the_last_reply_is_written_it_comes_at_the_turns_e
     class Late(Small):
         async def stream(self, request: Request) -> AsyncIterator[Delta]:
             async for delta in super().stream(request):
-                if isinstance(delta, Done) and delta.message.text == "done":
+                if isinstance(delta, ReplyCompleted) and delta.message.text == "done":
                     stage.turn.context.compact_soon("")
                 yield delta
 
@@ -528,7 +528,7 @@ async def test_asked_for_while_the_last_reply_is_written_it_comes_at_the_turns_e
     stage.conversation.check()
 
 
-async def test_what_a_person_pasted_can_be_read_in_full_after_every_compaction() -> None:
+async def test_what_a_user_pasted_can_be_read_in_full_after_every_compaction() -> None:
     paste = "RULES\n" + "".join(f"line {at}\n" for at in range(4_000)) + "no tabs\n"
     stage = Stage([], prompt=paste)
     stage.turn.candidate = replace(stage.turn.candidate, info=INFO.model_copy(update={"context_window": 40_000}))
@@ -566,8 +566,8 @@ async def test_a_refusal_that_cannot_be_about_the_window_teaches_nothing() -> No
 
 def test_a_count_that_cannot_be_of_the_prompt_is_not_believed() -> None:
     conversation = Conversation([User(text="x" * 40_000)])
-    gauge = Gauge()
-    gauge.follow(conversation, Head())
+    gauge = TokenGauge()
+    gauge.follow(conversation, PromptHead())
     before = gauge.tokens
     for nonsense in (0, 150, 10_000_000):
         gauge.count(nonsense)

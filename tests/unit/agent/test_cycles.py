@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from amanu.agent.loop_guard.call_cycles import PATIENCE, ROUNDS, SAME_FAILURES, SAME_IN_STEP, Cycles
+from amanu.agent.loop_guard.call_cycles import PATIENCE, ROUNDS, SAME_FAILURES, SAME_IN_STEP, CallCycles
 from amanu.core.conversation import Call, Result
 
 Made = tuple[str, Any, str, bool]
@@ -15,7 +15,7 @@ Made = tuple[str, Any, str, bool]
 
 def run(*steps: list[Made], defaults: dict[str, dict[str, Any]] | None = None) -> int | None:
     """The step, from 1, in which a circle is seen."""
-    watch = Cycles(defaults or {})
+    watch = CallCycles(defaults or {})
     for at, made in enumerate(steps, 1):
         calls = [Call(call_id=str(n), tool=tool, arguments=given) for n, (tool, given, _, _) in enumerate(made)]
         results = [
@@ -129,11 +129,11 @@ def test_the_order_within_a_step_makes_no_difference(steps: list[list[str]]) -> 
 
 @given(st.lists(st.integers(0, 2), max_size=40))
 def test_a_start_anew_forgets(paths: list[int]) -> None:
-    watch = Cycles({})
+    watch = CallCycles({})
     for path in paths:
         watch.step([Call(call_id="1", tool="read", arguments={"path": str(path)})], [])
     watch.start_anew()
-    fresh = Cycles({})
+    fresh = CallCycles({})
     for _ in range(ROUNDS[0]):
         call, result = Call(call_id="1", tool="t", arguments={}), Result(call_id="1", tool="t", text="")
         assert watch.step([call], [result]) == fresh.step([call], [result])

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from amanu.agent import call_drafts as drafting
-from amanu.agent.reply import Reply
+from amanu.agent.reply import ReplyItems
 from amanu.core.conversation import Assistant
-from amanu.core.model import CallDelta, CallStarted, Done, TokenUsage
+from amanu.core.model import CallDelta, CallStarted, ReplyCompleted, TokenUsage
 from amanu.core.tool import CallDraft
 from amanu.tools.edits.draft import EditDraft
 from amanu_protocol.events import ItemChanged, ItemDelta, ItemStarted, ItemsWithdrawn
@@ -47,11 +47,11 @@ async def play(*doing: Any, interval: float, monkeypatch: pytest.MonkeyPatch) ->
     """Deltas, numbers of seconds to wait, or words: finish, cut, withdraw."""
     monkeypatch.setattr(drafting, "INTERVAL", interval)
     seen = Emitted()
-    reply = Reply("t", 1, {"write": Drafting(Recorder()), "read": Read(Recorder())}, seen)
+    reply = ReplyItems("t", 1, {"write": Drafting(Recorder()), "read": Read(Recorder())}, seen)
     for each in doing:
         match each:
             case "finish":
-                reply.finish(Done(Assistant(parts=()), TokenUsage(), "calls"))
+                reply.finish(ReplyCompleted(Assistant(parts=()), TokenUsage(), "calls"))
             case "cut":
                 reply.cut("cut")
             case "withdraw":

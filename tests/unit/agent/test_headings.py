@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from amanu.agent.reply import Reply
-from amanu.agent.thought_sections import LONGEST, Sections
+from amanu.agent.reply import ReplyItems
+from amanu.agent.thought_sections import LONGEST, ThoughtSections
 from amanu.core.conversation import Assistant, Text
 from amanu.core.model import CallStarted, TextDelta, ThoughtDelta
 from amanu_protocol.items import Thought
@@ -13,7 +13,7 @@ from loop_stage import Emitted
 
 
 def sections(*pieces: str) -> list[str]:
-    cut = Sections()
+    cut = ThoughtSections()
     found = [""]
     for piece in pieces:
         for begins, text in cut.feed(piece):
@@ -67,7 +67,7 @@ def test_the_size_of_the_pieces_changes_nothing(thought: str, data: st.DataObjec
 
 
 def test_what_is_no_heading_is_not_held_back() -> None:
-    cut = Sections()
+    cut = ThoughtSections()
     assert list(cut.feed("Let")) == [(False, "Let")]
     assert list(cut.feed(" me\n\nSo")) == [(False, " me\n"), (False, "\n"), (False, "So")]
     assert list(cut.feed("\n\n**Ti")) == [(False, "\n"), (False, "\n")]
@@ -77,7 +77,7 @@ def test_what_is_no_heading_is_not_held_back() -> None:
 
 def test_each_section_is_an_item_with_its_subject() -> None:
     emitted = Emitted()
-    reply = Reply("t", 1, {}, emitted)
+    reply = ReplyItems("t", 1, {}, emitted)
     for delta in (
         ThoughtDelta("**First**\n\none\n\n\n*"),
         ThoughtDelta("*Second*"),

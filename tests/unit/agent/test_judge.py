@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from amanu.agent.loop_guard import judge
-from amanu.agent.loop_guard.judge import FIRST_AFTER, LATEST, SOONEST, STEPS, Judge, Verdict, parse
+from amanu.agent.loop_guard.judge import FIRST_AFTER, LATEST, SOONEST, STEPS, LoopJudge, LoopVerdict, parse
 from amanu.core.conversation import Assistant, Call, Result, Text
 from amanu.core.model import ModelError, StreamBroken
 
@@ -15,11 +15,11 @@ from amanu.core.model import ModelError, StreamBroken
 @pytest.mark.parametrize(
     ("answer", "expected"),
     [
-        ('{"reason": "r", "stuck": 0.9}', Verdict("r", 0.9)),
-        ('```json\n{"stuck": "0.5", "reason": "r"}\n```', Verdict("r", 0.5)),
-        ('I think {so}: {"reason": "a {b} c", "stuck": 1}. Yes.', Verdict("a {b} c", 1)),
-        ('{"reason": "draft", "stuck": 0.1} … {"reason": "final", "stuck": 0.95}', Verdict("final", 0.95)),
-        ('{"stuck": true}', Verdict("", 1)),
+        ('{"reason": "r", "stuck": 0.9}', LoopVerdict("r", 0.9)),
+        ('```json\n{"stuck": "0.5", "reason": "r"}\n```', LoopVerdict("r", 0.5)),
+        ('I think {so}: {"reason": "a {b} c", "stuck": 1}. Yes.', LoopVerdict("a {b} c", 1)),
+        ('{"reason": "draft", "stuck": 0.1} … {"reason": "final", "stuck": 0.95}', LoopVerdict("final", 0.95)),
+        ('{"stuck": true}', LoopVerdict("", 1)),
         ('{"reason": "r", "stuck": 7}', None),
         ('{"reason": "r", "stuck": "very"}', None),
         ('{"reason": "r", "stuck": NaN}', None),
@@ -29,7 +29,7 @@ from amanu.core.model import ModelError, StreamBroken
         ("", None),
     ],
 )
-def test_answers(answer: str, expected: Verdict | None) -> None:
+def test_answers(answer: str, expected: LoopVerdict | None) -> None:
     assert parse(answer) == expected
 
 
@@ -58,7 +58,7 @@ def stuck(share: float) -> str:
     return f'{{"reason": "the same file again", "stuck": {share}}}'
 
 
-def take(watch: Judge, steps: int, text: str = "x", size: int = 1) -> None:
+def take(watch: LoopJudge, steps: int, text: str = "x", size: int = 1) -> None:
     for at in range(steps):
         call = Call(call_id="c", tool="read_file", arguments={"path": f"{at}.py", "note": text * size})
         parts = (Text(text=f"Step {at}. {text * size}"), call)
@@ -78,7 +78,7 @@ def take(watch: Judge, steps: int, text: str = "x", size: int = 1) -> None:
     ],
 )
 async def test_only_two_who_agree_count(answers: list[str | ModelError], reason: str | None) -> None:
-    aside, watch = Asked(*answers), Judge("Mend it.")
+    aside, watch = Asked(*answers), LoopJudge("Mend it.")
     take(watch, FIRST_AFTER)
     assert await watch.ask(aside) == reason
     assert aside.answers == []
@@ -89,7 +89,7 @@ async def test_only_two_who_agree_count(answers: list[str | ModelError], reason:
     ("answer", "wait"), [(stuck(0), LATEST), (stuck(0.5), 10), (stuck(0.89), SOONEST + 1), ("nonsense", LATEST)]
 )
 async def test_the_surer_the_sooner_again(answer: str, wait: int) -> None:
-    aside, watch = Asked(answer, answer), Judge("Mend it.")
+    aside, watch = Asked(answer, answer), LoopJudge("Mend it.")
     take(watch, FIRST_AFTER - 1)
     assert not watch.due
     take(watch, 1)
@@ -102,7 +102,7 @@ async def test_the_surer_the_sooner_again(answer: str, wait: int) -> None:
 
 
 async def test_it_sees_the_request_and_the_last_steps_and_never_much() -> None:
-    aside, watch = Asked(stuck(0)), Judge("Mend the cart. " * 1000)
+    aside, watch = Asked(stuck(0)), LoopJudge("Mend the cart. " * 1000)
     take(watch, FIRST_AFTER, "wide ", 100_000)
     await watch.ask(aside)
     ((_, question),) = aside.asked
@@ -117,7 +117,7 @@ async def test_it_is_no_longer_waited_for_than_agreed(monkeypatch: pytest.Monkey
         return ""
 
     monkeypatch.setattr(judge, "SECONDS", 0.01)
-    watch = Judge("Mend it.")
+    watch = LoopJudge("Mend it.")
     take(watch, FIRST_AFTER)
     assert await watch.ask(never) is None
 
@@ -127,7 +127,7 @@ async def test_a_cancelled_turn_is_not_held_up() -> None:
         await asyncio.Event().wait()
         return ""
 
-    watch = Judge("Mend it.")
+    watch = LoopJudge("Mend it.")
     take(watch, FIRST_AFTER)
     task = asyncio.create_task(watch.ask(never))
     await asyncio.sleep(0)

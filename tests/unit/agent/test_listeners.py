@@ -9,8 +9,17 @@ import pytest
 from amanu.agent.loop import run_turn
 from amanu.core.conversation import Call, Result, Results
 from amanu.core.ending import Ending
-from amanu.core.listeners import MAX_CHANGES, Block, Change, Continue, Notes, StepRecord, TurnListener, TurnView
-from amanu.core.model import Done
+from amanu.core.listeners import (
+    MAX_CHANGES,
+    Block,
+    ChangedArguments,
+    Continue,
+    Notes,
+    StepRecord,
+    TurnListener,
+    TurnView,
+)
+from amanu.core.model import ReplyCompleted
 from amanu.core.notes import SystemNote
 from amanu.core.tool import Preview
 from amanu.permissions import approvals as approval
@@ -33,7 +42,7 @@ class Witness(TurnListener):
     async def before_request(self, turn: TurnView, step: int) -> Notes | Ending | None:
         self.log.append(f"{self.name}: request {step}")
 
-    async def before_call(self, call: Call, preview: Preview) -> Block | Change | None:
+    async def before_call(self, call: Call, preview: Preview) -> Block | ChangedArguments | None:
         self.log.append(f"{self.name}: before {call.call_id}")
 
     async def after_call(self, call: Call, result: Result) -> Result:
@@ -44,7 +53,7 @@ class Witness(TurnListener):
         self.log.append(f"{self.name}: step {step.number} {[result.text[-4:] for result in step.results]}")
         return [SystemNote(f"note of {self.name}", "A note.")]
 
-    async def on_stop(self, turn: TurnView, reply: Done) -> Continue | Ending | None:
+    async def on_stop(self, turn: TurnView, reply: ReplyCompleted) -> Continue | Ending | None:
         self.log.append(f"{self.name}: stop")
 
 
@@ -58,18 +67,18 @@ class Raises(TurnListener):
     async def after_step(self, turn: TurnView, step: StepRecord) -> Notes | None:
         raise ZeroDivisionError
 
-    async def on_stop(self, turn: TurnView, reply: Done) -> Continue | None:
+    async def on_stop(self, turn: TurnView, reply: ReplyCompleted) -> Continue | None:
         raise ZeroDivisionError
 
 
 class Guards(TurnListener):
     """Answers each question before a call with the next of its answers."""
 
-    def __init__(self, *answers: Block | Change | Exception | None) -> None:
+    def __init__(self, *answers: Block | ChangedArguments | Exception | None) -> None:
         self.answers = list(answers)
         self.asked: list[Any] = []
 
-    async def before_call(self, call: Call, preview: Preview) -> Block | Change | None:
+    async def before_call(self, call: Call, preview: Preview) -> Block | ChangedArguments | None:
         self.asked.append(call.arguments)
         answer = self.answers.pop(0) if self.answers else None
         if isinstance(answer, Exception):
@@ -120,7 +129,7 @@ async def test_a_blocked_call_is_not_run_nor_asked_about() -> None:
 
 async def test_changed_arguments_are_previewed_asked_about_and_decided_on_anew() -> None:
     plain, _ = await play([], says("", call("write", "w", path="/a")), says("Done."), answers={"w": "allow"})
-    guard = Guards(Change({"path": "/b"}, "another file"))
+    guard = Guards(ChangedArguments({"path": "/b"}, "another file"))
     stage, _ = await play([guard], says("", call("write", "w", path="/a")), says("Done."), answers={"w": "allow"})
     assert guard.asked == [{"path": "/a"}, {"path": "/b"}]
     before, after = (
@@ -135,9 +144,11 @@ async def test_changed_arguments_are_previewed_asked_about_and_decided_on_anew()
 
 
 async def test_wrong_changed_arguments_fail_and_endless_changes_are_blocked() -> None:
-    stage, _ = await play([Guards(Change({"path": 7}, "oops"))], says("", call("read", "r", path="/a")), says("Done."))
+    stage, _ = await play(
+        [Guards(ChangedArguments({"path": 7}, "oops"))], says("", call("read", "r", path="/a")), says("Done.")
+    )
     assert stage.states() == {"r": "failed"}
-    changes = [Change({"path": f"/{n}"}, "again") for n in range(MAX_CHANGES + 1)]
+    changes = [ChangedArguments({"path": f"/{n}"}, "again") for n in range(MAX_CHANGES + 1)]
     stage, _ = await play([Guards(*changes)], says("", call("read", "r", path="/a")), says("Done."))
     assert stage.states() == {"r": "rejected"}
 
@@ -152,7 +163,7 @@ class Ends(TurnListener):
     async def after_step(self, turn: TurnView, step: StepRecord) -> Ending | None:
         return Ending("loop", "Enough.") if self._moment == "step" else None
 
-    async def on_stop(self, turn: TurnView, reply: Done) -> Ending | None:
+    async def on_stop(self, turn: TurnView, reply: ReplyCompleted) -> Ending | None:
         return Ending("loop", "Enough.") if self._moment == "stop" else None
 
 
@@ -169,7 +180,7 @@ class GoesOn(TurnListener):
     def __init__(self) -> None:
         self.times = 2
 
-    async def on_stop(self, turn: TurnView, reply: Done) -> Continue | None:
+    async def on_stop(self, turn: TurnView, reply: ReplyCompleted) -> Continue | None:
         self.times -= 1
         return Continue([SystemNote("Check it.", "Asked to check.")]) if self.times >= 0 else None
 
@@ -225,7 +236,7 @@ class Dwells(TurnListener):
 @pytest.mark.parametrize(
     ("tool_call", "answer", "state", "text"),
     [
-        (call("write", "c"), "reject:Not today.", "rejected", "The person rejected this and said: Not today."),
+        (call("write", "c"), "reject:Not today.", "rejected", "The user rejected this and said: Not today."),
         (call("reed", "c"), "", "failed", "There is no tool 'reed'. There is: read."),
         (call("read", "c", fails=True), "", "failed", "it did not work; try another way"),
         (call("read", "c"), "", "succeeded", "read a.py for the model"),

@@ -13,7 +13,7 @@ from amanu.permissions.policy import (
     NO_SANDBOX,
     NOT_UNDERSTOOD,
     NOTHING_MATCHED,
-    Circumstances,
+    PolicyContext,
     built_in,
     decide,
     decide_all,
@@ -391,12 +391,12 @@ MCP = Subject("search", "read", "x", server="github", agent="reviewer", argument
         ({"decision": "allow", "command": "pytest *"}, READ, {}, "ask"),
         ({"decision": "allow", "tool": "@run", "harmless": True}, LOOK, {}, "allow"),
         ({"decision": "allow", "tool": "@run", "harmless": True}, RUN, {}, "ask"),
-        ({"decision": "allow", "tool": "@run"}, RUN, {"walls": False}, "ask"),
-        ({"decision": "allow", "tool": "@run", "harmless": True}, LOOK, {"walls": False}, "allow"),
+        ({"decision": "allow", "tool": "@run"}, RUN, {"sandbox": False}, "ask"),
+        ({"decision": "allow", "tool": "@run", "harmless": True}, LOOK, {"sandbox": False}, "allow"),
     ],
 )
 def test_conditions_of_a_table(fields: dict[str, Any], subject: Subject, when: dict[str, Any], expected: str) -> None:
-    assert decide([table(**fields)], subject, Circumstances(**when)).decision == expected
+    assert decide([table(**fields)], subject, PolicyContext(**when)).decision == expected
 
 
 @pytest.mark.parametrize(
@@ -418,7 +418,7 @@ def test_tables_that_are_no_rules(fields: dict[str, Any]) -> None:
 
 
 def test_a_verdict_says_why_rules_do_not_count() -> None:
-    assert decide(rules("allow *"), RUN, Circumstances(walls=False)).rule == NO_SANDBOX
+    assert decide(rules("allow *"), RUN, PolicyContext(sandboxed=False)).rule == NO_SANDBOX
     assert decide(rules("allow *"), run("x", unclear=True)).rule == NOT_UNDERSTOOD
     assert (
         "deny run_shell_command(git push *)" in decide(rules("deny run_shell_command(git push *)"), run("git ?")).rule

@@ -8,18 +8,18 @@ from typing import Any
 import pytest
 
 from amanu.agent.loop import run_turn
-from amanu.agent.recovery import REMEDIES, ReplyBudget, judged
-from amanu.core.conversation import Conversation, Results, Told, User
-from amanu.core.model import Delta, Done, Effort, RateLimited, Request, TextDelta, ThoughtDelta, TokenUsage
+from amanu.agent.recovery import REMEDIES, ReplyBudget, reply_fault
+from amanu.core.conversation import Conversation, Results, SystemText, User
+from amanu.core.model import Delta, Effort, RateLimited, ReplyCompleted, Request, TextDelta, ThoughtDelta, TokenUsage
 from amanu.core.model_families import known
-from amanu.models.retry import Policy
+from amanu.models.retry import RetryPolicy
 from amanu_protocol.events import ItemsWithdrawn, RetryChanged
 from loop_stage import INFO, Stage, call, says
 
 
 @pytest.fixture(autouse=True)
 def at_once(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setattr(Policy, "delay", lambda self, retry: 0.0)
+    monkeypatch.setattr(RetryPolicy, "delay", lambda self, retry: 0.0)
     yield
 
 
@@ -44,8 +44,8 @@ CALL = call("read", "a")
 )
 def test_what_is_odd_about_a_whole_reply(reply: Any, expected: str | None) -> None:
     done = reply[-1]
-    assert isinstance(done, Done)
-    assert judged(done) == expected
+    assert isinstance(done, ReplyCompleted)
+    assert reply_fault(done) == expected
 
 
 @pytest.mark.parametrize(
@@ -93,7 +93,7 @@ async def test_more_room_is_said_and_kept_for_the_turn() -> None:
 async def test_a_nudge_goes_with_the_next_attempt_and_stays_on_record() -> None:
     stage = Stage([says("", CALL), says(thought="Hm."), says(thought="Hm."), says("Done.")])
     assert (await run_turn(stage.turn)).reason == "completed"
-    note = Told(text=REMEDIES["thinkingOnly"].note)
+    note = SystemText(text=REMEDIES["thinkingOnly"].note)
     assert [getattr(request[-1], "notes", ()) for request in stage.model.requests] == [(), (), (note,), (note,)]
     assert stage.told() == [note.text]
     again = Conversation.load([User(text="do it"), *stage.emitted.entries])
@@ -109,7 +109,7 @@ async def test_calls_between_make_the_count_start_again() -> None:
 
 
 async def test_a_retry_is_shown_with_what_it_takes_back_and_can_be_cancelled(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Policy, "delay", lambda self, retry: 30.0)
+    monkeypatch.setattr(RetryPolicy, "delay", lambda self, retry: 30.0)
 
     stage = Stage([])
 
@@ -155,7 +155,7 @@ async def test_a_refusal_leaves_no_call_open() -> None:
     assert stage.recorder.log == []
 
 
-async def test_what_the_person_said_meanwhile_is_heard_instead_of_a_reminder() -> None:
+async def test_what_the_user_said_meanwhile_is_heard_instead_of_a_reminder() -> None:
     stage = Stage([says("I will now read it."), says("Done.")], notes=[["Use tabs."]])
     assert (await run_turn(stage.turn)).reason == "completed"
     assert (stage.model.requests[1][-1], stage.told()) == (User(text="Use tabs."), [])

@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from amanu.agent.reply import Reply
+from amanu.agent.reply import ReplyItems
 from amanu.core.conversation import Assistant, Text
-from amanu.core.model import Done, TextDelta, TokenUsage
+from amanu.core.model import ReplyCompleted, TextDelta, TokenUsage
 from amanu_protocol.events import ItemCompleted
 from amanu_protocol.items import Answer, Citations, Source
 from loop_stage import Emitted
@@ -15,9 +15,9 @@ A, B = Source(title="A", url="https://a.example/"), Source(title="B", url="https
 def completed(*sources: Source) -> list[Any]:
     """The items of a reply that has these."""
     seen = Emitted()
-    reply = Reply("t1", 1, {}, seen)
+    reply = ReplyItems("t1", 1, {}, seen)
     reply.take(TextDelta("So it is."))
-    reply.finish(Done(Assistant(parts=(Text(text="So it is."),)), TokenUsage(), "end", sources=sources))
+    reply.finish(ReplyCompleted(Assistant(parts=(Text(text="So it is."),)), TokenUsage(), "end", sources=sources))
     return [each.item for each in seen.events if isinstance(each, ItemCompleted)]
 
 

@@ -8,7 +8,7 @@ from amanu.agent import usage as spending
 from amanu.core.agent import NOTHING_SPENT
 from amanu.core.model import TokenUsage
 from amanu.core.model_families import known
-from amanu_protocol.items import ModelInfo, Spent
+from amanu_protocol.items import ModelInfo, Spend
 
 ALL = TokenUsage(input=1000, cache_read=2000, cache_write=300, output=40, thoughts=5, tools=600)
 
@@ -44,7 +44,7 @@ def test_steps_add_up_to_the_turn_and_the_turn_to_the_session() -> None:
     one = spending.spent(info, ALL)
     turn = spending.both(spending.both(NOTHING_SPENT, one), one)
     session = spending.add(spending.add(spending.NOTHING, info, ALL), info, ALL)
-    kinds = Spent.model_fields
+    kinds = Spend.model_fields
     assert {kind: getattr(turn, kind) for kind in kinds} == {kind: getattr(session, kind) for kind in kinds}
     assert (turn.input_tokens, turn.tool_tokens, turn.thought_tokens) == (2000, 1200, 10)
 

@@ -10,9 +10,9 @@ import pytest
 from amanu.agent.loop import run_turn
 from amanu.agent.loop_guard.call_cycles import ROUNDS
 from amanu.agent.recovery import CUT_CALL, REMEDIES
-from amanu.core.conversation import NOT_RUN, Results, Told, User
+from amanu.core.conversation import NOT_RUN, Results, SystemText, User
 from amanu.core.model import AuthFailed, Delta, Request, StreamBroken, TextDelta, ThoughtDelta
-from amanu.models.retry import Policy
+from amanu.models.retry import RetryPolicy
 from amanu.permissions import approvals as approval
 from amanu_protocol.events import ItemsWithdrawn
 from amanu_protocol.requests import ApprovalResolveParams
@@ -141,7 +141,7 @@ async def test_edits_are_asked_about_before_the_command_behind_them(monkeypatch:
 
 async def test_a_rejection_goes_to_the_model_with_its_reason() -> None:
     stage, _ = await play(says("", call("write", "w1")), says("ok"), answers={"w1": "reject:use the other file"})
-    assert stage.results() == [("w1", "The person rejected this and said: use the other file")]
+    assert stage.results() == [("w1", "The user rejected this and said: use the other file")]
     assert stage.states() == {"w1": "rejected"}
     assert stage.recorder.log == []
 
@@ -206,8 +206,8 @@ async def test_a_reply_cut_at_the_output_limit_is_continued_and_its_calls_are_no
     cut = says("half a sen", stop="outputLimit", cut=True)
     stage, reason = await play(cut, says("tence"))
     assert reason == "completed"
-    assert stage.model.requests[1][-1] == User(text=GO_ON, told=True)
-    assert stage.emitted.entries.count(Results(results=(), notes=(Told(text=GO_ON),))) == 1
+    assert stage.model.requests[1][-1] == User(text=GO_ON, from_system=True)
+    assert stage.emitted.entries.count(Results(results=(), notes=(SystemText(text=GO_ON),))) == 1
     cut_call = says("", call("write", "w1"), stop="outputLimit", cut=True)
     stage, _ = await play(cut_call, says("ok"), mode="auto")
     assert stage.results() == [("w1", CUT_CALL)]
@@ -299,7 +299,7 @@ async def test_each_call_of_a_step_is_cancelled_once() -> None:
 
 
 async def test_a_withdrawn_attempt_leaves_no_ghost(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Policy, "delay", lambda self, retry: 0.0)
+    monkeypatch.setattr(RetryPolicy, "delay", lambda self, retry: 0.0)
 
     class Breaking:
         def __init__(self) -> None:
@@ -348,14 +348,14 @@ async def test_a_loop_that_is_left_after_being_told_is_no_loop() -> None:
     assert reason == "completed"
 
 
-async def test_what_the_person_says_meanwhile_begins_the_count_anew() -> None:
+async def test_what_the_user_says_meanwhile_begins_the_count_anew() -> None:
     same = [says("", call("read", f"r{n}")) for n in range(2 * SAME - 2)]
     notes: list[list[str]] = [[] for _ in range(SAME - 1)]
     stage, reason = await play(*same, says("It is still the same."), notes=[*notes, ["look again, please"]])
     assert (reason, told(stage)) == ("completed", [])
 
 
-async def test_a_strike_does_not_outlive_its_turn_and_the_person_may_go_on() -> None:
+async def test_a_strike_does_not_outlive_its_turn_and_the_user_may_go_on() -> None:
     stage = Stage([says("", call("read", f"r{n}")) for n in range(2 * SAME)])
     ending = await run_turn(stage.turn)
     assert (ending.reason, ending.can_continue) == ("loop", True)

@@ -9,7 +9,7 @@ import pytest
 from amanu.agent.failover import BRIEF
 from amanu.agent.fallback import Candidate, Fallbacks
 from amanu.agent.loop import run_turn
-from amanu.agent.side_query import Ask
+from amanu.agent.side_query import SideQuery
 from amanu.core.agent import SystemPrompt
 from amanu.core.model import (
     AuthFailed,
@@ -23,7 +23,7 @@ from amanu.core.model import (
     TextDelta,
     Unreachable,
 )
-from amanu.models.retry import PATIENT, Policy
+from amanu.models.retry import PATIENT, RetryPolicy
 from amanu.permissions import approvals as approval
 from amanu_protocol.events import ItemsWithdrawn, RetryChanged, StepEnded, TurnRouted
 from loop_stage import INFO, PlayedModel, Reply, Stage, call, says
@@ -34,7 +34,7 @@ DAILY = QuotaExhausted("The quota is used up.")
 
 @pytest.fixture(autouse=True)
 def at_once(monkeypatch: pytest.MonkeyPatch) -> None:  # pyright: ignore[reportUnusedFunction]
-    monkeypatch.setattr(Policy, "delay", lambda self, retry: 0.0)  # pyright: ignore[reportUnknownLambdaType]
+    monkeypatch.setattr(RetryPolicy, "delay", lambda self, retry: 0.0)  # pyright: ignore[reportUnknownLambdaType]
     monkeypatch.setattr(approval, "GUARD_SECONDS", 0.0)
 
 
@@ -190,7 +190,7 @@ async def test_a_standin_that_fails_gives_back_to_the_first_when_its_time_is_ove
 
 
 async def test_cancelled_while_it_waits_nobody_else_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Policy, "delay", lambda self, retry: 30.0)  # pyright: ignore[reportUnknownLambdaType]
+    monkeypatch.setattr(RetryPolicy, "delay", lambda self, retry: 30.0)  # pyright: ignore[reportUnknownLambdaType]
     made = stage([BUSY] * 3, [says("Not me.")])
     task = asyncio.create_task(run_turn(made.turn))
     while made.emitted.state.retry is None:
@@ -222,7 +222,7 @@ async def test_the_cost_is_that_of_the_model_that_answered() -> None:
 async def test_a_judge_may_send_it_elsewhere_before_the_first_request() -> None:
     made = stage([], [says("Done.")])
 
-    async def judge(ask: Ask) -> tuple[Candidate, str]:
+    async def judge(ask: SideQuery) -> tuple[Candidate, str]:
         return made.turn.fallbacks.candidates[1], "Judged easy."
 
     made.turn.fallbacks.judge = judge

@@ -36,7 +36,7 @@ def hunk(number: int = 1, **changes: Any) -> Hunk:
         "old_text": "two\n",
         "new_text": "zwei\n",
         "state": "pending",
-        "edited_by_person": False,
+        "edited_by_user": False,
     }
     return Hunk(**{**plain, **changes})
 

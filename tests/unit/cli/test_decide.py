@@ -94,7 +94,7 @@ class Stage:
             self.daemon.event(ApprovalRequested(approval=self.approval))
             return {"status": status}
         if status != "tooSoon":
-            decision = Decision(outcome="allowed", by="person", client="Neovim")
+            decision = Decision(outcome="allowed", by="user", client="Neovim")
             self.daemon.event(ApprovalResolved(tool_call_id=params["toolCallId"], decision=decision))
         return {"status": status, "outcome": "allowed", "client": "Neovim"}
 
@@ -114,9 +114,7 @@ class Stage:
                 self.approval = self.approval.model_copy(update={"digest": f"d{self.version}"})
                 self.daemon.event(ApprovalRequested(approval=self.approval))
             if all(each.state != "pending" for each in self.hunks):
-                self.daemon.event(
-                    ApprovalResolved(tool_call_id="c", decision=Decision(outcome="reviewed", by="person"))
-                )
+                self.daemon.event(ApprovalResolved(tool_call_id="c", decision=Decision(outcome="reviewed", by="user")))
             result = {"status": status, "proposal": changed.model_dump(mode="json")}
             self.daemon.event(ProposalChanged(proposal=changed))
             return result

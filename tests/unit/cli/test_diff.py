@@ -104,7 +104,7 @@ CRLF = "one\r\ntwo\r\nthree\r\n"
         ),
         (
             proposed(
-                hunk(state="rejected", reason="not\nso", edited_by_person=True, new_text="\u202ex\n"),
+                hunk(state="rejected", reason="not\nso", edited_by_user=True, new_text="\u202ex\n"),
                 final_newline=False,
                 path="/elsewhere/b.txt",
             ),

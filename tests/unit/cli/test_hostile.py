@@ -30,6 +30,7 @@ from amanu_protocol.items import (
     Answer,
     Citations,
     CommandPart,
+    CommandSandbox,
     CommentAttachment,
     Decision,
     Notice,
@@ -41,7 +42,6 @@ from amanu_protocol.items import (
     Source,
     Thought,
     UserMessage,
-    Walls,
 )
 from amanu_protocol.state import SessionState, fold
 from unit.cli.fake_daemon import SESSION, state
@@ -58,16 +58,16 @@ def clean(text: str) -> None:
     text.encode()
 
 
-def walls(text: str, tier: Any = "none") -> Walls:
-    return Walls(tier=tier, writes="workspace", network=False, summary=text, brief=text)
+def sandbox(text: str, tier: Any = "none") -> CommandSandbox:
+    return CommandSandbox(tier=tier, writes="workspace", network=False, summary=text, brief=text)
 
 
 def events(text: str) -> list[Event]:
     """One of each kind that says what others wrote."""
-    by = Decision(outcome="rejected", by="person", client=text, rule=text, reason=text, scope="turn", summary=text)
+    by = Decision(outcome="rejected", by="user", client=text, rule=text, reason=text, scope="turn", summary=text)
     rule = Decision(outcome="allowed", by="rule", rule=text, summary=text)
     items = [
-        call(title=text, output=text, effect="run", decision=rule, walls=walls(text)),
+        call(title=text, output=text, effect="run", decision=rule, sandbox=sandbox(text)),
         call("failed", item_id="c2", title=text, error=text),
         call("rejected", item_id="c3", title=text, decision=by),
         Answer(item_id="a", turn_id="t", text=text),
@@ -92,7 +92,7 @@ def events(text: str) -> list[Event]:
         PromptQueued(prompt=QueuedPrompt(prompt_id="q", text=text, attachments=[])),
         RetryChanged(retry=Retry(attempt=2, reason=text, at=0)),
         TurnRouted(turn_id="t", model_id=text, reason=text),
-        SessionChanged(model_id=text, title=text, trust_changed=True, walls=walls(text)),
+        SessionChanged(model_id=text, title=text, trust_changed=True, sandbox=sandbox(text)),
         TurnEnded(turn_id="t", reason="failed", message=text, can_continue=True),
     ]
 
@@ -100,7 +100,7 @@ def events(text: str) -> list[Event]:
 @given(EVIL)
 def test_whatever_happens_in_a_session(text: str) -> None:
     out = io.StringIO()
-    now: SessionState = state(model_id=text, roots=[f"/w/{text}"], walls=walls(text, "landlock"))
+    now: SessionState = state(model_id=text, roots=[f"/w/{text}"], sandbox=sandbox(text, "landlock"))
     renderer = Renderer(PlainPaper(out), details_hint="/notes", trust="/trust")
     show_header(now, renderer.paper)
     for at, event in enumerate(events(text)):
@@ -121,11 +121,11 @@ def test_whatever_is_asked(one: str, two: str) -> None:
     out = io.StringIO()
     paper = PlainPaper(out)
     parts = [
-        CommandPart(text=one, decision="ask", rule=two, why=one),
-        CommandPart(text=two, decision="deny", rule=one, why=two),
+        CommandPart(text=one, decision="ask", rule=two, reason=one),
+        CommandPart(text=two, decision="deny", rule=one, reason=two),
     ]
     asks = approval(
-        title=one, detail=f"{one}\n{two}", rule=two, parts=parts, walls=walls(one),
+        title=one, detail=f"{one}\n{two}", rule=two, parts=parts, sandbox=sandbox(one),
         scopes=[ScopeOffer(scope="once", rule=""), ScopeOffer(scope="turn", rule=one)],
     )  # fmt: skip
     show_question(asks, paper)
@@ -140,7 +140,7 @@ def test_whatever_is_asked(one: str, two: str) -> None:
 def test_whatever_is_told(text: str) -> None:
     out = io.StringIO()
     paper = PlainPaper(out)
-    enabled = r.Enabled(path=text, what="memory", state="changed", diff=text)
+    enabled = r.TrustedItem(path=text, kind="memory", state="changed", diff=text)
     entry = r.AuditEntry(number=1, at=0, kind="asked", text=text, hash="")
     told = [
         wording.trusted(r.TrustGetResult(state="changed", enables=[enabled], digest="")).lines,

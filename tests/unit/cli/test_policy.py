@@ -92,7 +92,7 @@ def test_rules_of_a_folder_that_cannot_be_read_are_said(tmp_path: Path, data: by
 
 
 def test_a_line_is_decided_on_as_a_session_does_it(explained: Any, capsys: pytest.CaptureFixture[str]) -> None:
-    """The commands of a line share their walls: one that may have the network must not open it for the others."""
+    """The commands of a line share their sandbox: one that may have the network must not open it for the others."""
     rules = ["--allow=@run(make *)", "--allow=@run+network(git fetch *)"]
     assert policy.main(["explain", "--json", *rules, "make all && git fetch origin"]) == exits.OK
     assert json.loads(capsys.readouterr().out)["decision"] == "ask"

@@ -32,7 +32,7 @@ from amanu_protocol.items import (
     PlanEntry,
     QueuedPrompt,
     Retry,
-    Spent,
+    Spend,
     Thought,
     ToolCall,
     Usage,
@@ -41,7 +41,7 @@ from amanu_protocol.items import (
 from amanu_protocol.state import fold
 from unit.cli.stories import DENIED, Story, call, hunk, proposed
 
-REJECTED = summarized(Decision(outcome="rejected", by="person", reason="too\nrisky"))
+REJECTED = summarized(Decision(outcome="rejected", by="user", reason="too\nrisky"))
 USAGE = used(
     Usage(
         input_tokens=1200,
@@ -57,7 +57,7 @@ USAGE = used(
 
 
 SPENT = spent(
-    Spent(
+    Spend(
         input_tokens=1000,
         cache_read_tokens=0,
         cache_write_tokens=0,
@@ -93,7 +93,7 @@ def notice(level: str, text: str, code: str = "x") -> ItemCompleted:
     return ItemCompleted(item=Notice(item_id="n", level=level, code=code, text=text))  # pyright: ignore
 
 
-def ended(reason: str, message: str = "", can_continue: bool = False, usage: Spent | None = None) -> TurnEnded:
+def ended(reason: str, message: str = "", can_continue: bool = False, usage: Spend | None = None) -> TurnEnded:
     return TurnEnded(turn_id="t", reason=reason, message=message, can_continue=can_continue, usage=usage)  # pyright: ignore
 
 
@@ -208,7 +208,7 @@ STORIES: list[tuple[str, list[Event], str]] = [
                 item=EDIT.model_copy(
                     update={
                         "state": "rejected",
-                        "decision": summarized(Decision(outcome="rejected", by="person", reason="no")),
+                        "decision": summarized(Decision(outcome="rejected", by="user", reason="no")),
                     }
                 )
             ),

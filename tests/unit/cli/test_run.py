@@ -8,7 +8,7 @@ import pytest
 
 from amanu.cli.run import main
 from amanu.home import find_home
-from amanu.models.retry import Policy
+from amanu.models.retry import RetryPolicy
 from amanu_protocol.events import EventMessage, ItemCompleted
 from amanu_protocol.state import SessionState, fold
 from e2e.cli import call, script
@@ -219,7 +219,7 @@ def test_until_done_is_for_runs_that_need_nobody(shop: Path, inside: Inside, mod
 
 
 def test_each_retry_is_told_on_standard_error(shop: Path, inside: Inside, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Policy, "delay", lambda self, retry: 0.0)
+    monkeypatch.setattr(RetryPolicy, "delay", lambda self, retry: 0.0)
     model = script(shop.parent, {"text": "Half an answer.", "error": "streamBroken"})
     done = inside.run(main, "x", "--model", model, cwd=shop)
     assert (done.returncode, done.stdout) == (0, "Half an answer.\n\n")  # of the second attempt alone

@@ -4,20 +4,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from amanu.system.frames import Broken, Frames, frame
+from amanu.system.frames import BrokenStream, FrameReader, frame
 
 
 def check(sent: bytes, expected: list[bytes | str], max_body: int = 1000) -> None:
     """`expected`: bodies, and for a broken stream a piece of the sentence; whole and byte by byte."""
     for size in (len(sent) or 1, 1, 7):
-        frames = Frames(max_body)
+        frames = FrameReader(max_body)
         found = [each for at in range(0, len(sent), size) for each in frames.feed(sent[at : at + size])]
         assert len(found) == len(expected), found
         for got, want in zip(found, expected, strict=True):
             if isinstance(want, bytes):
                 assert got == want
             else:
-                assert isinstance(got, Broken) and want in got.why, got
+                assert isinstance(got, BrokenStream) and want in got.why, got
 
 
 @pytest.mark.parametrize(
@@ -62,8 +62,8 @@ def test_frames(sent: bytes, expected: list[bytes | str]) -> None:
 @given(st.lists(st.binary(max_size=200)), st.lists(st.integers(1, 50), min_size=1))
 def test_what_is_framed_comes_back_however_it_is_cut(bodies: list[bytes], sizes: list[int]) -> None:
     stream = b"".join(map(frame, bodies))
-    frames = Frames()
-    found: list[bytes | Broken] = []
+    frames = FrameReader()
+    found: list[bytes | BrokenStream] = []
     turn = 0
     while stream:
         size = sizes[turn % len(sizes)]
@@ -75,18 +75,18 @@ def test_what_is_framed_comes_back_however_it_is_cut(bodies: list[bytes], sizes:
 
 @given(st.binary(max_size=300), st.integers(0, 300))
 def test_any_bytes_give_the_same_whole_or_cut(data: bytes, at: int) -> None:
-    whole = Frames(100).feed(data)
-    frames = Frames(100)
+    whole = FrameReader(100).feed(data)
+    frames = FrameReader(100)
     cut = frames.feed(data[:at]) + frames.feed(data[at:])
     assert [each for each in cut if isinstance(each, bytes)] == [each for each in whole if isinstance(each, bytes)]
     assert [type(each) for each in cut] == [type(each) for each in whole]
-    if whole and isinstance(whole[-1], Broken):
+    if whole and isinstance(whole[-1], BrokenStream):
         assert frames.feed(b"Content-Length: 2\r\n\r\n{}") == []
 
 
 def test_a_large_body_in_small_pieces_costs_its_length() -> None:
     body = b"x" * 8_000_000
-    frames = Frames()
+    frames = FrameReader()
     stream = frame(body)
     found = [each for at in range(0, len(stream), 4096) for each in frames.feed(stream[at : at + 4096])]
     assert found == [body]

@@ -200,7 +200,7 @@ async def test_what_a_client_says_of_itself(
 ) -> None:
     client = await connect()
     await client.initialize(
-        {"experimental": {"amanu": {"protocol": [1], **amanu}}},
+        {"experimental": {"amanu": {"protocol": [2], **amanu}}},
         clientInfo={"name": "Test Editor"},
         workspaceFolders=[{"uri": "file:///w/one", "name": "one"}, {"uri": "untitled:x", "name": "x"}],
         initializationOptions={"environment": {"MORE": "1"}},
@@ -243,7 +243,7 @@ async def test_edits_go_through_the_editor(connect: Connect, core: FakeSessions)
     from amanu.frontends.lsp.buffers import sha256
     from amanu_protocol.requests import TextEdit
 
-    amanu = {"protocol": [1], "editor": ["apply"]}
+    amanu = {"protocol": [2], "editor": ["apply"]}
     for capabilities in ({}, {"experimental": {"amanu": amanu}}):
         client = await connect()
         await client.initialize(capabilities)

@@ -27,14 +27,14 @@ from amanu_protocol.items import (
     Answer,
     Approval,
     CommandPart,
+    CommandSandbox,
     Grant,
     Hunk,
     Proposal,
     ProposedFile,
     ScopeOffer,
-    Walls,
 )
-from amanu_protocol.requests import AuditQueryResult, Enabled, TrustGetResult
+from amanu_protocol.requests import AuditQueryResult, TrustedItem, TrustGetResult
 from amanu_protocol.state import SessionState, fold
 
 ROOT = Path("/project")
@@ -54,7 +54,7 @@ def proposal(old: str, new: str, *, states: tuple[Any, ...] = (), change: Any = 
             old_text="".join(before[each.old : each.old_end]),
             new_text="".join(after[each.new : each.new_end]),
             state=states[number] if number < len(states) else "pending",
-            edited_by_person=False,
+            edited_by_user=False,
         )
         for number, each in enumerate(changes(before, after))
     ]
@@ -316,12 +316,12 @@ def approval(detail: str, scopes: list[Any], **changes: Any) -> Approval:
 
 def test_a_question_says_what_is_fine_what_is_not_and_what_holds_it() -> None:
     parts = [
-        CommandPart(text="git status", decision="allow", rule="built-in", why="Only reads."),
-        CommandPart(text="npm i\n✓ x", decision="ask", rule="r", why="Runs what it fetches."),
-        CommandPart(text="rm -rf /", decision="deny", rule="built-in: deny", why="Ruins the machine."),
+        CommandPart(text="git status", decision="allow", rule="built-in", reason="Only reads."),
+        CommandPart(text="npm i\n✓ x", decision="ask", rule="r", reason="Runs what it fetches."),
+        CommandPart(text="rm -rf /", decision="deny", rule="built-in: deny", reason="Ruins the machine."),
     ]
-    alone = Walls(tier="none", writes="everything", network=True, summary="Not sandboxed: it is Windows.")
-    asks = approval("git status && …", [], parts=parts, walls=alone, wants=["network"])
+    alone = CommandSandbox(tier="none", writes="everything", network=True, summary="Not sandboxed: it is Windows.")
+    asks = approval("git status && …", [], parts=parts, sandbox=alone, wants=["network"])
     assert told(asks) == [
         "Run",
         "│ git status && …",
@@ -351,12 +351,12 @@ def test_several_rules_are_one_sentence() -> None:
 
 def test_a_question_says_nothing_twice() -> None:
     looks = "built in: allow @run, without effect (it only reads)"
-    make = CommandPart(text="make", decision="ask", rule="r", why="Runs a rule.")
+    make = CommandPart(text="make", decision="ask", rule="r", reason="Runs a rule.")
     alone = approval("make\nIn: /work", [], parts=[make])
     assert told(alone)[3:5] == ["? Runs a rule.", "Needs approval: r"]
     parts = [
-        CommandPart(text="ls", decision="allow", rule=looks, why="Lists files."),
-        CommandPart(text="make " + "x" * 5000, decision="ask", rule="r", why="Runs a rule."),
+        CommandPart(text="ls", decision="allow", rule=looks, reason="Lists files."),
+        CommandPart(text="make " + "x" * 5000, decision="ask", rule="r", reason="Runs a rule."),
     ]
     assert told(approval("ls && make …\nIn: /work", [], parts=parts))[3:5] == [
         "✓ ls — Lists files.",
@@ -370,13 +370,13 @@ HIDDEN = set(map(chr, (*range(9), *range(11, 32), *range(127, 160)))) | set("\u2
 
 @given(HOSTILE, HOSTILE, HOSTILE)
 def test_nothing_that_is_asked_about_passes_for_more_than_it_is(one: str, two: str, three: str) -> None:
-    part = CommandPart(text=one, decision="ask", rule=two, why=three)
-    held = Walls(tier="bubblewrap", writes="workspace", network=False, summary=f"Sandboxed. {two}")
-    asks = approval(f"{one}\n{two}", ["once", "session"], title=three, rule=one, parts=[part], walls=held)
+    part = CommandPart(text=one, decision="ask", rule=two, reason=three)
+    held = CommandSandbox(tier="bubblewrap", writes="workspace", network=False, summary=f"Sandboxed. {two}")
+    asks = approval(f"{one}\n{two}", ["once", "session"], title=three, rule=one, parts=[part], sandbox=held)
     _, *lines = told(asks)
     quoted = [each for each in lines if each.startswith(QUOTE)]
     assert len(quoted) == len(visible(asks.detail).split("\n"))
-    assert len(lines) - len(quoted) == 3, "one line each: part, walls, rule"
+    assert len(lines) - len(quoted) == 3, "one line each: part, sandbox, rule"
     shown = [dialog(asks, preselects=False)[0], question(asks), diagnostic(asks).message]
     shown += [str(each.title) for each in answers(state().model_copy(update={"approvals": [asks]}))]
     shown.append(audited(wording.audited(AuditQueryResult(entries=[], intact=False, message=two))))
@@ -390,5 +390,5 @@ def test_nothing_that_is_asked_about_passes_for_more_than_it_is(one: str, two: s
 
 
 def trusting(path: str, diff: str) -> TrustGetResult:
-    enables = [Enabled(path=path, what="memory", state="changed", diff=diff)]
+    enables = [TrustedItem(path=path, kind="memory", state="changed", diff=diff)]
     return wording.trusted(TrustGetResult(state="changed", enables=enables, digest="d"))

@@ -28,7 +28,7 @@ from amanu.core.model_families import (
     THINKS_IN_TEXT,
     TOOL_NAME,
     Effort,
-    Family,
+    ModelFamily,
     family,
     known,
 )
@@ -81,7 +81,7 @@ IDS = {
 
 
 @pytest.mark.parametrize(("model_id", "expected"), IDS.items())
-def test_family(model_id: str, expected: Family) -> None:
+def test_family(model_id: str, expected: ModelFamily) -> None:
     assert family(model_id) == expected
 
 
@@ -121,7 +121,7 @@ def test_only_old_gemini_models_may_stop_midway() -> None:
 
 
 @pytest.mark.parametrize("facts", [facts for _, facts in FAMILIES], ids=[pattern for pattern, _ in FAMILIES])
-def test_a_family_that_is_told_how_much_to_think_knows_each_effort(facts: Family) -> None:
+def test_a_family_that_is_told_how_much_to_think_knows_each_effort(facts: ModelFamily) -> None:
     assert set(facts.efforts) == (set() if facts.thinking == "none" else set(get_args(Effort)))
     kinds = {type(amount) for amount in facts.efforts.values()}
     assert kinds == {"none": set(), "budget": {int}}.get(facts.thinking, {str})

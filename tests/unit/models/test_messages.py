@@ -10,7 +10,7 @@ from amanu.core.conversation import Assistant, Call, Conversation, Message, Resu
 from amanu.core.model import Request, ToolSpec
 from amanu.core.model_families import known
 from amanu.models import anthropic_request
-from amanu.models.anthropic_request import Bodies
+from amanu.models.anthropic_request import RequestBodies
 from amanu.models.gemini_contents import content
 from amanu.models.openai_messages import message
 from amanu.models.wire_messages import WireMessages
@@ -64,7 +64,7 @@ def test_only_what_is_new_is_converted_for_anthropic(monkeypatch: pytest.MonkeyP
         return dumps(value)
 
     monkeypatch.setattr(anthropic_request, "dumps", counted)
-    conversation, bodies = of_steps(500), Bodies()
+    conversation, bodies = of_steps(500), RequestBodies()
     tools = [ToolSpec("read_file", "Reads.", {"type": "object"})]
     request = Request(
         model=known("anthropic:claude-sonnet-4-6"),

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from amanu.core.model import StreamBroken
-from amanu.models.credentials import Auth
-from amanu.models.recording import Exchange, Recorder, Recording, Writing, load, new_path
-from amanu.models.replay import OtherThanRecorded, Replay, difference
-from amanu.models.session_transport import Line
+from amanu.models.credentials import Credentials
+from amanu.models.recording import Exchange, ExchangeRecorder, Recorder, Recording, load, new_path
+from amanu.models.replay import Replay, ReplayMismatch, difference
+from amanu.models.session_transport import SessionTransport
 from amanu.text.redaction import MASK, Secrets
 from amanu_protocol.errors import AmanuError
 
@@ -24,7 +24,9 @@ def recorder(path: Path, **more: Any) -> Recorder:
     return Recorder(path, "anthropic:m", lambda text: text, **more)
 
 
-def begun(recorder: Recorder, body: bytes = b"{}", url: str = URL, headers: dict[str, str] | None = None) -> Writing:
+def begun(
+    recorder: Recorder, body: bytes = b"{}", url: str = URL, headers: dict[str, str] | None = None
+) -> ExchangeRecorder:
     writing = recorder.begin()
     writing.request("POST", url, (headers or {}).items(), body)
     return writing
@@ -56,7 +58,7 @@ def test_what_is_written_is_read(tmp_path: Path) -> None:
 def test_no_key_is_written_wherever_it_stands(tmp_path: Path) -> None:
     path = tmp_path / "r.ndjson"
     known = Secrets()
-    auth = Auth(tmp_path / "auth.json", known)
+    auth = Credentials(tmp_path / "auth.json", known)
     auth.set("anthropic", "known-to-auth-0123456789")
     shapes = [
         "sk-ant-abcdefghijklmnop0123",
@@ -163,22 +165,22 @@ def test_a_replay_names_what_is_asked_otherwise() -> None:
     replay.answer("POST", URL, json.dumps({**body, "messages": [{"role": "system"}]}).encode())
     assert replay.differences == ['exchange 2: body.messages[0].role is "system", recorded was "user"']
     with pytest.raises(
-        OtherThanRecorded, match="Exchange 3 of the recording is another one: it is for m, not the model n"
+        ReplayMismatch, match="Exchange 3 of the recording is another one: it is for m, not the model n"
     ):
         replay.answer("POST", URL, json.dumps({**body, "model": "n"}).encode())
-    with pytest.raises(OtherThanRecorded, match="it is for POST /v1/messages, not POST /v2"):
+    with pytest.raises(ReplayMismatch, match="it is for POST /v1/messages, not POST /v2"):
         replay.answer("POST", "http://elsewhere/v2", json.dumps(body).encode())
     assert replay.left == 2
     replay.answer("POST", URL, json.dumps(body).encode())
     replay.answer("POST", URL, json.dumps(body).encode())
-    with pytest.raises(OtherThanRecorded, match="ends after exchange 4"):
+    with pytest.raises(ReplayMismatch, match="ends after exchange 4"):
         replay.answer("POST", URL, json.dumps(body).encode())
 
 
 def test_what_was_broken_off_is_not_asked_again() -> None:
     replay = Replay(Recording("m", [exchange({"model": "m"}, end="aborted"), exchange({"model": "m", "more": 1})]))
     replay.answer("POST", URL, b'{"model": "m"}')
-    with pytest.raises(OtherThanRecorded, match="Exchange 1 was broken off"):
+    with pytest.raises(ReplayMismatch, match="Exchange 1 was broken off"):
         replay.answer("POST", URL, b'{"model": "m"}')
     replay.answer("POST", URL, b'{"model": "m", "more": 1}')
 
@@ -201,12 +203,12 @@ def test_the_first_difference(asked: Any, said: str | None) -> None:
 async def test_each_session_has_its_own_line() -> None:
     from amanu.models.session_transport import line
 
-    async def seen() -> Line | None:
+    async def seen() -> SessionTransport | None:
         await asyncio.sleep(0)
         return line()
 
-    lines = [Line(), Line()]
-    tasks: list[asyncio.Task[Line | None]] = []
+    lines = [SessionTransport(), SessionTransport()]
+    tasks: list[asyncio.Task[SessionTransport | None]] = []
     for each in lines:
         with each.used():
             tasks.append(asyncio.create_task(seen()))
@@ -220,7 +222,7 @@ async def test_what_went_wrong_then_goes_wrong_again() -> None:
     from amanu.models.transport import Transport
 
     async def ask(played: Exchange) -> bytes:
-        over = Line()
+        over = SessionTransport()
         over.player = Replay(Recording("", [played]))
         with over.used():
             async with httpx2.AsyncClient(transport=Transport(httpx2.AsyncHTTPTransport())) as http:

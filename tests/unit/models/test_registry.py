@@ -11,17 +11,19 @@ from pathlib import Path
 
 import pytest
 
-from amanu.config import Endpoint, Settings
-from amanu.models.credentials import Auth
-from amanu.models.registry import Registry
+from amanu.config import EndpointSettings, Settings
+from amanu.models.credentials import Credentials
+from amanu.models.registry import ModelRegistry
 from amanu_protocol.errors import AmanuError, ErrorKind
 from strict.http import Fault, Received, Refusal, Say, Service
 
 ALL = {"ANTHROPIC_API_KEY": "k1", "GEMINI_API_KEY": "k2", "OPENAI_API_KEY": "k3", "OPENROUTER_API_KEY": "k4"}
 
 
-def registry(tmp_path: Path, **settings: object) -> Registry:
-    return Registry(Settings.model_validate(settings), Auth(tmp_path / "auth.json"), tmp_path / "local.json")
+def registry(tmp_path: Path, **settings: object) -> ModelRegistry:
+    return ModelRegistry(
+        Settings.model_validate(settings), Credentials(tmp_path / "auth.json"), tmp_path / "local.json"
+    )
 
 
 RESOLVED: list[tuple[str, dict[str, str], str]] = [
@@ -44,7 +46,7 @@ RESOLVED: list[tuple[str, dict[str, str], str]] = [
 
 @pytest.mark.parametrize(("model_id", "environment", "expected"), RESOLVED)
 async def test_resolve(tmp_path: Path, model_id: str, environment: dict[str, str], expected: str) -> None:
-    mine = Endpoint(base_url="https://mine.test/v1/", key_variable="MINE")
+    mine = EndpointSettings(base_url="https://mine.test/v1/", key_variable="MINE")
     models = registry(tmp_path, endpoints={"mine": mine})
     model, info = await models.resolve(model_id, {**ALL, **environment})
     assert repr(model) == expected
@@ -61,7 +63,7 @@ async def test_resolve(tmp_path: Path, model_id: str, environment: dict[str, str
         ("openrouter:a/b", ["openrouter:a/b:free"], False),
     ],
 )
-async def test_a_model_sees_when_it_is_known_to_or_the_person_says_so(
+async def test_a_model_sees_when_it_is_known_to_or_the_user_says_so(
     tmp_path: Path, model_id: str, vision: list[str], sees: bool
 ) -> None:
     models = registry(tmp_path, vision=vision)
@@ -87,7 +89,7 @@ REFUSED: list[tuple[str, dict[str, str], ErrorKind, str]] = [
 async def test_refuse(tmp_path: Path, model_id: str, environment: dict[str, str], kind: ErrorKind, hint: str) -> None:
     models = registry(
         tmp_path,
-        endpoints={"mine": Endpoint(base_url="https://mine.test/v1", key_variable="MINE")},
+        endpoints={"mine": EndpointSettings(base_url="https://mine.test/v1", key_variable="MINE")},
         base_urls={"ollama": "http://127.0.0.1:9/v1"},
     )
     with pytest.raises(AmanuError) as caught:
@@ -171,7 +173,7 @@ async def local() -> AsyncGenerator[Local]:
     await service.stop()
 
 
-async def test_a_local_server_is_used_once_it_answered_and_the_person_said_yes(tmp_path: Path, local: Local) -> None:
+async def test_a_local_server_is_used_once_it_answered_and_the_user_said_yes(tmp_path: Path, local: Local) -> None:
     settings = {"base_urls": {"ollama": f"http://127.0.0.1:{local.port}/v1"}}
     models = registry(tmp_path, **settings)
     with pytest.raises(AmanuError, match="you have not said yes") as caught:
@@ -190,7 +192,7 @@ async def test_a_local_server_is_used_once_it_answered_and_the_person_said_yes(t
 
 
 async def test_an_endpoint_of_ones_own_on_this_machine_needs_the_yes_too(tmp_path: Path, local: Local) -> None:
-    mine = Endpoint(base_url=f"http://127.0.0.1:{local.port}/v1")
+    mine = EndpointSettings(base_url=f"http://127.0.0.1:{local.port}/v1")
     models = registry(tmp_path, endpoints={"mine": mine})
     with pytest.raises(AmanuError, match="you have not said yes"):
         await models.resolve("mine:m", {})

@@ -11,10 +11,10 @@ from amanu.core.model import (
     AuthFailed,
     ContextTooLong,
     Delta,
-    Done,
     ModelError,
     Overloaded,
     RateLimited,
+    ReplyCompleted,
     Request,
     RequestRefused,
     StopReason,
@@ -25,14 +25,14 @@ from amanu.core.model import (
     Unreachable,
 )
 from amanu.core.model_families import known
-from amanu.models.retry import EmptyReply, Policy, Retrying, stream_with_retry
+from amanu.models.retry import EmptyReply, RetryPolicy, RetryScheduled, stream_with_retry
 
-QUICK = Policy(first_delay=0.001, longest_delay=0.002, idle_text=0.05, idle_thinking=0.5)
+QUICK = RetryPolicy(first_delay=0.001, longest_delay=0.002, idle_text=0.05, idle_thinking=0.5)
 REQUEST = Request(known("scripted:x"), "", (), Conversation([User(text="Hello.")]), "s1")
 
 
-def done(*parts: Text | Thinking | Call, stop: StopReason = "end") -> Done:
-    return Done(Assistant(parts=parts), TokenUsage(), stop)
+def done(*parts: Text | Thinking | Call, stop: StopReason = "end") -> ReplyCompleted:
+    return ReplyCompleted(Assistant(parts=parts), TokenUsage(), stop)
 
 
 FINE = done(Text(text="Fine."))
@@ -66,7 +66,7 @@ class Fake:
         pass
 
 
-async def seen(model: Fake, policy: Policy = QUICK) -> list[str]:
+async def seen(model: Fake, policy: RetryPolicy = QUICK) -> list[str]:
     """What comes, in short; an error as its last word."""
     words: list[str] = []
     try:
@@ -74,7 +74,7 @@ async def seen(model: Fake, policy: Policy = QUICK) -> list[str]:
             match each:
                 case TextDelta() | ThoughtDelta():
                     words.append(each.text)
-                case Retrying():
+                case RetryScheduled():
                     words.append(f"retry {each.attempt}")
                 case _:
                     words.append(type(each).__name__)
@@ -86,11 +86,11 @@ async def seen(model: Fake, policy: Policy = QUICK) -> list[str]:
 
 A = TextDelta("a")
 CASES: dict[str, tuple[list[list[Event]], list[str]]] = {
-    "at once": ([[A, FINE]], ["a", "Done"]),
-    "overloaded": ([[Overloaded("No.")], [FINE]], ["retry 2", "Done"]),
-    "unreachable": ([[Unreachable("No.")], [FINE]], ["retry 2", "Done"]),
-    "withdrawn": ([[A, StreamBroken("Cut.")], [FINE]], ["a", "Withdrawn", "retry 2", "Done"]),
-    "late overload": ([[A, Overloaded("No.")], [FINE]], ["a", "Withdrawn", "retry 2", "Done"]),
+    "at once": ([[A, FINE]], ["a", "ReplyCompleted"]),
+    "overloaded": ([[Overloaded("No.")], [FINE]], ["retry 2", "ReplyCompleted"]),
+    "unreachable": ([[Unreachable("No.")], [FINE]], ["retry 2", "ReplyCompleted"]),
+    "withdrawn": ([[A, StreamBroken("Cut.")], [FINE]], ["a", "AttemptWithdrawn", "retry 2", "ReplyCompleted"]),
+    "late overload": ([[A, Overloaded("No.")], [FINE]], ["a", "AttemptWithdrawn", "retry 2", "ReplyCompleted"]),
     "no key": ([[AuthFailed("No.")]], ["AuthFailed"]),
     "refused": ([[RequestRefused("No.")]], ["RequestRefused"]),
     "too long": ([[ContextTooLong("No.")]], ["ContextTooLong"]),
@@ -101,23 +101,38 @@ CASES: dict[str, tuple[list[list[Event]], list[str]]] = {
     ),
     "the last words stay": (
         [[A, StreamBroken("Cut.")]] * 4,
-        ["a", "Withdrawn", "retry 2", "a", "Withdrawn", "retry 3", "a", "Withdrawn", "retry 4", "a", "StreamBroken"],
+        [
+            "a",
+            "AttemptWithdrawn",
+            "retry 2",
+            "a",
+            "AttemptWithdrawn",
+            "retry 3",
+            "a",
+            "AttemptWithdrawn",
+            "retry 4",
+            "a",
+            "StreamBroken",
+        ],
     ),
-    "ends without Done": ([[A], [FINE]], ["a", "Withdrawn", "retry 2", "Done"]),
-    "empty": ([[done()], [FINE]], ["retry 2", "Done"]),
-    "blank": ([[TextDelta(" \n"), done(Text(text=" \n"))], [FINE]], [" \n", "Withdrawn", "retry 2", "Done"]),
+    "ends without Done": ([[A], [FINE]], ["a", "AttemptWithdrawn", "retry 2", "ReplyCompleted"]),
+    "empty": ([[done()], [FINE]], ["retry 2", "ReplyCompleted"]),
+    "blank": (
+        [[TextDelta(" \n"), done(Text(text=" \n"))], [FINE]],
+        [" \n", "AttemptWithdrawn", "retry 2", "ReplyCompleted"],
+    ),
     "thought only": (
         [[ThoughtDelta("h"), done(Thinking(text="h"))]] * 3,
-        ["h", "Withdrawn", "retry 2", "h", "Withdrawn", "retry 3", "h", "EmptyReply"],
+        ["h", "AttemptWithdrawn", "retry 2", "h", "AttemptWithdrawn", "retry 3", "h", "EmptyReply"],
     ),
-    "a call is no empty reply": ([[done(CALL, stop="calls")]], ["Done"]),
-    "a refusal is an answer": ([[done(stop="refused")]], ["Done"]),
-    "no room for text is an answer": ([[done(Thinking(text="h"), stop="outputLimit")]], ["Done"]),
-    "silent at first": ([[10.0], [FINE]], ["retry 2", "Done"]),
-    "silent after text": ([[A, 10.0], [FINE]], ["a", "Withdrawn", "retry 2", "Done"]),
-    "a thought may take longer": ([[ThoughtDelta("h"), 0.1, A, FINE]], ["h", "a", "Done"]),
-    "text may not": ([[A, 0.1, FINE], [FINE]], ["a", "Withdrawn", "retry 2", "Done"]),
-    "waits as told": ([[RateLimited("Slow.", retry_after=0.0)], [FINE]], ["retry 2", "Done"]),
+    "a call is no empty reply": ([[done(CALL, stop="calls")]], ["ReplyCompleted"]),
+    "a refusal is an answer": ([[done(stop="refused")]], ["ReplyCompleted"]),
+    "no room for text is an answer": ([[done(Thinking(text="h"), stop="outputLimit")]], ["ReplyCompleted"]),
+    "silent at first": ([[10.0], [FINE]], ["retry 2", "ReplyCompleted"]),
+    "silent after text": ([[A, 10.0], [FINE]], ["a", "AttemptWithdrawn", "retry 2", "ReplyCompleted"]),
+    "a thought may take longer": ([[ThoughtDelta("h"), 0.1, A, FINE]], ["h", "a", "ReplyCompleted"]),
+    "text may not": ([[A, 0.1, FINE], [FINE]], ["a", "AttemptWithdrawn", "retry 2", "ReplyCompleted"]),
+    "waits as told": ([[RateLimited("Slow.", retry_after=0.0)], [FINE]], ["retry 2", "ReplyCompleted"]),
     "too long a wait": ([[RateLimited("Slow.", retry_after=61.0)]], ["RateLimited"]),
     "rate limited for good": (
         [[RateLimited("Slow.")]] * 8,
@@ -125,7 +140,7 @@ CASES: dict[str, tuple[list[list[Event]], list[str]]] = {
     ),
     "mixed reasons share the attempts": (
         [[StreamBroken("Cut.")], [Overloaded("No.")], [StreamBroken("Cut.")], [done()], [FINE]],
-        ["retry 2", "retry 3", "retry 4", "retry 5", "Done"],
+        ["retry 2", "retry 3", "retry 4", "retry 5", "ReplyCompleted"],
     ),
 }
 
@@ -140,7 +155,7 @@ async def test_what_comes_of_the_attempts(attempts: list[list[Event]], expected:
 async def test_the_wait_is_never_shorter_than_asked_for() -> None:
     model = Fake([Overloaded("No.", retry_after=0.08)], [FINE])
     began = time.monotonic()
-    retries = [each async for each in stream_with_retry(model, REQUEST, QUICK) if isinstance(each, Retrying)]
+    retries = [each async for each in stream_with_retry(model, REQUEST, QUICK) if isinstance(each, RetryScheduled)]
     assert [each.delay_s for each in retries] == [0.08]
     assert time.monotonic() - began >= 0.08
 
@@ -164,7 +179,7 @@ async def test_a_wait_ends_at_once_when_cancelled() -> None:
 
     async def ask() -> None:
         async for each in stream_with_retry(model, REQUEST, QUICK):
-            if isinstance(each, Retrying):
+            if isinstance(each, RetryScheduled):
                 waiting.set()
 
     task = asyncio.create_task(ask())
@@ -200,7 +215,7 @@ async def test_an_error_of_ours_is_not_retried() -> None:
 
 
 def test_delays_double_up_to_the_longest() -> None:
-    policy = Policy(first_delay=1, longest_delay=30)
+    policy = RetryPolicy(first_delay=1, longest_delay=30)
     for retry, full in enumerate([1, 2, 4, 8, 16, 30, 30], start=1):
         for _ in range(20):
             assert full * 2 / 3 <= policy.delay(retry) <= full

@@ -5,19 +5,19 @@ from typing import Any
 
 import pytest
 
-from amanu.config import Routing, Settings
-from amanu.models.credentials import Auth
-from amanu.models.registry import Registry
-from amanu.models.routing import AUTO, HARD_FROM, Situation, check, choose, goes_on, listed, otherwise, to_judge
+from amanu.config import RoutingSettings, Settings
+from amanu.models.credentials import Credentials
+from amanu.models.registry import ModelRegistry
+from amanu.models.routing import AUTO, HARD_FROM, RoutingContext, check, choose, goes_on, listed, otherwise, to_judge
 from amanu_protocol.errors import AmanuError
 
 MINE, DEFAULT, PLAN, EASY, HARD, FIRST, SECOND = "v:mine", "v:default", "v:plan", "v:easy", "v:hard", "v:1st", "v:2nd"
-ALL = Routing(plan=PLAN, easy=EASY, hard=HARD, fallback=(FIRST, SECOND))
+ALL = RoutingSettings(plan=PLAN, easy=EASY, hard=HARD, fallback=(FIRST, SECOND))
 NAMES = {each: each.removeprefix("v:").upper() for each in (MINE, DEFAULT, PLAN, EASY, HARD, FIRST, SECOND)}
 BUSY = "is overloaded"
 
 
-def situation(**changed: Any) -> Situation:
+def situation(**changed: Any) -> RoutingContext:
     plain: dict[str, Any] = {
         "model_id": AUTO,
         "default": DEFAULT,
@@ -26,7 +26,7 @@ def situation(**changed: Any) -> Situation:
         "usable": NAMES,
         "prompt": "Mend the parser.",
     }
-    return Situation(**{**plain, **changed})
+    return RoutingContext(**{**plain, **changed})
 
 
 def without(*missing: str) -> dict[str, str]:
@@ -46,7 +46,7 @@ CASES: dict[str, tuple[dict[str, Any], str, str | None]] = {
     "all are away: the one that is meant is tried": (
         {"model_id": MINE, "away": {MINE: BUSY, FIRST: BUSY, SECOND: BUSY}}, MINE, None,
     ),
-    "away, and no fallback": ({"model_id": MINE, "routing": Routing(), "away": {MINE: BUSY}}, MINE, None),
+    "away, and no fallback": ({"model_id": MINE, "routing": RoutingSettings(), "away": {MINE: BUSY}}, MINE, None),
     "a fallback that is chosen itself": (
         {"model_id": FIRST, "away": {FIRST: BUSY}}, SECOND, "2ND stands in",
     ),
@@ -54,7 +54,7 @@ CASES: dict[str, tuple[dict[str, Any], str, str | None]] = {
     "plan mode goes before difficulty": ({"mode": "plan", "difficulty": 99}, PLAN, "plan mode"),
     "plan mode, its model away": ({"mode": "plan", "away": {PLAN: BUSY}, "difficulty": 99}, HARD, "Judged hard"),
     "plan mode, no key for it": ({"mode": "plan", "usable": without(PLAN)}, DEFAULT, None),
-    "plan mode, nothing set for it": ({"mode": "plan", "routing": Routing(easy=EASY, hard=HARD)}, DEFAULT, None),
+    "plan mode, nothing set": ({"mode": "plan", "routing": RoutingSettings(easy=EASY, hard=HARD)}, DEFAULT, None),
     "the hard one is away": ({"away": {HARD: BUSY}, "difficulty": 99}, EASY, "HARD is overloaded; EASY takes"),
     "the easy one is away": ({"away": {EASY: BUSY}, "difficulty": 1}, HARD, "EASY is overloaded; HARD takes"),
     "both are away": ({"away": {EASY: BUSY, HARD: BUSY}}, DEFAULT, None),
@@ -89,7 +89,7 @@ def test_where_a_turn_goes(changed: dict[str, Any], model_id: str, said: str | N
         ({"prompt": "continue"}, False),
         ({"away": {HARD: BUSY}}, False),
         ({"usable": without(EASY)}, False),
-        ({"routing": Routing(plan=PLAN)}, False),
+        ({"routing": RoutingSettings(plan=PLAN)}, False),
         ({"difficulty": 5}, False),
     ],
 )
@@ -122,11 +122,11 @@ BOTH = {"easy": "gemini:gemini-3.5-flash", "hard": "anthropic:claude-opus-5-5"}
 KEYS = {"ANTHROPIC_API_KEY": "k", "GEMINI_API_KEY": "k"}
 
 
-def made(tmp_path: Path, **settings: Any) -> tuple[Settings, Registry]:
+def made(tmp_path: Path, **settings: Any) -> tuple[Settings, ModelRegistry]:
     unused = "http://127.0.0.1:9/v1"
     addresses = {"ollama": unused, "llamacpp": unused, "vllm": unused}
     chosen = Settings.model_validate({"base_urls": addresses, **settings})
-    return chosen, Registry(chosen, Auth(tmp_path / "auth.json"), tmp_path / "local.json")
+    return chosen, ModelRegistry(chosen, Credentials(tmp_path / "auth.json"), tmp_path / "local.json")
 
 
 @pytest.mark.parametrize(

@@ -15,10 +15,10 @@ from amanu.core.model import (
     CallDelta,
     CallStarted,
     Delta,
-    Done,
     ModelError,
     Overloaded,
     RateLimited,
+    ReplyCompleted,
     Request,
     TextDelta,
     ThoughtDelta,
@@ -38,9 +38,9 @@ async def play(model: ScriptedModel, conversation: Conversation) -> list[Delta]:
     return [delta async for delta in model.stream(ask(model, conversation))]
 
 
-async def say(model: ScriptedModel, conversation: Conversation) -> Done:
+async def say(model: ScriptedModel, conversation: Conversation) -> ReplyCompleted:
     last = (await play(model, conversation))[-1]
-    assert isinstance(last, Done)
+    assert isinstance(last, ReplyCompleted)
     conversation.append(last.message)
     return last
 
@@ -54,7 +54,7 @@ async def test_a_step_is_thought_text_and_calls() -> None:
         "usage": {"input": 3, "thoughts": 2},
     }
     *deltas, done = await play(ScriptedModel([step]), Conversation([User(text="Go.")]))
-    assert isinstance(done, Done)
+    assert isinstance(done, ReplyCompleted)
     assert [each.text for each in deltas if isinstance(each, ThoughtDelta)] == ["Hm, ", "so."]
     assert [each.text for each in deltas if isinstance(each, TextDelta)] == ["Read", "ing."]
     calls = done.message.calls
@@ -97,7 +97,7 @@ async def test_replies_of_a_real_model_are_not_counted() -> None:
 async def test_what_is_expected_must_be_heard(last: User | Results, met: bool) -> None:
     model = ScriptedModel([{"expect": "blue", "text": "Right."}])
     done = (await play(model, Conversation([last])))[-1]
-    assert isinstance(done, Done)
+    assert isinstance(done, ReplyCompleted)
     assert (done.message.text == "Right.") is met
     assert met or "'blue'" in done.message.text
 

@@ -42,4 +42,4 @@ export async function requests(): Promise<string | null> {
   return turnId;
 }
 
-export const least: ClientCapabilities = { protocol: [1] };
+export const least: ClientCapabilities = { protocol: [2] };

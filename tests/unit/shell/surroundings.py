@@ -4,14 +4,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from amanu.core.command import Command, Reading, Surroundings
+from amanu.core.command import Command, CommandContext, Reading
 from amanu.shell.grammar import Judgement, Word
 
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 _READS = ("ls", "cat", "head", "wc", "sort", "grep", "sed", "find", "date", "printenv", "echo", "tr", "cut")
 
 
-def workspace(folder: Path) -> Surroundings:
+def workspace(folder: Path) -> CommandContext:
     """A few files: `a.txt`, `b.txt`, `sub/c.txt`, `.env` (which is asked about), `ls` and `run.sh`."""
     root = (folder / "shop").resolve()
     (root / "sub").mkdir(parents=True)
@@ -21,14 +21,14 @@ def workspace(folder: Path) -> Surroundings:
         (root / name).chmod(0o755)
     home = folder / "home"
     home.mkdir()
-    return Surroundings(root, (root,), {"PATH": PATH, "HOME": str(home.resolve())}, lambda path: path.name != ".env")
+    return CommandContext(root, (root,), {"PATH": PATH, "HOME": str(home.resolve())}, lambda path: path.name != ".env")
 
 
-def with_environment(here: Surroundings, **values: str) -> Surroundings:
+def with_environment(here: CommandContext, **values: str) -> CommandContext:
     return replace(here, environment={**here.environment, **values})
 
 
-def fake_judge(program: str, arguments: Sequence[Word], here: Surroundings, *, piped: bool) -> Judgement:
+def fake_judge(program: str, arguments: Sequence[Word], here: CommandContext, *, piped: bool) -> Judgement:
     """Reads, and `git status` and `git log`, have no effect; all else does."""
     words = [each.value for each in arguments]
     if program in _READS or (program == "git" and words[:1] in (["status"], ["log"])):

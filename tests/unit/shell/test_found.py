@@ -6,14 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from amanu.core.command import Surroundings
+from amanu.core.command import CommandContext
 from amanu.shell import paths
 from amanu.shell.analyze import read
 from unit.shell.surroundings import workspace
 
 
 @pytest.fixture
-def here(tmp_path: Path) -> Surroundings:
+def here(tmp_path: Path) -> CommandContext:
     found = workspace(tmp_path)
     for name in ("a.py", "sub/b.py", "sub/d.md", "skip/e.py"):
         (found.folder / name).parent.mkdir(exist_ok=True)
@@ -95,12 +95,12 @@ ASKED = [
 
 
 @pytest.mark.parametrize("line", HARMLESS)
-def test_it_is_not_asked_about(line: str, here: Surroundings) -> None:
+def test_it_is_not_asked_about(line: str, here: CommandContext) -> None:
     assert read(line, here).effect == "none", read(line, here)
 
 
 @pytest.mark.parametrize("line", ASKED)
-def test_it_is_asked_about(line: str, here: Surroundings) -> None:
+def test_it_is_asked_about(line: str, here: CommandContext) -> None:
     assert read(line, here).effect == "some"
 
 
@@ -131,7 +131,7 @@ def _many(root: Path) -> None:
 
 
 @pytest.mark.parametrize("spoil", [_link, _secret_link, _pipe, _lines, _quotes, _many])
-def test_what_is_there_counts(spoil: Callable[[Path], None], here: Surroundings) -> None:
+def test_what_is_there_counts(spoil: Callable[[Path], None], here: CommandContext) -> None:
     line = "find sub -name '*.py' | xargs cat"
     assert read(line, here).effect == "none"
     spoil(here.folder)

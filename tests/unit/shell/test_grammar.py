@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from amanu.core.command import Surroundings
+from amanu.core.command import CommandContext
 from amanu.shell.grammar import Judgement, Word, judge
 from amanu.shell.programs import HARMLESS, search, text
 
@@ -865,7 +865,7 @@ def lines(table: str) -> list[str]:
 
 
 @pytest.fixture(scope="module")
-def project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Surroundings]:
+def project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[CommandContext]:
     """A workspace with a file that may not be read, links that lead out, a folder with such a file, and git's."""
     top = Path(os.path.realpath(tmp_path_factory.mktemp("grammar")))
     root = top / "project"
@@ -904,8 +904,8 @@ def git(folder: Path, *arguments: str) -> None:
     )
 
 
-def surroundings(root: Path, **environment: str) -> Surroundings:
-    return Surroundings(
+def surroundings(root: Path, **environment: str) -> CommandContext:
+    return CommandContext(
         root,
         (root,),
         {"HOME": str(root.parent / "home"), "PATH": "/usr/bin", **environment},
@@ -913,7 +913,7 @@ def surroundings(root: Path, **environment: str) -> Surroundings:
     )
 
 
-def ask(line: str, here: Surroundings) -> Judgement:
+def ask(line: str, here: CommandContext) -> Judgement:
     """Judge a line of plain words: `$X` is one that is not known, `$*X` any number of them."""
     words = [Word(None, word == "$*X") if word in ("$X", "$*X") else Word(word) for word in shlex.split(line)]
     assert words[0].value is not None
@@ -928,13 +928,13 @@ def by_program(table: str) -> dict[str, list[str]]:
 
 
 @pytest.mark.parametrize("program", by_program(AUTOMATIC))
-def test_these_uses_only_print(program: str, project: Surroundings) -> None:
+def test_these_uses_only_print(program: str, project: CommandContext) -> None:
     judged = {line: ask(line, project) for line in by_program(AUTOMATIC)[program]}
     assert {line: it.why for line, it in judged.items() if it.effect != "none" or not it.why.endswith(".")} == {}
 
 
 @pytest.mark.parametrize("program", by_program(ASKED))
-def test_these_uses_are_asked_about(program: str, project: Surroundings) -> None:
+def test_these_uses_are_asked_about(program: str, project: CommandContext) -> None:
     judged = {line: ask(line, project) for line in by_program(ASKED)[program]}
     assert {line: it.why for line, it in judged.items() if it.effect != "some" or not it.why.endswith(".")} == {}
 
@@ -952,7 +952,7 @@ TAKES_ANY_TEXT = ("test", "[", "printf")
 
 @settings(max_examples=150, deadline=None)
 @given(st.data())
-def test_an_unknown_option_is_never_harmless(project: Surroundings, data: st.DataObject) -> None:
+def test_an_unknown_option_is_never_harmless(project: CommandContext, data: st.DataObject) -> None:
     plain = [line for line in lines(AUTOMATIC) if line.split()[0] not in (*TAKES_ANYTHING, *TAKES_ANY_TEXT)]
     words = shlex.split(data.draw(st.sampled_from([line for line in plain if " -- " not in line])))
     option = data.draw(st.sampled_from(["--zzz-unknown", "--zzz=1", "-~", "--zzz-exec=touch"]))
@@ -1005,7 +1005,7 @@ def test_any_words_are_judged(words: list[str | None], program: str) -> None:
         ("awk '{print}' a.txt", "AWKPATH"),
     ],
 )
-def test_the_environment_counts(line: str, variable: str, project: Surroundings) -> None:
+def test_the_environment_counts(line: str, variable: str, project: CommandContext) -> None:
     assert ask(line, project).effect == "none"
     assert ask(line, surroundings(project.folder, **{variable: "/x"})).effect == "some"
 
@@ -1015,7 +1015,7 @@ def test_the_environment_counts(line: str, variable: str, project: Surroundings)
     ["GIT_SSL_CAINFO", "GIT_HTTP_LOW_SPEED_TIME", "GIT_PAGER", "GIT_AUTHOR_NAME", "GIT_SSH_COMMAND", "GIT_ASKPASS"],
 )
 def test_what_concerns_the_network_or_who_one_is_does_not_matter_to_a_look(
-    variable: str, project: Surroundings
+    variable: str, project: CommandContext
 ) -> None:
     assert ask("git status", surroundings(project.folder, **{variable: "/x"})).effect == "none"
 
@@ -1030,7 +1030,7 @@ def test_what_concerns_the_network_or_who_one_is_does_not_matter_to_a_look(
         ("echo a.txt", []),
     ],
 )
-def test_what_is_read(line: str, reads: list[str], project: Surroundings) -> None:
+def test_what_is_read(line: str, reads: list[str], project: CommandContext) -> None:
     assert list(ask(line, project).reads) == [str(project.folder / each) for each in reads]
 
 
@@ -1060,7 +1060,7 @@ def test_what_an_ignore_file_takes_back_is_searched_though_it_is_hidden(tmp_path
 
 
 @pytest.mark.parametrize("text", ["$ENV", "$ ENV", "$#\nENV", "$ # x\n # y\n ENV.HOME", "1 | env"])
-def test_no_writing_hides_the_environment_from_what_is_said_of_jq(text: str, project: Surroundings) -> None:
+def test_no_writing_hides_the_environment_from_what_is_said_of_jq(text: str, project: CommandContext) -> None:
     assert judge("jq", [Word("-n"), Word(text)], project, piped=True).effect == "some"
 
 
@@ -1088,7 +1088,7 @@ def test_what_is_ignored_above_may_not_be_below(back: str, effect: str, tmp_path
     assert ask("rg --hidden KEY", surroundings(root)).effect == effect
 
 
-def test_more_words_than_can_be_looked_at_are_asked_about(project: Surroundings) -> None:
+def test_more_words_than_can_be_looked_at_are_asked_about(project: CommandContext) -> None:
     assert ask(f"cat {'a.txt ' * 300}", project).effect == "none"
     assert ask(f"cat {'a.txt ' * 301}", project).effect == "some"
     assert ask(f"echo {'a.txt ' * 301}", project).effect == "none"

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from amanu.core.command import Surroundings
+from amanu.core.command import CommandContext
 from amanu.shell.analyze import read
 from amanu.shell.grammar import Judgement, Word, judge
 
@@ -158,27 +158,27 @@ def cases() -> list[tuple[str, tuple[str, ...] | None]]:
 
 
 @pytest.fixture
-def here(tmp_path: Path) -> Surroundings:
+def here(tmp_path: Path) -> CommandContext:
     root = Path(os.path.realpath(tmp_path)) / "project"
     (root / "src").mkdir(parents=True)
     for name in ("script.py", "app.js", "run.sh", "Makefile", "package.json", "Cargo.toml", "conftest.py"):
         (root / name).touch()
     (root.parent / "out.py").touch()
-    return Surroundings(root, (root,), {"HOME": str(root.parent)}, lambda path: True)
+    return CommandContext(root, (root,), {"HOME": str(root.parent)}, lambda path: True)
 
 
-def ask(line: str, here: Surroundings) -> Judgement:
+def ask(line: str, here: CommandContext) -> Judgement:
     words = [Word(None if word == "$X" else word) for word in shlex.split(line)]
     assert words[0].value is not None
     return judge(words[0].value, words[1:], here, piped=True)
 
 
-def test_what_is_remembered(here: Surroundings) -> None:
+def test_what_is_remembered(here: CommandContext) -> None:
     got = {line: ask(line, here).prefix for line, _ in cases()}
     assert got == dict(cases())
 
 
-def test_none_of_them_is_harmless(here: Surroundings) -> None:
+def test_none_of_them_is_harmless(here: CommandContext) -> None:
     assert [line for line, _ in cases() if ask(line, here).effect == "none"] == []
 
 
@@ -215,7 +215,7 @@ API_TOKEN=x pytest                        |
 
 @pytest.mark.parametrize("written", OF_THE_WORKSPACE.strip().splitlines())
 def test_what_is_remembered_of_a_program_by_its_path_and_of_what_is_set_for_it(
-    written: str, here: Surroundings
+    written: str, here: CommandContext
 ) -> None:
     programs = here.folder / ".venv" / "bin"
     programs.mkdir(parents=True)
@@ -246,7 +246,7 @@ def test_what_is_remembered_of_a_program_by_its_path_and_of_what_is_set_for_it(
         ("git commit", []),
     ],
 )
-def test_what_is_run(line: str, runs: list[str], here: Surroundings) -> None:
+def test_what_is_run(line: str, runs: list[str], here: CommandContext) -> None:
     assert list(ask(line, here).runs) == [str(here.folder / each) for each in runs]
 
 
@@ -272,6 +272,6 @@ def test_what_is_run(line: str, runs: list[str], here: Surroundings) -> None:
         ("uv sync", True, False),
     ],
 )
-def test_what_is_needed(line: str, network: bool, git: bool, here: Surroundings) -> None:
+def test_what_is_needed(line: str, network: bool, git: bool, here: CommandContext) -> None:
     judged = ask(line, here)
     assert (judged.network, judged.git) == (network, git)

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from amanu.core.command import Surroundings
-from amanu.shell.call import Asked
+from amanu.core.command import CommandContext
+from amanu.shell.call import NotHarmless
 from amanu.shell.grammar import Word, judge
 from amanu.shell.repository import keys
 
@@ -32,7 +32,7 @@ def plain(folder: Path) -> Path:
 
 
 def effect(folder: Path, root: Path, *words: str) -> str:
-    here = Surroundings(folder, (root,), {"HOME": str(root.parent)}, lambda path: not path.name.startswith(".env"))
+    here = CommandContext(folder, (root,), {"HOME": str(root.parent)}, lambda path: not path.name.startswith(".env"))
     return judge("git", [Word(word) for word in words or ("status",)], here, piped=True).effect
 
 
@@ -310,5 +310,5 @@ def test_keys(text: str) -> None:
 
 def test_keys_of_subsections() -> None:
     assert keys('[Remote "X y"]\n url = 1\n') == ["remote.X y.url"]
-    with pytest.raises(Asked):
+    with pytest.raises(NotHarmless):
         keys("[a]\nb = \\\nc\n")

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from amanu.core.command import Reading, Surroundings
+from amanu.core.command import CommandContext, Reading
 from amanu.shell import grammar, syntax
 from amanu.shell.analyze import read
 from unit.shell.asked import ASKED
@@ -17,7 +17,7 @@ from unit.shell.surroundings import PATH, fake_judge, of, with_environment, word
 
 
 @pytest.fixture(scope="module")
-def here(tmp_path_factory: pytest.TempPathFactory) -> Surroundings:
+def here(tmp_path_factory: pytest.TempPathFactory) -> CommandContext:
     return workspace(tmp_path_factory.mktemp("read"))
 
 
@@ -27,7 +27,7 @@ def fake_grammars(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("kind", ASKED)
-def test_it_is_asked_about(kind: str, here: Surroundings) -> None:
+def test_it_is_asked_about(kind: str, here: CommandContext) -> None:
     unasked = [line for line in ASKED[kind] if read(line, here).effect == "none"]
     assert unasked == []
 
@@ -146,7 +146,7 @@ NOTHING = [
 
 
 @pytest.mark.parametrize("line", NOTHING)
-def test_it_has_no_effect(line: str, here: Surroundings) -> None:
+def test_it_has_no_effect(line: str, here: CommandContext) -> None:
     found = read(line, here)
     assert (found.unclear, found.effect) == (None, "none"), found
 
@@ -199,7 +199,7 @@ FOUND: list[tuple[str, list[tuple[str | None, ...]]]] = [
 
 
 @pytest.mark.parametrize(("line", "expected"), FOUND)
-def test_every_command_is_found(line: str, expected: list[tuple[str | None, ...]], here: Surroundings) -> None:
+def test_every_command_is_found(line: str, expected: list[tuple[str | None, ...]], here: CommandContext) -> None:
     home = here.environment["HOME"]
     expected = [tuple(word and word.replace("HOME", home) for word in each) for each in expected]
     assert words(read(line, here)) == expected
@@ -315,7 +315,7 @@ RUIN = [
 
 
 @pytest.mark.parametrize("line", RUIN)
-def test_no_rule_may_allow_it(line: str, here: Surroundings) -> None:
+def test_no_rule_may_allow_it(line: str, here: CommandContext) -> None:
     assert read(line, here).effect == "ruin"
 
 
@@ -341,7 +341,7 @@ def test_no_rule_may_allow_it(line: str, here: Surroundings) -> None:
         "cp /dev/null x",
     ],
 )
-def test_it_is_no_ruin(line: str, here: Surroundings) -> None:
+def test_it_is_no_ruin(line: str, here: CommandContext) -> None:
     assert read(line, here).effect != "ruin"
 
 
@@ -379,14 +379,14 @@ ARGV: list[tuple[str, tuple[str, ...] | None]] = [
 
 @pytest.mark.parametrize(("line", "expected"), ARGV)
 def test_a_plain_command_can_do_without_a_shell(
-    line: str, expected: tuple[str, ...] | None, here: Surroundings
+    line: str, expected: tuple[str, ...] | None, here: CommandContext
 ) -> None:
     argv = read(line, here).argv
     assert (argv and argv[1:]) == expected
     assert argv is None or (Path(argv[0]).is_absolute() and Path(argv[0]).name == "cat")
 
 
-def test_what_a_rule_would_remember(here: Surroundings) -> None:
+def test_what_a_rule_would_remember(here: CommandContext) -> None:
     def prefix(line: str) -> tuple[str, ...] | None:
         return read(line, here).commands[-1].prefix
 
@@ -398,13 +398,13 @@ def test_what_a_rule_would_remember(here: Surroundings) -> None:
         assert prefix(line) is None, line
 
 
-def test_why_a_program_of_the_workspace_is_asked_about_again(here: Surroundings) -> None:
+def test_why_a_program_of_the_workspace_is_asked_about_again(here: CommandContext) -> None:
     assert of(read("./run.sh a", here), "./run.sh").why == "Runs ./run.sh, a program of the workspace."
     [command] = read("PYTHONPATH=src ./run.sh a", here).commands
     assert command.why == "Runs ./run.sh, a program of the workspace. PYTHONPATH can change what the program does."
 
 
-def test_files_it_runs_and_reads(here: Surroundings) -> None:
+def test_files_it_runs_and_reads(here: CommandContext) -> None:
     root = here.folder
     assert of(read("./run.sh a", here), "./run.sh").runs == (str(root / "run.sh"),)
     assert of(read("cd sub && bash ../run.sh", here), "bash").runs == (str(root / "run.sh"),)
@@ -414,7 +414,7 @@ def test_files_it_runs_and_reads(here: Surroundings) -> None:
 
 
 @pytest.mark.parametrize("path", [".:{path}", "{root}:{path}", ":{path}", "sub/..:{path}"])
-def test_a_program_of_the_workspace_is_not_the_one_of_that_name(path: str, here: Surroundings) -> None:
+def test_a_program_of_the_workspace_is_not_the_one_of_that_name(path: str, here: CommandContext) -> None:
     there = with_environment(here, PATH=path.format(path=PATH, root=here.folder))
     found = read("ls", there)
     assert found.effect == "some" and found.argv is None
@@ -424,7 +424,7 @@ def test_a_program_of_the_workspace_is_not_the_one_of_that_name(path: str, here:
     assert read("cat a.txt", there).effect == ("none" if path.startswith("{") else "some")
 
 
-def test_a_program_that_all_can_change_is_not_known(tmp_path: Path, here: Surroundings) -> None:
+def test_a_program_that_all_can_change_is_not_known(tmp_path: Path, here: CommandContext) -> None:
     program = tmp_path / "ls"
     program.write_text("#!/bin/sh\n", "utf-8")
     program.chmod(0o755)
@@ -438,7 +438,7 @@ def test_a_program_that_all_can_change_is_not_known(tmp_path: Path, here: Surrou
 
 
 @pytest.mark.parametrize("name", ["BASH_ENV", "SHELLOPTS", "BASH_FUNC_ls%%", "BASHOPTS", "POSIXLY_CORRECT", "IFS"])
-def test_an_environment_that_changes_the_shell_is_seen(name: str, here: Surroundings) -> None:
+def test_an_environment_that_changes_the_shell_is_seen(name: str, here: CommandContext) -> None:
     there = replace(here, environment={**here.environment, name: "x"})
     assert read("ls", there).unclear is not None
 
@@ -525,14 +525,14 @@ HOSTILE = [
 
 
 @pytest.mark.parametrize("line", HOSTILE, ids=range(len(HOSTILE)))
-def test_hostile_lines_end_in_time(line: str, here: Surroundings) -> None:
+def test_hostile_lines_end_in_time(line: str, here: CommandContext) -> None:
     """A verdict has 100 ms; measured are less than 20, of processor time. Once more if it took longer: collecting
     garbage of other tests counts, too."""
     for size in (2_000, 15_000, 64_000):
         assert _seconds(line[:size], here) < 0.1 or _seconds(line[:size], here) < 0.1, size
 
 
-def _seconds(line: str, here: Surroundings) -> float:
+def _seconds(line: str, here: CommandContext) -> float:
     began = time.thread_time()
     read(line, here)
     return time.thread_time() - began
@@ -559,7 +559,7 @@ def unhurried(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("unhurried")
 @pytest.mark.parametrize(("line", "why"), TOO_MUCH, ids=range(len(TOO_MUCH)))
-def test_more_than_can_be_seen_at_once_is_asked_about(line: str, why: str, here: Surroundings) -> None:
+def test_more_than_can_be_seen_at_once_is_asked_about(line: str, why: str, here: CommandContext) -> None:
     assert why in (read(line, here).unclear or "")
 
 
@@ -567,11 +567,11 @@ def test_more_than_can_be_seen_at_once_is_asked_about(line: str, why: str, here:
 @pytest.mark.parametrize(
     "line", ["ls;" * 50, "cat <<'E'\n" + "a $(b) `c`\n" * 4_000 + "E", "echo " + "a" * (15 << 10)], ids=range(3)
 )
-def test_much_can_be_seen_at_once(line: str, here: Surroundings) -> None:
+def test_much_can_be_seen_at_once(line: str, here: CommandContext) -> None:
     assert read(line, here).unclear is None
 
 
-def test_what_would_ruin_is_found_in_a_text_that_is_not_understood(here: Surroundings) -> None:
+def test_what_would_ruin_is_found_in_a_text_that_is_not_understood(here: CommandContext) -> None:
     for line in (
         "a;" * 8_000 + "rm -rf /",
         "x" * 40_000 + " & 'r'm -rf ~ ;" + "rm x;" * 50,
@@ -581,7 +581,7 @@ def test_what_would_ruin_is_found_in_a_text_that_is_not_understood(here: Surroun
 
 
 @pytest.mark.parametrize("line", ["> x \n=${s:0<<E×_<<-é\nዔ😀_{", "fak€<<ཥ\n\U000929d5\n\t€F"])
-def test_a_character_that_is_cut_in_pieces_is_asked_about(line: str, here: Surroundings) -> None:
+def test_a_character_that_is_cut_in_pieces_is_asked_about(line: str, here: CommandContext) -> None:
     assert read(line, here).unclear is not None
 
 
@@ -590,7 +590,7 @@ LINES = [line for lines in ASKED.values() for line in lines] + NOTHING + RUIN
 
 @settings(max_examples=150, deadline=None)
 @given(st.data())
-def test_any_text_has_a_reading(here: Surroundings, data: st.DataObject) -> None:
+def test_any_text_has_a_reading(here: CommandContext, data: st.DataObject) -> None:
     pieces = st.lists(
         st.sampled_from(
             [*LINES, *"(){}[]<>|&;$`\"'\\ \n\t#!*?~=", "$(", "${", "<<E\n", "\nE\n", "$((", "[[", "]]", "a"]
@@ -606,7 +606,7 @@ def test_any_text_has_a_reading(here: Surroundings, data: st.DataObject) -> None
 
 @settings(max_examples=100, deadline=None)
 @given(line=st.sampled_from(LINES), position=st.integers(0, 200), piece=st.text(max_size=3))
-def test_a_changed_line_has_a_reading(here: Surroundings, line: str, position: int, piece: str) -> None:
+def test_a_changed_line_has_a_reading(here: CommandContext, line: str, position: int, piece: str) -> None:
     assert read(line[:position] + piece + line[position + len(piece) :], here).effect in ("none", "some", "ruin")
 
 
@@ -628,7 +628,7 @@ WORDS_OF_A_FILE = "xargs takes words from a file, which are not known before."
         ("xargs -p touch", ["touch"], "xargs is called in a way that is not understood."),
     ],
 )
-def test_what_xargs_does_with_a_file(line: str, commands: list[str], why: str, here: Surroundings) -> None:
+def test_what_xargs_does_with_a_file(line: str, commands: list[str], why: str, here: CommandContext) -> None:
     reading = read(line, here)
     *inner, outer = reading.commands
     said = [" ".join(word for word in each.words if word is not None and word != "{}") for each in inner]
@@ -636,7 +636,7 @@ def test_what_xargs_does_with_a_file(line: str, commands: list[str], why: str, h
     assert not any("no program" in each.why for each in reading.commands)
 
 
-def test_a_walk_over_all_objects_takes_none_of_its_time(here: Surroundings, request: pytest.FixtureRequest) -> None:
+def test_a_walk_over_all_objects_takes_none_of_its_time(here: CommandContext, request: pytest.FixtureRequest) -> None:
     """It takes longer than a line may, in a process with many, and `ls | head` was asked about."""
     collected: list[str] = []
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from amanu.core.command import Command, Surroundings
+from amanu.core.command import Command, CommandContext
 from amanu.shell.analyze import read
 from unit.shell.surroundings import workspace
 
@@ -21,11 +21,11 @@ _RECORD = (
 
 
 @pytest.fixture(scope="module")
-def here(tmp_path_factory: pytest.TempPathFactory) -> Surroundings:
+def here(tmp_path_factory: pytest.TempPathFactory) -> CommandContext:
     return workspace(tmp_path_factory.mktemp("bash"))
 
 
-def bash(script: str, here: Surroundings) -> str:
+def bash(script: str, here: CommandContext) -> str:
     done = subprocess.run(
         ["bash", "-c", script], cwd=here.folder, env=dict(here.environment), capture_output=True, text=True, timeout=20
     )
@@ -105,7 +105,7 @@ WORD = st.lists(st.sampled_from(PIECES), min_size=1, max_size=5).map("".join)
 
 @settings(max_examples=60, deadline=None)
 @given(st.lists(WORD, min_size=10, max_size=30))
-def test_words_are_what_bash_makes_of_them(here: Surroundings, candidates: list[str]) -> None:
+def test_words_are_what_bash_makes_of_them(here: CommandContext, candidates: list[str]) -> None:
     known: list[tuple[str, tuple[str | None, ...]]] = []
     for word in candidates:
         found = read(f"printf '%s\\0' x {word}", here)
@@ -119,7 +119,7 @@ def test_words_are_what_bash_makes_of_them(here: Surroundings, candidates: list[
         del output[: end + 1]
 
 
-def test_most_words_are_known(here: Surroundings) -> None:
+def test_most_words_are_known(here: CommandContext) -> None:
     known = [piece for piece in PIECES if read(f"x {piece}", here).unclear is None]
     assert len(known) > len(PIECES) / 2
 
@@ -209,7 +209,7 @@ def _compound(inner: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
 
 @settings(max_examples=40, deadline=None)
 @given(st.lists(st.recursive(SIMPLE, _compound, max_leaves=5), min_size=5, max_size=15))
-def test_what_really_runs_was_found(here: Surroundings, candidates: list[str]) -> None:
+def test_what_really_runs_was_found(here: CommandContext, candidates: list[str]) -> None:
     lines = [(line, found) for line in candidates if (found := read(line, here)).unclear is None]
     ran = _run([line for line, _ in lines], here)
     for (line, found), commands in zip(lines, ran, strict=True):
@@ -219,7 +219,7 @@ def test_what_really_runs_was_found(here: Surroundings, candidates: list[str]) -
                 assert any(_fits(_called(command), program) for command in found.commands), (line, each, found)
 
 
-def _run(lines: Sequence[str], here: Surroundings) -> list[list[list[str]]]:
+def _run(lines: Sequence[str], here: CommandContext) -> list[list[list[str]]]:
     """For each line, the programs that bash would have started."""
     folder = here.folder.parent
     (folder / "lines").write_text("".join(f"{line}\0" for line in lines), "utf-8")
@@ -251,5 +251,5 @@ def _fits(words: Sequence[str | None], argv: Sequence[str]) -> bool:
     return bool(argv) and words[0] == argv[0] and _fits(words[1:], argv[1:])
 
 
-def test_what_runs_is_noted(here: Surroundings) -> None:
+def test_what_runs_is_noted(here: CommandContext) -> None:
     assert _run(["q a; p 'b c' && q d", "q $(p e)"], here) == [[["q", "a"], ["p", "b c"]], [["p", "e"], ["q"]]]

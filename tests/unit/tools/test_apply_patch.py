@@ -97,7 +97,7 @@ async def test_several_files_by_one_call(tmp_path: Path) -> None:
     assert outcome.for_model == (
         "Applied to a.py: line 2.\n\nApplied to src/b.py: line 2.\n\nCreated new/c.py.\n\nDeleted gone.py."
     )
-    assert outcome.for_person.splitlines() == [f"{name}: 1 applied" for name in names]
+    assert outcome.for_user.splitlines() == [f"{name}: 1 applied" for name in names]
     assert [desk.on_disk(name) for name in names[:3]] == [b"one\nzwei\n", b"three\ndrei\nfour\n", b"vier\n"]
     assert not (tmp_path / "gone.py").exists()
 
@@ -119,7 +119,7 @@ async def test_several_files_by_one_call(tmp_path: Path) -> None:
         ("*** Update File: src/b.py\n*** Move to: src/b.py", ["is already"]),
         ("*** Update File: src/b.py\n*** Move to: ../b.py", ["outside"]),
         ("*** Update File: src/b.py\n*** Move to: a.py/x", ["not a folder"]),
-        ("*** Update File: .env\n-KEY=x", ["File 2 of 3 (.env)", "needs the person's yes"]),
+        ("*** Update File: .env\n-KEY=x", ["File 2 of 3 (.env)", "needs the user's yes"]),
         ("*** Update File: src/b.py\n-x\n*** Update File: a.py\n-y", ["2 parts", "File 2 of 4", "File 3 of 4"]),
     ],
 )  # fmt: skip

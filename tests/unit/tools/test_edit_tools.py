@@ -79,7 +79,7 @@ async def test_deleting(desk: Desk) -> None:
     assert call.preview.title == "Delete src/b.py" and "src/b.py  +0 −1  deleted" in call.preview.detail
     assert desk.on_disk("src/b.py") == b"four\n"
     outcome = await desk.tools["delete_file"].run(None, call)
-    assert (outcome.for_model, outcome.for_person) == ("Deleted src/b.py.", "Changes: 1 applied")
+    assert (outcome.for_model, outcome.for_user) == ("Deleted src/b.py.", "Changes: 1 applied")
     assert not (desk.root / "src" / "b.py").exists() and (desk.root / "src").is_dir()
     assert desk.preimages == [(desk.root / "src" / "b.py", b"four\n", 0o644)]
 

@@ -51,7 +51,7 @@ def desk(tmp_path: Path) -> Desk:
 async def test_reading(desk: Desk, tool: str, arguments: Mapping[str, Any], expected: str) -> None:
     outcome = await desk.run(tool, arguments)
     assert outcome.for_model == expected
-    assert outcome.for_person and not outcome.is_error
+    assert outcome.for_user and not outcome.is_error
 
 
 @pytest.mark.parametrize(
@@ -138,7 +138,7 @@ async def test_after_a_review_run_only_reports(desk: Desk) -> None:
     assert desk.on_disk("a.py") == b"one\ntwo\nthree\n"
     await desk.proposals.reject_all(desk.versions[-1].proposal_id, "no")
     outcome = await desk.tools["edit_file"].run(None, call)
-    assert "rejected by the person: no" in outcome.for_model and outcome.is_error
+    assert "rejected by the user: no" in outcome.for_model and outcome.is_error
 
 
 async def test_edits_of_one_step_build_on_each_other(desk: Desk) -> None:

@@ -1,4 +1,4 @@
-"""Tools that ask the person's editor, with editors that know something and others."""
+"""Tools that ask the user's editor, with editors that know something and others."""
 
 import asyncio
 import threading
@@ -92,7 +92,7 @@ async def use(held: Desk, tool: str, arguments: dict[str, Any]) -> Outcome:
         ([("{root}/cart.py", 99)], "cart.py:99:\n"),
         ([("/usr/lib/python3/typing.py", 7)], "/usr/lib/python3/typing.py:7 (outside the workspace)\n"),
         ([("{root}/../x\ny", 7)], "(outside the workspace)\n"),
-        ([("{root}/.env", 1)], ".env:1 (not quoted: the person is asked before this file is read)\n"),
+        ([("{root}/.env", 1)], ".env:1 (not quoted: the user is asked before this file is read)\n"),
         ([("{root}/gone.py", 1)], "gone.py:1 (cannot be read)\n"),
         ([("jdt://contents/List.class", 3)], "jdt://contents/List.class:3 (outside the workspace)\n"),
     ],
@@ -112,7 +112,7 @@ async def test_many_places_are_cut(tmp_path: Path) -> None:
     held = desk(tmp_path, FakeLanguage({"status": "success", "locations": given}))
     result = await use(held, "find_references", {"path": "cart.py", "line": 1, "symbol": "subtotal"})
     assert result.for_model.endswith("\n[30 more places left out]\n")
-    assert result.for_person == "130 places"
+    assert result.for_user == "130 places"
 
 
 @pytest.mark.parametrize(
@@ -132,7 +132,7 @@ async def test_a_symbol_is_found_in_the_text(tmp_path: Path, line: int, symbol: 
     language = FakeLanguage({"status": "success"})
     held = desk(tmp_path, language)
     held.put("cart.py", "older\n")
-    held.editor.put(held.root / "cart.py", CART)  # what counts is what the person sees
+    held.editor.put(held.root / "cart.py", CART)  # what counts is what the user sees
     arguments = {"path": "cart.py", "line": line, "symbol": symbol}
     if isinstance(found, str):
         with pytest.raises(ToolError) as refused:
@@ -188,7 +188,7 @@ def found(path: str, *findings: tuple[int, str, str, str]) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "text", "person"),
+    ("arguments", "text", "user"),
     [
         (
             {},
@@ -201,7 +201,7 @@ def found(path: str, *findings: tuple[int, str, str, str]) -> dict[str, Any]:
         ({"path": ".env"}, ".env\n1: error: KEY=s3cr3t (env)\n", "1 error"),  # named: that was decided on
     ],
 )
-async def test_diagnostics(tmp_path: Path, arguments: dict[str, Any], text: str, person: str) -> None:
+async def test_diagnostics(tmp_path: Path, arguments: dict[str, Any], text: str, user: str) -> None:
     files = [
         found("{root}/cart.py", (5, "error", "two\n  lines", "ty"), (2, "warning", "long", "ruff")),
         found("{root}/sub/use.py", (1, "hint", "spell", ""), (1, "error", "ours", "amanu")),
@@ -211,7 +211,7 @@ async def test_diagnostics(tmp_path: Path, arguments: dict[str, Any], text: str,
     given = [{**each, "path": each["path"].format(root=tmp_path)} for each in files]
     language = FakeLanguage({"status": "success", "files": given})
     result = await use(desk(tmp_path, language), "get_diagnostics", arguments)
-    assert (result.for_model, result.for_person) == (text, person)
+    assert (result.for_model, result.for_user) == (text, user)
     file = arguments.get("path") in ("cart.py", ".env")
     assert language.asked == [r.EditorDiagnosticsParams(paths=[str(tmp_path / arguments["path"])] if file else [])]
 

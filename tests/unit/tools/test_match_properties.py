@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from amanu.core.tool import ToolError
-from amanu.tools.edits.match import Edited, replace_text
+from amanu.tools.edits.match import TextReplacement, replace_text
 from amanu.tools.edits.matching.place import bare
 
 piece = st.text(alphabet='ab \t\n\ré“…\\"', max_size=12)
@@ -19,7 +19,7 @@ line = st.sampled_from(["a", "  b", "\tc", "", "d ", "    if x:", "return value"
 text = st.lists(line, max_size=10).map("\n".join)
 
 
-def attempt(file: str, old: str, new: str) -> Edited | None:
+def attempt(file: str, old: str, new: str) -> TextReplacement | None:
     try:
         return replace_text(file, old, new, replace_all=False, path="f")
     except ToolError:

@@ -53,8 +53,8 @@ async def test_what_grep_leaves_out_cannot_be_found_out_by_guessing(tmp_path: Pa
     left_out = (
         "[2 files not searched, as they hold secrets: .env, sub/.ENV.local. Name one as path, and the user is asked.]"
     )
-    assert (wrong.for_model, wrong.for_person) == (f"Nothing matches KEY=x.\n{left_out}", "no matches")
-    assert (right.for_model, right.for_person) == (f"Nothing matches KEY=s.\n{left_out}", "no matches")
+    assert (wrong.for_model, wrong.for_user) == (f"Nothing matches KEY=x.\n{left_out}", "no matches")
+    assert (right.for_model, right.for_user) == (f"Nothing matches KEY=s.\n{left_out}", "no matches")
 
 
 @pytest.mark.parametrize("path", [".env", "ok.txt", "sub/.ENV.local"])
@@ -64,7 +64,7 @@ async def test_an_edit_that_does_not_fit_quotes_nothing(tmp_path: Path, path: st
     arguments = {"path": path, "old_text": old_text, "new_text": "KEY=s3cr3t"}
     with pytest.raises(ToolError) as caught:
         await held.preview("edit_file", arguments, call=watched(held))
-    assert "needs the person's yes" in str(caught.value) and "line" not in str(caught.value)
+    assert "needs the user's yes" in str(caught.value) and "line" not in str(caught.value)
     with pytest.raises(ToolError) as caught:
         await held.preview("edit_file", {**arguments, "path": "a.py"}, call=watched(held))
     assert "a.py" in str(caught.value) and "yes" not in str(caught.value)

@@ -10,13 +10,12 @@ from typing import Any
 
 import pytest
 
-from amanu.config import Endpoint, Settings, Shell
-from amanu.config import Sandbox as SandboxSettings
+from amanu.config import EndpointSettings, SandboxSettings, Settings, ShellSettings
 from amanu.core.tool import ToolError
 from amanu.home import find_home
 from amanu.sandbox import rlimits as kernel_limits
 from amanu.sandbox.sandbox import Sandbox
-from amanu.tools.shell.output import Live, Output, readable
+from amanu.tools.shell.output import CommandOutput, LiveOutput, readable
 from amanu_protocol.errors import AmanuError
 from amanu_protocol.items import BlobRef
 from desk import Desk
@@ -55,7 +54,7 @@ def running(sign: str) -> list[int]:
 async def test_run(tmp_path: Path, command: str, expected: str, failed: bool) -> None:
     keys = ("ANTHROPIC_API_KEY", "GEMINI_API_KEY", "openai_api_key", "ANTHROPIC_AUTH_TOKEN", "AMANU_KEY", "BASH_ENV")
     environment = {"PATH": "/usr/bin:/bin", **dict.fromkeys((*keys, "MY_OWN_MODELS"), "s3cr3t")}
-    endpoint = Endpoint(base_url="http://127.0.0.1:9/v1", key_variable="MY_OWN_MODELS")
+    endpoint = EndpointSettings(base_url="http://127.0.0.1:9/v1", key_variable="MY_OWN_MODELS")
     desk = Desk(tmp_path, environment=environment, settings=Settings(endpoints={"mine": endpoint}))
     outcome = await desk.run("run_shell_command", {"command": command})
     assert outcome.for_model == expected.format(root=desk.root)
@@ -88,7 +87,7 @@ async def test_what_nobody_was_asked_about_has_part_of_the_memory(
     monkeypatch.setattr(kernel_limits, "_memory", lambda: 200 << 20)
     desk = Desk(tmp_path)
     call = desk.context()
-    call.by_person = asked
+    call.by_user = asked
     outcome = await desk.run("run_shell_command", {"command": "echo {1..3000000} | wc -c"}, call=call)
     assert ("22888896\n" in outcome.for_model) == asked
     assert ("at most 0.1 GiB of memory" in outcome.for_model) != asked
@@ -109,16 +108,16 @@ async def test_preview(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("command", "arguments", "shell", "told"),
     [
-        ("sleep 77.{n}", {"timeout_s": 0.3}, Shell(), "its time limit"),
-        ("sleep 77.{n}", {}, Shell(total_seconds=0.3), "its time limit"),
-        ("echo a; sleep 77.{n}", {}, Shell(inactivity_seconds=0.3), "without output"),
-        ("trap '' TERM INT; sleep 77.{n}; sleep 77.{n}", {"timeout_s": 0.3}, Shell(), "its time limit"),
-        ("setsid -f sleep 77.{n}; sleep 77.{n} & disown; exit 0", {}, Shell(), "2 processes it had left"),
-        ("(setsid sleep 77.{n} &); sleep 77.{n}", {"timeout_s": 0.3}, Shell(), "its time limit"),
+        ("sleep 77.{n}", {"timeout_s": 0.3}, ShellSettings(), "its time limit"),
+        ("sleep 77.{n}", {}, ShellSettings(total_seconds=0.3), "its time limit"),
+        ("echo a; sleep 77.{n}", {}, ShellSettings(inactivity_seconds=0.3), "without output"),
+        ("trap '' TERM INT; sleep 77.{n}; sleep 77.{n}", {"timeout_s": 0.3}, ShellSettings(), "its time limit"),
+        ("setsid -f sleep 77.{n}; sleep 77.{n} & disown; exit 0", {}, ShellSettings(), "2 processes it had left"),
+        ("(setsid sleep 77.{n} &); sleep 77.{n}", {"timeout_s": 0.3}, ShellSettings(), "its time limit"),
     ],
 )
 async def test_nothing_is_left(
-    tmp_path: Path, command: str, arguments: Mapping[str, Any], shell: Shell, told: str
+    tmp_path: Path, command: str, arguments: Mapping[str, Any], shell: ShellSettings, told: str
 ) -> None:
     number = str(time.monotonic_ns())
     desk = Desk(tmp_path, settings=Settings(shell=shell))
@@ -143,17 +142,17 @@ async def test_cancel(tmp_path: Path) -> None:
     assert running(number) == []
 
 
-@pytest.mark.parametrize("walls", [False, True])
+@pytest.mark.parametrize("sandbox", [False, True])
 async def test_a_command_cancelled_while_it_starts_is_gone(
-    tmp_path: Path, walls: bool, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, sandbox: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """asyncio alone would wait here for as long as another process has the pipe: for ever, if that one waits for us."""
-    if walls:
+    if sandbox:
         needs("bwrap")
     home = find_home({"AMANU_HOME": str(tmp_path / "h")}).make()
     root = tmp_path / "w"
     root.mkdir()
-    desk = Desk(root, sandbox=Sandbox(SandboxSettings(), home) if walls else None)
+    desk = Desk(root, sandbox=Sandbox(SandboxSettings(), home) if sandbox else None)
     number = str(time.monotonic_ns())
     create = asyncio.create_subprocess_exec
 
@@ -180,7 +179,7 @@ async def test_long_output_keeps_both_ends_and_the_whole(tmp_path: Path) -> None
     outcome = await desk.run("run_shell_command", {"command": "seq 1 200000"})
     assert outcome.for_model.startswith("1\n2\n3\n") and "200000\n\nExit code: 0" in outcome.for_model
     assert "characters left out" in outcome.for_model
-    assert len(outcome.for_model) < 31_000 and len(outcome.for_person) < 31_000
+    assert len(outcome.for_model) < 31_000 and len(outcome.for_user) < 31_000
     assert desk.blobs == ["".join(f"{at}\n" for at in range(1, 200_001)).encode()]
     assert outcome.blob is not None and outcome.blob.size == len(desk.blobs[0])
     assert len("".join(desk.live)) < 201_000
@@ -230,7 +229,7 @@ def test_readable_is_linear() -> None:
 @pytest.mark.parametrize("chunk", [1, 7, 65536])
 def test_output_does_not_depend_on_the_pieces(chunk: int) -> None:
     data = "".join(f"línea {at}\r\n" for at in range(40_000)).encode()
-    output, live = Output(100_000), Live(10_000_000)
+    output, live = CommandOutput(100_000), LiveOutput(10_000_000)
     shown = ""
     for at in range(0, len(data), chunk):
         output.add(data[at : at + chunk])

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from amanu.tools.shell.file_identity import identity
-from amanu.tools.shell.script_watch import Vigil
+from amanu.tools.shell.script_watch import ScriptWatch
 
 
 def _written(script: Path) -> None:
@@ -38,7 +38,7 @@ def test_ends_it(tmp_path: Path, swap: Callable[[Path], None], ended: bool) -> N
     script.write_text("exit 0")
     known = identity(script)
     process = subprocess.Popen(["sleep", "0.3" if not ended else "60"], start_new_session=True)
-    with Vigil([str(script)], [known], process.pid) as vigil:
+    with ScriptWatch([str(script)], [known], process.pid) as vigil:
         swap(script)
         code = process.wait(30)
     assert (vigil.swapped, code != 0) == (ended, ended)
@@ -47,7 +47,7 @@ def test_ends_it(tmp_path: Path, swap: Callable[[Path], None], ended: bool) -> N
 def test_what_has_ended_by_itself_is_let_be(tmp_path: Path) -> None:
     process = subprocess.Popen(["true"], start_new_session=True)
     process.wait()
-    with Vigil([str(tmp_path / "gone")], ["what it was"], process.pid):
+    with ScriptWatch([str(tmp_path / "gone")], ["what it was"], process.pid):
         pass
-    with Vigil([], [], process.pid) as vigil:
+    with ScriptWatch([], [], process.pid) as vigil:
         assert not vigil.swapped

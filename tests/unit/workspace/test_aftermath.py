@@ -1,4 +1,4 @@
-"""What an edit did to the findings of the person's editor, as model and person hear it."""
+"""What an edit did to the findings of the user's editor, as model and user hear it."""
 
 import asyncio
 from collections.abc import Callable, Iterator
@@ -167,7 +167,7 @@ async def test_an_editor_that_never_answers_delays_no_edit(tmp_path: Path, monke
 
 
 @pytest.mark.parametrize(
-    ("meanwhile", "told"), [("nothing", True), ("the person types", False), ("it may not be quoted", False)]
+    ("meanwhile", "told"), [("nothing", True), ("the user types", False), ("it may not be quoted", False)]
 )
 async def test_what_comes_too_late_for_the_result_is_told_later(tmp_path: Path, meanwhile: str, told: bool) -> None:
     held, language = desk(tmp_path)
@@ -182,7 +182,7 @@ async def test_what_comes_too_late_for_the_result_is_told_later(tmp_path: Path, 
     language.hold.set()
     await until(lambda: checks(held))
     assert [each.message for each in checks(held)[0].added] == ["wrong 3"]
-    if meanwhile == "the person types":
+    if meanwhile == "the user types":
         held.editor.put(held.root / "a.txt", "other\n")
     news = await held.aftermath.late(lambda _: meanwhile != "it may not be quoted")
     assert news == (
@@ -219,7 +219,7 @@ async def test_a_file_that_moved_is_looked_at_where_it_went(tmp_path: Path, open
     await held.aftermath.close()
 
 
-async def test_what_the_person_types_is_not_the_edits(tmp_path: Path) -> None:
+async def test_what_the_user_types_is_not_the_edits(tmp_path: Path) -> None:
     held, _ = desk(tmp_path)
     outcome = await edit(held, "three", "wrong 3")
     assert "wrong 3" in outcome.for_model
@@ -233,7 +233,7 @@ async def test_what_the_person_types_is_not_the_edits(tmp_path: Path) -> None:
     await held.aftermath.close()
 
 
-async def test_nothing_is_quoted_of_a_file_the_person_is_asked_about(tmp_path: Path) -> None:
+async def test_nothing_is_quoted_of_a_file_the_user_is_asked_about(tmp_path: Path) -> None:
     held, language = desk(tmp_path, opened=False)
     language.path = held.put(".env", "A=1\n")
     outcome = await edit(held, "A=1", "wrong=s3cret", path=".env")

@@ -9,8 +9,8 @@ import pytest
 
 from amanu.core.tool import ToolError
 from amanu.workspace import disk
-from amanu.workspace.disk import Moved, Replacement
-from amanu.workspace.path_guard import Guard
+from amanu.workspace.disk import BaseChanged, Replacement
+from amanu.workspace.path_guard import PathGuard
 from amanu.workspace.text_file import sha256
 
 
@@ -22,17 +22,17 @@ def test_keeps_mode_and_leaves_nothing_behind(tmp_path: Path) -> None:
     path = tmp_path / "run.sh"
     path.write_bytes(b"old")
     path.chmod(0o751)
-    disk.replace(Guard([tmp_path]), [Replacement(path, sha256(b"old"), b"new")])
+    disk.replace(PathGuard([tmp_path]), [Replacement(path, sha256(b"old"), b"new")])
     assert (path.read_bytes(), stat.S_IMODE(path.stat().st_mode)) == (b"new", 0o751)
     assert names(tmp_path) == ["run.sh"]
 
 
 def test_creates_folders_and_never_over_a_file(tmp_path: Path) -> None:
     path = tmp_path / "a" / "b" / "c"
-    disk.replace(Guard([tmp_path]), [Replacement(path, None, b"new")])
+    disk.replace(PathGuard([tmp_path]), [Replacement(path, None, b"new")])
     assert path.read_bytes() == b"new"
-    with pytest.raises(Moved):
-        disk.replace(Guard([tmp_path]), [Replacement(path, None, b"other")])
+    with pytest.raises(BaseChanged):
+        disk.replace(PathGuard([tmp_path]), [Replacement(path, None, b"other")])
     assert path.read_bytes() == b"new"
     assert names(path.parent) == ["c"]
 
@@ -41,7 +41,7 @@ def test_every_name_of_a_file_changes(tmp_path: Path) -> None:
     one, two = tmp_path / "one", tmp_path / "two"
     one.write_bytes(b"longer old")
     os.link(one, two)
-    disk.replace(Guard([tmp_path]), [Replacement(one, sha256(b"longer old"), b"new")])
+    disk.replace(PathGuard([tmp_path]), [Replacement(one, sha256(b"longer old"), b"new")])
     assert one.read_bytes() == two.read_bytes() == b"new"
     assert one.stat().st_ino == two.stat().st_ino
     assert names(tmp_path) == ["one", "two"]
@@ -50,7 +50,7 @@ def test_every_name_of_a_file_changes(tmp_path: Path) -> None:
 def test_deletes(tmp_path: Path) -> None:
     path = tmp_path / "gone"
     path.write_bytes(b"old")
-    disk.replace(Guard([tmp_path]), [Replacement(path, sha256(b"old"), None)])
+    disk.replace(PathGuard([tmp_path]), [Replacement(path, sha256(b"old"), None)])
     assert names(tmp_path) == []
 
 
@@ -66,8 +66,8 @@ def test_what_changed_is_not_overwritten(tmp_path: Path, when: str, monkeypatch:
             return real(staged)  # pyright: ignore[reportArgumentType]
 
         monkeypatch.setattr(disk, "_commit", late)
-    with pytest.raises(Moved):
-        disk.replace(Guard([tmp_path]), [Replacement(path, sha256(b"old"), b"new")])
+    with pytest.raises(BaseChanged):
+        disk.replace(PathGuard([tmp_path]), [Replacement(path, sha256(b"old"), b"new")])
     assert path.read_bytes() == b"theirs"
     assert names(tmp_path) == ["f"]
 
@@ -95,7 +95,7 @@ def test_all_or_none(tmp_path: Path, fails: str, nth: int, monkeypatch: pytest.M
     monkeypatch.setattr(os, fails, failing)
     failed = False
     try:
-        disk.replace(Guard([tmp_path]), changes)
+        disk.replace(PathGuard([tmp_path]), changes)
     except ToolError as error:
         failed = True
         assert "disk is full" in str(error)
@@ -110,12 +110,12 @@ def test_a_read_only_file_is_not_changed(tmp_path: Path) -> None:
     path.write_bytes(b"old")
     path.chmod(0o444)
     with pytest.raises(ToolError, match="read-only"):
-        disk.replace(Guard([tmp_path]), [Replacement(path, sha256(b"old"), b"new")])
+        disk.replace(PathGuard([tmp_path]), [Replacement(path, sha256(b"old"), b"new")])
     assert names(tmp_path) == ["f"]
 
 
 def test_sweep_removes_only_ours(tmp_path: Path) -> None:
     for name in (".f.0123.amanu-tmp", ".other.0123.amanu-tmp", ".f.swp", "f"):
         (tmp_path / name).touch()
-    disk.sweep(Guard([tmp_path]), tmp_path / "f")
+    disk.sweep(PathGuard([tmp_path]), tmp_path / "f")
     assert names(tmp_path) == [".f.swp", ".other.0123.amanu-tmp", "f"]

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from amanu.core.tool import ToolError
 from amanu.workspace import disk
 from amanu.workspace import path_guard as guard
-from amanu.workspace.path_guard import Guard
+from amanu.workspace.path_guard import PathGuard
 
 
 @pytest.fixture
@@ -53,7 +53,7 @@ def test_amanus_own_folders_are_in_no_workspace(tmp_path: Path, path: str, refus
     (own / "auth.json").write_text("key")
     (home / "to_own").symlink_to(own)
     (home / "to_state").symlink_to(state)
-    guarded = Guard([home], [own, state, tmp_path / "elsewhere"])
+    guarded = PathGuard([home], [own, state, tmp_path / "elsewhere"])
     if refused:
         with pytest.raises(ToolError, match="of Amanu itself"):
             guarded.resolve(path)
@@ -61,7 +61,7 @@ def test_amanus_own_folders_are_in_no_workspace(tmp_path: Path, path: str, refus
         assert guarded.resolve(path) == home / os.path.normpath(path)
     assert sorted(guarded.private_below(home)) == [".config/amanu", ".local/state/amanu"]
     with pytest.raises(ToolError, match="of Amanu itself"):
-        Guard([own], [own]).resolve("auth.json")
+        PathGuard([own], [own]).resolve("auth.json")
 
 
 @pytest.mark.parametrize(
@@ -95,7 +95,7 @@ def test_amanus_own_folders_are_in_no_workspace(tmp_path: Path, path: str, refus
     ],
 )
 def test_resolve(tree: Path, path: str, expected: str) -> None:
-    guard = Guard([tree])
+    guard = PathGuard([tree])
     path = path.replace("@", str(tree), 1)
     try:
         found = guard.locate(guard.resolve(path))[1].as_posix()
@@ -120,7 +120,7 @@ def test_resolve(tree: Path, path: str, expected: str) -> None:
 def test_read(tree: Path, path: str, expected: str, kernel: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     if not kernel:
         monkeypatch.setattr(guard, "_libc", None)
-    held = Guard([tree])
+    held = PathGuard([tree])
     try:
         stored = disk.read(held, held.resolve(path))
     except ToolError as error:
@@ -140,14 +140,14 @@ def test_a_link_put_in_after_the_check_is_not_followed(
     for top in (root, outside):
         (top / "src" / "deep").mkdir(parents=True)
         (top / "src" / "deep" / "a.txt").write_text(top.name)
-    held = Guard([root])
+    held = PathGuard([root])
     path = held.resolve("src/deep/a.txt")
     (root / swapped).rename(tmp_path / "away")
     (root / swapped).symlink_to(outside / swapped)
     with pytest.raises(ToolError):
         disk.read(held, path)
     expected = disk.sha256(b"outside")
-    with pytest.raises((ToolError, disk.Moved)):
+    with pytest.raises((ToolError, disk.BaseChanged)):
         disk.replace(held, [disk.Replacement(path, expected, b"changed")])
     assert (outside / "src" / "deep" / "a.txt").read_text() == "outside"
 
@@ -157,7 +157,7 @@ def test_several_roots(tmp_path: Path) -> None:
         (tmp_path / name).mkdir()
         (tmp_path / name / "same").touch()
         (tmp_path / name / name).touch()
-    held = Guard([tmp_path / "one", tmp_path / "two"])
+    held = PathGuard([tmp_path / "one", tmp_path / "two"])
     assert held.resolve("two/same") == tmp_path / "two" / "same"
     assert held.resolve("nowhere") == tmp_path / "one" / "nowhere"
     assert held.resolve("two/new") == tmp_path / "two" / "new"
@@ -175,7 +175,7 @@ def test_whatever_resolves_lies_inside(
     tmp_path_factory: pytest.TempPathFactory, parts: list[str], absolute: bool
 ) -> None:
     tree = _shared_tree(tmp_path_factory)
-    held = Guard([tree])
+    held = PathGuard([tree])
     path = "/".join(parts)
     try:
         found = held.resolve(f"{tree}/{path}" if absolute else path)

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from amanu.workspace import diff as hunks
-from amanu.workspace.diff import Change, changes, compose, unified
+from amanu.workspace.diff import LineChange, changes, compose, unified
 from amanu.workspace.text_file import split_lines
 
 _line = st.sampled_from(["a", "b", "c", "", "}", "  x", "é", "\u2028", "long line"])
@@ -31,7 +31,7 @@ def test_any_subset(old: str, new: str, data: st.DataObject) -> None:
     before, after = split_lines(old), split_lines(new)
     found = changes(before, after)
     assert all(left.old_end < right.old and left.new_end < right.new for left, right in pairwise(found))
-    used: set[Change] = data.draw(st.sets(st.sampled_from(found))) if found else set()
+    used: set[LineChange] = data.draw(st.sets(st.sampled_from(found))) if found else set()
     parts = [(each.old, each.old_end - each.old, "".join(after[each.new : each.new_end])) for each in found]
     assert compose(before, parts) == new
     assert compose(before, []) == old

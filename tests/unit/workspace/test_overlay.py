@@ -1,4 +1,4 @@
-"""Every tool sees what the person sees: text of open buffers, of every editor, over the disk."""
+"""Every tool sees what the user sees: text of open buffers, of every editor, over the disk."""
 
 from collections.abc import Mapping
 from pathlib import Path

@@ -68,7 +68,7 @@ async def test_hunks_are_decided_one_by_one(tmp_path: Path) -> None:
     proposal = await desk.proposals.resolve(proposal.proposal_id, take(proposal, None, "reject", reason="keep six"))
     assert states(proposal) == ["applied", "rejected"] and proposal.state == "settled"
     report = desk.proposals.report(call)
-    assert "1 of 2 changes applied" in report and "rejected by the person: keep six" in report
+    assert "1 of 2 changes applied" in report and "rejected by the user: keep six" in report
     versions = [each.version for each in desk.versions]
     assert versions == sorted(set(versions))
     assert desk.preimages == [(desk.root / "f.txt", BASE.encode(), 0o644)]
@@ -83,16 +83,16 @@ async def test_an_unknown_decision_is_a_refusal(tmp_path: Path, word: str) -> No
     assert desk.on_disk("f.txt") == BASE.encode()
 
 
-async def test_the_persons_own_text(tmp_path: Path) -> None:
+async def test_the_users_own_text(tmp_path: Path) -> None:
     desk = Desk(tmp_path, {"f.txt": BASE.replace("\n", "\r\n")})
     call, proposal = await propose(desk, EDITED.replace("\n", "\r\n"))
     proposal = await desk.proposals.resolve(proposal.proposal_id, take(proposal, "accept", new_text="mine\nand mine\n"))
     proposal = await desk.proposals.accept_all(proposal.proposal_id)
     assert desk.on_disk("f.txt") == b"mine\r\nand mine\r\ntwo\r\nthree\r\nfour\r\nfive\r\nSIX\r\n"
-    assert [hunk.edited_by_person for hunk in hunks(proposal)] == [True, False]
+    assert [hunk.edited_by_user for hunk in hunks(proposal)] == [True, False]
     assert hunks(proposal)[1].new_start == 7
     report = desk.proposals.report(call)
-    assert "the person changed your text" in report and "and mine" in report and "line 7: applied" in report
+    assert "the user changed your text" in report and "and mine" in report and "line 7: applied" in report
 
 
 async def test_deciding_twice(tmp_path: Path) -> None:
@@ -126,7 +126,7 @@ async def test_what_moved_is_conflicted_and_not_overwritten(tmp_path: Path, who:
     assert desk.on_disk("f.txt") == (theirs if who == "disk" else BASE).encode()
     assert desk.editor.applied == [] and desk.preimages == []
     assert "Read it again" in desk.proposals.report(call)
-    if who == "disk":  # the file is as it was again: the person may still say yes
+    if who == "disk":  # the file is as it was again: the user may still say yes
         desk.put("f.txt", BASE)
         await desk.proposals.resolve(proposal.proposal_id, take(proposal, "accept", "accept"))
         assert desk.on_disk("f.txt") == EDITED.encode()
@@ -229,7 +229,7 @@ async def test_edits_of_one_step_are_one_proposal(tmp_path: Path) -> None:
     assert states(done) == ["applied", "rejected"]
     assert desk.on_disk("f.txt") == BASE.replace("one", "ONE").encode()
     assert desk.proposals.report(one) == "Applied to f.txt: line 1."
-    assert "rejected by the person: no" in desk.proposals.report(two)
+    assert "rejected by the user: no" in desk.proposals.report(two)
 
 
 async def test_lines_two_calls_wrote_need_both(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Hunks move along with what the person types: per hunk, by the difference to the last text in which all fitted."""
+"""Hunks move along with what the user types: per hunk, by the difference to the last text in which all fitted."""
 
 import asyncio
 import itertools
@@ -46,15 +46,15 @@ def states_of(file: LiveFile) -> list[HunkState]:
     return [hunk.state for hunk in file.hunks]
 
 
-def move(file: LiveFile, now: str, *, by_person: bool = True) -> None:
-    found = reanchor(file, text_of(now), by_person=by_person)
+def move(file: LiveFile, now: str, *, by_user: bool = True) -> None:
+    found = reanchor(file, text_of(now), by_user=by_user)
     assert found is not None
     found.put(file)
     assert file.having("applied") == now
     assert file.base.sha256 == sha256(file.base.text.encode())
 
 
-P, C, A, R, T = "pending", "conflicted", "applied", "rejected", "revertedByPerson"
+P, C, A, R, T = "pending", "conflicted", "applied", "rejected", "reverted"
 INSERTED = BASE.replace("line 6\n", "line 6\nnew\n")
 ENDS = BASE.replace("line 1\n", "line one\n").replace("line 12\n", "line twelve\n")
 
@@ -129,12 +129,12 @@ def test_decided_hunks(decided: list[HunkState], typed: str, now: list[HunkState
     edited = [
         hunk.state == A and hunk.new_text != new for hunk, new in zip(file.hunks, ["line three\n", ""], strict=True)
     ]
-    assert [hunk.edited_by_person for hunk in file.hunks] == edited
+    assert [hunk.edited_by_user for hunk in file.hunks] == edited
     assert file.base.text == base
     move(file, before + "more\n")  # as it was, but for something elsewhere
     assert states_of(file) == decided
     assert [hunk.new_text for hunk in file.hunks] == ["line three\n", ""]
-    assert not any(hunk.edited_by_person for hunk in file.hunks)
+    assert not any(hunk.edited_by_user for hunk in file.hunks)
 
 
 def test_equal_lines_leave_no_doubt() -> None:
@@ -182,13 +182,13 @@ def test_what_cannot_be_moved() -> None:
     assert reanchor(file, text_of("theirs\n")) is None
 
 
-def test_what_another_proposal_does_is_not_the_persons() -> None:
+def test_what_another_proposal_does_is_not_the_users() -> None:
     file = drafted(BASE, EDITED, A)
-    move(file, BASE.replace("line 3\n", "line 3, better\n"), by_person=False)
-    assert states_of(file) == [A, P] and not file.hunks[0].edited_by_person
+    move(file, BASE.replace("line 3\n", "line 3, better\n"), by_user=False)
+    assert states_of(file) == [A, P] and not file.hunks[0].edited_by_user
     assert file.footing is None
     move(file, BASE.replace("line 3\n", "line 3, better\n") + "typed\n")
-    assert not file.hunks[0].edited_by_person
+    assert not file.hunks[0].edited_by_user
 
 
 def test_an_edit_that_an_editor_denied_and_did() -> None:
@@ -197,7 +197,7 @@ def test_an_edit_that_an_editor_denied_and_did() -> None:
     assert states_of(file) == [A, P]
     move(file, BASE.replace("line 3\n", "line three\n") + "more\n")
     assert states_of(file) == [A, P] and file.footing is None
-    file = drafted(BASE, EDITED, P)  # nobody accepted it: the person wrote the same
+    file = drafted(BASE, EDITED, P)  # nobody accepted it: the user wrote the same
     move(file, BASE.replace("line 3\n", "line three\n"))
     assert states_of(file) == [C, P]
 
@@ -287,21 +287,21 @@ async def test_typing_moves_the_hunks_along(tmp_path: Path, quick: None) -> None
     touched = await last(desk, 3)
     assert states(touched) == ["conflicted", "pending"] and touched.state == "pending"
     done = await desk.proposals.resolve(first.proposal_id, take(first, None, "accept"))
-    assert done.state == "pending", "the person has not decided the other one"
+    assert done.state == "pending", "the user has not decided the other one"
     type_in(desk, BASE.replace("line 8\n", ""))
     back = await last(desk, done.version + 1)
     assert states(back) == ["pending", "applied"]
     desk.editor.put(desk.root / "f.txt", BASE)  # they undo it, and decide at once
     done = await desk.proposals.resolve(first.proposal_id, take(first, "accept"))
-    assert states(done) == ["applied", "revertedByPerson"]
+    assert states(done) == ["applied", "reverted"]
     assert "Its lines in the file are as they were before it" in desk.proposals.report(call)
     desk.overlay.changed(desk.root / "f.txt")
     type_in(desk, BASE)  # an applied hunk is followed too, and they take this one back
-    assert states(await last(desk, done.version + 1)) == ["revertedByPerson", "revertedByPerson"]
+    assert states(await last(desk, done.version + 1)) == ["reverted", "reverted"]
     assert desk.overlay._watchers == {}, "nothing is open or applied"  # pyright: ignore[reportPrivateUsage]
     type_in(desk, BASE.replace("line 3\n", ""))  # an applied hunk is followed too, and they take this one back
     type_in(desk, BASE)
-    assert states(await last(desk, done.version + 1)) == ["revertedByPerson", "revertedByPerson"]
+    assert states(await last(desk, done.version + 1)) == ["reverted", "reverted"]
     assert desk.overlay._watchers == {}, "nothing is open or applied"  # pyright: ignore[reportPrivateUsage]
 
 
@@ -341,7 +341,7 @@ async def test_another_proposal_moves_the_hunks_too(tmp_path: Path) -> None:
     await desk.proposals.accept_all(second.proposal_id)
     moved = desk.proposals.get(first.proposal_id)
     assert states(moved) == ["applied", "pending"] and hunks(moved)[1].old_start == 9
-    assert not hunks(moved)[0].edited_by_person
+    assert not hunks(moved)[0].edited_by_user
     assert "changed your text" not in desk.proposals.report(call)
     await desk.proposals.accept_all(first.proposal_id)
     assert "line 8" not in desk.on_disk("f.txt").decode()
@@ -416,7 +416,7 @@ async def test_a_big_file_stalls_nobody(tmp_path: Path, quick: None) -> None:
 _typed = st.lists(st.tuples(st.integers(0, 40), st.integers(0, 3), st.integers(0, 3)), max_size=4)
 
 
-def _person(lines: Sequence[str], typed: Sequence[tuple[int, int, int]], fresh: "itertools.count[int]") -> list[str]:
+def _user(lines: Sequence[str], typed: Sequence[tuple[int, int, int]], fresh: "itertools.count[int]") -> list[str]:
     now = list(lines)
     for at, gone, new in typed:
         at %= len(now) + 1
@@ -450,7 +450,7 @@ def test_nothing_but_the_accepted_lines_changes(
         desk.editor.put(path, "".join(now))
         first = {hunk.hunk_id: hunk for hunk in hunks(proposal)}
         for _ in range(data.draw(st.integers(1, 3))):
-            now = _person(split_lines(desk.editor.open[path].text), data.draw(_typed), fresh)
+            now = _user(split_lines(desk.editor.open[path].text), data.draw(_typed), fresh)
             desk.editor.put(path, "".join(now))
             open_now = [hunk for hunk in hunks(proposal) if hunk.state in ("pending", "conflicted")]
             if not open_now:
@@ -522,7 +522,7 @@ _few = st.lists(st.sampled_from(["a\n", "b\n", "}\n", "\n"]), min_size=1, max_si
 def test_it_holds_together_whatever_the_lines_are(
     base: list[str], new: list[str], typed: list[str], decided: list[HunkState]
 ) -> None:
-    """Equal lines everywhere: what the hunks say is so, and what the person undoes is as it was."""
+    """Equal lines everywhere: what the hunks say is so, and what the user undoes is as it was."""
     if base == new:
         return
     file = drafted("".join(base), "".join(new), *decided)

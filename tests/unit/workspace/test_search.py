@@ -13,8 +13,8 @@ from pathspec.patterns.gitignore.spec import GitIgnoreSpecPattern
 from amanu.core.tool import ToolError
 from amanu.workspace import ignore, search
 from amanu.workspace.ignore import MAX_DEPTH
-from amanu.workspace.path_guard import Guard
-from amanu.workspace.search import Query, Search
+from amanu.workspace.path_guard import PathGuard
+from amanu.workspace.search import Search, SearchQuery
 from desk import Desk
 from needs import needs_ripgrep
 
@@ -78,20 +78,20 @@ async def test_files(
 @pytest.mark.parametrize(
     ("query", "folder", "expected"),
     [
-        (Query("needle"), ".", ".github/w.yml:1 a.py:2 keep.log:1 latin:1 long:1 sub/b.log:1 sub/deep/crlf.txt:2 "
+        (SearchQuery("needle"), ".", ".github/w.yml:1 a.py:2 keep.log:1 latin:1 long:1 sub/b.log:1 sub/deep/crlf.txt:2 "
                                "sub/top.txt:1 wide:1"),
-        (Query("NEEDLE", ignore_case=True), "a.py", "a.py:2,3"),
-        (Query("needle$"), "sub", "sub/deep/crlf.txt:2"),
-        (Query("^needle \\w+$", include="*.{txt,py}"), ".", "a.py:2 sub/top.txt:1"),
-        (Query("needle", include="sub/**"), ".", "sub/b.log:1 sub/deep/crlf.txt:2 sub/top.txt:1"),
-        (Query("needle", include="*.py"), ".", "a.py:2"),
-        (Query("e.+ee", fixed=True), ".", ""),
-        (Query("th(re|ird)", context=1), ".", "a.py:(2),3"),
-        (Query("-v"), ".", ""),
+        (SearchQuery("NEEDLE", ignore_case=True), "a.py", "a.py:2,3"),
+        (SearchQuery("needle$"), "sub", "sub/deep/crlf.txt:2"),
+        (SearchQuery("^needle \\w+$", include="*.{txt,py}"), ".", "a.py:2 sub/top.txt:1"),
+        (SearchQuery("needle", include="sub/**"), ".", "sub/b.log:1 sub/deep/crlf.txt:2 sub/top.txt:1"),
+        (SearchQuery("needle", include="*.py"), ".", "a.py:2"),
+        (SearchQuery("e.+ee", fixed=True), ".", ""),
+        (SearchQuery("th(re|ird)", context=1), ".", "a.py:(2),3"),
+        (SearchQuery("-v"), ".", ""),
     ],
 )  # fmt: skip
 async def test_grep(
-    tmp_path: Path, query: Query, folder: str, expected: str, ripgrep: bool, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, query: SearchQuery, folder: str, expected: str, ripgrep: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     held, found = desk(tmp_path, ripgrep, monkeypatch)
     files = (await found.grep(query, held.workspace.resolve(folder))).files
@@ -111,7 +111,7 @@ async def test_open_buffers_count_not_their_copies(
     held.editor.put(held.root / "sub" / "new.txt", "needle not on disk\n")
     held.editor.put(held.root / "sub" / "new.tmp", "needle ignored\n")
     held.editor.put(held.root / "keep.log", "needle kept\n")
-    result = await found.grep(Query("needle", include="*.{py,txt,tmp,log}"), held.root)
+    result = await found.grep(SearchQuery("needle", include="*.{py,txt,tmp,log}"), held.root)
     lines = [(file.path, file.unsaved, file.lines[0].number) for file in result.files]
     assert lines == [
         ("a.py", True, 2),
@@ -128,7 +128,7 @@ async def test_open_buffers_count_not_their_copies(
 async def test_a_wrong_pattern(tmp_path: Path, ripgrep: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     held, found = desk(tmp_path, ripgrep, monkeypatch)
     with pytest.raises(ToolError, match="set fixed to true"):
-        await found.grep(Query("(needle"), held.root)
+        await found.grep(SearchQuery("(needle"), held.root)
 
 
 async def test_a_pattern_that_takes_for_ever_stalls_nobody(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -146,7 +146,7 @@ async def test_a_pattern_that_takes_for_ever_stalls_nobody(tmp_path: Path, monke
 
     watching = asyncio.create_task(watch())
     with pytest.raises(ToolError, match="simpler pattern"):
-        await found.grep(Query("(a+)+$"), held.root)
+        await found.grep(SearchQuery("(a+)+$"), held.root)
     watching.cancel()
     assert worst < 0.25
 
@@ -175,9 +175,9 @@ async def test_amanus_own_folders_are_not_searched(
         folder.mkdir(parents=True)
         (folder / "auth.json").write_text("needle of a key\n")
     for private, seen in ((own, 0), (own[:1], 1), ([], 2)):
-        held.workspace.guard = Guard([held.root], private)
+        held.workspace.guard = PathGuard([held.root], private)
         assert len([name for name in await found.files(held.root) if "auth" in name]) == seen
-        assert len((await found.grep(Query("of a key"), held.root)).files) == seen
+        assert len((await found.grep(SearchQuery("of a key"), held.root)).files) == seen
 
 
 PIECES = st.sampled_from(["*", "a", "b", "?", "/", "[ab]", "[!a]", "**/", "*a", "!", "\\"])
@@ -242,7 +242,7 @@ async def test_a_pipe_where_rules_should_be_holds_no_search(
     with monkeypatch.context() as patience:
         patience.setattr(search, "PATIENCE", 0.1)
         assert "sub/deep/crlf.txt" in await found.files(start)
-        assert "sub/deep/crlf.txt" in [file.path for file in (await found.grep(Query("needle"), start)).files]
+        assert "sub/deep/crlf.txt" in [file.path for file in (await found.grep(SearchQuery("needle"), start)).files]
     assert time.monotonic() - began < 8
     began = time.monotonic()
     for _ in range(4):
@@ -306,7 +306,7 @@ async def test_of_a_search_that_fails_nothing_runs_on(tmp_path: Path, monkeypatc
 
     monkeypatch.setattr(search, "_run", run)
     with pytest.raises(ToolError):
-        await found.grep(Query("needle"), held.root)
+        await found.grep(SearchQuery("needle"), held.root)
     assert ended == ["one", "other"]
 
 
@@ -329,9 +329,9 @@ async def test_a_name_that_is_no_text_is_shown_as_far_as_it_goes(
     held, found = desk(tmp_path, ripgrep, monkeypatch)
     Path(os.fsdecode(os.fsencode(held.root) + b"/odd\xff.txt")).write_text("needle\n")
     assert [name for name in await found.files(held.root) if "odd" in name] == ["odd\ufffd.txt"]
-    assert [file.path for file in (await found.grep(Query("^needle$"), held.root)).files if "odd" in file.path] == [
-        "odd\ufffd.txt"
-    ]
+    assert [
+        file.path for file in (await found.grep(SearchQuery("^needle$"), held.root)).files if "odd" in file.path
+    ] == ["odd\ufffd.txt"]
     (held.root / "link").symlink_to(os.fsdecode(b"odd\xff.txt"))
     for path in ("link", os.fsdecode(b"odd\xff.txt")):
         with pytest.raises(ToolError, match="UTF-8"):

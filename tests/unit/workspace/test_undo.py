@@ -207,8 +207,8 @@ async def test_reviewed_after_and_before(tmp_path: Path) -> None:
     proposal = await desk.proposals.revise(proposal.proposal_id, ids[1], "neuf\n")
     proposal = await desk.proposals.resolve(proposal.proposal_id, [HunkDecision(hunk_id=ids[1], decision="accept")])
     assert desk.on_disk("f.txt").decode() == change(BASE, line3="drei\n", line9="neuf\n")
-    assert [(hunk.reviewed, hunk.edited_by_person) for hunk in hunks(proposal)] == [(True, False), (True, True)]
-    words = [("undo", "revertedByPerson"), ("redo", "applied"), ("undo", "revertedByPerson")]
+    assert [(hunk.reviewed, hunk.edited_by_user) for hunk in hunks(proposal)] == [(True, False), (True, True)]
+    words = [("undo", "reverted"), ("redo", "applied"), ("undo", "reverted")]
     for word, state in words:
         decision = HunkDecision(hunk_id=ids[0], decision=word)
         proposal = await desk.proposals.resolve(proposal.proposal_id, [decision])
@@ -281,14 +281,14 @@ async def test_a_cancelled_decision_is_carried_out_or_not_begun(
     with pytest.raises(asyncio.CancelledError):
         await task
     text, then = desk.on_disk("f.txt"), states(desk.proposals.get(proposal.proposal_id))
-    assert then == ["revertedByPerson", "applied", "revertedByPerson", "applied"]
+    assert then == ["reverted", "applied", "reverted", "applied"]
     assert text.decode() == change(BASE, line11="elf\n")
     await desk.proposals.resolve(proposal.proposal_id, [HunkDecision(hunk_id=fourth, decision="keep")])
     assert (desk.on_disk("f.txt"), states(desk.proposals.get(proposal.proposal_id))) == (text, then)
 
 
 @pytest.mark.parametrize("way", ["revise", "accept"])
-async def test_a_deletion_has_no_text_of_the_persons(tmp_path: Path, way: str) -> None:
+async def test_a_deletion_has_no_text_of_the_users(tmp_path: Path, way: str) -> None:
     desk = Desk(tmp_path, {"f.txt": BASE})
     call = desk.context()
     proposal = await desk.proposals.propose(

@@ -14,7 +14,7 @@ import watchfiles
 
 from amanu.workspace import watcher as module
 from amanu.workspace.overlay import Overlay
-from amanu.workspace.watcher import Watching
+from amanu.workspace.watcher import WorkspaceWatcher
 
 events = pytest.mark.parametrize("events", [True, False], ids=["events", "rescan"])
 
@@ -34,7 +34,7 @@ class Ear:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self.watching = Watching()
+        self.watching = WorkspaceWatcher()
         self.overlay = Overlay(self.watching.care)
         self.heard = Counter[str]()
 

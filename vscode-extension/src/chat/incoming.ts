@@ -14,7 +14,7 @@ export const PICTURES: Record<string, string> = {
 const MEDIA: ReadonlySet<string> = new Set(Object.values(PICTURES));
 
 /** Why nothing is done at a message of the view, in words for the log; `stale` when it is an answer to what was asked
- * before. The view draws what strangers wrote: that it says so is no proof that the person did. */
+ * before. The view draws what strangers wrote: that it says so is no proof that the user did. */
 export function refusal(
   message: ToHost,
   { approvals }: Pick<SessionState, "approvals">,
@@ -44,7 +44,7 @@ export function refusal(
 }
 
 /** The whole path of a file that a card names, if it lies in one of the folders: on Windows a mere look at another
- * machine's tells that machine who the person is. */
+ * machine's tells that machine who the user is. */
 export function within(path: string, folders: string[]): string | undefined {
   const full = isAbsolute(path) ? path : join(folders[0] ?? "", path);
   return folders.some((folder) => contains(folder, full)) ? full : undefined;

@@ -60,7 +60,7 @@ export type ToView =
   | { type: "showContext" }
   | { type: "files"; query: string; paths: string[] }
   | { type: "commands"; commands: Command[] }
-  /** The file before the person, and whether it goes along with what they say. */
+  /** The file before the user, and whether it goes along with what they say. */
   | { type: "looking"; active: ActiveEditor; shared: boolean }
   /** A picture of the conversation, as a `data:` address; "" when it cannot be had. */
   | { type: "picture"; blobId: string; source: string }
@@ -96,7 +96,7 @@ export type ToHost =
       scope: Scope;
       rule: string | null;
       reason: string | null;
-      /** Of the question the person saw. */
+      /** Of the question the user saw. */
       digest: string;
       grants: Grant[];
     }
@@ -129,7 +129,7 @@ export type ToHost =
   /** Files dragged into the view, as URIs. */
   | { type: "dropped"; uris: string[] }
   | { type: "pickFiles" }
-  /** Something went wrong in the view that the person should know. */
+  /** Something went wrong in the view that the user should know. */
   | { type: "say"; text: string }
   /** The text in the prompt box, for a window that is loaded anew. */
   | { type: "draft"; text: string }

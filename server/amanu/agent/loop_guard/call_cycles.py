@@ -43,13 +43,13 @@ _TIMES = re.compile(
 _NUMBER = re.compile(r"\d+")
 _QUOTED = re.compile(r"'[^'\n]*'|\"[^\"\n]*\"|`[^`\n]*`")
 _REJECTED = "rejected"
-"""A person's no is no failure of the model."""
+"""A user's no is no failure of the model."""
 
 Defaults = Mapping[str, Mapping[str, Any]]
 """Tool → argument → the value it has when it is left out."""
 
 
-class Cycles:
+class CallCycles:
     """Watches the steps of a turn. `defaults` of the tools: an argument that equals its own is as good as absent."""
 
     def __init__(self, defaults: Defaults) -> None:

@@ -10,13 +10,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from amanu.agent.loop_guard.call_cycles import Cycles, Defaults
-from amanu.agent.loop_guard.judge import Judge
-from amanu.agent.loop_guard.text_repetition import Chanting
+from amanu.agent.loop_guard.call_cycles import CallCycles, Defaults
+from amanu.agent.loop_guard.judge import LoopJudge
+from amanu.agent.loop_guard.text_repetition import TextRepetition
 from amanu.core.conversation import Assistant, Result
 from amanu.core.ending import Ending
 from amanu.core.listeners import Continue, Notes, StepRecord, TurnListener, TurnView
-from amanu.core.model import Done, TextDelta, ThoughtDelta, ToolSpec
+from amanu.core.model import ReplyCompleted, TextDelta, ThoughtDelta, ToolSpec
 from amanu.core.notes import SystemNote
 
 _WORDING = 160
@@ -24,7 +24,7 @@ _WORDING = 160
 _SENTENCE = re.compile(r"[.!?:]\s+|[。！？]")
 _BLANK = re.compile(r"\s+")
 _REQUEST = 10_000
-"""Characters of what the person said that are kept."""
+"""Characters of what the user said that are kept."""
 
 
 @dataclass(frozen=True)
@@ -34,9 +34,9 @@ class Alarm:
     guidance: str
     """For the model."""
     notice: str
-    """For the person, when the model was told."""
+    """For the user, when the model was told."""
     reason: str
-    """For the person, when it ends the turn."""
+    """For the user, when it ends the turn."""
 
 
 class LoopGuard(TurnListener):
@@ -44,9 +44,9 @@ class LoopGuard(TurnListener):
 
     def __init__(self, request: str, tools: Sequence[ToolSpec]) -> None:
         self._request = request[-_REQUEST:]
-        self._cycles = Cycles(_defaults(tools))
-        self._judge = Judge(request)
-        self._texts: dict[type[TextDelta | ThoughtDelta], Chanting] = {}
+        self._cycles = CallCycles(_defaults(tools))
+        self._judge = LoopJudge(request)
+        self._texts: dict[type[TextDelta | ThoughtDelta], TextRepetition] = {}
         self._judging: asyncio.Task[str | None] | None = None
         self._strikes = 0
         self._heard = 0
@@ -62,7 +62,7 @@ class LoopGuard(TurnListener):
         alarm = self.step(step.reply, step.results) or self._judgement(turn)
         return None if alarm is None else self._strike(alarm)
 
-    async def on_stop(self, turn: TurnView, reply: Done) -> Continue | Ending | None:
+    async def on_stop(self, turn: TurnView, reply: ReplyCompleted) -> Continue | Ending | None:
         alarm, self._cut = self._cut, None
         if reply.stop != "cut" or alarm is None:
             return None
@@ -71,7 +71,7 @@ class LoopGuard(TurnListener):
 
     def begin_reply(self) -> None:
         """A reply begins, or another attempt at it."""
-        self._texts = {TextDelta: Chanting(self._request), ThoughtDelta: Chanting(self._request)}
+        self._texts = {TextDelta: TextRepetition(self._request), ThoughtDelta: TextRepetition(self._request)}
 
     def on_text(self, delta: TextDelta | ThoughtDelta) -> bool:
         """A piece of the reply came; True when it repeats itself."""
@@ -131,7 +131,7 @@ def _repetition(repeated: str, kind: Literal["text", "thought"]) -> Alarm:
     opening = "You were repeating yourself" if kind == "text" else "Your thoughts went round in circles"
     return Alarm(
         guidance=f"{opening}, so your reply was stopped.{description} Do not begin with them again. Say once what "
-        "matters, then take the next step of the task; if you cannot, tell the person what blocks you.",
+        "matters, then take the next step of the task; if you cannot, tell the user what blocks you.",
         notice="The model repeated itself; its reply was stopped and it was told so.",
         reason="Stopped: the model repeated itself again after it was told.",
     )
@@ -140,7 +140,7 @@ def _repetition(repeated: str, kind: Literal["text", "thought"]) -> Alarm:
 def _cycle(description: str) -> Alarm:
     return Alarm(
         guidance=f"You have {description}. Doing it again will not help. Look at what the results say and do something "
-        "else; if you wait for something, wait longer between two looks; if nothing is left to try, tell the person "
+        "else; if you wait for something, wait longer between two looks; if nothing is left to try, tell the user "
         "what blocks you.",
         notice=f"The model has {description}; it was told so.",
         reason=f"Stopped: the model went in circles again after it was told. It has {description}.",
@@ -151,7 +151,7 @@ def _judged(reason: str) -> Alarm:
     because = reason.rstrip(".") or "the last steps brought nothing new"
     return Alarm(
         guidance=f"Your last steps were looked at, and they do not seem to bring the task forward: {because}. Think "
-        "about what you know for certain. Then choose another way, or tell the person what blocks you.",
+        "about what you know for certain. Then choose another way, or tell the user what blocks you.",
         notice=f"The model seems to be stuck; it was told so. ({because}.)",
         reason=f"Stopped: the model seems to be stuck, also after it was told. ({because}.)",
     )

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any, cast
 
-from amanu.agent.side_query import Ask
+from amanu.agent.side_query import SideQuery
 from amanu.core.conversation import Assistant, Result
 from amanu.core.model import ModelError
 
@@ -37,12 +37,12 @@ _REQUEST = 2000
 
 
 @dataclass(frozen=True)
-class Verdict:
+class LoopVerdict:
     reason: str
     stuck: float
 
 
-class Judge:
+class LoopJudge:
     """Keeps a digest of the last steps, for the conversation may be rewritten meanwhile."""
 
     def __init__(self, request: str) -> None:
@@ -70,7 +70,7 @@ class Judge:
         """It is time to ask."""
         return self._next <= 0
 
-    async def ask(self, aside: Ask) -> str | None:
+    async def ask(self, aside: SideQuery) -> str | None:
         """Why both models think it is stuck, or None. Raises nothing but `CancelledError`."""
         self._next = LATEST
         question = self._question()
@@ -89,10 +89,10 @@ class Judge:
 
     def _question(self) -> str:
         steps = "\n".join(f"{number}. {step}" for number, step in enumerate(self._steps, 1))
-        return f"The person asked:\n---\n{self._request}\n---\n\nThe agent's last steps:\n---\n{steps}\n---"
+        return f"The user asked:\n---\n{self._request}\n---\n\nThe agent's last steps:\n---\n{steps}\n---"
 
 
-def parse(answer: str) -> Verdict | None:
+def parse(answer: str) -> LoopVerdict | None:
     """The last JSON object in an answer that says how much it is stuck, whatever stands around it."""
     decoder = json.JSONDecoder()
     verdict = None
@@ -108,7 +108,7 @@ def parse(answer: str) -> Verdict | None:
     return verdict
 
 
-def _verdict(value: Any) -> Verdict | None:
+def _verdict(value: Any) -> LoopVerdict | None:
     if not isinstance(value, dict):
         return None
     fields = cast(dict[str, Any], value)
@@ -117,7 +117,7 @@ def _verdict(value: Any) -> Verdict | None:
         number = float(stuck) if isinstance(stuck, int | float | str) else -1.0
     except (ValueError, OverflowError):
         return None
-    return Verdict(_short(str(fields.get("reason", "")), 300), number) if 0 <= number <= 1 else None
+    return LoopVerdict(_short(str(fields.get("reason", "")), 300), number) if 0 <= number <= 1 else None
 
 
 @cache

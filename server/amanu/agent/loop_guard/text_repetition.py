@@ -40,7 +40,7 @@ _COUNTED = (160, 6)
 _FEW = 10
 """… in which no more than one character of so many is a digit: a table of figures is none."""
 _ASKED_FOR = 12
-"""Characters of a round that cannot stand in the person's words by chance."""
+"""Characters of a round that cannot stand in the user's words by chance."""
 
 _WINDOW = 256
 """Characters whose words are compared with those before; some 45 words."""
@@ -60,8 +60,8 @@ _MARKS = ".,;:!?…\"'()“”‘’`*"
 _NUMBER = re.compile(r"\d+")
 
 
-class Chanting:
-    """Watches one text. `asked`: what the person said; a repetition of their own words was perhaps asked for."""
+class TextRepetition:
+    """Watches one text. `asked`: what the user said; a repetition of their own words was perhaps asked for."""
 
     def __init__(self, request: str = "") -> None:
         self._asked = _normal(request)

@@ -7,7 +7,17 @@ from dataclasses import dataclass, field
 from amanu.agent.system_prompt import part
 from amanu.agent.window.pruning import called
 from amanu.agent.window.token_gauge import ASCII, estimate
-from amanu.core.conversation import Assistant, Compacted, Conversation, Message, Picture, Results, Text, Told, User
+from amanu.core.conversation import (
+    Assistant,
+    Compacted,
+    Conversation,
+    Message,
+    Picture,
+    Results,
+    SystemText,
+    Text,
+    User,
+)
 
 Ask = Callable[[str, str], Awaitable[str]]
 """System prompt and question → the answer of a model. Raises `ModelError`."""
@@ -16,9 +26,9 @@ RESULT = 2_000
 """Characters of a result the summarising model is shown; the results themselves are no memory."""
 CALL = 400
 PERSON = 0.15
-"""Share of the window for the person's own words."""
+"""Share of the window for the user's own words."""
 LONGEST_WORDS = 6_000
-"""Characters shown of one thing the person said, more where there is room …"""
+"""Characters shown of one thing the user said, more where there is room …"""
 SHORTEST_WORDS = 200
 """… and to which that is shortened when they said much; all of it can be read again."""
 GAIN = 0.8
@@ -29,7 +39,7 @@ LAST_ACTIONS = 30
 """Lines of the record when no model made a summary of it."""
 
 _AROUND = re.compile(r"<(editor_context|session_status|files_changed|project_memory)>\n.*?\n</\1>", re.DOTALL)
-"""What went with the person's words unasked; it is told anew after a compaction."""
+"""What went with the user's words unasked; it is told anew after a compaction."""
 _EXPLAINED = (
     "The conversation before this point was replaced by this summary to make room. It is a record of what was said and "
     "done."
@@ -44,12 +54,12 @@ class NoSummary(Exception):
 
 
 @dataclass
-class Record:
+class Extract:
     """What is taken out of the conversation."""
 
     lines: list[str] = field(default_factory=list[str])
     user_texts: list[str] = field(default_factory=list[str])
-    """The person's own words."""
+    """The user's own words."""
     files: dict[str, str] = field(default_factory=dict[str, str])
     """Path → "edited" or "read", the last touched last."""
     actions: list[str] = field(default_factory=list[str])
@@ -77,15 +87,15 @@ def split(conversation: Conversation, weights: Sequence[float], keep: float) -> 
 
 def _belongs_to_reply(message: Message) -> bool:
     """It comes after a reply and means nothing without it: results, or the daemon's word that it goes on."""
-    return isinstance(message, Results) or (isinstance(message, User) and message.told)
+    return isinstance(message, Results) or (isinstance(message, User) and message.from_system)
 
 
-def record(messages: Sequence[Message], earlier: Compacted | None, writers: Collection[str]) -> Record:
+def record(messages: Sequence[Message], earlier: Compacted | None, writers: Collection[str]) -> Extract:
     """What the messages hold. `earlier` stands for the first of them, if there is one. `writers`: names of the tools
     that change files."""
-    taken = Record()
+    taken = Extract()
     if earlier is not None:
-        taken.user_texts += earlier.said
+        taken.user_texts += earlier.user_texts
         taken.files |= earlier.files
         taken.actions += earlier.actions
         taken.lines += earlier.actions
@@ -93,11 +103,11 @@ def record(messages: Sequence[Message], earlier: Compacted | None, writers: Coll
         messages = messages[1:]
     for index, message in enumerate(messages):
         match message:
-            case User(told=False):
+            case User(from_system=False):
                 pictures = [f"[with the picture {picture.name}]" for picture in message.pictures]
                 text = "\n".join([_AROUND.sub("", message.text).rstrip(), *pictures])
                 taken.user_texts.append(text)
-                taken.lines.append(f"[person] {text}")
+                taken.lines.append(f"[user] {text}")
             case User():
                 taken.lines.append(f"[told] {message.text}")
             case Assistant():
@@ -110,7 +120,7 @@ def record(messages: Sequence[Message], earlier: Compacted | None, writers: Coll
     return taken
 
 
-def _reply(taken: Record, message: Assistant) -> None:
+def _reply(taken: Extract, message: Assistant) -> None:
     taken.replies += 1
     text = "".join(part.text for part in message.parts if isinstance(part, Text)).strip()
     if text:
@@ -118,7 +128,7 @@ def _reply(taken: Record, message: Assistant) -> None:
         taken.actions.append(f"said: {_ends(text, 300)}")
 
 
-def _results(taken: Record, request: Assistant, answers: Results, writers: Collection[str]) -> None:
+def _results(taken: Extract, request: Assistant, answers: Results, writers: Collection[str]) -> None:
     for call, result in zip(request.calls, answers.results, strict=False):
         line = called(call, CALL)
         taken.lines.append(f"[call] {line}\n[result{', failed' * result.is_error}] {_ends(result.text, RESULT)}")
@@ -130,16 +140,16 @@ def _results(taken: Record, request: Assistant, answers: Results, writers: Colle
             taken.files[path] = "edited" if "edited" in earlier or call.tool in writers else "read"
 
 
-def _notes(taken: Record, message: Results) -> None:
+def _notes(taken: Extract, message: Results) -> None:
     for note in message.notes:
         match note:
             case str():
                 taken.user_texts.append(note)
-                taken.lines.append(f"[person] {note}")
-            case Told(text=text):
+                taken.lines.append(f"[user] {note}")
+            case SystemText(text=text):
                 taken.lines.append(f"[told] {text}")
             case Picture(name=name):
-                taken.lines.append(f"[person showed the picture {name}]")
+                taken.lines.append(f"[user showed the picture {name}]")
 
 
 async def summarised(lines: Sequence[str], earlier: str, focus: str, max_words: int, room: float, ask: Ask) -> str:
@@ -150,7 +160,7 @@ async def summarised(lines: Sequence[str], earlier: str, focus: str, max_words: 
         parts = [f"# Earlier summary\n\n{snapshot}"] if snapshot else []
         parts.append(f"# The record\n\n{piece}")
         if focus:
-            parts.append(f"# What the person asks you not to lose\n\n{focus}")
+            parts.append(f"# What the user asks you not to lose\n\n{focus}")
         parts.append(f"Write the summary now, in at most {max_words} words.")
         snapshot = _checked(await ask(part("snapshot"), "\n\n".join(parts)))
     return snapshot
@@ -180,11 +190,11 @@ def _pieces(lines: Sequence[str], room: float) -> list[str]:
 
 
 def composed(
-    replaced: int, snapshot: str, taken: Record, window: float, *, by_model: bool, in_turn: bool, saved_as: str = ""
+    replaced: int, snapshot: str, taken: Extract, window: float, *, by_model: bool, in_turn: bool, saved_as: str = ""
 ) -> Compacted:
     """The message that stands for the first `replaced` ones. `by_model`: the snapshot holds all of them; else it is an
     earlier one, and what was done since stands beside it. `in_turn`: the work on the last thing said goes on. `kept`:
-    where `read_output` finds all the person said, when not all of it is shown."""
+    where `read_output` finds all the user said, when not all of it is shown."""
     actions = () if by_model else tuple(taken.actions[-LAST_ACTIONS:])
     parts = [
         f"{_BEGINNING}\n\n{_EXPLAINED}",
@@ -199,7 +209,7 @@ def composed(
         parts.append(
             "## Files touched, the latest last\n" + "\n".join(f"- {path}: {how}" for path, how in files.items())
         )
-    parts.append("## What the person said, in their words")
+    parts.append("## What the user said, in their words")
     parts += fitting(taken.user_texts, window * PERSON)[0]
     if saved_as:
         parts.append(f'[These words in full: read_output(id="{saved_as}")]')
@@ -211,7 +221,7 @@ def composed(
         text="\n\n".join(parts),
         snapshot=snapshot,
         actions=actions,
-        said=tuple(taken.user_texts),
+        user_texts=tuple(taken.user_texts),
         files=dict(files),
         replies=taken.replies,
     )
@@ -223,7 +233,7 @@ def readable(summary: str) -> str:
 
 
 def fitting(texts: Sequence[str], room: float) -> tuple[list[str], bool]:
-    """What the person said, numbered, in about `room` tokens, and whether it is all there. Short things as they are,
+    """What the user said, numbered, in about `room` tokens, and whether it is all there. Short things as they are,
     long ones head and tail, the shorter the more there are; when that is not enough the first and the last stay."""
     limit = max(LONGEST_WORDS, int(room / ASCII))
     shortened = [_ends(text, limit) for text in texts]

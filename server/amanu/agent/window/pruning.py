@@ -33,7 +33,7 @@ async def shortened(text: str, limit: float, keep: Keep) -> str:
 
 
 @dataclass(frozen=True)
-class Found:
+class MaskableResults:
     """Results that can make room, oldest first."""
 
     results: tuple[tuple[Call, Result], ...]
@@ -43,7 +43,7 @@ class Found:
     """What they take, uncalibrated."""
 
 
-def find(conversation: Conversation, protected: float) -> Found:
+def find(conversation: Conversation, protected: float) -> MaskableResults:
     """What is older than the newest `protected` tokens of tool output and the last step, or was read again."""
     candidates: list[tuple[Call, Result]] = []
     again: list[tuple[Call, Result]] = []
@@ -68,10 +68,10 @@ def find(conversation: Conversation, protected: float) -> Found:
                 tokens += size
             newer += size
             paths.add(read)
-    return Found(tuple(reversed(candidates)), tuple(reversed(again)), tokens)
+    return MaskableResults(tuple(reversed(candidates)), tuple(reversed(again)), tokens)
 
 
-async def masked(candidates: Found, keep: Keep) -> Masked:
+async def masked(candidates: MaskableResults, keep: Keep) -> Masked:
     """The shorter texts for them."""
     texts = {result.call_id: _again(call) for call, result in candidates.again}
     for call, result in candidates.results:

@@ -14,9 +14,9 @@ from amanu.core.conversation import (
     Note,
     Picture,
     Results,
+    SystemText,
     Text,
     Thinking,
-    Told,
     User,
 )
 from amanu.core.model import ToolSpec
@@ -41,7 +41,7 @@ def estimate(text: str) -> float:
 
 
 @dataclass(frozen=True, slots=True)
-class Head:
+class PromptHead:
     """What stands before every conversation, uncalibrated tokens."""
 
     system: float = 0.0
@@ -54,9 +54,9 @@ class Head:
         return self.system + self.memory + self.tools
 
 
-def head(system: str, memory: str, tools: Sequence[ToolSpec]) -> Head:
+def head(system: str, memory: str, tools: Sequence[ToolSpec]) -> PromptHead:
     """`memory` is a part of `system`."""
-    return Head(
+    return PromptHead(
         system=max(0.0, estimate(system) - estimate(memory)),
         memory=estimate(memory),
         tools=sum(estimate(f"{tool.name}{tool.description}{json.dumps(tool.parameters)}") for tool in tools),
@@ -64,7 +64,7 @@ def head(system: str, memory: str, tools: Sequence[ToolSpec]) -> Head:
 
 
 @dataclass(frozen=True, slots=True)
-class Weight:
+class MessageWeight:
     """Of one message, uncalibrated tokens."""
 
     text: float
@@ -76,20 +76,20 @@ class Weight:
         return self.text + self.output
 
 
-def weigh(message: Message) -> Weight:
+def weigh(message: Message) -> MessageWeight:
     match message:
         case User():
-            return Weight(_said(message.parts) + MESSAGE)
+            return MessageWeight(_said(message.parts) + MESSAGE)
         case Assistant():
-            return Weight(sum(map(_part, message.parts)) + MESSAGE)
+            return MessageWeight(sum(map(_part, message.parts)) + MESSAGE)
         case Results():
             output = sum(estimate(result.text) + MESSAGE for result in message.results)
-            return Weight(_said(message.notes), output)
+            return MessageWeight(_said(message.notes), output)
 
 
 def _said(notes: Sequence[Note]) -> float:
     return sum(
-        PICTURE if isinstance(note, Picture) else estimate(note.text if isinstance(note, Told) else note)
+        PICTURE if isinstance(note, Picture) else estimate(note.text if isinstance(note, SystemText) else note)
         for note in notes
     )
 
@@ -103,21 +103,21 @@ def _part(part: Text | Thinking | Call) -> float:
             return estimate(tool) + estimate(written) + MESSAGE
 
 
-class Gauge:
+class TokenGauge:
     """Of one conversation. What a step costs here is what its new messages cost, and one look at each old one."""
 
     def __init__(self) -> None:
-        self._weighed: list[tuple[Message, Weight]] = []
+        self._weighed: list[tuple[Message, MessageWeight]] = []
         self._said = 0.0
         self._output = 0.0
-        self._head = Head()
+        self._head = PromptHead()
         self._ratio = 1.0
         self.errors: deque[float] = deque(maxlen=1_000)
         """How far off what was foretold of the last requests was: 0.02 is two per cent too much."""
         self._counted: tuple[int, float, float] | None = None
         """The last count of the service that still holds: of how many messages, tokens, our estimate of them."""
 
-    def follow(self, conversation: Conversation, head: Head) -> None:
+    def follow(self, conversation: Conversation, head: PromptHead) -> None:
         """Take in what is new. By identity: results grow, and rewriting works, by replacement."""
         same = 0
         for (weighed, _), message in zip(self._weighed, conversation, strict=False):

@@ -12,7 +12,7 @@ from typing import Literal, Protocol
 from amanu.agent.window import compaction
 from amanu.agent.window import pruning as masking
 from amanu.agent.window.compaction import NoSummary
-from amanu.agent.window.token_gauge import Gauge, Head
+from amanu.agent.window.token_gauge import PromptHead, TokenGauge
 from amanu.core.conversation import Assistant, Call, Compacted, Conversation, Masked, Results, User
 from amanu.core.emit import Emit
 from amanu.core.model import ModelError
@@ -74,7 +74,7 @@ GUIDANCE = (
 )
 
 
-class Tiers(Protocol):
+class TierShares(Protocol):
     """Shares of the room."""
 
     @property
@@ -86,32 +86,34 @@ class Tiers(Protocol):
 
 
 @dataclass(frozen=True)
-class Step:
+class StepContext:
     """Where in a turn something happens, and how it is told."""
 
     turn_id: str
     step: int
     emit: Emit
     tell: Callable[[str, str], None]
-    """Say something to the model, and to the person that it was said."""
+    """Say something to the model, and to the user that it was said."""
     ask: compaction.Ask
     """The model that summarises."""
     piece: int
     """Tokens it is shown at once."""
     in_turn: bool = True
-    """The work goes on after it; else the person compacts by hand."""
+    """The work goes on after it; else the user compacts by hand."""
 
 
-class Context:
+class ContextWindow:
     """Of one session; it outlives turns and models."""
 
-    def __init__(self, conversation: Conversation, tiers: Tiers, keep: masking.Keep, writers: Collection[str]) -> None:
+    def __init__(
+        self, conversation: Conversation, tiers: TierShares, keep: masking.Keep, writers: Collection[str]
+    ) -> None:
         self._conversation = conversation
         self._tiers = tiers
         self._keep = keep
         self._writers = writers
-        self._gauge = Gauge()
-        self._head = Head()
+        self._gauge = TokenGauge()
+        self._head = PromptHead()
         self._info: ModelInfo | None = None
         self._reserved = 0
         self._learnt: int | None = None
@@ -131,7 +133,7 @@ class Context:
         self._made = 0
         """Notices, for their ids."""
 
-    def use(self, info: ModelInfo, head: Head, max_output: int) -> None:
+    def use(self, info: ModelInfo, head: PromptHead, max_output: int) -> None:
         """The next requests go to that model, with that before the conversation."""
         if self._info is None or self._info.model_id != info.model_id:
             self._gauge.recalibrate()
@@ -218,7 +220,7 @@ class Context:
         self._learn(self.tokens)
         self._filled = True
 
-    async def make_room(self, step: Step) -> bool:
+    async def make_room(self, step: StepContext) -> bool:
         """Before a request: mask and compact as the tiers say. True when the conversation was rewritten."""
         focus, self._asked = self._asked, None
         filled, self._filled = self._filled, False
@@ -237,7 +239,7 @@ class Context:
             self._guide(step, share)
         return rewritten
 
-    async def overflowed(self, step: Step) -> bool:
+    async def overflowed(self, step: StepContext) -> bool:
         """The service found the request too long. True when there is more room now than before it."""
         tokens_before = self.tokens
         self._learn(tokens_before)
@@ -248,7 +250,7 @@ class Context:
             await self._cut_last(step)
         return self.tokens < tokens_before * LEARNT
 
-    async def compact(self, step: Step, focus: str) -> bool:
+    async def compact(self, step: StepContext, focus: str) -> bool:
         """By hand. False when there was nothing to gain."""
         self._asked = None
         return await self._compact(step, focus, by_user=True)
@@ -265,8 +267,8 @@ class Context:
             return "mask"
         return "warn" if share >= self._tiers.warn else "roomy"
 
-    def _guide(self, step: Step, share: float) -> None:
-        """Once, after results: a person's prompt is not answered with advice."""
+    def _guide(self, step: StepContext, share: float) -> None:
+        """Once, after results: a user's prompt is not answered with advice."""
         if self._guided != self._conversation.generation and isinstance(self._conversation.last, Results):
             self._guided = self._conversation.generation
             step.tell(
@@ -274,7 +276,7 @@ class Context:
                 f"The context window is {share:.0%} full; the model was told to finish and to note down what matters.",
             )
 
-    async def _mask(self, step: Step, worth: float = WORTH_MASKING) -> bool:
+    async def _mask(self, step: StepContext, worth: float = WORTH_MASKING) -> bool:
         protected = min(MOST_PROTECTED, self.room * PROTECTED)
         candidates = masking.find(self._conversation, protected / self._ratio)
         if candidates.tokens * self._ratio < max(1.0, self.room * worth):
@@ -286,7 +288,7 @@ class Context:
         )
         return True
 
-    async def _cut_last(self, step: Step) -> bool:
+    async def _cut_last(self, step: StepContext) -> bool:
         """The results of the last step to head and tail: no service has taken them yet."""
         answers, request = self._conversation.last, self._conversation[-2] if len(self._conversation) > 1 else None
         if not isinstance(answers, Results) or not isinstance(request, Assistant) or not answers.results:
@@ -300,7 +302,7 @@ class Context:
             self._masked(step, Masked(texts=cut), [call for call in request.calls if call.call_id in cut])
         return bool(cut)
 
-    def _masked(self, step: Step, entry: Masked, calls: Sequence[Call]) -> None:
+    def _masked(self, step: StepContext, entry: Masked, calls: Sequence[Call]) -> None:
         tokens_before = self.tokens
         self._conversation.mask(entry)
         text = (
@@ -315,8 +317,8 @@ class Context:
         """Tokens the service counts for one of our estimate."""
         return max(1e-9, self._gauge.calibrated(1_000) / 1_000)
 
-    async def _compact(self, step: Step, focus: str, *, by_user: bool = False, must: bool = False) -> bool:
-        """Replace what is old. A summary that fails is not tried again until more has come, unless the person asks;
+    async def _compact(self, step: StepContext, focus: str, *, by_user: bool = False, must: bool = False) -> bool:
+        """Replace what is old. A summary that fails is not tried again until more has come, unless the user asks;
         when there must be room, what the record says by itself stands for it."""
         tokens_before = self.tokens
         conversation = self._conversation
@@ -373,10 +375,12 @@ class Context:
         step.emit(ItemCompleted(item=result_notice), entry=entry)
         return True
 
-    async def _smaller(self, replaced: int, snapshot: str, taken: compaction.Record, *, by_model: bool) -> Compacted:
+    async def _smaller(self, replaced: int, snapshot: str, taken: compaction.Extract, *, by_model: bool) -> Compacted:
         """The entry, if it takes clearly less than what it replaces. Raises `NoSummary`."""
         remaining = list(self._conversation)[replaced:]
-        in_turn = bool(remaining) and not any(isinstance(message, User) and not message.told for message in remaining)
+        in_turn = bool(remaining) and not any(
+            isinstance(message, User) and not message.from_system for message in remaining
+        )
         room = self._space / self._ratio
         _, whole = compaction.fitting(taken.user_texts, room * compaction.PERSON)
         saved_as = "" if whole else await self._keep("\n\n".join(taken.user_texts))
@@ -389,7 +393,7 @@ class Context:
             raise NoSummary(f"the summary takes {takes:,} tokens, what it would replace {round(took):,}")
         return entry
 
-    def _notice(self, step: Step, code: str, text: str, detail: str = "") -> Notice:
+    def _notice(self, step: StepContext, code: str, text: str, detail: str = "") -> Notice:
         self._made += 1
         item_id = f"{step.turn_id}.{step.step}.context{self._made}"
         return Notice(item_id=item_id, turn_id=step.turn_id, level="info", code=code, text=text, detail=detail)

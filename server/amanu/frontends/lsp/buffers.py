@@ -21,7 +21,7 @@ from pydantic import ValidationError
 
 from amanu.frontends.lsp.document_text import Encoding, Position, Text, breaks_for
 from amanu.frontends.lsp.jsonrpc import ClientError
-from amanu.workspace.overlay import Buffer, Language
+from amanu.workspace.overlay import Buffer, LanguageQueries
 from amanu_protocol.requests import EditorApplyParams, EditorApplyResult, TextEdit
 
 CONFIRM = 2.0
@@ -93,7 +93,7 @@ class Buffers:
         self._client = client
         self._ask = client.ask
         self._encoding: Encoding = client.encoding
-        self.language: Language | None = None
+        self.language: LanguageQueries | None = None
         """Set by the connection, when its client answers questions about code."""
         self._tell = tell
         self._by_uri: dict[str, _Document] = {}

@@ -31,7 +31,7 @@ from amanu.frontends.lsp.message_weight import LARGE, MAX_VALUES, weigh
 from amanu.frontends.lsp.outbox import Outbox
 from amanu.frontends.lsp.plain.client import Standard
 from amanu.frontends.lsp.plain.editor import Face
-from amanu.system.frames import Broken, Frames
+from amanu.system.frames import BrokenStream, FrameReader
 from amanu_protocol import requests as r
 from amanu_protocol.base import Wire
 from amanu_protocol.errors import AmanuError
@@ -116,12 +116,12 @@ class Connection:
     async def run(self) -> int:
         """Serve until the client leaves. Returns the exit code LSP wants: 0 after `shutdown`, else 1. The writer
         stays open: `finish` closes it."""
-        frames = Frames()
+        frames = FrameReader()
         try:
             data = self._received or await self._read(frames)
             while data:
                 for frame in frames.feed(data):
-                    if isinstance(frame, Broken):
+                    if isinstance(frame, BrokenStream):
                         raise _Hopeless(frame.why)
                     took = 0.0
                     if len(frame) < LARGE or await self._bearable(frame):
@@ -153,7 +153,7 @@ class Connection:
             await asyncio.sleep(0)
         return True
 
-    async def _read(self, frames: Frames) -> bytes:
+    async def _read(self, frames: FrameReader) -> bytes:
         seconds = HEADER_SECONDS if frames.in_header else BODY_SECONDS if frames.in_body else None
         try:
             async with asyncio.timeout(seconds):

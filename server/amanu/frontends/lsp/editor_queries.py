@@ -1,4 +1,4 @@
-"""Questions to one connection's client about code (`amanu/editor/*`). The `Language` of the overlay.
+"""Questions to one connection's client about code (`amanu/editor/*`). The `LanguageQueries` of the overlay.
 
 A client is a program of somebody else: it may answer nonsense, an error or nothing, or go away. Each of these is a
 status, so whoever asks can go on to the next editor.

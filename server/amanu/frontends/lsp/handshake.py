@@ -11,9 +11,9 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal, NamedTuple, cast
 
 from amanu import __version__
-from amanu.system.frames import Broken, Frames, frame
+from amanu.system.frames import BrokenStream, FrameReader, frame
 
-PROTOCOL_VERSIONS = (1,)
+PROTOCOL_VERSIONS = (2,)
 """Versions of the amanu protocol this daemon speaks. A test holds the last against `amanu_protocol`."""
 
 METHODS = (
@@ -187,7 +187,7 @@ def answer_first(read: Callable[[], bytes], write: Callable[[bytes], None]) -> F
     `read` returns some bytes, or none at the end of the stream. Anything that is not a good `initialize` is left
     unanswered for the real server, which knows every error.
     """
-    frames = Frames()
+    frames = FrameReader()
     received = bytearray()
     while True:
         data = read()
@@ -218,8 +218,8 @@ def write_descriptor(descriptor: int) -> Callable[[bytes], None]:
     return write
 
 
-def _reply(body: bytes | Broken) -> bytes | None:
-    if isinstance(body, Broken):
+def _reply(body: bytes | BrokenStream) -> bytes | None:
+    if isinstance(body, BrokenStream):
         return None
     try:
         message = json.loads(body)

@@ -14,7 +14,7 @@ HARMLESS: Mapping[str, Judge] = {
     **packages.PROGRAMS,
     **git.PROGRAMS,
 }
-"""Program → says why a call of it is harmless, or raises `Asked`."""
+"""Program → says why a call of it is harmless, or raises `NotHarmless`."""
 
 STARTS: Mapping[str, tuple[str, ...]] = {
     **dict.fromkeys(("egrep", "fgrep"), ("grep",)),  # scripts, as of grep 3.8

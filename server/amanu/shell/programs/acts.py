@@ -2,7 +2,7 @@
 whether they need the network.
 
 The prefix is the program and as many words as tell what it does: `git commit`, `npm run build`, `python -m pytest`.
-What stands for more than a person sees in it has none, and is asked about each time: interpreters without a script,
+What stands for more than a user sees in it has none, and is asked about each time: interpreters without a script,
 programs that delete, move or fetch anything, options that name a program (`git -c`, `rebase --exec`), uses that destroy
 work (`git reset --hard`). A program that is not in the tables has none either.
 """
@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 from amanu.shell import paths
-from amanu.shell.call import Asked, Call, Judgement
+from amanu.shell.call import Judgement, NotHarmless, ProgramCall
 from amanu.shell.options import names
 from amanu.shell.programs.git import LOOKS, beyond_globals
 
@@ -45,7 +45,7 @@ def takes_script(program: str) -> bool:
     return program in _SCRIPTED or _PYTHON.fullmatch(program) is not None
 
 
-def act(call: Call) -> Act:
+def act(call: ProgramCall) -> Act:
     if call.program in _SPECIAL:
         return _SPECIAL[call.program](call)
     if _PYTHON.fullmatch(call.program):
@@ -257,18 +257,18 @@ def _networked(prefix: tuple[str, ...]) -> bool:
     return prefix[:2] in _NETWORKED or prefix[0] in ("gh", "glab", "aws", "gcloud", "az", "kubectl", "helm")
 
 
-def _reaches(call: Call, words: tuple[str | None, ...]) -> bool:
+def _reaches(call: ProgramCall, words: tuple[str | None, ...]) -> bool:
     """Whether options lead elsewhere than the prefix says: to another folder, another program, other settings."""
     return any(word is not None and _REACHING.fullmatch(word) for word in words)
 
 
-def _files(call: Call, names: str) -> tuple[str, ...]:
+def _files(call: ProgramCall, names: str) -> tuple[str, ...]:
     """Those of the names that are files of the folder."""
     found: list[str] = []
     for name in names.split():
         try:
             path = paths.real(name, call.here)
-        except Asked:
+        except NotHarmless:
             continue
         if paths.inside(path, call.here) and path.is_file():
             found.append(str(path))
@@ -308,7 +308,7 @@ _GIT_NEVER = names(
 )
 """Not to be remembered: they run programs, name some, or destroy what git keeps."""
 _GIT_OTHERS = names("am apply archive bundle format-patch lfs ls-remote sparse-checkout")
-"""What else may be remembered. Other names can be aliases, or programs of PATH: more than a person sees in them."""
+"""What else may be remembered. Other names can be aliases, or programs of PATH: more than a user sees in them."""
 _GIT_DESTROYS = re.compile(
     r"--hard|--force(-.*)?|--mirror|--delete|--prune|--exec(=.*)?|--upload-pack(=.*)?|--receive-pack(=.*)?"
     r"|--open-files-in-pager(=.*)?|--ext-diff|--textconv|--output(=.*)?|--template(=.*)?|--config(=.*)?|--extcmd(=.*)?"
@@ -329,10 +329,10 @@ _GIT_PLAIN_FLAGS: Mapping[str, frozenset[str]] = {
 }
 
 
-def _git(call: Call) -> Act:
+def _git(call: ProgramCall) -> Act:
     try:
         rest = beyond_globals(call)
-    except Asked as asked:
+    except NotHarmless as asked:
         return Act(str(asked), git=True, network=any(word in _GIT_NETWORK for word in call.values))
     words = rest.values
     if not words or words[0] is None or words[0].startswith("-"):
@@ -358,7 +358,7 @@ def _git(call: Call) -> Act:
 # make, npm and the like, python, scripts
 
 
-def _make(call: Call) -> Act:
+def _make(call: ProgramCall) -> Act:
     words = list(call.values)
     targets: list[str] = []
     runs = _files(call, "GNUmakefile makefile Makefile")
@@ -396,7 +396,7 @@ _NPM_WHY: Mapping[str, str] = {
 _NPM_NEVER = names("exec x dlx config set publish unpublish login token owner uninstall remove rm link create init")
 
 
-def _npm(call: Call) -> Act:
+def _npm(call: ProgramCall) -> Act:
     words = call.values
     runs = _files(call, "package.json")
     if not words or words[0] is None or words[0].startswith("-") or _reaches(call, words):
@@ -431,7 +431,7 @@ _CODE_MODULES = names(
 """Modules that take code or paths to run, or serve and change files."""
 
 
-def _python(call: Call) -> Act:
+def _python(call: ProgramCall) -> Act:
     words = list(call.values)
     while words and words[0] in ("-u", "-B", "-I", "-P", "-s", "-E", "-O", "-q"):
         words.pop(0)
@@ -446,7 +446,9 @@ def _python(call: Call) -> Act:
             return Act(f"Runs the Python module {module}.", known=True)
         runs = _files(call, f"{module.replace('.', '/')}.py {module.replace('.', '/')}/__main__.py")
         if module == "pip":
-            inner = act(Call("pip", tuple(call.words[len(call.words) - len(arguments) :]), call.here, call.piped))
+            inner = act(
+                ProgramCall("pip", tuple(call.words[len(call.words) - len(arguments) :]), call.here, call.piped)
+            )
             prefix = ("python", "-m", *inner.prefix) if inner.prefix else None
             return replace(inner, prefix=(call.program, *prefix[1:]) if prefix else None, runs=runs)
         if _reaches(call, arguments):
@@ -458,13 +460,13 @@ def _python(call: Call) -> Act:
 _SCRIPTED = names("node bash sh zsh dash fish ruby perl php lua tsx ts-node Rscript julia")
 
 
-def _script(call: Call) -> Act:
+def _script(call: ProgramCall) -> Act:
     """An interpreter with a script of the workspace: the script is remembered, and its bytes are what is approved."""
     first = call.values[0] if call.words else None
     if first is not None and not first.startswith("-"):
         try:
             path = paths.real(first, call.here)
-        except Asked:
+        except NotHarmless:
             return Act(f"Runs a script with {call.program}.", known=True)
         if paths.inside(path, call.here) and path.is_file():
             return Act(f"Runs {first}, a script of the workspace.", (call.program, first), (str(path),), known=True)
@@ -472,14 +474,14 @@ def _script(call: Call) -> Act:
     return Act(f"Runs code with {call.program}.", known=True)
 
 
-def _runner(call: Call) -> Act:
+def _runner(call: ProgramCall) -> Act:
     """`uv run pytest`: the tool is part of the prefix, and judged as if it stood alone."""
     words = call.values
     if words[:1] == ("run",) and len(words) > 1:
         tool = words[1]
         if tool is None or tool.startswith("-") or not re.fullmatch(r"[\w.@-]+", tool):
             return Act(f"It is not certain what {call.program} is to run.")
-        inner = act(Call(tool, call.words[2:], call.here, call.piped))
+        inner = act(ProgramCall(tool, call.words[2:], call.here, call.piped))
         return replace(inner, prefix=(call.program, "run", *inner.prefix) if inner.prefix else None)
     if not words or words[0] is None or words[0].startswith("-") or _reaches(call, words):
         return Act(f"It is not certain what {call.program} is to do.")
@@ -489,7 +491,7 @@ def _runner(call: Call) -> Act:
     return Act(_what(prefix), prefix, (), prefix in _NETWORKED)
 
 
-_SPECIAL: Mapping[str, Callable[[Call], Act]] = {
+_SPECIAL: Mapping[str, Callable[[ProgramCall], Act]] = {
     "git": _git,
     "make": _make,
     "gmake": _make,

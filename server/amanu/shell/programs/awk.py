@@ -3,7 +3,7 @@ command, a file or a variable that matters (`system`, `getline`, `|`, `>` after 
 
 import re
 
-from amanu.shell.call import Asked, Call, Harmless
+from amanu.shell.call import Harmless, NotHarmless, ProgramCall
 from amanu.shell.options import names
 from amanu.shell.spec import Use
 
@@ -28,45 +28,45 @@ _BEFORE_EXPRESSION = names("( , { } ; ~ ! && ||")
 _UNKNOWN = "The awk program holds more than what is known to only print."
 
 
-def awk(call: Call) -> Harmless:
+def awk(call: ProgramCall) -> Harmless:
     given = _USE.given(call)
     if not given.operands or (program := given.operands[0].value) is None:
-        raise Asked("What awk would do is only known when it runs.")
+        raise NotHarmless("What awk would do is only known when it runs.")
     _check(program)
     for value in given.values("-v", "-F"):
         if value is None or re.match(r"(ENVIRON|ARGV|ARGC|PROCINFO)\b", value):
-            raise Asked("A variable given to awk is only known when it runs.")
+            raise NotHarmless("A variable given to awk is only known when it runs.")
     for word in given.operands[1:]:
         if word.value is None or "=" in word.value:
-            raise Asked("awk takes a word with = for a variable, not for a file.")
+            raise NotHarmless("awk takes a word with = for a variable, not for a file.")
     if any(name.startswith(("AWK", "GAWK")) for name in call.here.environment):
-        raise Asked("AWK variables of the environment change what awk does.")
+        raise NotHarmless("AWK variables of the environment change what awk does.")
     return Harmless(_USE.why, _USE.reads(given, call))
 
 
 def _check(program: str) -> None:
-    """Raises `Asked` unless the program is made of what is known. A `>` is a comparison only within parentheses or
-    outside of braces, where no `print` may stand; `/` is taken only where an expression must be meant."""
+    """Raises `NotHarmless` unless the program is made of what is known. A `>` is a comparison only within parentheses
+    or outside of braces, where no `print` may stand; `/` is taken only where an expression must be meant."""
     at, deep, braces, before = 0, 0, 0, "{"
     if len(program) > 10_000:
-        raise Asked(_UNKNOWN)
+        raise NotHarmless(_UNKNOWN)
     while at < len(program):
         found = _TOKEN.match(program, at)
         if found is None:
-            raise Asked(_UNKNOWN)
+            raise NotHarmless(_UNKNOWN)
         token = found[0]
         at = found.end()
         if token in _NEVER:
-            raise Asked(f"awk's {token} can do more than print.")
+            raise NotHarmless(f"awk's {token} can do more than print.")
         if token in ("print", "printf") and deep:
-            raise Asked(_UNKNOWN)  # `for (print > "file"; …)`
+            raise NotHarmless(_UNKNOWN)  # `for (print > "file"; …)`
         if token.startswith("/") and before not in _BEFORE_EXPRESSION:
-            raise Asked(_UNKNOWN)  # it may be a division, and what seems quoted by it is not
+            raise NotHarmless(_UNKNOWN)  # it may be a division, and what seems quoted by it is not
         deep += (token == "(") - (token == ")")
         braces += (token == "{") - (token == "}")
         if token == ">" and deep == 0 and braces > 0:
-            raise Asked("awk's > can write a file.")
+            raise NotHarmless("awk's > can write a file.")
         if deep < 0 or braces < 0:
-            raise Asked(_UNKNOWN)
+            raise NotHarmless(_UNKNOWN)
         if not token.isspace() or "\n" in token:
             before = token.strip() or "{"

@@ -5,8 +5,8 @@ import re
 from collections.abc import Mapping
 
 from amanu.shell import paths
-from amanu.shell.call import Asked, Call, Harmless
-from amanu.shell.options import Given
+from amanu.shell.call import Harmless, NotHarmless, ProgramCall
+from amanu.shell.options import ParsedOptions
 from amanu.shell.spec import Judge, Use
 
 _ONE, _FILES = ("file",), ("file*",)
@@ -17,19 +17,19 @@ _SUM = Use(  # not -c: it reads what files a file names
 )
 
 
-def _no_response_files(given: Given, call: Call) -> None:
+def _no_response_files(given: ParsedOptions, call: ProgramCall) -> None:
     if any(word.value is None or word.value.startswith("@") for word in given.operands):
-        raise Asked(f"{call.program} takes options from a file that is named with @.")
+        raise NotHarmless(f"{call.program} takes options from a file that is named with @.")
 
 
-def _xxd(call: Call) -> Harmless:
+def _xxd(call: ProgramCall) -> Harmless:
     """It has its own ways with options, and writes its second operand: only what cannot be misunderstood."""
     words = list(call.values)
     operands: list[str] = []
     while words:
         word = words.pop(0)
         if word is None:
-            raise Asked("What xxd is given is only known when it runs.")
+            raise NotHarmless("What xxd is given is only known when it runs.")
         if operands:
             operands.append(word)  # also what looks like an option
             continue
@@ -40,28 +40,28 @@ def _xxd(call: Call) -> Harmless:
         elif re.fullmatch(r"-[cgls]\d+", word):
             continue
         elif word.startswith("-") and word != "-":
-            raise Asked(f"xxd {word} is not known to be read-only.")
+            raise NotHarmless(f"xxd {word} is not known to be read-only.")
         else:
             operands.append(word)
     if len(operands) > 1:
-        raise Asked(f"xxd writes the file {operands[1]}.")
+        raise NotHarmless(f"xxd writes the file {operands[1]}.")
     return Harmless(
         "Shows bytes.", tuple(str(paths.readable(each, call.here)) for each in operands if each not in ("", "-"))
     )
 
 
-def _tar(call: Call) -> Harmless:
+def _tar(call: ProgramCall) -> Harmless:
     """Only lists, and only an archive that is named by a plain path (`host:file` starts a program)."""
     words = call.values
     if not words or words[0] is None or not re.fullmatch(r"-?[tvzjJ]*t[vzjJ]*f|--list", words[0]):
-        raise Asked("tar is known to be harmless only when it lists: tar tf, tar tzf, tar tvf.")
+        raise NotHarmless("tar is known to be harmless only when it lists: tar tf, tar tzf, tar tvf.")
     rest = list(words[1:])
     if words[0] == "--list" and (not rest or rest.pop(0) not in ("-f", "-zf", "-vf", "-zvf")):
-        raise Asked("tar is known to be harmless only when it lists: tar tf, tar tzf, tar tvf.")
+        raise NotHarmless("tar is known to be harmless only when it lists: tar tf, tar tzf, tar tvf.")
     if not rest or any(word is None or word.startswith("-") for word in rest) or ":" in (rest[0] or ""):
-        raise Asked("Which archive tar would list is not certain.")
+        raise NotHarmless("Which archive tar would list is not certain.")
     if "TAR_OPTIONS" in call.here.environment:
-        raise Asked("TAR_OPTIONS changes what tar does.")
+        raise NotHarmless("TAR_OPTIONS changes what tar does.")
     return Harmless("Lists an archive.", (str(paths.readable(rest[0] or "", call.here)),))
 
 
@@ -131,12 +131,12 @@ PROGRAMS: Mapping[str, Judge] = {
 }
 
 
-def _one_archive(given: Given) -> None:
+def _one_archive(given: ParsedOptions) -> None:
     if any(re.search(r"[*?\[\\]", word.value or "") for word in given.operands[:1]):
-        raise Asked("Which archives a pattern names is for unzip to find, through links.")
+        raise NotHarmless("Which archives a pattern names is for unzip to find, through links.")
 
 
-def _lists(given: Given) -> None:
+def _lists(given: ParsedOptions) -> None:
     _one_archive(given)
     if not given.has("-l", "-v", "-Z1"):
-        raise Asked("unzip writes the files of the archive.")
+        raise NotHarmless("unzip writes the files of the archive.")

@@ -13,8 +13,8 @@ from pathlib import Path
 
 from amanu.core.protected_paths import is_secret
 from amanu.shell import paths
-from amanu.shell.call import Asked, Call, Harmless, Word
-from amanu.shell.options import Given, names, parse, table
+from amanu.shell.call import Harmless, NotHarmless, ProgramCall, Word
+from amanu.shell.options import ParsedOptions, names, parse, table
 from amanu.shell.repository import Repository, repository
 from amanu.shell.spec import Judge
 
@@ -120,51 +120,51 @@ class _Look:
     shows: bool = False
     digits: bool = False
     operands: int = 1000
-    check: Callable[[Given, Call], None] | None = None
+    check: Callable[[ParsedOptions, ProgramCall], None] | None = None
     secret: bool = False
     """It prints addresses of the configuration."""
 
 
-def _lists(*names: str) -> Callable[[Given, Call], None]:
+def _lists(*names: str) -> Callable[[ParsedOptions, ProgramCall], None]:
     """Operands make something unless one of these options is given."""
 
-    def check(given: Given, call: Call) -> None:
+    def check(given: ParsedOptions, call: ProgramCall) -> None:
         if given.operands and not given.has(*names):
-            raise Asked(f"git {call.words[0].value} with a name makes something.")
+            raise NotHarmless(f"git {call.words[0].value} with a name makes something.")
 
     return check
 
 
-def _verb(*verbs: str, bare: bool) -> Callable[[Given, Call], None]:
+def _verb(*verbs: str, bare: bool) -> Callable[[ParsedOptions, ProgramCall], None]:
     """The first operand must be one of these."""
 
-    def check(given: Given, call: Call) -> None:
+    def check(given: ParsedOptions, call: ProgramCall) -> None:
         verb = given.operands[0].value if given.operands else None
         if (verb is None and not (bare and not given.operands)) or (verb is not None and verb not in verbs):
-            raise Asked(f"git {call.words[0].value} {verb or ''} is not known to only look.")
+            raise NotHarmless(f"git {call.words[0].value} {verb or ''} is not known to only look.")
 
     return check
 
 
-def _config(given: Given, call: Call) -> None:
+def _config(given: ParsedOptions, call: ProgramCall) -> None:
     names = [word.value or "" for word in given.operands]
     if given.surely is not None:
-        raise Asked("git config takes -- for what it is to set.")  # measured, 2.39
+        raise NotHarmless("git config takes -- for what it is to set.")  # measured, 2.39
     if not given.has("--get", "--get-all", "--get-regexp", "--list", "-l") and len(names) != 1:
-        raise Asked("git config with a name and a value changes the configuration.")
+        raise NotHarmless("git config with a name and a value changes the configuration.")
     plain = names and re.fullmatch(r"(user|core|init|branch|color|push|pull|remote)\.[\w./-]+", names[0])
     if not (plain or (given.has("--list", "-l") and given.has("--name-only", "--local"))):
-        raise Asked("git's configuration may hold tokens.")
+        raise NotHarmless("git's configuration may hold tokens.")
 
 
-def _describe(given: Given, call: Call) -> None:
+def _describe(given: ParsedOptions, call: ProgramCall) -> None:
     if given.has("--dirty", "--broken"):
-        raise Asked("git describe --dirty writes the index anew.")
+        raise NotHarmless("git describe --dirty writes the index anew.")
 
 
-def _symbolic(given: Given, call: Call) -> None:
+def _symbolic(given: ParsedOptions, call: ProgramCall) -> None:
     if len(given.operands) != 1:
-        raise Asked("git symbolic-ref with two names changes one.")
+        raise NotHarmless("git symbolic-ref with two names changes one.")
 
 
 LOOKS: Mapping[str, _Look] = {
@@ -291,7 +291,7 @@ LOOKS: Mapping[str, _Look] = {
 }
 
 
-def _git(call: Call) -> Harmless:
+def _git(call: ProgramCall) -> Harmless:
     call = beyond_globals(call)
     if not call.words:
         return Harmless("Shows how git is used.")
@@ -300,18 +300,18 @@ def _git(call: Call) -> Harmless:
         return Harmless("Shows its version or how it is used.")
     look = LOOKS.get(name or "")
     if look is None:
-        raise Asked(f"git {name or ''} is not known to only look.")
+        raise NotHarmless(f"git {name or ''} is not known to only look.")
     _environment(call)
     given = _given(look, call)
     if len(given.operands) > look.operands:
-        raise Asked(f"git {name} with so many names is not known to only look.")
+        raise NotHarmless(f"git {name} with so many names is not known to only look.")
     if look.check is not None:
         look.check(given, call)
     if name in ("version", "help"):
         return Harmless(look.why)
     found = repository(call.here.folder, call.here.roots)
     if look.secret and found.tokens:
-        raise Asked("The repository's configuration may hold tokens.")
+        raise NotHarmless("The repository's configuration may hold tokens.")
     _runs_nothing(given)
     if _shows(name or "", look, given):
         _content(name or "", given, found, call)
@@ -326,15 +326,17 @@ _MERGES = names("off none on m first-parent 1 separate c combined cc dense-combi
 """Values of --diff-merges. Not remerge: it merges anew, in a folder it makes among the objects."""
 
 
-def _runs_nothing(given: Given) -> None:
-    """Raises `Asked` for values that make git start a program or write."""
+def _runs_nothing(given: ParsedOptions) -> None:
+    """Raises `NotHarmless` for values that make git start a program or write."""
     shown = given.values("--format", "--pretty", "--group", "--sort")
     if any(value is None or "%G" in value or "signature" in value for value in shown):
-        raise Asked("To show who signed, git runs gpg.")
+        raise NotHarmless("To show who signed, git runs gpg.")
     if any(name == "--submodule" and (value is None or value.value != "short") for name, value, _ in given.options):
-        raise Asked("To show what changed in a submodule, git starts another git there, which obeys its configuration.")
+        raise NotHarmless(
+            "To show what changed in a submodule, git starts another git there, which obeys its configuration."
+        )
     if any(value not in _MERGES for value in given.values("--diff-merges")):
-        raise Asked("To show how a merge was resolved, git merges anew, and writes what comes of it.")
+        raise NotHarmless("To show how a merge was resolved, git merges anew, and writes what comes of it.")
 
 
 _NAMES = ("--name-only", "--name-status", "--stat", "--shortstat", "--numstat", "--summary", "--compact-summary")
@@ -349,7 +351,7 @@ _PATCH = tuple(
 )
 
 
-def _shows(name: str, look: _Look, given: Given) -> bool:
+def _shows(name: str, look: _Look, given: ParsedOptions) -> bool:
     """Whether the content of files is shown."""
     if not look.shows or given.has(*_PATCH):
         return look.shows
@@ -360,69 +362,69 @@ def _shows(name: str, look: _Look, given: Given) -> bool:
     )
 
 
-def beyond_globals(call: Call) -> Call:
-    """The call without options before the command, `-C` followed. Raises `Asked` for those that matter."""
+def beyond_globals(call: ProgramCall) -> ProgramCall:
+    """The call without options before the command, `-C` followed. Raises `NotHarmless` for those that matter."""
     while call.words and (first := call.words[0].value or "-").startswith("-"):
         if first in ("--version", "--help", "-v", "-h"):
             return call
         takes = _GLOBAL.get(first)
         if takes is None:
-            raise Asked(f"git {call.words[0].value or ''} before the command is not known to be harmless.")
+            raise NotHarmless(f"git {call.words[0].value or ''} before the command is not known to be harmless.")
         if takes.how:
             value = call.words[1].value if len(call.words) > 1 else None
             if value is None or (first == "-c" and not _SETTINGS.fullmatch(value)):
-                raise Asked("git -c changes what git does for this one time.")
+                raise NotHarmless("git -c changes what git does for this one time.")
             if first == "-C":
                 there = paths.real(value, call.here)
                 if not paths.inside(there, call.here):
-                    raise Asked(f"{there} is outside the opened folders.")
+                    raise NotHarmless(f"{there} is outside the opened folders.")
                 call = replace(call, here=replace(call.here, folder=there))
         call = call.after(2 if takes.how else 1)
     return call
 
 
-def _given(look: _Look, call: Call) -> Given:
+def _given(look: _Look, call: ProgramCall) -> ParsedOptions:
     rest = call.after(1)
     for word in rest.words:  # an option that takes a value may be the last: `git branch --merged`
         if word.several:
-            raise Asked("What git is given is only known when it runs.")
+            raise NotHarmless("What git is given is only known when it runs.")
     words = rest.words
     last = words[-1].value if words else None
     if last in ("--contains", "--no-contains", "--merged", "--no-merged", "--points-at"):
         words = (*words[:-1], Word(f"{last}=HEAD"))
     given = parse(replace(rest, words=words), table(f"{look.options} -h"), digits=look.digits)
     if given.surely is None and any(word.value is None for word in given.operands):
-        raise Asked("What git is given is only known when it runs.")
+        raise NotHarmless("What git is given is only known when it runs.")
     return given
 
 
-def _environment(call: Call) -> None:
+def _environment(call: ProgramCall) -> None:
     for name, value in call.here.environment.items():
         if name.startswith("GIT_") and not _HARMLESS_VARIABLES.fullmatch(name) and LOOKING.get(name) != value:
-            raise Asked(f"The variable {name} changes what git does.")
+            raise NotHarmless(f"The variable {name} changes what git does.")
 
 
-def _content(name: str, given: Given, found: Repository, call: Call) -> None:
+def _content(name: str, given: ParsedOptions, found: Repository, call: ProgramCall) -> None:
     """What shows files must not show those that may not be read: neither named ones nor any of those git knows of."""
     if not paths.inside(found.top, call.here):
-        raise Asked(f"The repository is {found.top}, which is more than the opened folders.")
+        raise NotHarmless(f"The repository is {found.top}, which is more than the opened folders.")
     for word in given.operands:
         text = word.value
         if text is None:
-            raise Asked("What git would show is only known when it runs.")
+            raise NotHarmless("What git would show is only known when it runs.")
         for path in {text, text.partition(":")[2].partition(":")[0] or text}:
             for base in (call.here.folder, found.top):
                 if not call.here.may_read(Path(os.path.normpath(base / path))):
-                    raise Asked(f"{path} is not read without a question.")
+                    raise NotHarmless(f"{path} is not read without a question.")
         if (
             name == "diff"
             and text.startswith(("/", "..", "~"))
             and not paths.inside(paths.real(text, call.here), call.here)
         ) and not re.match(r"\.\.\.?\w", text):
-            raise Asked(f"{text} is outside the opened folders.")
+            raise NotHarmless(f"{text} is outside the opened folders.")
     for tracked in _tracked_secrets(_index(found)):
         if not call.here.may_read(found.top / tracked):
-            raise Asked(f"Git knows of {tracked}, which is not read without a question, and could show it.")
+            raise NotHarmless(f"Git knows of {tracked}, which is not read without a question, and could show it.")
 
 
 _SECRET = re.compile(
@@ -447,19 +449,21 @@ _SUBMODULE = b"\0\0\xe0\0"  # the mode of an entry, gitformat-index(5)
 
 
 def _index(found: Repository) -> bytes:
-    """The index of the repository; its names are plain in it (but not in version 4). Raises `Asked` where it holds a
-    submodule: git would start another git in it, which obeys that one's configuration."""
+    """The index of the repository; its names are plain in it (but not in version 4). Raises `NotHarmless` where it
+    holds a submodule: git would start another git in it, which obeys that one's configuration."""
     if any(each.name.startswith("sharedindex.") for each in found.folder.iterdir()):
-        raise Asked("A part of git's index lies in another file, so that it cannot be seen which files git knows of.")
+        raise NotHarmless(
+            "A part of git's index lies in another file, so that it cannot be seen which files git knows of."
+        )
     try:
         with (found.folder / "index").open("rb") as file:
             data = file.read(_LARGEST_INDEX + 1)
     except OSError:
         return b""
     if len(data) > _LARGEST_INDEX or data[4:8] not in (b"\0\0\0\2", b"\0\0\0\3"):
-        raise Asked("It cannot be seen at once which files git knows of.")
+        raise NotHarmless("It cannot be seen at once which files git knows of.")
     if _SUBMODULE in data:
-        raise Asked("The repository has submodules, and git obeys their configurations too.")
+        raise NotHarmless("The repository has submodules, and git obeys their configurations too.")
     return data
 
 

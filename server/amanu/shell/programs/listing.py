@@ -1,7 +1,7 @@
 """Programs that list files and say what is known of them. GNU coreutils 9.1, findutils 4.9, tree 2.1, fd 10."""
 
 from amanu.shell import paths
-from amanu.shell.call import Asked, Call, Harmless
+from amanu.shell.call import Harmless, NotHarmless, ProgramCall
 from amanu.shell.options import names
 from amanu.shell.spec import Anything, Judge, Use
 
@@ -21,7 +21,7 @@ _FIND_TAKES = names(
 -delete, -fprint*, -fls, -files0-from are left out."""
 
 
-def _find(call: Call) -> Harmless:
+def _find(call: ProgramCall) -> Harmless:
     words = list(call.words)
     starts: list[str] = []
     while words and words[0].value in ("-H", "-P"):  # not -L: it would leave the folders by links
@@ -31,17 +31,17 @@ def _find(call: Call) -> Harmless:
     while words:
         word = words.pop(0)
         if word.several or word.value is None:
-            raise Asked("What find is given is only known when it runs.")
+            raise NotHarmless("What find is given is only known when it runs.")
         if word.value in _FIND_FLAGS:
             continue
         if word.value in _FIND_TAKES or word.value == "-newer":
             value = words.pop(0) if words else None
             if value is None or value.several:
-                raise Asked(f"What find {word.value} is given is not certain.")
+                raise NotHarmless(f"What find {word.value} is given is not certain.")
             if word.value == "-newer":
                 paths.named(value.value or "\0", call.here)
             continue
-        raise Asked(f"find {word.value} is not known to be read-only.")
+        raise NotHarmless(f"find {word.value} is not known to be read-only.")
     return Harmless("Lists files.", tuple(str(paths.named(each, call.here)) for each in starts or ["."]))
 
 
@@ -113,4 +113,4 @@ PROGRAMS["fdfind"] = PROGRAMS["fd"]  # as Debian names it
 
 def _only_asks(says: bool) -> None:
     if not says:
-        raise Asked("command runs what follows.")
+        raise NotHarmless("command runs what follows.")

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
-from amanu.shell.call import Asked, Call, Harmless
+from amanu.shell.call import Harmless, NotHarmless, ProgramCall
 from amanu.shell.spec import Judge, Use
 
 _VERSION = "Shows its version."
@@ -18,19 +18,19 @@ _VERSION = "Shows its version."
 def _version(*flags: str, unless: str = "") -> Judge:
     """Harmless with one of these flags and nothing else; `unless` one of these files is in the folder or above it."""
 
-    def judge(call: Call) -> Harmless:
+    def judge(call: ProgramCall) -> Harmless:
         if len(call.words) != 1 or call.values[0] not in flags:
-            raise Asked(f"{call.program} is not known to be read-only with these arguments.")
+            raise NotHarmless(f"{call.program} is not known to be read-only with these arguments.")
         for name in unless.split():
             for folder in (call.here.folder, *call.here.folder.parents):
                 if (folder / name).exists():
-                    raise Asked(f"{folder / name} can make {call.program} start another version of itself.")
+                    raise NotHarmless(f"{folder / name} can make {call.program} start another version of itself.")
         return Harmless(_VERSION)
 
     return judge
 
 
-def _pip(call: Call) -> Harmless:
+def _pip(call: ProgramCall) -> Harmless:
     if not call.words:
         return Harmless("Shows how it is used.")
     match call.values[0]:
@@ -43,7 +43,7 @@ def _pip(call: Call) -> Harmless:
         case "freeze":
             return _PIP_FREEZE(call.after(1))
         case _:
-            raise Asked("pip is not known to be read-only with these arguments.")
+            raise NotHarmless("pip is not known to be read-only with these arguments.")
 
 
 _PIP_LIST = Use(  # not --outdated: it asks the index
@@ -62,7 +62,7 @@ JSON_TOOL = Use(  # a second operand is a file it writes
 _MODULES = {"sitecustomize", "usercustomize", *(each.lower() for each in sys.stdlib_module_names)}
 
 
-def _python(call: Call) -> Harmless:
+def _python(call: ProgramCall) -> Harmless:
     """Of `-m`: Python looks for its modules in the folder first, so none of those names may be there, nor one that
     begins like its private ones, which differ from version to version."""
     if call.values[:2] != ("-m", "json.tool"):
@@ -70,11 +70,11 @@ def _python(call: Call) -> Harmless:
     try:
         there = [each.name for each in call.here.folder.iterdir()]
     except OSError:
-        raise Asked(f"It cannot be seen what is in {call.here.folder}.") from None
+        raise NotHarmless(f"It cannot be seen what is in {call.here.folder}.") from None
     for name in there:
         module = name.partition(".")[0].lower()
         if module in _MODULES or (module.startswith("_") and module not in ("__pycache__", "__init__")):
-            raise Asked(f"Python would look for its modules in {call.here.folder} first, where {name} is.")
+            raise NotHarmless(f"Python would look for its modules in {call.here.folder} first, where {name} is.")
     return JSON_TOOL(call.after(2))
 
 
@@ -82,12 +82,12 @@ _PLAIN = _version("--version")
 _RUST_VERSION = _version("--version", "-V", "-vV", unless="rust-toolchain rust-toolchain.toml")
 
 
-def _rust(call: Call) -> Harmless:
+def _rust(call: ProgramCall) -> Harmless:
     """Behind these names is rustup, as a rule: the first of its kind in a home folder writes its settings."""
     environment = call.here.environment
     home = Path(environment.get("RUSTUP_HOME") or f"{environment.get('HOME', '')}/.rustup")
     if not (home / "settings.toml").is_file():
-        raise Asked(f"{call.program} may set up rustup in the home folder.")
+        raise NotHarmless(f"{call.program} may set up rustup in the home folder.")
     return _RUST_VERSION(call)
 
 

@@ -4,8 +4,8 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 
 from amanu.shell import paths
-from amanu.shell.call import Asked, Call, Harmless, Word
-from amanu.shell.options import Given, names
+from amanu.shell.call import Harmless, NotHarmless, ProgramCall, Word
+from amanu.shell.options import ParsedOptions, names
 from amanu.shell.programs.awk import awk
 from amanu.shell.programs.sed import sed
 from amanu.shell.spec import Judge, Use
@@ -58,7 +58,7 @@ _IGNORE_FILES = (".gitignore", ".ignore", ".rgignore", ".git/info/exclude")
 """What they take back (`!.env`) rg looks at though it is hidden (measured, 13.0)."""
 
 
-def _grep(call: Call) -> Harmless:
+def _grep(call: ProgramCall) -> Harmless:
     given = _GREP.given(call)
     if not given.has("-r", "-R", "--recursive", "--dereference-recursive"):
         return Harmless(_GREP.why, _GREP.reads(given, call))
@@ -69,7 +69,7 @@ def _grep(call: Call) -> Harmless:
     first = next((name for name, _, _ in given.options if name in ("--include", "--exclude")), None)
     included = given.values("--include") if first == "--include" else []
     pattern = () if given.has("-e", "-f", "--regexp", "--file") else given.operands[:1]
-    patterns = _GREP.reads(Given(given.options, list(pattern)), call)
+    patterns = _GREP.reads(ParsedOptions(given.options, list(pattern)), call)
     return Harmless(
         "Searches the text of folders.",
         (
@@ -90,12 +90,12 @@ def _grep(call: Call) -> Harmless:
     )
 
 
-def _rg(call: Call) -> Harmless:
+def _rg(call: ProgramCall) -> Harmless:
     given = _RIPGREP.given(call)
     if call.here.environment.get("RIPGREP_CONFIG_PATH") and not given.has("--no-config"):
-        raise Asked("RIPGREP_CONFIG_PATH names options that could make rg run a program.")
+        raise NotHarmless("RIPGREP_CONFIG_PATH names options that could make rg run a program.")
     pattern = 0 if given.has("-e", "-f", "--regexp", "--file", "--files", "--type-list") else 1
-    files = _RIPGREP.reads(Given(given.options, []), call)
+    files = _RIPGREP.reads(ParsedOptions(given.options, []), call)
     if given.has("--type-list"):
         return Harmless("Lists kinds of files.")
     operands = given.operands[pattern:]
@@ -116,7 +116,7 @@ def _rg(call: Call) -> Harmless:
     )
 
 
-def _seen(given: Given, *, hidden: bool) -> tuple[Callable[[str], bool], Callable[[str], bool]]:
+def _seen(given: ParsedOptions, *, hidden: bool) -> tuple[Callable[[str], bool], Callable[[str], bool]]:
     """Which names of files and of folders rg looks at. What a glob or a type names it takes even if it is hidden."""
     globs = [each for each in given.values("-g", "--glob", "--iglob") if each is None or not each.startswith("!")]
     plain = [each for each in globs if each is not None and re.fullmatch(r"[\w.*?-]+", each)]
@@ -130,16 +130,16 @@ def _seen(given: Given, *, hidden: bool) -> tuple[Callable[[str], bool], Callabl
     return lambda name: hidden or typed or not name.startswith("."), lambda name: hidden or not name.startswith(".")
 
 
-def _ag(call: Call) -> Harmless:
+def _ag(call: ProgramCall) -> Harmless:
     given = _AG.given(call)
     return Harmless(_AG.why, tuple(str(paths.tree(each, call.here)) for each in _searched(given.operands[1:], call)))
 
 
-def _searched(operands: Sequence[Word], call: Call) -> list[str]:
+def _searched(operands: Sequence[Word], call: ProgramCall) -> list[str]:
     found: list[str] = []
     for word in operands:
         if word.value is None:
-            raise Asked(f"Where {call.program} would search is only known when it runs.")
+            raise NotHarmless(f"Where {call.program} would search is only known when it runs.")
         if word.value != "-":
             found.append(word.value)
     return found or (["."] if not operands else [])

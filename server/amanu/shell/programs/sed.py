@@ -4,7 +4,7 @@ Left out: w, W, r, R (files), e (runs), a, i, c (they take the rest of a line in
 flags w and e; -i, -f, -E's kin are by option. GNU sed 4.8; the syntax by its manual.
 """
 
-from amanu.shell.call import Asked, Call, Harmless
+from amanu.shell.call import Harmless, NotHarmless, ProgramCall
 from amanu.shell.spec import Use
 
 _USE = Use(
@@ -18,17 +18,17 @@ _USE = Use(
 _UNKNOWN = "The sed script holds more than what is known to only print."
 
 
-def sed(call: Call) -> Harmless:
+def sed(call: ProgramCall) -> Harmless:
     given = _USE.given(call)
     scripts = given.values("-e", "--expression")
     if not given.has("-e", "--expression"):
         if not given.operands:
             if given.has("--help", "--version"):
                 return Harmless("Shows how it is used.")
-            raise Asked("sed is given no script.")
+            raise NotHarmless("sed is given no script.")
         scripts = [given.operands[0].value]
     if any(script is None for script in scripts):
-        raise Asked("What sed would do is only known when it runs.")
+        raise NotHarmless("What sed would do is only known when it runs.")
     _Script("\n".join(script or "" for script in scripts)).check()
     return Harmless(_USE.why, _USE.reads(given, call))
 
@@ -39,9 +39,9 @@ class _Script:
         self._at = 0
 
     def check(self) -> None:
-        """Raises `Asked` unless every command is one that only prints."""
+        """Raises `NotHarmless` unless every command is one that only prints."""
         if len(self._text) > 10_000 or "\\\n" in self._text:
-            raise Asked(_UNKNOWN)
+            raise NotHarmless(_UNKNOWN)
         while True:
             self._skip(" \t\n;}")
             if self._at == len(self._text):
@@ -56,7 +56,7 @@ class _Script:
                 self._skip(" \t")
                 self._take("+~")
                 if not self._address():
-                    raise Asked(_UNKNOWN)
+                    raise NotHarmless(_UNKNOWN)
         self._skip(" \t")
         while self._take("!"):
             self._skip(" \t")
@@ -100,16 +100,16 @@ class _Script:
                 self._until(mark)
                 self._until(mark)
             case _:
-                raise Asked(_UNKNOWN)
+                raise NotHarmless(_UNKNOWN)
         self._skip(" \t")
         if self._at < len(self._text) and self._text[self._at] not in ";\n}":
-            raise Asked(_UNKNOWN)
+            raise NotHarmless(_UNKNOWN)
 
     def _until(self, mark: str) -> None:
         """To the end of a part of s, y or an address. Brackets may hide the mark for sed but not here, or the other
         way round: where one holds it, nothing is certain."""
         if mark in "\\\n" or mark.isalnum() or mark in "[]":
-            raise Asked(_UNKNOWN)
+            raise NotHarmless(_UNKNOWN)
         bracket = False
         while self._at < len(self._text):
             char = self._text[self._at]
@@ -120,7 +120,7 @@ class _Script:
                 break
             elif char == mark:
                 if bracket:
-                    raise Asked(_UNKNOWN)
+                    raise NotHarmless(_UNKNOWN)
                 return
             elif char == "[" and not bracket:
                 bracket = True
@@ -128,11 +128,11 @@ class _Script:
                 self._take("]")
             elif char == "]":
                 bracket = False
-        raise Asked(_UNKNOWN)
+        raise NotHarmless(_UNKNOWN)
 
     def _next(self) -> str:
         if self._at >= len(self._text):
-            raise Asked(_UNKNOWN)
+            raise NotHarmless(_UNKNOWN)
         self._at += 1
         return self._text[self._at - 1]
 

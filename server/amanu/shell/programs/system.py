@@ -6,8 +6,8 @@ GNU coreutils 9.1, procps 4, iproute2 6.
 import re
 from collections.abc import Mapping
 
-from amanu.shell.call import Asked, Call, Harmless
-from amanu.shell.options import Given, names
+from amanu.shell.call import Harmless, NotHarmless, ProgramCall
+from amanu.shell.options import ParsedOptions, names
 from amanu.shell.spec import Anything, Judge, Use
 
 _LONGEST_SLEEP = 60  # seconds
@@ -29,61 +29,61 @@ _UNARY = names("-b -c -d -e -f -g -G -h -k -L -n -N -O -p -r -s -S -t -u -w -x -
 _BINARY = names("= == != < > -eq -ne -lt -le -gt -ge -nt -ot -ef")
 
 
-def _printf(call: Call) -> Harmless:
+def _printf(call: ProgramCall) -> Harmless:
     """`-v` sets a variable, and so does `%n`: the format must be known."""
     words = call.values
     shown = words[1:] if words[:1] == ("--",) else words
     form = shown[0] if shown else None
     if form is None or (form.startswith("-") and words is shown):
-        raise Asked("What printf does with its words is only known when it runs.")
+        raise NotHarmless("What printf does with its words is only known when it runs.")
     if not re.fullmatch(
         r"(?:[^%]|%%|%[-+ #0']*[\d*]*(?:\.[\d*]*)?(?:[hlLqjzt]*[diouxXeEfFgGaAcsbqQ]|\([^)]*\)T))*", form
     ):
-        raise Asked("This printf format can do more than print.")
+        raise NotHarmless("This printf format can do more than print.")
     return Harmless("Prints what it is given.")
 
 
-def _test(call: Call) -> Harmless:
+def _test(call: ProgramCall) -> Harmless:
     """Not -v and -R, which look into variables and may run what is between brackets. An unknown word counts only where
     bash cannot take it for an operator: in an expression of at most three words, one operator of them known."""
     words = list(call.values)
     if call.program == "[" and (not words or words.pop() != "]"):
-        raise Asked("A [ without its ].")
+        raise NotHarmless("A [ without its ].")
     if any(word.several for word in call.words):
-        raise Asked("What is tested is only known when it runs, and could be an expression.")
+        raise NotHarmless("What is tested is only known when it runs, and could be an expression.")
     if None not in words:
         if any(word in ("-v", "-R", "-o", "-a") for word in words):
-            raise Asked("This test is not known to be harmless.")
+            raise NotHarmless("This test is not known to be harmless.")
         return Harmless("Tests something.")
     if words[0] == "!":
         words.pop(0)
     if len(words) == 1 or (len(words) == 2 and words[0] in _UNARY) or (len(words) == 3 and words[1] in _BINARY):
         return Harmless("Tests something.")
-    raise Asked("What is tested is only known when it runs, and could be an expression.")
+    raise NotHarmless("What is tested is only known when it runs, and could be an expression.")
 
 
-def _date(given: Given, call: Call) -> None:
+def _date(given: ParsedOptions, call: ProgramCall) -> None:
     if any(word.value is None or not word.value.startswith("+") for word in given.operands):
-        raise Asked("date can set the clock.")
+        raise NotHarmless("date can set the clock.")
 
 
-def _addresses(given: Given, call: Call) -> None:
+def _addresses(given: ParsedOptions, call: ProgramCall) -> None:
     """ss asks the network for the address of what it takes for the name of a machine (measured, iproute2 6.1)."""
     for word in given.operands:
         if word.value is None or not _SOCKETS.fullmatch(word.value):
-            raise Asked(f"ss may ask the network for the address of {word.value or 'what it is given'}.")
+            raise NotHarmless(f"ss may ask the network for the address of {word.value or 'what it is given'}.")
 
 
-def _sleep(call: Call) -> Harmless:
+def _sleep(call: ProgramCall) -> Harmless:
     seconds = [
         float(word) for word in call.values if word and re.fullmatch(r"\d{1,6}(\.\d{1,6})?s?", word) and word[-1] != "s"
     ]
     if len(seconds) != len(call.words) or not seconds or sum(seconds) > _LONGEST_SLEEP:
-        raise Asked("It is not certain that it ends soon.")
+        raise NotHarmless("It is not certain that it ends soon.")
     return Harmless("Waits a little.")
 
 
-def _ps(call: Call) -> Harmless:
+def _ps(call: ProgramCall) -> Harmless:
     """Its old options without a dash can show the environment of processes (`ps auxe`)."""
     words = list(call.values)
     while words:
@@ -113,17 +113,17 @@ def _ps(call: Call) -> Harmless:
                 continue
         elif word is not None and re.fullmatch(r"--sort=[\w%,+-]+", word):
             continue
-        raise Asked("This use of ps is not among those that are known to show no environments.")
+        raise NotHarmless("This use of ps is not among those that are known to show no environments.")
     return Harmless("Lists processes.")
 
 
-def _printenv(given: Given, call: Call) -> None:
+def _printenv(given: ParsedOptions, call: ProgramCall) -> None:
     if not given.operands or any(word.value not in _PUBLIC for word in given.operands):
-        raise Asked("The environment may hold tokens.")
+        raise NotHarmless("The environment may hold tokens.")
 
 
-def _environment(call: Call) -> Harmless:
-    raise Asked("Shows the environment, which may hold tokens.")
+def _environment(call: ProgramCall) -> Harmless:
+    raise NotHarmless("Shows the environment, which may hold tokens.")
 
 
 PROGRAMS: Mapping[str, Judge] = {

@@ -5,33 +5,33 @@ import re
 from collections.abc import Mapping
 
 from amanu.shell import paths
-from amanu.shell.call import Asked, Call
-from amanu.shell.options import Given
+from amanu.shell.call import NotHarmless, ProgramCall
+from amanu.shell.options import ParsedOptions
 from amanu.shell.spec import Judge, Use
 
 _ONE, _FILES = ("file",), ("file*",)
 
 
-def _trees_if_recursive(given: Given, call: Call) -> None:
+def _trees_if_recursive(given: ParsedOptions, call: ProgramCall) -> None:
     """Of two folders diff compares what has the same name, through links."""
     for word in given.operands:
         if word.value is not None and (call.here.folder / word.value).is_dir():
             paths.tree(word.value, call.here, follows=not given.has("--no-dereference"))
 
 
-def _jq(given: Given, call: Call) -> None:
+def _jq(given: ParsedOptions, call: ProgramCall) -> None:
     if not given.operands:
-        raise Asked("jq is given no filter.")
+        raise NotHarmless("jq is given no filter.")
     program = given.operands[0].value
     if program is None:
-        raise Asked("What jq would do is only known when it runs.")
+        raise NotHarmless("What jq would do is only known when it runs.")
     # `env` and `$ENV` are the environment, which may hold tokens; modules are files. `.env` is a field as any other.
     # Between the sign and its name there may be blanks and remarks.
     if re.search(
         r"(?<![.\w])(env|import|include|modulemeta|get_search_list|input_filename|\$__loc__)\b|\$(?=[\s#])|\$ENV",
         program,
     ):
-        raise Asked("The jq filter can read the environment or other files.")
+        raise NotHarmless("The jq filter can read the environment or other files.")
 
 
 PROGRAMS: Mapping[str, Judge] = {

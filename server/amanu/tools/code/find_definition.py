@@ -1,4 +1,4 @@
-"""Where a symbol is defined, and where it is used, as the language servers of the person's editor know it."""
+"""Where a symbol is defined, and where it is used, as the language servers of the user's editor know it."""
 
 import re
 from abc import abstractmethod
@@ -9,7 +9,7 @@ from amanu.core.tool import CallContext, Outcome, Params, Preview, Subject, Tool
 from amanu.tools import locations as places
 from amanu.tools.environment import SessionTool
 from amanu.workspace.editor_queries import ask
-from amanu.workspace.overlay import Language, Question
+from amanu.workspace.overlay import LanguageQueries, Question
 from amanu.workspace.text_file import split_lines
 from amanu_protocol.requests import EditorLocationsResult, EditorPositionParams
 
@@ -63,13 +63,13 @@ class _OfSymbol(SessionTool[SymbolParams]):
         return Outcome("\n".join(lines) + "\n", f"{len(unique)} place{'s' * (len(unique) != 1)}")
 
     @abstractmethod
-    async def _ask(self, language: Language, position: EditorPositionParams) -> EditorLocationsResult: ...
+    async def _ask(self, language: LanguageQueries, position: EditorPositionParams) -> EditorLocationsResult: ...
 
 
 class FindDefinition(_OfSymbol):
     name = "find_definition"
     description = (
-        "Finds where a symbol is defined, by asking the language servers of the person's editor; exact where grep "
+        "Finds where a symbol is defined, by asking the language servers of the user's editor; exact where grep "
         "guesses. Name a place where the symbol occurs. Shows `path:line: text`; definitions outside the workspace "
         "(libraries) are named, not quoted."
     )
@@ -77,14 +77,14 @@ class FindDefinition(_OfSymbol):
     title = "Find the definition of"
     none = "The editor's language server knows no definition of"
 
-    async def _ask(self, language: Language, position: EditorPositionParams) -> EditorLocationsResult:
+    async def _ask(self, language: LanguageQueries, position: EditorPositionParams) -> EditorLocationsResult:
         return await language.definition(position)
 
 
 class FindReferences(_OfSymbol):
     name = "find_references"
     description = (
-        "Finds where a symbol is used, by asking the language servers of the person's editor; unlike grep it tells "
+        "Finds where a symbol is used, by asking the language servers of the user's editor; unlike grep it tells "
         "things of the same name apart. Name a place where the symbol occurs. Shows `path:line: text`, at most 100. "
         "Use it before you rename or change what others call."
     )
@@ -92,7 +92,7 @@ class FindReferences(_OfSymbol):
     title = "Find uses of"
     none = "The editor's language server knows no use of"
 
-    async def _ask(self, language: Language, position: EditorPositionParams) -> EditorLocationsResult:
+    async def _ask(self, language: LanguageQueries, position: EditorPositionParams) -> EditorLocationsResult:
         return await language.references(position)
 
 

@@ -1,4 +1,4 @@
-"""What the language servers and linters of the person's editor find wrong."""
+"""What the language servers and linters of the user's editor find wrong."""
 
 import asyncio
 from pathlib import Path
@@ -22,7 +22,7 @@ class GetDiagnostics(SessionTool[GetDiagnosticsParams]):
     name = "get_diagnostics"
     effect = "read"
     description = (
-        "Shows the errors and warnings that the language servers and linters of the person's editor report, unsaved "
+        "Shows the errors and warnings that the language servers and linters of the user's editor report, unsaved "
         "text included: `path`, then `line: severity: message`. Quick to look at after an edit; many editors check "
         "only files that are open, so it does not replace the project's own checks."
     )
@@ -60,13 +60,13 @@ class GetDiagnostics(SessionTool[GetDiagnosticsParams]):
             text += f"Outside the workspace, not shown: {', '.join(outside[: self._limits.findings])}.\n"
         every = [finding for _, finding in in_files]
         errors, warnings = (sum(finding.severity == word for finding in every) for word in ("error", "warning"))
-        person = findings.tally(errors, warnings) or (f"{len(every)} hints" if every else "nothing in the workspace")
-        return Outcome(text, person)
+        user = findings.tally(errors, warnings) or (f"{len(every)} hints" if every else "nothing in the workspace")
+        return Outcome(text, user)
 
     async def _sorted(
         self, files: list[FileFindings], within: Path | None, call: CallContext
     ) -> tuple[list[tuple[str, Finding]], list[str]]:
-        """(path to show, finding) of what may be told; and the files outside the roots. A file the person would be
+        """(path to show, finding) of what may be told; and the files outside the roots. A file the user would be
         asked about is left out, unless it is the one named: that was decided on."""
         inside = await places.resolved(self._workspace, (file.path for file in files))
         hidden = places.unreadable(self._workspace, call, self.name, inside)

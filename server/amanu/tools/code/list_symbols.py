@@ -1,4 +1,4 @@
-"""The symbols of a file, or those of the workspace that fit a query, as the person's editor knows them."""
+"""The symbols of a file, or those of the workspace that fit a query, as the user's editor knows them."""
 
 from pydantic import Field
 
@@ -19,7 +19,7 @@ class ListSymbols(SessionTool[ListSymbolsParams]):
     effect = "read"
     description = (
         "Lists the classes, functions and other symbols of a file (its outline, with line ranges), or finds symbols "
-        "of the workspace by name, by asking the language servers of the person's editor. Give path or query, not both."
+        "of the workspace by name, by asking the language servers of the user's editor. Give path or query, not both."
     )
     params = ListSymbolsParams
 
@@ -61,7 +61,7 @@ class ListSymbols(SessionTool[ListSymbolsParams]):
         return Outcome("\n".join(lines) + "\n", f"{count} symbol{'s' * (count != 1)}")
 
     async def _of_workspace(self, symbols: list[Symbol], call: CallContext) -> list[str]:
-        """Those of files the person would be asked about are left out, for the names are what such a file holds."""
+        """Those of files the user would be asked about are left out, for the names are what such a file holds."""
         inside = await places.resolved(self._workspace, (symbol.path for symbol in symbols))
         hidden = places.unreadable(self._workspace, call, self.name, inside)
         lines: list[str] = []

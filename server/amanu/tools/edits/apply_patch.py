@@ -10,7 +10,7 @@ from amanu.core.tool import CallDraft, ToolError
 from amanu.tools.edits.base import EditParams, EditTool, FileChange
 from amanu.tools.edits.delete_file import deleted
 from amanu.tools.edits.draft import PatchDraft, patch_title
-from amanu.tools.edits.match import Matched
+from amanu.tools.edits.match import MatchedText
 from amanu.tools.edits.patch import parse
 from amanu.tools.edits.patch_apply import added, patched
 from amanu.tools.edits.patch_lines import FilePatch
@@ -59,7 +59,7 @@ class ApplyPatch(EditTool[ApplyPatchParams]):
             for number, file in enumerate(files, 1)
         ]
 
-    def _changed(self, file: FilePatch, base: FileText) -> str | Matched | None:
+    def _changed(self, file: FilePatch, base: FileText) -> str | MatchedText | None:
         if file.kind == "add":
             return added(file.hunks)
         new = "\n".join(text for hunk in file.hunks for mark, text in hunk.lines if mark == "+")

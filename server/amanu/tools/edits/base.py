@@ -18,16 +18,16 @@ from amanu.proposals.proposals import FileEdit
 from amanu.text.display import one_line, visible
 from amanu.text.redaction import MASK, marks_added
 from amanu.tools.edits.draft import EditDraft
-from amanu.tools.edits.match import Matched
+from amanu.tools.edits.match import MatchedText
 from amanu.tools.environment import SessionTool, ToolEnvironment
 from amanu.workspace.file_names import folded, folds, link, spelt
-from amanu.workspace.text_file import Binary, FileText
+from amanu.workspace.text_file import BinaryFile, FileText
 from amanu_protocol.items import Effect, Proposal, ProposedFile
 
 
 class EditParams(Params):
     explanation: str | None = Field(
-        default=None, description="One short sentence for the person who reviews the change: what it is for."
+        default=None, description="One short sentence for the user who reviews the change: what it is for."
     )
 
     @classmethod
@@ -50,7 +50,7 @@ _MARKED = (
 _MOST = 500  # files of one call
 
 
-Change = Callable[[FileText], str | Matched | None]
+Change = Callable[[FileText], str | MatchedText | None]
 """The new text of a file, None to delete it. CPU-bound, without effect; may run in a thread. Raises `ToolError`, which
 may quote the file; the path to name it by is in `FileChange`."""
 Way = Literal["edit", "write", "delete", "move"]
@@ -162,7 +162,7 @@ class EditTool(SessionTool[P]):
         if call.accept_all:
             if self._feedback is not None:
                 await self._feedback.ready([Path(file.path) for file in proposal.files])
-            await self._proposals.accept_all(proposal.proposal_id, call.call_id, by_person=call.by_person)
+            await self._proposals.accept_all(proposal.proposal_id, call.call_id, by_user=call.by_user)
             await self._proposals.together(call.call_id)
         report = await self._proposals.outcome(call.call_id)
         proposal = self._proposals.get(proposal.proposal_id)
@@ -195,9 +195,7 @@ class EditTool(SessionTool[P]):
     async def reject(self, params: P, call: CallContext, reason: str) -> str | None:
         proposal = self._proposals.of_call(call.call_id)
         if proposal is not None:
-            await self._proposals.reject_all(
-                proposal.proposal_id, reason or None, call.call_id, by_person=call.by_person
-            )
+            await self._proposals.reject_all(proposal.proposal_id, reason or None, call.call_id, by_user=call.by_user)
         return None
 
     # What the call wants, on what is there ------------------------------------------------------------
@@ -252,9 +250,9 @@ class EditTool(SessionTool[P]):
             read = {path, path if pending is None else pending.base.path}
             if len(call.allowed(map(self._reading, read))) == len(read):
                 raise
-            raise ToolError(  # the reason would quote what the person has not let the model read
+            raise ToolError(  # the reason would quote what the user has not let the model read
                 f"The edit does not fit {self._workspace.shown(path)}. Nothing was changed. Read the file first: that "
-                "needs the person's yes."
+                "needs the user's yes."
             ) from None
         if new is None or file_change.new_path is not None:
             await self._check_removal(file_change, base)
@@ -269,7 +267,7 @@ class EditTool(SessionTool[P]):
     async def _base(self, file_change: FileChange, call: CallContext, path: Path) -> FileText:
         try:
             return await self._proposals.text(call, path)
-        except Binary:
+        except BinaryFile:
             if file_change.action == "edit" and file_change.new_path is None:
                 raise
             raise _no_text(file_change) from None
@@ -308,7 +306,7 @@ class EditTool(SessionTool[P]):
         if file_change.change is None:
             return base.text, ()
         new = file_change.change(base) if len(base.text) < _SMALL else await asyncio.to_thread(file_change.change, base)
-        text, forgiven = (new.text, new.forgiven) if isinstance(new, Matched) else (new, ())
+        text, forgiven = (new.text, new.forgiven) if isinstance(new, MatchedText) else (new, ())
         if text is not None and marks_added(base.text, text):
             raise ToolError(f"{_MARKED} Nothing was changed.")
         return text, forgiven
@@ -329,7 +327,7 @@ class EditTool(SessionTool[P]):
         name = self.shown(base)
         if base.unsaved:
             raise ToolError(
-                f"{name} has unsaved changes in the editor, so it is not removed. Ask the person to save or close it."
+                f"{name} has unsaved changes in the editor, so it is not removed. Ask the user to save or close it."
             )
         if await asyncio.to_thread(link, self._workspace.roots, file_change.path):
             raise ToolError(
@@ -368,7 +366,7 @@ class EditTool(SessionTool[P]):
         return str(roots[self._workspace.guard.locate(path)[0]] / target)
 
     def _forgiven(self, draft: _Work) -> str:
-        """For model and person: which texts were found although they were not in the file as they were written."""
+        """For model and user: which texts were found although they were not in the file as they were written."""
         lines = [
             f"{self._workspace.shown(path)}: the text to replace was not there exactly; it was matched with other "
             f"{', '.join(_OTHER.get(how, how) for how in forgiven)}."
@@ -377,7 +375,7 @@ class EditTool(SessionTool[P]):
         ]
         return "\n".join(lines)
 
-    # For the person -----------------------------------------------------------------------------------
+    # For the user -----------------------------------------------------------------------------------
 
     def _title(self, edits: Sequence[FileEdit]) -> str:
         relative = self._workspace.relative
@@ -424,16 +422,16 @@ _OTHER = {"blank lines around it": "blank lines around", "small differences": "w
 """What was forgiven, where the name of it does not go with "matched with other …"."""
 
 
-def _no_text(file_change: FileChange) -> Binary:
+def _no_text(file_change: FileChange) -> BinaryFile:
     """A proposal holds text: what becomes of anything else is a command's business."""
     name = shlex.quote(file_change.path)
     if file_change.new_path is None:
         verb, command = "deleted", f"rm -- {name}"
     else:
         verb, command = "moved", f"mv -- {name} {shlex.quote(file_change.new_path)}"
-    return Binary(
+    return BinaryFile(
         f"{file_change.path} is a binary file, and only text files are {verb} by this tool. Use run_shell_command, "
-        f"for example: {command} (with git in front of it for a file that git keeps). The person cannot undo that here."
+        f"for example: {command} (with git in front of it for a file that git keeps). The user cannot undo that here."
     )
 
 
@@ -446,7 +444,7 @@ def _counted(file: ProposedFile) -> str:
     counts: dict[str, int] = {}
     for hunk in file.hunks:
         counts[hunk.state] = counts.get(hunk.state, 0) + 1
-    labels = {"pending": "open", "conflicted": "in conflict", "revertedByPerson": "taken back"}
+    labels = {"pending": "open", "conflicted": "in conflict", "reverted": "taken back"}
     return ", ".join(f"{count} {labels.get(state, state)}" for state, count in counts.items()) + (
         ", not saved" if file.unsaved else ""
     )

@@ -16,7 +16,7 @@ class DeleteFile(EditTool[DeleteFileParams]):
     name = "delete_file"
     description = (
         "Deletes one text file. Only files, no folders; not one with unsaved changes in the editor. Prefer this to "
-        "commands such as rm: the person can undo it."
+        "commands such as rm: the user can undo it."
     )
     params = DeleteFileParams
     verb = "Delete"

@@ -1,11 +1,11 @@
-"""What an edit will be, while the model still writes it: for the person to look at, never to decide on."""
+"""What an edit will be, while the model still writes it: for the user to look at, never to decide on."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from typing import Any
 
 from amanu.text.display import visible
-from amanu.tools.edits.partial_json import JsonStrings, Piece
+from amanu.tools.edits.partial_json import JsonStrings, StringPiece
 from amanu.tools.edits.patch import named
 
 SHOWN = 64 * 1024
@@ -82,7 +82,7 @@ class _Draft(ABC):
         return "" if self.title is None else self._lines.take()
 
     @abstractmethod
-    def _take(self, piece: Piece) -> None: ...
+    def _take(self, piece: StringPiece) -> None: ...
 
 
 class EditDraft(_Draft):
@@ -96,7 +96,7 @@ class EditDraft(_Draft):
         self._path: list[str] = []
         self._edit: tuple[str | int, ...] | None = None
 
-    def _take(self, piece: Piece) -> None:
+    def _take(self, piece: StringPiece) -> None:
         *edit, name = piece.path or ("",)
         sign = self._signs.get(str(name))
         if piece.path == ("path",):
@@ -114,7 +114,7 @@ class EditDraft(_Draft):
 
 class PatchDraft(_Draft):
     """Of a tool that takes a patch under the name `argument`: the first file it names makes the call's title, and the
-    patch itself is the draft. `shown` is how a path is written for the person."""
+    patch itself is the draft. `shown` is how a path is written for the user."""
 
     def __init__(self, argument: str, display_path: Callable[[str], str]) -> None:
         super().__init__()
@@ -122,7 +122,7 @@ class PatchDraft(_Draft):
         self._shown = display_path
         self._seen = 0
 
-    def _take(self, piece: Piece) -> None:
+    def _take(self, piece: StringPiece) -> None:
         if piece.path == (self._argument,):
             self._lines.add("", piece.text)
             if piece.ended:

@@ -8,7 +8,7 @@ from pydantic import Field
 
 from amanu.core.tool import Params, ToolError
 from amanu.tools.edits.base import EditParams, EditTool, FileChange
-from amanu.tools.edits.match import Edited, Matched, replace_text
+from amanu.tools.edits.match import MatchedText, TextReplacement, replace_text
 from amanu.tools.edits.placeholders import refuse_omission
 from amanu.workspace.text_file import FileText
 
@@ -42,7 +42,7 @@ class EditFile(EditTool[EditFileParams]):
         "Replaces old_text by new_text in a file; several places at once by edits. old_text must be in the file "
         "exactly once (or set replace_all); read the file first and copy it exactly. For changes that belong together "
         "in several files apply_patch is there. Several calls for one file can be sent in one step; each is applied "
-        "to the result of the one before. The result says what was really applied: the person may reject or change "
+        "to the result of the one before. The result says what was really applied: the user may reject or change "
         "parts of it."
     )
     params = EditFileParams
@@ -50,7 +50,7 @@ class EditFile(EditTool[EditFileParams]):
     def changes(self, params: EditFileParams) -> Sequence[FileChange]:
         return [FileChange(params.path, partial(self._edited, _wanted(params)))]
 
-    def _edited(self, edits: Sequence[TextEdit], base: FileText) -> Matched:
+    def _edited(self, edits: Sequence[TextEdit], base: FileText) -> MatchedText:
         texts = [base.text]
         forgiven: list[str] = []
         for edit in edits:
@@ -62,9 +62,9 @@ class EditFile(EditTool[EditFileParams]):
                 raise ToolError(f"Edit {len(texts)} of {len(edits)}: {_overlap(edit, texts) or error}") from None
             texts.append(result.text)
             forgiven += [result.how] if result.how else []
-        return Matched(texts[-1], forgiven)
+        return MatchedText(texts[-1], forgiven)
 
-    def _replaced(self, edit: TextEdit, text: str, base: FileText) -> Edited:
+    def _replaced(self, edit: TextEdit, text: str, base: FileText) -> TextReplacement:
         old, new, name = edit.old_text, edit.new_text, self.shown(base)
         if old == new:
             raise ToolError("old_text and new_text are the same; nothing would change.")
@@ -75,7 +75,7 @@ class EditFile(EditTool[EditFileParams]):
                     f"old_text is empty, but {name} exists and is not empty. Name the text to replace, or use "
                     "write_file to replace the whole file."
                 )
-            return Edited(new, 1, "")
+            return TextReplacement(new, 1, "")
         if not (base.exists or base.from_buffer or text):
             raise ToolError(f"There is no file {name}. Use write_file to create it.")
         return replace_text(text, old, new, replace_all=edit.replace_all, path=name)

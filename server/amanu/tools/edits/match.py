@@ -4,7 +4,7 @@ Two ways in, for tools that compute new text of a file (CPU-bound; both raise `T
 - `replace_text(text, old, new, *, replace_all, path) -> Edited`: edit_file, several edits in one call.
 - `replace_hunk(text, old, new, *, after=0, heading="", at_end=False, path) -> Edited`: a hunk of a patch. `old` are its
   context and removed lines, `new` its context and added lines, both with line ends; `heading` is what stands after
-  `@@`; `after` is the first line it may be in (0-based), for the next hunk `Edited.end` of the one before.
+  `@@`; `after` is the first line it may be in (0-based), for the next hunk `TextReplacement.end` of the one before.
 
 A rung says in its docstring (`matching/`) what it must prove. It is tried only when all stricter ones found nothing;
 two places are a refusal that names them, never a choice. What is put there is the *change* from `old` to `new`
@@ -23,14 +23,14 @@ from amanu.tools.edits.matching.drift import drifted
 from amanu.tools.edits.matching.elision import elided
 from amanu.tools.edits.matching.indent import indented
 from amanu.tools.edits.matching.nearest import ambiguous, nowhere, unproven
-from amanu.tools.edits.matching.place import Place, Unproven, bare
+from amanu.tools.edits.matching.place import LineMatch, Unproven, bare
 from amanu.tools.edits.matching.put import put
-from amanu.tools.edits.matching.source import NAMED, Fold, Source, indent_of
+from amanu.tools.edits.matching.source import NAMED, Fold, SourceLines, indent_of
 from amanu.workspace.text_file import split_lines
 
 
 @dataclass(frozen=True)
-class Edited:
+class TextReplacement:
     text: str
     count: int
     """Places replaced."""
@@ -41,8 +41,8 @@ class Edited:
 
 
 @dataclass(frozen=True)
-class Matched:
-    """What several edits made of a text, and what was forgiven of them (`Edited.how`)."""
+class MatchedText:
+    """What several edits made of a text, and what was forgiven of them (`TextReplacement.how`)."""
 
     text: str
     forgiven: Sequence[str] = ()
@@ -50,7 +50,7 @@ class Matched:
 
 @dataclass(frozen=True)
 class _Asked:
-    source: Source
+    source: SourceLines
     old: str
     new: str
     every: bool = False
@@ -62,10 +62,10 @@ class _Asked:
     """Lines [after, before) it may be in."""
 
 
-Rung = Callable[[_Asked], Iterable[Place]]
+Rung = Callable[[_Asked], Iterable[LineMatch]]
 
 
-def replace_text(text: str, old: str, new: str, *, replace_all: bool, path: str) -> Edited:
+def replace_text(text: str, old: str, new: str, *, replace_all: bool, path: str) -> TextReplacement:
     """`text` with `old` replaced by `new`. Raises `ToolError` when `old` is not there, or in more places than one
     without `replace_all`, saying where, or what is there instead."""
     offsets = _find_all(text, old)
@@ -80,18 +80,18 @@ def replace_text(text: str, old: str, new: str, *, replace_all: bool, path: str)
         count = text.count(old)
         edited = text.replace(old, new)
         behind = offsets[0] + len(new) if count == 1 else len(edited)
-        return Edited(edited, count, "", edited.count("\n", 0, behind) + (not edited[:behind].endswith("\n")))
-    return _climb(_Asked(Source(text), old, new, every=replace_all), path)
+        return TextReplacement(edited, count, "", edited.count("\n", 0, behind) + (not edited[:behind].endswith("\n")))
+    return _climb(_Asked(SourceLines(text), old, new, every=replace_all), path)
 
 
 def replace_hunk(
     text: str, old: str, new: str, *, after: int = 0, heading: str = "", at_end: bool = False, path: str
-) -> Edited:
+) -> TextReplacement:
     """`text` with the lines `old` replaced by `new`: whole lines only, at or behind line `after` (0-based). With a
     `heading`, behind the one line that says the same: if there are several places, the one in its block. `at_end`: the
     hunk says it ends the file. Without `old`, `new` goes behind the heading, or at the end. Raises `ToolError` unless
     there is one place."""
-    source = Source(text)
+    source = SourceLines(text)
     block_end: int | None = None
     if heading.strip():
         after = _heading(source, heading.strip(), after, path) + 1
@@ -99,7 +99,7 @@ def replace_hunk(
     if not old:
         line = after if heading.strip() else len(source.lines)
         actual = source.lines[line - 1 : line]
-        return _edited(source, [Place(line - len(actual), line, actual, [*actual, *split_lines(new)])], "")
+        return _edited(source, [LineMatch(line - len(actual), line, actual, [*actual, *split_lines(new)])], "")
     search = _Asked(source, old, new, lines=True, after=after)
     if at_end:
         size = len(split_lines(old))
@@ -115,7 +115,7 @@ def replace_hunk(
     return _climb(search, path)
 
 
-def _climb(search: _Asked, path: str) -> Edited:
+def _climb(search: _Asked, path: str) -> TextReplacement:
     target = split_lines(search.old)
     try:
         for how, rung in _LADDER:
@@ -133,18 +133,18 @@ def _climb(search: _Asked, path: str) -> Edited:
     raise nowhere(path, search.source, target, search.new)
 
 
-def _within(search: _Asked, places: Iterable[Place]) -> list[Place]:
+def _within(search: _Asked, places: Iterable[LineMatch]) -> list[LineMatch]:
     size = len(search.source.lines)
     end_limit = size if search.before is None else search.before
     inside = (place for place in places if search.after <= place.start and place.end <= end_limit)
     return list(inside if search.every else islice(inside, NAMED + 1))
 
 
-def _come_to_the_same(source: Source, places: Sequence[Place], how: str) -> bool:
+def _come_to_the_same(source: SourceLines, places: Sequence[LineMatch], how: str) -> bool:
     return how == "lines left out" and len({_edited(source, [place], how).text for place in places}) == 1
 
 
-def _edited(source: Source, places: Sequence[Place], how: str) -> Edited:
+def _edited(source: SourceLines, places: Sequence[LineMatch], how: str) -> TextReplacement:
     parts: list[str] = []
     line = 0
     end = 0
@@ -159,18 +159,18 @@ def _edited(source: Source, places: Sequence[Place], how: str) -> Edited:
         line = place.end
         count += 1
     parts += source.lines[line:]
-    return Edited("".join(parts), count, how, end)
+    return TextReplacement("".join(parts), count, how, end)
 
 
-def _folded(search: _Asked, fold: Fold) -> Iterator[Place]:
+def _folded(search: _Asked, fold: Fold) -> Iterator[LineMatch]:
     return folds.folded(search.source, search.old, search.new, fold, apart=search.every, lines=search.lines)
 
 
-def _indented(search: _Asked, fold: Fold, equal: Fold) -> Iterator[Place]:
+def _indented(search: _Asked, fold: Fold, equal: Fold) -> Iterator[LineMatch]:
     return indented(search.source, split_lines(search.old), split_lines(search.new), fold, equal, apart=search.every)
 
 
-def _read(search: _Asked, attempts: Sequence[readings.Reading]) -> list[Place]:
+def _read(search: _Asked, attempts: Sequence[readings.Reading]) -> list[LineMatch]:
     """What the strictest rung finds that finds a reading. Raises `Unproven` when two of them differ in `new`."""
     meant: list[_Asked] = []
     for read in attempts:
@@ -189,11 +189,11 @@ def _read(search: _Asked, attempts: Sequence[readings.Reading]) -> list[Place]:
     return []
 
 
-def _elided(search: _Asked) -> list[Place]:
+def _elided(search: _Asked) -> list[LineMatch]:
     return elided(search.source, split_lines(search.old), split_lines(search.new), folds.blanks_around)
 
 
-def _drifted(search: _Asked) -> list[Place]:
+def _drifted(search: _Asked) -> list[LineMatch]:
     place = drifted(search.source, split_lines(search.old), split_lines(search.new))
     return [] if place is None else [place]
 
@@ -232,7 +232,7 @@ def _find_all(text: str, old: str) -> list[int]:
     return offsets
 
 
-def _heading(source: Source, heading: str, after: int, path: str) -> int:
+def _heading(source: SourceLines, heading: str, after: int, path: str) -> int:
     """The one line that says the heading; of several, the one that says it whole."""
     named = [at for at in source.places([heading])[heading] if at >= after]
     if not named:
@@ -244,7 +244,7 @@ def _heading(source: Source, heading: str, after: int, path: str) -> int:
     raise ambiguous(path, named, len(named), "")
 
 
-def _block_end(source: Source, opens: int) -> int:
+def _block_end(source: SourceLines, opens: int) -> int:
     """The first line behind line `opens` that is no deeper."""
     depth = len(indent_of(source.lines[opens]))
     for at in range(opens + 1, len(source.lines)):

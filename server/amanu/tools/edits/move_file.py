@@ -17,7 +17,7 @@ class MoveFile(EditTool[MoveFileParams]):
     description = (
         "Renames a file or moves it to another folder; its content stays. What names the file elsewhere (imports, "
         "settings) is not changed: search for it. To change the content as well use apply_patch with '*** Move to:'. "
-        "Prefer this to commands such as mv: the person can undo it."
+        "Prefer this to commands such as mv: the user can undo it."
     )
     params = MoveFileParams
     verb = "Rename"

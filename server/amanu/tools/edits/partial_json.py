@@ -19,7 +19,7 @@ _STRUCTURE = re.compile(r'["{}\[\],]')
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class StringPiece:
     """More of the string value at `path`, e.g. ("edits", 0, "new_text")."""
 
     path: tuple[str | int, ...]
@@ -42,7 +42,7 @@ class JsonStrings:
         self._rest = ""
         """The beginning of an escape: at most eleven characters."""
 
-    def feed(self, text: str) -> Iterator[Piece]:
+    def feed(self, text: str) -> Iterator[StringPiece]:
         """The pieces of values in the next piece of the text, which is read as far as the iterator is."""
         text = self._rest + text
         self._rest = ""
@@ -98,8 +98,8 @@ class JsonStrings:
         self._broken = match is None
         return _meaning(text[index:end]), end
 
-    def _piece(self, text: str, *, ended: bool = False) -> Piece:
-        return Piece(tuple(step for step in self._path if step is not None), text, ended)
+    def _piece(self, text: str, *, ended: bool = False) -> StringPiece:
+        return StringPiece(tuple(step for step in self._path if step is not None), text, ended)
 
 
 def _meaning(written: str) -> str:

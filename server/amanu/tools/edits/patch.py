@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import Literal
 
 from amanu.core.tool import ToolError
-from amanu.tools.edits.patch_lines import FILES, FilePatch, Mark, PatchHunk, Reader, hunks, marker
+from amanu.tools.edits.patch_lines import FILES, FilePatch, Mark, PatchHunk, PatchReader, hunks, marker
 from amanu.tools.edits.patch_unified import NOTHING, path_of, unified
 
 
@@ -20,7 +20,7 @@ def parse(patch: str) -> list[FilePatch]:
     lines = [line.removesuffix("\r") for line in patch.split("\n")]
     first, last = _unwrapped(lines)
     own_format = any((marked := marker(line)) and marked[0] in FILES for line in lines[first:last])
-    reader = Reader(lines, first, last)
+    reader = PatchReader(lines, first, last)
     files = _own(reader) if own_format else unified(reader)
     if not files:
         raise ToolError(
@@ -60,7 +60,7 @@ def _unwrapped(lines: Sequence[str]) -> tuple[int, int]:
 _OPENS = re.compile(r"```\w*|(?:apply_patch\s+)?<<-?\s*['\"]?(?:EOF|PATCH)['\"]?")
 
 
-def _own(reader: Reader) -> list[FilePatch]:
+def _own(reader: PatchReader) -> list[FilePatch]:
     files: list[FilePatch] = []
     while (line := reader.line) is not None:
         marked = marker(line)
@@ -74,7 +74,7 @@ def _own(reader: Reader) -> list[FilePatch]:
     return files
 
 
-def _own_file(reader: Reader, kind: str, path: str) -> FilePatch:
+def _own_file(reader: PatchReader, kind: str, path: str) -> FilePatch:
     first = reader.index + 1
     if not path:
         raise reader.wrong("the path is missing.")
@@ -96,12 +96,12 @@ def _own_file(reader: Reader, kind: str, path: str) -> FilePatch:
     return FilePatch("update", path, first, changes, new_path)
 
 
-def _ends_file(reader: Reader) -> bool:
+def _ends_file(reader: PatchReader) -> bool:
     marked = marker(reader.line or "")
     return marked is not None and marked[0] != "end of file"
 
 
-def _added(reader: Reader) -> tuple[PatchHunk, ...]:
+def _added(reader: PatchReader) -> tuple[PatchHunk, ...]:
     first = reader.index + 1
     lines: list[tuple[Mark, str]] = []
     while (line := reader.line) is not None and marker(line) is None:
@@ -117,7 +117,7 @@ def _added(reader: Reader) -> tuple[PatchHunk, ...]:
     return (PatchHunk(first, tuple(lines)),) if lines else ()
 
 
-def _untilmarker(reader: Reader) -> Sequence[str]:
+def _untilmarker(reader: PatchReader) -> Sequence[str]:
     index = reader.index
     while index < reader.end and marker(reader.lines[index]) is None:
         if reader.lines[index]:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from amanu.core.tool import ToolError
-from amanu.tools.edits.match import Matched, replace_hunk
+from amanu.tools.edits.match import MatchedText, replace_hunk
 from amanu.tools.edits.patch_lines import PatchHunk
 from amanu.workspace.diff import common
 from amanu.workspace.text_file import split_lines
@@ -28,7 +28,7 @@ class _Placed:
     """What the matcher forgave."""
 
 
-def patched(text: str, hunks: Sequence[PatchHunk], path: str) -> Matched:
+def patched(text: str, hunks: Sequence[PatchHunk], path: str) -> MatchedText:
     """The text with all hunks applied. Each is about the text as it was, not as the hunk before left it; what the
     hunks do not change keeps every byte. CPU-bound. Raises `ToolError` that names every hunk that does not fit."""
     lines = split_lines(text)
@@ -57,7 +57,7 @@ def patched(text: str, hunks: Sequence[PatchHunk], path: str) -> Matched:
         out += lines[line_index : current.start]
         out += current.lines
         line_index = current.end
-    return Matched("".join([*out, *lines[line_index:]]), [item.how for item in placed if item.how])
+    return MatchedText("".join([*out, *lines[line_index:]]), [item.how for item in placed if item.how])
 
 
 def added(hunks: Sequence[PatchHunk]) -> str:

@@ -51,7 +51,7 @@ class FilePatch:
 
 
 @dataclass
-class Reader:
+class PatchReader:
     lines: Sequence[str]
     index: int
     end: int
@@ -90,7 +90,7 @@ def marker(line: str) -> tuple[str, str] | None:
 _NUMBERS = re.compile(r"@@+\s*-(\d+)(?:,\d+)?\s+\+\d+(?:,\d+)?\s*@@+\s?(.*)")
 
 
-def hunks(reader: Reader, ends: Callable[[Reader], bool]) -> tuple[PatchHunk, ...]:
+def hunks(reader: PatchReader, ends: Callable[[PatchReader], bool]) -> tuple[PatchHunk, ...]:
     """All of a file; `ends` says where it is over."""
     hunks_read: list[PatchHunk] = []
     while (line := reader.line) is not None and not ends(reader):
@@ -101,7 +101,7 @@ def hunks(reader: Reader, ends: Callable[[Reader], bool]) -> tuple[PatchHunk, ..
     return tuple(hunks_read)
 
 
-def _hunk(reader: Reader, ends: Callable[[Reader], bool]) -> PatchHunk:
+def _hunk(reader: PatchReader, ends: Callable[[PatchReader], bool]) -> PatchHunk:
     first = reader.index + 1
     headings: list[str] = []
     start: int | None = None

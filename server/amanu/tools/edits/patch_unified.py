@@ -2,7 +2,7 @@
 
 import re
 
-from amanu.tools.edits.patch_lines import FilePatch, Reader, hunks, marker
+from amanu.tools.edits.patch_lines import FilePatch, PatchReader, hunks, marker
 
 NOTHING = "/dev/null"
 _EXTENDED = re.compile(
@@ -11,7 +11,7 @@ _EXTENDED = re.compile(
 )
 
 
-def unified(reader: Reader) -> list[FilePatch]:
+def unified(reader: PatchReader) -> list[FilePatch]:
     files: list[FilePatch] = []
     while (line := reader.line) is not None:
         if line.startswith("diff --git ") or _names_files(reader):
@@ -23,12 +23,12 @@ def unified(reader: Reader) -> list[FilePatch]:
     return files
 
 
-def _ends_file(reader: Reader) -> bool:
+def _ends_file(reader: PatchReader) -> bool:
     line = reader.line or ""
     return line.startswith("diff --git ") or _names_files(reader) or (marker(line) or ("",))[0] == "end patch"
 
 
-def _names_files(reader: Reader) -> bool:
+def _names_files(reader: PatchReader) -> bool:
     """Here are `---` and `+++` of a file, no lines that are removed and added."""
     line = reader.line or ""
     if not line.startswith("--- ") or not reader.ahead(1).startswith("+++ "):
@@ -36,7 +36,7 @@ def _names_files(reader: Reader) -> bool:
     return reader.ahead(2).startswith("@@") or NOTHING in (path_of(line), path_of(reader.ahead(1)))
 
 
-def _section(reader: Reader) -> FilePatch:
+def _section(reader: PatchReader) -> FilePatch:
     first = reader.index
     line = reader.lines[first]
     headers: dict[str, str] = {}
@@ -52,7 +52,7 @@ def _section(reader: Reader) -> FilePatch:
         names = _without_prefix(path_of(reader.lines[reader.index]), path_of(reader.lines[reader.index + 1]))
         reader.index += 2
     changes = hunks(reader, _ends_file)
-    begun = Reader(reader.lines, first, reader.end)
+    begun = PatchReader(reader.lines, first, reader.end)
     if "rename from" in headers and "rename to" in headers:
         return FilePatch("update", _plain(headers["rename from"]), first + 1, changes, _plain(headers["rename to"]))
     if names is None:
@@ -71,7 +71,7 @@ def _section(reader: Reader) -> FilePatch:
     return FilePatch("update", old, first + 1, changes)
 
 
-def _refuse_extended(reader: Reader, operation: str, value: str) -> None:
+def _refuse_extended(reader: PatchReader, operation: str, value: str) -> None:
     if operation in ("old mode", "new mode") or (operation == "new file mode" and value != "100644"):
         raise reader.wrong("permission bits and links cannot be changed by a patch; leave this out and use a command.")
     if operation in ("copy from", "copy to"):

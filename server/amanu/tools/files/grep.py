@@ -9,7 +9,7 @@ from amanu.core.protected_paths import is_secret
 from amanu.core.tool import CallContext, Outcome, Params, Preview, Subject, ToolError
 from amanu.tools.environment import SessionTool
 from amanu.workspace.globs import glob_pattern
-from amanu.workspace.search import FoundFile, Query
+from amanu.workspace.search import FileMatches, SearchQuery
 
 _NAMED = 5  # of the files left out
 
@@ -50,8 +50,8 @@ class Grep(SessionTool[GrepParams]):
     async def run(self, params: GrepParams, call: CallContext) -> Outcome:
         if "\n" in params.pattern:
             raise ToolError("The pattern holds a line break, but lines are searched one by one. Search for one line.")
-        query = Query(params.pattern, params.fixed, params.ignore_case, params.context, params.include)
-        matches: list[tuple[str, FoundFile]] = []
+        query = SearchQuery(params.pattern, params.fixed, params.ignore_case, params.context, params.include)
+        matches: list[tuple[str, FileMatches]] = []
         skipped: list[str] = []
         complete = True
         for path in [self._workspace.resolve(params.path)] if params.path else self._workspace.roots:
@@ -80,7 +80,7 @@ class Grep(SessionTool[GrepParams]):
             text, f"{least}{total} match{'es' * (total != 1)} in {len(matches)} file{'s' * (len(matches) != 1)}"
         )
 
-    def _readable(self, files: list[FoundFile], searched: Path, call: CallContext) -> list[FoundFile]:
+    def _readable(self, files: list[FileMatches], searched: Path, call: CallContext) -> list[FileMatches]:
         """Those that policy lets the model read unasked, and the one it named: that was decided on. What is left out
         is not counted either, for a count would tell, guess by guess, what such a file holds."""
         named = self._workspace.relative(searched)
@@ -89,7 +89,7 @@ class Grep(SessionTool[GrepParams]):
         }
         return [file for file in files if file.path == named or file.path in allowed]
 
-    def _skipped(self, names: list[str], query: Query, searched: Path, call: CallContext) -> list[str]:
+    def _skipped(self, names: list[str], query: SearchQuery, searched: Path, call: CallContext) -> list[str]:
         """Files that hold secrets and were not searched, whatever is in them."""
         pattern = glob_pattern(query.include) if query.include else None
         named = self._workspace.relative(searched)
@@ -111,7 +111,7 @@ def _left_out(skipped: list[str]) -> str:
     )
 
 
-def _show(matches: list[tuple[str, FoundFile]], limit: int, context: int) -> str:
+def _show(matches: list[tuple[str, FileMatches]], limit: int, context: int) -> str:
     out: list[str] = []
     remaining = limit
     for path, file in matches:

@@ -1,4 +1,4 @@
-"""Read a file, or lines of it, as the person sees it."""
+"""Read a file, or lines of it, as the user sees it."""
 
 from pydantic import Field
 

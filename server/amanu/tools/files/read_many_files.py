@@ -67,8 +67,8 @@ class ReadManyFiles(SessionTool[ReadManyFilesParams]):
         if skipped:
             named = ", ".join(skipped[:20]) + (", …" if len(skipped) > 20 else "")
             parts.append(f"[{len(skipped)} files left out: {named}. Read them with another call.]\n")
-        person = f"{read} file{'s' * (read != 1)}" + (f", {len(skipped)} left out" if skipped else "")
-        return Outcome("".join(parts), person)
+        user = f"{read} file{'s' * (read != 1)}" + (f", {len(skipped)} left out" if skipped else "")
+        return Outcome("".join(parts), user)
 
     async def _expand(self, patterns: list[str]) -> list[str]:
         names: dict[str, None] = {}

@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from amanu_protocol.items import Walls
+from amanu_protocol.items import CommandSandbox
 
 _TAIL = 20_000  # characters; what went wrong stands at the end
 _NETWORK = re.compile(
@@ -51,7 +51,7 @@ def led_outside(output: str, roots: Sequence[Path], folder: Path) -> str | None:
             real = Path(os.path.realpath(program))
             if not _inside(real, (*roots, *_SHOWN)) and real.is_file():
                 return (
-                    f"[{name} needs {real}, which the sandbox does not show. The person can show its folder to all "
+                    f"[{name} needs {real}, which the sandbox does not show. The user can show its folder to all "
                     "commands (`read` under [sandbox] in their config.toml), or allow this one outside: call "
                     "again with outside=true and a reason, and the user is asked.]"
                 )
@@ -74,10 +74,10 @@ def _inside(path: Path, roots: Iterable[Path]) -> bool:
     return any(path.is_relative_to(root) for root in roots)
 
 
-def hint(output: str, walls: Walls, protected: Sequence[str] = (), unseen: Sequence[str] = ()) -> str | None:
+def hint(output: str, sandbox: CommandSandbox, protected: Sequence[str] = (), unseen: Sequence[str] = ()) -> str | None:
     """A line for the model, or None when the failure has nothing to do with the sandbox. `held`: names of files that
     stay as they were approved while it runs; `unseen`: paths of files it could not read, as they hold secrets."""
-    if walls.tier == "none":
+    if sandbox.tier == "none":
         return None
     tail = output[-_TAIL:]
     hiding = "\n".join(line for line in tail.splitlines() if _HIDING.search(line))
@@ -91,32 +91,32 @@ def hint(output: str, walls: Walls, protected: Sequence[str] = (), unseen: Seque
             "[It ran in a sandbox, which shows no keys and tokens of the user's home folder and no sockets of services "
             f"outside. {_OUTSIDE}]"
         )
-    if not walls.network and _NETWORK.search(tail):
+    if not sandbox.network and _NETWORK.search(tail):
         return f"[There is no network in the sandbox. {_way('network')}]"
     if _WRITING.search(tail):
-        return f"[{_writing(tail, walls, protected, unseen)}]"
+        return f"[{_writing(tail, sandbox, protected, unseen)}]"
     if _OTHER.search(tail):
         return f"[It ran in a sandbox, which refuses some system calls (ptrace, mount, namespaces). {_OUTSIDE}]"
     return None
 
 
-def _writing(tail: str, walls: Walls, protected: Sequence[str], unseen: Sequence[str]) -> str:
+def _writing(tail: str, sandbox: CommandSandbox, protected: Sequence[str], unseen: Sequence[str]) -> str:
     refused = "\n".join(line for line in tail.splitlines() if _WRITING.search(line))
-    if walls.tier == "bubblewrap" and (named := [path for path in protected if path in refused]):
+    if sandbox.tier == "bubblewrap" and (named := [path for path in protected if path in refused]):
         return (
             f"{', '.join(named)}: what a command runs stays as it was approved until the command has ended, so it "
             f"cannot change that itself. Change the file with the edit tools. {_OUTSIDE}"
         )
-    if walls.writes == "nothing":
+    if sandbox.writes == "nothing":
         return f"It ran in a sandbox where nothing can be written, for it was judged to have no effect. {_OUTSIDE}"
-    if walls.tier == "landlock" and unseen:
+    if sandbox.tier == "landlock" and unseen:
         names = ", ".join(unseen[:_FOUND_MISSING])
         return (
             f"It ran in a sandbox: {names}: what holds secrets is hidden from commands the user was not asked about; "
             f"nothing new can be made in its folder and above it. {_way('secrets')}"
         )
     location = "outside the workspace"
-    if walls.tier != "landlock":
+    if sandbox.tier != "landlock":
         location += ", and in git's, editors' and agents' own settings,"
     return f"It ran in a sandbox: {location} nothing can be written. {_OUTSIDE}"
 

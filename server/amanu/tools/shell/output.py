@@ -37,7 +37,7 @@ Mask = Callable[[str], str]
 """Takes secrets out of a text."""
 
 
-class Output:
+class CommandOutput:
     """Takes bytes as they come. What comes out of it is masked as a whole: a key that came in two pieces, too."""
 
     def __init__(self, keep: int, mask: Mask = str) -> None:
@@ -101,7 +101,7 @@ def _ends(head: str, tail: str, limit: int, size: int) -> str:
     return head[:first] + missing + tail[-last:]
 
 
-class Live:
+class LiveOutput:
     """Turns the stream into readable pieces to show at once: whole lines, and of a line that is written over itself
     only what stands when it is time to show something."""
 

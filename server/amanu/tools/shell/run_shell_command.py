@@ -15,26 +15,26 @@ from secrets import token_hex
 
 from pydantic import Field
 
-from amanu.core.command import Ask, Reading, Surroundings
+from amanu.core.command import Ask, CommandContext, Reading
 from amanu.core.protected_paths import npmrc_holds_token
-from amanu.core.requirements import Need
+from amanu.core.requirements import SandboxRequirements
 from amanu.core.tool import CallContext, Outcome, Params, Preview, Subject, ToolError
 from amanu.sandbox.git_dirs import hooks_of
-from amanu.sandbox.quarantine import Settled
+from amanu.sandbox.quarantine import QuarantineResult
 from amanu.sandbox.rlimits import KernelLimits, limits, way_in
-from amanu.sandbox.sandbox import SandboxError, Started
+from amanu.sandbox.sandbox import SandboxedCommand, SandboxError
 from amanu.shell.analyze import read
 from amanu.shell.programs.git import LOOKING, writes_settings
 from amanu.shell.self_edits import rewritten
 from amanu.system.process_tree import end_all, without_git_settings, without_secrets
-from amanu.system.tasks import gone, start_process, unbroken
+from amanu.system.tasks import run_to_completion, start_process, wait_killed
 from amanu.text.display import one_line, visible
 from amanu.tools.environment import SessionTool, ToolEnvironment
 from amanu.tools.files.read_output import ID_LENGTH
 from amanu.tools.shell.denial_hints import hint, led_outside
 from amanu.tools.shell.file_identity import contents, fingerprint, identity
-from amanu.tools.shell.output import Live, Output
-from amanu.tools.shell.script_watch import Vigil
+from amanu.tools.shell.output import CommandOutput, LiveOutput
+from amanu.tools.shell.script_watch import ScriptWatch
 from amanu.workspace.text_file import FileText
 from amanu_protocol.errors import AmanuError
 from amanu_protocol.items import Grant
@@ -90,7 +90,7 @@ _SET = {
 
 class RunShellCommandParams(Params):
     command: str = Field(min_length=1, description="The command, run as `bash -c`.")
-    description: str | None = Field(default=None, description="What it does, in a short sentence for the person.")
+    description: str | None = Field(default=None, description="What it does, in a short sentence for the user.")
     path: str | None = Field(default=None, description="Folder to run it in. Default: the workspace root.")
     timeout_s: float | None = Field(
         default=None,
@@ -125,16 +125,16 @@ class _Ended:
     """A file that it runs was changed or replaced meanwhile."""
     memory: int | None = None
     """Bytes each of its processes might have; None: not limited."""
-    settled: Settled = field(default_factory=Settled)
-    """See `Started.settle`."""
+    settled: QuarantineResult = field(default_factory=QuarantineResult)
+    """See `SandboxedCommand.settle`."""
     unseen: Sequence[Path] = ()
-    """See `Started`."""
+    """See `SandboxedCommand`."""
 
 
 @dataclass(frozen=True)
 class _Understood:
     reading: Reading
-    need: Need
+    need: SandboxRequirements
     digest: str
 
 
@@ -184,7 +184,7 @@ class RunShellCommand(SessionTool[RunShellCommandParams]):
             reads=frozenset([str(folder)]),
             digest=understood.digest,
             need=understood.need,
-            walls=None if self._sandbox is None else self._sandbox.walls(understood.need),
+            sandbox=None if self._sandbox is None else self._sandbox.describe(understood.need),
             grants=self._grants(),
             wants=self._wants(params, understood.reading),
         )
@@ -205,13 +205,13 @@ class RunShellCommand(SessionTool[RunShellCommandParams]):
                 return True  # as a command sees it, too
             return bool(call.allowed([Subject(self.name, "read", self._workspace.relative(inside))]))
 
-        surroundings = Surroundings(
+        surroundings = CommandContext(
             folder=real,
             roots=self._workspace.guard.real_roots,
             # What has no effect is run with git's variables taken out.
             environment={
                 name: value
-                for name, value in self._child_environment("AMANU_COMMAND=", Need()).items()
+                for name, value in self._child_environment("AMANU_COMMAND=", SandboxRequirements()).items()
                 if not name.startswith("GIT_")
             },
             may_read=may_read,
@@ -235,7 +235,7 @@ class RunShellCommand(SessionTool[RunShellCommandParams]):
             raise ToolError(_CHANGED) from None
         effective = [each for each in reading.commands if each.effect != "none"]
         only_git = reading.unclear is None and bool(effective) and all(each.git for each in effective)
-        need = Need(
+        need = SandboxRequirements(
             writes="nothing" if reading.effect == "none" else "workspace",
             git=any(each.git for each in reading.commands),
             settings=only_git and all(writes_settings(each.words) for each in effective),
@@ -291,17 +291,17 @@ class RunShellCommand(SessionTool[RunShellCommandParams]):
     async def run(self, params: RunShellCommandParams, call: CallContext) -> Outcome:
         folder = self._workspace.resolve(params.path or str(self._workspace.roots[0]))
         call.hold_to(folder)
-        output = Output(self._limits.shell_kept, self._mask)
+        output = CommandOutput(self._limits.shell_kept, self._mask)
         unsaved = await self._workspace.unsaved()
         mark = f"AMANU_COMMAND={token_hex(8)}"
-        need = (call.preview and call.preview.need) or Need()
+        need = (call.preview and call.preview.need) or SandboxRequirements()
         total = params.timeout_s or self._limits.shell_total
         if need.writes == "nothing":
             total = min(total, self._limits.shell_look)
         argv = list(need.argv) if need.argv is not None else [self._bash(), "-c", params.command]
         environment = self._child_environment(mark, need)
         # Nobody was asked: it may not take the machine's memory. What only looks needs little.
-        kernel = limits(None if call.by_person else 4 if need.writes == "nothing" else 2)
+        kernel = limits(None if call.by_user else 4 if need.writes == "nothing" else 2)
         ended = _Ended(memory=kernel.memory)
         with self._opened(folder) as handle:
             status = os.fstat(handle)
@@ -309,15 +309,15 @@ class RunShellCommand(SessionTool[RunShellCommandParams]):
                 raise ToolError(_CHANGED)
             async with self._walled(argv, need, folder, handle, environment, kernel) as started:
                 held = await asyncio.to_thread(_identities, need)
-                if not await call.still():  # the last moment that is ours; it took some to build the walls
+                if not await call.still():  # the last moment that is ours; it took some to build the sandbox
                     raise ToolError(_CHANGED)
                 process = await self._start(started, mark)
                 ended.unseen = started.unseen
-                with Vigil(need.watched, held, process.pid) as vigil:
+                with ScriptWatch(need.watched, held, process.pid) as vigil:
                     try:
                         await self._follow(process, output, call, total, ended)
                     finally:
-                        ended.left_over = await unbroken(_end(process, mark, started.holders))
+                        ended.left_over = await run_to_completion(_end(process, mark, started.holders))
                 ended.settled = await asyncio.to_thread(started.settle)
         ended.code = process.returncode
         ended.swapped = vigil.swapped or await asyncio.to_thread(_identities, need) != held
@@ -338,19 +338,19 @@ class RunShellCommand(SessionTool[RunShellCommandParams]):
     async def _walled(
         self,
         argv: list[str],
-        need: Need,
+        need: SandboxRequirements,
         folder: Path,
         handle: int,
         environment: dict[str, str],
         kernel: KernelLimits,
-    ) -> AsyncGenerator[Started]:
+    ) -> AsyncGenerator[SandboxedCommand]:
         """How to start it, in the very folder that was checked, whatever its name leads to now."""
         bash = self._found_bash()
         held = None if bash is None else way_in(bash, kernel)
         if self._sandbox is None:
             argv = argv if held is None else held.to(argv)
             there = f"/proc/self/fd/{handle}"
-            yield Started(argv, environment, there if os.path.exists("/proc/self/fd") else str(folder))  # noqa: PTH110, ASYNC240
+            yield SandboxedCommand(argv, environment, there if os.path.exists("/proc/self/fd") else str(folder))  # noqa: PTH110, ASYNC240
             return
         roots = [self._workspace.guard.real(root) for root in self._workspace.roots]
         try:
@@ -359,7 +359,7 @@ class RunShellCommand(SessionTool[RunShellCommandParams]):
         except SandboxError as error:
             raise ToolError(str(error)) from None
 
-    async def _start(self, started: Started, mark: str) -> asyncio.subprocess.Process:
+    async def _start(self, started: SandboxedCommand, mark: str) -> asyncio.subprocess.Process:
         try:
             return await start_process(
                 lambda process: _end(process, mark, started.holders),
@@ -379,14 +379,14 @@ class RunShellCommand(SessionTool[RunShellCommandParams]):
     async def _follow(
         self,
         process: asyncio.subprocess.Process,
-        output: Output,
+        output: CommandOutput,
         call: CallContext,
         total: float,
         ended: _Ended,
     ) -> None:
         """Take in and show output until the shell has ended, or has to be ended."""
         assert process.stdout is not None
-        live = Live(self._limits.shell_live, self._mask)
+        live = LiveOutput(self._limits.shell_live, self._mask)
         started = heard = time.monotonic()
         size = 0
         reading = asyncio.create_task(_read(process.stdout, output, live))
@@ -420,20 +420,20 @@ class RunShellCommand(SessionTool[RunShellCommandParams]):
         return ""
 
     async def _outcome(
-        self, output: Output, ended: _Ended, unsaved: Sequence[FileText], need: Need, folder: Path
+        self, output: CommandOutput, ended: _Ended, unsaved: Sequence[FileText], need: SandboxRequirements, folder: Path
     ) -> Outcome:
-        walls = None if self._sandbox is None else self._sandbox.walls(need)
+        sandbox = None if self._sandbox is None else self._sandbox.describe(need)
         blob = None
         if output.binary:
-            text, person = (
+            text, user = (
                 f"[binary output, {output.size:,} bytes, not shown]",
                 f"Binary output, {output.size:,} bytes.",
             )
             cut = True
         else:
             text, cut = await asyncio.to_thread(output.text, self._limits.shell_model)
-            person, cut_person = await asyncio.to_thread(output.tail, self._limits.shell_person)
-            cut = cut or cut_person
+            user, cut_user = await asyncio.to_thread(output.tail, self._limits.shell_user)
+            cut = cut or cut_user
         notes = [_exit(ended)]
         if cut:
             try:
@@ -466,28 +466,28 @@ class RunShellCommand(SessionTool[RunShellCommandParams]):
             )
         held = () if need.unsandboxed else tuple(map(os.path.basename, need.pinned))
         unseen = [self._spelt(each) for each in ended.unseen]
-        if failed and walls is not None and not output.binary and (asked := hint(text, walls, held, unseen)):
+        if failed and sandbox is not None and not output.binary and (asked := hint(text, sandbox, held, unseen)):
             notes.append(asked)
-        if ended.code in _NOT_RUN and walls is not None and walls.tier != "none" and not output.binary:
+        if ended.code in _NOT_RUN and sandbox is not None and sandbox.tier != "none" and not output.binary:
             roots = [way for each in self._workspace.roots for way in (each, self._workspace.guard.real(each))]
             missing = await asyncio.to_thread(led_outside, text, roots, folder)
             notes += [] if missing is None else [missing]
         foot = "\n".join(notes)
         body = text.rstrip("\n") or "[no output]"
-        shown = f"{person.rstrip()}\n{foot}".lstrip()
+        shown = f"{user.rstrip()}\n{foot}".lstrip()
         made = "".join(
             f"\n\n[{one_line(self._spelt(path))}, put aside:]\n{self._mask(each)}" for path, each in texts.items()
         )
-        return Outcome(f"{body}{made}\n\n{foot}", shown, blob, is_error=failed, walls=walls)
+        return Outcome(f"{body}{made}\n\n{foot}", shown, blob, is_error=failed, sandbox=sandbox)
 
     def _spelt(self, path: Path) -> str:
         """A real path as the model knows it; what is there may be a link to anywhere."""
         folder = self._workspace.guard.inside(path.parent)
         return str(path) if folder is None else self._workspace.shown(folder / path.name)
 
-    def _child_environment(self, mark: str, need: Need) -> dict[str, str]:
+    def _child_environment(self, mark: str, need: SandboxRequirements) -> dict[str, str]:
         name, _, value = mark.partition("=")
-        services = need.writes != "nothing" and (self._sandbox is None or self._sandbox.walls(need).network)
+        services = need.writes != "nothing" and (self._sandbox is None or self._sandbox.describe(need).network)
         variables, settings = self._environment.variables, self._environment.settings
         own = without_secrets(variables, settings.key_variables, settings.shell.pass_environment, services=services)
         environment = {**own, **_SET, name: value}
@@ -495,12 +495,12 @@ class RunShellCommand(SessionTool[RunShellCommandParams]):
             return {**without_git_settings(environment), **LOOKING}
         return environment if self._trusted() else without_git_settings(environment, hooks=self._runs_hooks(need))
 
-    def _runs_hooks(self, need: Need) -> bool:
-        """Hooks are the repository's code: where the user does not trust it, they run behind walls without network, as
+    def _runs_hooks(self, need: SandboxRequirements) -> bool:
+        """Hooks are the repository's code: where the user does not trust it, they run in a sandbox without network, as
         part of the command that was allowed, and nowhere else."""
         if need.writes == "nothing":
             return False
-        return self._trusted() or (self._sandbox is not None and self._sandbox.walls(need).network is False)
+        return self._trusted() or (self._sandbox is not None and self._sandbox.describe(need).network is False)
 
     def _bash(self) -> str:
         if (found := self._found_bash()) is None:
@@ -532,11 +532,11 @@ def _named(paths: Sequence[str]) -> str:
     return f"{named} and {len(paths) - _NAMED} more" if len(paths) > _NAMED else named
 
 
-def _identities(need: Need) -> list[str]:
+def _identities(need: SandboxRequirements) -> list[str]:
     return [identity(each) for each in need.watched]
 
 
-async def _read(stream: asyncio.StreamReader, output: Output, live: Live) -> None:
+async def _read(stream: asyncio.StreamReader, output: CommandOutput, live: LiveOutput) -> None:
     while data := await stream.read(_CHUNK):
         output.add(data)
         live.add(data)
@@ -544,7 +544,7 @@ async def _read(stream: asyncio.StreamReader, output: Output, live: Live) -> Non
 
 async def _end(process: asyncio.subprocess.Process, mark: str, holders: int) -> int:
     left = await end_all(process.pid, mark, holders)
-    await gone(process)
+    await wait_killed(process)
     return left
 
 

@@ -18,7 +18,7 @@ _EVERY = 0.0001
 """Seconds between two looks."""
 
 
-class Vigil:
+class ScriptWatch:
     """Over the process group of `pid`, while the context is open; `known` are the identities of the paths as they were
     approved. Nothing to look at costs nothing."""
 
@@ -30,7 +30,7 @@ class Vigil:
         self.swapped = False
         """It was, and the processes were killed."""
 
-    def __enter__(self) -> "Vigil":
+    def __enter__(self) -> "ScriptWatch":
         if self._thread is not None:
             self._thread.start()
         return self

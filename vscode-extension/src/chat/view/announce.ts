@@ -7,7 +7,7 @@ export function announcement(event: Event): string {
     case "approvalRequested":
       return `Amanu waits for your decision: ${event.approval.title}`;
     case "approvalResolved":
-      return event.decision.by === "person" ? `Decided: ${event.decision.outcome}` : "";
+      return event.decision.by === "user" ? `Decided: ${event.decision.outcome}` : "";
     case "turnEnded":
       return event.reason === "completed"
         ? "Amanu has finished."

@@ -30,7 +30,7 @@ export class ApprovalBox {
     this.element.hidden = approval === undefined;
     this.asked = approval;
     if (key(approval) !== this.shown) {
-      this.shown = key(approval); // drawn once: what the person has typed or chosen meanwhile stays
+      this.shown = key(approval); // drawn once: what the user has typed or chosen meanwhile stays
       this.element.replaceChildren(...(approval ? this.draw(approval) : []));
       const again = approval !== undefined && this.before?.toolCallId === approval.toolCallId;
       this.element.classList.toggle("again", again);
@@ -155,7 +155,7 @@ function reasons(lines: Line[]): HTMLElement {
   );
 }
 
-/** What is asked: another key is another question. A proposal's changes are drawn beside it, and mostly the person's. */
+/** What is asked: another key is another question. A proposal's changes are drawn beside it, and mostly the user's. */
 function key(approval: Approval | undefined): string {
   if (approval === undefined) return "";
   const { toolCallId, askedAt, digest, proposalId } = approval;

@@ -56,7 +56,7 @@ export class Composer {
   private attachments: AttachmentInput[] = [];
   /** Pictures that were pasted and are still being read. */
   private readonly reading = new Set<Promise<void>>();
-  /** What came back from before the view was away, while the person has not touched it. */
+  /** What came back from before the view was away, while the user has not touched it. */
   private restored: Kept | undefined;
   private shared = true;
   private keeping: ReturnType<typeof setTimeout> | undefined;
@@ -147,7 +147,7 @@ export class Composer {
     ]);
   }
 
-  /** The file before the person, which goes along unless they switched that off. */
+  /** The file before the user, which goes along unless they switched that off. */
   look(active: ActiveEditor, shared: boolean): void {
     this.shared = shared;
     this.looking.hidden = !active.path;

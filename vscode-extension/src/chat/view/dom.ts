@@ -3,7 +3,7 @@ import { straight } from "../../visible";
 type Child = Node | string | null | undefined | false;
 type Props = { class?: string; [name: string]: unknown };
 
-/** Attributes a person reads. */
+/** Attributes a user reads. */
 const READ: ReadonlySet<string> = new Set(["title", "aria-label", "alt", "placeholder"]);
 
 /** An element: `on…` are listeners, the rest attributes (false and null leave one out). Text is never markup, and stands

@@ -6,7 +6,7 @@ const NEAR = 8;
 export const DRAFT_LINES = 400;
 const KINDS: Record<string, string> = { "+": "added", "-": "removed" };
 
-/** An edit while the model writes it: lines that begin with what happens to them. Follows its end, unless the person
+/** An edit while the model writes it: lines that begin with what happens to them. Follows its end, unless the user
  * scrolled away from it. */
 export class DraftBox {
   readonly element = h("pre", { class: "draft", "aria-label": "Draft", tabindex: "0", hidden: true });

@@ -53,7 +53,7 @@ export class Gauge {
     this.update();
   }
 
-  /** At the person's wish. */
+  /** At the user's wish. */
   show(): void {
     if (this.open.hidden) return;
     this.card.element.hidden = false;

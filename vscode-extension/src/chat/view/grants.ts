@@ -3,13 +3,13 @@ import { GRANTS } from "../../labels";
 import { capital } from "../../words";
 import { h } from "./dom";
 
-/** What the person may add to a yes, for this one call. What the command does not ask for is folded away. */
+/** What the user may add to a yes, for this one call. What the command does not ask for is folded away. */
 export class Grants {
   private readonly boxes = new Map<Grant, HTMLInputElement>();
   readonly element: HTMLElement;
 
   constructor(approval: Approval, changed: () => void) {
-    const { wants, grants, options } = approval;
+    const { likelyGrants, grants, options } = approval;
     const ticked = options[0]?.grants ?? [];
     for (const grant of grants) {
       this.boxes.set(
@@ -22,12 +22,12 @@ export class Grants {
         }),
       );
     }
-    const rest = grants.filter((grant) => !wants.includes(grant));
+    const rest = grants.filter((grant) => !likelyGrants.includes(grant));
     this.element = h(
       "div",
       { class: "grants", role: "group", "aria-label": "For this call", hidden: grants.length === 0 },
       ...grants
-        .filter((grant) => wants.includes(grant))
+        .filter((grant) => likelyGrants.includes(grant))
         .map((grant) => this.line(grant, "it probably needs this")),
       rest.length > 0 &&
         h(

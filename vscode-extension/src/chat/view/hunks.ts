@@ -21,14 +21,14 @@ const STATES: Record<HunkState, string> = {
   rejected: "rejected",
   conflicted: "conflict",
   undoing: "being undone",
-  revertedByPerson: "taken back by you",
+  reverted: "taken back by you",
 };
 
 /** The changes a call proposes, with a decision for each. */
 export class HunksBox {
   readonly element = h("div", { class: "hunks", hidden: true });
   private shown = "";
-  /** What checkers say, by file: it comes while the question stands, and must not draw anew what the person is at. */
+  /** What checkers say, by file: it comes while the question stands, and must not draw anew what the user is at. */
   private readonly checks = new Map<string, HTMLElement>();
 
   constructor(private readonly desk: Desk) {}
@@ -160,7 +160,7 @@ export class HunksBox {
         open && button("Reject", decide("reject"), { class: "reject" }),
         review && button("Keep", later("keep"), { class: "accept" }),
         review && button("Undo", undo, { class: "reject" }),
-        hunk.state === "revertedByPerson" && button("Redo", later("redo"), { class: "link" }),
+        hunk.state === "reverted" && button("Redo", later("redo"), { class: "link" }),
         state !== "" && h("span", { class: "aside" }, hunk.reason ? `${state}: ${hunk.reason}` : state),
       ),
     );
@@ -170,7 +170,7 @@ export class HunksBox {
 /** How the decisions on a file's hunks went; "" while there are none. */
 export function decided(file: ProposedFile): string {
   const count = (state: HunkState) => file.hunks.filter((hunk) => hunk.state === state).length;
-  const words = (["applied", "rejected", "conflicted", "revertedByPerson"] as const)
+  const words = (["applied", "rejected", "conflicted", "reverted"] as const)
     .filter((state) => count(state) > 0)
     .map((state) => `${count(state)} ${STATES[state]}`);
   return [...words, ...(file.unsaved ? ["not saved yet"] : [])].join(", ");

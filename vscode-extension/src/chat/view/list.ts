@@ -12,13 +12,13 @@ const STEP = 40;
 /** Pixels from an end that count as being there. */
 const NEAR = 48;
 
-/** The conversation: a window of cards over the items, following the end until the person scrolls away. */
+/** The conversation: a window of cards over the items, following the end until the user scrolls away. */
 export class List {
   readonly element = h("div", { class: "list", role: "feed", "aria-label": "Conversation", tabindex: "0" });
   private cards = new Map<string, Card>();
   /** What stands below the last card of a turn, by turn. */
   private rows = new Map<string, TurnRow>();
-  /** The first item shown, while the person looks elsewhere than the end. */
+  /** The first item shown, while the user looks elsewhere than the end. */
   private firstId: string | undefined;
   private following = true;
   private asked = false;
@@ -28,7 +28,7 @@ export class List {
   private begun: string | undefined;
   /** The way back to the end. */
   readonly newest = button("↓ Newest", () => this.follow(), { class: "newest" });
-  /** A card grows at the person's hand, too: what it shows then must not be below the end. */
+  /** A card grows at the user's hand, too: what it shows then must not be below the end. */
   private readonly sizes = new ResizeObserver(() => this.following && this.toEnd());
 
   constructor(private readonly desk: Desk) {
@@ -69,7 +69,7 @@ export class List {
     this.scrolled();
   }
 
-  /** The person said something: show the end. */
+  /** The user said something: show the end. */
   follow(): void {
     this.following = true;
     this.begun = undefined;
@@ -168,7 +168,7 @@ export class List {
     const { items, hasEarlier } = this.desk.session.state;
     const first = this.desk.session.indexOf(this.firstId ?? "") ?? 0;
     const atEnd = scrollHeight - scrollTop - clientHeight < NEAR;
-    // only upwards is the person's doing: what grows or takes room between two frames is not
+    // only upwards is the user's doing: what grows or takes room between two frames is not
     if (atEnd && first + SHOWN >= items.length) this.following = true;
     else if (scrollTop < this.top) this.following = false;
     this.top = scrollTop;
@@ -187,7 +187,7 @@ export class List {
     });
   }
 
-  /** Do it without moving what the person looks at. */
+  /** Do it without moving what the user looks at. */
   private keeping(work: () => void): void {
     const top = this.element.scrollTop;
     const anchor = [...this.element.children].find(

@@ -11,7 +11,7 @@ import { List } from "./list";
 import { Pickers } from "./pickers";
 import { Sessions } from "./sessions";
 import { Standing } from "./standing";
-import { WallsSign } from "./walls";
+import { SandboxBadge } from "./sandbox";
 
 declare function acquireVsCodeApi(): {
   postMessage(message: ToHost): void;
@@ -63,7 +63,7 @@ class View implements Desk {
   private readonly gauge = new Gauge(this);
   private readonly sessions = new Sessions(this, () => this.composer.focus());
   private readonly title = h("h2", { class: "title" });
-  private readonly walls = new WallsSign((level, text) =>
+  private readonly sandbox = new SandboxBadge((level, text) =>
     this.tell({ type: "told", level, text, near: null, actions: ["doctor"] }),
   );
   private readonly hindrance = h("div", { class: "hindrance", role: "alert", hidden: true });
@@ -80,7 +80,7 @@ class View implements Desk {
 
   start(): void {
     document.body.append(
-      h("header", {}, this.title, this.walls.element, this.gauge.element),
+      h("header", {}, this.title, this.sandbox.element, this.gauge.element),
       this.hindrance,
       this.list.element,
       h("div", { class: "over" }, this.list.newest),
@@ -244,8 +244,8 @@ class View implements Desk {
   }
 
   private around(): void {
-    const { title, sessionId, walls } = this.session.state;
-    this.walls.update(walls);
+    const { title, sessionId, sandbox } = this.session.state;
+    this.sandbox.update(sandbox);
     setText(this.title, title || (sessionId === "" ? "New session" : "Untitled"));
     this.begin.hidden = this.session.state.items.length > 0 || !this.hindrance.hidden;
     this.pickers.update();
@@ -305,7 +305,7 @@ function nothing(): SessionState {
     modelId: "",
     trusted: true,
     trustChanged: false,
-    walls: null,
+    sandbox: null,
     readOnly: false,
     closed: false,
     turn: null,

@@ -34,7 +34,7 @@ export function partsList(parts: CommandPart[], detail: string): HTMLElement | u
 }
 
 /** `alone`: it is the whole command line, which stands above. */
-function line({ text, decision, rule, why }: CommandPart, alone: boolean): HTMLElement {
+function line({ text, decision, rule, reason }: CommandPart, alone: boolean): HTMLElement {
   const [mark, name, word] = MARKS[decision];
   return h(
     "li",
@@ -44,7 +44,11 @@ function line({ text, decision, rule, why }: CommandPart, alone: boolean): HTMLE
       "div",
       {},
       !alone && h("code", {}, shortened(visible(text))),
-      h("span", { class: "aside", title: rule === "" ? undefined : `Rule: ${visible(rule)}` }, visible(why)),
+      h(
+        "span",
+        { class: "aside", title: rule === "" ? undefined : `Rule: ${visible(rule)}` },
+        visible(reason),
+      ),
     ),
   );
 }

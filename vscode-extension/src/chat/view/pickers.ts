@@ -34,7 +34,7 @@ export class Pickers {
     if (this.model.childElementCount === 0 || this.model.value !== current) this.drawModels(current);
   }
 
-  /** How a person knows the model. */
+  /** How a user knows the model. */
   name(modelId: string): string {
     return this.models.find((model) => model.modelId === modelId)?.name ?? modelId;
   }

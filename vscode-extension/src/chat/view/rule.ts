@@ -52,7 +52,7 @@ export class RuleField {
     if (this.edited === null) this.offer(this.offered, grants);
   }
 
-  /** The person's own text; null when it is the one offered, or none. */
+  /** The user's own text; null when it is the one offered, or none. */
   get edited(): string | null {
     if (this.element.hidden || this.text.value === this.unedited) return null;
     return this.text.value;

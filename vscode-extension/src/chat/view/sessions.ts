@@ -45,7 +45,7 @@ export class Sessions {
     });
   }
 
-  /** At the person's wish. */
+  /** At the user's wish. */
   show(): void {
     this.element.hidden = false;
     this.search.value = "";

@@ -8,7 +8,7 @@ import { type Desk, approvalOf, deciding, proposalOf } from "./desk";
 import { button, growText, h, setText } from "./dom";
 import { DraftBox } from "./draft";
 import { HunksBox, stat } from "./hunks";
-import { wallsLine } from "./walls";
+import { sandboxLine } from "./sandbox";
 
 /** Characters of a title: the daemon cuts it, too. */
 const TITLE = 200;
@@ -95,7 +95,7 @@ export class ToolCard implements Card {
     this.path = typeof path === "string" && call.tool !== "list_directory" ? path : undefined;
     this.open.hidden = this.path === undefined;
     this.output.hidden = drafted || call.output === "";
-    // what is live is worth seeing; what is done folds itself away, unless the person opened or closed it
+    // what is live is worth seeing; what is done folds itself away, unless the user opened or closed it
     if (!this.touched)
       this.details.open =
         drafted || (call.effect === "run" && (call.state === "executing" || call.state === "failed"));
@@ -119,7 +119,7 @@ export class ToolCard implements Card {
     const audit = () => this.desk.post({ type: "audit", toolCallId: call.itemId, title: call.title });
     this.record.replaceChildren(
       telling(call) ? "" : h("span", { class: "aside" }, decision(call.decision, this.desk.client)),
-      call.walls === null || call.walls.tier === "none" ? "" : wallsLine(call.walls),
+      call.sandbox === null || call.sandbox.tier === "none" ? "" : sandboxLine(call.sandbox),
       button("Audit", audit, { class: "link", title: "What the audit log knows of this call" }),
     );
   }
@@ -135,14 +135,14 @@ export class ToolCard implements Card {
     if (call.error !== null) remarks.push(h("div", { class: "error" }, visible(call.error)));
     if (call.decision !== null && telling(call) && !asked)
       remarks.push(h("div", { class: "aside" }, decision(call.decision, this.desk.client)));
-    if (call.walls?.tier === "none") remarks.push(wallsLine(call.walls));
+    if (call.sandbox?.tier === "none") remarks.push(sandboxLine(call.sandbox));
     return remarks;
   }
 }
 
 /** Worth a line of its own: what a rule of the mode allowed is not. */
 function telling({ decision: decided }: ToolCall): boolean {
-  return decided?.by === "person" || decided?.outcome !== "allowed" || decided.scope !== null;
+  return decided?.by === "user" || decided?.outcome !== "allowed" || decided.scope !== null;
 }
 
 function argumentsText(call: ToolCall): string {

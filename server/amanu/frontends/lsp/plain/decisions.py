@@ -87,7 +87,7 @@ class Decisions:
     async def _take_back(self, session: "Session", scope: r.EditScope) -> None:
         result = await session.edits.undo(r.ProposalUndoParams(session_id=session.state.session_id, scope=scope))
         for file in result.files:
-            for hunk in file.left:
+            for hunk in file.skipped:
                 self._face.say(f"Amanu: {Path(file.path).name}: not undone: {hunk.reason}", ERROR)
 
     def _or_seen(self, order: orders.Hunks, *, opened: bool) -> orders.Hunks:

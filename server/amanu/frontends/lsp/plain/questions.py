@@ -63,11 +63,11 @@ def choices(approval: Approval) -> list[Choice]:
     """The likeliest first; a yes says what it grants."""
     first = approval.options[0]
     options = [
-        Choice(f"{ONCE} {option.words}".rstrip(), "allow", grants=tuple(option.grants)) for option in approval.options
+        Choice(f"{ONCE} {option.label}".rstrip(), "allow", grants=tuple(option.grants)) for option in approval.options
     ]
     for offer in approval.scopes:
         if offer.scope == "session":
-            title = f"{SESSION} {first.words}".rstrip()
+            title = f"{SESSION} {first.label}".rstrip()
             options.append(Choice(title, "allow", "session", tuple(first.grants), offer.rule))
     return [*options, Choice(REJECT, "reject")]
 

@@ -161,4 +161,4 @@ class Rules:
 
 
 def _allow(approval: Approval, scope: Scope) -> str:
-    return f"Amanu: allow {SCOPES[scope]} {approval.options[0].words}".rstrip()
+    return f"Amanu: allow {SCOPES[scope]} {approval.options[0].label}".rstrip()

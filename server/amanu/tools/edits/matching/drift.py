@@ -14,8 +14,8 @@ import re
 from collections.abc import Sequence
 from itertools import pairwise
 
-from amanu.tools.edits.matching.place import Place
-from amanu.tools.edits.matching.source import Source
+from amanu.tools.edits.matching.place import LineMatch
+from amanu.tools.edits.matching.source import SourceLines
 
 _LINES = 2
 _CHARACTERS = 40
@@ -29,7 +29,7 @@ _SLIPS = 2  # lines with a slip of the pen
 _WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+|[^\W\d_]+|[^\w\s]|_|\s+")
 
 
-def drifted(source: Source, old: Sequence[str], new: Sequence[str]) -> Place | None:
+def drifted(source: SourceLines, old: Sequence[str], new: Sequence[str]) -> LineMatch | None:
     from rapidfuzz.distance import LCSseq
 
     if not _LINES <= len(old) <= _LONGEST:
@@ -56,7 +56,7 @@ def drifted(source: Source, old: Sequence[str], new: Sequence[str]) -> Place | N
         return None
     places = [span for span in aligned if span is not None]
     first, last = places[0][0], places[-1][1]
-    return Place(
+    return LineMatch(
         low + first,
         low + last,
         old,
@@ -66,7 +66,7 @@ def drifted(source: Source, old: Sequence[str], new: Sequence[str]) -> Place | N
     )
 
 
-def _best(source: Source, old: Sequence[str]) -> int | None:
+def _best(source: SourceLines, old: Sequence[str]) -> int | None:
     """The line where `old` begins by the vote of its lines, if no other comes near it."""
     votes: dict[int, int] = {}
     lines_of = source.places(old)
@@ -84,7 +84,7 @@ def _best(source: Source, old: Sequence[str]) -> int | None:
 
 
 def _aligned(
-    source: Source, target: Sequence[str], actual: Sequence[str], aligned: list[tuple[int, int] | None]
+    source: SourceLines, target: Sequence[str], actual: Sequence[str], aligned: list[tuple[int, int] | None]
 ) -> set[int] | None:
     """Fill in what the lines between those held stand for; the lines that slipped. None: too much differs."""
     slips: set[int] = set()
@@ -128,7 +128,7 @@ def _aligned(
     return slips if odd_old == odd_there and len(odd_old) <= 1 and len(slips) <= _SLIPS else None
 
 
-def _slip(source: Source, target: str, actual: str) -> bool:
+def _slip(source: SourceLines, target: str, actual: str) -> bool:
     """One letter too few, too many, wrong or changed with its neighbour, inside a word of five or more that the file
     does not have."""
     from rapidfuzz.distance import DamerauLevenshtein

@@ -10,8 +10,8 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from itertools import islice
 
-from amanu.tools.edits.matching.place import Place, Unproven
-from amanu.tools.edits.matching.source import Fold, Source, indent_of
+from amanu.tools.edits.matching.place import LineMatch, Unproven
+from amanu.tools.edits.matching.source import Fold, SourceLines, indent_of
 
 _WAYS = 24  # placements looked at; more is no proof
 _WINDOWS = 5_000  # places of one part; more is no anchor
@@ -26,7 +26,7 @@ def is_elision(line: str) -> bool:
     return len(line) < 200 and _DOTS.match(line) is not None and _WORDS.search(line) is not None
 
 
-def elided(source: Source, old: Sequence[str], new: Sequence[str], fold: Fold) -> list[Place]:
+def elided(source: SourceLines, old: Sequence[str], new: Sequence[str], fold: Fold) -> list[LineMatch]:
     """The ways to place it; it is found if their texts are one."""
     parts, marks = _parts(old)
     if not marks or not all(any(map(str.strip, part)) for part in parts) or len(marks) != sum(map(is_elision, new)):
@@ -56,7 +56,7 @@ def _parts(old: Sequence[str]) -> tuple[list[list[str]], list[str]]:
     return parts, marks
 
 
-def _same_indent(source: Source, part: list[str], fold: Fold) -> Iterator[int]:
+def _same_indent(source: SourceLines, part: list[str], fold: Fold) -> Iterator[int]:
     for start in source.windows(part, fold, apart=False):
         actual = source.lines[start : start + len(part)]
         if all(indent_of(o) == indent_of(f) for o, f in zip(part, actual, strict=True) if o.strip()):
@@ -64,7 +64,7 @@ def _same_indent(source: Source, part: list[str], fold: Fold) -> Iterator[int]:
 
 
 def _ways(
-    source: Source, parts: list[list[str]], places: list[list[int]], solution: tuple[int, ...], opens: int | None
+    source: SourceLines, parts: list[list[str]], places: list[list[int]], solution: tuple[int, ...], opens: int | None
 ) -> Iterator[tuple[int, ...]]:
     """First lines of the parts, in order; with `opens`, only if all that is left out is indented deeper."""
     if len(solution) == len(parts):
@@ -81,7 +81,7 @@ def _ways(
         yield from _ways(source, parts, places, (*solution, start), opens)
 
 
-def _block_end(source: Source, behind: int, opens: int) -> int:
+def _block_end(source: SourceLines, behind: int, opens: int) -> int:
     for index in range(behind, len(source.lines)):
         line = source.lines[index]
         if line.strip() and len(indent_of(line)) <= opens:
@@ -89,7 +89,9 @@ def _block_end(source: Source, behind: int, opens: int) -> int:
     return len(source.lines)
 
 
-def _place(solution: Sequence[int], parts: Sequence[Sequence[str]], marks: Sequence[str], new: Sequence[str]) -> Place:
+def _place(
+    solution: Sequence[int], parts: Sequence[Sequence[str]], marks: Sequence[str], new: Sequence[str]
+) -> LineMatch:
     old: list[str] = []
     spans: list[tuple[int, int]] = []
     for row, (start, part) in enumerate(zip(solution, parts, strict=True)):
@@ -100,7 +102,7 @@ def _place(solution: Sequence[int], parts: Sequence[Sequence[str]], marks: Seque
         spans += [(line - solution[0], line - solution[0] + 1) for line in range(start, start + len(part))]
     counted = iter(range(len(marks)))
     written = [_mark(next(counted)) if is_elision(line) else line for line in new]
-    return Place(solution[0], solution[0] + spans[-1][1], old, written, spans)
+    return LineMatch(solution[0], solution[0] + spans[-1][1], old, written, spans)
 
 
 def _mark(number: int) -> str:

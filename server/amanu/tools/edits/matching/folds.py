@@ -8,8 +8,8 @@ import re
 import unicodedata
 from collections.abc import Iterator
 
-from amanu.tools.edits.matching.place import Place, bare, widened
-from amanu.tools.edits.matching.source import Fold, Source, body_of, end_of
+from amanu.tools.edits.matching.place import LineMatch, bare, widened
+from amanu.tools.edits.matching.source import Fold, SourceLines, body_of, end_of
 
 _TRIES = 10_000  # places inside words that are passed over
 
@@ -78,7 +78,7 @@ CHARACTERS: dict[Fold, Fold] = {line_ends: same, trailing_blanks: same, look_ali
 """Fold → what it does to the characters of a line."""
 
 
-def folded(source: Source, old: str, new: str, fold: Fold, *, apart: bool, lines: bool) -> Iterator[Place]:
+def folded(source: SourceLines, old: str, new: str, fold: Fold, *, apart: bool, lines: bool) -> Iterator[LineMatch]:
     """Where `old` is, both folded; `apart`: without overlap; `lines`: as whole lines only."""
     needle = fold(old)
     if not needle.strip() or (fold is look_alikes and source.text.isascii() and old.isascii()):
@@ -107,7 +107,7 @@ def folded(source: Source, old: str, new: str, fold: Fold, *, apart: bool, lines
         index = text.find(needle, end if good and apart else index + 1)
 
 
-def _place(source: Source, start: int, column: int, needle: str, old: str, new: str, fold: Fold) -> Place:
+def _place(source: SourceLines, start: int, column: int, needle: str, old: str, new: str, fold: Fold) -> LineMatch:
     """The place of a text found in line `start` at the folded `column`."""
     rows = needle.count("\n")
     prefix = source.lines[start][: _column(body_of(source.lines[start]), column, fold)]

@@ -9,8 +9,8 @@ is no proof; nor is a place at another depth, where a good part of `old` is else
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 
-from amanu.tools.edits.matching.place import Place, Unproven, whole
-from amanu.tools.edits.matching.source import Fold, Source, body_of, indent_of
+from amanu.tools.edits.matching.place import LineMatch, Unproven, whole
+from amanu.tools.edits.matching.source import Fold, SourceLines, body_of, indent_of
 
 Rule = Callable[[str], str | None]
 """Indentation as it was asked for → as the file has it; None: it has no such."""
@@ -21,8 +21,8 @@ _SPACES = (2, 4, 8, 3)
 
 
 def indented(
-    source: Source, old: Sequence[str], new: Sequence[str], fold: Fold, equal: Fold, *, apart: bool
-) -> Iterator[Place]:
+    source: SourceLines, old: Sequence[str], new: Sequence[str], fold: Fold, equal: Fold, *, apart: bool
+) -> Iterator[LineMatch]:
     """Folded they are searched for, by `equal` each line is compared where they are found."""
     stripped = [line.strip() for line in old if line.strip()]
     if not stripped or (len(stripped) == 1 and len(stripped[0]) < _ENOUGH):
@@ -46,7 +46,7 @@ def indented(
         yield place
 
 
-def _rival(source: Source, start: int, old: Sequence[str]) -> int | None:
+def _rival(source: SourceLines, start: int, old: Sequence[str]) -> int | None:
     """Another place that has a good part of the lines of `old` as deep as `old` has them."""
     lines_of: dict[str, list[int]] = {line.rstrip(): [] for line in old if line.strip()}
     for index, line in enumerate(source.lines):
@@ -70,7 +70,9 @@ def _cost(actual: Sequence[str], old: Sequence[str], equal: Fold) -> int:
     return len(old) + 1
 
 
-def _fitted(source: Source, start: int, actual: Sequence[str], old: Sequence[str], new: Sequence[str]) -> Place | None:
+def _fitted(
+    source: SourceLines, start: int, actual: Sequence[str], old: Sequence[str], new: Sequence[str]
+) -> LineMatch | None:
     pairs = [(indent_of(o), indent_of(f)) for o, f in zip(old, actual, strict=True) if o.strip()]
     if all(indent == has for indent, has in pairs):
         return whole(source, start, old, new)
@@ -113,7 +115,7 @@ def _own(old: Sequence[str], new: Sequence[str], pairs: Sequence[tuple[str, str]
     return least == has and not any(body_of(line).rstrip() in common for line in new if line.strip())
 
 
-def _rules(source: Source, pairs: Sequence[tuple[str, str]], old: Sequence[str], new: Sequence[str]) -> list[Rule]:
+def _rules(source: SourceLines, pairs: Sequence[tuple[str, str]], old: Sequence[str], new: Sequence[str]) -> list[Rule]:
     """The rules that fit every pair: a shift if there is one, else units."""
     indent, has = pairs[0]
     rules: list[Rule] = []

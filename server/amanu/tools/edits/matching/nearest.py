@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from amanu.core.tool import ToolError
-from amanu.tools.edits.matching.source import NAMED, Source, indent_of
+from amanu.tools.edits.matching.source import NAMED, SourceLines, indent_of
 
 _SHOWN = 12  # lines of the nearest text
 _WIDTH = 200  # characters of a line that are shown
@@ -24,14 +24,14 @@ def ambiguous(path: str, lines: Sequence[int], total: int, how: str) -> ToolErro
     )
 
 
-def unproven(path: str, source: Source, target: Sequence[str], why: str, line: int) -> ToolError:
+def unproven(path: str, source: SourceLines, target: Sequence[str], why: str, line: int) -> ToolError:
     """There is a place, but not a certain one. `line` is 0-based, -1 if there is none to show."""
     head = f"old_text is in {path}, but not certainly so: {why}. Nothing was changed."
     start = line if 0 <= line < len(source.lines) else nearest(source, target)
     return ToolError(head if start is None else f"{head} {_shown(source, start, target)}")
 
 
-def nowhere(path: str, source: Source, target: Sequence[str], new: str) -> ToolError:
+def nowhere(path: str, source: SourceLines, target: Sequence[str], new: str) -> ToolError:
     head = f"old_text is not in {path}. Nothing was changed."
     if len(new.strip()) > 8 and new in source.text:
         return ToolError(f"{head} The file has new_text already; perhaps this edit was made before.")
@@ -41,14 +41,14 @@ def nowhere(path: str, source: Source, target: Sequence[str], new: str) -> ToolE
     return ToolError(f"{head} {_shown(source, start, target)}")
 
 
-def _shown(source: Source, start: int, target: Sequence[str]) -> str:
+def _shown(source: SourceLines, start: int, target: Sequence[str]) -> str:
     excerpt = source.lines[start : start + min(len(target) + 1, _SHOWN)]
     near = "".join(f"{start + offset + 1:>6}  {line.rstrip()[:_WIDTH]}\n" for offset, line in enumerate(excerpt))
     why = difference(source, start, target)
     return f"The nearest text is (line numbers are not part of it):\n{near}{why}Copy it exactly and try again."
 
 
-def difference(source: Source, start: int, target: Sequence[str]) -> str:
+def difference(source: SourceLines, start: int, target: Sequence[str]) -> str:
     """The first line that is not the same, as a sentence; "" when all are."""
     for offset, expected in enumerate(target):
         actual = source.lines[start + offset] if start + offset < len(source.lines) else None
@@ -84,7 +84,7 @@ def _cut(line: str, counterpart: str) -> str:
     return f"`…{line[max(0, index - 40) : index + 60]}…`"
 
 
-def nearest(source: Source, target: Sequence[str]) -> int | None:
+def nearest(source: SourceLines, target: Sequence[str]) -> int | None:
     """The first line of the window most like `wanted`: the one most of its lines vote for, else one alike."""
     votes: dict[int, int] = {}
     target = target[:_VOTERS]

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from amanu.tools.edits.matching.source import Source, end_of, indent_of
+from amanu.tools.edits.matching.source import SourceLines, end_of, indent_of
 from amanu.workspace.text_file import split_lines
 
 
@@ -17,7 +17,7 @@ class Unproven(Exception):
 
 
 @dataclass(frozen=True)
-class Place:
+class LineMatch:
     """Lines [start, end) of the file. `old` and `new` are whole lines in the file's own way of writing: indentation
     and escapes are already the file's; what is still different is left to `put`."""
 
@@ -32,11 +32,11 @@ class Place:
     """Lines of `old` that do not say quite the same: the edit must not touch them."""
 
 
-def widened(source: Source, start: int, end: int, old: str, new: str, prefix: str, suffix: str) -> Place:
+def widened(source: SourceLines, start: int, end: int, old: str, new: str, prefix: str, suffix: str) -> LineMatch:
     """The place of a text that begins behind `prefix` in line `start` and ends before `suffix` in line `end - 1`."""
     if bare(prefix):
         new = _deepened(new, old, prefix, start)
-    return Place(start, end, _lines(prefix + old + suffix), _lines(prefix + new + suffix))
+    return LineMatch(start, end, _lines(prefix + old + suffix), _lines(prefix + new + suffix))
 
 
 def bare(prefix: str) -> bool:
@@ -68,14 +68,14 @@ def _deepened(new: str, old: str, prefix: str, start: int) -> str:
     return new
 
 
-def whole(source: Source, start: int, old: Sequence[str], new: Sequence[str]) -> Place:
+def whole(source: SourceLines, start: int, old: Sequence[str], new: Sequence[str]) -> LineMatch:
     """The place of whole lines, one for one. Without a line end at the end of `old`, the file's is not touched."""
     end = start + len(old)
     last = end_of(source.lines[end - 1])
     if old and not end_of(old[-1]) and last:
         old = [*old[:-1], old[-1] + last]
         new = [*new[:-1], new[-1] + last] if new and not end_of(new[-1]) else [*new, *([] if new else [last])]
-    return Place(start, end, old, new)
+    return LineMatch(start, end, old, new)
 
 
 def _lines(text: str) -> list[str]:

@@ -4,7 +4,7 @@ has it, to the byte. Where the change meets a difference it cannot be told what 
 from collections.abc import Sequence
 from itertools import pairwise
 
-from amanu.tools.edits.matching.place import Place, Unproven
+from amanu.tools.edits.matching.place import LineMatch, Unproven
 from amanu.tools.edits.matching.source import body_of, end_of
 from amanu.workspace.diff import common
 
@@ -13,7 +13,7 @@ Block = tuple[bool, int, int, int, int]
 """(equal, from, to, from, to): of one sequence, of the other."""
 
 
-def put(actual: Sequence[str], place: Place, usual_end: str) -> list[str]:
+def put(actual: Sequence[str], place: LineMatch, usual_end: str) -> list[str]:
     """The lines that take the place of `there`. Raises `Unproven` where the change meets the differences."""
     spans = place.spans or [(line, line + 1) for line in range(len(place.old))]
     usual = next((end for line in actual if (end := end_of(line))), usual_end)
@@ -46,7 +46,7 @@ def put(actual: Sequence[str], place: Place, usual_end: str) -> list[str]:
     return _final_end(out, actual, place, usual)
 
 
-def _as_the_file_says(actual: Sequence[str], place: Place, spans: Sequence[tuple[int, int]]) -> dict[str, str]:
+def _as_the_file_says(actual: Sequence[str], place: LineMatch, spans: Sequence[tuple[int, int]]) -> dict[str, str]:
     """Lines of `old` that the file writes otherwise → how it does: what `new` moves to another line stays so too."""
     spellings: dict[str, str] = {}
     for row, (start, end) in enumerate(spans):
@@ -56,7 +56,9 @@ def _as_the_file_says(actual: Sequence[str], place: Place, spans: Sequence[tuple
     return spellings
 
 
-def _refuse_doubt(place: Place, spans: Sequence[tuple[int, int]], i1: int, i2: int, consumed: int, size: int) -> None:
+def _refuse_doubt(
+    place: LineMatch, spans: Sequence[tuple[int, int]], i1: int, i2: int, consumed: int, size: int
+) -> None:
     """Refuse a change of lines [i1, i2) of `old` that touches what drifted."""
     lines = spans[i1:i2]
     line_before = spans[i1][0] if i1 < len(spans) else size
@@ -72,7 +74,7 @@ def _refuse_doubt(place: Place, spans: Sequence[tuple[int, int]], i1: int, i2: i
         )
 
 
-def _final_end(out: list[str], actual: Sequence[str], place: Place, usual: str) -> list[str]:
+def _final_end(out: list[str], actual: Sequence[str], place: LineMatch, usual: str) -> list[str]:
     """A line end at the end of `new` is added or removed only if `old` has it otherwise."""
     if not out or not actual:
         return out
@@ -86,7 +88,7 @@ def _final_end(out: list[str], actual: Sequence[str], place: Place, usual: str) 
     return [line for line in out if line]
 
 
-def _rewritten(actual: list[str], old: list[str], new: list[str], place: Place) -> list[str]:
+def _rewritten(actual: list[str], old: list[str], new: list[str], place: LineMatch) -> list[str]:
     """New lines; each that is one of `old` changed keeps what the file has in the rest of it."""
     if len(actual) != len(old) or old == actual:
         return new

@@ -24,7 +24,7 @@ def indent_of(line: str) -> str:
     return line[: len(line) - len(line.lstrip())]
 
 
-class Source:
+class SourceLines:
     def __init__(self, text: str) -> None:
         self.text = text
         self._folded: dict[Fold, str] = {}

@@ -1,4 +1,4 @@
-"""The walls the lines are run within: bubblewrap, nothing of the machine to write, no network, no other process."""
+"""The sandbox the lines are run within: bubblewrap, nothing of the machine to write, no network, no other process."""
 
 import shutil
 import sys
@@ -28,17 +28,17 @@ class NoWalls(Exception):
 
 
 def within(*words: str) -> list[str]:
-    """What to execute to run this Python with those words within walls. Raises `NoWalls`."""
+    """What to execute to run this Python with those words in a sandbox. Raises `NoWalls`."""
     bwrap = shutil.which("bwrap")
     if bwrap is None:
         raise NoWalls("bwrap is not installed.")
-    walls = [bwrap, "--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc"]
+    sandbox = [bwrap, "--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc"]
     for each in _EMPTY:
-        walls += ["--tmpfs", each]
-    walls += ["--dir", str(TOP)]
+        sandbox += ["--tmpfs", each]
+    sandbox += ["--dir", str(TOP)]
     for shown in _SHOWN:
         if any(shown.is_relative_to(empty) for empty in _EMPTY):
-            walls += ["--ro-bind", str(shown), str(shown)]
+            sandbox += ["--ro-bind", str(shown), str(shown)]
     unshared = (
         "--unshare-net",
         "--unshare-pid",
@@ -47,4 +47,4 @@ def within(*words: str) -> list[str]:
         "--die-with-parent",
         "--new-session",
     )
-    return [*walls, *unshared, "--chdir", str(ROOT), sys.executable, *words]
+    return [*sandbox, *unshared, "--chdir", str(ROOT), sys.executable, *words]
