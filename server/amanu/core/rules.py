@@ -64,8 +64,6 @@ class Rule:
     """Argument → glob on its value as text; all of them."""
     modes: tuple[Mode, ...] = ()
     trusted: bool | None = None
-    server: str | None = None
-    agent: str | None = None
     until: datetime | None = None
     network: bool = False
     """Of an allowed command: with the network."""
@@ -155,10 +153,6 @@ class RuleTable(BaseModel):
     """Only in that mode, or one of those."""
     trusted: bool | None = None
     """Only where the workspace is trusted, or is not."""
-    server: str | None = None
-    """Only tools of that MCP server."""
-    agent: str | None = None
-    """Only calls of that sub-agent."""
     until: date | None = None
     """To the end of that day, UTC."""
     network: bool = False
@@ -203,8 +197,6 @@ class RuleTable(BaseModel):
             arguments=self.arguments,
             modes=_tuple(self.mode),  # pyright: ignore[reportArgumentType]
             trusted=self.trusted,
-            server=self.server,
-            agent=self.agent,
             until=None if self.until is None else _end_of(self.until.isoformat()),
             network=self.network,
             unsandboxed=self.unsandboxed,
@@ -219,8 +211,6 @@ class RuleTable(BaseModel):
             *(f"{name} like {value}" for name, value in self.arguments.items()),
             *(["mode " + "/".join(_tuple(self.mode))] if self.mode else []),
             *([("" if self.trusted else "not ") + "trusted"] if self.trusted is not None else []),
-            *([f"server {self.server}"] if self.server else []),
-            *([f"agent {self.agent}"] if self.agent else []),
             *([f"until {self.until}"] if self.until else []),
             *([("without" if self.harmless else "with an") + " effect"] if self.harmless is not None else []),
             *(["ruinous"] if self.ruin else []),

@@ -47,10 +47,6 @@ class Subject:
     """Why it is not, a sentence for the user."""
     arguments: Mapping[str, Any] = field(default_factory=dict[str, Any], compare=False)
     """Of the call, as the model wrote them."""
-    server: str | None = None
-    """The MCP server whose tool it is."""
-    agent: str | None = None
-    """The sub-agent that calls it."""
 
 
 Allowed = Callable[[Iterable[Subject]], list[Subject]]

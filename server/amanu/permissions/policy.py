@@ -290,8 +290,6 @@ def _match(each: Rule, subject: Subject, when: PolicyContext) -> Literal["yes", 
         return "no"
     if (
         (each.trusted is not None and each.trusted != when.trusted)
-        or (each.server is not None and each.server != subject.server)
-        or (each.agent is not None and each.agent != subject.agent)
         or (each.until is not None and when.time > each.until)
     ):
         return "no"

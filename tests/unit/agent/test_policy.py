@@ -358,23 +358,18 @@ def table(**fields: Any) -> Rule:
     return RuleTable.model_validate(fields).rule("test")
 
 
-MCP = Subject("search", "read", "x", server="github", agent="reviewer", arguments={"query": "label:bug", "all": True})
+SEARCH = Subject("search", "read", "x", arguments={"query": "label:bug", "all": True})
 
 
 @pytest.mark.parametrize(
     ("fields", "subject", "when", "expected"),
     [
-        ({"decision": "allow"}, MCP, {}, "allow"),
-        ({"decision": "allow", "server": "github"}, MCP, {}, "allow"),
-        ({"decision": "allow", "server": "gitlab"}, MCP, {}, "ask"),
-        ({"decision": "allow", "server": "github"}, READ, {}, "ask"),
-        ({"decision": "allow", "agent": "reviewer"}, MCP, {}, "allow"),
-        ({"decision": "allow", "agent": "writer"}, MCP, {}, "ask"),
-        ({"decision": "allow", "arguments": {"query": "label:*"}}, MCP, {}, "allow"),
-        ({"decision": "allow", "arguments": {"query": "LABEL:*"}}, MCP, {}, "ask"),
-        ({"decision": "deny", "arguments": {"query": "LABEL:*"}}, MCP, {}, "deny"),
-        ({"decision": "allow", "arguments": {"query": "label:*", "all": "true"}}, MCP, {}, "allow"),
-        ({"decision": "allow", "arguments": {"other": "*"}}, MCP, {}, "ask"),
+        ({"decision": "allow"}, SEARCH, {}, "allow"),
+        ({"decision": "allow", "arguments": {"query": "label:*"}}, SEARCH, {}, "allow"),
+        ({"decision": "allow", "arguments": {"query": "LABEL:*"}}, SEARCH, {}, "ask"),
+        ({"decision": "deny", "arguments": {"query": "LABEL:*"}}, SEARCH, {}, "deny"),
+        ({"decision": "allow", "arguments": {"query": "label:*", "all": "true"}}, SEARCH, {}, "allow"),
+        ({"decision": "allow", "arguments": {"other": "*"}}, SEARCH, {}, "ask"),
         ({"decision": "allow", "mode": "ask"}, READ, {}, "allow"),
         ({"decision": "allow", "mode": ["plan", "auto"]}, READ, {}, "ask"),
         ({"decision": "allow", "trusted": True}, READ, {}, "ask"),
@@ -391,8 +386,8 @@ MCP = Subject("search", "read", "x", server="github", agent="reviewer", argument
         ({"decision": "allow", "command": "pytest *"}, READ, {}, "ask"),
         ({"decision": "allow", "tool": "@run", "harmless": True}, LOOK, {}, "allow"),
         ({"decision": "allow", "tool": "@run", "harmless": True}, RUN, {}, "ask"),
-        ({"decision": "allow", "tool": "@run"}, RUN, {"sandbox": False}, "ask"),
-        ({"decision": "allow", "tool": "@run", "harmless": True}, LOOK, {"sandbox": False}, "allow"),
+        ({"decision": "allow", "tool": "@run"}, RUN, {"sandboxed": False}, "ask"),
+        ({"decision": "allow", "tool": "@run", "harmless": True}, LOOK, {"sandboxed": False}, "allow"),
     ],
 )
 def test_conditions_of_a_table(fields: dict[str, Any], subject: Subject, when: dict[str, Any], expected: str) -> None:

@@ -13,26 +13,30 @@ import sys, threading
 sys.path[:0] = {[str(Path(__file__).parents[3] / each) for each in ("server", "protocol")]!r}
 from pathlib import Path
 from amanu.shell.analyze import read
-from amanu.core.command import Surroundings
+from amanu.core.command import CommandContext
 
-here = Surroundings(Path("/"), (Path("/"),), {{"PATH": "/usr/bin:/bin"}}, lambda path: True)
+here = CommandContext(Path("/"), (Path("/"),), {{"PATH": "/usr/bin:/bin"}}, lambda path: True)
 """
 
 MANY = """
 sys.setswitchinterval(1e-6)
 line = " && ".join(f"echo é{'x' * 40} word{n} | grep -n w{n}" for n in range(5))
-found = set()
+expected = read(line, here)
+mixed = []
 
 def work():
     for _ in range(25):
-        found.add(len(read(line, here).commands))
+        reading = read(line, here)
+        # On a busy machine a line may take longer than it is given: that is said, and no mixture.
+        if reading != expected and "too long" not in (reading.unclear or ""):
+            mixed.append(reading)
 
 threads = [threading.Thread(target=work) for _ in range(4)]
 for each in threads:
     each.start()
 for each in threads:
     each.join()
-print(found)
+print(len(expected.commands), mixed)
 """
 
 EVERY_PLANE = """
@@ -52,7 +56,7 @@ def _printed(script: str) -> str:
 
 
 def test_many_at_once_do_not_end_the_process() -> None:
-    assert _printed(MANY) == "{10}"
+    assert _printed(MANY) == "10 []"
 
 
 def test_no_character_ends_the_process() -> None:
