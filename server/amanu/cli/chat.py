@@ -14,20 +14,20 @@ from pathlib import Path
 from typing import get_args
 
 from amanu.cli import exits
-from amanu.cli.client import Client, Disconnected
-from amanu.cli.decide import Decider
+from amanu.cli.client import DaemonClient, Disconnected
+from amanu.cli.console import Console, Span, open_console
 from amanu.cli.diff import show_proposal
-from amanu.cli.edits import Edits
+from amanu.cli.edit_commands import EditCommands
 from amanu.cli.header import show_header
 from amanu.cli.live import rows
 from amanu.cli.mentions import line_mentions
-from amanu.cli.paper import Paper, Span, open_paper
-from amanu.cli.person import Escaped, Interrupted, Terminal, Woken
 from amanu.cli.question import show_lines
 from amanu.cli.render import Renderer
-from amanu.cli.session_lookup import latest, listing, meant, session_line
+from amanu.cli.review_prompt import ReviewPrompt
+from amanu.cli.session_lookup import latest, listing, resolve_session_id, session_line
+from amanu.cli.terminal import AttentionNeeded, Interrupted, PromptContext, StopRequested, Terminal
 from amanu.cli.text import one_line, stripped, visible
-from amanu.cli.trusting import Trusting
+from amanu.cli.trust_prompt import TrustPrompt
 from amanu.cli.usage import show_context
 from amanu.cli.view import SessionView, attach, create, mint
 from amanu.text.amounts import money
@@ -100,12 +100,12 @@ def main(argv: list[str]) -> int:
         if not Path(root).is_dir():
             print(f"{root} is not a folder.", file=sys.stderr)
             return exits.USAGE
-    options = Wanted(roots, arguments.model, arguments.mode, arguments.session, arguments.latest)
+    options = ChatOptions(roots, arguments.model, arguments.mode, arguments.session, arguments.latest)
     return asyncio.run(_chat(options, alone=arguments.alone))
 
 
 @dataclass(frozen=True)
-class Wanted:
+class ChatOptions:
     """What the command line asks for."""
 
     roots: list[str]
@@ -115,7 +115,7 @@ class Wanted:
     latest: bool = False
 
 
-async def _chat(options: Wanted, *, alone: bool) -> int:
+async def _chat(options: ChatOptions, *, alone: bool) -> int:
     from prompt_toolkit.patch_stdout import patch_stdout
 
     from amanu.cli.connect import connect
@@ -123,64 +123,57 @@ async def _chat(options: Wanted, *, alone: bool) -> int:
     from amanu.home import find_home
     from amanu.system import logs
 
-    async def connector() -> Client:
+    async def connector() -> DaemonClient:
         return await connect(roots=options.roots, alone=alone)
 
     with patch_stdout(raw=True):
-        paper = open_paper(sys.stdout)
+        console = open_console(sys.stdout)
         try:
             home = find_home().make()
             if alone:
                 logs.start(home, load_settings(home, os.environ).log_level)
-            return await Chat(options, connector, paper, alone=alone).run(
-                lambda chat: Terminal(
-                    history=home.state / "chat-history",
-                    roots=options.roots,
-                    commands=chat.commands,
-                    above=chat.above,
-                    toolbar=chat.toolbar,
-                    stoppable=chat.stoppable,
-                )
-            )
+            chat = Chat(options, connector, console, alone=alone)
+            return await chat.run(Terminal(chat, history=home.state / "chat-history"))
         except AmanuError as error:
             hint = f" {error.data.hint}" if error.data.hint else ""
-            paper.prose(("red", visible(f"{error}{hint}")))
+            console.prose(("red", visible(f"{error}{hint}")))
             return exits.of_error(error)
 
 
-class Chat:
+class Chat(PromptContext):
     """One person, one terminal, one session at a time."""
 
     _view: SessionView
     _renderer: Renderer
-    _decider: Decider
-    _edits: Edits
-    _trusting: Trusting
+    _review_prompt: ReviewPrompt
+    _edit_commands: EditCommands
+    _trust_prompt: TrustPrompt
     _terminal: Terminal
 
-    def __init__(self, options: Wanted, connect: Callable[[], Awaitable[Client]], paper: Paper, *, alone: bool) -> None:
-        self._wanted = options
+    def __init__(
+        self, options: ChatOptions, connect: Callable[[], Awaitable[DaemonClient]], console: Console, *, alone: bool
+    ) -> None:
+        super().__init__(options.roots, COMMANDS)
+        self._options = options
         self._connect = connect
-        self._paper = paper
+        self._console = console
         self._alone = alone
-        self._client: Client | None = None
+        self._client: DaemonClient | None = None
         self._interrupted_at = -TWICE_SECONDS
         self._leaving = False
-        self.commands = list(COMMANDS)
-        """Those of the daemon among them, as they were last seen."""
 
-    async def run(self, terminal: Callable[["Chat"], Terminal]) -> int:
+    async def run(self, terminal: Terminal) -> int:
         """Until the person leaves. Returns the exit code; raises AmanuError when no session can be had."""
         self._client = await self._connect()
         try:
-            self._terminal = terminal(self)
+            self._terminal = terminal
             await self._enter(await self._first_view(self._client))
             await self._ask_trust()
             while not self._leaving:
                 await self._round()
             return exits.OK
         except Disconnected as error:
-            self._paper.line(("red", str(error)))
+            self._console.line(("red", str(error)))
             return exits.FAILED
         finally:
             await self._client.close()
@@ -221,12 +214,12 @@ class Chat:
             if self._view.client.lost.is_set():
                 await self._reconnect()
             elif self._view.state.approvals:
-                await self._decider.decide(self._view.state.approvals[0])
+                await self._review_prompt.decide(self._view.state.approvals[0])
             else:
                 await self._act(await self._terminal.read(self._needed))
-        except Woken:
+        except AttentionNeeded:
             pass
-        except Escaped:
+        except StopRequested:
             await self._view.cancel()
         except Interrupted:
             await self._interrupt()
@@ -234,13 +227,13 @@ class Chat:
             await self._leave()
         except AmanuError as error:
             hint = f" {error.data.hint}" if error.data.hint else ""
-            self._paper.prose(("red", visible(f"✗ {error}{hint}")))
+            self._console.prose(("red", visible(f"✗ {error}{hint}")))
         except Disconnected:
             pass  # the next round reconnects
         except Exception as error:
             log.exception("the chat failed")
             failure = f"{type(error).__name__}: {error}"
-            self._paper.prose(
+            self._console.prose(
                 ("red", visible(f"✗ That is a mistake of Amanu's own, the session is whole ({failure})."))
             )
             await asyncio.sleep(MISTAKE_SECONDS)
@@ -262,7 +255,7 @@ class Chat:
             return
         try:
             await self._view.steer(text, turn.turn_id, files)
-            self._paper.line(("dim", "↪ goes into the running turn; /queue TEXT would wait for its end"))
+            self._console.line(("dim", "↪ goes into the running turn; /queue TEXT would wait for its end"))
         except AmanuError as error:
             if error.kind != "staleTurn":
                 raise
@@ -274,7 +267,7 @@ class Chat:
         if twice:
             await self._leave()
         elif not await self._view.cancel():
-            self._paper.line(("dim", "Ctrl-C once more leaves."))
+            self._console.line(("dim", "Ctrl-C once more leaves."))
 
     async def _leave(self) -> None:
         self._leaving = True
@@ -286,7 +279,7 @@ class Chat:
         if self._alone:
             await self._view.cancel()
         else:
-            self._paper.line(("dim", "The turn goes on in the daemon; amanu chat --continue comes back to it."))
+            self._console.line(("dim", "The turn goes on in the daemon; amanu chat --continue comes back to it."))
 
     # Commands ------------------------------------------------------------------------------------------
 
@@ -297,10 +290,10 @@ class Chat:
             case "/mode" if argument in get_args(Mode):
                 await self._view.set_mode(argument)  # pyright: ignore[reportArgumentType]
             case "/mode":
-                self._paper.line(("", f"mode {self._view.state.mode}; there are {', '.join(get_args(Mode))}"))
+                self._console.line(("", f"mode {self._view.state.mode}; there are {', '.join(get_args(Mode))}"))
             case "/model" if argument:
                 await self._view.set_model(argument)
-                show_header(self._view.state, self._paper)
+                show_header(self._view.state, self._console)
             case "/model":
                 await self._list_models()
             case "/queue" if argument:
@@ -310,40 +303,40 @@ class Chat:
                     params = r.PromptUnqueueParams(session_id=self._view.session_id, prompt_id=prompt.prompt_id)
                     await self._view.client.request("amanu/prompt/unqueue", params, r.Empty)
             case "/diff" if argument:
-                await self._edits.diff(argument)
+                await self._edit_commands.diff(argument)
             case "/diff":
                 for proposal in self._view.state.proposals:
-                    show_proposal(self._paper, proposal, self._view.state.roots)
+                    show_proposal(self._console, proposal, self._view.state.roots)
             case "/accept":
-                await self._edits.decide("accept", argument)
+                await self._edit_commands.decide("accept", argument)
             case "/reject":
-                await self._edits.decide("reject", argument)
+                await self._edit_commands.decide("reject", argument)
             case "/undo":
-                await self._edits.undo(argument)
+                await self._edit_commands.undo(argument)
             case "/redo":
-                await self._edits.decide("redo", argument)
+                await self._edit_commands.decide("redo", argument)
             case "/keep":
-                await self._edits.decide("keep", argument)
+                await self._edit_commands.decide("keep", argument)
             case "/checkpoints":
-                await self._edits.checkpoints()
+                await self._edit_commands.checkpoints()
             case "/restore":
-                if (prompt := await self._edits.restore(argument)) is not None:
+                if (prompt := await self._edit_commands.restore(argument)) is not None:
                     self._terminal.draft(prompt)
             case "/context":
-                show_context(self._view.state.usage, self._paper)
+                show_context(self._view.state.usage, self._console)
             case "/notes":
                 self._show_notes()
             case "/sessions" if argument:
-                session_id = await meant(argument, self._wanted.roots[0], listing(self._view.client))
+                session_id = await resolve_session_id(argument, self._options.roots[0], listing(self._view.client))
                 await self._enter(await attach(self._view.client, session_id), detach=True)
             case "/sessions":
                 await self._list_sessions()
             case "/new":
                 await self._enter(await self._create(self._view.client), detach=True)
             case "/trust":
-                await self._trusting.ask()
+                await self._trust_prompt.ask()
             case "/untrust":
-                await self._trusting.withdraw()
+                await self._trust_prompt.withdraw()
             case "/audit":
                 await self._show_audit(argument)
             case "/record" if argument:
@@ -352,16 +345,16 @@ class Chat:
                 await self._view.client.request("amanu/session/record", params, r.Empty)
             case "/cancel":
                 if not await self._view.cancel():
-                    self._paper.line(("dim", "nothing runs"))
+                    self._console.line(("dim", "nothing runs"))
             case "/quit" | "/exit":
                 await self._leave()
             case "/help":
                 for name, description in {**COMMANDS, **await self._daemons_commands()}.items():
-                    self._paper.line(("bold", f"{name:13}"), ("", description))
+                    self._console.line(("bold", f"{name:13}"), ("", description))
             case _ if word not in COMMANDS and word in await self._daemons_commands():
                 await self._say(text)
             case _:
-                self._paper.line(("red", f"{visible(word)} is not a command, or lacks something; /help lists them."))
+                self._console.line(("red", f"{visible(word)} is not a command, or lacks something; /help lists them."))
 
     async def _daemons_commands(self) -> dict[str, str]:
         """Prompts that mean something of their own to the daemon; some are files, which come and go."""
@@ -377,24 +370,24 @@ class Chat:
     async def _show_audit(self, which: str) -> None:
         calls = [item.item_id for item in self._view.state.items if isinstance(item, ToolCall)]
         if which not in ("", "last", "session"):
-            self._paper.line(("red", "There are /audit last and /audit session."))
+            self._console.line(("red", "There are /audit last and /audit session."))
             return
         if which != "session" and not calls:
-            self._paper.line(("dim", "There was no tool call yet."))
+            self._console.line(("dim", "There was no tool call yet."))
             return
         params = r.AuditQueryParams(
             session_id=self._view.session_id, tool_call_id=None if which == "session" else calls[-1]
         )
         result = await self._view.client.request("amanu/audit/query", params, r.AuditQueryResult)
-        show_lines(result.lines, self._paper)
+        show_lines(result.lines, self._console)
 
     def _show_notes(self) -> None:
         notices = [item for item in self._view.state.items if isinstance(item, Notice) and item.detail]
         for notice in notices:
-            self._paper.prose(("bold", stripped(notice.text)))
-            self._paper.markdown(stripped(notice.detail))
+            self._console.prose(("bold", stripped(notice.text)))
+            self._console.markdown(stripped(notice.detail))
         if not notices:
-            self._paper.line(("dim", "There are none."))
+            self._console.line(("dim", "There are none."))
 
     async def _list_models(self) -> None:
         from amanu.cli.header import describe
@@ -402,35 +395,35 @@ class Chat:
         answer = await self._view.client.request("amanu/model/list", r.Empty(), r.ModelListResult)
         for model in answer.models:
             missing = "" if model.available else f" — {one_line(model.unavailable or 'not available')}"
-            self._paper.prose(("" if model.available else "dim", describe(model) + missing))
+            self._console.prose(("" if model.available else "dim", describe(model) + missing))
 
     async def _list_sessions(self) -> None:
-        params = r.SessionListParams(root=self._wanted.roots[0])
+        params = r.SessionListParams(root=self._options.roots[0])
         answer = await self._view.client.request("amanu/session/list", params, r.SessionListResult)
         for summary in answer.sessions:
-            self._paper.line(("", session_line(summary)))
+            self._console.line(("", session_line(summary)))
 
     # Sessions ------------------------------------------------------------------------------------------
 
-    async def _first_view(self, client: Client) -> SessionView:
-        session_id = self._wanted.session_id
-        if self._wanted.latest:
+    async def _first_view(self, client: DaemonClient) -> SessionView:
+        session_id = self._options.session_id
+        if self._options.latest:
             with contextlib.suppress(AmanuError):  # nothing was said here yet: a new one
-                session_id = await latest(self._wanted.roots[0], listing(client))
+                session_id = await latest(self._options.roots[0], listing(client))
         elif session_id is not None:
-            session_id = await meant(session_id, self._wanted.roots[0], listing(client))
+            session_id = await resolve_session_id(session_id, self._options.roots[0], listing(client))
         if session_id is None:
             return await self._create(client)
         view = await attach(client, session_id)
-        if self._wanted.mode is not None and self._wanted.mode != view.state.mode:
-            await view.set_mode(self._wanted.mode)
-        if self._wanted.model_id is not None and self._wanted.model_id != view.state.model_id:
-            await view.set_model(self._wanted.model_id)
+        if self._options.mode is not None and self._options.mode != view.state.mode:
+            await view.set_mode(self._options.mode)
+        if self._options.model_id is not None and self._options.model_id != view.state.model_id:
+            await view.set_model(self._options.model_id)
         return view
 
-    async def _create(self, client: Client) -> SessionView:
+    async def _create(self, client: DaemonClient) -> SessionView:
         params = r.SessionCreateParams(
-            session_id=mint(), roots=self._wanted.roots, mode=self._wanted.mode, model_id=self._wanted.model_id
+            session_id=mint(), roots=self._options.roots, mode=self._options.mode, model_id=self._options.model_id
         )
         return await create(client, params)
 
@@ -438,14 +431,14 @@ class Chat:
         if detach and self._view.session_id != view.session_id:
             await self._put_away("amanu/session/detach")
         self._view = view
-        self._renderer = Renderer(self._paper, details_hint="/notes", trust="/trust")
-        self._decider = Decider(view, self._renderer, self._terminal)
-        self._edits = Edits(view, self._paper, self._terminal)
-        self._trusting = Trusting(view, self._paper, self._terminal)
-        show_header(view.state, self._paper)
-        self._paper.line(("dim", f"session {view.session_id} · /help"))
+        self._renderer = Renderer(self._console, details_hint="/notes", trust="/trust")
+        self._review_prompt = ReviewPrompt(view, self._renderer, self._terminal)
+        self._edit_commands = EditCommands(view, self._console, self._terminal)
+        self._trust_prompt = TrustPrompt(view, self._console, self._terminal)
+        show_header(view.state, self._console)
+        self._console.line(("dim", f"session {view.session_id} · /help"))
         if view.state.read_only:
-            self._paper.line(("yellow", "Read-only: another Amanu process has this session open."))
+            self._console.line(("yellow", "Read-only: another Amanu process has this session open."))
         await self._daemons_commands()  # for completion
         self._renderer.show_items(view.state.items[-SHOWN_ITEMS:], view.state)
         view.listeners.append(self._renderer.show)
@@ -461,13 +454,13 @@ class Chat:
             await self._view.client.request(method, params, r.Empty)
 
     async def _reconnect(self) -> None:
-        self._paper.line(("yellow", "The connection to the daemon is gone; connecting again …"))
+        self._console.line(("yellow", "The connection to the daemon is gone; connecting again …"))
         for attempt in range(RECONNECTS):
             try:
                 client = await self._connect()
                 await self._view.reattach(client)
                 self._client = client
-                self._paper.line(("dim", "connected again"))
+                self._console.line(("dim", "connected again"))
                 return
             except (AmanuError, Disconnected, OSError):
                 await asyncio.sleep(0.1 * 2**attempt)
@@ -475,8 +468,8 @@ class Chat:
 
     async def _ask_trust(self) -> None:
         if not self._view.state.trusted:
-            with contextlib.suppress(Interrupted, Escaped):
-                await self._trusting.ask()
+            with contextlib.suppress(Interrupted, StopRequested):
+                await self._trust_prompt.ask()
 
     def _mentioned(self, text: str) -> list[Attachment]:
         return [*line_mentions(text, self._view.state.roots)]

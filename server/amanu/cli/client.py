@@ -37,7 +37,7 @@ class Disconnected(Exception):
         super().__init__(why)
 
 
-class Client:
+class DaemonClient:
     """One connection. `on_event` and `on_notification` are called in order and must not block."""
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from amanu.cli.client import Client, Disconnected
+from amanu.cli.client import DaemonClient, Disconnected
 from amanu.cli.text import one_line
 from amanu.home import find_home
 from amanu_protocol.errors import AmanuError
@@ -17,7 +17,7 @@ RELAY = (sys.executable, "-P", "-m", "amanu.daemon.relay")
 LEAVE_SECONDS = 3.0
 
 
-async def connect(*, roots: Sequence[str] = (), alone: bool = False, home: Path | None = None) -> Client:
+async def connect(*, roots: Sequence[str] = (), alone: bool = False, home: Path | None = None) -> DaemonClient:
     """A connection that shook hands. `alone`: to a core in this process, with all it keeps under `home` if that is
     given. Raises AmanuError when there is none to be had."""
     if alone or os.name == "nt":
@@ -25,22 +25,22 @@ async def connect(*, roots: Sequence[str] = (), alone: bool = False, home: Path 
     return await _by_relay(roots)
 
 
-async def connect_running() -> Client:
+async def connect_running() -> DaemonClient:
     """To the daemon if one runs, so that its sessions are not in the way; else to a core in this process."""
     return await connect(alone=not await _somebody_listens())
 
 
-async def _in_process(roots: Sequence[str], environ: Mapping[str, str]) -> Client:
+async def _in_process(roots: Sequence[str], environ: Mapping[str, str]) -> DaemonClient:
     from amanu.frontends.lsp.connection import connect_in_process
     from amanu.session.sessions import open_sessions
 
     sessions = open_sessions(environ)
-    client = Client(*await connect_in_process(sessions, environ))
+    client = DaemonClient(*await connect_in_process(sessions, environ))
     client.at_close(sessions.shutdown)
     return await _initialized(client, roots)
 
 
-async def _by_relay(roots: Sequence[str]) -> Client:
+async def _by_relay(roots: Sequence[str]) -> DaemonClient:
     relay = await asyncio.create_subprocess_exec(
         *RELAY,
         stdin=asyncio.subprocess.PIPE,
@@ -59,7 +59,7 @@ async def _by_relay(roots: Sequence[str]) -> Client:
             relay.kill()
             await relay.wait()
 
-    client = Client(relay.stdout, relay.stdin)
+    client = DaemonClient(relay.stdout, relay.stdin)
     client.at_close(leave)
     try:
         return await _initialized(client, roots)
@@ -72,7 +72,7 @@ async def _by_relay(roots: Sequence[str]) -> Client:
         ) from None
 
 
-async def _initialized(client: Client, roots: Sequence[str]) -> Client:
+async def _initialized(client: DaemonClient, roots: Sequence[str]) -> DaemonClient:
     try:
         await client.initialize(roots=roots)
     except BaseException:

@@ -16,12 +16,12 @@ from typing import TextIO
 from amanu.cli import exits
 from amanu.cli.client import Disconnected
 from amanu.cli.connect import connect
-from amanu.cli.decide import Decider, Person, Preview
+from amanu.cli.console import Console, PlainConsole, open_console
 from amanu.cli.header import show_header
-from amanu.cli.live import LivePaper
-from amanu.cli.paper import Paper, PlainPaper, open_paper
-from amanu.cli.person import Interrupted, Terminal
+from amanu.cli.live import LiveConsole
 from amanu.cli.render import Renderer, indent
+from amanu.cli.review_prompt import Preview, ReviewPrompt, UserInput
+from amanu.cli.terminal import Interrupted, PromptContext, Terminal
 from amanu.cli.text import stripped, visible
 from amanu.cli.view import GUARD_SECONDS, SessionView, create, mint
 from amanu_protocol.errors import AmanuError
@@ -60,34 +60,34 @@ def main(argv: list[str]) -> int:
 
 async def demo(folder: Path, out: TextIO, *, interactive: bool) -> int:
     """The whole show in that empty folder. 0 only if the tests were red before and are green after."""
-    paper = open_paper(out)
+    console = open_console(out)
     shop = folder / "shop"
     await asyncio.to_thread(_copy_sample, shop)
-    paper.line(("heading", "Amanu demo"), ("dim", "  the model is scripted, everything else is real"))
-    paper.line(("", ""))
-    if await _tests(shop, paper):
-        paper.line(("red", "The sample's tests are green already: there is nothing to show. This is a bug."))
+    console.line(("heading", "Amanu demo"), ("dim", "  the model is scripted, everything else is real"))
+    console.line(("", ""))
+    if await _tests(shop, console):
+        console.line(("red", "The sample's tests are green already: there is nothing to show. This is a bug."))
         return exits.FAILED
-    paper.line(("", ""))
+    console.line(("", ""))
     try:
-        code = await _turn(folder, shop, paper, out, interactive)
+        code = await _turn(folder, shop, console, out, interactive)
     except (AmanuError, Disconnected) as error:
-        paper.line(("red", visible(f"✗ {error}")))
+        console.line(("red", visible(f"✗ {error}")))
         return exits.FAILED
     if code != exits.OK:
         return code
-    paper.line(("", ""))
-    if not await _tests(shop, paper):
-        paper.line(("yellow", "The tests are still red: not everything was accepted. Nothing else was changed."))
+    console.line(("", ""))
+    if not await _tests(shop, console):
+        console.line(("yellow", "The tests are still red: not everything was accepted. Nothing else was changed."))
         return exits.FAILED
     command = sys.argv[0] if os.sep in sys.argv[0] else "amanu"  # as it was called: it may not be on PATH
-    paper.line(
+    console.line(
         ("green", f"Red to green, and nothing was written that was not shown. Next: {command} doctor, {command} chat")
     )
     return exits.OK
 
 
-async def _turn(folder: Path, shop: Path, paper: Paper, out: TextIO, interactive: bool) -> int:
+async def _turn(folder: Path, shop: Path, console: Console, out: TextIO, interactive: bool) -> int:
     from amanu.home import find_home
     from amanu.system import logs
 
@@ -97,17 +97,17 @@ async def _turn(folder: Path, shop: Path, paper: Paper, out: TextIO, interactive
     try:
         params = SessionCreateParams(session_id=mint(), roots=[str(shop)], mode="ask", model_id=MODEL)
         view = await create(client, params)
-        show_header(view.state, paper)
-        async with _stage(view, paper, out, interactive) as (renderer, person):
+        show_header(view.state, console)
+        async with _stage(view, console, out, interactive) as (renderer, user_input):
             view.listeners.append(renderer.show)
-            decider = Decider(view, renderer, person)
+            review_prompt = ReviewPrompt(view, renderer, user_input)
             await view.prompt(PROMPT)
             while True:
                 await view.wait(_needs_somebody)
                 if view.state.last_turn is not None:
                     return exits.of_turn(view.state.last_turn.reason, denied=False)
                 try:
-                    await decider.decide(view.state.approvals[0])
+                    await review_prompt.decide(view.state.approvals[0])
                 except Interrupted:
                     await view.cancel()
     finally:
@@ -120,25 +120,25 @@ def _needs_somebody(state: SessionState) -> bool:
 
 @contextlib.asynccontextmanager
 async def _stage(
-    view: SessionView, paper: Paper, out: TextIO, interactive: bool
-) -> AsyncGenerator[tuple[Renderer, Person]]:
+    view: SessionView, console: Console, out: TextIO, interactive: bool
+) -> AsyncGenerator[tuple[Renderer, UserInput]]:
     """Who draws and who answers: on a terminal with a live line, and the person; else plainly, and ourselves."""
-    if isinstance(paper, PlainPaper) or not interactive:
-        yield Renderer(paper), StandIn(paper)
+    if isinstance(console, PlainConsole) or not interactive:
+        yield Renderer(console), AutomaticInput(console)
         return
-    live = LivePaper(paper, out, lambda: renderer.status(view.state))
+    live = LiveConsole(console, out, lambda: renderer.status(view.state))
     renderer = Renderer(live)
     live.start()
     try:
-        yield renderer, AtTheKeyboard(Terminal(), live)
+        yield renderer, LiveTerminalInput(Terminal(PromptContext()), live)
     finally:
         await live.stop()
 
 
-class AtTheKeyboard:
+class LiveTerminalInput:
     """The person; the live line gives way while they type."""
 
-    def __init__(self, terminal: Terminal, live: LivePaper) -> None:
+    def __init__(self, terminal: Terminal, live: LiveConsole) -> None:
         self._terminal = terminal
         self._live = live
 
@@ -159,25 +159,25 @@ class AtTheKeyboard:
             self._live.start()
 
 
-class StandIn:
+class AutomaticInput:
     """Says yes in the place of the person, and says so."""
 
-    def __init__(self, paper: Paper) -> None:
-        self._paper = paper
+    def __init__(self, console: Console) -> None:
+        self._console = console
 
     async def ask(
         self, question: str, *, default: str = "", valid: Callable[[], bool], preview: Preview | None = None
     ) -> str | None:
         await asyncio.sleep(GUARD_SECONDS)  # sooner would not count
         answer = "a" if "[a]" in question else "y"
-        self._paper.line(("bold", question + answer), ("dim", "   (answered for you: nobody is at a terminal)"))
+        self._console.line(("bold", question + answer), ("dim", "   (answered for you: nobody is at a terminal)"))
         return answer
 
     async def edit(self, text: str, suffix: str) -> str | None:
         return None
 
 
-async def _tests(shop: Path, paper: Paper) -> bool:
+async def _tests(shop: Path, console: Console) -> bool:
     """Run the sample's tests and show what they say. True when they are green."""
     process = await asyncio.to_thread(
         subprocess.run,
@@ -190,8 +190,8 @@ async def _tests(shop: Path, paper: Paper) -> bool:
     )
     green = process.returncode == 0
     lines = [line for line in stripped(process.stderr).splitlines() if line.startswith(("FAIL", "ERROR", "Ran", "OK"))]
-    paper.line(("bold", "$ python -m unittest"))
-    paper.line(("green" if green else "red", indent("\n".join(lines))))
+    console.line(("bold", "$ python -m unittest"))
+    console.line(("green" if green else "red", indent("\n".join(lines))))
     return green
 
 

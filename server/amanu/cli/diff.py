@@ -3,7 +3,7 @@
 import os
 from collections.abc import Iterator, Sequence
 
-from amanu.cli.paper import Paper, Span, Style
+from amanu.cli.console import Console, Span, Style
 from amanu.cli.text import one_line, visible
 from amanu.workspace import diagnostics as findings
 from amanu.workspace.diff import unified
@@ -22,42 +22,44 @@ _STATE: dict[str, str] = {
 }
 
 
-def show_proposal(paper: Paper, proposal: Proposal, roots: Sequence[str], known_reason: str | None = None) -> None:
+def show_proposal(console: Console, proposal: Proposal, roots: Sequence[str], known_reason: str | None = None) -> None:
     """All files, all hunks, nothing left out; but a reason only once. `told` is one the person has read already."""
     for file in proposal.files:
-        show_file_header(paper, file, roots)
-        known_reason = show_hunks(paper, file, file.hunks, known_reason)
+        show_file_header(console, file, roots)
+        known_reason = show_hunks(console, file, file.hunks, known_reason)
 
 
-def show_hunks(paper: Paper, file: ProposedFile, hunks: Sequence[Hunk], known_reason: str | None = None) -> str | None:
+def show_hunks(
+    console: Console, file: ProposedFile, hunks: Sequence[Hunk], known_reason: str | None = None
+) -> str | None:
     """Hunks of one file; what they are for, and why they are as they are, only where it is another than before. `told`
     is a reason the person has read already; so is what is returned."""
     explained = ""
     for hunk in hunks:
         again = hunk.explanation == explained
-        show_hunk(paper, file, hunk, reason="" if hunk.reason == known_reason else hunk.reason, explained=not again)
+        show_hunk(console, file, hunk, reason="" if hunk.reason == known_reason else hunk.reason, explained=not again)
         explained, known_reason = hunk.explanation, hunk.reason or known_reason
     return known_reason
 
 
-def show_check(paper: Paper, file: ProposedFile, check: Check, roots: Sequence[str]) -> None:
+def show_check(console: Console, file: ProposedFile, check: Check, roots: Sequence[str]) -> None:
     """What a checker says of a file, once it has: "ruff: adds 1 error, fixes 2", and what is new."""
     of = f"  {one_line(check.checker)}, {relative(file.path, roots)}"
     worst = {finding.severity for finding in check.added}
     style: Style = "red" if "error" in worst else "yellow" if worst else "green" if check.fixed else "dim"
-    paper.line((style, f"{of}: {one_line(check.summary)}"))
+    console.line((style, f"{of}: {one_line(check.summary)}"))
     for each in check.added[:FINDINGS]:
-        paper.line(("dim", f"    {one_line(findings.line(each), 300)}"))
+        console.line(("dim", f"    {one_line(findings.line(each), 300)}"))
     if len(check.added) > FINDINGS:
-        paper.line(("dim", f"    … and {len(check.added) - FINDINGS} more"))
+        console.line(("dim", f"    … and {len(check.added) - FINDINGS} more"))
 
 
-def show_file_header(paper: Paper, file: ProposedFile, roots: Sequence[str]) -> None:
+def show_file_header(console: Console, file: ProposedFile, roots: Sequence[str]) -> None:
     name = relative(file.path, roots)
     if file.change == "rename" and file.new_path is not None:  # its one hunk is the whole file, changed or not
         same = all(hunk.old_text == hunk.new_text for hunk in file.hunks)
         renamed = ("bold", f"── rename {name} → {relative(file.new_path, roots)}")
-        paper.line(renamed, ("dim", "" if same else " (and edit)"))
+        console.line(renamed, ("dim", "" if same else " (and edit)"))
         return
     word = {"create": "new file", "delete": "deletes", "edit": "edit", "rename": "renames"}[file.change]
     spans: list[Span] = [
@@ -68,18 +70,24 @@ def show_file_header(paper: Paper, file: ProposedFile, roots: Sequence[str]) -> 
     ]
     if not file.final_newline and file.change != "delete":
         spans.append(("dim", "  no newline at the end"))
-    paper.line(*spans)
+    console.line(*spans)
 
 
 def show_hunk(
-    paper: Paper, file: ProposedFile, hunk: Hunk, *, number: str = "", reason: str | None = None, explained: bool = True
+    console: Console,
+    file: ProposedFile,
+    hunk: Hunk,
+    *,
+    number: str = "",
+    reason: str | None = None,
+    explained: bool = True,
 ) -> None:
     """One hunk with its surroundings, and, if `explained`, what it is for. `number` ("2 of 3") and `reason` go into its
     header."""
     if explained and hunk.explanation:
-        paper.line(("", f"  {one_line(hunk.explanation, 300)}"))
+        console.line(("", f"  {one_line(hunk.explanation, 300)}"))
     for style, text in hunk_lines(file, hunk, number, reason):
-        paper.line((style, text))
+        console.line((style, text))
 
 
 def hunk_lines(file: ProposedFile, hunk: Hunk, number: str = "", reason: str | None = None) -> Iterator[Span]:
@@ -128,13 +136,13 @@ def _renamed(hunk: Hunk, notes: Sequence[str]) -> Iterator[Span]:
         yield style.get(line[0], "dim"), visible(line)
 
 
-def show_diff(paper: Paper, diff: str) -> None:
+def show_diff(console: Console, diff: str) -> None:
     """A unified diff as the daemon made it."""
     for line in diff.removesuffix("\n").split("\n"):
         style: Style = {"+": "green", "-": "red", "@": "cyan"}.get(line[:1], "")  # pyright: ignore[reportAssignmentType]
         if line.startswith(("--- ", "+++ ")):
             style = "bold"
-        paper.line((style, visible(line)))
+        console.line((style, visible(line)))
 
 
 def relative(path: str, roots: Sequence[str]) -> str:

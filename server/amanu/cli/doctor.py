@@ -16,7 +16,7 @@ from typing import Literal
 
 from amanu import __version__
 from amanu.cli import exits
-from amanu.cli.paper import Style, open_paper
+from amanu.cli.console import Style, open_console
 from amanu.cli.text import one_line
 from amanu.home import Home, find_home
 from amanu_protocol.errors import AmanuError
@@ -35,7 +35,7 @@ _SIGN: dict[Level, tuple[Style, str]] = {
 
 
 @dataclass(frozen=True)
-class Finding:
+class DoctorFinding:
     """One line of the report. `todo` says what to do about a note or a problem."""
 
     level: Level
@@ -59,19 +59,19 @@ def main(argv: list[str]) -> int:
     if arguments.json:
         print(json.dumps({"findings": [asdict(finding) for finding in findings]}))
     else:
-        paper = open_paper(sys.stdout)
+        console = open_console(sys.stdout)
         for finding in findings:
             style, sign = _SIGN[finding.level]
-            paper.line((style, sign), ("bold", f" {finding.what:14}"), ("", one_line(finding.detail, 400)))
+            console.line((style, sign), ("bold", f" {finding.what:14}"), ("", one_line(finding.detail, 400)))
             if finding.todo:
-                paper.line(("dim", f"{'':16}→ {one_line(finding.todo, 400)}"))
+                console.line(("dim", f"{'':16}→ {one_line(finding.todo, 400)}"))
     return exits.FAILED if any(finding.level == "problem" for finding in findings) else exits.OK
 
 
-async def examine(home: Home, environ: Mapping[str, str], *, online: bool) -> list[Finding]:
+async def examine(home: Home, environ: Mapping[str, str], *, online: bool) -> list[DoctorFinding]:
     """Everything that is looked at, in the order it is shown. Changes nothing; starts only the test of the sandbox."""
     return [
-        Finding("ok", "amanu", f"{__version__} in {Path(__file__).parents[1]}"),
+        DoctorFinding("ok", "amanu", f"{__version__} in {Path(__file__).parents[1]}"),
         _python(),
         *_folders(home),
         _settings(home, environ),
@@ -85,14 +85,14 @@ async def examine(home: Home, environ: Mapping[str, str], *, online: bool) -> li
     ]
 
 
-def _python() -> Finding:
+def _python() -> DoctorFinding:
     version = f"{platform.python_version()} at {sys.executable}"
     if sys.version_info < OLDEST_PYTHON:
-        return Finding("problem", "python", version, "Amanu needs Python 3.11 or newer.")
-    return Finding("ok", "python", version)
+        return DoctorFinding("problem", "python", version, "Amanu needs Python 3.11 or newer.")
+    return DoctorFinding("ok", "python", version)
 
 
-def _folders(home: Home) -> Iterator[Finding]:
+def _folders(home: Home) -> Iterator[DoctorFinding]:
     for name, folder in (
         ("config", home.config),
         ("state", home.state),
@@ -100,56 +100,62 @@ def _folders(home: Home) -> Iterator[Finding]:
         ("runtime", home.runtime),
     ):
         if not folder.exists():
-            yield Finding("ok", name, f"{folder} (made when first needed)")
+            yield DoctorFinding("ok", name, f"{folder} (made when first needed)")
             continue
         status = folder.stat()
         if not folder.is_dir():
-            yield Finding("problem", name, f"{folder} is no folder", f"Move it away: mv {folder} {folder}.old")
+            yield DoctorFinding("problem", name, f"{folder} is no folder", f"Move it away: mv {folder} {folder}.old")
         elif hasattr(os, "getuid") and status.st_uid != os.getuid():
-            yield Finding("problem", name, f"{folder} belongs to another user", f"sudo chown -R $USER {folder}")
+            yield DoctorFinding("problem", name, f"{folder} belongs to another user", f"sudo chown -R $USER {folder}")
         elif stat.S_IMODE(status.st_mode) & 0o077:
-            yield Finding("problem", name, f"{folder} is open to other users", f"chmod 700 {folder}")
+            yield DoctorFinding("problem", name, f"{folder} is open to other users", f"chmod 700 {folder}")
         elif not os.access(folder, os.W_OK | os.X_OK):
-            yield Finding("problem", name, f"{folder} cannot be written", f"chmod u+rwx {folder}")
+            yield DoctorFinding("problem", name, f"{folder} cannot be written", f"chmod u+rwx {folder}")
         else:
-            yield Finding("ok", name, str(folder))
+            yield DoctorFinding("ok", name, str(folder))
     keys = home.config / "auth.json"
     if keys.exists() and stat.S_IMODE(keys.stat().st_mode) & 0o077:
-        yield Finding("problem", "kept keys", f"{keys} can be read by other users", f"chmod 600 {keys}")
+        yield DoctorFinding("problem", "kept keys", f"{keys} can be read by other users", f"chmod 600 {keys}")
 
 
-def _settings(home: Home, environ: Mapping[str, str]) -> Finding:
+def _settings(home: Home, environ: Mapping[str, str]) -> DoctorFinding:
     from amanu.config import load_settings
 
     path = home.config / "config.toml"
     try:
         load_settings(home, environ)
     except AmanuError as error:
-        return Finding("problem", "settings", str(error), f"Mend or remove that field in {path}.")
-    return Finding("ok", "settings", str(path) if path.exists() else "defaults (no config.toml)")
+        return DoctorFinding("problem", "settings", str(error), f"Mend or remove that field in {path}.")
+    return DoctorFinding("ok", "settings", str(path) if path.exists() else "defaults (no config.toml)")
 
 
-async def _daemon(home: Home) -> Finding:
+async def _daemon(home: Home) -> DoctorFinding:
     """Without a hello: a daemon of another version would take that as the order to leave."""
     from amanu.daemon.sockets import socket_path
 
     try:
         path = socket_path(home)
         if not path.exists():
-            return Finding("ok", "daemon", f"not running; it starts when needed ({path})")
+            return DoctorFinding("ok", "daemon", f"not running; it starts when needed ({path})")
         async with asyncio.timeout(2):
             _, writer = await asyncio.open_unix_connection(path)
             writer.close()
             await writer.wait_closed()
     except ConnectionRefusedError:
-        return Finding("note", "daemon", f"{home.socket} is left over, nobody listens", "The next start replaces it.")
+        return DoctorFinding(
+            "note", "daemon", f"{home.socket} is left over, nobody listens", "The next start replaces it."
+        )
     except (OSError, TimeoutError) as error:
         why = str(error) or type(error).__name__
-        return Finding("problem", "daemon", f"the socket cannot be used: {why}", "Remove it; see also: amanu logs")
+        return DoctorFinding(
+            "problem", "daemon", f"the socket cannot be used: {why}", "Remove it; see also: amanu logs"
+        )
     version = await asyncio.to_thread(_running_version, home)
     if version not in (None, __version__):
-        return Finding("note", "daemon", f"version {version} runs", "It is replaced when an editor starts this one.")
-    return Finding("ok", "daemon", f"version {version or 'unknown'} runs ({path})")
+        return DoctorFinding(
+            "note", "daemon", f"version {version} runs", "It is replaced when an editor starts this one."
+        )
+    return DoctorFinding("ok", "daemon", f"version {version or 'unknown'} runs ({path})")
 
 
 def _running_version(home: Home) -> str | None:
@@ -163,23 +169,23 @@ def _running_version(home: Home) -> str | None:
     return None
 
 
-def _keys(home: Home, environ: Mapping[str, str]) -> Iterator[Finding]:
+def _keys(home: Home, environ: Mapping[str, str]) -> Iterator[DoctorFinding]:
     from amanu.cli.auth import source
     from amanu.models.credentials import Credentials
 
     try:
         statuses = Credentials(home.config / "auth.json").status(environ)
     except AmanuError as error:
-        yield Finding("problem", "keys", str(error), error.data.hint or "Mend or delete the file.")
+        yield DoctorFinding("problem", "keys", str(error), error.data.hint or "Mend or delete the file.")
         return
     for status in statuses:
-        yield Finding("info" if status.source == "none" else "ok", status.vendor, source(status))
+        yield DoctorFinding("info" if status.source == "none" else "ok", status.vendor, source(status))
     if all(status.source == "none" for status in statuses):
         todo = "amanu auth set VENDOR; or try: amanu demo, which needs none"
-        yield Finding("note", "keys", "no model service has a key", todo)
+        yield DoctorFinding("note", "keys", "no model service has a key", todo)
 
 
-async def _endpoints(home: Home, environ: Mapping[str, str]) -> list[Finding]:
+async def _endpoints(home: Home, environ: Mapping[str, str]) -> list[DoctorFinding]:
     """Whether anything answers at the addresses of the model services; no key is sent."""
     from amanu.config import Settings, load_settings
     from amanu.models.registry import VENDORS
@@ -195,15 +201,15 @@ async def _endpoints(home: Home, environ: Mapping[str, str]) -> list[Finding]:
     addresses |= {name: endpoint.base_url for name, endpoint in settings.endpoints.items()}
     local = {vendor.name for vendor in VENDORS if vendor.local}
     answers = await asyncio.gather(*(_reachable(address) for address in addresses.values()))
-    findings: list[Finding] = []
+    findings: list[DoctorFinding] = []
     for (name, address), why in zip(addresses.items(), answers, strict=True):
         if why is None:
-            findings.append(Finding("ok", name, f"{address} answers"))
+            findings.append(DoctorFinding("ok", name, f"{address} answers"))
         elif name in local:
-            findings.append(Finding("info", name, f"no server runs at {address}"))
+            findings.append(DoctorFinding("info", name, f"no server runs at {address}"))
         else:
             todo = "Check the network, the proxy variables, and the address in the environment or config.toml."
-            findings.append(Finding("note", name, f"{address} does not answer: {why}", todo))
+            findings.append(DoctorFinding("note", name, f"{address} does not answer: {why}", todo))
     return findings
 
 
@@ -219,12 +225,12 @@ async def _reachable(address: str) -> str | None:
         return str(error) or type(error).__name__
 
 
-def _program(name: str, purpose: str, environ: Mapping[str, str], without: str) -> Finding:
+def _program(name: str, purpose: str, environ: Mapping[str, str], without: str) -> DoctorFinding:
     path = shutil.which(name, path=environ.get("PATH"))
-    return Finding("ok", purpose, path) if path else Finding("note", purpose, "not found", without)
+    return DoctorFinding("ok", purpose, path) if path else DoctorFinding("note", purpose, "not found", without)
 
 
-async def _sandbox(home: Home, environ: Mapping[str, str]) -> Finding:
+async def _sandbox(home: Home, environ: Mapping[str, str]) -> DoctorFinding:
     """Which sandbox holds commands, tried now as the daemon tries it at its start."""
     from amanu.config import Settings, load_settings
     from amanu.sandbox.sandbox import Sandbox
@@ -239,9 +245,9 @@ async def _sandbox(home: Home, environ: Mapping[str, str]) -> Finding:
     finally:
         await sandbox.close()
     advice = proof.advice or ("" if proof.tier != "none" else "Commands are asked about one by one.")
-    return Finding("ok" if proof.tier in ("bubblewrap", "seatbelt") else "note", "sandbox", proof.summary, advice)
+    return DoctorFinding("ok" if proof.tier in ("bubblewrap", "seatbelt") else "note", "sandbox", proof.summary, advice)
 
 
-def _editors(environ: Mapping[str, str]) -> Finding:
+def _editors(environ: Mapping[str, str]) -> DoctorFinding:
     titles = [title for name, title in EDITORS.items() if shutil.which(name, path=environ.get("PATH"))]
-    return Finding("ok" if titles else "info", "editors", ", ".join(titles) or "none found on PATH")
+    return DoctorFinding("ok" if titles else "info", "editors", ", ".join(titles) or "none found on PATH")

@@ -1,6 +1,6 @@
 """What a person should know before the first prompt goes out: the model, its price, whether the folder is trusted."""
 
-from amanu.cli.paper import Paper
+from amanu.cli.console import Console
 from amanu.cli.question import show_lines
 from amanu.cli.text import one_line
 from amanu.text import wording
@@ -11,12 +11,12 @@ from amanu_protocol.state import SessionState
 AUTOMATIC = "Automatic"
 
 
-def show_header(state: SessionState, paper: Paper) -> None:
+def show_header(state: SessionState, console: Console) -> None:
     """Print model, price, mode, folders and what holds commands."""
-    paper.prose(("bold", "model "), ("", describe(model_info(state.model_id))))
-    paper.line(("dim", f"mode {state.mode} · {', '.join(one_line(root) for root in state.roots)}"))
+    console.prose(("bold", "model "), ("", describe(model_info(state.model_id))))
+    console.line(("dim", f"mode {state.mode} · {', '.join(one_line(root) for root in state.roots)}"))
     if state.sandbox is not None:
-        show_lines([wording.sandboxed(state.sandbox)], paper, "")
+        show_lines([wording.sandboxed(state.sandbox)], console, "")
 
 
 def model_info(model_id: str) -> ModelInfo:

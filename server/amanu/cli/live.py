@@ -6,17 +6,17 @@ import shutil
 from collections.abc import Callable
 from typing import TextIO
 
-from amanu.cli.paper import Paper, Span, Style
+from amanu.cli.console import Console, Span, Style
 
 TICK_SECONDS = 0.1
 
 
-class LivePaper:
-    """A paper with a last line that moves. Lines printed through it go above; what others print to the same
+class LiveConsole:
+    """A console with a last line that moves. Lines printed through it go above; what others print to the same
     screen must come after `clear`."""
 
-    def __init__(self, paper: Paper, out: TextIO, status: Callable[[], str]) -> None:
-        self._paper = paper
+    def __init__(self, console: Console, out: TextIO, status: Callable[[], str]) -> None:
+        self._console = console
         self._out = out
         self._status = status
         self._shown = ""
@@ -24,15 +24,15 @@ class LivePaper:
 
     def line(self, *spans: Span) -> None:
         self.clear()
-        self._paper.line(*spans)
+        self._console.line(*spans)
 
     def prose(self, *spans: Span) -> None:
         self.clear()
-        self._paper.prose(*spans)
+        self._console.prose(*spans)
 
     def markdown(self, text: str, style: Style = "") -> None:
         self.clear()
-        self._paper.markdown(text, style)
+        self._console.markdown(text, style)
 
     def start(self) -> None:
         """Keep the line fresh until `stop`."""
@@ -65,13 +65,13 @@ class LivePaper:
 def rows(lines: list[str], count: int, columns: int) -> list[str]:
     """The last `count` rows of the screen that these lines fill, wrapped between words. A long line goes on in the next
     row: cut off, it would seem to stand still while it grows."""
-    from rich.console import Console
+    from rich.console import Console as RichOutput
     from rich.text import Text
 
-    console = Console(width=columns, file=io.StringIO())
+    output = RichOutput(width=columns, file=io.StringIO())
     lines_found: list[str] = []
     for line in lines:
         start = max(0, len(line) // columns - 4 * count) * columns  # far more than can be seen, and no more
-        wrapped = Text(line[start:]).wrap(console, columns, overflow="fold")
+        wrapped = Text(line[start:]).wrap(output, columns, overflow="fold")
         lines_found += [row.plain.rstrip() for row in wrapped] or [""]
     return lines_found[-count:]

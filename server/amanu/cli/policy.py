@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, cast, get_args
 
 from amanu.cli import exits
-from amanu.cli.paper import Paper, open_paper
+from amanu.cli.console import Console, open_console
 from amanu.cli.text import one_line, visible
 from amanu_protocol.errors import AmanuError
 from amanu_protocol.items import CommandPart, Mode, ScopeOffer
@@ -69,7 +69,7 @@ def main(argv: list[str]) -> int:
 
 
 @dataclass(frozen=True)
-class Asked:
+class PolicyQuery:
     """One call to explain."""
 
     tool: str
@@ -82,7 +82,7 @@ class Asked:
 
 
 @dataclass(frozen=True)
-class Explained:
+class PolicyExplanation:
     decision: Literal["allow", "ask", "deny", "error"]
     rule: str
     why: str
@@ -96,27 +96,25 @@ class Explained:
         return {"decision": self.decision, "rule": self.rule, "why": self.why, "scopes": scopes}
 
 
-async def explain(question: Asked) -> Explained:
+async def explain(query: PolicyQuery) -> PolicyExplanation:
     """What would be decided about that call, and what each answer would save. A call no tool would take is an `error`
     that says why. Raises `AmanuError` for settings and rules that are wrong."""
     from amanu.core.tool import ToolError
     from amanu.permissions.policy import PolicyContext, command_parts, decide, decide_all, offers
 
-    context = _place(question.workspace)
-    when = PolicyContext(
-        question.mode or context.mode, context.trusted if question.trusted is None else question.trusted
-    )
-    rules = (*_in_force(when.mode, context), *question.rules)
+    context = _place(query.workspace)
+    when = PolicyContext(query.mode or context.mode, context.trusted if query.trusted is None else query.trusted)
+    rules = (*_in_force(when.mode, context), *query.rules)
 
     def allowed(subjects: "Sequence[Subject]") -> "list[Subject]":
         return [subject for subject in subjects if decide(rules, subject, when).decision == "allow"]
 
     try:
-        subjects = await _subjects(question, context, allowed, trusted=when.trusted)
+        subjects = await _subjects(query, context, allowed, trusted=when.trusted)
     except _Outside as error:
-        return Explained("deny", "the path guard", str(error))
+        return PolicyExplanation("deny", "the path guard", str(error))
     except ToolError as error:
-        return Explained("error", "", str(error))
+        return PolicyExplanation("error", "", str(error))
     verdict, verdicts = decide_all(rules, subjects, when)
     verdict, until = _within_ceilings(verdict, subjects, context.settings.limits)
     judged = list(zip(subjects, verdicts, strict=True))
@@ -125,33 +123,33 @@ async def explain(question: Asked) -> Explained:
     scopes = offered if verdict.decision == "ask" else []
     parts = command_parts(judged)
     why = next((part.reason for part in parts if part.decision == verdict.decision and part.rule == verdict.rule), "")
-    return Explained(verdict.decision, verdict.rule, why or _sentence(verdict), parts, scopes, until)
+    return PolicyExplanation(verdict.decision, verdict.rule, why or _sentence(verdict), parts, scopes, until)
 
 
-async def _subjects(question: Asked, context: "_Place", allowed: Any, *, trusted: bool) -> "list[Subject]":
+async def _subjects(query: PolicyQuery, context: "_WorkspacePolicy", allowed: Any, *, trusted: bool) -> "list[Subject]":
     from amanu.core.tool import CallContext, Subject, ToolError
 
-    tool = context.tools(trusted).get(question.tool)
+    tool = context.tools(trusted).get(query.tool)
     if tool is None:
-        raise ToolError(f"Unknown tool {question.tool!r}. Available: {', '.join(sorted(context.tools(trusted)))}.")
-    params = tool.parse(question.arguments).params
+        raise ToolError(f"Unknown tool {query.tool!r}. Available: {', '.join(sorted(context.tools(trusted)))}.")
+    params = tool.parse(query.arguments).params
     if tool.effect == "run":
         preview = await tool.preview(params, CallContext("explained", "", 1, allowed=allowed))
         return [preview.subject, *preview.also]
     try:
-        paths = [context.workspace.relative(context.workspace.resolve(path)) for path in _paths(question)]
+        paths = [context.workspace.relative(context.workspace.resolve(path)) for path in _paths(query)]
     except ToolError as error:
         raise _Outside(str(error)) from None
-    return [Subject(question.tool, tool.effect, path, arguments=question.arguments) for path in paths]
+    return [Subject(query.tool, tool.effect, path, arguments=query.arguments) for path in paths]
 
 
-def _paths(question: Asked) -> Iterator[str]:
+def _paths(query: PolicyQuery) -> Iterator[str]:
     """What a call of a file tool is about, looked at no closer than its arguments."""
     from amanu.tools.edits.patch import parse
 
-    paths = [question.arguments.get("path"), question.arguments.get("new_path"), *question.arguments.get("paths", ())]
-    if "patch" in question.arguments:
-        for file in parse(question.arguments["patch"]):
+    paths = [query.arguments.get("path"), query.arguments.get("new_path"), *query.arguments.get("paths", ())]
+    if "patch" in query.arguments:
+        for file in parse(query.arguments["patch"]):
             paths += [file.path, file.new_path]
     named = [str(path) for path in paths if path]
     yield from named or ["."]
@@ -161,7 +159,7 @@ class _Outside(Exception):
     """No tool reaches that path, whatever rules say."""
 
 
-class _Place:
+class _WorkspacePolicy:
     """A workspace folder, as the person's rules see it."""
 
     def __init__(self, folder: Path) -> None:
@@ -190,17 +188,17 @@ class _Place:
 
 
 @cache
-def _place(folder: str) -> _Place:
+def _place(folder: str) -> _WorkspacePolicy:
     path: Path | None = None
     with contextlib.suppress(OSError, ValueError, RuntimeError):  # a NUL, too long, a ring of links
         path = Path(folder).resolve()
         path = path if path.is_dir() else None
     if path is None:
         raise AmanuError("invalidParams", f"{folder!r} is not a folder.", path="workspace")
-    return _Place(path)
+    return _WorkspacePolicy(path)
 
 
-def _in_force(mode: Mode, context: _Place) -> "tuple[Rule, ...]":
+def _in_force(mode: Mode, context: _WorkspacePolicy) -> "tuple[Rule, ...]":
     from amanu.permissions.policy import built_in, of_mode
 
     return (*built_in(), *of_mode(mode), *context.consent.rules([context.root], trusted=context.trusted))
@@ -237,34 +235,36 @@ async def _one(arguments: argparse.Namespace) -> int:
         return exits.USAGE
     call_arguments = {"command": arguments.line} if arguments.tool == SHELL else _object(arguments.line)
     rules = [rule for text in arguments.allow for rule in allow_rules(text, "--allow")]
-    question = Asked(arguments.tool, call_arguments, arguments.workspace, arguments.mode, arguments.trusted, rules)
-    explained = await explain(question)
+    query = PolicyQuery(arguments.tool, call_arguments, arguments.workspace, arguments.mode, arguments.trusted, rules)
+    explanation = await explain(query)
     if arguments.json:
-        parts = [part.model_dump(mode="json") for part in explained.parts]
-        print(json.dumps({**explained.wire(), "parts": parts, "until": explained.until}))
+        parts = [part.model_dump(mode="json") for part in explanation.parts]
+        print(json.dumps({**explanation.wire(), "parts": parts, "until": explanation.until}))
     else:
-        _draw(open_paper(sys.stdout), explained)
-    return exits.USAGE if explained.decision == "error" else exits.OK
+        _draw(open_console(sys.stdout), explanation)
+    return exits.USAGE if explanation.decision == "error" else exits.OK
 
 
-def _draw(paper: Paper, explained: Explained) -> None:
-    paper.line((_STYLES.get(explained.decision, "red"), explained.decision), ("", f"  {one_line(explained.why, 400)}"))
-    if explained.rule:
-        paper.line(("dim", f"       {one_line(explained.rule, 400)}"))
-    if explained.until:
-        paper.line(("dim", f"       {explained.until}"))
-    if len(explained.parts) > 1:
-        for part in explained.parts:
-            paper.line((_STYLES[part.decision], f"  {part.decision:5}"), ("", f" {one_line(part.text, 200)}"))
-            paper.line(("dim", f"        {one_line(part.reason or part.rule, 400)}"))
-    saved = {offer.rule: offer for offer in explained.scopes if offer.rule}
+def _draw(console: Console, explanation: PolicyExplanation) -> None:
+    console.line(
+        (_STYLES.get(explanation.decision, "red"), explanation.decision), ("", f"  {one_line(explanation.why, 400)}")
+    )
+    if explanation.rule:
+        console.line(("dim", f"       {one_line(explanation.rule, 400)}"))
+    if explanation.until:
+        console.line(("dim", f"       {explanation.until}"))
+    if len(explanation.parts) > 1:
+        for part in explanation.parts:
+            console.line((_STYLES[part.decision], f"  {part.decision:5}"), ("", f" {one_line(part.text, 200)}"))
+            console.line(("dim", f"        {one_line(part.reason or part.rule, 400)}"))
+    saved = {offer.rule: offer for offer in explanation.scopes if offer.rule}
     for rule, offer in saved.items():
-        scopes = ", ".join(offer.scope for offer in explained.scopes if offer.rule == rule)
+        scopes = ", ".join(offer.scope for offer in explanation.scopes if offer.rule == rule)
         for line in rule.splitlines():
-            paper.line(("dim", "a yes could save: "), ("", one_line(line, 200)), ("dim", f"  ({scopes})"))
-        paper.line(("dim", f"  {offer.explanation}"))
-    if explained.decision == "ask" and not saved:
-        paper.line(("dim", "This cannot be remembered: it is asked about each time."))
+            console.line(("dim", "a yes could save: "), ("", one_line(line, 200)), ("dim", f"  ({scopes})"))
+        console.line(("dim", f"  {offer.explanation}"))
+    if explanation.decision == "ask" and not saved:
+        console.line(("dim", "This cannot be remembered: it is asked about each time."))
 
 
 async def _many() -> int:
@@ -279,15 +279,15 @@ async def _answer(line: str) -> dict[str, Any]:
     request: dict[str, Any] = {}
     try:
         request = _object(line)
-        explained = await explain(_asked(request))
+        explanation = await explain(_query(request))
     except AmanuError as error:
-        explained = Explained("error", "", str(error))
+        explanation = PolicyExplanation("error", "", str(error))
     except Exception as error:  # a line nobody thought of must not cost the others their answers
-        explained = Explained("error", "", f"An internal error of Amanu ({type(error).__name__}).")
-    return {"id": request.get("id"), **explained.wire()}
+        explanation = PolicyExplanation("error", "", f"An internal error of Amanu ({type(error).__name__}).")
+    return {"id": request.get("id"), **explanation.wire()}
 
 
-def _asked(request: dict[str, Any]) -> Asked:
+def _query(request: dict[str, Any]) -> PolicyQuery:
     from amanu.core.rules import command_pattern, rule
 
     unknown = set(request) - _FIELDS
@@ -306,7 +306,7 @@ def _asked(request: dict[str, Any]) -> Asked:
         for kind, prefixes in _prefixes(request.get("rules")).items()
         for prefix in prefixes
     ]
-    return Asked(tool, cast("dict[str, Any]", arguments), workspace, mode, trusted, rules)
+    return PolicyQuery(tool, cast("dict[str, Any]", arguments), workspace, mode, trusted, rules)
 
 
 def _prefixes(rules: object) -> "dict[Literal['allow', 'deny'], list[object]]":
@@ -345,10 +345,12 @@ def _object(text: str) -> dict[str, Any]:
 def _show_rules(arguments: argparse.Namespace) -> int:
     context = _place(arguments.workspace)
     mode = arguments.mode or context.mode
-    paper = open_paper(sys.stdout)
-    paper.line(("dim", f"Mode {mode}. A matching deny wins, then mustAsk, then allow; nothing matched is asked about."))
+    console = open_console(sys.stdout)
+    console.line(
+        ("dim", f"Mode {mode}. A matching deny wins, then mustAsk, then allow; nothing matched is asked about.")
+    )
     for rule in _in_force(mode, context):
         style = _STYLES.get(rule.kind, "yellow")
         reason = f"  {rule.reason}" if rule.reason else ""
-        paper.line((style, f"{rule.kind:8}"), ("", visible(rule.text)), ("dim", f"  {visible(rule.origin)}{reason}"))
+        console.line((style, f"{rule.kind:8}"), ("", visible(rule.text)), ("dim", f"  {visible(rule.origin)}{reason}"))
     return exits.OK

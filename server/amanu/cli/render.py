@@ -9,8 +9,8 @@ import time
 
 from amanu.cli.blocks import Blocks
 from amanu.cli.client import NAME
+from amanu.cli.console import Console, Span, Style
 from amanu.cli.diff import show_check, show_proposal
-from amanu.cli.paper import Paper, Span, Style
 from amanu.cli.question import show_lines
 from amanu.cli.text import Stripper, one_line, stripped
 from amanu.cli.usage import rest_line
@@ -90,9 +90,9 @@ class Renderer:
     what trust enables."""
 
     def __init__(
-        self, paper: Paper, *, answers: bool = True, thoughts: bool = True, details_hint: str = "", trust: str = ""
+        self, console: Console, *, answers: bool = True, thoughts: bool = True, details_hint: str = "", trust: str = ""
     ) -> None:
-        self.paper = paper
+        self.console = console
         self._answers = answers
         self._thoughts = thoughts
         self._more = details_hint
@@ -103,9 +103,9 @@ class Renderer:
         self._begun: dict[str, int] = {}
         """When a tool call began to execute, milliseconds since the epoch."""
         self._printed: set[str] = set()
-        """Items of which something is on the paper already."""
+        """Items of which something was printed already."""
         self._closed: set[str] = set()
-        """Items of this turn that are on the paper for good."""
+        """Items of this turn that were printed for good."""
         self._adopted: str | None = None
         """A text that was found half written; whether more of it comes is not known."""
         self._in_turn = False
@@ -115,7 +115,7 @@ class Renderer:
 
     def show(self, message: EventMessage, state: SessionState) -> None:
         """Draw one event; `state` has it folded in."""
-        self._let_go(message.event)
+        self._close_adopted(message.event)
         match message.event:
             case ItemStarted(item=item) | ItemChanged(item=item):
                 self._open(item, message.at)
@@ -131,19 +131,21 @@ class Renderer:
                 self._withdraw(item_ids, reason)
             case SessionRewound(turn_ids=turn_ids):
                 gone = "the last turn" if len(turn_ids) == 1 else f"the last {len(turn_ids)} turns"
-                self.paper.line(("yellow", f"The conversation goes on from before {gone}."))
+                self.console.line(("yellow", f"The conversation goes on from before {gone}."))
             case TurnStarted():
                 self._in_turn = True
                 self._turn_began = message.at
-            case TurnRouted() as routed if not _told_by_notice(state):
-                self.paper.line(("dim", f"→ {one_line(routed.model_id)}: {one_line(routed.reason)}"))
+            case TurnRouted() as routed if not _announced_by_notice(state):
+                self.console.line(("dim", f"→ {one_line(routed.model_id)}: {one_line(routed.reason)}"))
             case TurnEnded() as ended:
                 self._end(ended, message.at, state)
             case RetryChanged(retry=retry) if retry is not None:
                 wait = max(0, retry.at - message.at) / 1000
-                self.paper.prose(("yellow", f"↻ {one_line(retry.reason)} Attempt {retry.attempt} in {seconds(wait)}."))
+                self.console.prose(
+                    ("yellow", f"↻ {one_line(retry.reason)} Attempt {retry.attempt} in {seconds(wait)}.")
+                )
             case PromptQueued(prompt=prompt):
-                self.paper.line(("dim", f"queued: {one_line(prompt.text)}"))
+                self.console.line(("dim", f"queued: {one_line(prompt.text)}"))
             case ProposalChanged(proposal=proposal) if proposal.proposal_id in self._shown_proposals:
                 self._show_checks(proposal, state)
             case SessionChanged() as change:
@@ -168,7 +170,7 @@ class Renderer:
                     self._complete(item, 0, state)
 
     def resume(self, state: SessionState) -> None:
-        """The state came whole, instead of events that were missed: draw what is not on the paper yet."""
+        """The state came whole, instead of events that were missed: draw what was not printed yet."""
         if not self._in_turn:
             return
         prompts = (index for index, item in enumerate(state.items) if isinstance(item, UserMessage) and not item.steer)
@@ -220,7 +222,7 @@ class Renderer:
                 return "… writing"
         return "… working"
 
-    def _let_go(self, event: Event) -> None:
+    def _close_adopted(self, event: Event) -> None:
         """Whatever comes after a text found half written ends it, unless it is about that text itself."""
         match event:
             case ItemStarted(item=item) | ItemCompleted(item=item) if self._adopted not in (None, item.item_id):
@@ -244,20 +246,20 @@ class Renderer:
                 self._streams[item.item_id] = (Blocks(), Stripper(), style)
                 self._stream(item.item_id, item.text)
             case UserMessage():  # steering: complete only when the model has heard it
-                self._said(item)
+                self._show_user_message(item)
             case _:
                 pass
 
-    def _said(self, message: UserMessage) -> None:
+    def _show_user_message(self, message: UserMessage) -> None:
         if message.item_id not in self._printed:
             self._printed.add(message.item_id)
-            self.paper.line(("heading", "↪ " if message.steer else "› "), ("bold", stripped(message.text)))
+            self.console.line(("heading", "↪ " if message.steer else "› "), ("bold", stripped(message.text)))
             for attachment in message.attachments:  # files are mentioned in the text
                 if isinstance(attachment, ImageAttachment):
-                    self.paper.line(("dim", f"  with the picture {one_line(attachment.name)}"))
+                    self.console.line(("dim", f"  with the picture {one_line(attachment.name)}"))
                 elif isinstance(attachment, CommentAttachment):
                     location = f"{attachment.path}:{attachment.start_line}"
-                    self.paper.line(("dim", f"  {one_line(location)}: {one_line(attachment.comment)}"))
+                    self.console.line(("dim", f"  {one_line(location)}: {one_line(attachment.comment)}"))
 
     def _stream(self, item_id: str, text: str) -> None:
         if item_id not in self._streams:
@@ -271,7 +273,7 @@ class Renderer:
         if not (self._thoughts if style else self._answers):
             return
         self._printed.add(item_id)
-        self.paper.markdown(block, style)
+        self.console.markdown(block, style)
 
     def _complete(self, item: Item, timestamp: int, state: SessionState) -> None:
         if item.item_id in self._closed and isinstance(item, Thought | Answer):
@@ -284,21 +286,21 @@ class Renderer:
             case ToolCall():
                 self._tool(item, timestamp, state)
             case UserMessage():
-                self._said(item)
+                self._show_user_message(item)
             case Plan():
                 for entry in item.entries:
                     style, mark = _ENTRY[entry.status]
-                    self.paper.line((style, f"  {mark} {one_line(entry.text)}"))
+                    self.console.line((style, f"  {mark} {one_line(entry.text)}"))
             case Notice():
                 style, mark = _LEVEL[item.level]
                 hint = f" ({self._more})" if item.detail and self._more else ""
-                self.paper.prose((style, f"{mark} {stripped(item.text)}"), ("dim", hint))
+                self.console.prose((style, f"{mark} {stripped(item.text)}"), ("dim", hint))
             case Citations():
                 for number, source in enumerate(item.sources, 1):
                     label = f"{one_line(source.title)} {one_line(source.url, 2000)}".strip()
-                    self.paper.line(("dim", f"  [{number}] {label}"))
+                    self.console.line(("dim", f"  [{number}] {label}"))
                     if source.quote:
-                        self.paper.line(("dim", f"      “{one_line(source.quote)}”"))
+                        self.console.line(("dim", f"      “{one_line(source.quote)}”"))
 
     def _complete_text(self, item: Thought | Answer) -> None:
         self._open(item, 0)
@@ -306,7 +308,7 @@ class Renderer:
         blocks, stripper, style = self._streams.pop(item.item_id)
         self._close_text(item.item_id, blocks, stripper, style)
         if isinstance(item, Thought) and not self._thoughts and item.subject:
-            self.paper.line(("dim", f"… {one_line(item.subject)}"))
+            self.console.line(("dim", f"… {one_line(item.subject)}"))
 
     def _close_text(self, item_id: str, blocks: Blocks, stripper: Stripper, style: Style) -> None:
         self._received.pop(item_id, None)
@@ -323,16 +325,16 @@ class Renderer:
             spans.append(("dim", f"  {seconds((timestamp - began) / 1000)}"))
         if call.decision is not None and call.state == "rejected":
             spans.append(("yellow", f"  {decision_text(call)}"))
-        self.paper.line(*spans)
+        self.console.line(*spans)
         if call.effect == "run" and call.state != "rejected" and (how := settled(call, NAME)):
             alone = call.sandbox is not None and call.sandbox.tier == "none"
-            show_lines([Line(tone="warning" if alone else "plain", text=how)], self.paper, "    ")
+            show_lines([Line(tone="warning" if alone else "plain", text=how)], self.console, "    ")
         if call.error and call.state == "failed":
-            self.paper.line(("red", indent(stripped(call.error))))
+            self.console.line(("red", indent(stripped(call.error))))
         elif call.proposal_id is not None:
             self.show_diff(call.proposal_id, state, over=call)
         if call.effect == "run" and call.output.strip():
-            self.paper.line(("dim", indent(_last_lines(stripped(call.output)))))
+            self.console.line(("dim", indent(_last_lines(stripped(call.output)))))
 
     def show_diff(self, proposal_id: str, state: SessionState, *, over: ToolCall | None = None) -> None:
         """The proposal in full, the first time; afterwards only what became of it. `over` is its call, once that
@@ -342,7 +344,7 @@ class Renderer:
             return
         if self._shown_proposals.get(proposal_id) is None:
             known_reason = over.decision.reason if over is not None and over.decision is not None else None
-            show_proposal(self.paper, proposal, state.roots, known_reason)
+            show_proposal(self.console, proposal, state.roots, known_reason)
         self._shown_proposals[proposal_id] = proposal.version
         self._show_checks(proposal, state)
         hunks = [hunk for file in proposal.files for hunk in file.hunks]
@@ -351,10 +353,10 @@ class Renderer:
             parts = [f"{count} {name}" for name, count in counts.items() if count]
             still_open = len(hunks) - sum(counts.values())
             parts += [f"{still_open} open"] if still_open else []
-            self.paper.line(("dim", f"  {plural(len(hunks), 'hunk')}: {', '.join(parts)}"))
+            self.console.line(("dim", f"  {plural(len(hunks), 'hunk')}: {', '.join(parts)}"))
             for file in proposal.files:
                 if file.unsaved:
-                    self.paper.line(("yellow", f"  {one_line(file.path)} is changed in the editor, not saved"))
+                    self.console.line(("yellow", f"  {one_line(file.path)} is changed in the editor, not saved"))
 
     def forget_diff(self, proposal_id: str) -> None:
         """It has changed: show it in full once more."""
@@ -367,7 +369,7 @@ class Renderer:
                 key = f"{proposal.proposal_id} {file.path} {check.model_dump_json()}"
                 if check.state != "running" and key not in self._shown_checks:
                     self._shown_checks.add(key)
-                    show_check(self.paper, file, check, state.roots)
+                    show_check(self.console, file, check, state.roots)
 
     def _replace(self, item: Item, timestamp: int, state: SessionState) -> None:
         """An item as it is now, instead of deltas that were left out."""
@@ -376,7 +378,7 @@ class Renderer:
                 self._streams.pop(item.item_id)
                 self._received.pop(item.item_id, None)
                 if item.item_id in self._printed:
-                    self.paper.line(("dim", "… (some of this came too fast; here it is again, whole)"))
+                    self.console.line(("dim", "… (some of this came too fast; here it is again, whole)"))
                 self._open(item, timestamp)
             case _:
                 self._open(item, timestamp)
@@ -393,7 +395,7 @@ class Renderer:
             any_shown = any_shown or item_id in self._printed or (tail is not None and bool(tail[0].tail.strip()))
             self._printed.discard(item_id)
         if any_shown:
-            self.paper.line(("yellow", WITHDRAWN.format(reason=one_line(reason).rstrip("."))))
+            self.console.line(("yellow", WITHDRAWN.format(reason=one_line(reason).rstrip("."))))
 
     def _end(self, ended: TurnEnded, timestamp: int, state: SessionState) -> None:
         self._streams.clear()
@@ -407,9 +409,9 @@ class Renderer:
             style, text = _ENDED[ended.reason]
             last = state.items[-1] if state.items else None
             already_shown = ended.message == text or (isinstance(last, Notice) and last.text == ended.message)
-            self.paper.prose((style, text if already_shown else f"{text} {stripped(ended.message)}".rstrip()))
+            self.console.prose((style, text if already_shown else f"{text} {stripped(ended.message)}".rstrip()))
             if ended.can_continue:
-                self.paper.line(("dim", "A further prompt goes on from here."))
+                self.console.line(("dim", "A further prompt goes on from here."))
         took = seconds((timestamp - self._turn_began) / 1000) if self._turn_began and timestamp else ""
         self._turn_began = 0
         parts = [took]
@@ -418,20 +420,20 @@ class Renderer:
         if state.usage is not None and state.usage.context_tokens:
             parts.append(rest_line(state.usage, ended.usage))
         if any(parts):
-            self.paper.line(("dim", " · ".join(filter(None, parts))))
+            self.console.line(("dim", " · ".join(filter(None, parts))))
 
     def _changed(self, change: SessionChanged) -> None:
         if change.mode is not None:
-            self.paper.line(("dim", f"mode: {change.mode}"))
+            self.console.line(("dim", f"mode: {change.mode}"))
         if change.model_id is not None:
-            self.paper.line(("dim", f"model: {one_line(change.model_id)}"))
+            self.console.line(("dim", f"model: {one_line(change.model_id)}"))
         if change.trust_changed:
-            self.paper.prose(("yellow", f"{TRUST['changed']}{f' ({self._trust})' if self._trust else ''}"))
+            self.console.prose(("yellow", f"{TRUST['changed']}{f' ({self._trust})' if self._trust else ''}"))
         if change.sandbox is not None and change.sandbox.tier == "none":
-            self.paper.prose(("red", one_line(sandboxed(change.sandbox).text, 400)))
+            self.console.prose(("red", one_line(sandboxed(change.sandbox).text, 400)))
 
 
-def _told_by_notice(state: SessionState) -> bool:
+def _announced_by_notice(state: SessionState) -> bool:
     """The daemon has just said it in the conversation itself."""
     last = state.items[-1] if state.items else None
     return isinstance(last, Notice) and last.code == "fallback"

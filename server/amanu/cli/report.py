@@ -45,7 +45,7 @@ class Report:
         self._session_id = state.session_id
         self._model_id = state.model_id
 
-    def take(self, message: EventMessage) -> None:
+    def on_event(self, message: EventMessage) -> None:
         match message.event:
             case TurnStarted(model_id=model_id):
                 self._model_id = model_id
@@ -75,7 +75,7 @@ class Report:
             case _:
                 pass
 
-    def told(self, message: EventMessage) -> EventMessage:
+    def displayed(self, message: EventMessage) -> EventMessage:
         """The event as the person should read it: a turn stopped by `--timeout` was not cancelled by anybody."""
         if isinstance(message.event, TurnEnded):
             return message.model_copy(update={"event": self._as_meant(message.event)})

@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING, Any, Literal, TextIO, get_args
 
 from amanu import __version__
 from amanu.cli import exits
+from amanu.cli.console import Console, open_console
 from amanu.cli.header import describe, model_info
-from amanu.cli.live import LivePaper
-from amanu.cli.paper import Paper, open_paper
+from amanu.cli.live import LiveConsole
 from amanu.cli.render import Renderer
 from amanu.cli.report import Report, error_json
-from amanu.cli.session_lookup import LATEST, meant
-from amanu.cli.stdin import Piped, piped
+from amanu.cli.session_lookup import LATEST, resolve_session_id
+from amanu.cli.stdin import PipedInput, read_piped_input
 from amanu.cli.text import stripped, visible
 from amanu.cli.view import mint
 from amanu_protocol.errors import AmanuError
@@ -87,16 +87,16 @@ def main(argv: list[str]) -> int:
         if sys.stdin.isatty():
             print("There is no prompt: give one as an argument or on standard input.", file=sys.stderr)
             return exits.USAGE
-        prompt, beside = sys.stdin.read(), Piped()
+        prompt, beside = sys.stdin.read(), PipedInput()
     else:
-        beside = piped()
+        beside = read_piped_input()
     prompt = prompt.encode("utf-8", "surrogateescape").decode("utf-8", "replace")  # bytes that are no UTF-8
     if not prompt.strip():
         print("The prompt is empty.", file=sys.stderr)
         return exits.USAGE
     if beside.notice and arguments.output_format == "text":
         print(beside.notice, file=sys.stderr)
-    options = Options(
+    options = RunOptions(
         prompt=prompt,
         attachments=[beside.attachment] if beside.attachment is not None else [],
         roots=roots,
@@ -117,7 +117,7 @@ def main(argv: list[str]) -> int:
 
 
 @dataclass(frozen=True)
-class Options:
+class RunOptions:
     """What one run is to do."""
 
     prompt: str
@@ -139,18 +139,18 @@ class Options:
     replay: Path | None = None
 
 
-async def run(options: Options, output: Format, out: TextIO, err: TextIO) -> int:
+async def run(options: RunOptions, output: Format, out: TextIO, err: TextIO) -> int:
     """One turn. Prints as `output` says; returns the exit code."""
-    paper = open_paper(err)
+    console = open_console(err)
     report = Report()
     try:
-        code = await _turn(options, output, report, out, err, paper)
+        code = await _turn(options, output, report, out, err, console)
     except AmanuError as error:
         report.error = error_json(error)
         code = exits.of_error(error)
         if output == "text":
             hint = f" {error.data.hint}" if error.data.hint else ""
-            paper.line(("red", visible(f"✗ {error}{hint}")))
+            console.line(("red", visible(f"✗ {error}{hint}")))
     try:
         if output == "json":
             _write(out, report.as_json(code))
@@ -161,7 +161,7 @@ async def run(options: Options, output: Format, out: TextIO, err: TextIO) -> int
     return code
 
 
-async def _turn(options: Options, output: Format, report: Report, out: TextIO, err: TextIO, paper: Paper) -> int:
+async def _turn(options: RunOptions, output: Format, report: Report, out: TextIO, err: TextIO, console: Console) -> int:
     from amanu.config import load_settings
     from amanu.home import find_home
     from amanu.models.recording import load
@@ -182,8 +182,8 @@ async def _turn(options: Options, output: Format, report: Report, out: TextIO, e
         }
     )
     sessions = Sessions(make_services(home, settings, headless=True, until_done=options.until_done))
-    front = Front(report)
-    live: LivePaper | None = None
+    client = RunClient(report)
+    live: LiveConsole | None = None
     replay: Replay | None = None
     try:
         if options.replay is not None:
@@ -193,22 +193,22 @@ async def _turn(options: Options, output: Format, report: Report, out: TextIO, e
             options = dataclasses.replace(options, model_id=options.model_id or recording.model_id)
         for root in options.roots if options.trust else ():
             await asyncio.to_thread(sessions.trust.for_now, root)
-        session = await _session(sessions, options, front, settings.mode)
+        session = await _session(sessions, options, client, settings.mode)
         if replay is not None:
             session.replay(replay)
         state = session.state
         report.begin(state)
         model = model_info(state.model_id)
         if output == "text" and err.isatty():
-            live = LivePaper(paper, err, lambda: renderer.status(state))
-        renderer = Renderer(live or paper, answers=False, thoughts=False)
-        renderer.paper.line(("dim", f"{describe(model)} · session {state.session_id}"))
+            live = LiveConsole(console, err, lambda: renderer.status(state))
+        renderer = Renderer(live or console, answers=False, thoughts=False)
+        renderer.console.line(("dim", f"{describe(model)} · session {state.session_id}"))
         if output == "stream-json":
             _write(out, _init(state, model))
-        answers = open_paper(out)
+        answers = open_console(out)
 
         def show(message: EventMessage) -> None:
-            renderer.show(report.told(message), state)
+            renderer.show(report.displayed(message), state)
             if output == "stream-json":
                 _write(out, message.model_dump(mode="json"))
             elif output == "text" and isinstance(message.event, ItemCompleted):
@@ -216,23 +216,23 @@ async def _turn(options: Options, output: Format, report: Report, out: TextIO, e
                     live.clear()
                 _print_answer(message.event.item, answers)
 
-        front.show = show
+        client.show = show
         if live is not None:
             live.start()
         params = PromptSendParams(
             session_id=state.session_id, prompt_id=mint(), text=options.prompt, attachments=[*options.attachments]
         )
-        with _stopped_by_signals(front):  # before the prompt: what it prints may be answered by a signal at once
-            started = await session.prompts.send(params, front)
+        with _stopped_by_signals(client):  # before the prompt: what it prints may be answered by a signal at once
+            started = await session.prompts.send(params, client)
             turn_id = started.turn_id
             if turn_id is None:  # only when a crash left a queue behind: it goes first
                 raise AmanuError("turnInProgress", "The session is still busy with an earlier prompt.")
             end = asyncio.create_task(session.wait_for_turn(turn_id))
-            code = await _until_ended(end, front, report, options.seconds, lambda: session.prompts.cancel(turn_id))
+            code = await _until_ended(end, client, report, options.seconds, lambda: session.prompts.cancel(turn_id))
         if live is not None:
             await live.stop()
         if replay is not None:
-            _say_differences(replay, paper)
+            _say_differences(replay, console)
         return code
     finally:
         if live is not None:
@@ -240,14 +240,14 @@ async def _turn(options: Options, output: Format, report: Report, out: TextIO, e
         await sessions.shutdown()
 
 
-def _say_differences(replay: "Replay", paper: Paper) -> None:
+def _say_differences(replay: "Replay", console: Console) -> None:
     for difference in replay.differences:
-        paper.prose(("dim", visible(f"replay: {difference}")))
+        console.prose(("dim", visible(f"replay: {difference}")))
     if replay.left:
-        paper.line(("dim", f"replay: {replay.left} recorded exchanges were not asked for"))
+        console.line(("dim", f"replay: {replay.left} recorded exchanges were not asked for"))
 
 
-async def _session(sessions: "Sessions", options: Options, front: "Front", default_mode: Mode) -> "Session":
+async def _session(sessions: "Sessions", options: RunOptions, client: "RunClient", default_mode: Mode) -> "Session":
     from amanu.models.recording import new_path
     from amanu.permissions import policy
 
@@ -261,16 +261,16 @@ async def _session(sessions: "Sessions", options: Options, front: "Front", defau
         params = SessionCreateParams(
             session_id=mint(), roots=options.roots, mode=options.mode, model_id=options.model_id
         )
-        session = await sessions.get((await sessions.create(params, front)).state.session_id)
+        session = await sessions.get((await sessions.create(params, client)).state.session_id)
     else:
-        session_id = await meant(options.session_id, options.roots[0], sessions.list)
-        await sessions.attach(SessionAttachParams(session_id=session_id), front)
+        session_id = await resolve_session_id(options.session_id, options.roots[0], sessions.list)
+        await sessions.attach(SessionAttachParams(session_id=session_id), client)
         session = await sessions.get(session_id)
         _must_be_auto(options, options.mode or session.state.mode)
         if options.mode is not None:
             await session.set_mode(options.mode)
         if options.model_id is not None:
-            await session.set_model(options.model_id, front)
+            await session.set_model(options.model_id, client)
     for rule in options.allow:
         session.allow(rule)
     if options.record is not None:
@@ -278,7 +278,7 @@ async def _session(sessions: "Sessions", options: Options, front: "Front", defau
     return session
 
 
-def _must_be_auto(options: Options, mode: Mode) -> None:
+def _must_be_auto(options: RunOptions, mode: Mode) -> None:
     if options.until_done and mode != "auto":
         raise AmanuError(
             "invalidParams",
@@ -288,8 +288,8 @@ def _must_be_auto(options: Options, mode: Mode) -> None:
 
 
 @contextmanager
-def _stopped_by_signals(front: "Front") -> Generator[None]:
-    """Ctrl-C and SIGTERM set `front.stop`; a second Ctrl-C does not wait."""
+def _stopped_by_signals(client: "RunClient") -> Generator[None]:
+    """Ctrl-C and SIGTERM set `client.stop`; a second Ctrl-C does not wait."""
     loop = asyncio.get_running_loop()
     interrupted = 0
 
@@ -298,7 +298,7 @@ def _stopped_by_signals(front: "Front") -> Generator[None]:
         interrupted += 1
         if interrupted > 1:
             os._exit(exits.CANCELLED)
-        front.stop.set()
+        client.stop.set()
 
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, interrupt)
@@ -311,18 +311,18 @@ def _stopped_by_signals(front: "Front") -> Generator[None]:
 
 async def _until_ended(
     end: "asyncio.Task[TurnEnded]",
-    front: "Front",
+    client: "RunClient",
     report: Report,
     seconds: float | None,
     cancel: Callable[[], Awaitable[object]],
 ) -> int:
     """Wait for the end of the turn. A signal, a reader that left and the time limit stop it in an orderly way."""
-    stop = asyncio.create_task(front.stop.wait())
+    stop = asyncio.create_task(client.stop.wait())
     try:
         await asyncio.wait({end, stop}, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
         if end.done():
             return report.exit_code()
-        if not front.stop.is_set():
+        if not client.stop.is_set():
             report.out_of_time(seconds)
         await cancel()
         await end
@@ -332,8 +332,8 @@ async def _until_ended(
             task.cancel()
 
 
-class Front:
-    """This process as a client of its own sessions; see `stream.Client`."""
+class RunClient:
+    """This process as a client of its own sessions; see `stream.DaemonClient`."""
 
     name = "amanu run"
 
@@ -349,7 +349,7 @@ class Front:
         self.show: Callable[[EventMessage], None] | None = None
 
     def send(self, message: EventMessage) -> None:
-        self._report.take(message)
+        self._report.on_event(message)
         try:
             if self.show is not None:
                 self.show(message)
@@ -361,9 +361,9 @@ class Front:
         pass
 
 
-def _print_answer(item: Item, paper: Paper) -> None:
+def _print_answer(item: Item, console: Console) -> None:
     if isinstance(item, Answer) and item.text.strip():
-        paper.markdown(stripped(item.text.strip("\n")))
+        console.markdown(stripped(item.text.strip("\n")))
 
 
 def _init(state: SessionState, model: ModelInfo) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 import time
 from collections.abc import Awaitable, Callable, Sequence
 
-from amanu.cli.client import Client
+from amanu.cli.client import DaemonClient
 from amanu.cli.text import one_line, visible
 from amanu_protocol import requests as r
 from amanu_protocol.errors import AmanuError
@@ -20,12 +20,12 @@ _NAMED = 5
 Listing = Callable[[SessionListParams], Awaitable[SessionListResult]]
 
 
-def listing(client: Client) -> Listing:
+def listing(client: DaemonClient) -> Listing:
     """As a client asks for it."""
     return lambda params: client.request("amanu/session/list", params, SessionListResult)
 
 
-async def meant(typed: str, root: str | None, sessions: Listing) -> str:
+async def resolve_session_id(typed: str, root: str | None, sessions: Listing) -> str:
     """The id. Raises AmanuError `sessionNotFound` for what cannot be one, for a beginning that several have, and for
     `latest` where nothing was said yet in that root (None: anywhere)."""
     if typed == LATEST:
@@ -43,7 +43,7 @@ async def meant(typed: str, root: str | None, sessions: Listing) -> str:
             )
         if fitting:
             return fitting[0].session_id
-    return typed_id(typed)
+    return parse_session_id(typed)
 
 
 def _named(sessions: Sequence[SessionSummary]) -> str:
@@ -52,7 +52,7 @@ def _named(sessions: Sequence[SessionSummary]) -> str:
 
 
 async def latest(root: str | None, sessions: Listing) -> str:
-    """Of those in which something was said. Raises like `meant`."""
+    """Of those in which something was said. Raises like `resolve_session_id`."""
     listed = (await sessions(SessionListParams(root=root))).sessions
     begun = next((summary for summary in listed if summary.title), None)
     if begun is None:
@@ -60,7 +60,7 @@ async def latest(root: str | None, sessions: Listing) -> str:
     return begun.session_id
 
 
-def typed_id(session_id: str) -> str:
+def parse_session_id(session_id: str) -> str:
     """An id as a person typed it. Raises AmanuError `sessionNotFound` for what cannot be one."""
     try:
         return r.SessionParams(session_id=session_id).session_id

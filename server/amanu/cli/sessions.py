@@ -7,10 +7,10 @@ import sys
 from pathlib import Path
 
 from amanu.cli import exits
-from amanu.cli.client import Client, Disconnected
-from amanu.cli.paper import open_paper
+from amanu.cli.client import DaemonClient, Disconnected
+from amanu.cli.console import open_console
 from amanu.cli.render import Renderer
-from amanu.cli.session_lookup import listing, meant, session_line
+from amanu.cli.session_lookup import listing, resolve_session_id, session_line
 from amanu.cli.text import one_line, visible
 from amanu.cli.usage import usage_line
 from amanu.cli.view import attach
@@ -60,20 +60,23 @@ async def _run(arguments: argparse.Namespace) -> int:
             case "list":
                 await _list(client, arguments.root, arguments.limit, arguments.json)
             case "show":
-                await _show(client, await meant(arguments.id, None, listing(client)), arguments.json)
+                await _show(client, await resolve_session_id(arguments.id, None, listing(client)), arguments.json)
             case "rename":
-                session_id = await meant(arguments.id, None, listing(client))
+                session_id = await resolve_session_id(arguments.id, None, listing(client))
                 params = r.SessionRenameParams(session_id=session_id, title=arguments.title)
                 await client.request("amanu/session/rename", params, r.Empty)
             case _:
-                for session_id in [await meant(typed_id, None, listing(client)) for typed_id in arguments.id]:
+                for session_id in [
+                    await resolve_session_id(parse_session_id, None, listing(client))
+                    for parse_session_id in arguments.id
+                ]:
                     await _delete(client, session_id)
         return exits.OK
     finally:
         await client.close()
 
 
-async def _delete(client: Client, session_id: str) -> None:
+async def _delete(client: DaemonClient, session_id: str) -> None:
     """For the daemon a session that is not there is fine; a person may have mistyped."""
     params = r.SessionParams(session_id=session_id)
     missing: AmanuError | None = None
@@ -89,7 +92,7 @@ async def _delete(client: Client, session_id: str) -> None:
     print(f"deleted {session_id}")
 
 
-async def _list(client: Client, root: str | None, limit: int, as_json: bool) -> None:
+async def _list(client: DaemonClient, root: str | None, limit: int, as_json: bool) -> None:
     params = r.SessionListParams(root=root, limit=limit)
     listed = (await client.request("amanu/session/list", params, r.SessionListResult)).sessions
     if as_json:
@@ -101,7 +104,7 @@ async def _list(client: Client, root: str | None, limit: int, as_json: bool) -> 
         print("There are no sessions yet.", file=sys.stderr)
 
 
-async def _show(client: Client, session_id: str, as_json: bool) -> None:
+async def _show(client: DaemonClient, session_id: str, as_json: bool) -> None:
     view = await attach(client, session_id)
     state = view.state
     items: list[Item] = list(state.items)
@@ -115,12 +118,12 @@ async def _show(client: Client, session_id: str, as_json: bool) -> None:
         state.items, state.has_earlier = items, False
         print(json.dumps(state.model_dump(mode="json")))
         return
-    paper = open_paper(sys.stdout)
-    paper.line(("bold", one_line(state.title) or "Untitled"), ("dim", f"  {session_id}"))
-    paper.line(("dim", f"{one_line(state.model_id)} · mode {state.mode} · {', '.join(map(one_line, state.roots))}"))
-    Renderer(paper).show_items(items, state)
+    console = open_console(sys.stdout)
+    console.line(("bold", one_line(state.title) or "Untitled"), ("dim", f"  {session_id}"))
+    console.line(("dim", f"{one_line(state.model_id)} · mode {state.mode} · {', '.join(map(one_line, state.roots))}"))
+    Renderer(console).show_items(items, state)
     if state.usage is not None:
-        paper.line(("dim", usage_line(state.usage)))
+        console.line(("dim", usage_line(state.usage)))
 
 
 def _limit(text: str) -> int:

@@ -11,31 +11,31 @@ from amanu_protocol.items import SelectionAttachment
 
 WAIT_SECONDS = 3.0
 """For the first byte. Programs start others with a pipe that nobody ever writes into or closes."""
-MOST = 100_000
+MAX_CHARACTERS = 100_000
 """Characters that go to the model; of more, the first and the last half."""
-MOST_READ = 64 << 20
+MAX_BYTES = 64 << 20
 """Bytes; what comes after is not waited for."""
 
 
 @dataclass(frozen=True)
-class Piped:
+class PipedInput:
     """`attachment` None: nothing was piped in. `notice` is a sentence for the user, "" for none."""
 
     attachment: SelectionAttachment | None = None
     notice: str = ""
 
 
-def piped() -> Piped:
+def read_piped_input() -> PipedInput:
     """Standard input to its end, where it is a pipe or a file. Blocking."""
     try:
         handle = sys.stdin.fileno()
         kind = os.fstat(handle).st_mode
     except (OSError, ValueError, AttributeError):  # closed
-        return Piped()
+        return PipedInput()
     if not (stat.S_ISFIFO(kind) or stat.S_ISREG(kind) or stat.S_ISSOCK(kind)):
-        return Piped()  # a terminal, /dev/null
+        return PipedInput()  # a terminal, /dev/null
     if not select.select([handle], [], [], WAIT_SECONDS)[0]:
-        return Piped(
+        return PipedInput(
             notice=f"Nothing came on standard input within {WAIT_SECONDS:g} s, so it is not read. Where it takes "
             "longer, give the prompt on standard input, too: amanu run -"
         )
@@ -45,20 +45,22 @@ def piped() -> Piped:
 def _read(handle: int) -> bytes:
     parts: list[bytes] = []
     size = 0
-    while size < MOST_READ and (data := os.read(handle, 1 << 16)):
+    while size < MAX_BYTES and (data := os.read(handle, 1 << 16)):
         parts.append(data)
         size += len(data)
     return b"".join(parts)
 
 
-def _attached(data: bytes) -> Piped:
+def _attached(data: bytes) -> PipedInput:
     text = data.decode("utf-8", "replace")
     if not text.strip():
-        return Piped()
+        return PipedInput()
     lines = text.count("\n") + (not text.endswith("\n"))
     notice = f"Standard input goes with the prompt: {plural(lines, 'line')}."
-    if len(text) > MOST:
-        left_out = len(text) - MOST
-        text = f"{text[: MOST // 2]}\n[{left_out} characters are left out here]\n{text[-MOST // 2 :]}"
-        notice = f"{notice[:-1]}, but for {left_out:,} characters in its middle: at most {MOST:,} go."
-    return Piped(SelectionAttachment(path="standard input", start_line=1, end_line=lines, text=text), notice)
+    if len(text) > MAX_CHARACTERS:
+        left_out = len(text) - MAX_CHARACTERS
+        text = (
+            f"{text[: MAX_CHARACTERS // 2]}\n[{left_out} characters are left out here]\n{text[-MAX_CHARACTERS // 2 :]}"
+        )
+        notice = f"{notice[:-1]}, but for {left_out:,} characters in its middle: at most {MAX_CHARACTERS:,} go."
+    return PipedInput(SelectionAttachment(path="standard input", start_line=1, end_line=lines, text=text), notice)

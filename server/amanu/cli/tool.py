@@ -65,7 +65,9 @@ def main(argv: list[str]) -> int:
     missing = [root for root in roots if not root.is_dir()]
     if missing:
         return _misused(f"{missing[0]} is not a folder.")
-    use = Use(arguments.name, cast("dict[str, Any]", tree), roots, arguments.mode, arguments.allow, yes=arguments.yes)
+    use = ToolUse(
+        arguments.name, cast("dict[str, Any]", tree), roots, arguments.mode, arguments.allow, yes=arguments.yes
+    )
     try:
         answer = asyncio.run(run(use, os.environ))
     except AmanuError as error:
@@ -79,7 +81,7 @@ _CODES = {"succeeded": exits.OK, "failed": exits.FAILED, "rejected": exits.DENIE
 
 
 @dataclass(frozen=True)
-class Use:
+class ToolUse:
     """One use of one tool."""
 
     name: str
@@ -91,7 +93,7 @@ class Use:
     """Somebody answers what is asked, and says yes."""
 
 
-async def run(use: Use, environ: Mapping[str, str]) -> dict[str, Any]:
+async def run(use: ToolUse, environ: Mapping[str, str]) -> dict[str, Any]:
     """Use the tool. Raises AmanuError for a rule or settings that are wrong; what the tool does wrong is in the
     answer. Ctrl-C cancels it in order."""
     from amanu.agent.calls import CallEnvironment, Calls
@@ -127,7 +129,7 @@ async def run(use: Use, environ: Mapping[str, str]) -> dict[str, Any]:
     core.environment.replace(environ)
     core.workspace.ripgrep = shutil.which("rg", path=environ.get("PATH"))
     core.proposal_listeners.append(core.approvals.on_proposal)
-    events = Events(core, yes=use.yes)
+    events = ToolEvents(core, yes=use.yes)
     try:
         await services.sandbox.proved()
         for text in use.allow:
@@ -154,7 +156,7 @@ async def run(use: Use, environ: Mapping[str, str]) -> dict[str, Any]:
             await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
 
 
-class Events:
+class ToolEvents:
     """Takes what happens; implements `core.emit.Emit`. `yes`: somebody answers what is asked, and says yes."""
 
     def __init__(self, core: "SessionCore", *, yes: bool) -> None:

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 from amanu.cli import exits
-from amanu.cli.client import Client, Disconnected
+from amanu.cli.client import DaemonClient, Disconnected
 from amanu.cli.text import one_line, visible
 from amanu_protocol import requests as r
 from amanu_protocol.errors import AmanuError
@@ -64,7 +64,7 @@ async def _run(arguments: argparse.Namespace, root: str) -> int:
         await client.close()
 
 
-async def _show(client: Client, root: str, *, as_json: bool = False) -> None:
+async def _show(client: DaemonClient, root: str, *, as_json: bool = False) -> None:
     trust = await client.request("amanu/trust/get", r.TrustGetParams(root=root), r.TrustGetResult)
     if as_json:
         print(json.dumps(trust.model_dump(mode="json"), indent=2))

@@ -1,6 +1,6 @@
 """What a session uses: tokens and money; how full the model's window is and what fills it."""
 
-from amanu.cli.paper import Paper
+from amanu.cli.console import Console
 from amanu.text.amounts import money
 from amanu_protocol.items import Spend, Usage
 from amanu_protocol.labels import CONTEXT_PARTS, CONTEXT_TIERS
@@ -20,23 +20,23 @@ def rest_line(usage: Usage, turn: Spend | None) -> str:
     return " · ".join(filter(None, [cost, usage.fullness]))
 
 
-def show_context(usage: Usage | None, paper: Paper) -> None:
+def show_context(usage: Usage | None, console: Console) -> None:
     """Print what fills the window, part by part."""
     if usage is None or usage.context is None:
         fullness = "" if usage is None else usage.fullness
-        paper.line(("dim", fullness or "Nothing has been sent to a model yet."))
+        console.line(("dim", fullness or "Nothing has been sent to a model yet."))
         return
     context = usage.context
     word, meaning = CONTEXT_TIERS[context.tier]
-    paper.line(("bold", f"Context {usage.percent} % full"), ("yellow", f", {word}" if word else ""))
+    console.line(("bold", f"Context {usage.percent} % full"), ("yellow", f", {word}" if word else ""))
     counts: dict[str, int] = context.model_dump(exclude={"tier"})
     window = max(1, sum(counts.values()))
     for part, name in CONTEXT_PARTS.items():
         count = counts[part]
         if count or part == "free":
             style = "dim" if part in ("free", "reserved") else ""
-            paper.line((style, f"  {name:<20}{count:>11,}{count * 100 / window:>6.0f} %"))
-    paper.line(("dim", f"  {'Window':<20}{window:>11,}"))
+            console.line((style, f"  {name:<20}{count:>11,}{count * 100 / window:>6.0f} %"))
+    console.line(("dim", f"  {'Window':<20}{window:>11,}"))
     if meaning:
-        paper.prose(("yellow", meaning))
-    paper.line(("dim", "/compact [what must not be lost] makes room"))
+        console.prose(("yellow", meaning))
+    console.line(("dim", "/compact [what must not be lost] makes room"))

@@ -4,7 +4,7 @@ import asyncio
 import uuid
 from collections.abc import Awaitable, Callable, Sequence
 
-from amanu.cli.client import Client
+from amanu.cli.client import DaemonClient
 from amanu_protocol import requests as r
 from amanu_protocol.events import EventMessage, ItemsReplaced, TurnEnded
 from amanu_protocol.items import Approval, Attachment, Grant, Mode
@@ -20,7 +20,7 @@ GUARD_SECONDS = 0.5
 class SessionView:
     """Follows one session. `listeners` are called with each event after it was folded."""
 
-    def __init__(self, client: Client, result: r.SessionResult) -> None:
+    def __init__(self, client: DaemonClient, result: r.SessionResult) -> None:
         self.client = client
         self.state: SessionState = result.state
         self.epoch = result.epoch
@@ -159,13 +159,13 @@ class SessionView:
         self._catching_up = asyncio.create_task(self._fetch(self.client, later))
         self._catching_up.add_done_callback(_quiet)
 
-    async def reattach(self, client: Client) -> None:
+    async def reattach(self, client: DaemonClient) -> None:
         """Go on over a new connection: what was missed is fetched and folded."""
         later: list[EventMessage] = []
         client.on_event = later.append
         await self._fetch(client, later)
 
-    async def _fetch(self, client: Client, later: list[EventMessage]) -> None:
+    async def _fetch(self, client: DaemonClient, later: list[EventMessage]) -> None:
         """`later` gathers what arrives while the answer travels."""
         try:
             params = r.SessionAttachParams(session_id=self.session_id, epoch=self.epoch, since_seq=max(self.seq, 0))
@@ -184,7 +184,7 @@ class SessionView:
             self.receive(message)
 
 
-async def create(client: Client, params: r.SessionCreateParams) -> SessionView:
+async def create(client: DaemonClient, params: r.SessionCreateParams) -> SessionView:
     """A new session, attached. Events that overtake the answer are kept."""
     early: list[EventMessage] = []
     client.on_event = early.append
@@ -194,7 +194,7 @@ async def create(client: Client, params: r.SessionCreateParams) -> SessionView:
     return view
 
 
-async def attach(client: Client, session_id: str) -> SessionView:
+async def attach(client: DaemonClient, session_id: str) -> SessionView:
     """A known session, by its id. Raises AmanuError `sessionNotFound`."""
     early: list[EventMessage] = []
     client.on_event = early.append

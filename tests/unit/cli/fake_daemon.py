@@ -6,7 +6,7 @@ import socket
 from collections.abc import Callable
 from typing import Any, cast
 
-from amanu.cli.client import Client, read_frame
+from amanu.cli.client import DaemonClient, read_frame
 from amanu_protocol.events import Event, EventMessage
 from amanu_protocol.requests import SessionResult
 from amanu_protocol.state import SessionState
@@ -90,9 +90,9 @@ class Refusal(Exception):
         self.error = {"code": -32803, "message": message, "data": {"kind": kind, "hint": hint}}
 
 
-async def connected() -> tuple[Client, FakeDaemon]:
+async def connected() -> tuple[DaemonClient, FakeDaemon]:
     ours, theirs = socket.socketpair()
     daemon = FakeDaemon(*await asyncio.open_connection(sock=theirs))
-    client = Client(*await asyncio.open_connection(sock=ours))
+    client = DaemonClient(*await asyncio.open_connection(sock=ours))
     await client.initialize()
     return client, daemon

@@ -3,7 +3,7 @@
 import io
 from typing import Any
 
-from amanu.cli.paper import PlainPaper, RichPaper
+from amanu.cli.console import PlainConsole, RichConsole
 from amanu.cli.render import Renderer
 from amanu.text import wording
 from amanu_protocol.events import Event, EventMessage
@@ -95,8 +95,8 @@ class Story:
 
     def __init__(self, *, rich: bool = False, colour: bool = True, **options: Any) -> None:
         self.out = io.StringIO()
-        paper = RichPaper(self.out, colour=colour, width=100) if rich else PlainPaper(self.out)
-        self.renderer = Renderer(paper, **options)
+        console = RichConsole(self.out, colour=colour, width=100) if rich else PlainConsole(self.out)
+        self.renderer = Renderer(console, **options)
         self.state: SessionState = state(items=[])
         self.at = 0
 

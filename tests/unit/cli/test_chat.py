@@ -15,11 +15,11 @@ from prompt_toolkit.key_binding.key_processor import KeyPress
 from prompt_toolkit.keys import Keys
 from prompt_toolkit.output import DummyOutput
 
-from amanu.cli.chat import Chat, Wanted
-from amanu.cli.client import Client
+from amanu.cli.chat import Chat, ChatOptions
+from amanu.cli.client import DaemonClient
 from amanu.cli.connect import connect
-from amanu.cli.paper import PlainPaper
-from amanu.cli.person import Terminal
+from amanu.cli.console import PlainConsole
+from amanu.cli.terminal import Terminal
 from amanu.cli.view import GUARD_SECONDS
 from amanu.home import find_home
 
@@ -33,12 +33,13 @@ class Desk:
         self.keyboard = keyboard
         self.root = root
         self.out = io.StringIO()
-        self.client: Client | None = None
+        self.client: DaemonClient | None = None
         self._seen = 0
 
     def start(self, **wanted: Any) -> None:
-        self.chat = Chat(Wanted([str(self.root)], **wanted), self._connect, PlainPaper(self.out), alone=True)
-        self.task = asyncio.create_task(self.chat.run(self._terminal))
+        self.chat = Chat(ChatOptions([str(self.root)], **wanted), self._connect, PlainConsole(self.out), alone=True)
+        self.terminal = Terminal(self.chat, keyboard=self.keyboard, screen=DummyOutput())
+        self.task = asyncio.create_task(self.chat.run(self.terminal))
 
     async def sees(self, text: str) -> None:
         """Wait until the text stands on the screen, after what was seen before."""
@@ -55,21 +56,9 @@ class Desk:
         async with asyncio.timeout(15):
             return await self.task
 
-    async def _connect(self) -> Client:
+    async def _connect(self) -> DaemonClient:
         self.client = await connect(roots=[str(self.root)], alone=True)
         return self.client
-
-    def _terminal(self, chat: Chat) -> Terminal:
-        self.terminal = Terminal(
-            roots=[str(self.root)],
-            commands=["/mode", "/model"],
-            above=chat.above,
-            toolbar=chat.toolbar,
-            stoppable=chat.stoppable,
-            keyboard=self.keyboard,
-            screen=DummyOutput(),
-        )
-        return self.terminal
 
 
 @pytest.fixture

@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from amanu.cli.client import Client, Disconnected
+from amanu.cli.client import DaemonClient, Disconnected
 from amanu.cli.view import SessionView, attach, create
 from amanu_protocol import requests as r
 from amanu_protocol.errors import AmanuError
@@ -20,7 +20,7 @@ from amanu_protocol.events import (
 from amanu_protocol.items import Answer
 from unit.cli.fake_daemon import SESSION, FakeDaemon, Refusal, connected, state
 
-Pair = tuple[Client, FakeDaemon]
+Pair = tuple[DaemonClient, FakeDaemon]
 ENDED = TurnEnded(turn_id="t", reason="completed", message="", can_continue=False)
 
 
@@ -44,7 +44,7 @@ async def test_what_is_no_amanu_is_refused() -> None:
     ours, theirs = socket.socketpair()
     daemon = FakeDaemon(*await asyncio.open_connection(sock=theirs))
     daemon.answers["initialize"] = lambda _: {"capabilities": {}}
-    client = Client(*await asyncio.open_connection(sock=ours))
+    client = DaemonClient(*await asyncio.open_connection(sock=ours))
     with pytest.raises(AmanuError) as caught:
         await client.initialize()
     assert caught.value.kind == "unsupportedVersion"

@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from amanu.cli.client import Client
-from amanu.cli.decide import Decider, Preview
-from amanu.cli.paper import PlainPaper
+from amanu.cli.client import DaemonClient
+from amanu.cli.console import PlainConsole
 from amanu.cli.render import Renderer
+from amanu.cli.review_prompt import Preview, ReviewPrompt
 from amanu.cli.view import SessionView, create
 from amanu.text import wording
 from amanu_protocol import requests as r
@@ -48,7 +48,7 @@ class Stage:
     """A daemon with one pending approval; it settles it with the first answer that counts."""
 
     def __init__(
-        self, client: Client, daemon: FakeDaemon, approval: Approval, hunks: tuple[Hunk, ...], *beside: Approval
+        self, client: DaemonClient, daemon: FakeDaemon, approval: Approval, hunks: tuple[Hunk, ...], *beside: Approval
     ) -> None:
         self.client, self.daemon, self.approval = client, daemon, approval
         self.hunks = list(hunks)
@@ -77,7 +77,7 @@ class Stage:
 
     async def decide(self, person: Scripted) -> SessionView:
         view = await create(self.client, r.SessionCreateParams(session_id=SESSION, roots=["/w"]))
-        await Decider(view, Renderer(PlainPaper(self.out)), person).decide(self.approval)
+        await ReviewPrompt(view, Renderer(PlainConsole(self.out)), person).decide(self.approval)
         assert person.answers == [], "every answer was asked for"
         return view
 
@@ -135,7 +135,7 @@ def _preview(params: dict[str, Any]) -> dict[str, Any]:
 
 
 @pytest.fixture
-async def pair() -> AsyncIterator[tuple[Client, FakeDaemon]]:
+async def pair() -> AsyncIterator[tuple[DaemonClient, FakeDaemon]]:
     client, daemon = await connected()
     yield client, daemon
     await client.close()
@@ -169,14 +169,14 @@ ALLOW = {"decision": "allow", "scope": "once"}
         (["t", "w", "a", "y"], ALLOW),  # not offered for this question
     ],
 )  # fmt: skip
-async def test_a_command(pair: tuple[Client, FakeDaemon], answers: list[str], sent: dict[str, Any]) -> None:
+async def test_a_command(pair: tuple[DaemonClient, FakeDaemon], answers: list[str], sent: dict[str, Any]) -> None:
     stage = Stage(*pair, approval(), ())
     await stage.decide(Scripted(*answers))
     assert stage.answers == [sent]
 
 
 async def test_the_whole_command_is_shown_with_the_reason_and_the_rule_before_it_is_saved(
-    pair: tuple[Client, FakeDaemon],
+    pair: tuple[DaemonClient, FakeDaemon],
 ) -> None:
     stage = Stage(*pair, approval(detail="make test; \x1b[8mrm -rf ~"), ())
     person = Scripted("u", "e", "", "y")
@@ -189,7 +189,7 @@ async def test_the_whole_command_is_shown_with_the_reason_and_the_rule_before_it
     assert person.defaults[2] == RULE, "the rule is edited, not typed anew"
 
 
-async def test_an_answer_that_came_too_soon_is_asked_for_again(pair: tuple[Client, FakeDaemon]) -> None:
+async def test_an_answer_that_came_too_soon_is_asked_for_again(pair: tuple[DaemonClient, FakeDaemon]) -> None:
     stage = Stage(*pair, approval(), ())
     stage.statuses = ["tooSoon", "resolved"]
     await stage.decide(Scripted("y", "y"))
@@ -197,7 +197,7 @@ async def test_an_answer_that_came_too_soon_is_asked_for_again(pair: tuple[Clien
     assert IGNORED["tooSoon"] in stage.out.getvalue()
 
 
-async def test_a_yes_to_what_has_changed_shows_it_anew(pair: tuple[Client, FakeDaemon]) -> None:
+async def test_a_yes_to_what_has_changed_shows_it_anew(pair: tuple[DaemonClient, FakeDaemon]) -> None:
     stage = Stage(*pair, approval(digest="d1"), ())
     stage.statuses = ["stale", "resolved"]
     await stage.decide(Scripted("y", "y"))
@@ -206,7 +206,7 @@ async def test_a_yes_to_what_has_changed_shows_it_anew(pair: tuple[Client, FakeD
     assert shown.index("│ make test") < shown.index(IGNORED["stale"]) < shown.index("│ make clean")
 
 
-async def test_what_changes_while_it_is_read_is_shown_anew(pair: tuple[Client, FakeDaemon]) -> None:
+async def test_what_changes_while_it_is_read_is_shown_anew(pair: tuple[DaemonClient, FakeDaemon]) -> None:
     stage = Stage(*pair, approval(digest="d1"), ())
 
     class Slow(Scripted):
@@ -251,7 +251,7 @@ BOTH: list[Grant] = ["network", "unsandboxed"]
     ],
 )
 async def test_a_yes_grants_what_it_says(
-    pair: tuple[Client, FakeDaemon],
+    pair: tuple[DaemonClient, FakeDaemon],
     grants: list[Grant],
     wants: list[Grant],
     answer: str,
@@ -267,13 +267,13 @@ async def test_a_yes_grants_what_it_says(
 
 
 @pytest.mark.parametrize("word", ["+", "!", "-", "t", "w"])
-async def test_what_is_not_offered_is_no_answer(pair: tuple[Client, FakeDaemon], word: str) -> None:
+async def test_what_is_not_offered_is_no_answer(pair: tuple[DaemonClient, FakeDaemon], word: str) -> None:
     stage = Stage(*pair, approval(), ())
     await stage.decide(Scripted(word, "n no"))
     assert [each["decision"] for each in stage.daemon.said("amanu/approval/resolve")] == ["reject"]
 
 
-async def test_a_rule_is_saved_with_what_the_call_needs(pair: tuple[Client, FakeDaemon]) -> None:
+async def test_a_rule_is_saved_with_what_the_call_needs(pair: tuple[DaemonClient, FakeDaemon]) -> None:
     stage = Stage(*pair, approval(grants=BOTH, wants=NETWORK), ())
     person = Scripted("s", "y")
     await stage.decide(person)
@@ -282,7 +282,7 @@ async def test_a_rule_is_saved_with_what_the_call_needs(pair: tuple[Client, Fake
     assert "[y] save and allow with network access" in person.asked[1]
 
 
-async def test_a_rule_is_tried_on_history_before_it_is_saved(pair: tuple[Client, FakeDaemon]) -> None:
+async def test_a_rule_is_tried_on_history_before_it_is_saved(pair: tuple[DaemonClient, FakeDaemon]) -> None:
     stage = Stage(*pair, approval(), ())
     person = Scripted("s", "e", NARROW, "b", "n no")
     await stage.decide(person)
@@ -293,14 +293,14 @@ async def test_a_rule_is_tried_on_history_before_it_is_saved(pair: tuple[Client,
     assert "[y]" in person.asked[1] and "[y]" not in person.asked[3]
 
 
-async def test_somebody_else_was_first(pair: tuple[Client, FakeDaemon]) -> None:
+async def test_somebody_else_was_first(pair: tuple[DaemonClient, FakeDaemon]) -> None:
     stage = Stage(*pair, approval(), ())
     stage.statuses = ["alreadyResolved"]
     await stage.decide(Scripted("n no"))
     assert "already allowed by Neovim" in stage.out.getvalue()
 
 
-async def test_settled_while_the_person_reads(pair: tuple[Client, FakeDaemon]) -> None:
+async def test_settled_while_the_person_reads(pair: tuple[DaemonClient, FakeDaemon]) -> None:
     stage = Stage(*pair, approval(), ())
     view = await create(stage.client, r.SessionCreateParams(session_id=SESSION, roots=["/w"]))
 
@@ -312,7 +312,7 @@ async def test_settled_while_the_person_reads(pair: tuple[Client, FakeDaemon]) -
             await view.wait(lambda _: not valid())
             return None
 
-    await Decider(view, Renderer(PlainPaper(stage.out)), Slow()).decide(stage.approval)
+    await ReviewPrompt(view, Renderer(PlainConsole(stage.out)), Slow()).decide(stage.approval)
     assert stage.answers == []
     assert "settled meanwhile" in stage.out.getvalue()
 
@@ -327,7 +327,7 @@ async def test_settled_while_the_person_reads(pair: tuple[Client, FakeDaemon]) -
         (["h", "y", "q", "f"], {"decision": "finish", "scope": "once"}),
     ],
 )
-async def test_a_proposal(pair: tuple[Client, FakeDaemon], answers: list[str], sent: dict[str, Any]) -> None:
+async def test_a_proposal(pair: tuple[DaemonClient, FakeDaemon], answers: list[str], sent: dict[str, Any]) -> None:
     stage = Stage(*pair, EDIT, TWO)
     person = Scripted(*answers)
     await stage.decide(person)
@@ -351,7 +351,7 @@ RUNS = approval(tool_call_id="run")
     ids=["with a command that waits", "not after all", "beside a command", "of one proposal"],
 )
 async def test_every_edit_of_a_step(
-    pair: tuple[Client, FakeDaemon], beside: list[Approval], answers: list[str], sent: list[tuple[str, str]]
+    pair: tuple[DaemonClient, FakeDaemon], beside: list[Approval], answers: list[str], sent: list[tuple[str, str]]
 ) -> None:
     stage = Stage(*pair, EDIT, TWO, *beside)
     stage.statuses = ["resolved"] * len(sent)
@@ -364,7 +364,7 @@ async def test_every_edit_of_a_step(
     assert ("b.txt (edit)" in stage.out.getvalue()) == several, "it is shown before it is accepted"
 
 
-async def test_hunk_by_hunk(pair: tuple[Client, FakeDaemon]) -> None:
+async def test_hunk_by_hunk(pair: tuple[DaemonClient, FakeDaemon]) -> None:
     stage = Stage(*pair, EDIT, TWO)
     await stage.decide(Scripted("h", "y", "n keep it"))
     sent = [params["hunks"][0] for params in stage.daemon.said("amanu/proposal/resolve")]
@@ -377,7 +377,7 @@ async def test_hunk_by_hunk(pair: tuple[Client, FakeDaemon]) -> None:
     assert IGNORED["stale"] not in stage.out.getvalue()
 
 
-async def test_what_is_left_of_a_review_is_accepted_as_it_is_now(pair: tuple[Client, FakeDaemon]) -> None:
+async def test_what_is_left_of_a_review_is_accepted_as_it_is_now(pair: tuple[DaemonClient, FakeDaemon]) -> None:
     stage = Stage(*pair, EDIT, TWO)
     await stage.decide(Scripted("h", "y", "q", "a"))
     assert [each["digest"] for each in stage.daemon.said("amanu/approval/resolve")] == ["d2"]
@@ -385,21 +385,21 @@ async def test_what_is_left_of_a_review_is_accepted_as_it_is_now(pair: tuple[Cli
     assert IGNORED["stale"] not in shown and shown.count("? Edit a.txt") == 2, "what is left is shown again, as no news"
 
 
-async def test_a_hunk_in_the_persons_own_words(pair: tuple[Client, FakeDaemon]) -> None:
+async def test_a_hunk_in_the_persons_own_words(pair: tuple[DaemonClient, FakeDaemon]) -> None:
     stage = Stage(*pair, EDIT, (hunk(),))
     await stage.decide(Scripted("h", "e", edited="deux\n"))
     (sent,) = [params["hunks"][0] for params in stage.daemon.said("amanu/proposal/resolve")]
     assert (sent["decision"], sent["newText"]) == ("accept", "deux\n")
 
 
-async def test_leaving_the_editor_without_a_change_decides_nothing(pair: tuple[Client, FakeDaemon]) -> None:
+async def test_leaving_the_editor_without_a_change_decides_nothing(pair: tuple[DaemonClient, FakeDaemon]) -> None:
     stage = Stage(*pair, EDIT, (hunk(),))
     await stage.decide(Scripted("h", "e", "n", edited="zwei\n"))
     (sent,) = [params["hunks"][0] for params in stage.daemon.said("amanu/proposal/resolve")]
     assert sent["decision"] == "reject"
 
 
-async def test_a_hunk_answered_too_soon(pair: tuple[Client, FakeDaemon]) -> None:
+async def test_a_hunk_answered_too_soon(pair: tuple[DaemonClient, FakeDaemon]) -> None:
     stage = Stage(*pair, EDIT, (hunk(),))
     stage.hunk_statuses = ["tooSoon", "resolved"]
     await stage.decide(Scripted("h", "y", "y"))
@@ -407,7 +407,7 @@ async def test_a_hunk_answered_too_soon(pair: tuple[Client, FakeDaemon]) -> None
     assert len(stage.daemon.said("amanu/proposal/resolve")) == 2
 
 
-async def test_a_proposal_that_moved_is_shown_again(pair: tuple[Client, FakeDaemon]) -> None:
+async def test_a_proposal_that_moved_is_shown_again(pair: tuple[DaemonClient, FakeDaemon]) -> None:
     stage = Stage(*pair, EDIT, (hunk(),))
     stage.hunks, stage.version = [hunk(new_text="neu\n")], 2
     await stage.decide(Scripted("h", "y", "y"))

@@ -2,8 +2,8 @@ import io
 
 import pytest
 
+from amanu.cli.console import PlainConsole
 from amanu.cli.diff import show_proposal
-from amanu.cli.paper import PlainPaper
 from amanu.cli.render import Renderer
 from amanu.workspace.diagnostics import summarized
 from amanu_protocol.events import EventMessage, ProposalChanged
@@ -115,7 +115,7 @@ CRLF = "one\r\ntwo\r\nthree\r\n"
 )
 def test_diff(proposal: Proposal, expected: str) -> None:
     out = io.StringIO()
-    show_proposal(PlainPaper(out), proposal, ["/w"])
+    show_proposal(PlainConsole(out), proposal, ["/w"])
     assert out.getvalue() == expected
 
 
@@ -143,7 +143,7 @@ def test_diff(proposal: Proposal, expected: str) -> None:
 def test_a_verdict_comes_once_below_what_it_is_about(check: Check, expected: str) -> None:
     out = io.StringIO()
     check = summarized(check)
-    renderer = Renderer(PlainPaper(out))
+    renderer = Renderer(PlainConsole(out))
     state = session_state(proposals=[proposed()])
     event = ProposalChanged(proposal=proposed(checks=[check]))
     message = EventMessage(session_id="s", epoch=1, seq=1, at=0, event=event)

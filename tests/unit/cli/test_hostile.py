@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from amanu.cli.console import PlainConsole
 from amanu.cli.header import show_header
-from amanu.cli.paper import PlainPaper
 from amanu.cli.question import FIRST, FURTHER, show_lines, show_question, show_reasons, show_whole
 from amanu.cli.render import Renderer
 from amanu.cli.sessions import session_line
@@ -101,8 +101,8 @@ def events(text: str) -> list[Event]:
 def test_whatever_happens_in_a_session(text: str) -> None:
     out = io.StringIO()
     now: SessionState = state(model_id=text, roots=[f"/w/{text}"], sandbox=sandbox(text, "landlock"))
-    renderer = Renderer(PlainPaper(out), details_hint="/notes", trust="/trust")
-    show_header(now, renderer.paper)
+    renderer = Renderer(PlainConsole(out), details_hint="/notes", trust="/trust")
+    show_header(now, renderer.console)
     for at, event in enumerate(events(text)):
         message = EventMessage(session_id=SESSION, epoch=1, seq=at + 1, at=0, event=event)
         fold(now, event)
@@ -119,7 +119,7 @@ def test_whatever_happens_in_a_session(text: str) -> None:
 @given(EVIL, EVIL)
 def test_whatever_is_asked(one: str, two: str) -> None:
     out = io.StringIO()
-    paper = PlainPaper(out)
+    console = PlainConsole(out)
     parts = [
         CommandPart(text=one, decision="ask", rule=two, reason=one),
         CommandPart(text=two, decision="deny", rule=one, reason=two),
@@ -128,8 +128,8 @@ def test_whatever_is_asked(one: str, two: str) -> None:
         title=one, detail=f"{one}\n{two}", rule=two, parts=parts, sandbox=sandbox(one),
         scopes=[ScopeOffer(scope="once", rule=""), ScopeOffer(scope="turn", rule=one)],
     )  # fmt: skip
-    show_question(asks, paper)
-    show_reasons(asks, paper)
+    show_question(asks, console)
+    show_reasons(asks, console)
     lines = out.getvalue().split("\n")[1:-1]
     told = [each for each in lines if not each.startswith((FIRST, FURTHER, " " * 6))]  # further rows are indented
     assert [each[:3] for each in told] == ["  ?", "  ✗", "  !", "  N"], "each is one line of ours"
@@ -139,7 +139,7 @@ def test_whatever_is_asked(one: str, two: str) -> None:
 @given(EVIL)
 def test_whatever_is_told(text: str) -> None:
     out = io.StringIO()
-    paper = PlainPaper(out)
+    console = PlainConsole(out)
     enabled = r.TrustedItem(path=text, kind="memory", state="changed", diff=text)
     entry = r.AuditEntry(number=1, at=0, kind="asked", text=text, hash="")
     told = [
@@ -151,7 +151,7 @@ def test_whatever_is_told(text: str) -> None:
         wording.audited(r.AuditQueryResult(entries=[entry], intact=False, message=text)).lines,
     ]
     for lines in told:
-        show_lines(lines, paper)
+        show_lines(lines, console)
     count = sum(map(len, told))
     assert out.getvalue().count("\n") >= count
     assert not any("\n" in line.text for lines in told for line in lines)
@@ -165,7 +165,7 @@ def test_a_long_line_goes_on_behind_its_gutter(monkeypatch: pytest.MonkeyPatch, 
 
     monkeypatch.setenv("COLUMNS", "80")
     out = io.StringIO()
-    show_whole(line, PlainPaper(out))
+    show_whole(line, PlainConsole(out))
     first, *further = out.getvalue().rstrip("\n").split("\n")
     assert first.startswith(FIRST) and further and all(each.startswith(FURTHER) for each in further)
     assert all(cell_len(each) <= 80 for each in (first, *further))

@@ -8,10 +8,10 @@ import pytest
 from prompt_toolkit.completion import CompleteEvent
 from prompt_toolkit.document import Document
 
-from amanu.cli.live import TICK_SECONDS, LivePaper
+from amanu.cli.console import PlainConsole
+from amanu.cli.live import TICK_SECONDS, LiveConsole
 from amanu.cli.mentions import line_mentions
-from amanu.cli.paper import PlainPaper
-from amanu.cli.person import edit_text, prompt_completer
+from amanu.cli.terminal import edit_text, prompt_completer
 
 
 @pytest.fixture
@@ -75,7 +75,7 @@ def test_the_persons_editor(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, edi
 
 async def test_the_live_line_gives_way_to_what_stays() -> None:
     out = io.StringIO()
-    live = LivePaper(PlainPaper(out), out, lambda: "… working")
+    live = LiveConsole(PlainConsole(out), out, lambda: "… working")
     live.start()
     await asyncio.sleep(TICK_SECONDS * 1.5)
     live.line(("", "done"))

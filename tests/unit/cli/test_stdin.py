@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from amanu.cli import stdin
-from amanu.cli.stdin import MOST, piped
+from amanu.cli.stdin import MAX_CHARACTERS, read_piped_input
 
 Given = Callable[[bytes | None], None]
 
@@ -45,10 +45,10 @@ def pipe_in(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Given]:
 )
 def test_what_goes_with_the_prompt(pipe_in: Given, data: bytes | None, text: str | None, notice: str) -> None:
     pipe_in(data)
-    found = piped()
+    found = read_piped_input()
     assert (found.attachment and found.attachment.text) == text
     assert notice in found.notice and bool(notice) == bool(found.notice)
-    assert text is None or len(text) < MOST + 100
+    assert text is None or len(text) < MAX_CHARACTERS + 100
 
 
 def test_a_pipe_that_says_nothing_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -56,10 +56,10 @@ def test_a_pipe_that_says_nothing_is_left_alone(monkeypatch: pytest.MonkeyPatch)
     reads, writes = os.pipe()
     with os.fdopen(reads) as pipe, os.fdopen(writes, "w"):
         monkeypatch.setattr(sys, "stdin", pipe)
-        found = piped()
+        found = read_piped_input()
     assert found.attachment is None and "Nothing came on standard input within 0.01 s" in found.notice
 
 
 def test_no_standard_input_at_all(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "stdin", io.StringIO())
-    assert piped() == stdin.Piped()
+    assert read_piped_input() == stdin.PipedInput()

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from amanu.cli.paper import PlainPaper
+from amanu.cli.console import PlainConsole
 from amanu.cli.render import Renderer
 from amanu.cli.usage import show_context
 from amanu.text import wording
@@ -56,7 +56,7 @@ def test_how_full_it_is(given: Usage, expected: str) -> None:
 
 def test_what_fills_it() -> None:
     out = io.StringIO()
-    show_context(usage("mask"), PlainPaper(out))
+    show_context(usage("mask"), PlainConsole(out))
     assert out.getvalue() == (
         "Context 75 % full, nearly full\n"
         "  System prompt               900     6 %\n"
@@ -74,7 +74,7 @@ def test_what_fills_it() -> None:
 @pytest.mark.parametrize(("given", "expected"), [(None, "Nothing has been sent"), (usage(), "context 50 %")])
 def test_what_fills_it_is_not_known(given: Usage | None, expected: str) -> None:
     out = io.StringIO()
-    show_context(given, PlainPaper(out))
+    show_context(given, PlainConsole(out))
     assert expected in out.getvalue()
 
 
@@ -85,7 +85,7 @@ def notice(code: str, detail: str = "") -> Notice:
 def drawn(*events: Event, more: str = "") -> tuple[str, str]:
     """What is printed of them, and what moves afterwards."""
     out, now = io.StringIO(), state()
-    renderer = Renderer(PlainPaper(out), details_hint=more)
+    renderer = Renderer(PlainConsole(out), details_hint=more)
     for seq, event in enumerate(events, 1):
         fold(now, event)
         renderer.show(EventMessage(session_id=SESSION, epoch=1, seq=seq, at=0, event=event), now)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from amanu.cli.session_lookup import meant
+from amanu.cli.session_lookup import resolve_session_id
 from amanu_protocol.errors import AmanuError
 from amanu_protocol.requests import SessionListParams, SessionListResult, SessionSummary
 
@@ -44,7 +44,7 @@ async def listed(params: SessionListParams) -> SessionListResult:
 )
 async def test_which(typed: str, root: str | None, found: str) -> None:
     try:
-        assert await meant(typed, root, listed) == found
+        assert await resolve_session_id(typed, root, listed) == found
     except AmanuError as error:
         assert error.kind == "sessionNotFound"
         assert found in f"{error} {error.data.hint or ''}"

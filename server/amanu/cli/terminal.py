@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from amanu.cli.client import Disconnected
-from amanu.cli.paper import Span, Style
+from amanu.cli.console import Span, Style
 from amanu.cli.text import one_line
 from amanu_protocol.errors import AmanuError
 from amanu_protocol.items import Line
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from prompt_toolkit.key_binding import KeyBindings
     from prompt_toolkit.output import Output
 
-    from amanu.cli.decide import Preview
+    from amanu.cli.review_prompt import Preview
 
 LOOK_SECONDS = 0.1
 """How often an open question is checked for being settled elsewhere, and the status line redrawn."""
@@ -36,7 +36,7 @@ ESC_SECONDS = 0.2
 _ABOVE: dict[Style, str] = {"green": "fg:ansigreen", "red": "fg:ansired", "bold": "bold"}
 
 
-class Woken(Exception):
+class AttentionNeeded(Exception):
     """Something else needs the person now; what was typed is kept as the draft."""
 
 
@@ -44,36 +44,54 @@ class Interrupted(Exception):
     """Ctrl-C. An ordinary exception: KeyboardInterrupt in a task would end the event loop."""
 
 
-class Escaped(Exception):
+class StopRequested(Exception):
     """Esc: what runs is to stop. Like Ctrl-C, but it never leaves."""
 
 
+class PromptContext:
+    """What a prompt is surrounded by and can complete; by default nothing. Paths are completed in the folders `roots`,
+    commands at the start of a prompt."""
+
+    def __init__(self, roots: Sequence[str] = (), commands: Iterable[str] = ()) -> None:
+        self.roots = roots
+        self.commands = list(commands)
+        """May change while a prompt is open."""
+
+    def above(self) -> list[Span]:
+        """Lines above the prompt."""
+        return []
+
+    def toolbar(self) -> str:
+        """The line below the prompt."""
+        return ""
+
+    def stoppable(self) -> bool:
+        """Whether Esc has something to stop."""
+        return False
+
+
 class Terminal:
-    """One prompt at the bottom of the screen; what is printed meanwhile goes above it."""
+    """One prompt at the bottom of the screen; what is printed meanwhile goes above it. `history` is the file of earlier
+    prompts; `keyboard` and `screen` are those of the process by default."""
 
     def __init__(
         self,
+        context: PromptContext,
         *,
         history: Path | None = None,
-        roots: Sequence[str] = (),
-        commands: Sequence[str] = (),
-        above: Callable[[], list[Span]] = list,
-        toolbar: Callable[[], str] = str,
-        stoppable: Callable[[], bool] = lambda: False,
         keyboard: "Input | None" = None,
         screen: "Output | None" = None,
     ) -> None:
         from prompt_toolkit import PromptSession
         from prompt_toolkit.history import FileHistory, InMemoryHistory
 
-        self._above = above
-        self._toolbar = toolbar
+        self._context = context
         self._draft = ""
         self._prompt: PromptSession[str] = PromptSession(
             history=FileHistory(str(history)) if history is not None else InMemoryHistory(),
-            completer=prompt_completer(roots, commands),
+            completer=prompt_completer(context.roots, context.commands),
             complete_while_typing=False,
-            key_bindings=prompt_keys(stoppable),
+            key_bindings=prompt_keys(context.stoppable),
             multiline=True,
             erase_when_done=True,
             interrupt_exception=Interrupted,
@@ -103,12 +121,12 @@ class Terminal:
                 default=self._draft,
                 refresh_interval=LOOK_SECONDS,
             )
-        except Escaped:
+        except StopRequested:
             self._draft = self._prompt.default_buffer.text
             raise
         if text is None or not text.strip():
             self._draft = self._prompt.default_buffer.text
-            raise Woken
+            raise AttentionNeeded
         self._draft = ""
         return text.strip()
 
@@ -124,8 +142,8 @@ class Terminal:
     async def ask(
         self, question: str, *, default: str = "", valid: Callable[[], bool], preview: "Preview | None" = None
     ) -> str | None:
-        """See `decide.Person`. Raises Interrupted on Ctrl-C, Escaped on Esc; Ctrl-D leaves the question."""
-        watched = Watched(preview, self._question) if preview is not None else None
+        """See `decide.UserInput`. Raises Interrupted on Ctrl-C, Escaped on Esc; Ctrl-D leaves the question."""
+        watched = LivePreview(preview, self._question) if preview is not None else None
         below = {} if watched is None else {"bottom_toolbar": watched.shown, "refresh_interval": LOOK_SECONDS}
         try:
             answer = await self._run(
@@ -143,7 +161,7 @@ class Terminal:
         return None if answer is None else answer.strip()
 
     async def edit(self, text: str, suffix: str) -> str | None:
-        """See `decide.Person`: $VISUAL, $EDITOR, else vi, on a private temporary file."""
+        """See `decide.UserInput`: $VISUAL, $EDITOR, else vi, on a private temporary file."""
         from prompt_toolkit.application import run_in_terminal
 
         return await run_in_terminal(lambda: edit_text(text, suffix), in_executor=True)
@@ -154,24 +172,24 @@ class Terminal:
             while not asking.done():
                 if until():
                     if prompt.app.is_running:
-                        prompt.app.exit(exception=Woken(), style="class:aborting")
+                        prompt.app.exit(exception=AttentionNeeded(), style="class:aborting")
                     break
                 await asyncio.wait({asking}, timeout=LOOK_SECONDS)
             return await asking
-        except Woken:
+        except AttentionNeeded:
             return None
         finally:
             asking.cancel()
 
     def _message(self) -> list[tuple[str, str]]:
-        above = [(_ABOVE.get(style, "fg:ansigray"), line + "\n") for style, line in self._above()]
+        above = [(_ABOVE.get(style, "fg:ansigray"), line + "\n") for style, line in self._context.above()]
         return [*above, ("bold fg:ansicyan", "› ")]
 
     def _bottom(self) -> list[tuple[str, str]]:
-        return [("", self._toolbar())]
+        return [("", self._context.toolbar())]
 
 
-class Watched:
+class LivePreview:
     """Says below a question what the text so far would do. The latest text counts; one is looked at at a time."""
 
     def __init__(self, preview: "Preview", prompt: "PromptSession[str]") -> None:
@@ -248,7 +266,7 @@ def prompt_keys(stoppable: Callable[[], bool]) -> "KeyBindings":
     @keys.add("escape", filter=Condition(stoppable) & ~is_searching & ~has_completions)
     def stop(event: KeyPressEvent) -> None:  # pyright: ignore[reportUnusedFunction]
         if get_app().is_running:
-            event.app.exit(exception=Escaped(), style="class:aborting")
+            event.app.exit(exception=StopRequested(), style="class:aborting")
 
     return keys
 
@@ -262,7 +280,7 @@ def question_keys() -> "KeyBindings":
 
     @keys.add("escape", filter=~is_searching)
     def stop(event: KeyPressEvent) -> None:  # pyright: ignore[reportUnusedFunction]
-        event.app.exit(exception=Escaped(), style="class:aborting")
+        event.app.exit(exception=StopRequested(), style="class:aborting")
 
     return keys
 

@@ -30,7 +30,7 @@ GRANTING: dict[tuple[Grant, ...], str] = {(): "-", ("network",): "+", ("unsandbo
 Preview = Callable[[str], Awaitable[Sequence[Line]]]
 
 
-class Person(Protocol):
+class UserInput(Protocol):
     """Somebody at the keyboard."""
 
     async def ask(
@@ -45,14 +45,14 @@ class Person(Protocol):
         ...
 
 
-class Decider:
+class ReviewPrompt:
     """Puts the pending approvals of one session to one person."""
 
-    def __init__(self, view: SessionView, renderer: Renderer, person: Person) -> None:
+    def __init__(self, view: SessionView, renderer: Renderer, user_input: UserInput) -> None:
         self._view = view
         self._renderer = renderer
-        self._paper = renderer.paper
-        self._person = person
+        self._console = renderer.console
+        self._user_input = user_input
         self._reviewed = False
         """Hunks were decided here: that what is asked about has changed is no news."""
 
@@ -71,19 +71,19 @@ class Decider:
                     return
             except AmanuError as error:
                 self._say_error(error)
-        self._paper.line(("dim", "  settled meanwhile"))
+        self._console.line(("dim", "  settled meanwhile"))
 
     # Showing -------------------------------------------------------------------------------------------
 
     def _show(self, approval: Approval) -> None:
-        show_question(approval, self._paper)
+        show_question(approval, self._console)
         if approval.proposal_id is not None:
             self._renderer.show_diff(approval.proposal_id, self._view.state)
-        show_reasons(approval, self._paper)
+        show_reasons(approval, self._console)
 
     def _show_anew(self, approval: Approval) -> None:
         if not self._reviewed:
-            self._paper.line(("yellow", IGNORED["stale"]))
+            self._console.line(("yellow", IGNORED["stale"]))
         if approval.proposal_id is not None:
             self._renderer.forget_diff(approval.proposal_id)
         self._show(approval)
@@ -139,7 +139,7 @@ class Decider:
                 return await self._answer(approval, "reject", reason=answer)
             case _:
                 if answer:
-                    self._paper.line(("yellow", UNKNOWN.format(visible(answer))))
+                    self._console.line(("yellow", UNKNOWN.format(visible(answer))))
                 return False
 
     def _step(self) -> list[Approval]:
@@ -172,11 +172,11 @@ class Decider:
         rule = next(offer.rule for offer in approval.scopes if offer.scope == scope)
         granted = approval.options[0]
         while self._same(approval):
-            self._paper.line(("", "  allow "), ("bold", SCOPES[scope]), ("", ":"))
+            self._console.line(("", "  allow "), ("bold", SCOPES[scope]), ("", ":"))
             for line in visible(rule).split("\n"):
-                self._paper.line(("bold", f"    {line}"))
+                self._console.line(("bold", f"    {line}"))
             preview = await self._preview(approval, rule)
-            show_lines(preview.lines, self._paper, "    ")
+            show_lines(preview.lines, self._console, "    ")
             save = f"[y] save and allow {granted.label}".rstrip()
             answer = await self._ask(
                 "  " + " · ".join([*([save] if preview.fits else []), "[e] edit the rule", "[b] back › "]),
@@ -192,12 +192,12 @@ class Decider:
     async def _edit(self, approval: Approval, rule: str) -> str:
         """One rule on a line that says below it what it would do; several in the person's editor, one a line."""
         if "\n" in rule:
-            return (await self._person.edit(rule, ".rules") or rule).strip()
+            return (await self._user_input.edit(rule, ".rules") or rule).strip()
 
         async def preview(text: str) -> Sequence[Line]:
             return (await self._preview(approval, text)).lines
 
-        edited = await self._person.ask(
+        edited = await self._user_input.ask(
             "    rule › ", default=rule, valid=lambda: self._same(approval), preview=preview
         )
         return edited or rule
@@ -220,7 +220,7 @@ class Decider:
         result = await self._view.resolve(approval, decision, scope=scope, rule=rule, reason=reason, grants=grants)
         match result.status:
             case "tooSoon":
-                self._paper.line(("yellow", IGNORED["tooSoon"]))
+                self._console.line(("yellow", IGNORED["tooSoon"]))
                 return False
             case "stale":
                 with contextlib.suppress(TimeoutError):
@@ -229,7 +229,7 @@ class Decider:
                 return False
             case "alreadyResolved":
                 who = f" by {one_line(result.client)}" if result.client else ""
-                self._paper.line(("dim", f"  already {result.outcome}{who}"))
+                self._console.line(("dim", f"  already {result.outcome}{who}"))
             case "resolved":
                 pass
         return True
@@ -241,8 +241,8 @@ class Decider:
         self._reviewed = True
         while (open_hunk := _next_open(self._proposal(proposal_id))) is not None:
             proposal, file, hunk, number, count = open_hunk
-            show_file_header(self._paper, file, self._view.state.roots)
-            show_hunk(self._paper, file, hunk, number=f"{number} of {count}", reason=hunk.reason)
+            show_file_header(self._console, file, self._view.state.roots)
+            show_hunk(self._console, file, hunk, number=f"{number} of {count}", reason=hunk.reason)
             if not await self._hunk(approval, proposal, file, hunk):
                 return False
             if not self._pending(approval):
@@ -253,7 +253,7 @@ class Decider:
         """Ask until this hunk is decided. False when the person wants no more of this."""
         while True:
             question = "  [y] accept · [n] reject, or: n why not · [e] edit · [q] stop › "
-            answer = await self._person.ask(question, valid=lambda: self._pending(approval))
+            answer = await self._user_input.ask(question, valid=lambda: self._pending(approval))
             if answer is None or answer == "q":
                 return False
             word, reason = _split(answer)
@@ -265,9 +265,9 @@ class Decider:
                 case "n" | "no" | "r":
                     decision = r.HunkDecision(hunk_id=hunk.hunk_id, decision="reject", reason=reason or None)
                 case "e":
-                    text = await self._person.edit(hunk.new_text, PurePath(file.path).suffix)
+                    text = await self._user_input.edit(hunk.new_text, PurePath(file.path).suffix)
                     if text is None or text == hunk.new_text:
-                        self._paper.line(("dim", "  the text is unchanged"))
+                        self._console.line(("dim", "  the text is unchanged"))
                         continue
                     decision = r.HunkDecision(hunk_id=hunk.hunk_id, decision="accept", new_text=text)
                 case _ if len(answer) > LONGEST_SLIP:
@@ -280,7 +280,7 @@ class Decider:
                 self._say_error(error)
                 return True  # shown again as it is now
             if result.status == "tooSoon":
-                self._paper.line(("yellow", IGNORED["tooSoon"]))
+                self._console.line(("yellow", IGNORED["tooSoon"]))
                 continue
             await self._at_least(result.proposal)
             return True
@@ -301,7 +301,7 @@ class Decider:
 
     async def _ask(self, question: str, approval: Approval) -> str | None:
         """About exactly what was shown."""
-        return await self._person.ask(question, valid=lambda: self._same(approval))
+        return await self._user_input.ask(question, valid=lambda: self._same(approval))
 
     def _pending(self, approval: Approval) -> bool:
         return self._now(approval) is not None
@@ -319,7 +319,7 @@ class Decider:
 
     def _say_error(self, error: AmanuError) -> None:
         hint = f" {error.data.hint}" if error.data.hint else ""
-        self._paper.line(("red", f"  {visible(str(error))}{visible(hint)}"))
+        self._console.line(("red", f"  {visible(str(error))}{visible(hint)}"))
 
 
 def _split(answer: str) -> tuple[str, str]:

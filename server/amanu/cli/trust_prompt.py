@@ -2,9 +2,9 @@
 
 from collections.abc import Sequence
 
-from amanu.cli.decide import Person
-from amanu.cli.paper import Paper, Style
+from amanu.cli.console import Console, Style
 from amanu.cli.question import show_lines, show_whole
+from amanu.cli.review_prompt import UserInput
 from amanu.cli.text import one_line
 from amanu.cli.view import SessionView
 from amanu.text import wording
@@ -13,31 +13,31 @@ from amanu_protocol import requests as r
 _SIGN: dict[str, Style] = {"+": "green", "-": "red"}
 
 
-class Trusting:
+class TrustPrompt:
     """Asks one person about the folders of one session."""
 
-    def __init__(self, view: SessionView, paper: Paper, person: Person) -> None:
+    def __init__(self, view: SessionView, console: Console, user_input: UserInput) -> None:
         self._view = view
-        self._paper = paper
-        self._person = person
+        self._console = console
+        self._user_input = user_input
 
     async def ask(self) -> None:
         """Folder by folder: show what trust would enable, ask, set it. Leaving the question changes nothing."""
         for root in self._view.state.roots:
-            if not await self._about(root):
+            if not await self._ask_about(root):
                 return
 
     async def withdraw(self) -> None:
         for root in self._view.state.roots:
             await self._set(root, trusted=False)
-        self._paper.line(("dim", "not trusted any more; /trust changes that"))
+        self._console.line(("dim", "not trusted any more; /trust changes that"))
 
-    async def _about(self, root: str) -> bool:
+    async def _ask_about(self, root: str) -> bool:
         """False when the person left the question."""
         trust = await self._view.client.request("amanu/trust/get", r.TrustGetParams(root=root), r.TrustGetResult)
         if len(self._view.state.roots) > 1:
-            self._paper.line(("bold", one_line(root, 2000)))
-        show_lines(trust.lines, self._paper, "")
+            self._console.line(("bold", one_line(root, 2000)))
+        show_lines(trust.lines, self._console, "")
         if trust.state == "trusted":
             return True
         diffs = wording.diffs(trust)
@@ -46,7 +46,7 @@ class Trusting:
             diffs = []
         while True:
             options = "[d] show what they say · " if diffs else ""
-            answer = await self._person.ask(
+            answer = await self._user_input.ask(
                 f"Trust this folder? [y] yes · {options}[n] no › ", valid=lambda: not self._view.client.lost.is_set()
             )
             match (answer or "").lower():
@@ -54,10 +54,10 @@ class Trusting:
                     self._show(diffs)
                 case "y" | "yes":
                     await self._set(root, trusted=True, digest=trust.digest)
-                    self._paper.line(("dim", "trusted"))
+                    self._console.line(("dim", "trusted"))
                     return True
                 case "n" | "no" | "":
-                    self._paper.line(("dim", "not trusted; /trust changes that"))
+                    self._console.line(("dim", "not trusted; /trust changes that"))
                     return answer is not None
                 case _:
                     pass
@@ -69,4 +69,4 @@ class Trusting:
 
     def _show(self, diffs: Sequence[str]) -> None:
         for diff in diffs:
-            show_whole(diff, self._paper, _SIGN)
+            show_whole(diff, self._console, _SIGN)

@@ -12,7 +12,7 @@ Style = Literal["", "dim", "bold", "red", "green", "yellow", "cyan", "heading"]
 Span = tuple[Style, str]
 
 
-class Paper(Protocol):
+class Console(Protocol):
     """Prints whole lines, for good."""
 
     def line(self, *spans: Span) -> None:
@@ -28,7 +28,7 @@ class Paper(Protocol):
         ...
 
 
-class PlainPaper:
+class PlainConsole:
     """Text as it is: a pipe, a file, TERM=dumb."""
 
     def __init__(self, out: TextIO) -> None:
@@ -47,17 +47,17 @@ class PlainPaper:
         self._out.flush()
 
 
-class RichPaper:
+class RichConsole:
     """A terminal. `no_color` keeps bold and dim."""
 
     def __init__(self, out: TextIO, *, colour: bool, width: int | None = None) -> None:
-        from rich.console import Console
+        from rich.console import Console as RichOutput
 
-        self.console = Console(
+        self._rich = RichOutput(
             file=out, force_terminal=True, no_color=not colour, highlight=False, markup=False, emoji=False
         )
         if width is not None:
-            self.console.width = width
+            self._rich.width = width
 
     def line(self, *spans: Span) -> None:
         self._print(spans, soft_wrap=True)
@@ -68,7 +68,7 @@ class RichPaper:
     def markdown(self, text: str, style: Style = "") -> None:
         from rich.padding import Padding
 
-        self.console.print(Padding(_markdown(text), (0, 0, 1, 0)), style=style)
+        self._rich.print(Padding(_markdown(text), (0, 0, 1, 0)), style=style)
 
     def _print(self, spans: tuple[Span, ...], *, soft_wrap: bool) -> None:
         from rich.text import Text
@@ -76,14 +76,14 @@ class RichPaper:
         text = Text()
         for style, piece in spans:
             text.append(piece, style="bold cyan" if style == "heading" else style)
-        self.console.print(text, soft_wrap=soft_wrap)
+        self._rich.print(text, soft_wrap=soft_wrap)
 
 
-def open_paper(out: TextIO, environ: Mapping[str, str] = os.environ) -> Paper:
+def open_console(out: TextIO, environ: Mapping[str, str] = os.environ) -> Console:
     """Rich when `out` is a terminal that can do it. NO_COLOR (no-color.org) takes the colours only."""
     if not out.isatty() or environ.get("TERM", "dumb") in ("", "dumb"):
-        return PlainPaper(out)
-    return RichPaper(out, colour=not environ.get("NO_COLOR"))
+        return PlainConsole(out)
+    return RichConsole(out, colour=not environ.get("NO_COLOR"))
 
 
 def _markdown(text: str) -> "Markdown":

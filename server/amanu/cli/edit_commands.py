@@ -6,9 +6,9 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Literal, get_args
 
-from amanu.cli.decide import Person
+from amanu.cli.console import Console
 from amanu.cli.diff import relative, show_diff, show_file_header, show_hunks
-from amanu.cli.paper import Paper
+from amanu.cli.review_prompt import UserInput
 from amanu.cli.text import one_line, visible
 from amanu.cli.view import SessionView
 from amanu.text.amounts import plural
@@ -29,13 +29,13 @@ _ABOUT: dict[str, Callable[[Hunk], bool]] = {
 }
 
 
-class Edits:
+class EditCommands:
     """The commands of the chat that are about one session's edits. Raise `AmanuError`."""
 
-    def __init__(self, view: SessionView, paper: Paper, person: Person) -> None:
+    def __init__(self, view: SessionView, console: Console, user_input: UserInput) -> None:
         self._view = view
-        self._paper = paper
-        self._person = person
+        self._console = console
+        self._user_input = user_input
 
     async def undo(self, argument: str) -> None:
         """Show what would be taken back, and on a yes do it."""
@@ -43,7 +43,7 @@ class Edits:
         dry = await self._undo(scope, dry_run=True)
         self._show(dry.files, [])
         if not any(file.undone for file in dry.files):
-            self._paper.line(("dim", "nothing can be taken back"))
+            self._console.line(("dim", "nothing can be taken back"))
         elif await self._yes("Take it back? [y/N] › "):
             self._say_undone((await self._undo(scope, dry_run=False)).files)
 
@@ -59,17 +59,19 @@ class Edits:
         ]
         params = r.ProposalDecideParams(session_id=self._view.session_id, scope=scope, decision=decision, seen=versions)
         answer = await self._view.client.request("amanu/proposal/decide", params, r.ProposalDecideResult)
-        self._paper.line(("yellow", IGNORED["tooSoon"]) if answer.status == "tooSoon" else ("dim", f"{decision}: done"))
+        self._console.line(
+            ("yellow", IGNORED["tooSoon"]) if answer.status == "tooSoon" else ("dim", f"{decision}: done")
+        )
 
     async def diff(self, argument: str) -> None:
         """What is applied of a turn, a file, or of all of it, as one diff."""
         scope, _ = self._find("show", argument)
         params = r.ProposalDiffParams(session_id=self._view.session_id, scope=scope)
         answer = await self._view.client.request("amanu/proposal/diff", params, r.ProposalDiffResult)
-        show_diff(self._paper, answer.diff)
+        show_diff(self._console, answer.diff)
         for file in answer.files:
             to = f" → {self._name(file.new_path)}" if file.new_path is not None else ""
-            self._paper.line(
+            self._console.line(
                 ("", f"{file.change} {self._name(file.path)}{to} "),
                 ("green", f"+{file.added} "),
                 ("red", f"−{file.removed}"),
@@ -83,13 +85,13 @@ class Edits:
             when = time.strftime("%H:%M", time.localtime(checkpoint.at / 1000))
             notes = [plural(len(checkpoint.files), "file")] if checkpoint.files else []
             notes += [plural(len(checkpoint.commands), "command")] if checkpoint.commands else []
-            self._paper.line(
+            self._console.line(
                 ("bold", f"{number:3} "), ("", f"{when} {one_line(checkpoint.text, 60)} "), ("dim", " · ".join(notes))
             )
         if not checkpoints:
-            self._paper.line(("dim", "There is nothing to go back to: no turn proposed edits or ran a command."))
+            self._console.line(("dim", "There is nothing to go back to: no turn proposed edits or ran a command."))
         else:
-            self._paper.line(
+            self._console.line(
                 ("dim", "/restore NUMBER goes back to before that turn; /restore NUMBER all: the conversation too")
             )
 
@@ -163,8 +165,8 @@ class Edits:
         for file in (file for proposal in proposals for file in proposal.files if path in (None, file.path)):
             hunks = [hunk for hunk in file.hunks if _ABOUT["accept"](hunk)]
             if hunks:
-                show_file_header(self._paper, file, self._view.state.roots)
-                show_hunks(self._paper, file, hunks)
+                show_file_header(self._console, file, self._view.state.roots)
+                show_hunks(self._console, file, hunks)
 
     # Small ---------------------------------------------------------------------------------------------
 
@@ -173,13 +175,13 @@ class Edits:
         return await self._view.client.request("amanu/proposal/undo", params, r.ProposalUndoResult)
 
     async def _yes(self, question: str) -> bool:
-        answer = await self._person.ask(question, valid=lambda: not self._view.client.lost.is_set())
+        answer = await self._user_input.ask(question, valid=lambda: not self._view.client.lost.is_set())
         return answer is not None and answer.lower() in ("y", "yes")
 
     def _show(self, files: Sequence[r.UndoneFile], commands: Sequence[str]) -> None:
         for file in files:
             if file.diff:
-                show_diff(self._paper, file.diff)
+                show_diff(self._console, file.diff)
         for file in files:
             to = f" to {self._name(file.new_path)}" if file.new_path is not None else ""
             summaries = {
@@ -189,22 +191,22 @@ class Edits:
                 "rename": f"renamed{to}",
                 "none": "stays as it is",
             }[file.action]
-            self._paper.line(("bold", self._name(file.path)), ("", f": {summaries}"))
+            self._console.line(("bold", self._name(file.path)), ("", f": {summaries}"))
             for hunk in file.skipped:
-                self._paper.line(("yellow", f"  a hunk stays: {one_line(hunk.reason)}"))
+                self._console.line(("yellow", f"  a hunk stays: {one_line(hunk.reason)}"))
         if commands:
-            self._paper.line(("yellow", "Not covered is what these commands changed:"))
+            self._console.line(("yellow", "Not covered is what these commands changed:"))
         for command in commands:
-            self._paper.line(("yellow", f"  {one_line(command)}"))
+            self._console.line(("yellow", f"  {one_line(command)}"))
 
     def _say_undone(self, files: Sequence[r.UndoneFile]) -> None:
         undone = sum(len(file.undone) for file in files)
         changed = sum(bool(file.undone) for file in files)
-        self._paper.line(
+        self._console.line(
             ("dim", f"took back {plural(undone, 'hunk')} in {plural(changed, 'file')}; /redo brings it again")
         )
         for hunk in (each for file in files for each in file.skipped):
-            self._paper.line(("yellow", f"a hunk stays: {one_line(hunk.reason)}"))
+            self._console.line(("yellow", f"a hunk stays: {one_line(hunk.reason)}"))
 
     def _name(self, path: str) -> str:
         return relative(path, self._view.state.roots)
